@@ -1,0 +1,122 @@
+//! `check`, `list` and `schema`: what is defined, and what is wrong with it.
+
+use super::output::{Output, Tone, safe, short};
+use super::{Failure, Finding, HooksArgs};
+use crate::definitions::diagnostic::{Diagnostic, Severity, render};
+use crate::rpc::methods::{check_text, info};
+use crate::rpc::protocol::CheckResult;
+use std::collections::HashMap;
+use std::io::Read;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+#[derive(clap::Args)]
+pub(super) struct CheckArgs {
+    /// Files to check by themselves; `-` is stdin. Without any, the definitions that would be loaded.
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    hooks: HooksArgs,
+    /// Exit with 1 for warnings too.
+    #[arg(long)]
+    strict: bool,
+}
+
+pub(super) fn check(args: &CheckArgs, out: &mut Output) -> Result<Finding, Failure> {
+    let mut sources: HashMap<String, Arc<str>> = HashMap::new();
+    let mut diagnostics: Vec<Diagnostic> = Vec::new();
+    let mut n_hooks = None;
+    if args.files.is_empty() {
+        let published = args.hooks.host()?.published();
+        n_hooks = Some(published.hooks.hooks.len());
+        diagnostics.extend(published.diagnostics.iter().cloned());
+        sources.clone_from(&published.sources);
+    }
+    for file in &args.files {
+        let name = file.display().to_string();
+        let mut text = String::new();
+        if name == "-" {
+            std::io::stdin().read_to_string(&mut text)?;
+        } else {
+            text = std::fs::read_to_string(file).map_err(|error| Failure(format!("{name}: {error}")))?;
+        }
+        diagnostics.extend(check_text(&name, &text));
+        sources.insert(name, text.into());
+    }
+    let count = |severity| diagnostics.iter().filter(|it| it.severity == severity).count();
+    let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+    if out.json {
+        out.json(&CheckResult { diagnostics });
+    } else {
+        let text = render(&diagnostics, |file| sources.get(file).cloned(), out.colour());
+        out.bytes(text.as_bytes());
+        let hooks = n_hooks.map(|n| format!("{n} hooks in force, ")).unwrap_or_default();
+        let summary = format!("{hooks}{errors} errors, {warnings} warnings");
+        let tone = if errors > 0 {
+            Tone::Bad
+        } else if warnings > 0 {
+            Tone::Warn
+        } else {
+            Tone::Good
+        };
+        let summary = out.tone(tone, &summary);
+        out.line(&summary);
+    }
+    let found = errors > 0 || (args.strict && warnings > 0);
+    Ok(if found { Finding::Found } else { Finding::Fine })
+}
+
+pub(super) fn list(args: &HooksArgs, out: &mut Output) -> Result<Finding, Failure> {
+    let published = args.host()?.published();
+    for hook in &published.hooks.hooks {
+        let info = info(hook);
+        if out.json {
+            out.json(&info);
+            continue;
+        }
+        let switch = if info.enabled { "" } else { " (off)" };
+        let place = format!("{}:{}", info.source.file, info.source.line);
+        let name = out.tone(Tone::Strong, &format!("{:<24}", short(&info.name, 24)));
+        let place = out.tone(Tone::Dim, &safe(&place));
+        let on = short(&info.on.join(","), 32);
+        out.line(&format!("{name} {:<9} {on:<32} {}{switch}  {place}", info.handler, fail_word(info.fail)));
+    }
+    if !out.json && published.hooks.hooks.is_empty() {
+        out.line("No hooks: name a directory with --hooks, or start with `hookwire init`.");
+    }
+    for broken in published.hooks.broken.iter() {
+        eprintln!("hookwire: {}", safe(broken));
+    }
+    Ok(Finding::Fine)
+}
+
+fn fail_word(fail: crate::hook::Fail) -> &'static str {
+    match fail {
+        crate::hook::Fail::Open => "fails open",
+        crate::hook::Fail::Closed => "fails closed",
+        crate::hook::Fail::Ask => "asks on failure",
+    }
+}
+
+#[derive(clap::Args)]
+pub(super) struct SchemaArgs {
+    /// Of what.
+    #[arg(value_enum, default_value_t = SchemaKind::Definitions)]
+    of: SchemaKind,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum SchemaKind {
+    /// Definition files.
+    Definitions,
+    /// The messages of the protocol.
+    Protocol,
+}
+
+pub(super) fn schema(args: &SchemaArgs, out: &mut Output) -> Result<Finding, Failure> {
+    let schema = match args.of {
+        SchemaKind::Definitions => crate::definitions::schema::definitions(),
+        SchemaKind::Protocol => crate::rpc::schema::protocol(),
+    };
+    out.line(&serde_json::to_string_pretty(&schema)?);
+    Ok(Finding::Fine)
+}

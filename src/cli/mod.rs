@@ -1,0 +1,204 @@
+//! The command line: parses, calls the library, maps results to exit codes.
+//!
+//! Exit codes: 0 fine, 1 findings (a deny, an error in a definition), 2 usage or internal error.
+
+mod demo;
+mod init;
+mod inspect;
+mod output;
+mod replay;
+mod serve;
+
+use crate::dialects;
+use crate::handlers::HostPort;
+use crate::host::{Host, HostOptions};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use output::Output;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+const ABOUT: &str = "A hook host for AI agents: lifecycle events in, one verdict out.
+
+Agents spawn `hookwire serve` and ask it over JSON-RPC what the hooks say; definitions are YAML, TOML
+or JSON files that are in force as soon as they are saved. `hookwire demo` shows it happen.
+
+Exit codes: 0 fine, 1 findings (a deny, an error in a definition), 2 usage or internal error.";
+
+#[derive(Parser)]
+#[command(name = "hookwire", version, about = ABOUT.lines().next(), long_about = ABOUT, max_term_width = 100)]
+struct Cli {
+    /// What is printed: a text for people or JSON for programs.
+    #[arg(long, global = true, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// When to colour: NO_COLOR and pipes switch it off.
+    #[arg(long, global = true, value_enum, default_value_t = clap::ColorChoice::Auto)]
+    color: clap::ColorChoice,
+    /// What is logged to stderr, as for RUST_LOG: error, warn, info, debug, or per module.
+    #[arg(long, global = true, env = "HOOKWIRE_LOG", default_value = "warn")]
+    log: String,
+    /// Log JSON lines.
+    #[arg(long, global = true)]
+    log_json: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Serve JSON-RPC over stdin and stdout: what agents and editors spawn.
+    Serve(serve::ServeArgs),
+    /// Judge one event and print the verdict. Exits with 1 unless it is an allow.
+    Dispatch(replay::DispatchArgs),
+    /// Judge a recorded session, one JSON event a line.
+    Replay(replay::ReplayArgs),
+    /// Check definitions: every mistake with its place. Exits with 1 if there is an error.
+    Check(inspect::CheckArgs),
+    /// List the hooks in force, in order of running.
+    List(HooksArgs),
+    /// Tell for each hook whether it would run on an event, and if not, what keeps it out.
+    Explain(replay::EventArgs),
+    /// Write a commented starter directory with a guard that fails closed.
+    Init(init::InitArgs),
+    /// Print a JSON Schema.
+    Schema(inspect::SchemaArgs),
+    /// Print a completion script for a shell.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Watch it happen: a recorded agent session against a real host, with hooks edited in between.
+    Demo,
+    /// Ends the processes of a host that was killed; started by the host itself.
+    #[command(hide = true)]
+    Reaper,
+}
+
+/// Which definitions are loaded.
+#[derive(Args, Clone, Default)]
+struct HooksArgs {
+    /// A directory of definitions; may be given several times. Whoever names it vouches for it.
+    #[arg(long, value_name = "DIR")]
+    hooks: Vec<PathBuf>,
+    /// Load the project's own definitions, in .hookwire of the root.
+    #[arg(long)]
+    project: bool,
+    /// The project root.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    root: PathBuf,
+    /// Leave out the machine's and the user's definitions (/etc/hookwire, $XDG_CONFIG_HOME/hookwire).
+    #[arg(long)]
+    isolated: bool,
+    /// A host:port that http hooks may reach although it is not on the public internet.
+    #[arg(long, value_name = "HOST:PORT")]
+    allow_host: Vec<HostPort>,
+    /// Look at the definitions twice a second instead of asking the kernel what changed.
+    #[arg(long)]
+    poll: bool,
+}
+
+impl HooksArgs {
+    fn options(&self) -> HostOptions {
+        HostOptions {
+            root: self.root.clone(),
+            hooks: self.hooks.clone(),
+            project: self.project,
+            system: !self.isolated,
+            allow_hosts: self.allow_host.clone(),
+            poll: self.poll,
+        }
+    }
+
+    /// A host of these definitions. A directory that was named but isn't there is a mistake: the
+    /// guards in it would be missing in silence.
+    fn host(&self) -> Result<Arc<Host>, Failure> {
+        for dir in &self.hooks {
+            if !dir.is_dir() {
+                return Err(Failure(format!("--hooks {}: no such directory", dir.display())));
+            }
+        }
+        if !self.root.is_dir() {
+            return Err(Failure(format!("--root {}: no such directory", self.root.display())));
+        }
+        Ok(Host::new(self.options()))
+    }
+}
+
+/// Why a command can't do its work; printed, exit code 2.
+struct Failure(String);
+
+impl<E: std::error::Error> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Failure(error.to_string())
+    }
+}
+
+/// What a command found: whether the exit code is 0 or 1.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Finding {
+    Fine,
+    Found,
+}
+
+/// Runs the command line of this process.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    if matches!(cli.command, Command::Reaper) {
+        crate::handlers::process_tree::reaper_main();
+    }
+    if let Err(problem) = start_log(&cli) {
+        eprintln!("hookwire: --log {}: {problem}", cli.log);
+        return ExitCode::from(2);
+    }
+    let mut out = Output::new(cli.color, cli.format == Format::Json);
+    let result = match cli.command {
+        Command::Serve(args) => serve::run(&args),
+        Command::Dispatch(args) => replay::dispatch(&args, &mut out),
+        Command::Replay(args) => replay::replay(&args, &mut out),
+        Command::Check(args) => inspect::check(&args, &mut out),
+        Command::List(args) => inspect::list(&args, &mut out),
+        Command::Explain(args) => replay::explain(&args, &mut out),
+        Command::Init(args) => init::run(&args, &mut out),
+        Command::Schema(args) => inspect::schema(&args, &mut out),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "hookwire", &mut script);
+            out.bytes(&script);
+            Ok(Finding::Fine)
+        }
+        Command::Demo => demo::run(&mut out),
+        Command::Reaper => Ok(Finding::Fine),
+    };
+    match result {
+        Ok(Finding::Fine) => ExitCode::SUCCESS,
+        Ok(Finding::Found) => ExitCode::from(1),
+        Err(Failure(problem)) => {
+            eprintln!("hookwire: {problem}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Logs go to stderr: stdout belongs to the protocol, or to what was asked for.
+fn start_log(cli: &Cli) -> Result<(), tracing_subscriber::filter::ParseError> {
+    let filter: tracing_subscriber::EnvFilter = cli.log.parse()?;
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
+    let colour = Output::wants_colour(cli.color, &std::io::stderr());
+    if cli.log_json {
+        log.json().init()
+    } else {
+        log.with_ansi(colour).init()
+    }
+    Ok(())
+}
+
+/// A dialect by its name on the command line.
+fn dialect(name: &str) -> Result<&'static dialects::Dialect, String> {
+    dialects::by_name(name)
+}

@@ -1,0 +1,103 @@
+//! What goes to stdout, for people or for programs.
+
+use anstyle::{AnsiColor, Style};
+use serde::Serialize;
+use std::io::{IsTerminal, Write};
+
+/// stdout, with or without colour.
+pub(super) struct Output {
+    stdout: std::io::Stdout,
+    colour: bool,
+    pub(super) json: bool,
+}
+
+/// What a piece of text is, which decides its colour.
+#[derive(Clone, Copy)]
+pub(super) enum Tone {
+    Good,
+    Bad,
+    Warn,
+    Dim,
+    Strong,
+}
+
+impl Output {
+    pub(super) fn new(choice: clap::ColorChoice, json: bool) -> Output {
+        let stdout = std::io::stdout();
+        let colour = !json && Output::wants_colour(choice, &stdout);
+        Output { stdout, colour, json }
+    }
+
+    /// NO_COLOR (any value but an empty one) and pipes switch colour off, unless it is asked for.
+    pub(super) fn wants_colour(choice: clap::ColorChoice, stream: &impl IsTerminal) -> bool {
+        match choice {
+            clap::ColorChoice::Always => true,
+            clap::ColorChoice::Never => false,
+            clap::ColorChoice::Auto => {
+                let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+                let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+                stream.is_terminal() && !no_color && !dumb
+            }
+        }
+    }
+
+    pub(super) fn colour(&self) -> bool {
+        self.colour
+    }
+
+    /// A text in its tone.
+    pub(super) fn tone(&self, tone: Tone, text: &str) -> String {
+        let style = match tone {
+            _ if !self.colour => return text.to_string(),
+            Tone::Good => AnsiColor::Green.on_default(),
+            Tone::Bad => AnsiColor::Red.on_default().bold(),
+            Tone::Warn => AnsiColor::Yellow.on_default(),
+            Tone::Dim => Style::new().dimmed(),
+            Tone::Strong => Style::new().bold(),
+        };
+        format!("{style}{text}{style:#}")
+    }
+
+    pub(super) fn line(&mut self, text: &str) {
+        self.bytes(text.as_bytes());
+        self.bytes(b"\n");
+    }
+
+    /// One line of JSON.
+    pub(super) fn json(&mut self, value: &impl Serialize) {
+        match serde_json::to_string(value) {
+            Ok(text) => self.line(&text),
+            Err(error) => tracing::error!(%error, "A result is not JSON; this is a bug in hookwire."),
+        }
+    }
+
+    pub(super) fn bytes(&mut self, bytes: &[u8]) {
+        // Whoever reads may have seen enough, as in `hookwire list | head -1`.
+        if self.stdout.write_all(bytes).and_then(|()| self.stdout.flush()).is_err() {
+            std::process::exit(0);
+        }
+    }
+}
+
+/// A text without what could move the cursor or reorder it: control and bidirectional characters
+/// come from hostile input.
+pub(super) fn safe(text: &str) -> String {
+    text.chars()
+        .flat_map(|c| match c {
+            '\n' | '\t' => vec![' '],
+            c if c.is_control() || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}') => {
+                c.escape_unicode().collect()
+            }
+            c => vec![c],
+        })
+        .collect()
+}
+
+/// At most so many characters.
+pub(super) fn short(text: &str, width: usize) -> String {
+    let text = safe(text);
+    if text.chars().count() <= width {
+        return text;
+    }
+    text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+}

@@ -1,0 +1,87 @@
+//! `hookwire serve`.
+
+use super::{Failure, Finding, HooksArgs};
+use crate::handlers::process_tree;
+use crate::rpc::connection::Connection;
+use crate::rpc::session::Session;
+use crate::transport::outbox::Outbox;
+use crate::transport::stdio;
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::time::Duration;
+use tokio::runtime::{Builder, Runtime};
+
+#[derive(clap::Args)]
+pub(super) struct ServeArgs {
+    #[command(flatten)]
+    hooks: HooksArgs,
+    /// The largest message that is read, in bytes.
+    #[arg(long, value_name = "BYTES", default_value_t = 16 * 1024 * 1024)]
+    max_message: usize,
+}
+
+/// How long ending tasks may take once nobody waits for their replies.
+const SHUTDOWN: Duration = Duration::from_millis(50);
+
+pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
+    let protocol = stdio::take_stdout()?;
+    let host = args.hooks.host()?;
+    host.watch()?;
+    if let Ok(program) = std::env::current_exe() {
+        process_tree::enable_reaper(program, vec!["reaper".into()]);
+    }
+    let runtime = runtime()?;
+    let (gone, client_is_gone) = mpsc::channel();
+    let outbox = Outbox::new(protocol, move || {
+        let _ = gone.send(());
+    })?;
+    let session = Session::new(host, outbox.clone(), runtime.handle().clone());
+    let connection = Arc::new(Connection::new(session));
+    end_when_gone(connection.clone(), client_is_gone)?;
+    end_on_signal(&runtime, connection.clone())?;
+    let result = stdio::serve(&connection, &outbox, args.max_message);
+    // Whatever still runs is dropped, which ends its processes.
+    runtime.shutdown_timeout(SHUTDOWN);
+    result?;
+    Ok(Finding::Fine)
+}
+
+/// Where hooks run. Two threads are enough: hooks wait, they don't compute.
+pub(super) fn runtime() -> std::io::Result<Runtime> {
+    Builder::new_multi_thread().worker_threads(2).thread_name("hooks").enable_all().build()
+}
+
+/// The reader may be waiting for input that never comes: a client that doesn't read any more ends
+/// the process from here.
+fn end_when_gone(connection: Arc<Connection>, gone: mpsc::Receiver<()>) -> std::io::Result<()> {
+    let wait = move || {
+        if gone.recv().is_ok() {
+            tracing::info!("The client is gone.");
+            end(&connection, 0);
+        }
+    };
+    std::thread::Builder::new().name("end".into()).spawn(wait).map(drop)
+}
+
+fn end_on_signal(runtime: &Runtime, connection: Arc<Connection>) -> std::io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let _guard = runtime.enter();
+    for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()] {
+        let mut signal = signal(kind)?;
+        let connection = connection.clone();
+        runtime.spawn(async move {
+            if signal.recv().await.is_some() {
+                // Off the runtime: the hooks that are to end run on it.
+                std::thread::spawn(move || end(&connection, 128 + kind.as_raw_value()));
+            }
+        });
+    }
+    Ok(())
+}
+
+/// Cancels everything and ends the process.
+fn end(connection: &Connection, code: i32) {
+    connection.abandon();
+    connection.drain(SHUTDOWN, SHUTDOWN);
+    std::process::exit(code);
+}

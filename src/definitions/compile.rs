@@ -1,0 +1,722 @@
+//! A spanned tree becomes hooks. Pure: no file, no clock.
+//!
+//! Each hook stands by itself: a mistake in one leaves the others of its file in force, and every
+//! mistake is found in one pass.
+
+use super::diagnostic::{LineIndex, Severity};
+use super::node::{Entry, Node, NodeValue, Span, closest, decode};
+use crate::dialects;
+use crate::handlers::{self, CallbackClient, Compile, CompileError, Handler, KINDS};
+use crate::hook::{Fail, Hook, Layer, On, Source};
+use crate::matching::Matcher;
+use crate::matching::rule::ToolRule;
+use crate::matching::when::When;
+use globset::{Glob, GlobMatcher};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A mistake, placed in the file's text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Problem {
+    /// Bytes of the text.
+    pub span: Span,
+    /// How bad.
+    pub severity: Severity,
+    /// Kebab-case; stable, for programs.
+    pub code: &'static str,
+    /// What is wrong: lowercase, no full stop.
+    pub message: String,
+    /// What to do.
+    pub help: Option<String>,
+    /// The hook that it is in.
+    pub hook: Option<String>,
+}
+
+/// A hook as the file names it.
+pub struct Compiled {
+    /// The name, when it can be read.
+    pub name: Option<Arc<str>>,
+    /// Where its name, or the hook, is written.
+    pub span: Span,
+    /// The hook; `None` when its definition is broken.
+    pub hook: Option<Arc<Hook>>,
+    /// Stands in for a broken definition that is readable as a gate that fails closed.
+    pub stand_in: Option<Arc<Hook>>,
+}
+
+/// What a file holds.
+pub struct CompiledFile {
+    /// In order.
+    pub hooks: Vec<Compiled>,
+    /// Every mistake.
+    pub problems: Vec<Problem>,
+}
+
+/// Where a file is and who wrote it.
+pub struct Origin<'a> {
+    /// As people know it.
+    pub file: &'a str,
+    /// Relative paths start here.
+    pub dir: &'a Path,
+    /// The layer.
+    pub layer: Layer,
+    /// The connection that registers the hooks, if they come over the wire.
+    pub client: Option<&'a Arc<dyn CallbackClient>>,
+}
+
+/// `5s`, `250ms`, `1m 30s`; a bare number is seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RawDuration(Duration);
+
+const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
+
+impl<'de> Deserialize<'de> for RawDuration {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl serde::de::Visitor<'_> for Visitor {
+            type Value = RawDuration;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a duration such as `5s` or `250ms`, or a number of seconds")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<RawDuration, E> {
+                match humantime::parse_duration(text) {
+                    Ok(duration) if duration <= MAX_TIMEOUT && !duration.is_zero() => Ok(RawDuration(duration)),
+                    Ok(_) => Err(E::custom(format_args!("a duration is more than 0 and at most 24 h, found `{text}`"))),
+                    Err(_) => {
+                        Err(E::custom(format_args!("expected a duration such as `5s` or `250ms`, found `{text}`")))
+                    }
+                }
+            }
+
+            fn visit_u64<E: serde::de::Error>(self, seconds: u64) -> Result<RawDuration, E> {
+                self.visit_str(&format!("{seconds}s"))
+            }
+
+            fn visit_i64<E: serde::de::Error>(self, seconds: i64) -> Result<RawDuration, E> {
+                self.visit_str(&format!("{seconds}s"))
+            }
+
+            fn visit_f64<E: serde::de::Error>(self, seconds: f64) -> Result<RawDuration, E> {
+                match Duration::try_from_secs_f64(seconds) {
+                    Ok(duration) if duration <= MAX_TIMEOUT && !duration.is_zero() => Ok(RawDuration(duration)),
+                    _ => Err(E::custom(format_args!("a duration is more than 0 and at most 24 h, found `{seconds}`"))),
+                }
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+impl JsonSchema for RawDuration {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Duration".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": "`5s`, `250ms`, `1m 30s`; a bare number is seconds.",
+            "anyOf": [{ "type": "string", "minLength": 1 }, { "type": "number", "exclusiveMinimum": 0 }],
+        })
+    }
+}
+
+/// One text or a list of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OneOrMany(Vec<String>);
+
+impl<'de> Deserialize<'de> for OneOrMany {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = OneOrMany;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a string or a list of strings")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<OneOrMany, E> {
+                Ok(OneOrMany(vec![text.to_string()]))
+            }
+
+            fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut seq: A) -> Result<OneOrMany, A::Error> {
+                let mut many = Vec::new();
+                while let Some(one) = seq.next_element()? {
+                    many.push(one);
+                }
+                Ok(OneOrMany(many))
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+impl JsonSchema for OneOrMany {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "OneOrMany".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" }, "minItems": 1 }] })
+    }
+}
+
+/// What every hook may say; beside it stands exactly one handler key.
+#[derive(Default, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Hook")]
+#[allow(dead_code, reason = "the schema comes from this struct, the reading is field by field")]
+pub(super) struct RawHook {
+    /// Names the hook in verdicts, logs and diagnostics.
+    name: String,
+    /// For people.
+    #[schemars(default)]
+    description: Option<String>,
+    /// One event or a list; `'*'` is every event. Any dialect's name for it is understood.
+    on: Option<OneOrMany>,
+    /// A regex that must match the tool's whole name; absent, '' and '*' match all.
+    #[schemars(default)]
+    matcher: Option<String>,
+    /// `Tool(pattern)`: shell tools by the commands they would run, file tools by path.
+    #[schemars(default)]
+    r#if: Option<String>,
+    /// A CEL expression over the event.
+    #[schemars(default)]
+    when: Option<String>,
+    /// Lower runs earlier (default 100); reversed for after-events.
+    #[schemars(default)]
+    priority: Option<i64>,
+    /// For one run; 30 s if neither this nor the file's defaults say.
+    #[schemars(default)]
+    timeout: Option<RawDuration>,
+    /// What a failure of the hook means: open (go on), closed (deny) or ask.
+    #[schemars(default)]
+    fail: Option<Fail>,
+    /// Start it and don't wait: it can't decide anything.
+    #[schemars(default)]
+    r#async: Option<bool>,
+    /// Run it side by side with its parallel neighbours.
+    #[schemars(default)]
+    parallel: Option<bool>,
+    /// At most once per session.
+    #[schemars(default)]
+    once: Option<bool>,
+    /// `false` switches it off.
+    #[schemars(default)]
+    enabled: Option<bool>,
+    /// Only for these agents; globs on the name.
+    #[schemars(default)]
+    agents: Option<OneOrMany>,
+    /// The vocabulary that the hook is written for.
+    #[schemars(default)]
+    dialect: Option<String>,
+    /// For people and tools.
+    #[schemars(default)]
+    tags: Option<OneOrMany>,
+}
+
+/// The fields of [`RawHook`], for suggestions; a test holds them to the schema.
+pub const COMMON_FIELDS: [&str; 16] = [
+    "name",
+    "description",
+    "on",
+    "matcher",
+    "if",
+    "when",
+    "priority",
+    "timeout",
+    "fail",
+    "async",
+    "parallel",
+    "once",
+    "enabled",
+    "agents",
+    "dialect",
+    "tags",
+];
+
+/// What a file says for all its hooks.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[schemars(rename = "Defaults")]
+pub(super) struct RawDefaults {
+    /// As in a hook.
+    timeout: Option<RawDuration>,
+    /// As in a hook.
+    fail: Option<Fail>,
+    /// As in a hook.
+    priority: Option<i64>,
+    /// As in a hook.
+    agents: Option<OneOrMany>,
+}
+
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
+const FILE_FIELDS: [&str; 4] = ["defaults", "hooks", "dialect", "$schema"];
+
+/// Compiles a file's tree; `lines` are those of its text.
+pub fn compile(root: &Node, origin: &Origin<'_>, lines: &LineIndex<'_>) -> CompiledFile {
+    let mut file = CompiledFile { hooks: Vec::new(), problems: Vec::new() };
+    let NodeValue::Map(entries) = &root.value else {
+        file.problem(root, "wrong-type", format!("a definition file is a map with `hooks`, found {}", root.kind()));
+        return file;
+    };
+    let mut defaults = RawDefaults::default();
+    let mut dialect = dialects::NATIVE;
+    let mut hooks = None;
+    for entry in entries {
+        match entry.key.as_str() {
+            "defaults" => defaults = file.field(entry, None).unwrap_or_default(),
+            "dialect" => dialect = file.dialect(entry, None).unwrap_or(dialects::NATIVE),
+            "hooks" => hooks = Some(&entry.value),
+            "$schema" => {}
+            unknown => file.unknown_field(entry, closest(unknown, FILE_FIELDS), None),
+        }
+    }
+    match hooks.map(|hooks| (&hooks.value, hooks)) {
+        None | Some((NodeValue::Null, _)) => {}
+        Some((NodeValue::Seq(items), _)) => {
+            for (position, item) in items.iter().enumerate() {
+                let compiled = hook(&mut file, item, origin, &defaults, dialect, position, lines);
+                file.hooks.push(compiled);
+            }
+        }
+        Some((_, hooks)) => file.problem(hooks, "wrong-type", format!("`hooks` is a list, found {}", hooks.kind())),
+    }
+    file
+}
+
+fn hook(
+    file: &mut CompiledFile,
+    node: &Node,
+    origin: &Origin<'_>,
+    defaults: &RawDefaults,
+    file_dialect: &'static str,
+    position: usize,
+    lines: &LineIndex<'_>,
+) -> Compiled {
+    let broken = |name, span| Compiled { name, span, hook: None, stand_in: None };
+    let NodeValue::Map(entries) = &node.value else {
+        file.problem(node, "wrong-type", format!("a hook is a map, found {}", node.kind()));
+        return broken(None, node.span.clone());
+    };
+    let name_node = node.get("name");
+    let name: Option<Arc<str>> = match name_node.map(|it| &it.value) {
+        Some(NodeValue::String(name)) if !name.trim().is_empty() => Some(name.as_str().into()),
+        _ => None,
+    };
+    let span = name_node.map_or(node.span.clone(), |it| it.span.clone());
+    let errors_before = file.errors();
+    let scope = name.as_deref();
+    if name.is_none() {
+        let at = name_node.unwrap_or(node);
+        file.push(at.span.clone(), Severity::Error, "missing-name", "a hook needs a `name`".into(), None, scope);
+    }
+
+    let mut raw = RawHook::default();
+    let mut keys: Vec<&Entry> = Vec::new();
+    for entry in entries {
+        match entry.key.as_str() {
+            "name" => {}
+            "description" => raw.description = file.field(entry, scope),
+            "on" => raw.on = file.field(entry, scope),
+            "matcher" => raw.matcher = file.field::<Option<String>>(entry, scope).flatten(),
+            "if" => raw.r#if = file.field(entry, scope),
+            "when" => raw.when = file.field(entry, scope),
+            "priority" => raw.priority = file.field(entry, scope),
+            "timeout" => raw.timeout = file.field(entry, scope),
+            "fail" => raw.fail = file.field(entry, scope),
+            "async" => raw.r#async = file.field(entry, scope),
+            "parallel" => raw.parallel = file.field(entry, scope),
+            "once" => raw.once = file.field(entry, scope),
+            "enabled" => raw.enabled = file.field(entry, scope),
+            "agents" => raw.agents = file.field(entry, scope),
+            "dialect" => raw.dialect = file.dialect(entry, scope).map(str::to_string),
+            "tags" => raw.tags = file.field(entry, scope),
+            key if KINDS.iter().any(|kind| kind.key == key) => keys.push(entry),
+            unknown => {
+                let known = COMMON_FIELDS.into_iter().chain(KINDS.iter().map(|kind| kind.key));
+                file.unknown_field(entry, closest(unknown, known), scope);
+            }
+        }
+    }
+
+    let dialect = raw.dialect.as_deref().unwrap_or(file_dialect);
+    let contract = dialects::by_name(dialect).map_or_else(|_| &dialects::DIALECTS[0].contract, |it| &it.contract);
+    let at = |key: &str| node.get(key).map_or(node.span.clone(), |it| it.span.clone());
+
+    let on = file.on(raw.on, node, scope);
+    let matcher = raw.matcher.as_deref().and_then(|text| match Matcher::new(text, contract.matcher) {
+        Ok(matcher) => matcher,
+        Err(message) => {
+            file.push(at("matcher"), Severity::Error, "bad-regex", format!("bad regex: {message}"), None, scope);
+            None
+        }
+    });
+    let rule = raw.r#if.as_deref().and_then(|text| match ToolRule::new(text) {
+        Ok(rule) => Some(rule),
+        Err(message) => {
+            file.push(at("if"), Severity::Error, "bad-rule", message, None, scope);
+            None
+        }
+    });
+    let when = raw.when.as_deref().and_then(|text| match When::new(text) {
+        Ok(when) => Some(when),
+        Err(error) => {
+            let value = at("when");
+            // Within a plain scalar the offset is exact; escapes and folded lines shift it.
+            let start = (value.start + error.offset).min(value.end.saturating_sub(1)).max(value.start);
+            file.push(
+                start..value.end,
+                Severity::Error,
+                "bad-when",
+                format!("`when` is not valid CEL: {}", error.message),
+                None,
+                scope,
+            );
+            None
+        }
+    });
+    let agents = file.globs(raw.agents.or_else(|| defaults.agents.clone()), &at("agents"), scope);
+    let handler = file.handler(&keys, node, origin, scope);
+
+    let fail = raw.fail.or(defaults.fail);
+    let super::diagnostic::Position { line, column } = lines.position(node.span.start);
+    let source = Source { layer: origin.layer, file: origin.file.into(), line, column, position };
+    let make = |name: Arc<str>, on: On, handler: Handler, fail| {
+        let fingerprint = fingerprint(keys.first());
+        Arc::new(Hook {
+            name,
+            description: raw.description.clone(),
+            on,
+            matcher,
+            rule,
+            when,
+            agents,
+            handler,
+            priority: raw.priority.or(defaults.priority),
+            timeout: raw.timeout.or(defaults.timeout).map_or(DEFAULT_TIMEOUT, |it| it.0),
+            fail,
+            detached: raw.r#async.unwrap_or(false),
+            parallel: raw.parallel.unwrap_or(false),
+            once: raw.once.unwrap_or(false),
+            enabled: raw.enabled.unwrap_or(true),
+            tags: raw.tags.clone().map(|tags| tags.0).unwrap_or_default(),
+            contract,
+            source: source.clone(),
+            fingerprint,
+        })
+    };
+    if file.errors() > errors_before {
+        let why = file.problems[..].iter().rev().find(|it| it.severity == Severity::Error);
+        let why = why.map(|it| it.message.clone()).unwrap_or_default();
+        let closed = fail == Some(Fail::Closed) && raw.enabled != Some(false) && raw.r#async != Some(true);
+        let stand_in = match (closed, on) {
+            (true, Some(on)) => {
+                let label = name.clone().unwrap_or_else(|| format!("{}#{position}", origin.file).into());
+                let problem = format!("run: its definition at {}:{line}:{column} is broken: {why}", origin.file);
+                Some(make(label, on, Handler::Broken(problem), fail)).filter(|hook| hook.is_for_gates())
+            }
+            _ => None,
+        };
+        return Compiled { name, span, hook: None, stand_in };
+    }
+    let (Some(name), Some(on), Some(handler)) = (name.clone(), on, handler) else {
+        return broken(name, span);
+    };
+    let hook = make(name, on, handler, fail);
+    file.lint(&hook, node, raw.matcher.as_deref());
+    Compiled { name: Some(hook.name.clone()), span, hook: Some(hook), stand_in: None }
+}
+
+/// A hash of the handler: what makes two definitions equal where equal ones run once.
+fn fingerprint(handler: Option<&&Entry>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    if let Some(entry) = handler {
+        entry.key.hash(&mut hasher);
+        entry.value.to_json().to_string().hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+impl CompiledFile {
+    fn push(
+        &mut self,
+        span: Span,
+        severity: Severity,
+        code: &'static str,
+        message: String,
+        help: Option<String>,
+        hook: Option<&str>,
+    ) {
+        self.problems.push(Problem { span, severity, code, message, help, hook: hook.map(str::to_string) });
+    }
+
+    fn problem(&mut self, node: &Node, code: &'static str, message: String) {
+        self.push(node.span.clone(), Severity::Error, code, message, None, None);
+    }
+
+    fn errors(&self) -> usize {
+        self.problems.iter().filter(|it| it.severity == Severity::Error).count()
+    }
+
+    fn field<T: serde::de::DeserializeOwned>(&mut self, entry: &Entry, hook: Option<&str>) -> Option<T> {
+        decode(&entry.value)
+            .map_err(|error| {
+                let path =
+                    if error.path.is_empty() { entry.key.clone() } else { format!("{}.{}", entry.key, error.path) };
+                let help = error.suggestion.map(|it| format!("did you mean `{it}`?"));
+                self.push(
+                    error.span,
+                    Severity::Error,
+                    "wrong-type",
+                    format!("`{path}`: {}", error.message),
+                    help,
+                    hook,
+                );
+            })
+            .ok()
+    }
+
+    fn unknown_field(&mut self, entry: &Entry, nearest: Option<&str>, hook: Option<&str>) {
+        let help = nearest.map(|it| format!("did you mean `{it}`?"));
+        self.push(
+            entry.key_span.clone(),
+            Severity::Error,
+            "unknown-field",
+            format!("unknown field `{}`", entry.key),
+            help,
+            hook,
+        );
+    }
+
+    fn dialect(&mut self, entry: &Entry, hook: Option<&str>) -> Option<&'static str> {
+        let name: String = self.field(entry, hook)?;
+        match dialects::by_name(&name) {
+            Ok(dialect) => Some(dialect.name()),
+            Err(message) => {
+                self.push(entry.value.span.clone(), Severity::Error, "unknown-dialect", message, None, hook);
+                None
+            }
+        }
+    }
+
+    fn on(&mut self, raw: Option<OneOrMany>, node: &Node, hook: Option<&str>) -> Option<On> {
+        let Some(value) = node.get("on") else {
+            let help = Some("add `on: PreToolUse`, a list, or `on: '*'` for every event".to_string());
+            self.push(
+                node.span.clone(),
+                Severity::Error,
+                "missing-on",
+                "a hook needs `on`: the events it is for".into(),
+                help,
+                hook,
+            );
+            return None;
+        };
+        let OneOrMany(words) = raw?;
+        if words.is_empty() {
+            self.push(value.span.clone(), Severity::Error, "missing-on", "`on` is empty".into(), None, hook);
+            return None;
+        }
+        if words.iter().any(|word| word == "*") {
+            return Some(On::Every);
+        }
+        let spans: Vec<&Span> = match &value.value {
+            NodeValue::Seq(items) => items.iter().map(|item| &item.span).collect(),
+            _ => vec![&value.span],
+        };
+        let mut names = Vec::new();
+        for (word, span) in words.iter().zip(spans) {
+            match dialects::canonical(word) {
+                Ok(name) => names.push(name),
+                Err(message) => {
+                    let (message, help) = match message.split_once("; ") {
+                        Some((message, help)) => (message.to_string(), Some(help.to_string())),
+                        None => (message, None),
+                    };
+                    self.push(span.clone(), Severity::Error, "unknown-event", message, help, hook);
+                }
+            }
+        }
+        // What can be read stays, for a stand-in.
+        (!names.is_empty()).then_some(On::Names(names))
+    }
+
+    fn globs(&mut self, raw: Option<OneOrMany>, span: &Span, hook: Option<&str>) -> Vec<GlobMatcher> {
+        let Some(OneOrMany(texts)) = raw else { return Vec::new() };
+        let mut globs = Vec::new();
+        for text in texts {
+            match Glob::new(&text) {
+                Ok(glob) => globs.push(glob.compile_matcher()),
+                Err(error) => self.push(
+                    span.clone(),
+                    Severity::Error,
+                    "bad-glob",
+                    format!("bad glob `{text}`: {}", error.kind()),
+                    None,
+                    hook,
+                ),
+            }
+        }
+        globs
+    }
+
+    fn handler(&mut self, keys: &[&Entry], node: &Node, origin: &Origin<'_>, hook: Option<&str>) -> Option<Handler> {
+        let entry = match keys {
+            [] => {
+                let kinds: Vec<_> = KINDS.iter().map(|kind| kind.key).collect();
+                let help = Some(format!("add one of {}", kinds.join(", ")));
+                self.push(
+                    node.span.clone(),
+                    Severity::Error,
+                    "missing-handler",
+                    "a hook needs a handler".into(),
+                    help,
+                    hook,
+                );
+                return None;
+            }
+            [entry] => entry,
+            [first, second, ..] => {
+                let message = format!("a hook has one handler: `{}` is the second after `{}`", second.key, first.key);
+                self.push(second.key_span.clone(), Severity::Error, "several-handlers", message, None, hook);
+                return None;
+            }
+        };
+        let kind = KINDS.iter().find(|kind| kind.key == entry.key)?;
+        let cx = Compile { dir: origin.dir, layer: origin.layer, client: origin.client };
+        match (kind.compile)(&entry.value, &cx) {
+            Ok(handler) => Some(handler),
+            Err(CompileError::Form(error)) => {
+                let path =
+                    if error.path.is_empty() { entry.key.clone() } else { format!("{}.{}", entry.key, error.path) };
+                let help = error.suggestion.map(|it| format!("did you mean `{it}`?"));
+                let code = if error.message.starts_with("unknown field") { "unknown-field" } else { "wrong-type" };
+                self.push(error.span, Severity::Error, code, format!("`{path}`: {}", error.message), help, hook);
+                None
+            }
+            Err(CompileError::Meaning(handlers::Mistake { field, message, help })) => {
+                let at = field.and_then(|field| entry.value.get(field)).unwrap_or(&entry.value);
+                self.push(at.span.clone(), Severity::Error, "bad-handler", message, help, hook);
+                None
+            }
+        }
+    }
+
+    /// What is well-formed but can hardly be meant.
+    fn lint(&mut self, hook: &Hook, node: &Node, matcher: Option<&str>) {
+        let name = Some(&*hook.name);
+        let at = |key: &str| node.get(key).map_or(node.span.clone(), |it| it.span.clone());
+        let names = match &hook.on {
+            On::Names(names) => &names[..],
+            On::Every => &[],
+        };
+        let toolless = !names.is_empty() && names.iter().all(|name| !has_tool(name));
+        let never = |file: &mut CompiledFile, key: &str, message: String, help: Option<String>| {
+            file.push(at(key), Severity::Warning, "never-matches", message, help, name);
+        };
+        if toolless {
+            for (key, present) in [("matcher", hook.matcher.is_some()), ("if", hook.rule.is_some())] {
+                if present {
+                    let message = format!("`{key}` can never match: {} is not about a tool", names.join(", "));
+                    never(self, key, message, Some(format!("remove `{key}`, or write the condition as `when`")));
+                }
+            }
+        }
+        if let Some(Matcher::Names(tools)) = &hook.matcher {
+            for tool in tools {
+                let known = crate::matching::tools::TOOLS.iter().find(|known| known.name.eq_ignore_ascii_case(tool));
+                if let Some(known) = known.filter(|known| known.name != tool) {
+                    never(
+                        self,
+                        "matcher",
+                        format!("`{tool}` never matches: tool names are case-sensitive"),
+                        Some(format!("did you mean `{}`?", known.name)),
+                    );
+                }
+                if tool.starts_with("mcp__") && tool.matches("__").count() == 1 {
+                    never(
+                        self,
+                        "matcher",
+                        format!("`{tool}` never matches: an MCP tool's name has a server and a tool"),
+                        Some(format!("did you mean `{tool}__.*`?")),
+                    );
+                }
+            }
+            if let Some(tool) = hook.rule.as_ref().and_then(|rule| rule.literal_tool())
+                && !tools.iter().any(|it| it == tool)
+            {
+                never(self, "if", format!("`if` is about `{tool}`, which `matcher` leaves out"), None);
+            }
+        }
+        if let (Some(Matcher::Pattern { .. }), Some(text)) = (&hook.matcher, matcher)
+            && text.ends_with(')')
+            && crate::matching::tools::TOOLS.iter().any(|tool| text.starts_with(&format!("{}(", tool.name)))
+        {
+            never(
+                self,
+                "matcher",
+                "a matcher is a regex on the tool's name; this is the form of `if`".into(),
+                Some(format!("write `if: {text}`")),
+            );
+        }
+        if let Some(rule) = &hook.rule
+            && let Some(tool) = rule.literal_tool()
+            && let Some(known) =
+                crate::matching::tools::TOOLS.iter().find(|known| known.name.eq_ignore_ascii_case(tool))
+            && known.name != tool
+        {
+            never(
+                self,
+                "if",
+                format!("`{tool}` never matches: tool names are case-sensitive"),
+                Some(format!("did you mean `{}`?", known.name)),
+            );
+        }
+        if let Some(when) = &hook.when {
+            let unguarded = when.unguarded();
+            if !unguarded.is_empty() {
+                let help = Some(format!("ask first: `has({}) && ...`", unguarded[0]));
+                let message = format!(
+                    "{} may be absent, which makes `when` undecidable",
+                    unguarded.iter().map(|it| format!("`{it}`")).collect::<Vec<_>>().join(", ")
+                );
+                self.push(at("when"), Severity::Warning, "unguarded-when", message, help, name);
+            }
+        }
+        let decides = hook.handler.fixed().is_some();
+        if decides && hook.detached {
+            self.push(
+                at("async"),
+                Severity::Warning,
+                "never-decides",
+                "an async hook isn't waited for: its verdict can't count".into(),
+                None,
+                name,
+            );
+        }
+        if !decides && !hook.detached && hook.fail.is_none() && hook.is_for_gates() {
+            let help = Some(
+                "add `fail: closed` for a guard, `fail: open` for an observer, or set it in the file's `defaults`"
+                    .into(),
+            );
+            self.push(
+                at("name"),
+                Severity::Warning,
+                "no-fail-direction",
+                "a hook that can fail at a gate doesn't say what its failure means".into(),
+                help,
+                name,
+            );
+        }
+    }
+}
+
+fn has_tool(event: &str) -> bool {
+    event.contains("Tool") || event.starts_with("Permission") || event.starts_with(crate::event::CUSTOM_PREFIX)
+}

@@ -1,0 +1,803 @@
+//! The tree that every definition file becomes, whatever its format, and serde over that tree.
+//!
+//! A [`Node`] remembers where it was written, so that a mistake found long after parsing can still
+//! be shown in place. [`decode`] turns a node into a typed value; its errors carry the span of the
+//! innermost thing that was wrong and are worded for the author of the file. Reading text is left
+//! to [`super::formats`], showing a mistake to [`super::diagnostic`].
+
+use std::fmt;
+
+use serde::de::value::StrDeserializer;
+use serde::de::{self, DeserializeOwned, DeserializeSeed, Expected, IntoDeserializer, Unexpected};
+use serde::forward_to_deserialize_any;
+
+/// Byte offsets into the text of the file.
+pub type Span = std::ops::Range<usize>;
+
+/// A value and the place where it was written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// From the first to the last character of the value; of a TOML table, its header.
+    pub span: Span,
+    /// What was written there.
+    pub value: NodeValue,
+}
+
+/// The shape of a [`Node`]; the common ground of YAML, TOML and JSON.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NodeValue {
+    /// Also a YAML key without a value.
+    Null,
+    /// Written as such, never a word like `yes`.
+    Bool(bool),
+    /// Every whole number that fits.
+    Int(i64),
+    /// Only for whole numbers above `i64::MAX`.
+    UInt(u64),
+    /// Written with a point or an exponent, or not finite.
+    Float(f64),
+    /// Text, with its escapes resolved.
+    String(String),
+    /// A list.
+    Seq(Vec<Node>),
+    /// In the order of the file; keys are unique.
+    Map(Vec<Entry>),
+}
+
+/// One `key: value` of a map.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// As text, whatever it looks like.
+    pub key: String,
+    /// Where the key was written.
+    pub key_span: Span,
+    /// What it stands for.
+    pub value: Node,
+}
+
+impl Node {
+    /// The value under `key`, if this is a map that has it.
+    pub fn get(&self, key: &str) -> Option<&Node> {
+        self.entry(key).map(|entry| &entry.value)
+    }
+
+    /// The entry for `key`, if this is a map that has it.
+    pub fn entry(&self, key: &str) -> Option<&Entry> {
+        match &self.value {
+            NodeValue::Map(entries) => entries.iter().find(|entry| entry.key == key),
+            _ => None,
+        }
+    }
+
+    /// What this is, in words that fit after "found".
+    pub fn kind(&self) -> &'static str {
+        match self.value {
+            NodeValue::Null => "an empty value",
+            NodeValue::Bool(_) => "true or false",
+            NodeValue::Int(_) | NodeValue::UInt(_) | NodeValue::Float(_) => "a number",
+            NodeValue::String(_) => "a string",
+            NodeValue::Seq(_) => "a list",
+            NodeValue::Map(_) => "a map",
+        }
+    }
+
+    /// The same value without places. JSON has no infinity and no NaN: they become null.
+    pub fn to_json(&self) -> serde_json::Value {
+        use serde_json::Value;
+        match &self.value {
+            NodeValue::Null => Value::Null,
+            NodeValue::Bool(value) => Value::from(*value),
+            NodeValue::Int(value) => Value::from(*value),
+            NodeValue::UInt(value) => Value::from(*value),
+            NodeValue::Float(value) => Value::from(*value),
+            NodeValue::String(value) => Value::from(value.as_str()),
+            NodeValue::Seq(items) => items.iter().map(Node::to_json).collect(),
+            NodeValue::Map(entries) => {
+                let pairs = entries.iter();
+                Value::Object(pairs.map(|it| (it.key.clone(), it.value.to_json())).collect())
+            }
+        }
+    }
+
+    /// A tree with empty spans, for definitions that don't come from a file.
+    ///
+    /// As deep as `json` is, so give it what serde_json's own depth limit let through. A whole
+    /// number beyond 64 bits becomes a float.
+    pub fn from_json(json: &serde_json::Value) -> Node {
+        use serde_json::Value;
+        let value = match json {
+            Value::Null => NodeValue::Null,
+            Value::Bool(value) => NodeValue::Bool(*value),
+            Value::Number(number) => match (number.as_i64(), number.as_u64()) {
+                (Some(value), _) => NodeValue::Int(value),
+                (None, Some(value)) => NodeValue::UInt(value),
+                (None, None) => NodeValue::Float(number.as_f64().unwrap_or(f64::NAN)),
+            },
+            Value::String(value) => NodeValue::String(value.clone()),
+            Value::Array(items) => NodeValue::Seq(items.iter().map(Node::from_json).collect()),
+            Value::Object(map) => {
+                let entry = |(key, value): (&String, &Value)| Entry {
+                    key: key.clone(),
+                    key_span: 0..0,
+                    value: Node::from_json(value),
+                };
+                NodeValue::Map(map.iter().map(entry).collect())
+            }
+        };
+        Node { span: 0..0, value }
+    }
+
+    fn unexpected(&self) -> Unexpected<'_> {
+        match &self.value {
+            NodeValue::Null => Unexpected::Unit,
+            NodeValue::Bool(value) => Unexpected::Bool(*value),
+            NodeValue::Int(value) => Unexpected::Signed(*value),
+            NodeValue::UInt(value) => Unexpected::Unsigned(*value),
+            NodeValue::Float(value) => Unexpected::Float(*value),
+            NodeValue::String(value) => Unexpected::Str(value),
+            NodeValue::Seq(_) => Unexpected::Seq,
+            NodeValue::Map(_) => Unexpected::Map,
+        }
+    }
+}
+
+/// Reads a `T` from `node`. Stops at the first mistake.
+///
+/// No coercion takes place: a number where a string is expected is a mistake, and so is a list
+/// where a struct is expected.
+pub fn decode<T: DeserializeOwned>(node: &Node) -> Result<T, DecodeError> {
+    T::deserialize(node).map_err(|error| error.placed_at(&node.span))
+}
+
+/// Why a node couldn't be read as the wanted type.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DecodeError {
+    /// The innermost place: the value for a wrong type, the key for an unknown field, the map for
+    /// a missing field.
+    pub span: Span,
+    /// Lowercase, no full stop: ``expected a string, found a list``.
+    pub message: String,
+    /// The name that was probably meant, e.g. `matcher` for `mathcer`.
+    pub suggestion: Option<String>,
+    /// The way from the decoded node to the place, e.g. `http.headers` or `on[1]`; empty for the
+    /// node itself.
+    pub path: String,
+    placed: bool,
+    duplicate: bool,
+}
+
+impl DecodeError {
+    fn unplaced(message: String) -> DecodeError {
+        let (suggestion, path) = (None, String::new());
+        DecodeError { span: 0..0, message, suggestion, path, placed: false, duplicate: false }
+    }
+
+    // Called on the way out at every level, so the first, innermost, caller wins.
+    fn placed_at(mut self, span: &Span) -> DecodeError {
+        if !self.placed {
+            self.span = span.clone();
+            self.placed = true;
+        }
+        self
+    }
+
+    fn under_key(mut self, key: &str) -> DecodeError {
+        let joint = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
+        self.path = format!("{}{joint}{}", clip(key), self.path);
+        self
+    }
+
+    fn under_index(mut self, index: usize) -> DecodeError {
+        let joint = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
+        self.path = format!("[{index}]{joint}{}", self.path);
+        self
+    }
+
+    fn unknown(what: &str, name: &str, expected: &[&'static str]) -> DecodeError {
+        let expected_names = match expected {
+            [] => "none is expected here".to_owned(),
+            names => format!("expected {}", one_of(names)),
+        };
+        let mut error = Self::unplaced(format!("unknown {what} `{}`, {expected_names}", clip(name)));
+        let closest = closest(name, expected.iter().copied());
+        error.suggestion = closest.map(str::to_owned);
+        error
+    }
+}
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.path.as_str() {
+            "" => f.write_str(&self.message),
+            path => write!(f, "{path}: {}", self.message),
+        }
+    }
+}
+
+impl std::error::Error for DecodeError {}
+
+impl de::Error for DecodeError {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Self::unplaced(message.to_string())
+    }
+
+    fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        let expected = expected_in_words(expected);
+        let kind = match found {
+            Unexpected::Bool(_) => "true or false",
+            Unexpected::Unsigned(_) | Unexpected::Signed(_) | Unexpected::Float(_) => "a number",
+            Unexpected::Char(_) | Unexpected::Str(_) | Unexpected::Bytes(_) => "a string",
+            Unexpected::Unit | Unexpected::Option => "an empty value",
+            Unexpected::Seq => "a list",
+            Unexpected::Map => "a map",
+            _ => "something else",
+        };
+        let mut error = Self::unplaced(format!("expected {expected}, found {kind}"));
+        let is_scalar = matches!(kind, "true or false" | "a number");
+        if is_scalar && matches!(expected.as_str(), "a string" | "a character") {
+            error.message.push_str("; quote it if it is meant as text");
+        }
+        error
+    }
+
+    fn invalid_value(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        let found = match found {
+            Unexpected::Bool(value) => format!("`{value}`"),
+            Unexpected::Unsigned(value) => format!("`{value}`"),
+            Unexpected::Signed(value) => format!("`{value}`"),
+            Unexpected::Float(value) => format!("`{value}`"),
+            Unexpected::Char(value) => format!("`{value}`"),
+            Unexpected::Str(value) => format!("`{}`", clip(value)),
+            other => return Self::invalid_type(other, expected),
+        };
+        Self::unplaced(format!("expected {}, found {found}", expected_in_words(expected)))
+    }
+
+    fn invalid_length(n_found: usize, expected: &dyn Expected) -> Self {
+        let entries = if n_found == 1 { "entry" } else { "entries" };
+        let expected = expected_in_words(expected);
+        Self::unplaced(format!("expected {expected}, found {n_found} {entries}"))
+    }
+
+    fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
+        Self::unknown("value", variant, expected)
+    }
+
+    fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
+        Self::unknown("field", field, expected)
+    }
+
+    fn missing_field(field: &'static str) -> Self {
+        Self::unplaced(format!("the field `{field}` is missing"))
+    }
+
+    fn duplicate_field(field: &'static str) -> Self {
+        let error = Self::unplaced(format!("the field `{field}` is given twice"));
+        DecodeError { duplicate: true, ..error }
+    }
+}
+
+/// The candidate that `word` was probably meant to be, if one is near enough.
+///
+/// Letter case doesn't count, and swapped neighbours are one mistake: `prioirty` → `priority`.
+pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let n_chars = word.chars().take(65).count();
+    if n_chars > 64 {
+        return None;
+    }
+    let allowed = (n_chars / 3).max(1);
+    let word = word.to_lowercase();
+    let distance = |candidate: &str| strsim::osa_distance(&word, &candidate.to_lowercase());
+    let near = candidates.into_iter().map(|it| (distance(it), it));
+    near.filter(|(distance, candidate)| {
+        // At least one letter must survive.
+        *distance <= allowed && *distance < candidate.chars().count()
+    })
+    .min_by_key(|(distance, _)| *distance)
+    .map(|(_, candidate)| candidate)
+}
+
+/// A value together with the place it was read from; the place is empty if the value didn't come
+/// from a [`Node`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Spanned<T> {
+    /// The place of the value.
+    pub span: Span,
+    /// The value itself.
+    pub value: T,
+}
+
+impl<'de, T: de::Deserialize<'de>> de::Deserialize<'de> for Spanned<T> {
+    fn deserialize<D: de::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor<T>(std::marker::PhantomData<T>);
+
+        impl<'de, T: de::Deserialize<'de>> de::Visitor<'de> for Visitor<T> {
+            type Value = Spanned<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a value")
+            }
+
+            // Deserializers of other crates know nothing of the name and hand the value through.
+            fn visit_newtype_struct<D: de::Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+                let value = T::deserialize(deserializer)?;
+                Ok(Spanned { span: 0..0, value })
+            }
+
+            fn visit_seq<A: de::SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+                let missing = || de::Error::custom("a place is missing");
+                let start = seq.next_element()?.ok_or_else(missing)?;
+                let end = seq.next_element()?.ok_or_else(missing)?;
+                let value = seq.next_element()?.ok_or_else(missing)?;
+                Ok(Spanned { span: start..end, value })
+            }
+        }
+
+        deserializer.deserialize_newtype_struct(SPANNED, Visitor(std::marker::PhantomData))
+    }
+}
+
+impl<T: schemars::JsonSchema> schemars::JsonSchema for Spanned<T> {
+    fn inline_schema() -> bool {
+        T::inline_schema()
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        T::schema_name()
+    }
+
+    fn schema_id() -> std::borrow::Cow<'static, str> {
+        T::schema_id()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        T::json_schema(generator)
+    }
+}
+
+const SPANNED: &str = "$hookwire::Spanned";
+
+impl<'de> de::Deserializer<'de> for &'de Node {
+    type Error = DecodeError;
+
+    fn deserialize_any<V: de::Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
+        let result = match &self.value {
+            NodeValue::Null => visitor.visit_unit(),
+            NodeValue::Bool(value) => visitor.visit_bool(*value),
+            NodeValue::Int(value) => visitor.visit_i64(*value),
+            NodeValue::UInt(value) => visitor.visit_u64(*value),
+            NodeValue::Float(value) => visitor.visit_f64(*value),
+            NodeValue::String(value) => visitor.visit_borrowed_str(value),
+            NodeValue::Seq(items) => visit_seq(items, visitor),
+            NodeValue::Map(entries) => visit_map(entries, visitor),
+        };
+        result.map_err(|error| error.placed_at(&self.span))
+    }
+
+    fn deserialize_option<V: de::Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
+        match self.value {
+            NodeValue::Null => visitor.visit_none(),
+            _ => visitor.visit_some(self),
+        }
+        .map_err(|error| error.placed_at(&self.span))
+    }
+
+    fn deserialize_newtype_struct<V: de::Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, DecodeError> {
+        let result = match name {
+            SPANNED => visitor.visit_seq(SpannedAccess { node: self, n_given: 0 }),
+            _ => visitor.visit_newtype_struct(self),
+        };
+        result.map_err(|error| error.placed_at(&self.span))
+    }
+
+    // A derived struct would take a list as its fields in order. Nobody means that in a file.
+    fn deserialize_struct<V: de::Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, DecodeError> {
+        match self.value {
+            NodeValue::Map(_) => self.deserialize_any(visitor),
+            _ => {
+                let error: DecodeError = de::Error::invalid_type(self.unexpected(), &"a map");
+                Err(error.placed_at(&self.span))
+            }
+        }
+    }
+
+    fn deserialize_enum<V: de::Visitor<'de>>(
+        self,
+        _name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, DecodeError> {
+        let result = match &self.value {
+            NodeValue::String(variant) => visitor.visit_enum(EnumAccess { variant, span: &self.span, content: None }),
+            NodeValue::Map(entries) => match entries.as_slice() {
+                [entry] => visitor.visit_enum(EnumAccess {
+                    variant: &entry.key,
+                    span: &entry.key_span,
+                    content: Some(&entry.value),
+                }),
+                _ => Err(DecodeError::unplaced(format!(
+                    "expected a map with exactly one of {}, found {} keys",
+                    list(variants, "and"),
+                    entries.len()
+                ))),
+            },
+            _ => {
+                let expected = one_of(variants);
+                Err(de::Error::invalid_type(self.unexpected(), &expected.as_str()))
+            }
+        };
+        result.map_err(|error| error.placed_at(&self.span))
+    }
+
+    fn deserialize_ignored_any<V: de::Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
+        visitor.visit_unit()
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
+        unit_struct seq tuple tuple_struct map identifier
+    }
+}
+
+fn visit_seq<'de, V: de::Visitor<'de>>(items: &'de [Node], visitor: V) -> Result<V::Value, DecodeError> {
+    let mut access = SeqAccess { items, n_taken: 0 };
+    let value = visitor.visit_seq(&mut access)?;
+    match items.get(access.n_taken) {
+        None => Ok(value),
+        Some(extra) => {
+            let (n_wanted, n_found) = (access.n_taken, items.len());
+            let message = format!("expected {n_wanted} values, found {n_found}");
+            Err(DecodeError::unplaced(message).placed_at(&extra.span))
+        }
+    }
+}
+
+fn visit_map<'de, V: de::Visitor<'de>>(entries: &'de [Entry], visitor: V) -> Result<V::Value, DecodeError> {
+    let mut access = MapAccess { rest: entries.iter(), current: None };
+    let result = visitor.visit_map(&mut access);
+    result.map_err(|error| match access.current {
+        Some(entry) if error.duplicate && !error.placed => error.placed_at(&entry.key_span).under_key(&entry.key),
+        _ => error,
+    })
+}
+
+struct SeqAccess<'de> {
+    items: &'de [Node],
+    n_taken: usize,
+}
+
+impl<'de> de::SeqAccess<'de> for SeqAccess<'de> {
+    type Error = DecodeError;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, DecodeError> {
+        let Some(item) = self.items.get(self.n_taken) else {
+            return Ok(None);
+        };
+        let index = self.n_taken;
+        self.n_taken += 1;
+        let result = seed.deserialize(item);
+        result.map(Some).map_err(|error| error.placed_at(&item.span).under_index(index))
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.items.len() - self.n_taken)
+    }
+}
+
+struct MapAccess<'de> {
+    rest: std::slice::Iter<'de, Entry>,
+    current: Option<&'de Entry>,
+}
+
+impl<'de> de::MapAccess<'de> for MapAccess<'de> {
+    type Error = DecodeError;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, DecodeError> {
+        self.current = self.rest.next();
+        let Some(entry) = self.current else {
+            return Ok(None);
+        };
+        let key: StrDeserializer<'de, DecodeError> = entry.key.as_str().into_deserializer();
+        let result = seed.deserialize(key);
+        result.map(Some).map_err(|error| error.placed_at(&entry.key_span).under_key(&entry.key))
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, DecodeError> {
+        let entry = self.current.ok_or_else(|| de::Error::custom("a value without its key"))?;
+        let result = seed.deserialize(&entry.value);
+        result.map_err(|error| error.placed_at(&entry.value.span).under_key(&entry.key))
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.rest.len())
+    }
+}
+
+struct EnumAccess<'de> {
+    variant: &'de str,
+    span: &'de Span,
+    content: Option<&'de Node>,
+}
+
+impl<'de> de::EnumAccess<'de> for EnumAccess<'de> {
+    type Error = DecodeError;
+    type Variant = VariantAccess<'de>;
+
+    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, VariantAccess<'de>), DecodeError> {
+        let name: StrDeserializer<'de, DecodeError> = self.variant.into_deserializer();
+        let value = seed.deserialize(name).map_err(|error| error.placed_at(self.span))?;
+        Ok((value, VariantAccess { variant: self.variant, content: self.content }))
+    }
+}
+
+struct VariantAccess<'de> {
+    variant: &'de str,
+    content: Option<&'de Node>,
+}
+
+impl<'de> VariantAccess<'de> {
+    fn content<T>(self, read: impl FnOnce(&'de Node) -> Result<T, DecodeError>) -> Result<T, DecodeError> {
+        let variant = clip(self.variant);
+        let Some(node) = self.content else {
+            return Err(DecodeError::unplaced(format!("`{variant}` needs a value, as a map")));
+        };
+        read(node).map_err(|error| error.placed_at(&node.span).under_key(&variant))
+    }
+}
+
+impl<'de> de::VariantAccess<'de> for VariantAccess<'de> {
+    type Error = DecodeError;
+
+    fn unit_variant(self) -> Result<(), DecodeError> {
+        match self.content {
+            None => Ok(()),
+            Some(_) => self.content(|node| match node.value {
+                NodeValue::Null => Ok(()),
+                _ => Err(de::Error::invalid_type(node.unexpected(), &"an empty value")),
+            }),
+        }
+    }
+
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, DecodeError> {
+        self.content(|node| seed.deserialize(node))
+    }
+
+    fn tuple_variant<V: de::Visitor<'de>>(self, _len: usize, visitor: V) -> Result<V::Value, DecodeError> {
+        self.content(|node| de::Deserializer::deserialize_seq(node, visitor))
+    }
+
+    fn struct_variant<V: de::Visitor<'de>>(
+        self,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, DecodeError> {
+        self.content(|node| de::Deserializer::deserialize_struct(node, "", fields, visitor))
+    }
+}
+
+struct SpannedAccess<'de> {
+    node: &'de Node,
+    n_given: usize,
+}
+
+impl<'de> de::SeqAccess<'de> for SpannedAccess<'de> {
+    type Error = DecodeError;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, DecodeError> {
+        self.n_given += 1;
+        match self.n_given {
+            1 => seed.deserialize(self.node.span.start.into_deserializer()).map(Some),
+            2 => seed.deserialize(self.node.span.end.into_deserializer()).map(Some),
+            3 => seed.deserialize(self.node).map(Some),
+            _ => Ok(None),
+        }
+    }
+}
+
+/// Serde names Rust types; the author of a file knows none of them.
+fn expected_in_words(expected: &dyn Expected) -> String {
+    let text = expected.to_string();
+    let words = match text.as_str() {
+        "i8" => "a whole number from -128 to 127",
+        "u8" => "a whole number from 0 to 255",
+        "u16" => "a whole number from 0 to 65535",
+        "u32" => "a whole number from 0 to 4294967295",
+        "u64" | "u128" | "usize" => "a whole number, 0 or more",
+        "i16" | "i32" | "i64" | "i128" | "isize" => "a whole number",
+        "f32" | "f64" => "a number",
+        "a boolean" => "true or false",
+        "a sequence" => "a list",
+        "unit" => "an empty value",
+        "a borrowed string" | "field identifier" | "variant identifier" => "a string",
+        "any valid JSON value" => "any value",
+        other => match other.split_once(' ') {
+            Some(("a", tuple)) if tuple.starts_with("tuple of size ") => {
+                let size = tuple.trim_start_matches("tuple of size ");
+                return format!("a list of {size}");
+            }
+            Some(("struct", _)) => "a map",
+            Some(("enum", _)) => "a name",
+            Some(("tuple", _)) => "a list",
+            Some(("unit", _)) => "an empty value",
+            _ => return text,
+        },
+    };
+    words.to_owned()
+}
+
+/// `` `a`, `b` or `c` ``
+fn one_of(names: &[&str]) -> String {
+    list(names, "or")
+}
+
+fn list(names: &[&str], conjunction: &str) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    match names.as_slice() {
+        [] => "nothing".to_owned(),
+        [only] => only.clone(),
+        [first @ .., last] => format!("{} {conjunction} {last}", first.join(", ")),
+    }
+}
+
+/// A name as it goes into a message: whoever wrote the file chose its length.
+pub(super) fn clip(name: &str) -> String {
+    match name.char_indices().nth(60) {
+        None => name.to_owned(),
+        Some((end, _)) => format!("{}…", &name[..end]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use serde::Deserialize;
+
+    use super::super::diagnostic::LineIndex;
+    use super::super::formats::{Format, parse};
+    use super::*;
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields, rename_all = "camelCase")]
+    #[expect(dead_code, reason = "read by Debug only")]
+    struct Hook {
+        name: String,
+        on: Option<Vec<Name>>,
+        #[serde(alias = "match")]
+        matcher: Option<String>,
+        priority: Option<u8>,
+        fail: Option<Fail>,
+        #[serde(default)]
+        env: BTreeMap<String, String>,
+        body: Option<serde_json::Value>,
+        callable: Option<Callable>,
+        pair: Option<(u8, u8)>,
+        at: Option<Spanned<f64>>,
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[serde(try_from = "String")]
+    struct Name(#[expect(dead_code, reason = "read by Debug only")] String);
+
+    impl TryFrom<String> for Name {
+        type Error = String;
+
+        fn try_from(name: String) -> Result<Name, String> {
+            if name.is_empty() { Err("a name can't be empty".to_owned()) } else { Ok(Name(name)) }
+        }
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    enum Fail {
+        Open,
+        Closed,
+        Ask,
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[serde(rename_all = "camelCase", deny_unknown_fields)]
+    #[expect(dead_code, reason = "read by Debug only")]
+    enum Callable {
+        Python(String),
+        Node { file: String },
+        Nothing,
+    }
+
+    fn outcome(text: &str, format: Format) -> String {
+        let node = parse(text, format).expect("the text parses");
+        match decode::<Hook>(&node) {
+            Ok(hook) => format!("{hook:?}"),
+            Err(error) => {
+                let range = LineIndex::new(text).range(&error.span);
+                let (start, end) = (range.start, range.end);
+                let suggestion = error.suggestion.as_ref().map(|it| format!(" (did you mean `{it}`?)"));
+                let suggestion = suggestion.unwrap_or_default();
+                format!("{}:{}-{}:{} {error}{suggestion}", start.line, start.column, end.line, end.column)
+            }
+        }
+    }
+
+    #[test]
+    fn mistakes_are_placed_and_worded() {
+        let fields =
+            "expected `name`, `on`, `match`, `matcher`, `priority`, `fail`, `env`, `body`, `callable`, `pair` or `at`";
+        let cases = [
+            ("é: 1\nname: a", format!("1:1-1:2 é: unknown field `é`, {fields}")),
+            ("{name: ü, mathcer: x}", format!("1:11-1:18 mathcer: unknown field `mathcer`, {fields} (did you mean `matcher`?)")),
+            ("name: [é]", "1:7-1:10 name: expected a string, found a list".into()),
+            ("name: 1", "1:7-1:8 name: expected a string, found a number; quote it if it is meant as text".into()),
+            ("name:", "1:5-1:5 name: expected a string, found an empty value".into()),
+            ("on: [a]", "1:1-1:8 the field `name` is missing".into()),
+            ("name: a\non: a", "2:5-2:6 on: expected a list, found a string".into()),
+            ("name: a\non: [b, '']", "2:9-2:11 on[1]: a name can't be empty".into()),
+            ("name: a\nmatcher: a\nmatch: b", "3:1-3:6 match: the field `matcher` is given twice".into()),
+            ("name: a\npriority: 300", "2:11-2:14 priority: expected a whole number from 0 to 255, found `300`".into()),
+            ("name: a\npriority: high", "2:11-2:15 priority: expected a whole number from 0 to 255, found a string".into()),
+            ("name: a\nfail: opne", "2:7-2:11 fail: unknown value `opne`, expected `open`, `closed` or `ask` (did you mean `open`?)".into()),
+            ("name: a\nfail: 3", "2:7-2:8 fail: expected `open`, `closed` or `ask`, found a number".into()),
+            ("name: a\nenv: {A: {}}", "2:10-2:12 env.A: expected a string, found a map".into()),
+            ("name: a\ncallable: {pyton: x}", "2:12-2:17 callable: unknown value `pyton`, expected `python`, `node` or `nothing` (did you mean `python`?)".into()),
+            ("name: a\ncallable: {python: []}", "2:20-2:22 callable.python: expected a string, found a list".into()),
+            ("name: a\ncallable: {node: {fiel: x}}", "2:19-2:23 callable.node.fiel: unknown field `fiel`, expected `file` (did you mean `file`?)".into()),
+            ("name: a\ncallable: {node: [x]}", "2:18-2:21 callable.node: expected a map, found a list".into()),
+            ("name: a\ncallable: python", "2:11-2:17 callable: `python` needs a value, as a map".into()),
+            ("name: a\ncallable: {python: x, node: {}}", "2:11-2:32 callable: expected a map with exactly one of `python`, `node` and `nothing`, found 2 keys".into()),
+            ("name: a\npair: [1, 2, 3]", "2:14-2:15 pair: expected 2 values, found 3".into()),
+            ("name: a\npair: [1]", "2:7-2:10 pair: expected a list of 2, found 1 entry".into()),
+            ("[a]", "1:1-1:4 expected a map, found a list".into()),
+            ("name: a\nat: x", "2:5-2:6 at: expected a number, found a string".into()),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(outcome(text, Format::Yaml), expected, "{text:?}");
+        }
+        assert_eq!(
+            outcome("name = 'é'\n[env]\nA = 1\n", Format::Toml),
+            "3:5-3:6 env.A: expected a string, found a number; quote it if it is meant as text"
+        );
+        assert_eq!(
+            outcome("{\"name\": \"é\", \"env\": 1}", Format::Json),
+            "1:22-1:23 env: expected a map, found a number"
+        );
+    }
+
+    #[test]
+    fn values_are_read() {
+        let text = "name: a\non: [b]\nfail: ask\nbody: {x: [1, -1.5, null]}\ncallable: {node: {file: f}}\npair: [1, 2]\nat: 7\nmatcher: ~";
+        let expected = r#"Hook { name: "a", on: Some([Name("b")]), matcher: None, priority: None, fail: Some(Ask), env: {}, body: Some(Object {"x": Array [Number(1), Number(-1.5), Null]}), callable: Some(Node { file: "f" }), pair: Some((1, 2)), at: Some(Spanned { span: 98..99, value: 7.0 }) }"#;
+        assert_eq!(outcome(text, Format::Yaml), expected);
+        let json = serde_json::json!({"a": [1, -2, 2.5, u64::MAX, null, true, "x", {}]});
+        assert_eq!(Node::from_json(&json).to_json(), json);
+        assert_eq!(decode::<serde_json::Value>(&Node::from_json(&json)), Ok(json));
+        let spanned: Spanned<u8> = serde_json::from_str("3").expect("other formats know no places");
+        assert_eq!(spanned, Spanned { span: 0..0, value: 3 });
+    }
+
+    #[test]
+    fn the_closest_name_is_found() {
+        let names = ["PreToolUse", "PostToolUse", "matcher", "priority", "on", "if", "inheritEnv"];
+        let cases = [
+            ("PreToolUsed", Some("PreToolUse")),
+            ("pretooluse", Some("PreToolUse")),
+            ("mathcer", Some("matcher")),
+            ("prioirty", Some("priority")),
+            ("inherit_env", Some("inheritEnv")),
+            ("no", Some("on")),
+            ("x", None),
+            ("something", None),
+            (&"x".repeat(100_000), None),
+        ];
+        for (word, expected) in cases {
+            assert_eq!(closest(word, names), expected, "{word:.20}");
+        }
+    }
+}

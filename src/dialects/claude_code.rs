@@ -1,0 +1,310 @@
+//! Claude Code's hooks, as of client 2.1.329: 33 events, decisions as the client's documentation and
+//! published types have them, exit codes as the client behaves.
+//!
+//! Where the client lets latency decide between two rewrites, the order of definition does here.
+
+use super::native::{or, tail};
+use super::{Dialect, EventRow};
+use crate::event::Event;
+use crate::hook::{Composition, Contract, Exit};
+use crate::matching::MatcherRule;
+use crate::verdict::{Answer, Decision, Verdict};
+use serde_json::{Map, Value, json};
+
+const fn row(name: &'static str, blocks: bool, rewrites: bool) -> EventRow {
+    EventRow { name, canonical: name, blocks, rewrites, members: &[] }
+}
+
+pub(super) static DIALECT: Dialect = Dialect {
+    about: "Claude Code 2.1.329",
+    contract: Contract {
+        dialect: "claude-code",
+        composition: Composition::Parallel,
+        runs_equal_hooks_once: true,
+        matcher: MatcherRule::ListOrSearch,
+        payload: |event| DIALECT.write(event),
+        reply: read_reply,
+        exit,
+    },
+    events: &[
+        row("SessionStart", false, false),
+        row("SessionEnd", false, false),
+        row("Setup", false, false),
+        row("InstructionsLoaded", false, false),
+        row("UserPromptSubmit", true, false),
+        row("UserPromptExpansion", true, false),
+        row("PreToolUse", true, true),
+        row("PermissionRequest", true, true),
+        row("PermissionDenied", false, false),
+        row("PostToolUse", true, true),
+        EventRow {
+            members: &[("/error", "/tool/error"), ("/is_interrupt", "/tool/isInterrupt")],
+            ..row("PostToolUseFailure", true, false)
+        },
+        row("PostToolBatch", true, false),
+        row("Notification", false, false),
+        row("MessageDisplay", false, true),
+        row("Stop", true, false),
+        row("StopFailure", false, false),
+        row("SubagentStart", false, false),
+        row("SubagentStop", true, false),
+        row("TaskCreated", true, false),
+        row("TaskCompleted", true, false),
+        row("TeammateIdle", true, false),
+        row("PreCompact", true, false),
+        row("PostCompact", false, false),
+        row("PreModelSwitch", true, false),
+        row("PostModelSwitch", false, false),
+        row("ConfigChange", true, false),
+        row("CwdChanged", false, false),
+        row("DirectoryAdded", false, false),
+        row("FileChanged", false, false),
+        row("WorktreeCreate", true, false),
+        row("WorktreeRemove", false, false),
+        row("Elicitation", true, false),
+        row("ElicitationResult", true, false),
+    ],
+    event_name: "/hook_event_name",
+    members: &[
+        ("/session_id", "/session"),
+        ("/prompt_id", "/run"),
+        ("/cwd", "/cwd"),
+        ("/tool_name", "/tool/name"),
+        ("/tool_use_id", "/tool/callId"),
+        ("/tool_input", "/tool/input"),
+        ("/tool_response", "/tool/output"),
+        ("/duration_ms", "/tool/durationMs"),
+        ("/prompt", "/prompt"),
+        ("/agent_type", "/agent/name"),
+        ("/agent_id", "/agent/id"),
+        ("/stop_hook_active", "/stopActive"),
+        ("/last_assistant_message", "/lastMessage"),
+        ("/delta", "/lastMessage"),
+        ("/compact_summary", "/summary"),
+    ],
+    reply: write_reply,
+};
+
+/// Events whose plain stdout is context for the model.
+const TEXT_IS_CONTEXT: [&str; 4] = ["UserPromptSubmit", "UserPromptExpansion", "SessionStart", "PostModelSwitch"];
+
+fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
+    let stdout = exit.stdout.trim();
+    // Only an object counts as JSON; a banner before it makes the whole plain text.
+    let reply = stdout.starts_with('{').then(|| {
+        let value = crate::json::parse(stdout).map_err(|error| format!("read the reply on stdout: {error}"))?;
+        read_reply(event, value)
+    });
+    match (exit.code, reply) {
+        // Documented: exit 2 can't block a permission request.
+        (Some(2), _) if &*event.name == "PermissionRequest" => Ok(Answer::default()),
+        (Some(2), reply) => {
+            let reply = reply.and_then(Result::ok);
+            let reason =
+                reply.filter(|answer| answer.decision == Some(Decision::Deny)).and_then(|answer| answer.reason);
+            let stderr = or(exit.stderr, "No stderr output");
+            Ok(block(event, reason.unwrap_or_else(|| format!("[{}]: {stderr}", exit.command))))
+        }
+        (Some(0), Some(reply)) => reply,
+        (Some(0), None) if !stdout.is_empty() && TEXT_IS_CONTEXT.contains(&&*event.name) => {
+            Ok(Answer { additional_context: vec![stdout.to_string()], ..Answer::default() })
+        }
+        (Some(0), None) => Ok(Answer::default()),
+        (Some(_), Some(Ok(answer))) => Ok(answer),
+        (Some(code), _) => Err(format!("run: exit status {code}{}", tail(exit.stderr))),
+        (None, _) => Err(format!("run: ended by a signal{}", tail(exit.stderr))),
+    }
+}
+
+/// A "no", where the event can be blocked; else a word to the person.
+fn block(event: &Event, reason: String) -> Answer {
+    if DIALECT.row(&event.name).is_none_or(|row| row.blocks) {
+        Answer::decide(Decision::Deny, reason)
+    } else {
+        Answer { user_messages: vec![reason], ..Answer::default() }
+    }
+}
+
+/// What is wrong with a reply.
+fn unfit(what: &str) -> String {
+    format!("read the reply: {what}")
+}
+
+fn text(object: &Map<String, Value>, key: &str) -> Result<Option<String>, String> {
+    match object.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(_) => Err(unfit(&format!("`{key}` is not a string"))),
+    }
+}
+
+fn read_reply(event: &Event, value: Value) -> Result<Answer, String> {
+    let object = value.as_object().ok_or_else(|| unfit("it is not a JSON object"))?;
+    let mut answer = Answer::default();
+    match object.get("continue") {
+        None | Some(Value::Bool(true)) => {}
+        Some(Value::Bool(false)) => answer.stop = Some(text(object, "stopReason")?.unwrap_or_default()),
+        Some(_) => return Err(unfit("`continue` is not a boolean")),
+    }
+    answer.user_messages.extend(text(object, "systemMessage")?);
+    match text(object, "decision")?.as_deref() {
+        None => {}
+        Some("block") => {
+            let blocked = block(event, text(object, "reason")?.unwrap_or_else(|| "Blocked by hook".into()));
+            answer.decision = blocked.decision;
+            answer.reason = blocked.reason;
+            answer.user_messages.extend(blocked.user_messages);
+        }
+        Some("approve") => {
+            answer.decision = Some(Decision::Allow);
+            answer.reason = text(object, "reason")?;
+        }
+        Some(other) => return Err(unfit(&format!("`decision` is `{other}`, not `block` or `approve`"))),
+    }
+    match object.get("hookSpecificOutput") {
+        None | Some(Value::Null) => {}
+        Some(Value::Object(specific)) => read_specific(event, specific, &mut answer)?,
+        Some(_) => return Err(unfit("`hookSpecificOutput` is not an object")),
+    }
+    Ok(answer)
+}
+
+fn read_specific(event: &Event, specific: &Map<String, Value>, answer: &mut Answer) -> Result<(), String> {
+    let name = text(specific, "hookEventName")?;
+    if name.as_deref() != Some(&*event.name) {
+        return Err(unfit(&format!(
+            "`hookEventName` is {}, not `{}`",
+            name.as_deref().unwrap_or("missing"),
+            event.name
+        )));
+    }
+    answer.additional_context.extend(text(specific, "additionalContext")?);
+    if let Some(decision) = text(specific, "permissionDecision")? {
+        answer.decision = Some(match decision.as_str() {
+            "allow" => Decision::Allow,
+            "deny" => Decision::Deny,
+            "ask" => Decision::Ask,
+            "defer" => Decision::Defer,
+            other => return Err(unfit(&format!("`permissionDecision` is `{other}`"))),
+        });
+        answer.reason = text(specific, "permissionDecisionReason")?;
+    }
+    match &*event.name {
+        "PreToolUse" => answer.subject = object(specific, "updatedInput")?,
+        "PostToolUse" => {
+            let output = specific.get("updatedToolOutput").or(specific.get("updatedMCPToolOutput"));
+            answer.subject = output.filter(|value| !value.is_null()).cloned();
+        }
+        "MessageDisplay" => answer.subject = text(specific, "displayContent")?.map(Value::String),
+        "PermissionRequest" => {
+            let decision = match specific.get("decision") {
+                None | Some(Value::Null) => return Ok(()),
+                Some(Value::Object(decision)) => decision,
+                Some(_) => return Err(unfit("`decision` is not an object")),
+            };
+            answer.decision = Some(match text(decision, "behavior")?.as_deref() {
+                Some("allow") => Decision::Allow,
+                Some("deny") => Decision::Deny,
+                _ => return Err(unfit("`behavior` is not `allow` or `deny`")),
+            });
+            answer.reason = text(decision, "message")?;
+            answer.subject = object(decision, "updatedInput")?;
+            if decision.get("interrupt") == Some(&Value::Bool(true)) {
+                answer.stop = Some(answer.reason.clone().unwrap_or_default());
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn object(specific: &Map<String, Value>, key: &str) -> Result<Option<Value>, String> {
+    match specific.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value @ Value::Object(_)) => Ok(Some(value.clone())),
+        Some(_) => Err(unfit(&format!("`{key}` is not an object"))),
+    }
+}
+
+/// No opinion is silence, not an approval.
+fn write_reply(event: &Event, verdict: &Verdict) -> Value {
+    let mut reply = Map::new();
+    let mut specific = Map::new();
+    let mut messages = verdict.user_messages.clone();
+    let reason = verdict.reason.clone().unwrap_or_default();
+    let decided = verdict.decided_by.is_some() || verdict.decision != Decision::Allow;
+    match &*event.name {
+        "PreToolUse" | "PreModelSwitch" => {
+            if decided {
+                specific.insert("permissionDecision".into(), json!(verdict.decision.as_str()));
+                if !reason.is_empty() {
+                    specific.insert("permissionDecisionReason".into(), json!(reason));
+                }
+            }
+            if let Some(input) = &verdict.subject {
+                specific.insert("updatedInput".into(), input.clone());
+            }
+        }
+        "PermissionRequest" => {
+            let decision = match verdict.decision {
+                Decision::Allow if decided || verdict.subject.is_some() => match &verdict.subject {
+                    Some(input) => Some(json!({"behavior": "allow", "updatedInput": input})),
+                    None => Some(json!({"behavior": "allow"})),
+                },
+                Decision::Deny => Some(json!({"behavior": "deny", "message": reason})),
+                // The question goes on to the person.
+                Decision::Allow | Decision::Ask | Decision::Defer => None,
+            };
+            specific.extend(decision.map(|decision| ("decision".to_string(), decision)));
+        }
+        name => {
+            let blocks = DIALECT.row(name).is_none_or(|row| row.blocks);
+            match (verdict.decision, blocks) {
+                (Decision::Allow, _) => {}
+                (_, true) => {
+                    reply.insert("decision".into(), json!("block"));
+                    reply.insert("reason".into(), json!(or(&reason, "Blocked by hook")));
+                }
+                (_, false) => messages.push(or(&reason, "Blocked by hook")),
+            }
+            if let Some(subject) = &verdict.subject {
+                let output =
+                    if subject.is_null() && verdict.replaced { withheld(event.subject()) } else { subject.clone() };
+                match name {
+                    "PostToolUse" => specific.insert("updatedToolOutput".into(), output),
+                    "MessageDisplay" => specific.insert("displayContent".into(), output),
+                    _ => None,
+                };
+            }
+        }
+    }
+    if !verdict.additional_context.is_empty() {
+        specific.insert("additionalContext".into(), json!(verdict.additional_context.join("\n")));
+    }
+    if let Some(stop) = &verdict.stop {
+        reply.insert("continue".into(), json!(false));
+        reply.insert("stopReason".into(), json!(stop));
+    }
+    if !messages.is_empty() {
+        reply.insert("systemMessage".into(), json!(messages.join("\n")));
+    }
+    if !specific.is_empty() {
+        specific.insert("hookEventName".into(), json!(event.name));
+        reply.insert("hookSpecificOutput".into(), Value::Object(specific));
+    }
+    Value::Object(reply)
+}
+
+/// The client takes a new output only in the tool's own shape: the same, without its texts.
+/// Recursion is bounded by the depth limit of the parser that read the output.
+fn withheld(output: Option<&Value>) -> Value {
+    match output {
+        Some(Value::Object(members)) => {
+            members.iter().map(|(key, value)| (key.clone(), withheld(Some(value)))).collect()
+        }
+        Some(Value::Array(items)) => items.iter().map(|item| withheld(Some(item))).collect(),
+        Some(Value::String(_)) => json!("[withheld by a hook]"),
+        Some(other) => other.clone(),
+        None => Value::Null,
+    }
+}

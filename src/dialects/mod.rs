@@ -1,0 +1,190 @@
+//! Other systems' vocabularies. A dialect is mostly a table, read by the one translator in this
+//! file; what no table can say is a function in the dialect's own file.
+//!
+//! A new dialect is one new file and one line in [`DIALECTS`]; see `sample.rs`.
+
+mod claude_code;
+mod native;
+#[cfg(test)]
+mod sample;
+
+use crate::event::{Event, NotAnEvent, Original, set_pointer, spec, unknown_event};
+use crate::hook::Contract;
+use crate::verdict::Verdict;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+
+/// The native dialect's name.
+pub const NATIVE: &str = "native";
+
+/// Every dialect.
+pub static DIALECTS: &[&Dialect] = &[
+    &native::DIALECT,
+    &claude_code::DIALECT,
+    #[cfg(test)]
+    &sample::DIALECT,
+];
+
+/// A vocabulary.
+#[derive(Debug)]
+pub struct Dialect {
+    /// One line, with the version of the system it was taken from.
+    pub about: &'static str,
+    /// How its hooks are spoken to. Holds the dialect's name.
+    pub contract: Contract,
+    /// Its events.
+    pub events: &'static [EventRow],
+    /// JSON pointer of the event's name in a payload.
+    pub event_name: &'static str,
+    /// Where members live: JSON pointers, theirs and ours. An event's own pairs come first.
+    pub members: &'static [(&'static str, &'static str)],
+    /// A verdict in its words: what a hook of that system would have replied.
+    pub reply: fn(&Event, &Verdict) -> Value,
+}
+
+/// An event of a dialect.
+#[derive(Debug)]
+pub struct EventRow {
+    /// Its name there.
+    pub name: &'static str,
+    /// Its canonical name.
+    pub canonical: &'static str,
+    /// A deny is obeyed there.
+    pub blocks: bool,
+    /// A rewritten subject is obeyed there.
+    pub rewrites: bool,
+    /// Members that live elsewhere in this event.
+    pub members: &'static [(&'static str, &'static str)],
+}
+
+impl Dialect {
+    /// The name.
+    pub fn name(&self) -> &'static str {
+        self.contract.dialect
+    }
+
+    /// The row of an event, by its canonical name.
+    pub fn row(&self, canonical: &str) -> Option<&EventRow> {
+        self.events.iter().find(|row| row.canonical == canonical)
+    }
+
+    /// Translates a payload.
+    ///
+    /// # Errors
+    /// Says what is missing, and the nearest name for an unknown event.
+    pub fn read(&'static self, payload: Value) -> Result<Event, NotAnEvent> {
+        if self.name() == NATIVE {
+            return Event::from_json(payload);
+        }
+        let Some(object) = payload.as_object() else {
+            return Err(NotAnEvent(format!("a {} payload is a JSON object", self.name())));
+        };
+        let member = self.event_name.trim_start_matches('/');
+        let Some(name) = payload.pointer(self.event_name).and_then(Value::as_str) else {
+            return Err(NotAnEvent(format!("`{member}` is missing: the name of the event")));
+        };
+        let Some(row) = self.events.iter().find(|row| row.name == name) else {
+            let nearest = crate::definitions::node::closest(name, self.events.iter().map(|row| row.name));
+            return Err(NotAnEvent(match nearest {
+                Some(nearest) => format!("unknown {} event `{name}`; did you mean `{nearest}`?", self.name()),
+                None => format!("unknown {} event `{name}`", self.name()),
+            }));
+        };
+        let mut data = Value::Object(Map::new());
+        set_pointer(&mut data, "/event", Value::String(row.canonical.to_string()));
+        let mut taken = vec![self.event_name];
+        for (theirs, ours) in row.members.iter().chain(self.members) {
+            if let Some(value) = payload.pointer(theirs)
+                && !taken.contains(theirs)
+            {
+                set_pointer(&mut data, ours, value.clone());
+                taken.push(theirs);
+            }
+        }
+        // What the table doesn't know passes through under its own name.
+        for (key, value) in object {
+            if !taken.iter().any(|pointer| pointer.strip_prefix('/') == Some(key)) && data.get(key).is_none() {
+                set_pointer(&mut data, &format!("/{key}"), value.clone());
+            }
+        }
+        let mut event = Event::from_json(data)?;
+        event.original = Some(Arc::new(Original { dialect: self.name(), payload }));
+        Ok(event)
+    }
+
+    /// An event as a hook of this dialect reads it.
+    fn write(&self, event: &Event) -> Value {
+        let row = self.row(&event.name);
+        let mut payload = match &event.original {
+            Some(original) if original.dialect == self.name() => original.payload.clone(),
+            Some(_) | None => Value::Object(Map::new()),
+        };
+        let name = row.map_or(&*event.name, |row| row.name);
+        set_pointer(&mut payload, self.event_name, Value::String(name.to_string()));
+        let mut given: Vec<&str> = Vec::new();
+        for (theirs, ours) in row.map_or(&[][..], |row| row.members).iter().chain(self.members) {
+            if let Some(value) = event.data.pointer(ours)
+                && !given.contains(ours)
+            {
+                given.push(ours);
+                set_pointer(&mut payload, theirs, value.clone());
+            }
+        }
+        payload
+    }
+}
+
+/// The dialect of this name.
+///
+/// # Errors
+/// Names the nearest one.
+pub fn by_name(name: &str) -> Result<&'static Dialect, String> {
+    if let Some(dialect) = DIALECTS.iter().find(|dialect| dialect.name() == name) {
+        return Ok(dialect);
+    }
+    let names = DIALECTS.iter().map(|dialect| dialect.name());
+    Err(match crate::definitions::node::closest(name, names.clone()) {
+        Some(nearest) => format!("unknown dialect `{name}`; did you mean `{nearest}`?"),
+        None => format!("unknown dialect `{name}`; there are {}", names.collect::<Vec<_>>().join(", ")),
+    })
+}
+
+/// The canonical name for an event that a definition names in any dialect's words.
+///
+/// # Errors
+/// Names the nearest one.
+pub fn canonical(name: &str) -> Result<Arc<str>, String> {
+    if spec(name).is_some() {
+        return Ok(name.into());
+    }
+    let rows = DIALECTS.iter().flat_map(|dialect| dialect.events);
+    match rows.into_iter().find(|row| row.name == name) {
+        Some(row) => Ok(row.canonical.into()),
+        None => Err(unknown_event(name)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::EVENTS;
+
+    #[test]
+    fn tables_are_sound() {
+        for dialect in DIALECTS {
+            for row in dialect.events {
+                let spec = EVENTS.iter().find(|spec| spec.name == row.canonical);
+                let spec = spec.unwrap_or_else(|| panic!("{}: {} is no event", dialect.name(), row.canonical));
+                assert!(
+                    !row.rewrites || spec.subject.is_some(),
+                    "{}: {} has no subject to rewrite",
+                    dialect.name(),
+                    row.name
+                );
+            }
+            for (theirs, ours) in dialect.members.iter().chain(dialect.events.iter().flat_map(|row| row.members)) {
+                assert!(theirs.starts_with('/') && ours.starts_with('/'), "{theirs} {ours}");
+            }
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! hookwire's own vocabulary: nothing is translated.
+
+use super::{Dialect, NATIVE};
+use crate::event::{Event, Phase};
+use crate::hook::{Composition, Contract, Exit};
+use crate::matching::MatcherRule;
+use crate::verdict::{Answer, Decision};
+use serde::Deserialize;
+use serde_json::Value;
+
+pub(super) static DIALECT: Dialect = Dialect {
+    about: "hookwire's own",
+    contract: Contract {
+        dialect: NATIVE,
+        composition: Composition::Onion,
+        runs_equal_hooks_once: false,
+        matcher: MatcherRule::WholeName,
+        payload: |event| event.data.clone(),
+        reply,
+        exit,
+    },
+    events: &[],
+    event_name: "/event",
+    members: &[],
+    reply: |_, verdict| serde_json::to_value(verdict).unwrap_or_default(),
+};
+
+fn reply(_: &Event, value: Value) -> Result<Answer, String> {
+    let Value::Object(members) = &value else {
+        return Err("read the reply: it is not a JSON object".into());
+    };
+    if members.contains_key("hookSpecificOutput") {
+        return Err("read the reply: it is Claude Code's; give the hook `dialect: claude-code`".into());
+    }
+    Answer::deserialize(&value).map_err(|error| format!("read the reply: {error}"))
+}
+
+/// 0 is fine and stdout may hold a reply, 2 is a deny with stderr as the reason, anything else
+/// failed.
+fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
+    match exit.code {
+        Some(0) => read_stdout(event, exit.stdout.trim()),
+        Some(2) => Ok(Answer::decide(Decision::Deny, or(exit.stderr.trim(), "the hook denied it without a reason"))),
+        Some(code) => Err(format!("run: exit status {code}{}", tail(exit.stderr))),
+        None => Err(format!("run: ended by a signal{}", tail(exit.stderr))),
+    }
+}
+
+fn read_stdout(event: &Event, stdout: &str) -> Result<Answer, String> {
+    match stdout.chars().next() {
+        None => Ok(Answer::default()),
+        Some('{') => {
+            let value = crate::json::parse(stdout).map_err(|error| format!("read the reply on stdout: {error}"))?;
+            reply(event, value)
+        }
+        // A gate's reply is a decision: a banner before it must not void it in silence. Elsewhere
+        // commands are tools that print, such as linters.
+        Some(_) if event.spec.phase == Phase::Gate => Err(format!(
+            "read the reply on stdout: it is not a JSON object (write other output to stderr): {}",
+            excerpt(stdout)
+        )),
+        Some(_) => Ok(Answer::default()),
+    }
+}
+
+/// The end of stderr, where the cause usually is.
+pub(super) fn tail(stderr: &str) -> String {
+    match stderr.trim().lines().last() {
+        Some(line) => format!(": {}", excerpt(line)),
+        None => String::new(),
+    }
+}
+
+fn excerpt(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    if line.chars().count() <= 200 { line.to_string() } else { line.chars().take(200).chain(['…']).collect() }
+}
+
+pub(super) fn or(text: &str, default: &str) -> String {
+    if text.is_empty() { default.to_string() } else { text.to_string() }
+}

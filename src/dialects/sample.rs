@@ -1,0 +1,64 @@
+//! A commented sample of a dialect. Copy this file, rename, and add one line to `DIALECTS` in
+//! `dialects/mod.rs`. It is compiled and tested, so it can't go stale.
+
+use super::{Dialect, EventRow};
+use crate::hook::{Composition, Contract};
+use crate::matching::MatcherRule;
+use crate::verdict::{Answer, Decision};
+use serde_json::{Value, json};
+
+pub(super) static DIALECT: Dialect = Dialect {
+    about: "the commented sample",
+    contract: Contract {
+        dialect: "sample",
+        // How several hooks of that system combine. The five that exist are in `hook.rs`.
+        composition: Composition::Pipeline,
+        runs_equal_hooks_once: false,
+        matcher: MatcherRule::WholeName,
+        // What its hooks read. The translator follows the tables below.
+        payload: |event| DIALECT.write(event),
+        // What its hooks reply, over stdout, HTTP or a callback. An `Err` finishes "failed to ..."
+        // and counts in the hook's failure direction.
+        reply: |_, value| match value.get("ok") {
+            Some(Value::Bool(true)) => Ok(Answer::default()),
+            Some(Value::Bool(false)) => Ok(Answer::decide(Decision::Deny, "not ok")),
+            _ => Err("read the reply: `ok` is not a boolean".into()),
+        },
+        // What a command's exit means.
+        exit: |_, exit| match exit.code {
+            Some(0) => Ok(Answer::default()),
+            _ => Ok(Answer::decide(Decision::Deny, exit.stderr.trim())),
+        },
+    },
+    // Its events: the name there, the canonical name, whether a deny and a rewrite are obeyed there.
+    events: &[EventRow {
+        name: "before_tool",
+        canonical: "PreToolUse",
+        blocks: true,
+        rewrites: true,
+        // Where this event's members live, if elsewhere than in the others.
+        members: &[("/args", "/tool/input")],
+    }],
+    // Where a payload names its event.
+    event_name: "/kind",
+    // Where members live, in both directions.
+    members: &[("/conversation", "/session"), ("/tool", "/tool/name")],
+    // A verdict in its words.
+    reply: |_, verdict| json!({ "ok": verdict.decision == Decision::Allow }),
+};
+
+#[test]
+fn translates_both_ways() {
+    let payload =
+        json!({"kind": "before_tool", "conversation": "c1", "tool": "Bash", "args": {"command": "ls"}, "extra": 1});
+    let event = DIALECT.read(payload.clone()).unwrap();
+    assert_eq!(
+        event.data,
+        json!({
+            "event": "PreToolUse", "session": "c1", "tool": {"name": "Bash", "input": {"command": "ls"}}, "extra": 1,
+        })
+    );
+    assert_eq!((DIALECT.contract.payload)(&event), payload);
+    let rewritten = event.with_subject(json!({"command": "pwd"}));
+    assert_eq!((DIALECT.contract.payload)(&rewritten)["args"], json!({"command": "pwd"}));
+}

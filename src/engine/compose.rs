@@ -1,0 +1,302 @@
+//! The chain of hooks of one event: who runs when, on which value, and who judges a rewrite again.
+
+use super::aggregate::{Folded, combine_rewrites};
+use super::run::{self, HookRun, Limits};
+use super::{Engine, HooksInForce, is_chain};
+use crate::event::Phase;
+use crate::handlers::Moment;
+use crate::hook::{Composition, Contract, Hook};
+use crate::hook_set::Selected;
+use crate::verdict::{Answer, Decision};
+use futures_util::future::join_all;
+use serde_json::Value;
+use std::pin::Pin;
+use std::sync::Arc;
+
+/// A hook, or the hooks of one layer in a foreign dialect, which enter as one.
+pub(super) enum Member {
+    Hook(Selected),
+    Block { name: Arc<str>, composition: Composition, members: Vec<Member> },
+}
+
+/// Puts selected hooks in the client's order: blocks for foreign dialects, after-events reversed,
+/// equal definitions once where the dialect says so.
+pub(super) fn plan(selected: Vec<Selected>, client: &'static Contract) -> Vec<Member> {
+    let composition = client.composition;
+    let mut keyed: Vec<(_, i64, Member)> = Vec::with_capacity(selected.len());
+    for selected in selected {
+        let layer = selected.hook.source.layer;
+        let contract = selected.hook.contract;
+        if contract == client {
+            let key = composition.order_key(selected.hook.priority);
+            if !(client.runs_equal_hooks_once && keyed.iter().any(|(_, _, member)| member.is_equal(&selected))) {
+                keyed.push((layer, key, Member::Hook(selected)));
+            }
+            continue;
+        }
+        let block = keyed.iter_mut().find_map(|(at, _, member)| match member {
+            Member::Block { name, members, .. } if *at == layer && **name == *contract.dialect => Some(members),
+            Member::Block { .. } | Member::Hook(_) => None,
+        });
+        match block {
+            Some(members)
+                if contract.runs_equal_hooks_once && members.iter().any(|member| member.is_equal(&selected)) => {}
+            Some(members) => members.push(Member::Hook(selected)),
+            None => {
+                let members = vec![Member::Hook(selected)];
+                let block = Member::Block { name: contract.dialect.into(), composition: contract.composition, members };
+                keyed.push((layer, composition.order_key(None), block));
+            }
+        }
+    }
+    // Stable: within one key, the order of the set.
+    keyed.sort_by_key(|(layer, key, _)| (*layer, *key));
+    keyed.into_iter().map(|(_, _, member)| member).collect()
+}
+
+impl Member {
+    fn is_equal(&self, other: &Selected) -> bool {
+        match self {
+            Member::Hook(it) => it.hook.fingerprint == other.hook.fingerprint,
+            Member::Block { .. } => false,
+        }
+    }
+
+    fn runs_beside(&self) -> bool {
+        match self {
+            // A detached hook isn't waited for anyway.
+            Member::Hook(it) => it.hook.parallel || it.hook.detached,
+            Member::Block { .. } => false,
+        }
+    }
+}
+
+/// The state of an event's chain.
+pub(super) struct Chain {
+    /// The event as it arrived.
+    pub first: Arc<Moment>,
+    /// The event with all rewrites so far.
+    pub moment: Arc<Moment>,
+    pub folded: Folded,
+    pub runs: Vec<HookRun>,
+    pub errors: Vec<String>,
+    /// Counts the rewrites.
+    version: u32,
+    /// Which version each hook has judged last, and which it made.
+    judged: Vec<(Arc<Hook>, u32)>,
+    made: Vec<(Arc<Hook>, u32)>,
+}
+
+/// What a member came to.
+struct MemberRun {
+    name: Arc<str>,
+    answer: Answer,
+    withheld: bool,
+    /// The hooks that rewrote, for judging again.
+    rewrote: Vec<Arc<Hook>>,
+    judged: Vec<Arc<Hook>>,
+    runs: Vec<HookRun>,
+    errors: Vec<String>,
+}
+
+impl Chain {
+    pub(super) fn start(moment: Arc<Moment>) -> Chain {
+        Chain {
+            first: moment.clone(),
+            moment,
+            folded: Folded::default(),
+            runs: Vec::new(),
+            errors: Vec::new(),
+            version: 0,
+            judged: Vec::new(),
+            made: Vec::new(),
+        }
+    }
+
+    /// Runs members under a composition.
+    pub(super) async fn run(
+        &mut self,
+        engine: &Engine,
+        limits: &Limits<'_>,
+        composition: Composition,
+        mut members: Vec<Member>,
+    ) {
+        if composition == Composition::Onion && self.moment.event().spec.phase == Phase::After {
+            members.reverse();
+        }
+        let mut rest = members.into_iter().peekable();
+        while let Some(member) = rest.next() {
+            if self.folded.ends(composition) {
+                self.skip(member);
+                continue;
+            }
+            let mut group = vec![member];
+            let beside = |member: &Member| !is_chain(composition) || member.runs_beside();
+            if beside(&group[0]) {
+                while let Some(next) = rest.next_if(beside) {
+                    group.push(next);
+                }
+            }
+            let moment = self.moment.clone();
+            let results = match group.len() {
+                1 => vec![run_member(engine, limits, group.remove(0), &moment).await],
+                _ => join_all(group.into_iter().map(|member| run_member(engine, limits, member, &moment))).await,
+            };
+            self.absorb(composition, results);
+        }
+    }
+
+    fn skip(&mut self, member: Member) {
+        match member {
+            Member::Hook(selected) => {
+                let why = match &self.folded.decided_by {
+                    Some(hook) if self.folded.decision == Some(Decision::Deny) => format!("denied by `{hook}` before"),
+                    _ => "the chain had ended".to_string(),
+                };
+                self.runs.push(run::skipped(&selected, &why));
+            }
+            Member::Block { members, .. } => members.into_iter().for_each(|member| self.skip(member)),
+        }
+    }
+
+    /// Takes in what members made of the same value.
+    fn absorb(&mut self, composition: Composition, mut results: Vec<MemberRun>) {
+        let event = self.moment.event().clone();
+        let rewrites: Vec<_> =
+            results.iter_mut().filter_map(|run| Some((run.name.clone(), run.answer.subject.take()?))).collect();
+        let withheld = results.iter().any(|run| run.withheld);
+        let (subject, conflicts) = if withheld {
+            (Some(Value::Null), Vec::new())
+        } else if let [(_, only)] = &rewrites[..] {
+            (Some(only.clone()), Vec::new())
+        } else {
+            combine_rewrites(event.subject(), &rewrites)
+        };
+        let before = self.folded.context.clone();
+        let mut makers = Vec::new();
+        for run in results {
+            self.judged.extend(run.judged.into_iter().map(|hook| (hook, self.version)));
+            makers.extend(run.rewrote);
+            self.errors.extend(run.errors);
+            self.runs.extend(run.runs);
+            self.folded.add(composition, event.spec.phase, &run.name, run.answer);
+        }
+        self.errors.extend(conflicts);
+        if let Some(subject) = subject.clone()
+            && !self.folded.withheld
+        {
+            self.folded.subject = Some(subject);
+        }
+        self.folded.withheld |= withheld;
+        let mut next = None;
+        if let Some(subject) = subject.filter(|subject| Some(subject) != event.subject()) {
+            next = Some(event.with_subject(subject));
+        }
+        if let Some(patch) = self.folded.context.as_ref().filter(|patch| before.as_ref() != Some(*patch)) {
+            let patched = next.as_ref().unwrap_or(&event).with_context(patch);
+            next = (patched.data != event.data).then_some(patched);
+        }
+        if let Some(next) = next {
+            // Only what hooks can veto counts as another value: the subject and the tool.
+            if next.subject() != event.subject() || next.data.get("tool") != event.data.get("tool") {
+                self.version += 1;
+                self.made.extend(makers.into_iter().map(|hook| (hook, self.version)));
+            }
+            self.moment = Arc::new(Moment::new(Arc::new(next), self.moment.facts.base()));
+        }
+    }
+
+    /// A rewrite is judged again: every hook that waits for an answer and has not judged the final
+    /// value, but for the one that made it, is selected on it and judges it once. Otherwise a hook
+    /// could smuggle in what a guard would have refused. (Kubernetes' reinvocation.)
+    pub(super) async fn judge_again(&mut self, engine: &Engine, limits: &Limits<'_>, hooks: &HooksInForce) {
+        let phase = self.moment.event().spec.phase;
+        if self.version == 0 || phase != Phase::Gate || self.folded.decision == Some(Decision::Deny) {
+            return;
+        }
+        let version = self.version;
+        let knows = |list: &[(Arc<Hook>, u32)], hook: &Arc<Hook>, version: Option<u32>| {
+            list.iter().any(|(it, at)| Arc::ptr_eq(it, hook) && version.is_none_or(|version| version == *at))
+        };
+        for selected in hooks.select(&self.moment.facts) {
+            let hook = &selected.hook;
+            let settled = knows(&self.judged, hook, Some(version)) || knows(&self.made, hook, Some(version));
+            if settled || hook.detached || hook.once {
+                continue;
+            }
+            let moment = self.moment.clone();
+            let mut run = run::run(engine, limits, &selected, &moment).await;
+            run.outcome.rejudged = true;
+            let mut answer = std::mem::take(&mut run.answer);
+            if run.failed && answer.decision != Some(Decision::Deny) {
+                let error = run.outcome.error.as_deref().unwrap_or("run");
+                answer =
+                    Answer::decide(Decision::Deny, format!("hook `{}` {error}, judging a rewritten value", hook.name));
+            }
+            if run.outcome.rewrote && !knows(&self.made, hook, None) {
+                let reason = format!("hook `{}` would rewrite again what another hook rewrote", hook.name);
+                answer = Answer::decide(Decision::Deny, reason);
+            }
+            answer.subject = None;
+            answer.replace = false;
+            answer.context = None;
+            answer.decision = answer.decision.filter(|decision| *decision != Decision::Allow);
+            run.outcome.rewrote = false;
+            run.outcome.decision = answer.decision;
+            let denied = answer.decision == Some(Decision::Deny);
+            self.folded.add(Composition::Onion, phase, &hook.name, answer);
+            self.runs.push(run);
+            if denied {
+                break;
+            }
+        }
+    }
+}
+
+/// Boxed, since a block runs members in turn; blocks don't nest deeper.
+fn run_member<'a>(
+    engine: &'a Engine,
+    limits: &'a Limits<'_>,
+    member: Member,
+    moment: &'a Arc<Moment>,
+) -> Pin<Box<dyn Future<Output = MemberRun> + Send + 'a>> {
+    Box::pin(async move {
+        match member {
+            Member::Hook(selected) => {
+                let mut run = run::run(engine, limits, &selected, moment).await;
+                let hook = selected.hook;
+                let withheld = run.failed && moment.event().spec.phase == Phase::After && run.answer.decision.is_some();
+                MemberRun {
+                    name: hook.name.clone(),
+                    answer: std::mem::take(&mut run.answer),
+                    withheld,
+                    rewrote: run.outcome.rewrote.then(|| hook.clone()).into_iter().collect(),
+                    judged: vec![hook],
+                    runs: vec![run],
+                    errors: Vec::new(),
+                }
+            }
+            Member::Block { name, composition, members } => {
+                let mut chain = Chain::start(moment.clone());
+                chain.run(engine, limits, composition, members).await;
+                // The hook inside is what people look for, not the block.
+                let name = chain.folded.decided_by.clone().unwrap_or(name);
+                let unchanged = chain.version == 0;
+                MemberRun {
+                    name,
+                    withheld: chain.folded.withheld,
+                    rewrote: chain.made.into_iter().map(|(hook, _)| hook).collect(),
+                    // Within a block that rewrote, nobody is known to have judged the outcome.
+                    judged: if unchanged {
+                        chain.judged.into_iter().map(|(hook, _)| hook).collect()
+                    } else {
+                        Vec::new()
+                    },
+                    answer: chain.folded.into_answer(),
+                    runs: chain.runs,
+                    errors: chain.errors,
+                }
+            }
+        }
+    })
+}

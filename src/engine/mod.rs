@@ -1,0 +1,221 @@
+//! From an event to a verdict: select, run, judge rewrites again, aggregate.
+//!
+//! Knows neither JSON-RPC nor files. [`decide`] is the place to start reading hookwire.
+
+pub mod aggregate;
+pub(crate) use run::panic_text;
+mod compose;
+mod run;
+mod sessions;
+
+use crate::event::{Event, Phase};
+use crate::handlers::{Moment, Services};
+use crate::hook::{Composition, Contract};
+use crate::hook_set::{HookSet, Selected};
+use crate::matching::Facts;
+use crate::verdict::{Decision, Outcome, Verdict};
+use compose::Chain;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sessions::Sessions;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::{Semaphore, broadcast};
+use tokio_util::sync::CancellationToken;
+
+/// What outlives an event: shared services, what sessions remember, who listens.
+pub struct Engine {
+    /// What handlers share.
+    pub services: Services,
+    reports: broadcast::Sender<Report>,
+    sessions: Sessions,
+    detached: Arc<Semaphore>,
+}
+
+/// One event to decide.
+pub struct Question {
+    /// The event.
+    pub event: Event,
+    /// The hooks in force when it was read.
+    pub hooks: HooksInForce,
+    /// The vocabulary, and with it the composition, of the client.
+    pub contract: &'static Contract,
+    /// The decisions that the client can honour.
+    pub honours: Honours,
+    /// Cancelled when hooks must come to an end: those still running take their failure direction.
+    pub hurry: CancellationToken,
+}
+
+/// The hooks that judge an event: one published set and what the connection registered.
+#[derive(Clone)]
+pub struct HooksInForce {
+    /// From files.
+    pub files: Arc<HookSet>,
+    /// Registered over the wire.
+    pub session: Option<Arc<HookSet>>,
+}
+
+/// The decisions that a client can honour; what it can't becomes a deny.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Honours {
+    /// It can ask a person.
+    pub ask: bool,
+    /// It can put an act off.
+    pub defer: bool,
+    /// It can take a rewritten subject.
+    pub rewrite: bool,
+}
+
+impl Default for Honours {
+    fn default() -> Self {
+        Honours { ask: false, defer: false, rewrite: true }
+    }
+}
+
+/// What became of one hook's run, for whoever listens.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Report {
+    /// The event's name.
+    pub event: Arc<str>,
+    /// The event's identifier.
+    pub event_id: Arc<str>,
+    /// Started and forgotten: not part of a verdict.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub detached: bool,
+    /// The outcome.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+}
+
+/// Detached hooks that may run at once; more are skipped, and said to be.
+const MAX_DETACHED: usize = 256;
+/// Reports that a slow listener may fall behind before it loses some.
+const REPORT_QUEUE: usize = 1024;
+/// How often in a row a Stop or SubagentStop may send an agent back to work.
+pub const MAX_SEND_BACKS: u32 = 8;
+
+impl Engine {
+    /// An engine.
+    pub fn new(services: Services) -> Engine {
+        Engine {
+            services,
+            reports: broadcast::Sender::new(REPORT_QUEUE),
+            sessions: Sessions::default(),
+            detached: Arc::new(Semaphore::new(MAX_DETACHED)),
+        }
+    }
+
+    /// Every hook's run from now on. A listener that falls behind loses the oldest.
+    pub fn reports(&self) -> broadcast::Receiver<Report> {
+        self.reports.subscribe()
+    }
+}
+
+impl HooksInForce {
+    /// The hooks that apply, outermost layer first.
+    pub fn select(&self, facts: &Facts) -> Vec<Selected> {
+        let mut selected = self.files.select(facts);
+        if let Some(session) = &self.session {
+            selected.extend(session.select(facts));
+        }
+        selected
+    }
+}
+
+/// Judges one event. Never fails: what goes wrong in a hook counts in that hook's direction.
+/// Dropping the future cancels the hooks and ends their processes.
+pub async fn decide(engine: &Engine, question: Question) -> Verdict {
+    let event = Arc::new(question.event.clone());
+    let moment = Arc::new(Moment::new(event, &engine.services.root));
+    let selected = question.hooks.select(&moment.facts);
+    if selected.is_empty() {
+        return finish(engine, &question, Chain::start(moment));
+    }
+    let limits = run::Limits { deadline: deadline(&question.event), hurry: &question.hurry };
+    let mut chain = Chain::start(moment);
+    chain.run(engine, &limits, question.contract.composition, compose::plan(selected, question.contract)).await;
+    if question.contract.dialect == crate::dialects::NATIVE {
+        chain.judge_again(engine, &limits, &question.hooks).await;
+    }
+    finish(engine, &question, chain)
+}
+
+/// A deadline leaves the host the time to answer before the client gives up.
+fn deadline(event: &Event) -> Option<Instant> {
+    let budget = Duration::from_millis(event.data.get("deadlineMs")?.as_u64()?.min(24 * 3_600_000));
+    let margin = (budget / 20).max(Duration::from_millis(20));
+    Some(Instant::now() + budget.saturating_sub(margin))
+}
+
+fn finish(engine: &Engine, question: &Question, chain: Chain) -> Verdict {
+    let Chain { folded, runs, mut errors, first, moment, .. } = chain;
+    let event = &question.event;
+    errors.extend(question.hooks.files.broken.iter().cloned());
+    if let Some(session) = &question.hooks.session {
+        errors.extend(session.broken.iter().cloned());
+    }
+    let reason = folded.reason();
+    let mut verdict = Verdict {
+        decision: folded.decision.unwrap_or(Decision::Allow),
+        reason,
+        decided_by: folded.decided_by,
+        subject: folded.subject,
+        replaced: folded.replaced,
+        stop: folded.stop,
+        user_messages: folded.user_messages,
+        additional_context: folded.additional_context,
+        context: folded.context,
+        retry: folded.retry,
+        outcomes: runs.into_iter().map(|run| run.outcome).collect(),
+        errors,
+        generation: question.hooks.files.generation,
+        hash: question.hooks.files.hash.clone(),
+        session_generation: question.hooks.session.as_ref().map(|set| set.generation),
+        event_id: event.id.clone(),
+    };
+    // A hook that gives back what it got has changed nothing.
+    if verdict.subject.is_some() && verdict.subject.as_ref() == first.event().subject() {
+        verdict.subject = None;
+    }
+    drop(moment);
+    honour(&mut verdict, question.honours);
+    if verdict.decision == Decision::Deny && event.spec.phase == Phase::Gate {
+        verdict.subject = None;
+        verdict.replaced = false;
+    }
+    engine.sessions.note(event, &mut verdict);
+    verdict
+}
+
+/// What a client can't honour becomes a deny.
+fn honour(verdict: &mut Verdict, honours: Honours) {
+    let refusal = match verdict.decision {
+        Decision::Ask if !honours.ask => "this needs a person's approval, and the client can't ask",
+        Decision::Defer if !honours.defer => "this would be put off, and the client can't defer",
+        Decision::Allow | Decision::Ask | Decision::Defer
+            if !honours.rewrite && (verdict.subject.is_some() || verdict.context.is_some()) =>
+        {
+            "a hook rewrote this, and the client can't take a rewrite"
+        }
+        Decision::Allow | Decision::Ask | Decision::Defer | Decision::Deny => return,
+    };
+    verdict.decision = Decision::Deny;
+    verdict.reason = Some(match verdict.reason.take() {
+        Some(reason) => format!("{reason} ({refusal})"),
+        None => refusal.to_string(),
+    });
+}
+
+/// Whether a deny of this event sends an agent back to work.
+fn is_rest(name: &str) -> bool {
+    name == "Stop" || name == "SubagentStop"
+}
+
+/// Whether the composition is one after the other.
+fn is_chain(composition: Composition) -> bool {
+    match composition {
+        Composition::Onion | Composition::Pipeline | Composition::Veto | Composition::Middleware => true,
+        Composition::Parallel => false,
+    }
+}

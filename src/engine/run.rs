@@ -1,0 +1,254 @@
+//! One run of one hook: time limit, cancellation, panics and the failure direction, applied here
+//! once for every kind of handler.
+
+use super::aggregate;
+use super::{Engine, Report, is_rest};
+use crate::event::CONTEXT_MEMBERS;
+use crate::handlers::{Call, Moment};
+use crate::hook::Fail;
+use crate::hook_set::Selected;
+use crate::verdict::{Answer, Decision, Outcome, Status};
+use futures_util::FutureExt;
+use serde_json::Value;
+use std::borrow::Cow;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+
+/// What bounds every run of an event.
+pub(super) struct Limits<'a> {
+    /// When hooks that haven't finished take their failure direction.
+    pub deadline: Option<Instant>,
+    /// The same, on demand.
+    pub hurry: &'a CancellationToken,
+}
+
+/// What a run came to: the answer that counts, and how the verdict tells it.
+pub(super) struct HookRun {
+    pub answer: Answer,
+    pub failed: bool,
+    pub outcome: Outcome,
+}
+
+enum Failure {
+    /// Crashed, unreadable, refused.
+    Error(String),
+    /// Out of time.
+    Stopped(String),
+}
+
+/// Runs a hook, or starts it if it is detached.
+pub(super) async fn run(engine: &Engine, limits: &Limits<'_>, selected: &Selected, moment: &Arc<Moment>) -> HookRun {
+    let hook = &selected.hook;
+    let event = moment.event();
+    if hook.once && !engine.sessions.claim(event, hook) {
+        return skipped(selected, "ran once in this session");
+    }
+    if hook.detached {
+        return detach(engine, selected, moment);
+    }
+    let started = Instant::now();
+    let result = match fixed(selected) {
+        Some(result) => result,
+        None => limited(engine, limits, selected, moment).await,
+    };
+    let run = finish(selected, moment, result, started.elapsed());
+    report(engine, moment, &run.outcome, false);
+    run
+}
+
+/// A hook that was selected but not run.
+pub(super) fn skipped(selected: &Selected, why: &str) -> HookRun {
+    let mut outcome = outcome(selected, Status::Skipped, Duration::ZERO);
+    outcome.reason = Some(why.to_string());
+    HookRun { answer: Answer::default(), failed: false, outcome }
+}
+
+/// The answer of a fixed verdict, without a future or a timer.
+fn fixed(selected: &Selected) -> Option<Result<Answer, Failure>> {
+    let hook = &selected.hook;
+    let (decision, reason) = hook.handler.fixed()?;
+    let reason = || Some(reason.to_string()).filter(|reason| !reason.is_empty());
+    let decide = |decision| Ok(Answer { decision: Some(decision), reason: reason(), ..Answer::default() });
+    Some(match (&selected.opaque, decision) {
+        (None, decision) => decide(decision),
+        // To allow takes certainty.
+        (Some(_), Decision::Allow) => Ok(Answer::default()),
+        (Some(why), Decision::Deny) => match hook.fail {
+            None => decide(Decision::Ask),
+            Some(Fail::Closed) => decide(Decision::Deny),
+            Some(Fail::Ask) => decide(Decision::Ask),
+            Some(Fail::Open) => Err(Failure::Error(format!("tell whether it applies: {why}"))),
+        },
+        (Some(_), decision @ (Decision::Ask | Decision::Defer)) => decide(decision),
+    })
+}
+
+async fn limited(
+    engine: &Engine,
+    limits: &Limits<'_>,
+    selected: &Selected,
+    moment: &Arc<Moment>,
+) -> Result<Answer, Failure> {
+    let hook = &selected.hook;
+    let now = Instant::now();
+    let timeout = now.checked_add(hook.timeout);
+    let (until, why) = match (limits.deadline, timeout) {
+        (Some(deadline), Some(timeout)) if timeout < deadline => (Some(timeout), "its timeout"),
+        (Some(deadline), _) => (Some(deadline), "the event's deadline"),
+        (None, timeout) => (timeout, "its timeout"),
+    };
+    if limits.hurry.is_cancelled() || until.is_some_and(|until| until <= now) {
+        return Err(Failure::Stopped(format!("start before {why}")));
+    }
+    let call = Call { hook, moment, services: &engine.services };
+    let guarded = AssertUnwindSafe(async {
+        fail::fail_point!("handler");
+        hook.handler.run(&call).await
+    });
+    let timer = async {
+        match until {
+            Some(until) => tokio::time::sleep_until(until.into()).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        biased;
+        result = guarded.catch_unwind() => match result {
+            Ok(Ok(answer)) => check(moment, answer).map_err(Failure::Error),
+            Ok(Err(error)) => Err(Failure::Error(error.0)),
+            Err(panic) => {
+                tracing::error!(hook = %hook.name, panic = panic_text(&*panic), "A handler panicked; this is a bug in hookwire.");
+                Err(Failure::Error("run: the handler panicked; this is a bug in hookwire".into()))
+            }
+        },
+        () = timer => Err(Failure::Stopped(format!("finish within {why} ({})", humantime::format_duration(rounded(now.elapsed()))))),
+        () = limits.hurry.cancelled() => Err(Failure::Stopped("finish before the input ended".into())),
+    }
+}
+
+/// An answer that can't be meant is an error, so that a guard's mistake is not an allow.
+fn check(moment: &Moment, answer: Answer) -> Result<Answer, String> {
+    let event = moment.event();
+    if answer.subject.is_some() && event.spec.subject.is_none() {
+        return Err(format!("rewrite: {} has no subject", event.name));
+    }
+    if let Some(context) = &answer.context {
+        let members = context.as_object().ok_or("give a context: it is not an object")?;
+        if let Some(other) = members.keys().find(|key| !CONTEXT_MEMBERS.contains(&key.as_str())) {
+            return Err(format!("give a context: `{other}` can't be changed, only {}", CONTEXT_MEMBERS.join(", ")));
+        }
+    }
+    Ok(answer)
+}
+
+fn finish(selected: &Selected, moment: &Moment, result: Result<Answer, Failure>, elapsed: Duration) -> HookRun {
+    let hook = &selected.hook;
+    let event = moment.event();
+    let (answer, error, stopped) = match result {
+        Ok(answer) => (answer, None, false),
+        Err(failure) => {
+            let (error, stopped) = match failure {
+                Failure::Error(error) => (error, false),
+                Failure::Stopped(error) => (error, true),
+            };
+            let answer = aggregate::failure(hook.fail(), event.spec.phase, is_rest(&event.name), &hook.name, &error);
+            match answer.decision {
+                None => {
+                    tracing::warn!(hook = %hook.name, %error, event = %event.name, event_id = %event.id, "Hook failed; its direction is open.")
+                }
+                Some(decision) => {
+                    tracing::warn!(hook = %hook.name, %error, event = %event.name, event_id = %event.id, decision = decision.as_str(), "Hook failed.")
+                }
+            }
+            (answer, Some(format!("failed to {error}")), stopped)
+        }
+    };
+    let blocks = answer.decision.is_some_and(|decision| decision != Decision::Allow);
+    let status = match (stopped, blocks, error.is_some()) {
+        (true, _, _) => Status::Cancelled,
+        (false, true, _) => Status::Blocking,
+        (false, false, true) => Status::NonBlockingError,
+        (false, false, false) => Status::Success,
+    };
+    let mut outcome = outcome(selected, status, elapsed);
+    outcome.decision = answer.decision;
+    outcome.rewrote = answer.subject.as_ref().is_some_and(|subject| Some(subject) != event.subject())
+        || answer.context.as_ref().is_some_and(|context| context != &Value::Object(serde_json::Map::new()));
+    // A reason without a decision is still worth reading.
+    outcome.reason = answer.reason.clone().filter(|_| error.is_none());
+    outcome.error = error;
+    HookRun { failed: outcome.error.is_some(), answer, outcome }
+}
+
+fn outcome(selected: &Selected, status: Status, elapsed: Duration) -> Outcome {
+    Outcome {
+        hook: selected.hook.name.clone(),
+        status,
+        decision: None,
+        reason: None,
+        error: None,
+        opaque: selected.opaque.as_ref().map(Cow::to_string),
+        rewrote: false,
+        rejudged: false,
+        duration_micros: u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX),
+    }
+}
+
+/// Starts a hook and forgets it, but for its failure.
+fn detach(engine: &Engine, selected: &Selected, moment: &Arc<Moment>) -> HookRun {
+    let Ok(permit) = engine.detached.clone().try_acquire_owned() else {
+        tracing::warn!(hook = %selected.hook.name, "Too many detached hooks are running; this one was skipped.");
+        return skipped(selected, "too many detached hooks are running");
+    };
+    let (services, reports) = (engine.services.clone(), engine.reports.clone());
+    let (selected_hook, moment) = (selected.clone(), moment.clone());
+    tokio::spawn(async move {
+        let started = Instant::now();
+        let hook = &selected_hook.hook;
+        let call = Call { hook, moment: &moment, services: &services };
+        let work = AssertUnwindSafe(hook.handler.run(&call)).catch_unwind();
+        let result = match tokio::time::timeout(hook.timeout, work).await {
+            Ok(Ok(Ok(answer))) => Ok(answer),
+            Ok(Ok(Err(error))) => Err(Failure::Error(error.0)),
+            Ok(Err(_)) => Err(Failure::Error("run: the handler panicked; this is a bug in hookwire".into())),
+            Err(_) => Err(Failure::Stopped("finish within its timeout".into())),
+        };
+        let mut run = finish(&selected_hook, &moment, result, started.elapsed());
+        // Nobody waits: whatever it said decides nothing.
+        run.outcome.decision = None;
+        send(&reports, &moment, &run.outcome, true);
+        drop(permit);
+    });
+    let mut outcome = outcome(selected, Status::Success, Duration::ZERO);
+    outcome.reason = Some("started and not waited for".into());
+    HookRun { answer: Answer::default(), failed: false, outcome }
+}
+
+fn report(engine: &Engine, moment: &Moment, outcome: &Outcome, detached: bool) {
+    send(&engine.reports, moment, outcome, detached);
+}
+
+fn send(reports: &tokio::sync::broadcast::Sender<Report>, moment: &Moment, outcome: &Outcome, detached: bool) {
+    if reports.receiver_count() == 0 {
+        return;
+    }
+    let event = moment.event();
+    let report = Report { event: event.name.clone(), event_id: event.id.clone(), detached, outcome: outcome.clone() };
+    // An error means that the last listener has just left.
+    let _ = reports.send(report);
+}
+
+fn rounded(elapsed: Duration) -> Duration {
+    Duration::from_millis(u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// What a panic said.
+pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
+    panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message")
+}

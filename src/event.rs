@@ -1,0 +1,400 @@
+//! The event: one lifecycle moment with its data.
+//!
+//! The data is the JSON object that came over the wire, since hooks see, test and rewrite it as
+//! JSON. The table [`EVENTS`] says what each canonical moment is: its phase and where its subject
+//! lives. Which events other systems know, under which names, is the dialects' matter.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::sync::Arc;
+
+/// What hooks may do at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Phase {
+    /// Before something happens: hooks may block it and rewrite its subject.
+    Gate,
+    /// After it happened: hooks may rewrite or augment the result.
+    After,
+    /// Hooks are only told.
+    Note,
+}
+
+/// One row of the event table.
+#[derive(Debug, PartialEq, Eq)]
+pub struct EventSpec {
+    /// The canonical name.
+    pub name: &'static str,
+    /// What hooks may do.
+    pub phase: Phase,
+    /// JSON pointer of the subject: the value that hooks may rewrite.
+    pub subject: Option<&'static str>,
+    /// One line for `--help`, hover and the README.
+    pub about: &'static str,
+}
+
+const fn gate(name: &'static str, subject: Option<&'static str>, about: &'static str) -> EventSpec {
+    EventSpec { name, phase: Phase::Gate, subject, about }
+}
+const fn after(name: &'static str, subject: Option<&'static str>, about: &'static str) -> EventSpec {
+    EventSpec { name, phase: Phase::After, subject, about }
+}
+const fn note(name: &'static str, about: &'static str) -> EventSpec {
+    EventSpec { name, phase: Phase::Note, subject: None, about }
+}
+
+/// Every event that is known by name; the first block is the canonical list, the second is what
+/// dialects add. `custom:Anything` is understood beside them.
+pub static EVENTS: &[EventSpec] = &[
+    gate("SessionStart", None, "a session begins or resumes"),
+    note("SessionEnd", "a session is over"),
+    gate("UserPromptSubmit", Some("/prompt"), "a person's prompt, before the model reads it"),
+    gate("RunStart", Some("/prompt"), "one prompt's run begins"),
+    after("RunEnd", Some("/result"), "a run has its result"),
+    after("RunError", Some("/result"), "a run failed; a hook may supply a result"),
+    gate("StepStart", None, "one iteration of the agent loop begins"),
+    after("StepEnd", Some("/lastMessage"), "one iteration of the agent loop ended"),
+    gate("PreModelCall", Some("/model/request"), "before a model call"),
+    after("PostModelCall", Some("/model/response"), "after a model call"),
+    after("ModelCallError", None, "a model call failed; a hook may decide on a retry"),
+    gate("PreToolUse", Some("/tool/input"), "before a tool runs"),
+    after("PostToolUse", Some("/tool/output"), "after a tool succeeded"),
+    after("PostToolUseFailure", Some("/tool/output"), "after a tool failed"),
+    gate("PermissionRequest", Some("/tool/input"), "a permission would be asked of a person"),
+    note("PermissionDenied", "a permission was refused"),
+    gate("SubagentStart", Some("/prompt"), "a sub-agent or sub-workflow begins"),
+    gate("SubagentStop", Some("/lastMessage"), "a sub-agent wants to stop; a deny sends it back to work"),
+    gate("PreCompact", Some("/compaction"), "before the context is compacted"),
+    note("PostCompact", "after the context was compacted"),
+    note("Checkpoint", "the agent saved a checkpoint"),
+    note("Notification", "the agent told its user something"),
+    gate("Stop", Some("/lastMessage"), "the agent wants to stop; a deny sends it back to work"),
+    // Known through dialects.
+    note("Setup", "a project is set up"),
+    note("InstructionsLoaded", "an instruction file was loaded"),
+    gate("UserPromptExpansion", Some("/prompt"), "a slash command expanded into a prompt"),
+    gate("PostToolBatch", None, "a batch of tool calls is done, before the next model call"),
+    after("MessageDisplay", Some("/lastMessage"), "a message is about to be shown"),
+    note("StopFailure", "a turn ended in an error"),
+    gate("TaskCreated", None, "a task was created"),
+    gate("TaskCompleted", None, "a task is about to be completed"),
+    gate("TeammateIdle", None, "a teammate is about to go idle"),
+    gate("PreModelSwitch", None, "before the model is switched"),
+    note("PostModelSwitch", "after the model was switched"),
+    gate("ConfigChange", None, "a configuration file changed"),
+    note("CwdChanged", "the working directory changed"),
+    note("DirectoryAdded", "a directory joined the session"),
+    note("FileChanged", "a watched file changed"),
+    gate("WorktreeCreate", None, "a worktree is about to be created"),
+    note("WorktreeRemove", "a worktree was removed"),
+    gate("Elicitation", None, "a server asks the user for input"),
+    gate("ElicitationResult", None, "a user's answer goes back to a server"),
+];
+
+static CUSTOM: EventSpec = gate("custom", Some("/data"), "an event that only its agent knows");
+
+/// The prefix of events that only their agent knows.
+pub const CUSTOM_PREFIX: &str = "custom:";
+
+/// The table row for a canonical name, or for `custom:Anything`.
+pub fn spec(name: &str) -> Option<&'static EventSpec> {
+    if name.strip_prefix(CUSTOM_PREFIX).is_some_and(|rest| !rest.is_empty()) {
+        return Some(&CUSTOM);
+    }
+    EVENTS.iter().find(|spec| spec.name == name)
+}
+
+/// One lifecycle moment. Immutable and shared; a rewrite makes a new one.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// The name as the table has it, or `custom:Anything`.
+    pub name: Arc<str>,
+    /// What the table says of it.
+    pub spec: &'static EventSpec,
+    /// Identifies the event in logs and verdicts.
+    pub id: Arc<str>,
+    /// The whole event as a JSON object in the native vocabulary.
+    pub data: Value,
+    /// The payload as the client's dialect had it, for hooks that speak the same dialect.
+    pub original: Option<Arc<Original>>,
+}
+
+/// A payload in a dialect's own vocabulary.
+#[derive(Debug)]
+pub struct Original {
+    /// The dialect's name.
+    pub dialect: &'static str,
+    /// The payload, untouched.
+    pub payload: Value,
+}
+
+/// The shape of a native event. The members here are checked when one arrives; unknown members
+/// pass through to hooks untouched.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", rename = "Event")]
+#[schemars(rename = "Event")]
+#[allow(dead_code, reason = "read by the schema and the check only")]
+pub(crate) struct EventShape {
+    /// A canonical event name, or `custom:Anything`.
+    event: String,
+    /// The session that the event belongs to.
+    session: Option<String>,
+    /// The run: one prompt until the agent rests.
+    run: Option<String>,
+    /// The iteration of the agent loop, counted from 1.
+    step: Option<u64>,
+    agent: Option<AgentShape>,
+    tool: Option<ToolShape>,
+    model: Option<ModelShape>,
+    /// The subject of UserPromptSubmit and RunStart.
+    prompt: Option<Value>,
+    /// The subject of RunEnd and RunError.
+    result: Option<Value>,
+    /// The error of RunError.
+    error: Option<Value>,
+    /// The subject of StepEnd, Stop and SubagentStop.
+    last_message: Option<Value>,
+    /// Whether a stop hook has already sent the agent back to work.
+    stop_active: Option<bool>,
+    /// The subject of PreCompact: a hint for the compaction.
+    compaction: Option<Value>,
+    /// Absolute path of the agent's working directory; relative paths are taken against it.
+    cwd: Option<String>,
+    /// The conversation so far.
+    messages: Option<Vec<Value>>,
+    /// Whatever the agent wants hooks to know; hooks may change it.
+    metadata: Option<Map<String, Value>>,
+    /// The system prompt, where hooks may change it.
+    system_prompt: Option<String>,
+    /// How long the whole event may take, in milliseconds.
+    deadline_ms: Option<u64>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "EventAgent")]
+#[allow(dead_code, reason = "read by the schema and the check only")]
+struct AgentShape {
+    /// The agent's name.
+    name: Option<String>,
+    /// The agent that started this one.
+    parent: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "EventTool")]
+#[allow(dead_code, reason = "read by the schema and the check only")]
+struct ToolShape {
+    /// The tool's name.
+    name: String,
+    /// The call's identifier.
+    call_id: Option<String>,
+    /// The subject of PreToolUse and PermissionRequest.
+    input: Option<Value>,
+    /// The subject of PostToolUse and PostToolUseFailure.
+    output: Option<Value>,
+    /// What went wrong, in PostToolUseFailure.
+    error: Option<Value>,
+    /// How long the tool ran, in milliseconds.
+    duration_ms: Option<f64>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "EventModel")]
+#[allow(dead_code, reason = "read by the schema and the check only")]
+struct ModelShape {
+    /// The subject of PreModelCall: messages, tools, parameters.
+    request: Option<Value>,
+    /// The subject of PostModelCall.
+    response: Option<Value>,
+    /// Token counts: inputTokens, outputTokens.
+    usage: Option<Value>,
+    /// Why the model stopped.
+    finish_reason: Option<String>,
+    /// The error of ModelCallError.
+    error: Option<Value>,
+    /// How many attempts were made, in ModelCallError.
+    attempt: Option<u64>,
+}
+
+/// Why a JSON value is not an event.
+#[derive(Debug, PartialEq, Eq)]
+pub struct NotAnEvent(pub String);
+
+impl std::fmt::Display for NotAnEvent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NotAnEvent {}
+
+impl Event {
+    /// Takes a native event apart.
+    ///
+    /// # Errors
+    /// Names the member that is missing or has the wrong type, and for an unknown event name the
+    /// nearest known one.
+    pub fn from_json(data: Value) -> Result<Event, NotAnEvent> {
+        let Some(object) = data.as_object() else {
+            return Err(NotAnEvent("an event is a JSON object".into()));
+        };
+        let name = match object.get("event") {
+            Some(Value::String(name)) => name.as_str(),
+            Some(_) => return Err(NotAnEvent("`event` is a string".into())),
+            None => return Err(NotAnEvent("`event` is missing: the name of the moment".into())),
+        };
+        let Some(spec) = spec(name) else {
+            return Err(NotAnEvent(unknown_event(name)));
+        };
+        check_shape(&data)?;
+        Ok(Event { name: Arc::from(name), spec, id: next_id(), data, original: None })
+    }
+
+    /// The value that hooks may rewrite, if the moment has one.
+    pub fn subject(&self) -> Option<&Value> {
+        self.spec.subject.and_then(|pointer| self.data.pointer(pointer))
+    }
+
+    /// The tool that the event is about.
+    pub fn tool_name(&self) -> Option<&str> {
+        self.text("/tool/name")
+    }
+
+    /// A string member, by JSON pointer.
+    pub fn text(&self, pointer: &str) -> Option<&str> {
+        self.data.pointer(pointer).and_then(Value::as_str)
+    }
+
+    /// The session, or the empty string for events without one.
+    pub fn session(&self) -> &str {
+        self.text("/session").unwrap_or_default()
+    }
+
+    /// The same moment with another subject.
+    pub fn with_subject(&self, subject: Value) -> Event {
+        let mut next = self.clone();
+        if let Some(pointer) = self.spec.subject {
+            set_pointer(&mut next.data, pointer, subject);
+        }
+        next
+    }
+
+    /// The same moment with a JSON merge patch (RFC 7396) applied to what else hooks may change.
+    pub fn with_context(&self, patch: &Value) -> Event {
+        let mut next = self.clone();
+        merge_patch(&mut next.data, patch);
+        next
+    }
+}
+
+/// The members that a hook's `context` may patch.
+pub const CONTEXT_MEMBERS: [&str; 4] = ["metadata", "messages", "systemPrompt", "tool"];
+
+/// "unknown event `x`", with the nearest known name.
+pub(crate) fn unknown_event(name: &str) -> String {
+    let nearest = crate::definitions::node::closest(name, EVENTS.iter().map(|spec| spec.name));
+    match nearest {
+        Some(nearest) => format!("unknown event `{name}`; did you mean `{nearest}`?"),
+        None => format!("unknown event `{name}`; an event that only your agent knows is written `custom:{name}`"),
+    }
+}
+
+fn check_shape(data: &Value) -> Result<(), NotAnEvent> {
+    if let Err(error) = EventShape::deserialize(data) {
+        return Err(NotAnEvent(match misfit(data) {
+            Some(member) => format!("`{member}`: {error}"),
+            None => error.to_string(),
+        }));
+    }
+    Ok(())
+}
+
+/// The top-level member that doesn't fit; found by trying each alone, since this is the error path.
+fn misfit(data: &Value) -> Option<String> {
+    let object = data.as_object()?;
+    object.iter().find_map(|(key, value)| {
+        let mut alone = Map::new();
+        alone.insert("event".into(), Value::String(String::new()));
+        alone.insert(key.clone(), value.clone());
+        EventShape::deserialize(&Value::Object(alone)).is_err().then(|| key.clone())
+    })
+}
+
+/// Unique within the machine's lifetime for all practical purposes: start time, process, counter.
+fn next_id() -> Arc<str> {
+    use std::sync::LazyLock;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    static PREFIX: LazyLock<String> = LazyLock::new(|| {
+        let started = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        format!("{:x}-{:x}", started.map_or(0, |it| it.as_millis()), std::process::id())
+    });
+    Arc::from(format!("{}-{:x}", *PREFIX, NEXT.fetch_add(1, Ordering::Relaxed)))
+}
+
+/// Sets the value at a JSON pointer of plain keys, making objects on the way.
+pub(crate) fn set_pointer(target: &mut Value, pointer: &str, value: Value) {
+    let mut at = target;
+    for key in pointer.split('/').skip(1) {
+        if !at.is_object() {
+            *at = Value::Object(Map::new());
+        }
+        let Value::Object(object) = at else { return };
+        at = object.entry(key).or_insert(Value::Null);
+    }
+    *at = value;
+}
+
+/// JSON merge patch, RFC 7396. Recursion is bounded by the parser's depth limit on the patch.
+pub(crate) fn merge_patch(target: &mut Value, patch: &Value) {
+    let Value::Object(patch) = patch else {
+        *target = patch.clone();
+        return;
+    };
+    if !target.is_object() {
+        *target = Value::Object(Map::new());
+    }
+    let Value::Object(object) = target else { return };
+    for (key, value) in patch {
+        if value.is_null() {
+            object.remove(key);
+        } else {
+            merge_patch(object.entry(key.clone()).or_insert(Value::Null), value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn refuses_what_is_not_an_event() {
+        for (data, expected) in [
+            (json!([]), "an event is a JSON object"),
+            (json!({}), "`event` is missing: the name of the moment"),
+            (json!({"event": 3}), "`event` is a string"),
+            (json!({"event": "PreTolUse"}), "unknown event `PreTolUse`; did you mean `PreToolUse`?"),
+            (json!({"event": "Stop", "step": "x"}), "`step`: invalid type: string \"x\", expected u64"),
+            (json!({"event": "Stop", "tool": {}}), "`tool`: missing field `name`"),
+        ] {
+            assert_eq!(Event::from_json(data).unwrap_err().0, expected);
+        }
+    }
+
+    #[test]
+    fn rewrites_make_a_new_event() {
+        let event =
+            Event::from_json(json!({"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": "ls"}}}))
+                .unwrap();
+        let next = event.with_subject(json!({"command": "pwd"}));
+        assert_eq!(next.text("/tool/input/command"), Some("pwd"));
+        assert_eq!(event.text("/tool/input/command"), Some("ls"));
+        let next = event.with_context(&json!({"metadata": {"a": 1, "b": null}}));
+        assert_eq!(next.data["metadata"], json!({"a": 1}));
+    }
+}

@@ -1,0 +1,73 @@
+//! `callback`: the host calls back into the client that registered the hook, with `hooks/invoke`.
+
+use super::{Call, Compile, HandlerError, Kind, Mistake};
+use crate::verdict::Answer;
+use serde::Serialize;
+use serde_json::Value;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Weak};
+
+/// The way back to a client. The connection implements it; a trait, since handlers know no wire.
+pub trait CallbackClient: Send + Sync {
+    /// Calls, and gives the client's reply or why there is none. Dropping the future cancels.
+    fn invoke(&self, call: CallbackCall) -> Pin<Box<dyn Future<Output = Result<Value, String>> + Send>>;
+}
+
+/// What the client is told.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CallbackCall {
+    /// What the registration gave as `callback`.
+    pub callback: String,
+    /// The hook's name.
+    pub hook: String,
+    /// The event, in the vocabulary of the hook's dialect.
+    pub event: Value,
+}
+
+/// The value of `callback`: whatever identifies the function to the client.
+pub(crate) type RawCallback = String;
+
+pub(crate) struct Callback {
+    id: String,
+    /// Weak, so that a registration doesn't keep a dead connection.
+    client: Weak<dyn CallbackClient>,
+}
+
+impl std::fmt::Debug for Callback {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Callback({})", self.id)
+    }
+}
+
+impl Kind for Callback {
+    type Raw = RawCallback;
+
+    fn compile(id: RawCallback, cx: &Compile<'_>) -> Result<Self, Mistake> {
+        match cx.client {
+            Some(client) => Ok(Callback { id, client: Arc::downgrade(client) }),
+            None => Err(Mistake {
+                field: None,
+                message: "a callback can't be defined in a file".into(),
+                help: Some("register it over the wire with hooks/register".into()),
+            }),
+        }
+    }
+
+    async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
+        let client = self.client.upgrade().ok_or_else(|| HandlerError("call back: the client is gone".into()))?;
+        let contract = call.hook.contract;
+        let event = call.moment.event();
+        let invocation = CallbackCall {
+            callback: self.id.clone(),
+            hook: call.hook.name.to_string(),
+            event: (contract.payload)(event),
+        };
+        let reply = client.invoke(invocation).await.map_err(|error| HandlerError(format!("call back: {error}")))?;
+        match reply {
+            Value::Null => Ok(Answer::default()),
+            reply => (contract.reply)(event, reply).map_err(HandlerError),
+        }
+    }
+}

@@ -1,0 +1,373 @@
+//! `command`: a shell text or a program, with the event on its stdin and in its environment.
+//!
+//! Event text never becomes shell text: a shell reads it from variables, a program gets it as
+//! whole arguments. How the process is run and ended is [`super::process`]'s matter; what its exit
+//! means is the dialect's.
+
+use super::template::{Template, lookup};
+use super::{Call, Compile, HandlerError, Kind, Mistake, Moment, process, tool_path};
+use crate::hook::Exit;
+use crate::verdict::Answer;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::de::{MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer};
+use serde_json::Value;
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+
+/// A text for `sh -c`, a program with its arguments, or either with an environment.
+pub(crate) struct RawCommand(RawLong);
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct RawLong {
+    /// A text for `sh -c`, or a program with its arguments.
+    run: RawRun,
+    /// Variables to set.
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    /// Variables to take over from the host's environment, by name.
+    #[serde(default)]
+    inherit_env: Vec<String>,
+    /// The working directory; a relative one starts at the definition's file. Default: the
+    /// event's `cwd`, else the project root.
+    cwd: Option<String>,
+}
+
+enum RawRun {
+    Shell(String),
+    Program(Vec<String>),
+}
+
+struct CommandVisitor;
+
+impl<'de> Visitor<'de> for CommandVisitor {
+    type Value = RawCommand;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a shell text, a list (program and arguments) or a map with `run`")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<RawCommand, E> {
+        Ok(RawCommand::bare(RawRun::Shell(text.to_string())))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<RawCommand, A::Error> {
+        RunVisitor.visit_seq(seq).map(RawCommand::bare)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RawCommand, A::Error> {
+        RawLong::deserialize(MapAccessDeserializer::new(map)).map(RawCommand)
+    }
+}
+
+struct RunVisitor;
+
+impl<'de> Visitor<'de> for RunVisitor {
+    type Value = RawRun;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a shell text or a list (program and arguments)")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<RawRun, E> {
+        Ok(RawRun::Shell(text.to_string()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<RawRun, A::Error> {
+        let mut argv = Vec::new();
+        while let Some(argument) = seq.next_element()? {
+            argv.push(argument);
+        }
+        Ok(RawRun::Program(argv))
+    }
+}
+
+impl RawCommand {
+    fn bare(run: RawRun) -> RawCommand {
+        RawCommand(RawLong { run, env: BTreeMap::new(), inherit_env: Vec::new(), cwd: None })
+    }
+}
+
+impl<'de> Deserialize<'de> for RawCommand {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(CommandVisitor)
+    }
+}
+
+impl<'de> Deserialize<'de> for RawRun {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(RunVisitor)
+    }
+}
+
+impl JsonSchema for RawRun {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "CommandRun".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": "A text for `sh -c`, or a program with its arguments; `${path}` placeholders in arguments.",
+            "anyOf": [{ "type": "string", "minLength": 1 }, { "type": "array", "items": { "type": "string" }, "minItems": 1 }],
+        })
+    }
+}
+
+impl JsonSchema for RawCommand {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Command".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let (run, long) = (generator.subschema_for::<RawRun>(), generator.subschema_for::<RawLong>());
+        schemars::json_schema!({ "anyOf": [run, long] })
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Command {
+    run: Run,
+    /// How errors and dialects name it.
+    label: String,
+    env: Vec<(String, String)>,
+    cwd: Option<PathBuf>,
+    dir: PathBuf,
+}
+
+#[derive(Debug)]
+enum Run {
+    Shell(String),
+    Program { program: String, arguments: Vec<Template> },
+}
+
+/// What a command gets of the host's environment without being asked for.
+const DEFAULT_ENV: [&str; 8] = ["PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR", "SHELL", "LOGNAME"];
+
+impl Kind for Command {
+    type Raw = RawCommand;
+
+    fn compile(RawCommand(raw): RawCommand, cx: &Compile<'_>) -> Result<Self, Mistake> {
+        let (run, label) = match raw.run {
+            RawRun::Shell(text) if text.trim().is_empty() => return Err(empty()),
+            RawRun::Shell(text) => (Run::Shell(text.clone()), text),
+            RawRun::Program(argv) => {
+                let label = argv.join(" ");
+                let mut argv = argv.into_iter();
+                let program = argv.next().filter(|program| !program.is_empty()).ok_or_else(empty)?;
+                if program.contains("${") {
+                    return Err(Mistake {
+                        field: None,
+                        message: "the program can't be taken from the event".into(),
+                        help: Some("placeholders are for arguments".into()),
+                    });
+                }
+                let arguments = argv.map(|argument| Template::new(&argument)).collect::<Result<_, _>>();
+                let arguments = arguments.map_err(|message| Mistake { field: None, message, help: None })?;
+                (Run::Program { program, arguments }, label)
+            }
+        };
+        for name in raw.env.keys().chain(&raw.inherit_env) {
+            if name.is_empty() || name.contains(['=', '\0']) {
+                return Err(Mistake::new("env", format!("`{name}` can't be the name of a variable")));
+            }
+        }
+        let inherited = std::env::vars_os().filter_map(|(name, value)| {
+            let (name, value) = (name.into_string().ok()?, value.into_string().ok()?);
+            let wanted =
+                DEFAULT_ENV.contains(&name.as_str()) || name.starts_with("LC_") || raw.inherit_env.contains(&name);
+            wanted.then_some((name, value))
+        });
+        let mut env: BTreeMap<String, String> = inherited.collect();
+        env.extend(raw.env);
+        Ok(Command {
+            run,
+            label,
+            env: env.into_iter().collect(),
+            cwd: raw.cwd.map(|cwd| cx.dir.join(cwd)),
+            dir: cx.dir.to_path_buf(),
+        })
+    }
+
+    async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
+        let argv = match &self.run {
+            Run::Shell(text) => vec!["/bin/sh".to_string(), "-c".to_string(), text.clone()],
+            Run::Program { program, arguments } => {
+                let expand = |argument: &Template| argument.text(&|path| lookup(call, path));
+                std::iter::once(self.program(program)).chain(arguments.iter().map(expand)).collect()
+            }
+        };
+        let spec = process::Spec {
+            argv,
+            env: self.environment(call),
+            cwd: self.cwd(call),
+            stdin: call.moment.payload(call.hook),
+            limits: process::Limits::default(),
+        };
+        let output = process::run(spec).await.map_err(|error| HandlerError(error.to_string()))?;
+        let exit = Exit {
+            code: match output.status {
+                process::Exit::Code(code) => Some(code),
+                process::Exit::Signal(_) => None,
+            },
+            command: &self.label,
+            stdout: &String::from_utf8_lossy(&output.stdout),
+            stderr: &String::from_utf8_lossy(&output.stderr),
+        };
+        (call.hook.contract.exit)(call.moment.event(), &exit).map_err(HandlerError)
+    }
+}
+
+fn empty() -> Mistake {
+    Mistake { field: None, message: "the command is empty".into(), help: None }
+}
+
+impl Command {
+    /// A program with a slash starts at the definition's file, a bare name is looked up on PATH.
+    fn program(&self, program: &str) -> String {
+        if program.contains('/') { self.dir.join(program).to_string_lossy().into_owned() } else { program.to_string() }
+    }
+
+    fn cwd(&self, call: &Call<'_>) -> PathBuf {
+        let usable = |path: &Path| path.is_dir();
+        match &self.cwd {
+            Some(cwd) => cwd.clone(),
+            None if usable(call.moment.facts.base()) => call.moment.facts.base().to_path_buf(),
+            None => call.services.root.to_path_buf(),
+        }
+    }
+
+    /// The definition's variables and the event's, of which the definition's win.
+    fn environment(&self, call: &Call<'_>) -> Vec<(String, String)> {
+        let event = call.moment.environment.get_or_init(|| event_variables(call.moment));
+        let mut env = self.env.clone();
+        let own: HashSet<&str> = self.env.iter().map(|(name, _)| name.as_str()).collect();
+        env.extend(event.iter().filter(|(name, _)| !own.contains(name.as_str())).cloned());
+        env.push(("HOOKWIRE_HOOK".into(), call.hook.name.to_string()));
+        env.push(("HOOKWIRE_PROJECT_DIR".into(), call.services.root.to_string_lossy().into_owned()));
+        env
+    }
+}
+
+/// The largest value that becomes a variable, in bytes.
+const MAX_VARIABLE: usize = 32 * 1024;
+/// All of an event's variables together; the kernel's own limit is some 2 MiB with the arguments.
+const MAX_VARIABLES: usize = 256 * 1024;
+/// The list of names that were left out.
+const MAX_OMITTED: usize = 4 * 1024;
+
+/// Members of an event that become variables. Others would let an event's author choose names
+/// that mean something to a program.
+const MEMBERS: [&str; 14] = [
+    "event",
+    "session",
+    "run",
+    "step",
+    "agent",
+    "tool",
+    "model",
+    "prompt",
+    "result",
+    "error",
+    "lastMessage",
+    "stopActive",
+    "cwd",
+    "metadata",
+];
+
+/// The event's scalars as variables: names joined by `_`.
+fn event_variables(moment: &Moment) -> Vec<(String, String)> {
+    let event = moment.event();
+    let mut out = Variables::default();
+    if let Some(path) = tool_path(event) {
+        out.put("tool_input_path".into(), path.to_string());
+    }
+    for member in MEMBERS {
+        if let Some(value) = event.data.get(member) {
+            out.add(member.to_string(), value);
+        }
+    }
+    out.put("HOOKWIRE_EVENT_ID".into(), event.id.to_string());
+    let mut variables: Vec<_> = out.values.into_iter().collect();
+    if !out.omitted.is_empty() {
+        let mut names = out.omitted.join(" ");
+        if names.len() > MAX_OMITTED {
+            names.truncate(
+                names.char_indices().map(|(at, _)| at).take_while(|at| *at <= MAX_OMITTED).last().unwrap_or(0),
+            );
+            names.push_str(" ...");
+        }
+        variables.push(("HOOKWIRE_OMITTED".into(), names));
+    }
+    variables
+}
+
+#[derive(Default)]
+struct Variables {
+    values: BTreeMap<String, String>,
+    omitted: Vec<String>,
+    size: usize,
+}
+
+impl Variables {
+    /// Recursion is bounded by the depth limit of the parser that read the event.
+    fn add(&mut self, name: String, value: &Value) {
+        match value {
+            Value::Null => {}
+            Value::Bool(value) => self.put(name, value.to_string()),
+            Value::Number(value) => self.put(name, value.to_string()),
+            Value::String(value) => self.put(name, value.clone()),
+            Value::Array(_) => self.omitted.push(name),
+            Value::Object(members) => {
+                for (key, value) in members {
+                    let key: String = key.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+                    // Set already, whatever the argument is called.
+                    if name == "tool_input" && key == "path" && self.values.contains_key("tool_input_path") {
+                        continue;
+                    }
+                    self.add(format!("{name}_{key}"), value);
+                }
+            }
+        }
+    }
+
+    fn put(&mut self, name: String, value: String) {
+        let fits = value.len() <= MAX_VARIABLE && self.size + name.len() + value.len() <= MAX_VARIABLES;
+        if !fits || value.contains('\0') || self.values.contains_key(&name) {
+            self.omitted.push(name);
+            return;
+        }
+        self.size += name.len() + value.len();
+        self.values.insert(name, value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Event;
+    use serde_json::json;
+    use std::sync::Arc;
+
+    #[test]
+    fn event_members_become_variables() {
+        let event = Event::from_json(json!({
+            "event": "PreToolUse", "session": "s", "LD_PRELOAD": "x",
+            "tool": {"name": "Write", "input": {"file_path": "/a", "n": 3, "-i": true, "_i": 1, "list": [1], "nul": "a\u{0}b", "big": "x".repeat(40_000)}},
+        })).unwrap();
+        let variables = event_variables(&Moment::new(Arc::new(event), Path::new("/")));
+        let get = |name: &str| variables.iter().find(|(it, _)| it == name).map(|(_, value)| value.as_str());
+        for (name, expected) in [
+            ("event", Some("PreToolUse")),
+            ("tool_input_path", Some("/a")),
+            ("tool_input_file_path", Some("/a")),
+            ("tool_input_n", Some("3")),
+            ("tool_input__i", Some("true")),
+            ("tool_input_big", None),
+            ("LD_PRELOAD", None),
+            ("HOOKWIRE_OMITTED", Some("tool_input__i tool_input_big tool_input_list tool_input_nul")),
+        ] {
+            assert_eq!(get(name), expected, "{name}");
+        }
+    }
+}

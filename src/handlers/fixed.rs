@@ -1,0 +1,25 @@
+//! `allow`, `deny` and `ask`: a fixed verdict, no process at all.
+
+use super::{Call, Compile, HandlerError, Kind, Mistake};
+use crate::verdict::{Answer, Decision};
+
+macro_rules! fixed {
+    ($($name:ident)*) => {$(
+        #[derive(Debug)]
+        pub(crate) struct $name(pub(crate) String);
+
+        impl Kind for $name {
+            type Raw = String;
+
+            fn compile(reason: String, _: &Compile<'_>) -> Result<Self, Mistake> {
+                Ok($name(reason))
+            }
+
+            async fn run(&self, _: &Call<'_>) -> Result<Answer, HandlerError> {
+                Ok(Answer::decide(Decision::$name, self.0.as_str()))
+            }
+        }
+    )*};
+}
+
+fixed! { Allow Deny Ask }

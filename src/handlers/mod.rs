@@ -1,0 +1,232 @@
+//! How hooks are carried out. One file a kind, one line in the table below.
+//!
+//! A kind owns what its definition may say (`Raw`), turns it into something that can't be wrong
+//! (`compile`) and runs it. Time limits, cancellation, panics and failure directions are the
+//! engine's: a handler that is dropped must leave nothing behind.
+
+mod callback;
+mod command;
+pub(crate) mod egress;
+mod fixed;
+mod http;
+pub(crate) mod process;
+pub mod process_tree;
+#[cfg(test)]
+mod sample;
+mod template;
+
+use crate::definitions::node::{DecodeError, Node, decode};
+use crate::event::Event;
+use crate::hook::{Hook, Layer};
+use crate::verdict::{Answer, Decision};
+use bytes::Bytes;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+pub use callback::{CallbackCall, CallbackClient};
+pub use egress::HostPort;
+
+/// One kind of handler.
+pub(crate) trait Kind: std::fmt::Debug + Sized + Send + Sync {
+    /// What the definition's key may hold.
+    type Raw: DeserializeOwned + JsonSchema;
+
+    /// Checks what was written.
+    fn compile(raw: Self::Raw, cx: &Compile<'_>) -> Result<Self, Mistake>;
+
+    /// Carries the hook out once.
+    fn run(&self, call: &Call<'_>) -> impl Future<Output = Result<Answer, HandlerError>> + Send;
+}
+
+/// What is known where a definition is compiled.
+pub struct Compile<'a> {
+    /// The directory of the definition's file: relative paths start here.
+    pub dir: &'a Path,
+    /// Where the definition came from.
+    pub layer: Layer,
+    /// The connection that registers the hook, if it comes over the wire.
+    pub client: Option<&'a Arc<dyn CallbackClient>>,
+}
+
+/// A mistake in a handler's definition.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Mistake {
+    /// The member it is about, if not the whole.
+    pub field: Option<&'static str>,
+    /// Lowercase, no full stop.
+    pub message: String,
+    /// What to do.
+    pub help: Option<String>,
+}
+
+impl Mistake {
+    fn new(field: &'static str, message: impl Into<String>) -> Mistake {
+        Mistake { field: Some(field), message: message.into(), help: None }
+    }
+}
+
+/// Why a handler gave no answer. The text finishes the sentence "failed to ...".
+#[derive(Debug, PartialEq, Eq)]
+pub struct HandlerError(pub String);
+
+impl std::fmt::Display for HandlerError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// One run of one hook.
+pub struct Call<'a> {
+    /// The hook.
+    pub hook: &'a Hook,
+    /// The event as the hook is to see it.
+    pub moment: &'a Moment,
+    /// What handlers share.
+    pub services: &'a Services,
+}
+
+/// One version of an event with what handlers derive from it, each made once.
+pub struct Moment {
+    /// The facts that conditions and handlers read.
+    pub facts: crate::matching::Facts,
+    native: OnceLock<Bytes>,
+    environment: OnceLock<Vec<(String, String)>>,
+}
+
+impl Moment {
+    /// A version of an event.
+    pub fn new(event: Arc<Event>, root: &Path) -> Moment {
+        let facts = crate::matching::Facts::new(event, root);
+        Moment { facts, native: OnceLock::new(), environment: OnceLock::new() }
+    }
+
+    /// The event.
+    pub fn event(&self) -> &Arc<Event> {
+        &self.facts.event
+    }
+
+    /// The event as JSON, in the vocabulary of the hook's dialect.
+    fn payload(&self, hook: &Hook) -> Bytes {
+        let encode = || Bytes::from((hook.contract.payload)(self.event()).to_string());
+        if hook.contract.dialect == crate::dialects::NATIVE {
+            self.native.get_or_init(encode).clone()
+        } else {
+            encode()
+        }
+    }
+}
+
+/// What handlers share.
+#[derive(Clone)]
+pub struct Services {
+    /// The project root: where commands run when the event has no usable `cwd`.
+    pub root: Arc<Path>,
+    /// Operator's grants for HTTP.
+    pub grants: Vec<HostPort>,
+    egress: Arc<[OnceLock<egress::Egress>; 2]>,
+}
+
+impl Services {
+    /// Services for hooks of a project.
+    pub fn new(root: PathBuf, grants: Vec<HostPort>) -> Services {
+        Services { root: root.into(), grants, egress: Arc::default() }
+    }
+
+    fn egress(&self, layer: Layer) -> &egress::Egress {
+        let loopback = layer.is_trusted();
+        self.egress[usize::from(loopback)]
+            .get_or_init(|| egress::Egress::new(egress::Grants { loopback, hosts: self.grants.clone() }))
+    }
+}
+
+/// A row of the handler table, for the loader, the schema and the docs.
+pub struct Row {
+    /// The definition's key.
+    pub key: &'static str,
+    /// One line.
+    pub about: &'static str,
+    /// Compiles the key's value.
+    pub compile: fn(&Node, &Compile<'_>) -> Result<Handler, CompileError>,
+    /// The JSON Schema of the key's value.
+    pub schema: fn(&mut schemars::SchemaGenerator) -> schemars::Schema,
+}
+
+/// Why a handler's definition doesn't compile.
+pub enum CompileError {
+    /// It hasn't the right form.
+    Form(DecodeError),
+    /// It has, but can't be meant.
+    Meaning(Mistake),
+}
+
+macro_rules! handlers {
+    ($($(#[$attribute:meta])* $key:literal, $about:literal => $variant:ident($kind:ty);)*) => {
+        /// How a hook is carried out.
+        #[derive(Debug)]
+        pub enum Handler {
+            $($(#[$attribute])* #[doc = $about] #[allow(private_interfaces, reason = "handlers are opaque outside")] $variant($kind),)*
+            /// A definition that is broken but says that it fails closed: always fails.
+            Broken(String),
+        }
+
+        /// Every kind that a definition may name.
+        pub static KINDS: &[Row] = &[$($(#[$attribute])* Row {
+            key: $key,
+            about: $about,
+            compile: |node, cx| {
+                let raw = decode(node).map_err(CompileError::Form)?;
+                <$kind as Kind>::compile(raw, cx).map(Handler::$variant).map_err(CompileError::Meaning)
+            },
+            schema: |generator| generator.subschema_for::<<$kind as Kind>::Raw>(),
+        },)*];
+
+        impl Handler {
+            /// The definition's key.
+            pub fn key(&self) -> &'static str {
+                match self {
+                    $($(#[$attribute])* Handler::$variant(_) => $key,)*
+                    Handler::Broken(_) => "broken",
+                }
+            }
+
+            pub(crate) async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
+                match self {
+                    $($(#[$attribute])* Handler::$variant(it) => it.run(call).await,)*
+                    Handler::Broken(problem) => Err(HandlerError(problem.clone())),
+                }
+            }
+        }
+    };
+}
+
+handlers! {
+    "allow", "a fixed allow, with its reason" => Allow(fixed::Allow);
+    "deny", "a fixed deny, with its reason" => Deny(fixed::Deny);
+    "ask", "ask a person, with this reason" => Ask(fixed::Ask);
+    "command", "a shell text or a program with arguments; the event on its stdin" => Command(command::Command);
+    "http", "a POST to a service, through guarded egress" => Http(http::Http);
+    "callback", "a call back into the client that registered the hook" => Callback(callback::Callback);
+    #[cfg(test)]
+    "sample", "the commented sample: see sample.rs" => Sample(sample::Sample);
+}
+
+impl Handler {
+    /// The decision and reason of a fixed verdict.
+    pub fn fixed(&self) -> Option<(Decision, &str)> {
+        match self {
+            Handler::Allow(it) => Some((Decision::Allow, &it.0)),
+            Handler::Deny(it) => Some((Decision::Deny, &it.0)),
+            Handler::Ask(it) => Some((Decision::Ask, &it.0)),
+            // Whatever else there is runs, and decides by its answer.
+            _ => None,
+        }
+    }
+}
+
+/// The path that an event's tool call is about.
+fn tool_path(event: &Event) -> Option<&str> {
+    crate::matching::tools::main_path(event.tool_name()?, event.data.pointer("/tool/input")?)
+}

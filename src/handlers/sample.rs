@@ -1,0 +1,52 @@
+//! A commented sample of a handler kind. Copy this file, rename, and add one line to the table in
+//! `handlers/mod.rs`; help, schema, diagnostics and `list` follow from that line. It is compiled
+//! and run by tests, so it can't go stale.
+//!
+//! The sample says no to events after a given number of characters in the prompt:
+//!
+//! ```yaml
+//! - { name: short-prompts, on: UserPromptSubmit, sample: { maxChars: 200 } }
+//! ```
+
+use super::{Call, Compile, HandlerError, Kind, Mistake};
+use crate::verdict::{Answer, Decision};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// What was written. Derive `JsonSchema`: the docs of the fields become the schema's. No
+/// `flatten`, `untagged` or `tag`: they lose the place of a mistake.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct RawSample {
+    /// The longest prompt that passes.
+    max_chars: usize,
+}
+
+/// What was meant: nothing here can be wrong any more.
+#[derive(Debug)]
+pub(crate) struct Sample {
+    max_chars: usize,
+}
+
+impl Kind for Sample {
+    type Raw = RawSample;
+
+    fn compile(raw: RawSample, _: &Compile<'_>) -> Result<Self, Mistake> {
+        if raw.max_chars == 0 {
+            // The field's name places the message at its value.
+            return Err(Mistake::new("maxChars", "a limit of 0 would refuse every prompt"));
+        }
+        Ok(Sample { max_chars: raw.max_chars })
+    }
+
+    async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
+        // "No" is an answer; not being able to tell is an error, and what that means is up to the
+        // hook's `fail`. Time limits and cancellation are the engine's: this future is dropped.
+        let prompt = call.moment.event().text("/prompt").ok_or_else(|| HandlerError("find a prompt".into()))?;
+        let length = prompt.chars().count();
+        if length <= self.max_chars {
+            return Ok(Answer::default());
+        }
+        Ok(Answer::decide(Decision::Deny, format!("{length} characters; at most {} are allowed", self.max_chars)))
+    }
+}

@@ -1,0 +1,273 @@
+//! The compiled hook: a definition that can't be wrong any more. `definitions` makes it from what
+//! was written, `engine` runs it.
+
+use crate::event::{Event, Phase};
+use crate::handlers::Handler;
+use crate::matching::rule::{ToolRule, Views};
+use crate::matching::when::When;
+use crate::matching::{Facts, Matcher, MatcherRule, Truth};
+use crate::verdict::{Answer, Decision};
+use globset::GlobMatcher;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Where a definition came from, outermost first. Inner layers may add and tighten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Layer {
+    /// `/etc/hookwire/`.
+    Managed,
+    /// `$XDG_CONFIG_HOME/hookwire/`.
+    User,
+    /// A directory given with `--hooks`.
+    Hooks,
+    /// `<root>/.hookwire/`.
+    Project,
+    /// Registered over the wire.
+    Session,
+}
+
+impl Layer {
+    /// Whether whoever wrote the layer may do what could harm the machine: reach loopback services.
+    /// A project directory comes with a clone and is not trusted.
+    pub fn is_trusted(self) -> bool {
+        match self {
+            Layer::Managed | Layer::User | Layer::Hooks => true,
+            Layer::Project | Layer::Session => false,
+        }
+    }
+}
+
+/// What a hook's failure means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Fail {
+    /// A non-blocking error: logged, counted, listed in the verdict.
+    Open,
+    /// Denies a gate, withholds an after-event's subject.
+    Closed,
+    /// Asks a person at a gate; like `closed` elsewhere.
+    Ask,
+}
+
+/// The rule by which outcomes become a verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Composition {
+    /// Priority ascending, reversed for after-events; a deny stops the chain. (AgentHook trait.)
+    Onion,
+    /// Order of registration; a deny stops, the last rewrite wins. (workflow-framework.)
+    Pipeline,
+    /// Order of registration, all run; every reason of a deny is collected. (hooks-article.)
+    Veto,
+    /// Priority descending; a deny is sticky but stops nobody. (instructor.)
+    Middleware,
+    /// All at once on the same snapshot, combined in list order. (Claude Code family, agentpool.)
+    Parallel,
+}
+
+impl Composition {
+    /// Smaller runs earlier. A block of another dialect enters with `None`.
+    pub fn order_key(self, priority: Option<i64>) -> i64 {
+        match self {
+            Composition::Onion => priority.unwrap_or(100),
+            Composition::Middleware => priority.unwrap_or(0).saturating_neg(),
+            Composition::Pipeline | Composition::Veto | Composition::Parallel => 0,
+        }
+    }
+}
+
+/// How hooks of one vocabulary are spoken to and understood. Dialects provide these.
+#[derive(Debug)]
+pub struct Contract {
+    /// The dialect's name.
+    pub dialect: &'static str,
+    /// How its hooks combine.
+    pub composition: Composition,
+    /// Whether equal definitions run once (Claude Code family).
+    pub runs_equal_hooks_once: bool,
+    /// How a matcher is held against a tool's name.
+    pub matcher: MatcherRule,
+    /// The event as its hooks read it.
+    pub payload: fn(&Event) -> Value,
+    /// What a JSON reply means.
+    pub reply: fn(&Event, Value) -> Result<Answer, String>,
+    /// What a command's exit means.
+    pub exit: fn(&Event, &Exit<'_>) -> Result<Answer, String>,
+}
+
+impl PartialEq for Contract {
+    fn eq(&self, other: &Contract) -> bool {
+        self.dialect == other.dialect
+    }
+}
+
+/// How a command ended.
+pub struct Exit<'a> {
+    /// The exit code; absent when a signal ended it.
+    pub code: Option<i32>,
+    /// How the definition names the command.
+    pub command: &'a str,
+    /// What it wrote.
+    pub stdout: &'a str,
+    /// What it complained about.
+    pub stderr: &'a str,
+}
+
+/// Where a hook is written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Source {
+    /// The layer.
+    pub layer: Layer,
+    /// The file, or `session` for a hook registered over the wire.
+    pub file: Arc<str>,
+    /// Counted from 1.
+    pub line: usize,
+    /// In characters, counted from 1.
+    pub column: usize,
+    /// The hook's place in its file, counted from 0.
+    pub position: usize,
+}
+
+/// The events that a hook is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum On {
+    /// `'*'`.
+    Every,
+    /// These names.
+    Names(Vec<Arc<str>>),
+}
+
+impl On {
+    /// Whether an event of this name is meant.
+    pub fn includes(&self, name: &str) -> bool {
+        match self {
+            On::Every => true,
+            On::Names(names) => names.iter().any(|it| **it == *name),
+        }
+    }
+}
+
+/// A hook in force.
+#[derive(Debug)]
+pub struct Hook {
+    /// Names it in verdicts, logs and diagnostics.
+    pub name: Arc<str>,
+    /// For people.
+    pub description: Option<String>,
+    /// Which events.
+    pub on: On,
+    /// Which tools.
+    pub matcher: Option<Matcher>,
+    /// `if: Tool(pattern)`.
+    pub rule: Option<ToolRule>,
+    /// A CEL expression.
+    pub when: Option<When>,
+    /// Which agents, by name; empty means all.
+    pub agents: Vec<GlobMatcher>,
+    /// How it is carried out.
+    pub handler: Handler,
+    /// Its order within the layer; what the number means depends on the composition.
+    pub priority: Option<i64>,
+    /// For one run.
+    pub timeout: Duration,
+    /// `None` when neither the hook nor its file's defaults say: open.
+    pub fail: Option<Fail>,
+    /// Started and forgotten.
+    pub detached: bool,
+    /// Runs beside its parallel neighbours.
+    pub parallel: bool,
+    /// At most once per session.
+    pub once: bool,
+    /// Switched off with `enabled: false`: listed, never selected.
+    pub enabled: bool,
+    /// For people and tools.
+    pub tags: Vec<String>,
+    /// The vocabulary it is written for.
+    pub contract: &'static Contract,
+    /// Where it is written.
+    pub source: Source,
+    /// A hash of the definition: equal definitions have equal ones.
+    pub fingerprint: u64,
+}
+
+/// The first test that kept a hook out of an event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Miss {
+    /// The definition's field.
+    pub test: Cow<'static, str>,
+    /// Why, for people.
+    pub why: String,
+}
+
+impl Hook {
+    /// The failure direction in force.
+    pub fn fail(&self) -> Fail {
+        self.fail.unwrap_or(Fail::Open)
+    }
+
+    /// Holds every condition against an event, cheapest first: the reason why one is opaque, if
+    /// any, or the first test that fails. The index only ever saves calls of this.
+    ///
+    /// # Errors
+    /// The first test that fails.
+    pub fn applies(&self, facts: &Facts) -> Result<Option<Cow<'static, str>>, Miss> {
+        let miss = |test: &'static str, why: String| Err(Miss { test: test.into(), why });
+        let event = &facts.event;
+        if !self.enabled {
+            return miss("enabled", "switched off".into());
+        }
+        if !self.on.includes(&event.name) {
+            return miss("on", format!("not for {}", event.name));
+        }
+        if !self.agents.is_empty() {
+            let agent = event.text("/agent/name").unwrap_or_default();
+            if !self.agents.iter().any(|glob| glob.is_match(agent)) {
+                return miss("agents", format!("agent `{agent}` is not listed"));
+            }
+        }
+        if let Some(matcher) = &self.matcher {
+            match event.tool_name() {
+                Some(tool) if matcher.matches(tool) => {}
+                Some(tool) => return miss("matcher", format!("doesn't match tool `{tool}`")),
+                None => return miss("matcher", "the event has no tool".into()),
+            }
+        }
+        let mut opaque = None;
+        if let Some(rule) = &self.rule {
+            let views = match self.handler.fixed() {
+                Some((Decision::Allow, _)) => Views::All,
+                _ => Views::Any,
+            };
+            match rule.holds(facts, views) {
+                Truth::Yes => {}
+                Truth::Opaque(reason) => opaque = Some(reason),
+                Truth::No => return miss("if", "the pattern doesn't match the call".into()),
+            }
+        }
+        if let Some(when) = &self.when {
+            match when.holds(facts.variables()) {
+                Truth::Yes => {}
+                Truth::Opaque(reason) => opaque = opaque.or(Some(reason)),
+                Truth::No => return miss("when", format!("`{}` is false", when.source())),
+            }
+        }
+        Ok(opaque)
+    }
+
+    /// Whether the hook is for a moment that it could block.
+    pub fn is_for_gates(&self) -> bool {
+        match &self.on {
+            On::Every => true,
+            On::Names(names) => {
+                names.iter().any(|name| crate::event::spec(name).is_some_and(|spec| spec.phase == Phase::Gate))
+            }
+        }
+    }
+}

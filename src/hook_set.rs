@@ -1,0 +1,214 @@
+//! The hook set in force: immutable, in order of running, indexed so that cost hardly grows with
+//! the number of hooks that don't apply.
+//!
+//! The index only proposes candidates; [`Hook::applies`] decides. It may propose too many, never
+//! too few: a property test holds it to the plain walk over all hooks.
+
+use crate::hook::{Hook, On};
+use crate::matching::paths::PathViews;
+use crate::matching::rule::Key;
+use crate::matching::{Facts, Matcher};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// An ordered, indexed collection of hooks.
+#[derive(Debug, Default)]
+pub struct HookSet {
+    /// In order of running: layer, order within the layer, file, position.
+    pub hooks: Vec<Arc<Hook>>,
+    /// Counts the published sets.
+    pub generation: u64,
+    /// Names the content.
+    pub hash: Arc<str>,
+    /// Definitions that are not in force as written; every verdict lists them.
+    pub broken: Arc<[String]>,
+    by_event: HashMap<Arc<str>, EventIndex>,
+    /// For events that no hook names: the hooks for every event.
+    other: EventIndex,
+}
+
+/// A hook that applies to an event.
+#[derive(Clone, Debug)]
+pub struct Selected {
+    /// The hook.
+    pub hook: Arc<Hook>,
+    /// Why its condition could be neither held nor refuted.
+    pub opaque: Option<Cow<'static, str>>,
+}
+
+impl HookSet {
+    /// Orders and indexes hooks.
+    pub fn new(mut hooks: Vec<Arc<Hook>>, generation: u64, hash: Arc<str>, broken: Vec<String>) -> HookSet {
+        // The sort is stable: hooks come in order of file and position.
+        hooks.sort_by_key(|hook| (hook.source.layer, hook.contract.composition.order_key(hook.priority)));
+        let mut set = HookSet { generation, hash, broken: broken.into(), ..HookSet::default() };
+        for name in hooks.iter().filter_map(|hook| match &hook.on {
+            On::Names(names) => Some(names),
+            On::Every => None,
+        }) {
+            for name in name {
+                set.by_event.entry(name.clone()).or_default();
+            }
+        }
+        for (id, hook) in hooks.iter().enumerate() {
+            let id = u32::try_from(id).unwrap_or(u32::MAX);
+            match &hook.on {
+                On::Names(names) => {
+                    for name in names {
+                        set.by_event.entry(name.clone()).or_default().insert(id, hook);
+                    }
+                }
+                On::Every => {
+                    set.other.insert(id, hook);
+                    for index in set.by_event.values_mut() {
+                        index.insert(id, hook);
+                    }
+                }
+            }
+        }
+        set.hooks = hooks;
+        set
+    }
+
+    /// The hooks that apply to an event, in order.
+    pub fn select(&self, facts: &Facts) -> Vec<Selected> {
+        self.candidates(facts)
+            .into_iter()
+            .filter_map(|id| self.hooks.get(id as usize))
+            .filter_map(|hook| {
+                let opaque = hook.applies(facts).ok()?;
+                Some(Selected { hook: hook.clone(), opaque })
+            })
+            .collect()
+    }
+
+    fn candidates(&self, facts: &Facts) -> Vec<u32> {
+        let index = self.by_event.get(&facts.event.name).unwrap_or(&self.other);
+        let mut ids = Vec::new();
+        index.no_tool.collect(facts, &mut ids);
+        if let Some(tool) = facts.event.tool_name() {
+            if let Some(bucket) = index.by_tool.get(tool) {
+                bucket.collect(facts, &mut ids);
+            }
+            index.by_tool_prefix.visit(tool, |bucket| bucket.collect(facts, &mut ids));
+        }
+        ids.sort_unstable();
+        ids.dedup();
+        ids
+    }
+}
+
+#[derive(Debug, Default)]
+struct EventIndex {
+    /// Hooks that name no tool.
+    no_tool: Bucket,
+    by_tool: HashMap<Box<str>, Bucket>,
+    by_tool_prefix: PrefixMap<Bucket>,
+}
+
+impl EventIndex {
+    fn insert(&mut self, id: u32, hook: &Hook) {
+        if !hook.enabled {
+            return;
+        }
+        let key = hook.rule.as_ref().map_or(Key::None, |rule| rule.key());
+        let literal = hook.rule.as_ref().and_then(|rule| rule.literal_tool());
+        match (literal, &hook.matcher) {
+            (Some(tool), _) => self.by_tool.entry(tool.into()).or_default().insert(id, key),
+            (None, Some(Matcher::Names(names))) => {
+                for name in names {
+                    self.by_tool.entry(name.as_str().into()).or_default().insert(id, key);
+                }
+            }
+            (None, Some(Matcher::Pattern { prefix, .. })) => {
+                self.by_tool_prefix.entry(prefix).insert(id, key);
+            }
+            (None, None) => self.no_tool.insert(id, key),
+        }
+    }
+}
+
+/// Hooks of one tool, by what their condition needs.
+#[derive(Debug, Default)]
+struct Bucket {
+    always: Vec<u32>,
+    by_command: PrefixMap<Vec<u32>>,
+    by_path: PrefixMap<Vec<u32>>,
+}
+
+impl Bucket {
+    fn insert(&mut self, id: u32, key: Key<'_>) {
+        match key {
+            Key::None => self.always.push(id),
+            Key::CommandPrefix(prefix) => self.by_command.entry(prefix).push(id),
+            Key::PathPrefix(prefix) => self.by_path.entry(prefix).push(id),
+        }
+    }
+
+    fn collect(&self, facts: &Facts, ids: &mut Vec<u32>) {
+        ids.extend_from_slice(&self.always);
+        if !self.by_command.is_empty() {
+            match facts.shell() {
+                Some(shell) if shell.opaque.is_none() => {
+                    for command in &shell.commands {
+                        self.by_command.visit(command, |found| ids.extend_from_slice(found));
+                    }
+                }
+                // Opaque, or no text where one belongs: each hook says so itself.
+                _ => self.by_command.all(|found| ids.extend_from_slice(found)),
+            }
+        }
+        if !self.by_path.is_empty() {
+            match facts.path().and_then(PathViews::relative) {
+                Some(texts) => {
+                    for text in texts {
+                        self.by_path.visit(text, |found| ids.extend_from_slice(found));
+                    }
+                }
+                None => self.by_path.all(|found| ids.extend_from_slice(found)),
+            }
+        }
+    }
+}
+
+/// Values by a prefix of the text that they are for.
+#[derive(Debug)]
+struct PrefixMap<V> {
+    map: HashMap<Box<str>, V>,
+    /// The lengths that occur, ascending: a text is looked up once per length.
+    lengths: Vec<usize>,
+}
+
+impl<V> Default for PrefixMap<V> {
+    fn default() -> Self {
+        PrefixMap { map: HashMap::new(), lengths: Vec::new() }
+    }
+}
+
+impl<V: Default> PrefixMap<V> {
+    fn entry(&mut self, prefix: &str) -> &mut V {
+        if let Err(at) = self.lengths.binary_search(&prefix.len()) {
+            self.lengths.insert(at, prefix.len());
+        }
+        self.map.entry(prefix.into()).or_default()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.map.is_empty()
+    }
+
+    fn visit(&self, text: &str, mut found: impl FnMut(&V)) {
+        for length in &self.lengths {
+            match text.get(..*length).and_then(|prefix| self.map.get(prefix)) {
+                Some(value) => found(value),
+                None if *length > text.len() => break,
+                None => {}
+            }
+        }
+    }
+
+    fn all(&self, found: impl FnMut(&V)) {
+        self.map.values().for_each(found);
+    }
+}

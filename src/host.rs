@@ -1,0 +1,220 @@
+//! The host: the published hook set, the engine, the reload loop. The only long-lived state.
+
+use crate::definitions::diagnostic::Diagnostic;
+use crate::definitions::load::{Changes, LayerDir, Loaded, Loader};
+use crate::definitions::watch::{self, Watching};
+use crate::engine::Engine;
+use crate::handlers::{HostPort, Services};
+use crate::hook::Layer;
+use crate::hook_set::HookSet;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::{broadcast, watch as cell};
+
+/// What a host is made of.
+#[derive(Clone, Debug, Default)]
+pub struct HostOptions {
+    /// The project root; definitions of a project are in `<root>/.hookwire`.
+    pub root: PathBuf,
+    /// Directories that whoever starts the host vouches for.
+    pub hooks: Vec<PathBuf>,
+    /// Load the project's own definitions.
+    pub project: bool,
+    /// Load the machine's and the user's definitions.
+    pub system: bool,
+    /// Hosts and ports that `http` hooks may reach beyond the public internet.
+    pub allow_hosts: Vec<HostPort>,
+    /// Look at the definitions regularly instead of asking the kernel.
+    pub poll: bool,
+}
+
+impl HostOptions {
+    /// The directories, outermost first.
+    fn dirs(&self) -> Vec<LayerDir> {
+        let mut dirs = Vec::new();
+        let mut add =
+            |layer, path: PathBuf| dirs.push(LayerDir { layer, path: std::path::absolute(&path).unwrap_or(path) });
+        if self.system {
+            add(Layer::Managed, "/etc/hookwire".into());
+            if let Some(config) = user_config() {
+                add(Layer::User, config);
+            }
+        }
+        for path in &self.hooks {
+            add(Layer::Hooks, path.clone());
+        }
+        if self.project {
+            add(Layer::Project, self.root.join(".hookwire"));
+        }
+        dirs
+    }
+}
+
+fn user_config() -> Option<PathBuf> {
+    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    Some(absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")))?.join("hookwire"))
+}
+
+/// What is in force, swapped as a whole.
+#[derive(Clone)]
+pub struct Published {
+    /// The hooks.
+    pub hooks: Arc<HookSet>,
+    /// What is wrong with the definitions.
+    pub diagnostics: Arc<[Diagnostic]>,
+    /// The texts that the diagnostics point into.
+    pub sources: Arc<HashMap<String, Arc<str>>>,
+}
+
+/// Tells that another hook set is in force, or that diagnostics changed.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Changed {
+    /// The generation in force.
+    pub generation: u64,
+    /// The content hash in force.
+    pub hash: Arc<str>,
+    /// Hooks that are new.
+    pub added: Vec<Arc<str>>,
+    /// Hooks that are gone.
+    pub removed: Vec<Arc<str>>,
+    /// Hooks with another definition.
+    pub changed: Vec<Arc<str>>,
+    /// How many errors and warnings there are.
+    pub diagnostics: usize,
+}
+
+/// See the module.
+pub struct Host {
+    /// Judges events.
+    pub engine: Engine,
+    /// What it was started with.
+    pub options: HostOptions,
+    published: cell::Sender<Published>,
+    loader: Mutex<Loader>,
+    watching: cell::Sender<Watching>,
+    changes: broadcast::Sender<Changed>,
+}
+
+impl Host {
+    /// Loads the definitions. Nothing is watched yet.
+    pub fn new(options: HostOptions) -> Arc<Host> {
+        let mut loader = Loader::new(options.dirs());
+        let loaded = loader.load();
+        for diagnostic in loaded.diagnostics.iter() {
+            log(diagnostic);
+        }
+        let root = std::path::absolute(&options.root).unwrap_or_else(|_| options.root.clone());
+        Arc::new(Host {
+            engine: Engine::new(Services::new(root, options.allow_hosts.clone())),
+            published: cell::Sender::new(publishable(&loaded)),
+            loader: Mutex::new(loader),
+            watching: cell::Sender::new(Watching::Off),
+            changes: broadcast::Sender::new(64),
+            options,
+        })
+    }
+
+    /// Watches the definitions from now on, until the host is dropped.
+    ///
+    /// # Errors
+    /// No thread could be started.
+    pub fn watch(self: &Arc<Host>) -> std::io::Result<()> {
+        let first = self.load().watch;
+        let (host, told) = (Arc::downgrade(self), Arc::downgrade(self));
+        watch::spawn(
+            first,
+            self.options.poll,
+            move || Some(host.upgrade()?.load().watch),
+            move |watching| {
+                if let Some(host) = told.upgrade() {
+                    host.watching.send_replace(watching);
+                }
+            },
+        )
+    }
+
+    /// What is in force now.
+    pub fn published(&self) -> Published {
+        self.published.borrow().clone()
+    }
+
+    /// The hooks in force now.
+    pub fn hooks(&self) -> Arc<HookSet> {
+        self.published.borrow().hooks.clone()
+    }
+
+    /// Loads what has changed; when this returns, it is in force.
+    pub fn reload(&self) -> Published {
+        self.load();
+        self.published()
+    }
+
+    /// How changes are noticed.
+    pub fn watching(&self) -> Watching {
+        *self.watching.borrow()
+    }
+
+    /// Every change from now on. A listener that falls behind loses the oldest.
+    pub fn changes(&self) -> broadcast::Receiver<Changed> {
+        self.changes.subscribe()
+    }
+
+    fn load(&self) -> Loaded {
+        let mut loader = self.loader.lock().unwrap_or_else(PoisonError::into_inner);
+        let loaded = loader.load();
+        let before = self.published();
+        let news = loaded.diagnostics != before.diagnostics;
+        if before.hooks.generation == loaded.hooks.generation && !news {
+            return loaded;
+        }
+        self.published.send_replace(publishable(&loaded));
+        // Still under the loader's lock: announcements come in the order of the generations.
+        announce(&loaded, &before);
+        let Changes { added, removed, changed } = loaded.changes.clone();
+        let _ = self.changes.send(Changed {
+            generation: loaded.hooks.generation,
+            hash: loaded.hooks.hash.clone(),
+            added,
+            removed,
+            changed,
+            diagnostics: loaded.diagnostics.len(),
+        });
+        loaded
+    }
+
+    /// The project root.
+    pub fn root(&self) -> &Path {
+        &self.engine.services.root
+    }
+}
+
+fn publishable(loaded: &Loaded) -> Published {
+    Published {
+        hooks: loaded.hooks.clone(),
+        diagnostics: loaded.diagnostics.clone(),
+        sources: Arc::new(loaded.sources.clone()),
+    }
+}
+
+fn announce(loaded: &Loaded, before: &Published) {
+    let Changes { added, removed, changed } = &loaded.changes;
+    let generation = loaded.hooks.generation;
+    if generation != before.hooks.generation {
+        tracing::info!(generation, hash = %loaded.hooks.hash, added = added.len(), changed = changed.len(), removed = removed.len(), "Definitions reloaded.");
+    }
+    for name in removed {
+        // A deleted guard is an event, not a silent change.
+        tracing::warn!(hook = %name, generation, "Hook removed.");
+    }
+    for diagnostic in loaded.diagnostics.iter().filter(|it| !before.diagnostics.contains(it)) {
+        log(diagnostic);
+    }
+}
+
+fn log(diagnostic: &Diagnostic) {
+    tracing::warn!(code = %diagnostic.code, "{}", diagnostic.one_line());
+}

@@ -1,0 +1,197 @@
+//! Whether a hook applies to an event: matcher, `Tool(pattern)`, CEL. Takes values and returns
+//! values; the one look at the outside is that of [`paths`], which asks the kernel where a path leads.
+//!
+//! The answer has three values. *Opaque* means that neither match nor no match can be established;
+//! what follows from it is the engine's decision.
+
+pub mod paths;
+pub mod rule;
+pub mod shell;
+pub mod tools;
+pub mod when;
+
+use crate::event::Event;
+use regex::Regex;
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+/// Whether a condition holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Truth {
+    /// It doesn't.
+    No,
+    /// Neither can be established, for this reason.
+    Opaque(Cow<'static, str>),
+    /// It does.
+    Yes,
+}
+
+/// What conditions are held against: one version of an event, and what was found out about it.
+/// Everything costly is worked out once, when the first condition asks.
+pub struct Facts {
+    /// The event.
+    pub event: Arc<Event>,
+    base: PathBuf,
+    shell: OnceLock<Option<shell::ShellText>>,
+    path: OnceLock<Option<paths::PathViews>>,
+    variables: OnceLock<when::Variables>,
+}
+
+impl Facts {
+    /// `root` stands in for an event without `cwd`.
+    pub fn new(event: Arc<Event>, root: &Path) -> Facts {
+        let base = match event.text("/cwd") {
+            Some(cwd) => root.join(cwd),
+            None => root.to_path_buf(),
+        };
+        Facts { event, base, shell: OnceLock::new(), path: OnceLock::new(), variables: OnceLock::new() }
+    }
+
+    /// The directory that relative paths are taken against.
+    pub fn base(&self) -> &Path {
+        &self.base
+    }
+
+    /// The commands of a shell tool's text.
+    pub fn shell(&self) -> Option<&shell::ShellText> {
+        self.shell.get_or_init(|| self.argument(tools::ArgumentKind::Shell).map(shell::parse)).as_ref()
+    }
+
+    /// The path of a file tool.
+    pub fn path(&self) -> Option<&paths::PathViews> {
+        let views = || Some(paths::views(self.argument(tools::ArgumentKind::Path)?, &self.base));
+        self.path.get_or_init(views).as_ref()
+    }
+
+    /// The members of the event for CEL.
+    pub fn variables(&self) -> &when::Variables {
+        self.variables.get_or_init(|| when::Variables::new(&self.event.data))
+    }
+
+    fn argument(&self, kind: tools::ArgumentKind) -> Option<&str> {
+        let input = self.event.data.pointer("/tool/input")?;
+        match tools::main_argument(self.event.tool_name()?, input) {
+            Some((found, text)) if found == kind => Some(text),
+            _ => None,
+        }
+    }
+}
+
+/// How a dialect holds a matcher against a tool's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MatcherRule {
+    /// A regex that must match the whole name.
+    WholeName,
+    /// A name or a list of names when it is made of name characters, `|` and `,` only; else a
+    /// regex that is searched for. (Claude Code.)
+    ListOrSearch,
+}
+
+/// A compiled matcher.
+#[derive(Debug)]
+pub enum Matcher {
+    /// One of these names.
+    Names(Vec<String>),
+    /// A regex; `prefix` is what every name that it matches begins with.
+    Pattern {
+        /// The regex, anchored if its rule says so.
+        regex: Regex,
+        /// Possibly empty.
+        prefix: String,
+    },
+}
+
+impl Matcher {
+    /// Compiles a matcher; `None` for one that matches everything.
+    ///
+    /// # Errors
+    /// The regex crate's last line.
+    pub fn new(text: &str, rule: MatcherRule) -> Result<Option<Matcher>, String> {
+        if text.is_empty() || text == "*" {
+            return Ok(None);
+        }
+        let separators: &[char] = match rule {
+            MatcherRule::WholeName => &['|'],
+            MatcherRule::ListOrSearch => &['|', ','],
+        };
+        let is_name =
+            |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+        let names: Vec<&str> = text.split(separators).map(str::trim).collect();
+        // In a regex a blank is a blank; only the list rule trims.
+        let plain = rule == MatcherRule::ListOrSearch || !text.contains(' ');
+        if plain && names.iter().all(|name| is_name(name)) {
+            return Ok(Some(Matcher::Names(names.into_iter().map(str::to_string).collect())));
+        }
+        let (source, prefix) = match rule {
+            MatcherRule::WholeName => (format!("^(?:{text})$"), literal_prefix(text)),
+            MatcherRule::ListOrSearch => (text.to_string(), String::new()),
+        };
+        let regex = regex::RegexBuilder::new(&source).size_limit(1 << 20).build();
+        regex.map(|regex| Some(Matcher::Pattern { regex, prefix })).map_err(|error| last_line(&error.to_string()))
+    }
+
+    /// Whether the name matches.
+    pub fn matches(&self, name: &str) -> bool {
+        match self {
+            Matcher::Names(names) => names.iter().any(|it| it == name),
+            Matcher::Pattern { regex, .. } => regex.is_match(name),
+        }
+    }
+}
+
+/// The literal text that every whole match of a regex begins with.
+fn literal_prefix(pattern: &str) -> String {
+    if pattern.contains('|') {
+        return String::new();
+    }
+    let end = pattern.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '-')).unwrap_or(pattern.len());
+    let quantified = pattern[end..].starts_with(['*', '?', '{', '+']);
+    // A quantifier belongs to the last literal character.
+    pattern[..end - usize::from(quantified && end > 0)].to_string()
+}
+
+/// The part of a regex error that says what is wrong; the rest draws the pattern.
+pub(crate) fn last_line(error: &str) -> String {
+    error.lines().last().unwrap_or_default().trim().trim_start_matches("error: ").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn matchers() {
+        use MatcherRule::{ListOrSearch, WholeName};
+        for (rule, pattern, name, expected) in [
+            (WholeName, "Bash", "Bash", true),
+            (WholeName, "Bash", "BashOutput", false),
+            (WholeName, "Write|Edit", "Edit", true),
+            (WholeName, "Write|Edit", "MultiEdit", false),
+            (WholeName, "mcp__pay__.*", "mcp__pay__send", true),
+            (WholeName, "mcp__pay__.*", "x_mcp__pay__send", false),
+            (WholeName, "Edit, Bash", "Bash", false),
+            (ListOrSearch, "Edit, Bash", "Bash", true),
+            (ListOrSearch, "Bas", "Bash", false),
+            (ListOrSearch, "^Ba", "Bash", true),
+            (ListOrSearch, "as.", "Bash", true),
+            (ListOrSearch, "mcp__mini", "mcp__mini__gate", false),
+        ] {
+            let matcher = Matcher::new(pattern, rule).unwrap().unwrap();
+            assert_eq!(matcher.matches(name), expected, "{pattern} on {name}");
+        }
+        for everything in ["", "*"] {
+            assert!(Matcher::new(everything, WholeName).unwrap().is_none());
+        }
+        assert_eq!(Matcher::new("Ba[", WholeName).unwrap_err(), "unclosed character class");
+    }
+
+    #[test]
+    fn literal_prefixes() {
+        for (pattern, expected) in
+            [("mcp__a__.*", "mcp__a__"), ("ab*", "a"), ("a|b.*", ""), ("(x)", ""), ("abc", "abc"), (".*", "")]
+        {
+            assert_eq!(literal_prefix(pattern), expected, "{pattern}");
+        }
+    }
+}

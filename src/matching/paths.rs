@@ -1,0 +1,378 @@
+//! Two views of a path, and glob patterns over them.
+//!
+//! The *lexical* view is the path as written: made absolute against the event's working directory, with
+//! `//`, `.` and `..` removed. The *resolved* view is where the kernel would end up: symbolic links
+//! followed as far as the path exists, then the rest. A rule that denies looks at either, a rule that
+//! allows needs both.
+//!
+//! A path is data: nothing in it is expanded. Whether the case-insensitive or Windows rules apply, hard
+//! links (which a path can't show) and a link that changes between judging and use are left to others.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+use globset::{GlobBuilder, GlobMatcher};
+
+/// Both views of a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathViews {
+    /// As written; absolute, without `//`, `.` and `..`.
+    pub lexical: PathBuf,
+    /// As the kernel resolves it. `None`: it can't be resolved (a NUL byte, a loop, a name that is too
+    /// long, a directory that may not be searched).
+    pub resolved: Option<PathBuf>,
+    /// A link of the proc file system takes part: it means something else to every process.
+    pub magic: bool,
+    /// Where relative patterns count from, as written and as resolved: a project may itself be reached
+    /// through a link.
+    bases: Vec<PathBuf>,
+}
+
+impl PathViews {
+    /// Both views relative to the working directory, as far as they lie in it. `None` if more could match
+    /// than can be told from them.
+    pub fn relative(&self) -> Option<Vec<&str>> {
+        let resolved = self.resolved.as_ref()?;
+        [&self.lexical, resolved]
+            .into_iter()
+            .flat_map(|view| self.bases.iter().filter_map(move |base| view.strip_prefix(base).ok()))
+            .map(Path::to_str)
+            .collect()
+    }
+}
+
+/// Looks `path` up, relative to `cwd`. Links such as `/proc/self/cwd` are taken for those of a process
+/// whose working directory is `cwd`.
+pub fn views(path: &str, cwd: &Path) -> PathViews {
+    let lexical = normalise(&cwd.join(path));
+    let mut walk = Walk { cwd, magic: false };
+    let resolved = walk.resolve(&cwd.join(path));
+    let base = normalise(cwd);
+    let real_base = std::fs::canonicalize(cwd).ok().filter(|real| *real != base);
+    let bases = [Some(base), real_base].into_iter().flatten().collect();
+    PathViews { lexical, resolved, magic: walk.magic, bases }
+}
+
+/// A compiled `Write(...)` pattern: `**` is any number of directories, `*` stays within one name and
+/// matches dot files too. A relative pattern counts from the working directory of the views.
+#[derive(Debug, Clone)]
+pub struct PathPattern {
+    glob: GlobMatcher,
+    absolute: bool,
+    prefix: String,
+}
+
+impl PathPattern {
+    /// Compiles a pattern.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn new(pattern: &str) -> Result<Self, String> {
+        if pattern.is_empty() {
+            return Err("the pattern is empty; `**` matches every path".to_string());
+        }
+        if pattern.len() > 4096 || pattern.contains('\0') {
+            return Err("the pattern is too long or holds a NUL byte".to_string());
+        }
+        let absolute = pattern.starts_with('/');
+        // Views have no `.` or `//`, so a pattern with them would never match.
+        let parts: Vec<&str> = pattern.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+        if parts.contains(&"..") {
+            return Err("`..` in a pattern; write the directory that is meant".to_string());
+        }
+        let mut text = parts.join("/");
+        if absolute {
+            text.insert(0, '/');
+        }
+        // `dir/` names all that the directory holds.
+        if pattern.ends_with('/') && !text.is_empty() && text != "/" {
+            text.push_str("/**");
+        }
+        let glob = GlobBuilder::new(&text)
+            .literal_separator(true)
+            .backslash_escape(true)
+            .build()
+            .map_err(|error| error.kind().to_string())?;
+        Ok(Self { glob: glob.compile_matcher(), absolute, prefix: literal_directories(&text) })
+    }
+
+    /// For a rule that denies, asks or runs: one view is enough, and so is a path that can't be resolved.
+    pub fn matches_any(&self, views: &PathViews) -> bool {
+        let Some(resolved) = &views.resolved else {
+            return true;
+        };
+        self.matches(&views.lexical, &views.bases) || self.matches(resolved, &views.bases)
+    }
+
+    /// For a rule that allows: both views have to match and no magic link may take part.
+    pub fn matches_all(&self, views: &PathViews) -> bool {
+        let Some(resolved) = views.resolved.as_ref().filter(|_| !views.magic) else {
+            return false;
+        };
+        self.matches(&views.lexical, &views.bases) && self.matches(resolved, &views.bases)
+    }
+
+    /// Whether the pattern is absolute, and the directories that every match starts with: `src/` of
+    /// `src/**/*.ts`.
+    pub fn literal_prefix(&self) -> (bool, &str) {
+        (self.absolute, &self.prefix)
+    }
+
+    fn matches(&self, view: &Path, bases: &[PathBuf]) -> bool {
+        if self.absolute {
+            return self.glob.is_match(view);
+        }
+        bases.iter().filter_map(|base| view.strip_prefix(base).ok()).any(|inner| self.glob.is_match(inner))
+    }
+}
+
+fn literal_directories(pattern: &str) -> String {
+    let end = pattern.find(['*', '?', '[', ']', '{', '}', '\\']).unwrap_or(pattern.len());
+    let end = pattern[..end].rfind('/').map_or(0, |at| at + 1);
+    pattern[..end].to_string()
+}
+
+fn normalise(path: &Path) -> PathBuf {
+    let mut out = PathBuf::from("/");
+    for component in path.components() {
+        match component {
+            Component::ParentDir => {
+                out.pop();
+            }
+            Component::Normal(name) => out.push(name),
+            Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
+        }
+    }
+    out
+}
+
+/// As in Linux: MAXSYMLINKS, PATH_MAX and NAME_MAX.
+const MAX_LINKS: usize = 40;
+const MAX_PATH: usize = 4096;
+const MAX_NAME: usize = 255;
+
+struct Walk<'a> {
+    cwd: &'a Path,
+    magic: bool,
+}
+
+impl Walk<'_> {
+    /// Follows `path` name by name as the kernel does, but goes on where it ends to exist.
+    fn resolve(&mut self, path: &Path) -> Option<PathBuf> {
+        let bytes = path.as_os_str().as_bytes();
+        if bytes.len() >= MAX_PATH || bytes.contains(&0) || !path.is_absolute() {
+            return None;
+        }
+        let mut pending: Vec<Vec<u8>> = names(bytes);
+        let mut at = PathBuf::from("/");
+        let mut links = 0;
+        // Set once a name doesn't exist: below it there is nothing to look up until `..` leads out again.
+        let mut missing = 0usize;
+        while let Some(name) = pending.pop() {
+            if name == b".." {
+                at.pop();
+                missing = missing.saturating_sub(1);
+                continue;
+            }
+            if name.len() > MAX_NAME {
+                return None;
+            }
+            at.push(OsStr::from_bytes(&name));
+            if missing > 0 {
+                missing += 1;
+                continue;
+            }
+            if let Some(target) = self.magic_target(&at) {
+                self.magic = true;
+                at.pop();
+                links += 1;
+                match target {
+                    Magic::Directory => at = PathBuf::from("/"),
+                    Magic::Stays(place) => {
+                        at = place;
+                        continue;
+                    }
+                    // What an open file, a root directory or a program is to the other process can't be told.
+                    Magic::Unknown => return None,
+                }
+                pending.extend(names(self.cwd.as_os_str().as_bytes()));
+            } else {
+                match std::fs::symlink_metadata(&at) {
+                    Ok(metadata) if metadata.file_type().is_symlink() => {
+                        links += 1;
+                        let target = std::fs::read_link(&at).ok()?;
+                        let target = target.as_os_str().as_bytes();
+                        at.pop();
+                        if target.starts_with(b"/") {
+                            at = PathBuf::from("/");
+                        }
+                        pending.extend(names(target));
+                    }
+                    Ok(_) => {}
+                    Err(error) => match error.kind() {
+                        // A file where a directory should be: nothing can exist below it.
+                        std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => missing = 1,
+                        _ => return None,
+                    },
+                }
+            }
+            if links > MAX_LINKS || pending.len() > MAX_PATH {
+                return None;
+            }
+        }
+        Some(at)
+    }
+
+    /// Links that depend on who asks. They are recognised by name, never read: the answer for this
+    /// process would be wrong for the one that is judged.
+    fn magic_target(&self, at: &Path) -> Option<Magic> {
+        let parts: Vec<&[u8]> = at.as_os_str().as_bytes().split(|b| *b == b'/').skip(1).collect();
+        let process = |name: &[u8]| {
+            matches!(name, b"self" | b"thread-self") || (!name.is_empty() && name.iter().all(u8::is_ascii_digit))
+        };
+        match parts.as_slice() {
+            [b"dev", b"fd"] => Some(Magic::Stays(PathBuf::from("/proc/self/fd"))),
+            [b"dev", b"stdin" | b"stdout" | b"stderr"] => Some(Magic::Unknown),
+            [b"proc", id, rest @ ..] if process(id) => {
+                let rest = match rest {
+                    [b"task", thread, rest @ ..] if process(thread) => rest,
+                    rest => rest,
+                };
+                match rest {
+                    [b"cwd"] => Some(Magic::Directory),
+                    [b"root" | b"exe"] | [b"fd" | b"map_files", _] | [b"ns", _] => Some(Magic::Unknown),
+                    [] => Some(Magic::Stays(at.to_path_buf())),
+                    _ => None,
+                }
+            }
+            // `/proc/mounts` and `/proc/net` lead through `self`.
+            [b"proc", b"mounts" | b"net"] => Some(Magic::Stays(at.to_path_buf())),
+            _ => None,
+        }
+    }
+}
+
+enum Magic {
+    /// The working directory of the event.
+    Directory,
+    /// A link that is fine to keep as a directory.
+    Stays(PathBuf),
+    Unknown,
+}
+
+/// The names of a path, last first.
+fn names(path: &[u8]) -> Vec<Vec<u8>> {
+    let parts = path.split(|b| *b == b'/').filter(|part| !part.is_empty() && *part != b".");
+    parts.rev().map(<[u8]>::to_vec).collect()
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use std::fs::{create_dir_all, hard_link, write};
+    use std::os::unix::fs::symlink;
+
+    fn fixture() -> (tempfile::TempDir, PathBuf) {
+        let guard = tempfile::tempdir().unwrap();
+        let top = guard.path().canonicalize().unwrap();
+        let root = top.join("proj");
+        for directory in ["proj/src/lib/deep", "proj/docs", "proj/SRC", "proj/srcx", "outside/src"] {
+            create_dir_all(top.join(directory)).unwrap();
+        }
+        for file in ["src/a.ts", "src/lib/b.ts", "src/lib/deep/c.ts", "src/caf\u{e9}.ts", "SRC/a.ts"] {
+            write(root.join(file), "").unwrap();
+        }
+        write(top.join("outside/x.ts"), "").unwrap();
+        write(top.join("outside/src/a.ts"), "").unwrap();
+        hard_link(root.join("src/a.ts"), root.join("docs/hard.ts")).unwrap();
+        let absolute = root.join("src");
+        for (name, target) in [
+            ("proj/src/link_out", "../../outside"),
+            ("proj/src/dangling.ts", "nowhere.txt"),
+            ("proj/src/loop", "loop"),
+            ("proj/docs/link_in", "../src"),
+            ("proj/notes.md", "src/a.ts"),
+            ("proj/abs_in", absolute.to_str().unwrap()),
+            ("projlink", "proj"),
+        ] {
+            symlink(target, top.join(name)).unwrap();
+        }
+        (guard, root)
+    }
+
+    #[test]
+    fn corpus() {
+        let (_guard, root) = fixture();
+        let rows = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/corpora/path_conditions.jsonl"));
+        let mut wrong = vec![];
+        for row in rows.lines() {
+            let row: serde_json::Value = serde_json::from_str(row).unwrap();
+            let field = |name: &str| row[name].as_str().unwrap().replace("${ROOT}", root.to_str().unwrap());
+            let rule = field("rule");
+            let pattern = rule.split_once('(').and_then(|(_, rest)| rest.strip_suffix(')')).unwrap();
+            let pattern = PathPattern::new(pattern).unwrap();
+            let views = views(&field("path"), Path::new(&field("cwd")));
+            let found = (pattern.matches_any(&views), pattern.matches_all(&views));
+            if found != (field("deny") == "match", field("allow") == "match") {
+                wrong.push(format!("{} {found:?} {views:?}", field("id")));
+            }
+        }
+        assert!(wrong.is_empty(), "{wrong:#?}");
+    }
+
+    #[test]
+    fn more_paths() {
+        let (_guard, root) = fixture();
+        let alias = root.parent().unwrap().join("projlink");
+        let long = format!("src/{}.ts", "a".repeat(256));
+        let deep = format!("src/{}a.ts", "d/".repeat(2100));
+        for (pattern, path, base, any, all) in [
+            ("src/**/*.ts", "src/a.ts", &alias, true, true),
+            ("src/**/*.ts", "src/link_out/x.ts", &alias, true, false),
+            ("src/**", "src", &root, false, false),
+            ("**/*.md", "notes.md", &root, true, false),
+            ("**", "docs/new/../x", &root, true, true),
+            ("src/", "src/lib/b.ts", &root, true, true),
+            ("./src//*.ts", "src/a.ts", &root, true, true),
+            ("/etc/**", "/etc/passwd", &root, true, true),
+            ("/etc/**", "../../../../../../../../etc/passwd", &root, true, true),
+            ("/etc/**", "src/a.ts", &root, false, false),
+            ("src/**/*.ts", "nonexist/../docs/link_in/a.ts", &root, true, false),
+            ("src/**/*.ts", "nonexist/../src/a.ts", &root, true, true),
+            ("src/**/*.ts", "src/a.ts/x.ts", &root, true, true),
+            ("src/**/*.ts", &long, &root, true, false),
+            ("src/**/*.ts", &deep, &root, true, false),
+            ("docs/**", "src/loop", &root, true, false),
+            ("docs/**", "/dev/fd/3", &root, true, false),
+            ("docs/**", "/dev/stdin", &root, true, false),
+            ("docs/**", "/proc/self/root/etc/passwd", &root, true, false),
+            ("docs/**", "/proc/self/cwd/src/a.ts", &root, false, false),
+            ("src/**", "/proc/self/task/1/cwd/src/a.ts", &root, true, false),
+            ("/proc/**", "/proc/self/status", &root, true, false),
+            ("/proc/**", "/proc/cpuinfo", &root, true, true),
+        ] {
+            let views = views(path, base);
+            let pattern = PathPattern::new(pattern).unwrap();
+            let found = (pattern.matches_any(&views), pattern.matches_all(&views));
+            assert_eq!(found, (any, all), "{path} {views:?}");
+        }
+    }
+
+    #[test]
+    fn prefixes_and_mistakes() {
+        for (pattern, expected) in [
+            ("src/**/*.ts", Some((false, "src/"))),
+            ("/etc/**", Some((true, "/etc/"))),
+            ("src/a*/b.ts", Some((false, "src/"))),
+            ("*.ts", Some((false, ""))),
+            ("src/a.ts", Some((false, "src/"))),
+            ("", None),
+            ("../x", None),
+            ("src/[", None),
+        ] {
+            let pattern = PathPattern::new(pattern).ok();
+            assert_eq!(pattern.as_ref().map(PathPattern::literal_prefix), expected);
+        }
+    }
+}

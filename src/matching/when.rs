@@ -1,0 +1,280 @@
+//! `when`: a CEL expression over the event.
+//!
+//! An expression that errs, a missing member included, is opaque and never "no".
+
+use super::Truth;
+use cel::common::ast::{Expr, LiteralValue};
+use cel::{Context, Program};
+use regex::Regex;
+use serde_json::Value;
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+/// A compiled expression.
+pub struct When {
+    source: String,
+    program: Program,
+}
+
+impl std::fmt::Debug for When {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "When({:?})", self.source)
+    }
+}
+
+/// A mistake in an expression: the byte offset in it, and what is wrong.
+#[derive(Debug, PartialEq, Eq)]
+pub struct WhenError {
+    /// Byte offset into the expression.
+    pub offset: usize,
+    /// Lowercase, no full stop.
+    pub message: String,
+}
+
+/// An event's members as CEL values, made once per version of the event.
+pub struct Variables(Vec<(String, cel::Value)>);
+
+/// Members that an expression may name even when this event lacks them; they are null then.
+const MEMBERS: [&str; 17] = [
+    "event",
+    "session",
+    "run",
+    "step",
+    "agent",
+    "tool",
+    "model",
+    "prompt",
+    "result",
+    "error",
+    "lastMessage",
+    "stopActive",
+    "compaction",
+    "cwd",
+    "messages",
+    "metadata",
+    "systemPrompt",
+];
+
+impl Variables {
+    /// Converts an event's data.
+    pub fn new(data: &Value) -> Variables {
+        let mut variables = Vec::new();
+        if let Some(object) = data.as_object() {
+            for (key, value) in object {
+                if let Ok(value) = cel::to_value(value) {
+                    variables.push((key.clone(), value));
+                }
+            }
+            for member in MEMBERS.iter().filter(|member| !object.contains_key(**member)) {
+                variables.push((member.to_string(), cel::Value::Null));
+            }
+        }
+        Variables(variables)
+    }
+}
+
+impl When {
+    /// Compiles an expression.
+    ///
+    /// # Errors
+    /// Names the first mistake and its place, a bad literal regex in `matches()` included.
+    pub fn new(source: &str) -> Result<When, WhenError> {
+        let program = Program::compile(source).map_err(|errors| match errors.errors.first() {
+            Some(error) => WhenError { offset: offset_of(source, error.pos), message: error.msg.to_lowercase() },
+            None => WhenError { offset: 0, message: "not a CEL expression".into() },
+        })?;
+        let mut bad_regex = None;
+        walk(&program.expression().expr, &mut |expr| {
+            if let Some(pattern) = literal_pattern(expr)
+                && let Err(error) = compile_regex(pattern)
+            {
+                bad_regex.get_or_insert(WhenError {
+                    offset: source.find(pattern).unwrap_or(0),
+                    message: format!("bad regex `{pattern}`: {}", super::last_line(&error)),
+                });
+            }
+        });
+        match bad_regex {
+            Some(error) => Err(error),
+            None => Ok(When { source: source.to_string(), program }),
+        }
+    }
+
+    /// The expression as written.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// Whether the expression holds.
+    pub fn holds(&self, variables: &Variables) -> Truth {
+        ROOT.with(|root| {
+            let mut scope = root.new_inner_scope();
+            for (name, value) in &variables.0 {
+                scope.add_variable_from_value(name.as_str(), value.clone());
+            }
+            match self.program.execute(&scope) {
+                Ok(cel::Value::Bool(true)) => Truth::Yes,
+                Ok(cel::Value::Bool(false)) => Truth::No,
+                Ok(other) => Truth::Opaque(format!("`when` gave {}, not a boolean", other.type_of()).into()),
+                Err(error) => Truth::Opaque(format!("`when` failed: {error}").into()),
+            }
+        })
+    }
+
+    /// Member paths that the expression reads without asking `has()` first, and that an event may
+    /// lack: on such an event the expression errs.
+    pub fn unguarded(&self) -> Vec<String> {
+        let mut read = BTreeSet::new();
+        let mut guarded = BTreeSet::new();
+        walk(&self.program.expression().expr, &mut |expr| {
+            if let Expr::Select(select) = expr
+                && let Some(operand) = path(&select.operand.expr)
+            {
+                let whole = format!("{operand}.{}", select.field);
+                if select.test {
+                    guarded.insert(whole)
+                } else {
+                    read.insert(whole)
+                };
+            }
+        });
+        let always = ["tool.name", "tool.input", "agent.name"];
+        let inner = |path: &String| read.iter().any(|other| other.starts_with(&format!("{path}.")));
+        let safe = |path: &String| always.contains(&path.as_str()) || guarded.contains(path) || inner(path);
+        read.iter().filter(|path| !safe(path)).cloned().collect()
+    }
+}
+
+thread_local! {
+    // A context holds no lock and can't cross threads; building one costs more than evaluating.
+    static ROOT: Context<'static, 'static> = {
+        let mut root = Context::default();
+        // The crate's own `matches` compiles its regex at every call.
+        if let Err(error) = root.add_function("matches", matches) {
+            tracing::error!(%error, "CEL has no `matches`.");
+        }
+        root
+    };
+    static REGEXES: RefCell<HashMap<String, Option<Regex>>> = RefCell::new(HashMap::new());
+}
+
+/// Patterns come from definitions, but may be put together from event text: bounded.
+const MAX_CACHED_REGEXES: usize = 256;
+
+fn compile_regex(pattern: &str) -> Result<Regex, String> {
+    regex::RegexBuilder::new(pattern).size_limit(1 << 20).build().map_err(|error| error.to_string())
+}
+
+fn matches(
+    cel::extractors::This(text): cel::extractors::This<Arc<String>>,
+    pattern: Arc<String>,
+) -> Result<bool, cel::ExecutionError> {
+    REGEXES.with_borrow_mut(|cache| {
+        if cache.len() >= MAX_CACHED_REGEXES && !cache.contains_key(pattern.as_str()) {
+            cache.clear();
+        }
+        let regex = cache.entry(pattern.to_string()).or_insert_with(|| compile_regex(&pattern).ok());
+        match regex {
+            Some(regex) => Ok(regex.is_match(&text)),
+            None => Err(cel::ExecutionError::function_error("matches", format!("bad regex `{pattern}`"))),
+        }
+    })
+}
+
+fn literal_pattern(expr: &Expr) -> Option<&str> {
+    let Expr::Call(call) = expr else { return None };
+    if call.func_name != "matches" {
+        return None;
+    }
+    match call.args.last().map(|arg| &arg.expr) {
+        Some(Expr::Literal(LiteralValue::String(text))) => Some(text.inner()),
+        _ => None,
+    }
+}
+
+/// `a.b.c` as text, for selects on a plain identifier.
+fn path(expr: &Expr) -> Option<String> {
+    match expr {
+        Expr::Ident(name) if MEMBERS.contains(&name.as_str()) => Some(name.clone()),
+        Expr::Select(select) if !select.test => Some(format!("{}.{}", path(&select.operand.expr)?, select.field)),
+        _ => None,
+    }
+}
+
+/// Visits every node. The parser bounds the depth.
+fn walk(expr: &Expr, visit: &mut impl FnMut(&Expr)) {
+    visit(expr);
+    match expr {
+        Expr::Call(call) => {
+            call.target.iter().for_each(|target| walk(&target.expr, visit));
+            call.args.iter().for_each(|arg| walk(&arg.expr, visit));
+        }
+        Expr::Comprehension(it) => {
+            for part in [&it.iter_range, &it.accu_init, &it.loop_cond, &it.loop_step, &it.result] {
+                walk(&part.expr, visit);
+            }
+        }
+        Expr::List(list) => list.elements.iter().for_each(|element| walk(&element.expr, visit)),
+        Expr::Select(select) => walk(&select.operand.expr, visit),
+        Expr::Map(_) | Expr::Struct(_) | Expr::Ident(_) | Expr::Literal(_) | Expr::Unspecified => {}
+    }
+}
+
+fn offset_of(source: &str, (line, column): (isize, isize)) -> usize {
+    let line = usize::try_from(line).unwrap_or(1).max(1);
+    let column = usize::try_from(column).unwrap_or(1).max(1);
+    let start: usize = source.split_inclusive('\n').take(line - 1).map(str::len).sum();
+    let rest = source.get(start..).unwrap_or_default();
+    start + rest.char_indices().nth(column - 1).map_or(rest.len(), |(index, _)| index)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn holds_or_not_or_opaque() {
+        let variables = Variables::new(
+            &json!({"event": "PreToolUse", "tool": {"name": "pay", "input": {"amount": 1200, "to": "bob"}}}),
+        );
+        for (source, expected) in [
+            ("tool.input.amount > 1000", "yes"),
+            ("has(tool.input.amount) && double(tool.input.amount) > 1000.0", "yes"),
+            ("tool.input.to.matches('^b')", "yes"),
+            ("tool.input.to.startsWith('c')", "no"),
+            ("has(tool.input.missing)", "no"),
+            ("prompt == null", "yes"),
+            ("tool.input.missing > 3", "opaque"),
+            ("tool.input.amount", "opaque"),
+            ("nobody > 3", "opaque"),
+        ] {
+            let truth = When::new(source).unwrap().holds(&variables);
+            let word = match truth {
+                Truth::Yes => "yes",
+                Truth::No => "no",
+                Truth::Opaque(_) => "opaque",
+            };
+            assert_eq!(word, expected, "{source}");
+        }
+    }
+
+    #[test]
+    fn mistakes_are_placed() {
+        for (source, offset) in [("tool.input.amount >", 19), ("tool.name.matches('[')", 19)] {
+            assert_eq!(When::new(source).unwrap_err().offset, offset, "{source}");
+        }
+    }
+
+    #[test]
+    fn flags_members_read_without_has() {
+        for (source, expected) in [
+            ("tool.input.amount > 3", vec!["tool.input.amount"]),
+            ("has(tool.input.amount) && tool.input.amount > 3", vec![]),
+            ("tool.name == 'x'", vec![]),
+        ] {
+            assert_eq!(When::new(source).unwrap().unguarded(), expected, "{source}");
+        }
+    }
+}

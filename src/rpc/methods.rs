@@ -1,0 +1,348 @@
+//! The method table: one line a method, one short function each.
+//!
+//! A synchronous method runs on the reader, before the next message is read: registration and
+//! reload take effect in the order in which they arrive. An asynchronous one is polled once on the
+//! reader, which fixes its hook set in that order too, and goes on elsewhere if it has to wait.
+
+use super::protocol::{
+    CheckParams, CheckResult, DialectEvent, DialectReply, ExplainResult, Explanation, HookInfo, InForce, InForceBrief,
+    InitializeParams, InitializeResult, ListResult, RegisterResult, ReloadResult, ServerInfo, UnregisterParams,
+};
+use super::session::Session;
+use crate::definitions::compile::{Origin, compile};
+use crate::definitions::diagnostic::{Diagnostic, LineIndex, Severity};
+use crate::definitions::formats::{self, Format};
+use crate::definitions::load::place;
+use crate::definitions::node::Node;
+use crate::dialects::{self, Dialect};
+use crate::engine::{self, HooksInForce, Question};
+use crate::event::Event;
+use crate::hook::{Hook, Layer, On};
+use crate::hook_set::HookSet;
+use crate::matching::Facts;
+use crate::verdict::Verdict;
+use jsonrpsee::RpcModule;
+use jsonrpsee::core::RegisterMethodError;
+use jsonrpsee_types::{ErrorObjectOwned, Params};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value, json};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Every request and notification that clients may send, for documentation and suggestions.
+pub const METHODS: [&str; 13] = [
+    "initialize",
+    "initialized",
+    "shutdown",
+    "exit",
+    "$/cancelRequest",
+    "$/setTrace",
+    "hooks/dispatch",
+    "hooks/list",
+    "hooks/explain",
+    "hooks/check",
+    "hooks/reload",
+    "hooks/register",
+    "hooks/unregister",
+];
+
+/// A result or the error object that the client gets.
+pub type Reply<T> = Result<T, RpcError>;
+
+/// Why a request can't be served.
+#[derive(Debug)]
+pub struct RpcError {
+    code: i32,
+    message: String,
+    data: Option<Value>,
+}
+
+impl RpcError {
+    /// The params are not what the method takes.
+    pub fn params(message: impl std::fmt::Display) -> RpcError {
+        RpcError { code: -32602, message: format!("invalid params: {message}"), data: None }
+    }
+
+    /// The request can't be served now.
+    pub fn request(message: impl std::fmt::Display) -> RpcError {
+        RpcError { code: -32600, message: format!("invalid request: {message}"), data: None }
+    }
+}
+
+impl From<RpcError> for ErrorObjectOwned {
+    fn from(error: RpcError) -> Self {
+        ErrorObjectOwned::owned(error.code, error.message, error.data)
+    }
+}
+
+/// Results are serialised here, so that a type needs no more than `Serialize`.
+fn value(result: impl Serialize) -> Reply<Box<RawValue>> {
+    to_raw_value(&result).map_err(|error| RpcError { code: -32603, message: error.to_string(), data: None })
+}
+
+/// The router.
+///
+/// # Errors
+/// A method is there twice: a bug.
+pub fn router(session: Arc<Session>) -> Result<RpcModule<Session>, RegisterMethodError> {
+    let mut router = RpcModule::from_arc(session);
+    router.register_method("initialize", |params, session, _| initialize(&params, session))?;
+    router.register_method("shutdown", |_, session, _| {
+        session.shut_down();
+        Value::Null
+    })?;
+    router.register_async_method(
+        "hooks/dispatch",
+        |params, session, _| async move { dispatch(&params, &session).await },
+    )?;
+    router.register_method("hooks/list", |_, session, _| value(list(session)))?;
+    router.register_method("hooks/explain", |params, session, _| explain(&params, session).and_then(value))?;
+    router.register_method("hooks/check", |params, session, _| check(&params, session).and_then(value))?;
+    router.register_method("hooks/reload", |_, session, _| value(reload(session)))?;
+    router.register_method("hooks/register", |params, session, _| register(&params, session).and_then(value))?;
+    router.register_method("hooks/unregister", |params, session, _| unregister(&params, session).and_then(value))?;
+    Ok(router)
+}
+
+/// The params as a value: strict JSON, and a list of one is the one.
+fn read(params: &Params<'_>) -> Reply<Value> {
+    let Some(text) = params.as_str() else { return Ok(Value::Object(Map::new())) };
+    match crate::json::parse(text).map_err(RpcError::params)? {
+        Value::Array(mut items) => match items.len() {
+            0 => Ok(Value::Object(Map::new())),
+            1 => Ok(items.remove(0)),
+            n => Err(RpcError::params(format!("one object is expected, found a list of {n}"))),
+        },
+        Value::Null => Ok(Value::Object(Map::new())),
+        other => Ok(other),
+    }
+}
+
+fn typed<T: DeserializeOwned>(params: &Params<'_>) -> Reply<T> {
+    serde_json::from_value(read(params)?).map_err(RpcError::params)
+}
+
+fn initialize(params: &Params<'_>, session: &Session) -> Reply<Box<RawValue>> {
+    let params: InitializeParams = typed(params)?;
+    let capabilities = params.capabilities.hooks.or(params.capabilities.experimental.and_then(|it| it.hooks));
+    session.initialize(capabilities).map_err(RpcError::request)?;
+    let published = session.host.published();
+    value(InitializeResult {
+        server_info: ServerInfo { name: "hookwire".into(), version: env!("CARGO_PKG_VERSION").into() },
+        capabilities: json!({
+            "positionEncoding": "utf-16",
+            "hooks": {
+                "dialects": dialects::DIALECTS.iter().map(|it| it.name()).collect::<Vec<_>>(),
+                "handlers": crate::handlers::KINDS.iter().map(|it| it.key).collect::<Vec<_>>(),
+            },
+        }),
+        hooks: InForce {
+            generation: published.hooks.generation,
+            hash: published.hooks.hash.clone(),
+            hooks: published.hooks.hooks.len(),
+            diagnostics: published.diagnostics.len(),
+            watching: session.host.watching(),
+        },
+    })
+}
+
+/// An event as it was sent: native, or in a dialect's words.
+fn event(params: Value, session: &Session) -> Reply<(Event, &'static Dialect)> {
+    let is_native = params.get("event").is_some() && params.get("payload").is_none();
+    if is_native || (params.get("payload").is_none() && params.get("dialect").is_none()) {
+        let event = Event::from_json(params).map_err(RpcError::params)?;
+        return Ok((event, dialects::DIALECTS[0]));
+    }
+    let DialectEvent { dialect, payload, deadline_ms } = serde_json::from_value(params).map_err(RpcError::params)?;
+    let dialect = match dialect {
+        Some(name) => dialects::by_name(&name).map_err(RpcError::params)?,
+        None => session.dialect(),
+    };
+    let mut event = dialect.read(payload).map_err(RpcError::params)?;
+    if let Some(deadline) = deadline_ms {
+        event.data["deadlineMs"] = deadline.into();
+    }
+    Ok((event, dialect))
+}
+
+async fn dispatch(params: &Params<'_>, session: &Session) -> Reply<Box<RawValue>> {
+    let (event, dialect) = event(read(params)?, session)?;
+    let verdict = judge(event.clone(), dialect, session).await;
+    if dialect.name() == dialects::NATIVE {
+        return value(verdict);
+    }
+    value(DialectReply { reply: (dialect.reply)(&event, &verdict), verdict })
+}
+
+async fn judge(event: Event, dialect: &'static Dialect, session: &Session) -> Verdict {
+    let mut honours = session.honours();
+    if let Some(row) = dialect.row(&event.name) {
+        honours.rewrite &= row.rewrites;
+        // Whoever speaks another system's words knows its decisions.
+        honours.ask = true;
+        honours.defer = true;
+    }
+    let question = Question {
+        event,
+        hooks: in_force(session),
+        contract: &dialect.contract,
+        honours,
+        hurry: session.hurry.clone(),
+    };
+    engine::decide(&session.host.engine, question).await
+}
+
+fn in_force(session: &Session) -> HooksInForce {
+    HooksInForce { files: session.host.hooks(), session: session.registered().set.clone() }
+}
+
+fn list(session: &Session) -> ListResult {
+    let hooks = in_force(session);
+    let registered = hooks.session.iter().flat_map(|set| &set.hooks);
+    ListResult {
+        in_force: InForceBrief {
+            generation: hooks.files.generation,
+            hash: hooks.files.hash.clone(),
+            session_generation: hooks.session.as_ref().map(|set| set.generation),
+        },
+        hooks: hooks.files.hooks.iter().chain(registered).map(|hook| info(hook)).collect(),
+    }
+}
+
+/// A hook as `list` tells it.
+pub fn info(hook: &Hook) -> HookInfo {
+    HookInfo {
+        name: hook.name.clone(),
+        description: hook.description.clone(),
+        on: match &hook.on {
+            On::Every => vec!["*".into()],
+            On::Names(names) => names.clone(),
+        },
+        handler: hook.handler.key(),
+        dialect: hook.contract.dialect,
+        priority: hook.priority,
+        fail: hook.fail(),
+        timeout_ms: u64::try_from(hook.timeout.as_millis()).unwrap_or(u64::MAX),
+        enabled: hook.enabled,
+        r#async: hook.detached,
+        tags: hook.tags.clone(),
+        source: hook.source.clone(),
+    }
+}
+
+fn explain(params: &Params<'_>, session: &Session) -> Reply<ExplainResult> {
+    let (event, _) = event(read(params)?, session)?;
+    let hooks = in_force(session);
+    let registered = hooks.session.iter().flat_map(|set| &set.hooks);
+    let facts = Facts::new(Arc::new(event), &session.host.engine.services.root);
+    Ok(explain_all(hooks.files.hooks.iter().chain(registered), &facts))
+}
+
+/// The same code as selection, told for each hook.
+pub fn explain_all<'a>(hooks: impl Iterator<Item = &'a Arc<Hook>>, facts: &Facts) -> ExplainResult {
+    let explain = |hook: &Arc<Hook>| {
+        let (applies, kept_out_by, opaque) = match hook.applies(facts) {
+            Ok(opaque) => (true, None, opaque.map(|it| it.to_string())),
+            Err(miss) => (false, Some(miss), None),
+        };
+        Explanation { hook: hook.name.clone(), source: hook.source.clone(), applies, kept_out_by, opaque }
+    };
+    ExplainResult { hooks: hooks.map(explain).collect() }
+}
+
+fn check(params: &Params<'_>, session: &Session) -> Reply<CheckResult> {
+    let CheckParams { text, file } = typed(params)?;
+    Ok(CheckResult {
+        diagnostics: match text {
+            Some(text) => check_text(file.as_deref().unwrap_or("hooks.yaml"), &text),
+            None => session.host.published().diagnostics.to_vec(),
+        },
+    })
+}
+
+/// Everything that is wrong with a text, as `check` and editors show it.
+pub fn check_text(file: &str, text: &str) -> Vec<Diagnostic> {
+    let lines = LineIndex::new(text);
+    let path = Path::new(file);
+    match formats::parse(text, Format::from_path(path).unwrap_or(Format::Yaml)) {
+        Ok(root) => {
+            let dir = path.parent().unwrap_or(Path::new(""));
+            let origin = Origin { file, dir, layer: Layer::Hooks, client: None };
+            let compiled = compile(&root, &origin, &lines);
+            compiled.problems.iter().map(|problem| place(file, problem, &lines)).collect()
+        }
+        Err(problems) => problems
+            .into_iter()
+            .map(|it| {
+                let mut diagnostic = Diagnostic::new(file, Severity::Error, "syntax", it.message, it.span, &lines);
+                diagnostic.help = it.help;
+                diagnostic
+            })
+            .collect(),
+    }
+}
+
+fn reload(session: &Session) -> ReloadResult {
+    let published = session.host.reload();
+    ReloadResult {
+        generation: published.hooks.generation,
+        hash: published.hooks.hash.clone(),
+        diagnostics: published.diagnostics.to_vec(),
+    }
+}
+
+/// Hooks that one connection may register.
+const MAX_REGISTERED: usize = 10_000;
+
+fn register(params: &Params<'_>, session: &Session) -> Reply<RegisterResult> {
+    let text = params.as_str().unwrap_or("{}").to_string();
+    let root = Node::from_json(&read(params)?);
+    let client = session.as_client();
+    let origin = Origin { file: "session", dir: session.host.root(), layer: Layer::Session, client: client.as_ref() };
+    let lines = LineIndex::new(&text);
+    let compiled = compile(&root, &origin, &lines);
+    let diagnostics: Vec<_> = compiled.problems.iter().map(|problem| place("session", problem, &lines)).collect();
+    if let Some(error) = diagnostics.iter().find(|it| it.severity == Severity::Error) {
+        // All or nothing: a client that is told "registered" must not lack its guard.
+        let hook = error.hook.as_deref().map(|hook| format!("hook `{hook}`: ")).unwrap_or_default();
+        let help = error.help.as_deref().map(|help| format!(" ({help})")).unwrap_or_default();
+        let mut refusal = RpcError::params(format!("{hook}{}{help}", error.message));
+        refusal.data = serde_json::to_value(json!({ "diagnostics": diagnostics })).ok();
+        return Err(refusal);
+    }
+    let new: Vec<_> = compiled.hooks.into_iter().filter_map(|it| it.hook).collect();
+    if new.is_empty() {
+        return Err(RpcError::params("`hooks` is missing or empty: a list of hooks as in a definition file"));
+    }
+    let mut registered = session.registered();
+    let names: Vec<_> = new.iter().map(|hook| hook.name.clone()).collect();
+    // A name that is registered again replaces the hook that had it.
+    registered.hooks.retain(|hook| !names.contains(&hook.name));
+    if registered.hooks.len() + new.len() > MAX_REGISTERED {
+        return Err(RpcError::params(format!("more than {MAX_REGISTERED} hooks")));
+    }
+    registered.hooks.extend(new);
+    Ok(publish(&mut registered, diagnostics))
+}
+
+fn unregister(params: &Params<'_>, session: &Session) -> Reply<RegisterResult> {
+    let UnregisterParams { names } = typed(params)?;
+    let mut registered = session.registered();
+    if let Some(unknown) = names.iter().find(|name| !registered.hooks.iter().any(|hook| *hook.name == ***name)) {
+        return Err(RpcError::params(format!("no hook `{unknown}` is registered")));
+    }
+    registered.hooks.retain(|hook| !names.iter().any(|name| **name == *hook.name));
+    Ok(publish(&mut registered, Vec::new()))
+}
+
+fn publish(registered: &mut super::session::Registered, diagnostics: Vec<Diagnostic>) -> RegisterResult {
+    let generation = registered.set.as_ref().map_or(1, |set| set.generation + 1);
+    registered.set = Some(Arc::new(HookSet::new(registered.hooks.clone(), generation, "session".into(), Vec::new())));
+    RegisterResult {
+        session_generation: generation,
+        registered: registered.hooks.iter().map(|hook| hook.name.clone()).collect(),
+        diagnostics,
+    }
+}

@@ -1,0 +1,339 @@
+//! The types of the messages. `schema/protocol.json` is generated from them.
+
+use crate::definitions::diagnostic::Diagnostic;
+use crate::definitions::watch::Watching;
+use crate::event::EventShape;
+use crate::hook::{Fail, Miss, Source};
+use crate::verdict::Verdict;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// Codes beyond those of JSON-RPC itself.
+pub mod code {
+    /// A request was cancelled with `$/cancelRequest`. (LSP.)
+    pub const CANCELLED: i32 = -32800;
+    /// Too many requests are in flight.
+    pub const OVERLOADED: i32 = -32001;
+}
+
+/// `initialize`: what LSP clients send is understood too.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct InitializeParams {
+    /// What the client can do.
+    pub capabilities: ClientCapabilities,
+}
+
+/// `capabilities`, or their LSP form.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ClientCapabilities {
+    /// What concerns hookwire.
+    pub hooks: Option<HookCapabilities>,
+    /// The same for LSP clients, whose libraries let nothing else through.
+    pub experimental: Option<Experimental>,
+}
+
+/// LSP's place for what is not LSP.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Experimental {
+    /// See `capabilities.hooks`.
+    pub hooks: Option<HookCapabilities>,
+}
+
+/// What a client can honour and wants to hear.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct HookCapabilities {
+    /// The decisions that it can honour; any other becomes a deny.
+    pub decisions: Vec<Honour>,
+    /// The notifications that it wants.
+    pub notifications: Vec<NotificationKind>,
+    /// The vocabulary of its events, where a dispatch doesn't say.
+    pub dialect: Option<String>,
+}
+
+impl Default for HookCapabilities {
+    fn default() -> Self {
+        HookCapabilities {
+            decisions: vec![Honour::Allow, Honour::Deny, Honour::Rewrite],
+            notifications: Vec::new(),
+            dialect: None,
+        }
+    }
+}
+
+/// Something a client can honour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Honour {
+    /// Going on.
+    Allow,
+    /// Not doing it.
+    Deny,
+    /// Asking a person.
+    Ask,
+    /// Putting it off.
+    Defer,
+    /// Taking a rewritten subject.
+    Rewrite,
+}
+
+/// A notification of the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+pub enum NotificationKind {
+    /// Other definitions are in force.
+    #[serde(rename = "hooks/changed")]
+    Changed,
+    /// A hook ran.
+    #[serde(rename = "hooks/executed")]
+    Executed,
+    /// A hook failed.
+    #[serde(rename = "hooks/failed")]
+    Failed,
+}
+
+/// The reply to `initialize`.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct InitializeResult {
+    /// Name and version.
+    pub server_info: ServerInfo,
+    /// What the host can do, in LSP's terms and its own.
+    pub capabilities: Value,
+    /// What is in force.
+    pub hooks: InForce,
+}
+
+/// Who answers.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ServerInfo {
+    /// `hookwire`.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}
+
+/// Which definitions are in force.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct InForce {
+    /// Counts the published sets.
+    pub generation: u64,
+    /// Names the content.
+    pub hash: Arc<str>,
+    /// How many hooks there are.
+    pub hooks: usize,
+    /// How many errors and warnings there are; `hooks/check` lists them.
+    pub diagnostics: usize,
+    /// How changes are noticed.
+    pub watching: Watching,
+}
+
+/// `hooks/dispatch`: either a native event, or a payload in a dialect's vocabulary.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[allow(dead_code, reason = "for the schema: the reading is by hand, for its messages")]
+pub(crate) enum DispatchParams {
+    /// A native event.
+    Native(Box<EventShape>),
+    /// Another vocabulary.
+    Dialect(DialectEvent),
+}
+
+/// An event in a dialect's vocabulary.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct DialectEvent {
+    /// The dialect; the client's own from `initialize` if absent.
+    pub dialect: Option<String>,
+    /// What a hook of that system would read.
+    pub payload: Value,
+    /// How long the whole event may take, in milliseconds.
+    #[serde(default)]
+    pub deadline_ms: Option<u64>,
+}
+
+/// The reply to `hooks/dispatch` in a dialect's vocabulary.
+#[derive(Serialize, JsonSchema)]
+pub struct DialectReply {
+    /// What a hook of that system would have replied.
+    pub reply: Value,
+    /// The verdict behind it.
+    pub verdict: Verdict,
+}
+
+/// A hook, for people and programs.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HookInfo {
+    /// Its name.
+    pub name: Arc<str>,
+    /// For people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Its events; `*` is every one.
+    pub on: Vec<Arc<str>>,
+    /// The kind of its handler.
+    pub handler: &'static str,
+    /// Its dialect.
+    pub dialect: &'static str,
+    /// Its priority, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<i64>,
+    /// What its failure means.
+    pub fail: Fail,
+    /// For one run, in milliseconds.
+    pub timeout_ms: u64,
+    /// Whether it is switched on.
+    pub enabled: bool,
+    /// Started and not waited for.
+    pub r#async: bool,
+    /// For people and tools.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// Where it is written.
+    pub source: Source,
+}
+
+/// The reply to `hooks/list`.
+#[derive(Serialize, JsonSchema)]
+pub struct ListResult {
+    /// Which definitions are in force.
+    #[serde(flatten)]
+    pub in_force: InForceBrief,
+    /// In order of running, registered hooks last.
+    pub hooks: Vec<HookInfo>,
+}
+
+/// Generation and hash.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct InForceBrief {
+    /// Counts the published sets.
+    pub generation: u64,
+    /// Names the content.
+    pub hash: Arc<str>,
+    /// The generation of the connection's registered hooks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_generation: Option<u64>,
+}
+
+/// The reply to `hooks/explain`: for each hook whether it would run on the event.
+#[derive(Serialize, JsonSchema)]
+pub struct ExplainResult {
+    /// In order of running.
+    pub hooks: Vec<Explanation>,
+}
+
+/// Why a hook would or would not run.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Explanation {
+    /// The hook.
+    pub hook: Arc<str>,
+    /// Where it is written.
+    pub source: Source,
+    /// Whether it would run.
+    pub applies: bool,
+    /// The first test that keeps it out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kept_out_by: Option<Miss>,
+    /// Why its condition can be neither held nor refuted; it runs all the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub opaque: Option<String>,
+}
+
+/// `hooks/check`: a text, or nothing for the files that are loaded.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct CheckParams {
+    /// The text of a definition file.
+    pub text: Option<String>,
+    /// Its name; the extension tells the format. `hooks.yaml` if absent.
+    pub file: Option<String>,
+}
+
+/// The reply to `hooks/check`.
+#[derive(Serialize, JsonSchema)]
+pub struct CheckResult {
+    /// Everything that is wrong.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// The reply to `hooks/reload`.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ReloadResult {
+    /// The generation in force.
+    pub generation: u64,
+    /// The hash in force.
+    pub hash: Arc<str>,
+    /// Everything that is wrong.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// `hooks/register`: hooks as in a definition file; `callback: ID` names a function of the client.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[allow(dead_code, reason = "for the schema: read as a definition file is")]
+pub struct RegisterParams {
+    /// As `hooks` in a definition file.
+    pub hooks: Vec<Value>,
+    /// As `defaults` in a definition file.
+    #[serde(default)]
+    pub defaults: Option<Value>,
+    /// As `dialect` in a definition file.
+    #[serde(default)]
+    pub dialect: Option<String>,
+}
+
+/// The reply to `hooks/register` and `hooks/unregister`.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RegisterResult {
+    /// The generation of the connection's registered hooks.
+    pub session_generation: u64,
+    /// The names of all hooks that the connection has registered.
+    pub registered: Vec<Arc<str>>,
+    /// Warnings.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// `hooks/unregister`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UnregisterParams {
+    /// The names of the hooks.
+    pub names: Vec<String>,
+}
+
+/// `$/cancelRequest`.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct CancelParams {
+    /// The id of the request.
+    pub id: Value,
+}
+
+/// `$/setTrace`.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct SetTraceParams {
+    /// `off`, `messages` or `verbose`.
+    pub value: Trace,
+}
+
+/// How much of the traffic is logged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Trace {
+    /// Nothing.
+    #[default]
+    Off,
+    /// Method and id of every message.
+    Messages,
+    /// The same, and how long it took.
+    Verbose,
+}

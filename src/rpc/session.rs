@@ -1,0 +1,234 @@
+//! What one connection is to the host: its capabilities, its registered hooks, its requests in
+//! flight, and the way to call the client.
+
+use super::protocol::{Honour, HookCapabilities, NotificationKind, Trace};
+use crate::dialects::{self, Dialect};
+use crate::engine::Honours;
+use crate::handlers::{CallbackCall, CallbackClient};
+use crate::hook_set::HookSet;
+use crate::host::Host;
+use crate::transport::outbox::Outbox;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+/// See the module.
+pub struct Session {
+    /// The host.
+    pub host: Arc<Host>,
+    /// The way to the client.
+    pub outbox: Outbox,
+    /// Where tasks run.
+    pub runtime: tokio::runtime::Handle,
+    /// Cancelled when hooks must come to an end.
+    pub hurry: CancellationToken,
+    settings: Mutex<Settings>,
+    registered: Mutex<Registered>,
+    pending: Mutex<HashMap<u64, oneshot::Sender<Result<Value, String>>>>,
+    next_id: AtomicU64,
+    initialized: AtomicBool,
+    shut_down: AtomicBool,
+    this: Weak<Session>,
+}
+
+#[derive(Clone, Copy)]
+struct Settings {
+    honours: Honours,
+    dialect: &'static Dialect,
+    trace: Trace,
+}
+
+/// Hooks that came over the wire, in the order of registration.
+#[derive(Default)]
+pub struct Registered {
+    /// Every one.
+    pub hooks: Vec<Arc<crate::hook::Hook>>,
+    /// The set in force; `None` before the first registration.
+    pub set: Option<Arc<HookSet>>,
+}
+
+impl Session {
+    /// A new connection.
+    pub fn new(host: Arc<Host>, outbox: Outbox, runtime: tokio::runtime::Handle) -> Arc<Session> {
+        Arc::new_cyclic(|this| Session {
+            host,
+            outbox,
+            runtime,
+            hurry: CancellationToken::new(),
+            settings: Mutex::new(Settings {
+                honours: Honours::default(),
+                dialect: dialects::DIALECTS[0],
+                trace: Trace::Off,
+            }),
+            registered: Mutex::default(),
+            pending: Mutex::default(),
+            next_id: AtomicU64::new(1),
+            initialized: AtomicBool::new(false),
+            shut_down: AtomicBool::new(false),
+            this: this.clone(),
+        })
+    }
+
+    /// Takes the client's capabilities.
+    ///
+    /// # Errors
+    /// An unknown dialect, or a second `initialize`.
+    pub fn initialize(&self, capabilities: Option<HookCapabilities>) -> Result<(), String> {
+        let capabilities = capabilities.unwrap_or_default();
+        let dialect = dialects::by_name(capabilities.dialect.as_deref().unwrap_or(dialects::NATIVE))?;
+        if self.initialized.swap(true, Ordering::Relaxed) {
+            return Err("already initialized".into());
+        }
+        let can = |honour| capabilities.decisions.contains(&honour);
+        let mut settings = lock(&self.settings);
+        settings.honours = Honours { ask: can(Honour::Ask), defer: can(Honour::Defer), rewrite: can(Honour::Rewrite) };
+        settings.dialect = dialect;
+        drop(settings);
+        self.forward(&capabilities.notifications);
+        Ok(())
+    }
+
+    /// What the client can honour.
+    pub fn honours(&self) -> Honours {
+        lock(&self.settings).honours
+    }
+
+    /// The client's vocabulary.
+    pub fn dialect(&self) -> &'static Dialect {
+        lock(&self.settings).dialect
+    }
+
+    /// How much of the traffic is logged.
+    pub fn trace(&self) -> Trace {
+        lock(&self.settings).trace
+    }
+
+    /// Sets how much of the traffic is logged.
+    pub fn set_trace(&self, trace: Trace) {
+        lock(&self.settings).trace = trace;
+    }
+
+    /// After `shutdown` only `exit` is served.
+    pub fn shut_down(&self) {
+        self.shut_down.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether `shutdown` was asked for.
+    pub fn is_shut_down(&self) -> bool {
+        self.shut_down.load(Ordering::Relaxed)
+    }
+
+    /// The connection's registered hooks.
+    pub fn registered(&self) -> MutexGuard<'_, Registered> {
+        lock(&self.registered)
+    }
+
+    /// This connection as what callbacks are called through.
+    pub fn as_client(&self) -> Option<Arc<dyn CallbackClient>> {
+        let session = self.this.upgrade()?;
+        Some(session)
+    }
+
+    /// Calls the client. Dropping the future tells it that the answer is no longer wanted.
+    pub async fn request(&self, method: &str, params: Value) -> Result<Value, String> {
+        struct Guard<'a>(&'a Session, u64);
+        impl Drop for Guard<'_> {
+            fn drop(&mut self) {
+                if lock(&self.0.pending).remove(&self.1).is_some() {
+                    self.0.notify("$/cancelRequest", &json!({ "id": self.1 }));
+                }
+            }
+        }
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let (sender, reply) = oneshot::channel();
+        lock(&self.pending).insert(id, sender);
+        let _guard = Guard(self, id);
+        let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        self.outbox.send(message.to_string().as_bytes());
+        reply.await.unwrap_or_else(|_| Err("the client is gone".into()))
+    }
+
+    /// Takes the client's reply to one of our requests.
+    pub fn reply(&self, id: &str, reply: Result<Value, String>) {
+        let waiting = id.parse().ok().and_then(|id: u64| lock(&self.pending).remove(&id));
+        match waiting {
+            // The waiter may have just gone away.
+            Some(waiting) => drop(waiting.send(reply)),
+            None => tracing::debug!(id, "A reply to nothing that was asked."),
+        }
+    }
+
+    /// The client is gone: nothing that was asked will be answered, nothing registered can be called.
+    pub fn close(&self) {
+        lock(&self.pending).clear();
+        *self.registered() = Registered::default();
+    }
+
+    fn notify(&self, method: &str, params: &Value) {
+        let message = json!({ "jsonrpc": "2.0", "method": method, "params": params });
+        self.outbox.send(message.to_string().as_bytes());
+    }
+
+    /// Passes on what the client has asked to hear. Under load some of it is lost, never a reply.
+    fn forward(&self, wanted: &[NotificationKind]) {
+        let wants = |kind| wanted.contains(&kind);
+        if wants(NotificationKind::Changed) {
+            let mut changes = self.host.changes();
+            let outbox = self.outbox.clone();
+            self.runtime.spawn(async move {
+                while let Some(change) = next(&mut changes).await {
+                    let message = json!({ "jsonrpc": "2.0", "method": "hooks/changed", "params": change });
+                    outbox.offer(message.to_string().as_bytes());
+                }
+            });
+        }
+        let (executed, failed) = (wants(NotificationKind::Executed), wants(NotificationKind::Failed));
+        if executed || failed {
+            let mut reports = self.host.engine.reports();
+            let outbox = self.outbox.clone();
+            self.runtime.spawn(async move {
+                while let Some(report) = next(&mut reports).await {
+                    let is_failure = report.outcome.error.is_some();
+                    for (method, wanted) in [("hooks/executed", executed), ("hooks/failed", failed && is_failure)] {
+                        if wanted {
+                            let message = json!({ "jsonrpc": "2.0", "method": method, "params": report });
+                            outbox.offer(message.to_string().as_bytes());
+                        }
+                    }
+                }
+            });
+        }
+    }
+}
+
+/// The next message of a channel, whatever was lost before it.
+async fn next<T: Clone>(channel: &mut tokio::sync::broadcast::Receiver<T>) -> Option<T> {
+    use tokio::sync::broadcast::error::RecvError;
+    loop {
+        match channel.recv().await {
+            Ok(message) => return Some(message),
+            Err(RecvError::Lagged(lost)) => tracing::debug!(lost, "Notifications were dropped under load."),
+            Err(RecvError::Closed) => return None,
+        }
+    }
+}
+
+impl CallbackClient for Session {
+    fn invoke(&self, call: CallbackCall) -> Pin<Box<dyn Future<Output = Result<Value, String>> + Send>> {
+        let session = self.this.upgrade();
+        Box::pin(async move {
+            let session = session.ok_or("the client is gone")?;
+            let params = serde_json::to_value(call).map_err(|error| error.to_string())?;
+            session.request("hooks/invoke", params).await
+        })
+    }
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

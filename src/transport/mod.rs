@@ -1,0 +1,5 @@
+//! Bytes to messages and back. Knows nothing of what messages mean.
+
+pub mod framing;
+pub mod outbox;
+pub mod stdio;

@@ -1,0 +1,252 @@
+//! The way out: messages to the client, written whole and in order, never blocking whoever sends.
+//!
+//! A sender writes at once what the pipe takes without waiting, which saves a thread switch for
+//! nearly every reply; what is left goes to a thread of its own. Nothing sets `O_NONBLOCK`, since
+//! that would hit everyone who shares the descriptor.
+
+use super::framing::Framing;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::FileType;
+use rustix::io::Errno;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Waiting bytes beyond which the reader takes no more requests in.
+const PRESSURE: usize = 4 * 1024 * 1024;
+/// Waiting bytes beyond which notifications are dropped.
+const DROP_NOTIFICATIONS: usize = 1024 * 1024;
+/// Waiting bytes beyond which the client counts as gone.
+const GIVE_UP: usize = 256 * 1024 * 1024;
+/// What a pipe that is writable takes without blocking (`PIPE_BUF`).
+const ATOMIC: usize = 4096;
+
+/// See the module. Cheap to clone.
+#[derive(Clone)]
+pub struct Outbox(Arc<Shared>);
+
+struct Shared {
+    fd: OwnedFd,
+    kind: Kind,
+    framing: OnceLock<Framing>,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Pipe,
+    Socket,
+    File,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: Vec<u8>,
+    /// The thread is writing what it took.
+    writing: bool,
+    /// Nobody reads any more.
+    gone: bool,
+    /// When to give up on what is left.
+    until: Option<Instant>,
+}
+
+impl Outbox {
+    /// Starts the writing thread. `gone` is called once, from that thread, when nobody reads.
+    ///
+    /// # Errors
+    /// The descriptor is not open, or no thread could be started.
+    pub fn new(fd: OwnedFd, gone: impl FnOnce() + Send + 'static) -> std::io::Result<Outbox> {
+        let kind = match FileType::from_raw_mode(rustix::fs::fstat(&fd)?.st_mode) {
+            FileType::Socket => Kind::Socket,
+            FileType::RegularFile => Kind::File,
+            _ => Kind::Pipe,
+        };
+        let shared = Shared { fd, kind, framing: OnceLock::new(), state: Mutex::default(), changed: Condvar::new() };
+        let outbox = Outbox(Arc::new(shared));
+        let writer = outbox.clone();
+        std::thread::Builder::new().name("write".into()).spawn(move || writer.run(gone))?;
+        Ok(outbox)
+    }
+
+    /// Messages are framed as the client frames its own.
+    pub fn set_framing(&self, framing: Framing) {
+        let _ = self.0.framing.set(framing);
+    }
+
+    fn framing(&self) -> Framing {
+        self.0.framing.get().copied().unwrap_or(Framing::Lines)
+    }
+
+    /// Appends a message to a buffer that will be sent with [`Outbox::send_framed`].
+    pub fn frame(&self, message: &[u8], out: &mut Vec<u8>) {
+        self.framing().write(message, out);
+    }
+
+    /// Sends a message.
+    pub fn send(&self, message: &[u8]) {
+        let mut framed = Vec::with_capacity(message.len() + 32);
+        self.frame(message, &mut framed);
+        self.send_framed(&framed);
+    }
+
+    /// Sends a message that may be lost under load; says whether it was taken.
+    pub fn offer(&self, message: &[u8]) -> bool {
+        if self.lock().waiting.len() > DROP_NOTIFICATIONS {
+            return false;
+        }
+        self.send(message);
+        true
+    }
+
+    /// Sends framed messages.
+    pub fn send_framed(&self, framed: &[u8]) {
+        if framed.is_empty() {
+            return;
+        }
+        let mut state = self.lock();
+        if state.gone {
+            return;
+        }
+        let mut rest = framed;
+        if state.waiting.is_empty() && !state.writing {
+            while !rest.is_empty() {
+                match self.write_now(rest) {
+                    Ok(0) => break,
+                    Ok(written) => rest = &rest[written..],
+                    Err(_) => {
+                        state.gone = true;
+                        break;
+                    }
+                }
+            }
+        }
+        if rest.is_empty() {
+            return;
+        }
+        if !state.gone {
+            state.waiting.extend_from_slice(rest);
+        }
+        if state.waiting.len() > GIVE_UP {
+            state.gone = true;
+        }
+        drop(state);
+        self.0.changed.notify_all();
+    }
+
+    /// Waits until the client has read enough, or `stop` says that it's no use.
+    pub fn wait_for_room(&self, stop: impl Fn() -> bool) {
+        let mut state = self.lock();
+        while state.waiting.len() > PRESSURE && !state.gone && !stop() {
+            state = self.wait(state, Duration::from_millis(20));
+        }
+    }
+
+    /// Waits until everything is written, but not longer than `until`.
+    pub fn flush(&self, until: Instant) {
+        let mut state = self.lock();
+        state.until = Some(until);
+        self.0.changed.notify_all();
+        while (state.writing || !state.waiting.is_empty()) && !state.gone {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            state = self.wait(state, left);
+        }
+    }
+
+    /// Whether nobody reads any more.
+    pub fn is_gone(&self) -> bool {
+        self.lock().gone
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&self, guard: MutexGuard<'a, State>, timeout: Duration) -> MutexGuard<'a, State> {
+        self.0.changed.wait_timeout(guard, timeout).unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// Writes what can be written without waiting; 0 means that nothing can.
+    fn write_now(&self, bytes: &[u8]) -> Result<usize, Errno> {
+        let fd = self.0.fd.as_fd();
+        match self.0.kind {
+            Kind::File => rustix::io::write(fd, bytes),
+            Kind::Socket => {
+                use rustix::net::{SendFlags, send};
+                match send(fd, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+                    Err(Errno::AGAIN | Errno::INTR) => Ok(0),
+                    result => result,
+                }
+            }
+            Kind::Pipe => {
+                if !self.is_writable(Duration::ZERO)? {
+                    return Ok(0);
+                }
+                match rustix::io::write(fd, &bytes[..bytes.len().min(ATOMIC)]) {
+                    Err(Errno::AGAIN | Errno::INTR) => Ok(0),
+                    result => result,
+                }
+            }
+        }
+    }
+
+    fn is_writable(&self, timeout: Duration) -> Result<bool, Errno> {
+        let mut fds = [PollFd::new(&self.0.fd, PollFlags::OUT)];
+        let timeout = rustix::event::Timespec::try_from(timeout).unwrap_or_default();
+        match poll(&mut fds, Some(&timeout)) {
+            Ok(_) if fds[0].revents().contains(PollFlags::ERR) => Err(Errno::PIPE),
+            Ok(ready) => Ok(ready > 0),
+            Err(Errno::INTR) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn run(self, gone: impl FnOnce()) {
+        loop {
+            let mut state = self.lock();
+            while state.waiting.is_empty() && !state.gone {
+                state = self.wait(state, Duration::from_secs(3600));
+            }
+            if state.gone {
+                drop(state);
+                self.0.changed.notify_all();
+                gone();
+                return;
+            }
+            let batch = std::mem::take(&mut state.waiting);
+            state.writing = true;
+            drop(state);
+            let written = self.write_all(&batch);
+            let mut state = self.lock();
+            state.writing = false;
+            state.gone |= !written;
+            drop(state);
+            self.0.changed.notify_all();
+        }
+    }
+
+    fn write_all(&self, mut bytes: &[u8]) -> bool {
+        while !bytes.is_empty() {
+            match self.write_now(bytes) {
+                Ok(0) => {
+                    let (gone, until) = {
+                        let state = self.lock();
+                        (state.gone, state.until)
+                    };
+                    if gone || until.is_some_and(|until| Instant::now() > until) {
+                        return false;
+                    }
+                    if self.is_writable(Duration::from_millis(50)).is_err() {
+                        return false;
+                    }
+                }
+                Ok(written) => bytes = &bytes[written..],
+                Err(_) => return false,
+            }
+        }
+        true
+    }
+}

@@ -1,0 +1,111 @@
+//! stdin and stdout as a connection.
+//!
+//! The reader is an ordinary thread that reads, handles and writes: on a pipe that is the shortest
+//! way. At start stdout is taken away from everybody else, so that nothing but the protocol can
+//! ever get there.
+
+use super::framing::{Decoder, Incoming};
+use super::outbox::Outbox;
+use crate::rpc::connection::{Connection, Next};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+/// How long hooks in flight have at the end of input before they take their failure direction.
+pub const DRAIN: Duration = Duration::from_millis(800);
+/// How long the failure directions take to be told.
+const AFTER_DRAIN: Duration = Duration::from_millis(60);
+/// All of it, with the flushing.
+pub const END: Duration = Duration::from_millis(950);
+const READ_SIZE: usize = 64 * 1024;
+
+/// Takes stdout for the protocol and points descriptor 1 at stderr.
+///
+/// # Errors
+/// A standard descriptor is closed.
+pub fn take_stdout() -> std::io::Result<OwnedFd> {
+    let protocol = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?;
+    rustix::stdio::dup2_stdout(rustix::stdio::stderr())?;
+    Ok(protocol)
+}
+
+/// Reads stdin until it ends or the client says `exit`; everything read by then is answered and
+/// written when this returns, at most [`END`] later.
+///
+/// # Errors
+/// Reading failed.
+pub fn serve(connection: &Connection, outbox: &Outbox, max_message: usize) -> std::io::Result<()> {
+    let mut decoder = Decoder::new(max_message);
+    let mut bytes = vec![0; READ_SIZE];
+    let mut out = Vec::with_capacity(READ_SIZE);
+    let stdin = rustix::stdio::stdin();
+    let mut next = Next::Read;
+    let result = loop {
+        outbox.wait_for_room(hung_up);
+        if outbox.is_gone() {
+            connection.abandon();
+            return Ok(());
+        }
+        let read = match rustix::io::read(stdin, &mut bytes) {
+            Ok(0) => break Ok(()),
+            Ok(read) => read,
+            Err(Errno::INTR) => continue,
+            // Somebody who shares the descriptor made it non-blocking.
+            Err(Errno::AGAIN) => {
+                let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
+                let _ = poll(&mut fds, None);
+                continue;
+            }
+            Err(error) => break Err(error.into()),
+        };
+        decoder.push(&bytes[..read]);
+        while next == Next::Read {
+            let Some(incoming) = decoder.next_message() else { break };
+            if let Some(framing) = decoder.framing() {
+                outbox.set_framing(framing);
+            }
+            next = handle(connection, &incoming, &mut out);
+            if out.len() >= READ_SIZE {
+                outbox.send_framed(&out);
+                out.clear();
+            }
+        }
+        outbox.send_framed(&out);
+        out.clear();
+        if next == Next::Exit {
+            break Ok(());
+        }
+    };
+    let until = Instant::now() + END;
+    if next == Next::Read
+        && let Some(incoming) = decoder.finish()
+    {
+        if let Some(framing) = decoder.framing() {
+            outbox.set_framing(framing);
+        }
+        handle(connection, &incoming, &mut out);
+        outbox.send_framed(&out);
+    }
+    connection.drain(DRAIN, AFTER_DRAIN);
+    outbox.flush(until);
+    result
+}
+
+fn handle(connection: &Connection, incoming: &Incoming, out: &mut Vec<u8>) -> Next {
+    match incoming {
+        Incoming::Message(message) => connection.receive(message, out),
+        Incoming::Bad(bad) => {
+            connection.receive_bad(bad, out);
+            Next::Read
+        }
+    }
+}
+
+/// Whether nobody can write to stdin any more, though bytes may be left to read.
+fn hung_up() -> bool {
+    let stdin = rustix::stdio::stdin();
+    let mut fds = [PollFd::new(&stdin, PollFlags::empty())];
+    let now = rustix::event::Timespec::default();
+    poll(&mut fds, Some(&now)).is_ok() && fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)
+}

@@ -1,0 +1,199 @@
+//! What a hook answers, what its run ended in, and the one combined answer to an event.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// What may happen next. The order is that of strength: a later one wins over an earlier one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Decision {
+    /// Go on.
+    Allow,
+    /// A person decides.
+    Ask,
+    /// Put the act off; the client resumes it later.
+    Defer,
+    /// Don't.
+    Deny,
+}
+
+impl Decision {
+    /// The word on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Decision::Allow => "allow",
+            Decision::Ask => "ask",
+            Decision::Defer => "defer",
+            Decision::Deny => "deny",
+        }
+    }
+}
+
+/// What a hook answers, whatever its handler. All members are optional; an empty answer is no
+/// opinion. Unknown members are refused: a misspelt `decision` must not pass as an allow.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Answer {
+    /// Absent: no opinion.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Decision>,
+    /// Why, for whoever meets the decision.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The subject's new value; null is a value.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    pub subject: Option<Value>,
+    /// Use `subject` as it is and run no further hooks.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub replace: bool,
+    /// End the run, for this reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop: Option<String>,
+    /// Shown to the person.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub user_messages: Vec<String>,
+    /// Given to the model.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub additional_context: Vec<String>,
+    /// A JSON merge patch (RFC 7396) over `metadata`, `messages`, `systemPrompt` and `tool`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context: Option<Value>,
+    /// What to do about a failed model call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry: Option<Retry>,
+}
+
+/// `Some(null)` for a member that is there and null; serde alone would say `None`.
+fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+impl Answer {
+    /// An answer that only decides.
+    pub fn decide(decision: Decision, reason: impl Into<String>) -> Answer {
+        Answer { decision: Some(decision), reason: Some(reason.into()), ..Answer::default() }
+    }
+}
+
+/// A decision on a failed model call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Retry {
+    /// What to do.
+    pub action: RetryAction,
+    /// How long to wait first, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub after_ms: Option<u64>,
+    /// The model to fall back to.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub model: Option<String>,
+}
+
+/// See [`Retry`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RetryAction {
+    /// Call the same model again.
+    Retry,
+    /// Give up.
+    Fail,
+    /// Call another model.
+    Fallback,
+}
+
+/// What one hook's run ended in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// It ran and doesn't stand in the way.
+    Success,
+    /// It said no, asks a person or puts the act off.
+    Blocking,
+    /// It failed: crash, unreadable reply, refused connection.
+    NonBlockingError,
+    /// It was stopped: timeout, deadline or a cancelled request.
+    Cancelled,
+    /// It was selected but not run, for the reason given.
+    Skipped,
+}
+
+/// One selected hook's part in a verdict.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Outcome {
+    /// The hook's name.
+    pub hook: Arc<str>,
+    /// What its run ended in.
+    pub status: Status,
+    /// The decision that counted, its failure direction's included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Decision>,
+    /// The hook's reason, or why it was skipped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// What went wrong; the decision then comes from the hook's failure direction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Why the hook's condition could be neither held nor refuted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub opaque: Option<String>,
+    /// The hook changed the subject or the context.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub rewrote: bool,
+    /// The hook judged the final value after another hook's rewrite.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub rejudged: bool,
+    /// How long it ran, in microseconds.
+    pub duration_micros: u64,
+}
+
+/// The one combined answer to an event.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Verdict {
+    /// What may happen.
+    pub decision: Decision,
+    /// Why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The hook whose decision this is; absent when no hook had an opinion.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decided_by: Option<Arc<str>>,
+    /// The subject's new value; absent: unchanged, null is a value.
+    #[serde(skip_serializing_if = "Option::is_none", default, deserialize_with = "present")]
+    pub subject: Option<Value>,
+    /// A hook gave `subject` as a replacement for whatever would have happened.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub replaced: bool,
+    /// End the run, for this reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop: Option<String>,
+    /// For the person, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub user_messages: Vec<String>,
+    /// For the model, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub additional_context: Vec<String>,
+    /// Merge patch over what else hooks changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context: Option<Value>,
+    /// What to do about a failed model call; the first hook's word wins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry: Option<Retry>,
+    /// Every selected hook, in the order of running.
+    pub outcomes: Vec<Outcome>,
+    /// Definitions that are broken, conflicts between rewrites, capped send-backs.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub errors: Vec<String>,
+    /// The generation of the file definitions that judged.
+    pub generation: u64,
+    /// The content hash of those definitions.
+    pub hash: Arc<str>,
+    /// The generation of the connection's registered hooks, if it has any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_generation: Option<u64>,
+    /// The event's identifier, as in the log.
+    pub event_id: Arc<str>,
+}
