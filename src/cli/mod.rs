@@ -74,7 +74,7 @@ enum Command {
         shell: clap_complete::Shell,
     },
     /// Watch it happen: a recorded agent session against a real host, with hooks edited in between.
-    Demo,
+    Demo(demo::DemoArgs),
     /// Ends the processes of a host that was killed; started by the host itself.
     #[command(hide = true)]
     Reaper,
@@ -172,7 +172,7 @@ pub fn main() -> ExitCode {
             out.bytes(&script);
             Ok(Finding::Fine)
         }
-        Command::Demo => demo::run(&mut out),
+        Command::Demo(args) => demo::run(&args, &mut out),
         Command::Reaper => Ok(Finding::Fine),
     };
     match result {

@@ -69,8 +69,11 @@ pub(super) fn skipped(selected: &Selected, why: &str) -> HookRun {
 fn fixed(selected: &Selected) -> Option<Result<Answer, Failure>> {
     let hook = &selected.hook;
     let (decision, reason) = hook.handler.fixed()?;
-    let reason = || Some(reason.to_string()).filter(|reason| !reason.is_empty());
-    let decide = |decision| Ok(Answer { decision: Some(decision), reason: reason(), ..Answer::default() });
+    let decide = |decision| {
+        let doubt = selected.opaque.as_ref().map(|why| format!(" (whether this applies can't be told: {why})"));
+        let reason = format!("{reason}{}", doubt.unwrap_or_default());
+        Ok(Answer { decision: Some(decision), reason: Some(reason).filter(|it| !it.is_empty()), ..Answer::default() })
+    };
     Some(match (&selected.opaque, decision) {
         (None, decision) => decide(decision),
         // To allow takes certainty.
