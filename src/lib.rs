@@ -32,6 +32,10 @@
 //! - Nothing is on stdout but the protocol, and no child outlives its event.
 //! - Nothing in `engine` opens a file, nothing in `matching` starts anything.
 
+#![warn(missing_docs)]
+// stdout belongs to the protocol, and input never panics.
+#![cfg_attr(not(test), warn(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+
 pub mod cli;
 pub mod definitions;
 pub mod dialects;

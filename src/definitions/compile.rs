@@ -220,7 +220,7 @@ pub(super) struct RawHook {
     tags: Option<OneOrMany>,
 }
 
-/// The fields of [`RawHook`], for suggestions; a test holds them to the schema.
+/// The fields of a hook, for suggestions; a test holds them to the schema.
 pub const COMMON_FIELDS: [&str; 16] = [
     "name",
     "description",

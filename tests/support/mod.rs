@@ -1,13 +1,6 @@
 //! The one place that knows how to talk to the built binary.
 
-#![allow(
-    dead_code,
-    missing_docs,
-    unreachable_pub,
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "test support; each test binary uses its part"
-)]
+#![allow(dead_code, unreachable_pub, reason = "each test binary uses its part")]
 
 use serde_json::{Value, json};
 use std::collections::VecDeque;
