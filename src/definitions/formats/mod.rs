@@ -1,0 +1,177 @@
+//! Reads YAML, TOML and JSON with comments into one tree, every key and value with its place.
+//!
+//! What the tree means is left to others. The input may be hostile: size, depth, number of values
+//! and what YAML aliases expand to are bounded, and everything past a bound is a [`Problem`] with
+//! a place. A file without content is an empty map.
+//!
+//! What the formats make of some unquoted words:
+//!
+//! - YAML is read by the core schema of version 1.2: only `true` and `false` (also `True`, `TRUE`)
+//!   are booleans. `on`, `off`, `yes`, `no`, `y` and `n` are strings, so `on:` is a key like any
+//!   other. `12:30` and `1_000` are strings, too.
+//! - Octal: YAML's `0o17` and TOML's `0o17` are 15. YAML's `017` is 17 (YAML 1.1 said 15); TOML
+//!   and JSON refuse it.
+//! - Keys are text as written: YAML's `1:` and `true:` are the keys `1` and `true`.
+//! - TOML dates and times become strings.
+//! - Whole numbers beyond 64 bits and JSON numbers beyond a double are problems, not roundings.
+
+mod json;
+#[cfg(test)]
+mod tests;
+mod toml_format;
+mod yaml;
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::path::Path;
+
+use crate::definitions::diagnostic::LineIndex;
+use crate::definitions::node::{Entry, Node, NodeValue, Span, clip};
+
+/// The formats of definition files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// Version 1.2, one document.
+    Yaml,
+    /// Version 1.1.
+    Toml,
+    /// With comments and trailing commas.
+    Json,
+}
+
+impl Format {
+    /// By the extension: `yaml`, `yml`, `toml` or `json`, in any case.
+    pub fn from_path(path: &Path) -> Option<Format> {
+        let extension = path.extension()?.to_str()?.to_ascii_lowercase();
+        match extension.as_str() {
+            "yaml" | "yml" => Some(Format::Yaml),
+            "toml" => Some(Format::Toml),
+            "json" => Some(Format::Json),
+            _ => None,
+        }
+    }
+}
+
+/// Why a text couldn't be read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Problem {
+    /// Where; empty if the point is that something is missing there.
+    pub span: Span,
+    /// Lowercase, no full stop.
+    pub message: String,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+/// Texts beyond this are refused.
+pub const MAX_BYTES: usize = 4 << 20;
+/// How many lists and maps may be inside one another.
+pub const MAX_DEPTH: usize = 64;
+/// How many values a file may have.
+pub const MAX_NODES: usize = 200_000;
+
+/// Bytes that anchors and what aliases expand to may occupy.
+const EXPANSION_BUDGET: usize = 16 << 20;
+/// A broken file needs no longer list than this to be mended.
+const MAX_PROBLEMS: usize = 50;
+
+/// Reads a whole file. A byte-order mark at its start is skipped; spans count it.
+pub fn parse(text: &str, format: Format) -> Result<Node, Vec<Problem>> {
+    if text.len() > MAX_BYTES {
+        let message = format!("the file is larger than {} MiB", MAX_BYTES >> 20);
+        return Err(vec![Problem::new(0..0, message)]);
+    }
+    let body = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let n_skipped = text.len() - body.len();
+    let index = LineIndex::new(body);
+    let mut result = match format {
+        Format::Yaml => yaml::parse(body, &index),
+        Format::Toml => toml_format::parse(body, &index),
+        Format::Json => json::parse(body, &index),
+    };
+    match &mut result {
+        Ok(node) => shift(node, n_skipped),
+        Err(problems) => {
+            for problem in problems {
+                problem.span = problem.span.start + n_skipped..problem.span.end + n_skipped;
+            }
+        }
+    }
+    result
+}
+
+impl Problem {
+    fn new(span: Span, message: impl Into<String>) -> Problem {
+        Problem { span, message: message.into(), help: None }
+    }
+
+    fn help(self, help: impl Into<String>) -> Problem {
+        Problem { help: Some(help.into()), ..self }
+    }
+
+    fn duplicate(key: &str, span: Span, first: Option<&Span>, index: &LineIndex<'_>) -> Problem {
+        let problem = Problem::new(span, format!("the key `{}` is given twice", clip(key)));
+        match first.map(|first| index.position(first.start)) {
+            None => problem,
+            Some(first) => {
+                let (line, column) = (first.line, first.column);
+                problem.help(format!("it was first given at line {line}, column {column}"))
+            }
+        }
+    }
+
+    fn too_deep(span: Span) -> Problem {
+        let message = format!("more than {MAX_DEPTH} lists and maps are inside one another");
+        Problem::new(span, message)
+    }
+
+    fn too_many(span: Span) -> Problem {
+        Problem::new(span, format!("the file has more than {MAX_NODES} values"))
+    }
+
+    fn number_too_large(span: Span) -> Problem {
+        Problem::new(span, "the number is too large").help("put it in quotes if it is meant as text")
+    }
+}
+
+fn shift(node: &mut Node, by: usize) {
+    if by == 0 {
+        return;
+    }
+    node.span = node.span.start + by..node.span.end + by;
+    match &mut node.value {
+        NodeValue::Seq(items) => items.iter_mut().for_each(|item| shift(item, by)),
+        NodeValue::Map(entries) => {
+            for entry in entries {
+                entry.key_span = entry.key_span.start + by..entry.key_span.end + by;
+                shift(&mut entry.value, by);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The character at `offset`, for problems that have a point but no extent.
+fn span_at(text: &str, offset: usize) -> Span {
+    let rest = text.get(offset..).unwrap_or("");
+    match rest.chars().next() {
+        Some(character) if character != '\n' && character != '\r' => offset..offset + character.len_utf8(),
+        _ => offset.min(text.len())..offset.min(text.len()),
+    }
+}
+
+fn rest_of_line(text: &str, start: usize) -> Span {
+    let rest = text.get(start..).unwrap_or("");
+    start..start + rest.find(['\n', '\r']).unwrap_or(rest.len())
+}
+
+fn empty_map() -> Node {
+    Node { span: 0..0, value: NodeValue::Map(Vec::new()) }
+}
+
+fn whole_number(digits: &str, radix: u32) -> Option<NodeValue> {
+    match i64::from_str_radix(digits, radix) {
+        Ok(number) => Some(NodeValue::Int(number)),
+        Err(_) => u64::from_str_radix(digits, radix).ok().map(NodeValue::UInt),
+    }
+}
