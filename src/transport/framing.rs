@@ -66,22 +66,24 @@ pub struct Decoder {
 enum State {
     /// Before a message.
     Start,
-    /// Behind something bad: bytes are skipped until a header, in silence.
-    Lost,
     /// The rest of a line that is too long.
     SkipLine,
-    /// Bytes that remain of a body that is too long.
-    SkipBody(usize),
+    /// In front of a body of this length that is too long, until its id is there or won't come.
+    TooLong(usize),
+    /// Behind something bad: this many bytes are skipped in silence, fewer if a header comes before.
+    /// No JSON text looks like a header: outside strings there are no such letters, inside no
+    /// line ends.
+    Skip(usize),
     /// In front of a body.
     Body(usize),
 }
 
 /// The largest header block, in bytes.
 const MAX_HEADERS: usize = 8 * 1024;
-/// A body that claims more than this is a lie: counting it off would swallow what follows.
-const MAX_SKIP: usize = 256 * 1024 * 1024;
 /// How much of a message that is too long is searched for its id.
 const MAX_SALVAGE: usize = 64 * 1024;
+/// A length that is a lie: no body is waited for.
+const IMPLAUSIBLE: usize = 1 << 28;
 const HEADER: &[u8] = b"content-length";
 
 impl Decoder {
@@ -112,12 +114,13 @@ impl Decoder {
     pub fn finish(&mut self) -> Option<Incoming> {
         let rest = self.buffer.split().freeze();
         let rest = rest.trim_ascii();
-        if rest.is_empty() || matches!(self.state, State::SkipLine | State::SkipBody(_) | State::Lost) {
-            return None;
-        }
-        match self.framing {
-            Some(Framing::Headers) => Some(bad("the input ended within a message", None)),
-            Some(Framing::Lines) | None => Some(Incoming::Message(Bytes::copy_from_slice(rest))),
+        match (&self.state, self.framing) {
+            (State::SkipLine | State::Skip(_), _) => None,
+            (State::TooLong(length), _) => Some(bad(&over(*length, self.max), salvage_id(rest))),
+            (State::Body(_), _) => Some(bad("the input ended within a message", salvage_id(rest))),
+            (State::Start, _) if rest.is_empty() => None,
+            (State::Start, Some(Framing::Headers)) => Some(bad("the input ended within a header", None)),
+            (State::Start, Some(Framing::Lines) | None) => Some(Incoming::Message(Bytes::copy_from_slice(rest))),
         }
     }
 
@@ -179,25 +182,47 @@ impl Decoder {
     fn next_framed(&mut self) -> Option<Incoming> {
         loop {
             match self.state {
-                State::SkipLine | State::Start | State::Lost => match self.read_headers()? {
-                    Ok(length) if length > self.max => {
-                        self.state = State::SkipBody(length);
-                        return Some(bad(&over(length, self.max), salvage_id(&self.buffer)));
-                    }
+                State::SkipLine | State::Start => match self.read_headers()? {
+                    Ok(length) if length > self.max => self.state = State::TooLong(length),
                     Ok(length) => self.state = State::Body(length),
                     Err(problem) => {
-                        self.state = State::Lost;
+                        self.state = State::Skip(usize::MAX);
                         return Some(bad(problem, None));
                     }
                 },
-                State::SkipBody(left) => {
-                    let here = left.min(self.buffer.len());
-                    self.buffer.advance(here);
-                    if here < left {
-                        self.state = State::SkipBody(left - here);
+                State::TooLong(length) => {
+                    let id = salvage_id(&self.buffer);
+                    let may_come = length < IMPLAUSIBLE && self.buffer.len() < length.min(MAX_SALVAGE);
+                    if id.is_none() && may_come && !matches!(find_header(&self.buffer), Found::At(_)) {
                         return None;
                     }
-                    self.state = State::Start;
+                    self.state = State::Skip(length);
+                    return Some(bad(&over(length, self.max), id));
+                }
+                State::Skip(left) => {
+                    let here = left.min(self.buffer.len());
+                    let skipped = match find_header(&self.buffer[..here]) {
+                        Found::At(at) => {
+                            self.state = State::Start;
+                            at
+                        }
+                        Found::Nowhere | Found::Perhaps(_) if here == left => {
+                            self.state = State::Start;
+                            here
+                        }
+                        Found::Perhaps(at) => {
+                            self.state = State::Skip(left - at);
+                            at
+                        }
+                        Found::Nowhere => {
+                            self.state = State::Skip(left - here);
+                            here
+                        }
+                    };
+                    self.buffer.advance(skipped);
+                    if self.state != State::Start {
+                        return None;
+                    }
                 }
                 State::Body(length) => {
                     if self.buffer.len() < length {
@@ -234,47 +259,58 @@ impl Decoder {
     fn read_headers(&mut self) -> Option<Result<usize, &'static str>> {
         let blank = self.buffer.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
         self.buffer.advance(blank);
-        let starts_header = |bytes: &[u8]| {
-            let name = &bytes[..bytes.len().min(8)];
-            name.eq_ignore_ascii_case(&b"content-"[..name.len()])
-        };
-        if !starts_header(&self.buffer) {
-            let was_lost = self.state == State::Lost;
-            self.skip_to_header();
-            if !was_lost {
-                return Some(Err("found something else where a Content-Length header belongs"));
-            }
-            if !starts_header(&self.buffer) || self.buffer.is_empty() {
-                return None;
-            }
-        }
-        if self.buffer.is_empty() {
-            return None;
+        let name = &self.buffer[..self.buffer.len().min(8)];
+        if !name.eq_ignore_ascii_case(&b"content-"[..name.len()]) {
+            return Some(Err("found something else where a Content-Length header belongs"));
         }
         let (end, length) = match find_end(&self.buffer) {
             Some(found) => found,
             None if self.buffer.len() > MAX_HEADERS => {
+                // Past its first letter, or it would be found again.
                 self.buffer.advance(1);
-                return Some(Err("a header block is over the limit"));
+                return Some(Err("a header block is over the limit of 8 KiB"));
             }
             None => return None,
         };
         let headers = self.buffer.split_to(end + length).freeze();
         Some(content_length(&headers[..end]))
     }
+}
 
-    /// Drops everything before what looks like a header; all but a possible beginning of one.
-    fn skip_to_header(&mut self) {
-        let lower = self.buffer.to_ascii_lowercase();
-        match memchr::memmem::find(&lower[1.min(lower.len())..], HEADER) {
-            Some(at) => self.buffer.advance(at + 1),
-            None => {
-                let keep = HEADER.len().min(self.buffer.len());
-                let tail = (1..=keep).rev().find(|n| HEADER.starts_with(&lower[lower.len() - n..])).unwrap_or(0);
-                self.buffer.advance(self.buffer.len() - tail);
-            }
+enum Found {
+    At(usize),
+    /// The bytes end within what may become one.
+    Perhaps(usize),
+    Nowhere,
+}
+
+/// Where a line `Content-Length: N` begins.
+fn find_header(bytes: &[u8]) -> Found {
+    for at in memchr::memchr2_iter(b'C', b'c', bytes) {
+        let rest = &bytes[at..];
+        let name = &rest[..rest.len().min(HEADER.len())];
+        if !name.eq_ignore_ascii_case(&HEADER[..name.len()]) {
+            continue;
+        }
+        let rest = skip(&rest[name.len()..], is_space);
+        let value = skip(rest.strip_prefix(b":").unwrap_or(rest), is_space);
+        let after = skip(value, |byte| byte.is_ascii_digit());
+        let end = skip(after, |byte| matches!(byte, b' ' | b'\t' | b'\r'));
+        match (rest.first(), end.first()) {
+            (None, _) | (Some(b':'), None) if bytes.len() - at <= MAX_HEADERS => return Found::Perhaps(at),
+            (Some(b':'), Some(b'\n')) if after.len() < value.len() => return Found::At(at),
+            _ => {}
         }
     }
+    Found::Nowhere
+}
+
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t')
+}
+
+fn skip(bytes: &[u8], what: impl Fn(u8) -> bool) -> &[u8] {
+    &bytes[bytes.iter().take_while(|byte| what(**byte)).count()..]
 }
 
 fn bad(problem: &str, id: Option<String>) -> Incoming {
@@ -307,7 +343,6 @@ fn content_length(headers: &[u8]) -> Result<usize, &'static str> {
         let digits = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
         let number = std::str::from_utf8(value).ok().filter(|_| digits).and_then(|text| text.parse().ok());
         match (number, length) {
-            (Some(number), _) if number > MAX_SKIP => return Err("a Content-Length is beyond any message"),
             (Some(number), Some(before)) if number != before => return Err("two Content-Length headers disagree"),
             (Some(number), _) => length = Some(number),
             (None, _) => return Err("a Content-Length is not a number of bytes"),
@@ -320,8 +355,9 @@ fn content_length(headers: &[u8]) -> Result<usize, &'static str> {
     }
 }
 
-/// The `id` of a request of which only the beginning is there, as JSON.
-fn salvage_id(bytes: &[u8]) -> Option<String> {
+/// The `id` of a request that is broken or of which only the beginning is there, as JSON. None if
+/// there are two.
+pub(crate) fn salvage_id(bytes: &[u8]) -> Option<String> {
     struct TopLevel<'a>(&'a mut Option<String>);
 
     impl<'de> DeserializeSeed<'de> for TopLevel<'_> {
@@ -341,11 +377,14 @@ fn salvage_id(bytes: &[u8]) -> Option<String> {
 
         fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
             while let Some(key) = map.next_key::<String>()? {
-                if key == "id" {
-                    *self.0 = Some(map.next_value::<&RawValue>()?.get().to_string());
-                    return Ok(());
+                match (key.as_str(), &self.0) {
+                    ("id", None) => *self.0 = Some(map.next_value::<&RawValue>()?.get().to_string()),
+                    ("id", Some(_)) => {
+                        *self.0 = None;
+                        return Ok(());
+                    }
+                    _ => drop(map.next_value::<IgnoredAny>()?),
                 }
-                map.next_value::<IgnoredAny>()?;
             }
             Ok(())
         }
@@ -355,7 +394,8 @@ fn salvage_id(bytes: &[u8]) -> Option<String> {
     let mut id = None;
     // The text breaks off; what matters is what was seen before.
     let _ = TopLevel(&mut id).deserialize(&mut serde_json::Deserializer::from_slice(prefix));
-    id.filter(|id| id.len() < 256)
+    // A number right at the end may have more digits.
+    id.filter(|id| id.len() < 256 && !prefix.ends_with(id.as_bytes()))
 }
 
 #[cfg(test)]
@@ -397,7 +437,7 @@ mod tests {
             ),
             (
                 "Content-Length: 9223372036854775808\r\n\r\nxContent-Length: 8\r\n\r\n{\"id\":1}",
-                vec!["! a Content-Length is beyond any message", a],
+                vec!["! a message of 9223372036854775808 bytes is over the limit of 64 bytes", a],
             ),
             (
                 "Content-Length: 0\r\n\r\nContent-Length: 8\r\n\r\n{\"id\":1}",
@@ -408,7 +448,13 @@ mod tests {
                 vec!["{\"id", "! found something else where a Content-Length header belongs", a],
             ),
             ("Content-Length: 30\r\n\r\n{\"id\":1}Content-Length: 8\r\n\r\n{\"id\":1}", vec![a, a]),
-            ("Content-Length: 60\r\n\r\n{\"id\":1}", vec!["! the input ended within a message"]),
+            ("Content-Length: 60\r\n\r\n{\"id\":1}", vec!["! the input ended within a message #1"]),
+            ("Content-Length: 60\r\n\r\n{\"id\":1", vec!["! the input ended within a message"]),
+            ("Content-Length: 60\r\n", vec!["! the input ended within a header"]),
+            (
+                "Content-Length: 900\r\n\r\n{\"id\":1,\"c\":[]}Content-Length: 8\r\n\r\n{\"id\":1}",
+                vec!["! a message of 900 bytes is over the limit of 64 bytes #1", a],
+            ),
             (
                 "hello\r\n\r\nContent-Length: 8\r\n\r\n{\"id\":1}",
                 vec!["! found something else where a Content-Length header belongs", a],
