@@ -172,6 +172,7 @@ pub(crate) struct EventShape {
 }
 
 #[derive(Deserialize, JsonSchema)]
+#[serde(expecting = "an object")]
 #[schemars(rename = "EventAgent")]
 #[allow(dead_code, reason = "read by the schema and the check only")]
 struct AgentShape {
@@ -182,7 +183,7 @@ struct AgentShape {
 }
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", expecting = "an object with `name`")]
 #[schemars(rename = "EventTool")]
 #[allow(dead_code, reason = "read by the schema and the check only")]
 struct ToolShape {
@@ -201,7 +202,7 @@ struct ToolShape {
 }
 
 #[derive(Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", expecting = "an object")]
 #[schemars(rename = "EventModel")]
 #[allow(dead_code, reason = "read by the schema and the check only")]
 struct ModelShape {

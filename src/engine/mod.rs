@@ -110,6 +110,12 @@ impl Engine {
     pub fn reports(&self) -> broadcast::Receiver<Report> {
         self.reports.subscribe()
     }
+
+    /// Returns when no detached hook runs any more; none can be started meanwhile.
+    pub async fn settle(&self) {
+        // The semaphore is never closed.
+        let _ = self.detached.acquire_many(MAX_DETACHED as u32).await;
+    }
 }
 
 impl HooksInForce {

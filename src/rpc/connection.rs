@@ -3,23 +3,23 @@
 //! [`Connection::receive`] is called by the transport's reader, message by message. What can be
 //! answered at once is answered into the reader's buffer; what has to wait goes on as a task.
 
-use super::methods::{METHODS, router};
-use super::protocol::{CancelParams, SetTraceParams, Trace, code};
+use super::methods::{METHODS, NOTIFICATIONS, did_you_mean, router};
+use super::protocol::{SetTraceParams, Trace, code};
 use super::session::{Session, lock};
 use crate::definitions::node::closest;
-use crate::transport::framing::Bad;
+use crate::transport::framing::{Bad, salvage_id};
 use futures_util::FutureExt;
 use jsonrpsee::core::server::{MethodCallback, MethodResponse, Methods};
 use jsonrpsee_types::{ErrorObjectOwned, Id, Params};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use std::any::Any;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
@@ -47,11 +47,29 @@ pub enum Next {
     Exit,
 }
 
-/// Requests that wait, by their id as JSON.
+/// What has been read and not been answered.
 #[derive(Default)]
 struct InFlight {
-    requests: Mutex<HashMap<String, CancellationToken>>,
+    state: Mutex<Waiting>,
     ended: Condvar,
+}
+
+#[derive(Default)]
+struct Waiting {
+    /// Ids that can't be used again yet, as JSON, and how to cancel their requests.
+    ids: HashMap<String, CancellationToken>,
+    /// Tasks whose reply, if they have one, isn't on its way yet.
+    tasks: usize,
+}
+
+/// Counts a task until it is dropped.
+struct Task(Arc<InFlight>);
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        lock(&self.0.state).tasks -= 1;
+        self.0.ended.notify_all();
+    }
 }
 
 /// Where a reply goes.
@@ -62,13 +80,20 @@ enum ReplyTo {
 }
 
 /// Replies of a batch, until the last is there.
-struct Batch {
-    replies: Mutex<Vec<String>>,
-    open: AtomicUsize,
+struct Batch(Mutex<BatchState>);
+
+struct BatchState {
+    replies: Vec<String>,
+    /// Members without a reply, and one more until the last member was read.
+    open: usize,
+    /// To be freed with the batch: before, the client has none of its replies.
+    ids: Vec<String>,
 }
 
 #[derive(Deserialize)]
 struct Envelope<'a> {
+    #[serde(borrow, default)]
+    jsonrpc: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "raw")]
     id: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "method")]
@@ -84,6 +109,14 @@ struct Envelope<'a> {
 /// Keeps `null` apart from absent.
 fn raw<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+/// `CancelParams` with the id as it was written.
+#[derive(Deserialize)]
+#[serde(expecting = "an object with `id`")]
+struct CancelId<'a> {
+    #[serde(borrow)]
+    id: &'a RawValue,
 }
 
 /// A method name; anything else is an invalid request, not a malformed one.
@@ -121,7 +154,7 @@ impl Connection {
     /// Takes one message in. Replies that are ready are framed into `out`.
     pub fn receive(&self, message: &[u8], out: &mut Vec<u8>) -> Next {
         let Ok(text) = std::str::from_utf8(message) else {
-            self.refuse(None, -32700, "parse error: a message is UTF-8".into(), &ReplyTo::Client, out);
+            self.refuse(None, -32700, "parse error: the message is not UTF-8".into(), &ReplyTo::Client, out);
             return Next::Read;
         };
         if text.trim_start().starts_with('[') {
@@ -154,9 +187,8 @@ impl Connection {
             );
             return Next::Read;
         }
-        // One more than there are messages, so that the batch isn't sent before the last was read.
-        let batch = Arc::new(Batch { replies: Mutex::default(), open: AtomicUsize::new(messages.len() + 1) });
-        let to = ReplyTo::Batch(batch);
+        let state = BatchState { replies: Vec::new(), open: messages.len() + 1, ids: Vec::new() };
+        let to = ReplyTo::Batch(Arc::new(Batch(Mutex::new(state))));
         let mut next = Next::Read;
         for message in messages {
             if self.receive_one(message.get(), &to, out) == Next::Exit {
@@ -169,9 +201,15 @@ impl Connection {
 
     fn receive_one(&self, text: &str, to: &ReplyTo, out: &mut Vec<u8>) -> Next {
         let envelope: Envelope<'_> = match serde_json::from_str(text) {
+            // A list would be taken for the members of an envelope in order.
+            Ok(_) | Err(_) if is_other_than_object(text) => {
+                self.refuse(None, -32600, "invalid request: a message is a JSON object".into(), to, out);
+                return Next::Read;
+            }
             Ok(envelope) => envelope,
             Err(error) if error.is_data() => {
-                self.refuse(None, -32600, format!("invalid request: {error}"), to, out);
+                let id = salvage_id(text.as_bytes());
+                self.refuse(id.as_deref(), -32600, format!("invalid request: {error}"), to, out);
                 return Next::Read;
             }
             Err(error) => {
@@ -180,36 +218,30 @@ impl Connection {
             }
         };
         let id = envelope.id.map(RawValue::get);
-        match (envelope.method, id) {
-            (Some(Method::NotText), id) => {
-                self.refuse(
-                    id.filter(|id| parse_id(id).is_some()),
-                    -32600,
-                    "invalid request: `method` is not a string".into(),
-                    to,
-                    out,
-                );
-            }
-            (Some(Method::Name(name)), None) => {
-                let next = self.notification(&name, envelope.params);
-                self.deliver(None, to, Some(out));
-                return next;
-            }
-            (Some(Method::Name(name)), Some(id)) => self.request(id, &name, envelope.params, to, out),
-            (None, id) if envelope.result.is_some() || envelope.error.is_some() => {
+        let is_reply = envelope.result.is_some() || envelope.error.is_some();
+        let problem = match (&envelope.method, envelope.jsonrpc.map(RawValue::get)) {
+            (None, _) if is_reply => {
                 self.reply(id.unwrap_or("null"), envelope.result, envelope.error);
                 self.deliver(None, to, Some(out));
+                return Next::Read;
             }
-            (None, id) => {
-                self.refuse(
-                    id.filter(|id| parse_id(id).is_some()),
-                    -32600,
-                    "invalid request: `method` is missing".into(),
-                    to,
-                    out,
-                );
-            }
-        }
+            (None, _) => "`method` is missing",
+            (Some(Method::NotText), _) => "`method` is not a string",
+            (Some(Method::Name(_)), None) => "`jsonrpc` is missing; every message has \"jsonrpc\":\"2.0\"",
+            (Some(Method::Name(name)), Some(r#""2.0""#)) => match id {
+                Some(id) => {
+                    self.request(id, name, envelope.params, to, out);
+                    return Next::Read;
+                }
+                None => {
+                    let next = self.notification(name, envelope.params);
+                    self.deliver(None, to, Some(out));
+                    return next;
+                }
+            },
+            (Some(Method::Name(_)), Some(_)) => "`jsonrpc` is not \"2.0\", the only version there is",
+        };
+        self.refuse(id, -32600, format!("invalid request: {problem}"), to, out);
         Next::Read
     }
 
@@ -229,111 +261,128 @@ impl Connection {
         let params_text = params.map_or("null", RawValue::get);
         match name {
             "exit" => return Next::Exit,
-            "$/cancelRequest" => {
-                if let Ok(params) = serde_json::from_str::<CancelParams>(params_text) {
-                    self.in_flight.cancel(&params.id.to_string());
-                }
-            }
-            "$/setTrace" => {
-                if let Ok(params) = serde_json::from_str::<SetTraceParams>(params_text) {
-                    self.session.set_trace(params.value);
-                }
-            }
-            _ => {
-                // A request nobody waits for: an event that is only told.
-                if let Some(callback) = self.methods.method(name)
-                    && !self.session.is_shut_down()
-                    && let Some(work) = self.call(callback, Id::Null, params)
-                {
-                    match work {
-                        Work::Done(_) => {}
-                        Work::Waits(future) => {
-                            let hurry = self.session.hurry.clone();
-                            let in_flight = self.in_flight.clone();
-                            let key = format!("notification {:p}", &*future);
-                            in_flight.begin(key.clone(), hurry);
-                            self.session.runtime.spawn(async move {
-                                let _ = AssertUnwindSafe(future).catch_unwind().await;
-                                in_flight.end(&key);
-                            });
-                        }
-                    }
-                }
-            }
+            "$/cancelRequest" => match serde_json::from_str::<CancelId<'_>>(params_text) {
+                Ok(params) => self.in_flight.cancel(&canonical(params.id.get())),
+                Err(error) => tracing::warn!(%error, "$/cancelRequest was ignored: its params are not understood."),
+            },
+            "$/setTrace" => match serde_json::from_str::<SetTraceParams>(params_text) {
+                Ok(params) => self.session.set_trace(params.value),
+                Err(error) => tracing::warn!(%error, "$/setTrace was ignored: its params are not understood."),
+            },
+            _ => self.told(name, params),
         }
         Next::Read
+    }
+
+    /// A request that nobody waits for: an event that is only told.
+    fn told(&self, name: &str, params: Option<&RawValue>) {
+        let Some(callback) = self.methods.method(name).filter(|_| !self.session.is_shut_down()) else {
+            tracing::debug!(method = name, "A notification that means nothing was ignored.");
+            return;
+        };
+        if self.in_flight.is_full() {
+            tracing::warn!(method = name, "A notification was dropped: {MAX_IN_FLIGHT} requests are in flight.");
+            return;
+        }
+        let log = |response: &MethodResponse| {
+            if response.is_error() {
+                tracing::warn!(response = response.as_ref(), "A notification could not be carried out.");
+            }
+        };
+        match self.call(callback, Id::Null, params) {
+            None => {}
+            Some(Work::Done(response)) => log(&response),
+            Some(Work::Waits(future)) => {
+                let task = InFlight::task(&self.in_flight);
+                self.session.runtime.spawn(async move {
+                    match AssertUnwindSafe(future).catch_unwind().await {
+                        Ok(response) => log(&response),
+                        Err(panic) => log_panic(&*panic),
+                    }
+                    drop(task);
+                });
+            }
+        }
     }
 
     fn request(&self, id: &str, name: &str, params: Option<&RawValue>, to: &ReplyTo, out: &mut Vec<u8>) {
         let started = Instant::now();
         self.trace(name, Some(id));
         let Some(parsed) = parse_id(id) else {
-            let message = "invalid request: `id` is a string or a whole number that is not negative".to_string();
-            let echo = id.parse::<f64>().is_ok().then_some(id);
-            return self.refuse(echo, -32600, message, to, out);
+            let message = "invalid request: `id` is a string or a number".to_string();
+            return self.refuse(None, -32600, message, to, out);
         };
-        if self.session.is_shut_down() {
-            return self.refuse(Some(id), -32600, "invalid request: the host is shutting down".into(), to, out);
-        }
-        let Some(callback) = self.methods.method(name) else {
-            let nearest =
-                closest(name, METHODS).map(|nearest| format!("; did you mean `{nearest}`?")).unwrap_or_default();
-            return self.refuse(Some(id), -32601, format!("method not found: `{name}`{nearest}"), to, out);
-        };
+        let id = &*canonical(id);
         match self.in_flight.admits(id) {
             Admission::Yes => {}
             Admission::Duplicate => {
-                // The id belongs to the request that is in flight: a reply under it would be taken for its.
-                let message = format!("invalid request: id {id} is in flight; the second request was not carried out");
-                return self.refuse(None, -32600, message, to, out);
+                let message = "invalid request: the second request was not carried out".into();
+                return self.refuse(Some(id), -32600, message, to, out);
             }
             Admission::Overloaded => {
-                return self.refuse(
-                    Some(id),
-                    code::OVERLOADED,
-                    format!("overloaded: {MAX_IN_FLIGHT} requests are in flight"),
-                    to,
-                    out,
-                );
+                let message = format!("overloaded: {MAX_IN_FLIGHT} requests are in flight; wait for replies");
+                return self.refuse(Some(id), code::OVERLOADED, message, to, out);
             }
         }
-        match self.call(callback, parsed.into_owned(), params) {
-            None => self.refuse(
-                Some(id),
-                -32603,
-                "internal error: the method panicked; this is a bug in hookwire".into(),
-                to,
-                out,
-            ),
+        if self.session.is_shut_down() {
+            let message = "invalid request: after `shutdown` only the notification `exit` is served".into();
+            return self.refuse(Some(id), -32600, message, to, out);
+        }
+        let Some(callback) = self.methods.method(name) else {
+            let (code, message) = unknown_method(name);
+            return self.refuse(Some(id), code, message, to, out);
+        };
+        let called = self.call(callback, parsed, params);
+        let cancelled = CancellationToken::new();
+        if let ReplyTo::Batch(batch) = to {
+            lock(&batch.0).ids.push(id.to_string());
+            self.in_flight.begin(id, cancelled.clone());
+        }
+        match called {
+            None => self.deliver(Some(&panicked(id)), to, Some(out)),
             Some(Work::Done(response)) => {
                 self.trace_done(name, id, started);
-                self.deliver(Some(response.as_ref()), to, Some(out));
+                self.deliver(Some(&addressed(&response, id)), to, Some(out));
             }
-            Some(Work::Waits(future)) => self.wait(id, name, future, to, started),
+            Some(Work::Waits(future)) => {
+                self.in_flight.begin(id, cancelled.clone());
+                self.wait(id, name, future, cancelled, to, started);
+            }
         }
     }
 
     /// Lets a request that can't be answered at once go on as a task.
-    fn wait(&self, id: &str, name: &str, future: Pending, to: &ReplyTo, started: Instant) {
-        let cancelled = CancellationToken::new();
-        self.in_flight.begin(id.to_string(), cancelled.clone());
-        let (in_flight, connection, to) = (self.in_flight.clone(), self.clone_for_task(), to.clone());
+    fn wait(
+        &self,
+        id: &str,
+        name: &str,
+        future: Pending,
+        cancelled: CancellationToken,
+        to: &ReplyTo,
+        started: Instant,
+    ) {
+        let task = InFlight::task(&self.in_flight);
+        let (connection, to) = (self.clone_for_task(), to.clone());
         let (id, name) = (id.to_string(), name.to_string());
         self.session.runtime.spawn(async move {
             let response = tokio::select! {
                 biased;
-                () = cancelled.cancelled() => error(Some(&id), code::CANCELLED, "cancelled"),
+                () = cancelled.cancelled() => error(&id, code::CANCELLED, "cancelled"),
                 result = AssertUnwindSafe(future).catch_unwind() => match result {
-                    Ok(response) => response.as_ref().to_string(),
-                    Err(_) => error(Some(&id), -32603, "internal error: the method panicked; this is a bug in hookwire"),
+                    Ok(response) => addressed(&response, &id).into_owned(),
+                    Err(panic) => {
+                        log_panic(&*panic);
+                        panicked(&id)
+                    }
                 },
             };
             connection.trace_done(&name, &id, started);
-            // Ended before the reply is sent: whoever has the reply may use the id again.
-            let last = in_flight.remove(&id);
+            if let ReplyTo::Client = to {
+                // Before the reply is sent: whoever has the reply may use the id again.
+                connection.in_flight.free(&[id]);
+            }
             connection.deliver(Some(&response), &to, None);
-            drop(last);
-            in_flight.ended.notify_all();
+            drop(task);
         });
     }
 
@@ -360,30 +409,35 @@ impl Connection {
                 ),
             }
         }));
-        called
-            .map_err(|panic| {
-                tracing::error!(
-                    panic = crate::engine::panic_text(&*panic),
-                    "A method panicked; this is a bug in hookwire."
-                )
-            })
-            .ok()
+        called.map_err(|panic| log_panic(&*panic)).ok()
     }
 
-    fn refuse(&self, id: Option<&str>, code: i32, message: String, to: &ReplyTo, out: &mut Vec<u8>) {
-        tracing::debug!(id, code, message, "A message was refused.");
-        self.deliver(Some(&error(id, code, &message)), to, Some(out));
+    /// Answers with an error. An id that is in flight belongs to another request, and a reply under
+    /// it would be taken for that one's.
+    fn refuse(&self, id: Option<&str>, code: i32, mut message: String, to: &ReplyTo, out: &mut Vec<u8>) {
+        let id = id.filter(|id| parse_id(id).is_some()).map(canonical);
+        let mut reply_id = id.as_deref().unwrap_or("null");
+        if id.as_deref().is_some_and(|id| self.in_flight.holds(id)) {
+            message.push_str(&format!(" (id {reply_id} is in flight)"));
+            reply_id = "null";
+        }
+        tracing::debug!(id = reply_id, code, message, "A message was refused.");
+        self.deliver(Some(&error(reply_id, code, &message)), to, Some(out));
     }
 
     /// Sends a reply, or keeps it until its batch is complete. `None` is no reply: a notification.
     fn deliver(&self, reply: Option<&str>, to: &ReplyTo, out: Option<&mut Vec<u8>>) {
         let whole = match to {
-            ReplyTo::Client => reply.map(str::to_string),
+            ReplyTo::Client => reply.map(Cow::Borrowed),
             ReplyTo::Batch(batch) => {
-                let mut replies = lock(&batch.replies);
-                replies.extend(reply.map(str::to_string));
-                let last = batch.open.fetch_sub(1, Ordering::AcqRel) == 1;
-                (last && !replies.is_empty()).then(|| format!("[{}]", replies.join(",")))
+                let mut batch = lock(&batch.0);
+                batch.replies.extend(reply.map(str::to_string));
+                batch.open -= 1;
+                if batch.open == 0 {
+                    self.in_flight.free(&batch.ids);
+                }
+                let is_whole = batch.open == 0 && !batch.replies.is_empty();
+                is_whole.then(|| Cow::Owned(format!("[{}]", batch.replies.join(","))))
             }
         };
         match (whole, out) {
@@ -409,24 +463,29 @@ impl Connection {
         }
     }
 
-    /// The input has ended: what is in flight gets `hooks` to finish by itself, then takes its
-    /// failure direction; afterwards what still waits is cancelled.
+    /// The connection ends: hooks in flight get `hooks` to finish by themselves, then take their
+    /// failure direction; what still waits after that is cancelled. Takes `hooks` and twice `after`
+    /// at the most.
     pub fn drain(&self, hooks: Duration, after: Duration) {
-        if !self.in_flight.wait_until_idle(hooks) {
+        self.session.hang_up();
+        let until = Instant::now() + hooks;
+        if !self.in_flight.wait_until_idle(until) {
             self.session.hurry.cancel();
-            if !self.in_flight.wait_until_idle(after) {
+            if !self.in_flight.wait_until_idle(Instant::now() + after) {
                 self.in_flight.cancel_all();
-                self.in_flight.wait_until_idle(after);
+                self.in_flight.wait_until_idle(Instant::now() + after);
             }
         }
-        self.session.close();
+        // Detached hooks have the same time, though nobody waits for their answers.
+        let settled = async { tokio::time::timeout_at(until.into(), self.session.host.engine.settle()).await };
+        let _ = self.session.runtime.block_on(settled);
     }
 
-    /// The client is gone: hooks and callbacks are cancelled.
+    /// Cancels everything, at once.
     pub fn abandon(&self) {
+        self.session.hang_up();
         self.session.hurry.cancel();
         self.in_flight.cancel_all();
-        self.session.close();
     }
 }
 
@@ -444,66 +503,120 @@ enum Admission {
 }
 
 impl InFlight {
+    fn task(this: &Arc<InFlight>) -> Task {
+        lock(&this.state).tasks += 1;
+        Task(this.clone())
+    }
+
     fn admits(&self, id: &str) -> Admission {
-        let requests = lock(&self.requests);
-        if requests.contains_key(id) {
+        let state = lock(&self.state);
+        if state.ids.contains_key(id) {
             Admission::Duplicate
-        } else if requests.len() >= MAX_IN_FLIGHT {
+        } else if state.tasks >= MAX_IN_FLIGHT {
             Admission::Overloaded
         } else {
             Admission::Yes
         }
     }
 
-    fn begin(&self, id: String, token: CancellationToken) {
-        lock(&self.requests).insert(id, token);
+    fn is_full(&self) -> bool {
+        lock(&self.state).tasks >= MAX_IN_FLIGHT
     }
 
-    fn remove(&self, id: &str) -> Option<CancellationToken> {
-        lock(&self.requests).remove(id)
+    fn holds(&self, id: &str) -> bool {
+        lock(&self.state).ids.contains_key(id)
     }
 
-    fn end(&self, id: &str) {
-        self.remove(id);
-        self.ended.notify_all();
+    fn begin(&self, id: &str, token: CancellationToken) {
+        lock(&self.state).ids.insert(id.to_string(), token);
+    }
+
+    fn free(&self, ids: &[String]) {
+        let mut state = lock(&self.state);
+        for id in ids {
+            state.ids.remove(id);
+        }
     }
 
     fn cancel(&self, id: &str) {
-        if let Some(token) = lock(&self.requests).get(id) {
+        if let Some(token) = lock(&self.state).ids.get(id) {
             token.cancel();
         }
     }
 
     fn cancel_all(&self) {
-        lock(&self.requests).values().for_each(CancellationToken::cancel);
+        lock(&self.state).ids.values().for_each(CancellationToken::cancel);
     }
 
-    fn wait_until_idle(&self, at_most: Duration) -> bool {
-        let until = Instant::now() + at_most;
-        let mut requests = lock(&self.requests);
-        while !requests.is_empty() {
+    fn wait_until_idle(&self, until: Instant) -> bool {
+        let mut state = lock(&self.state);
+        while state.tasks > 0 {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return false;
             }
-            requests = self.ended.wait_timeout(requests, left).unwrap_or_else(PoisonError::into_inner).0;
+            state = self.ended.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
         true
     }
 }
 
-/// Ids are strings, null or whole numbers that are not negative: what jsonrpsee takes.
-fn parse_id(id: &str) -> Option<Id<'_>> {
+fn is_other_than_object(text: &str) -> bool {
+    // What isn't JSON at all is better told by the parser.
+    !text.trim_start().starts_with('{') && serde_json::from_str::<&RawValue>(text).is_ok()
+}
+
+/// The id as jsonrpsee knows it; `None` for what can't be an id. jsonrpsee has no place for a
+/// number that is negative, fractional or very large: [`addressed`] puts it in.
+fn parse_id(id: &str) -> Option<Id<'static>> {
     match id.as_bytes().first()? {
         b'"' => serde_json::from_str::<String>(id).ok().map(|text| Id::Str(text.into())),
         b'n' => Some(Id::Null),
-        _ => id.parse().ok().map(Id::Number),
+        b'-' | b'0'..=b'9' => Some(id.parse().map_or(Id::Null, Id::Number)),
+        _ => None,
     }
 }
 
-fn error(id: Option<&str>, code: i32, message: &str) -> String {
+/// One spelling of an id, so that a cancel finds it however its text is escaped.
+fn canonical(id: &str) -> Cow<'_, str> {
+    if !id.contains('\\') {
+        return Cow::Borrowed(id);
+    }
+    match serde_json::from_str::<Value>(id) {
+        Ok(value) => Cow::Owned(value.to_string()),
+        Err(_) => Cow::Borrowed(id),
+    }
+}
+
+/// A response under its id.
+fn addressed<'r>(response: &'r MethodResponse, id: &str) -> Cow<'r, str> {
+    let text = response.as_ref();
+    match text.strip_prefix(r#"{"jsonrpc":"2.0","id":null,"#) {
+        Some(rest) if id != "null" => Cow::Owned(format!(r#"{{"jsonrpc":"2.0","id":{id},{rest}"#)),
+        _ => Cow::Borrowed(text),
+    }
+}
+
+fn unknown_method(name: &str) -> (i32, String) {
+    if NOTIFICATIONS.contains(&name) {
+        return (-32600, format!("invalid request: `{name}` is a notification; send it without `id`"));
+    }
+    let nearest = did_you_mean(closest(name, METHODS));
+    let shown: String = name.chars().take(100).collect();
+    (-32601, format!("method not found: `{shown}`{nearest}"))
+}
+
+fn log_panic(panic: &(dyn Any + Send)) {
+    tracing::error!(panic = crate::engine::panic_text(panic), "A method panicked; this is a bug in hookwire.");
+}
+
+fn panicked(id: &str) -> String {
+    error(id, -32603, "internal error: the method panicked; this is a bug in hookwire")
+}
+
+fn error(id: &str, code: i32, message: &str) -> String {
     let message = Value::String(message.to_string());
-    format!(r#"{{"jsonrpc":"2.0","id":{},"error":{{"code":{code},"message":{message}}}}}"#, id.unwrap_or("null"))
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":{message}}}}}"#)
 }
 
 fn error_text(error: &RawValue) -> String {
@@ -514,5 +627,55 @@ fn error_text(error: &RawValue) -> String {
     match serde_json::from_str::<ErrorObject>(error.get()) {
         Ok(error) => format!("the client replied with an error: {}", error.message),
         Err(_) => "the client replied with an error".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::{Host, HostOptions};
+    use crate::transport::outbox::Outbox;
+    use proptest::prelude::*;
+
+    const SEEDS: [&str; 6] = [
+        r#"{"jsonrpc":"2.0","id":1,"method":"hooks/dispatch","params":{"event":"PreToolUse","tool":{"name":"Bash","input":{"command":"git push"}}}}"#,
+        r#"{"jsonrpc":"2.0","id":"a","method":"hooks/register","params":{"hooks":[{"name":"h","on":"*","if":"Bash(git *)","deny":"no"}]}}"#,
+        r#"[{"jsonrpc":"2.0","id":-1,"method":"hooks/list"},{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":1}}]"#,
+        r#"{"jsonrpc":"2.0","id":2,"method":"hooks/check","params":{"text":"hooks: [{ name: a }]"}}"#,
+        r#"{"jsonrpc":"2.0","id":null,"method":"hooks/explain","params":[{"event":"Stop","\u0061":"\ud83d\ude00"}]}"#,
+        r#"{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"x"},"result":[[[1e9]]]}"#,
+    ];
+    const FRAGMENTS: [&str; 14] =
+        ["{", "}", "[", "]", "\"", ",", ":", "\\u", "\\ud800", "null", "-1e999", "\"id\":1,", "\u{1f600}", "\n"];
+
+    #[test]
+    fn whatever_is_sent_the_next_request_is_answered_once() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let nowhere = std::fs::OpenOptions::new().write(true).open("/dev/null").unwrap();
+        let host = Host::new(HostOptions { root: "/".into(), ..HostOptions::default() });
+        let session = Session::new(host, Outbox::new(nowhere.into(), || {}).unwrap(), runtime.handle().clone());
+        let connection = Connection::new(session);
+        let edits = prop::collection::vec((any::<prop::sample::Index>(), 0..20_usize, 0..20_usize), 1..6);
+        proptest!(ProptestConfig::with_cases(4000), |(seed in 0..SEEDS.len(), edits in edits)| {
+            let mut sent = SEEDS[seed].as_bytes().to_vec();
+            for (at, n_removed, fragment) in edits {
+                let at = at.index(sent.len() + 1);
+                let until = (at + n_removed).min(sent.len());
+                let put = FRAGMENTS.get(fragment).map_or(&[0xff_u8][..fragment % 2], |it| it.as_bytes());
+                sent.splice(at..until, put.iter().copied());
+            }
+            let mut out = Vec::new();
+            connection.receive(&sent, &mut out);
+            for reply in out.split(|byte| *byte == b'\n').filter(|it| !it.is_empty()) {
+                serde_json::from_slice::<Value>(reply).unwrap();
+            }
+            out.clear();
+            connection.receive(br#"{"jsonrpc":"2.0","id":"next","method":"no/such"}"#, &mut out);
+            let replies = String::from_utf8(out).unwrap();
+            let expected = r#"{"jsonrpc":"2.0","id":"next","error":{"code":-32601,"message":"method not found: `no/such`"}}"#;
+            prop_assert_eq!(replies, format!("{expected}\n"));
+        });
+        let waiting = lock(&connection.in_flight.state);
+        assert!(waiting.ids.is_empty() && waiting.tasks == 0, "{:?}", waiting.ids);
     }
 }

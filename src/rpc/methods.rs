@@ -13,7 +13,7 @@ use crate::definitions::compile::{Origin, compile};
 use crate::definitions::diagnostic::{Diagnostic, LineIndex, Severity};
 use crate::definitions::formats::{self, Format};
 use crate::definitions::load::place;
-use crate::definitions::node::Node;
+use crate::definitions::node::{Node, closest, decode};
 use crate::dialects::{self, Dialect};
 use crate::engine::{self, HooksInForce, Question};
 use crate::event::Event;
@@ -47,6 +47,9 @@ pub const METHODS: [&str; 13] = [
     "hooks/register",
     "hooks/unregister",
 ];
+
+/// Those of them that are notifications only.
+pub const NOTIFICATIONS: [&str; 4] = ["initialized", "exit", "$/cancelRequest", "$/setTrace"];
 
 /// A result or the error object that the client gets.
 pub type Reply<T> = Result<T, RpcError>;
@@ -113,7 +116,7 @@ fn read(params: &Params<'_>) -> Reply<Value> {
         Value::Array(mut items) => match items.len() {
             0 => Ok(Value::Object(Map::new())),
             1 => Ok(items.remove(0)),
-            n => Err(RpcError::params(format!("one object is expected, found a list of {n}"))),
+            n => Err(RpcError::params(format!("`params` is one object, found a list of {n}"))),
         },
         Value::Null => Ok(Value::Object(Map::new())),
         other => Ok(other),
@@ -121,13 +124,25 @@ fn read(params: &Params<'_>) -> Reply<Value> {
 }
 
 fn typed<T: DeserializeOwned>(params: &Params<'_>) -> Reply<T> {
-    serde_json::from_value(read(params)?).map_err(RpcError::params)
+    decode_value(&read(params)?)
+}
+
+/// As definitions are read: a mistake is told with the field that it is in.
+fn decode_value<T: DeserializeOwned>(value: &Value) -> Reply<T> {
+    decode(&Node::from_json(value)).map_err(|error| {
+        let place = Some(&error.path).filter(|it| !it.is_empty()).map(|it| format!("`{it}`: ")).unwrap_or_default();
+        RpcError::params(format!("{place}{}{}", error.message, did_you_mean(error.suggestion.as_deref())))
+    })
+}
+
+pub(super) fn did_you_mean(nearest: Option<&str>) -> String {
+    nearest.map(|nearest| format!("; did you mean `{nearest}`?")).unwrap_or_default()
 }
 
 fn initialize(params: &Params<'_>, session: &Session) -> Reply<Box<RawValue>> {
     let params: InitializeParams = typed(params)?;
     let capabilities = params.capabilities.hooks.or(params.capabilities.experimental.and_then(|it| it.hooks));
-    session.initialize(capabilities).map_err(RpcError::request)?;
+    session.initialize(capabilities)?;
     let published = session.host.published();
     value(InitializeResult {
         server_info: ServerInfo { name: "hookwire".into(), version: env!("CARGO_PKG_VERSION").into() },
@@ -149,13 +164,15 @@ fn initialize(params: &Params<'_>, session: &Session) -> Reply<Box<RawValue>> {
 }
 
 /// An event as it was sent: native, or in a dialect's words.
-fn event(params: Value, session: &Session) -> Reply<(Event, &'static Dialect)> {
+fn event(mut params: Value, session: &Session) -> Reply<(Event, &'static Dialect)> {
     let is_native = params.get("event").is_some() && params.get("payload").is_none();
     if is_native || (params.get("payload").is_none() && params.get("dialect").is_none()) {
         let event = Event::from_json(params).map_err(RpcError::params)?;
         return Ok((event, dialects::DIALECTS[0]));
     }
-    let DialectEvent { dialect, payload, deadline_ms } = serde_json::from_value(params).map_err(RpcError::params)?;
+    // A payload may be large: it is moved past the check of its neighbours.
+    let payload = params.get_mut("payload").map(Value::take).unwrap_or_default();
+    let DialectEvent { dialect, payload: _, deadline_ms } = decode_value(&params)?;
     let dialect = match dialect {
         Some(name) => dialects::by_name(&name).map_err(RpcError::params)?,
         None => session.dialect(),
@@ -314,14 +331,15 @@ fn register(params: &Params<'_>, session: &Session) -> Reply<RegisterResult> {
     }
     let new: Vec<_> = compiled.hooks.into_iter().filter_map(|it| it.hook).collect();
     if new.is_empty() {
-        return Err(RpcError::params("`hooks` is missing or empty: a list of hooks as in a definition file"));
+        return Err(RpcError::params("`hooks` is missing or empty; it is a list of hooks as in a definition file"));
     }
     let mut registered = session.registered();
     let names: Vec<_> = new.iter().map(|hook| hook.name.clone()).collect();
     // A name that is registered again replaces the hook that had it.
     registered.hooks.retain(|hook| !names.contains(&hook.name));
     if registered.hooks.len() + new.len() > MAX_REGISTERED {
-        return Err(RpcError::params(format!("more than {MAX_REGISTERED} hooks")));
+        let message = format!("`hooks`: a connection registers at most {MAX_REGISTERED} hooks; unregister some first");
+        return Err(RpcError::params(message));
     }
     registered.hooks.extend(new);
     Ok(publish(&mut registered, diagnostics))
@@ -331,7 +349,9 @@ fn unregister(params: &Params<'_>, session: &Session) -> Reply<RegisterResult> {
     let UnregisterParams { names } = typed(params)?;
     let mut registered = session.registered();
     if let Some(unknown) = names.iter().find(|name| !registered.hooks.iter().any(|hook| *hook.name == ***name)) {
-        return Err(RpcError::params(format!("no hook `{unknown}` is registered")));
+        let nearest = closest(unknown, registered.hooks.iter().map(|hook| &*hook.name));
+        let nearest = did_you_mean(nearest);
+        return Err(RpcError::params(format!("`names`: this connection has registered no hook `{unknown}`{nearest}")));
     }
     registered.hooks.retain(|hook| !names.iter().any(|name| **name == *hook.name));
     Ok(publish(&mut registered, Vec::new()))

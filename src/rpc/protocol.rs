@@ -320,6 +320,7 @@ pub struct CancelParams {
 
 /// `$/setTrace`.
 #[derive(Debug, Deserialize, JsonSchema)]
+#[serde(expecting = "an object with `value`")]
 pub struct SetTraceParams {
     /// `off`, `messages` or `verbose`.
     pub value: Trace,

@@ -1,6 +1,7 @@
 //! What one connection is to the host: its capabilities, its registered hooks, its requests in
 //! flight, and the way to call the client.
 
+use super::methods::RpcError;
 use super::protocol::{Honour, HookCapabilities, NotificationKind, Trace};
 use crate::dialects::{self, Dialect};
 use crate::engine::Honours;
@@ -29,12 +30,15 @@ pub struct Session {
     pub hurry: CancellationToken,
     settings: Mutex<Settings>,
     registered: Mutex<Registered>,
-    pending: Mutex<HashMap<u64, oneshot::Sender<Result<Value, String>>>>,
+    /// What the client was asked; `None` when no answer can come any more.
+    pending: Mutex<Option<HashMap<u64, Waiter>>>,
     next_id: AtomicU64,
     initialized: AtomicBool,
     shut_down: AtomicBool,
     this: Weak<Session>,
 }
+
+type Waiter = oneshot::Sender<Result<Value, String>>;
 
 #[derive(Clone, Copy)]
 struct Settings {
@@ -52,6 +56,8 @@ pub struct Registered {
     pub set: Option<Arc<HookSet>>,
 }
 
+const NO_ANSWER: &str = "the connection has ended";
+
 impl Session {
     /// A new connection.
     pub fn new(host: Arc<Host>, outbox: Outbox, runtime: tokio::runtime::Handle) -> Arc<Session> {
@@ -66,7 +72,7 @@ impl Session {
                 trace: Trace::Off,
             }),
             registered: Mutex::default(),
-            pending: Mutex::default(),
+            pending: Mutex::new(Some(HashMap::new())),
             next_id: AtomicU64::new(1),
             initialized: AtomicBool::new(false),
             shut_down: AtomicBool::new(false),
@@ -78,11 +84,12 @@ impl Session {
     ///
     /// # Errors
     /// An unknown dialect, or a second `initialize`.
-    pub fn initialize(&self, capabilities: Option<HookCapabilities>) -> Result<(), String> {
+    pub fn initialize(&self, capabilities: Option<HookCapabilities>) -> Result<(), RpcError> {
         let capabilities = capabilities.unwrap_or_default();
-        let dialect = dialects::by_name(capabilities.dialect.as_deref().unwrap_or(dialects::NATIVE))?;
+        let dialect = dialects::by_name(capabilities.dialect.as_deref().unwrap_or(dialects::NATIVE))
+            .map_err(|error| RpcError::params(format!("`dialect`: {error}")))?;
         if self.initialized.swap(true, Ordering::Relaxed) {
-            return Err("already initialized".into());
+            return Err(RpcError::request("`initialize` comes once in a connection; what the first one said holds"));
         }
         let can = |honour| capabilities.decisions.contains(&honour);
         let mut settings = lock(&self.settings);
@@ -139,34 +146,36 @@ impl Session {
         struct Guard<'a>(&'a Session, u64);
         impl Drop for Guard<'_> {
             fn drop(&mut self) {
-                if lock(&self.0.pending).remove(&self.1).is_some() {
+                if self.0.take(self.1).is_some() {
                     self.0.notify("$/cancelRequest", &json!({ "id": self.1 }));
                 }
             }
         }
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let (sender, reply) = oneshot::channel();
-        lock(&self.pending).insert(id, sender);
+        lock(&self.pending).as_mut().ok_or(NO_ANSWER)?.insert(id, sender);
         let _guard = Guard(self, id);
         let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
         self.outbox.send(message.to_string().as_bytes());
-        reply.await.unwrap_or_else(|_| Err("the client is gone".into()))
+        reply.await.unwrap_or_else(|_| Err(NO_ANSWER.into()))
     }
 
     /// Takes the client's reply to one of our requests.
     pub fn reply(&self, id: &str, reply: Result<Value, String>) {
-        let waiting = id.parse().ok().and_then(|id: u64| lock(&self.pending).remove(&id));
-        match waiting {
+        match id.parse().ok().and_then(|id| self.take(id)) {
             // The waiter may have just gone away.
             Some(waiting) => drop(waiting.send(reply)),
             None => tracing::debug!(id, "A reply to nothing that was asked."),
         }
     }
 
-    /// The client is gone: nothing that was asked will be answered, nothing registered can be called.
-    pub fn close(&self) {
-        lock(&self.pending).clear();
-        *self.registered() = Registered::default();
+    /// No answer can come any more: whoever waits for one is told. Says whether that is news.
+    pub fn hang_up(&self) -> bool {
+        lock(&self.pending).take().is_some()
+    }
+
+    fn take(&self, id: u64) -> Option<Waiter> {
+        lock(&self.pending).as_mut()?.remove(&id)
     }
 
     fn notify(&self, method: &str, params: &Value) {
