@@ -2,7 +2,7 @@
 
 use super::{Failure, Finding, HooksArgs};
 use crate::handlers::process_tree;
-use crate::rpc::connection::Connection;
+use crate::rpc::connection::{Connection, Next};
 use crate::rpc::session::Session;
 use crate::transport::outbox::Outbox;
 use crate::transport::stdio;
@@ -24,6 +24,8 @@ pub(super) struct ServeArgs {
 const SHUTDOWN: Duration = Duration::from_millis(50);
 
 pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
+    // In test builds only: what the variable FAILPOINTS asks for.
+    let _failpoints = fail::has_failpoints().then(fail::FailScenario::setup);
     let protocol = stdio::take_stdout()?;
     let host = args.hooks.host()?;
     host.watch()?;
@@ -42,8 +44,9 @@ pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
     let result = stdio::serve(&connection, &outbox, args.max_message);
     // Whatever still runs is dropped, which ends its processes.
     runtime.shutdown_timeout(SHUTDOWN);
-    result?;
-    Ok(Finding::Fine)
+    // `exit` without `shutdown` before it is 1. (LSP.)
+    let abrupt = result? == Next::Exit && !connection.session().is_shut_down();
+    Ok(if abrupt { Finding::Found } else { Finding::Fine })
 }
 
 /// Where hooks run. Two threads are enough: hooks wait, they don't compute.
@@ -55,9 +58,11 @@ pub(super) fn runtime() -> std::io::Result<Runtime> {
 /// the process from here.
 fn end_when_gone(connection: Arc<Connection>, gone: mpsc::Receiver<()>) -> std::io::Result<()> {
     let wait = move || {
-        if gone.recv().is_ok() {
+        // Otherwise the reader is ending already, and knows the exit code.
+        if gone.recv().is_ok() && connection.session().hang_up() {
             tracing::info!("The client is gone.");
-            end(&connection, 0);
+            connection.drain(stdio::DRAIN, stdio::AFTER_DRAIN);
+            std::process::exit(0);
         }
     };
     std::thread::Builder::new().name("end".into()).spawn(wait).map(drop)
@@ -72,16 +77,13 @@ fn end_on_signal(runtime: &Runtime, connection: Arc<Connection>) -> std::io::Res
         runtime.spawn(async move {
             if signal.recv().await.is_some() {
                 // Off the runtime: the hooks that are to end run on it.
-                std::thread::spawn(move || end(&connection, 128 + kind.as_raw_value()));
+                std::thread::spawn(move || {
+                    connection.abandon();
+                    connection.drain(Duration::ZERO, SHUTDOWN);
+                    std::process::exit(128 + kind.as_raw_value());
+                });
             }
         });
     }
     Ok(())
-}
-
-/// Cancels everything and ends the process.
-fn end(connection: &Connection, code: i32) {
-    connection.abandon();
-    connection.drain(SHUTDOWN, SHUTDOWN);
-    std::process::exit(code);
 }

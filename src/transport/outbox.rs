@@ -66,6 +66,10 @@ impl Outbox {
         let outbox = Outbox(Arc::new(shared));
         let writer = outbox.clone();
         std::thread::Builder::new().name("write".into()).spawn(move || writer.run(gone))?;
+        if kind != Kind::File {
+            let watcher = outbox.clone();
+            std::thread::Builder::new().name("watch-stdout".into()).spawn(move || watcher.watch())?;
+        }
         Ok(outbox)
     }
 
@@ -202,6 +206,19 @@ impl Outbox {
             Err(Errno::INTR) => Ok(false),
             Err(error) => Err(error),
         }
+    }
+
+    /// Notices that nobody reads any more also while there is nothing to write.
+    fn watch(&self) {
+        let mut fds = [PollFd::new(&self.0.fd, PollFlags::empty())];
+        while !fds[0].revents().intersects(PollFlags::ERR | PollFlags::HUP) {
+            match poll(&mut fds, None) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(_) => return,
+            }
+        }
+        self.lock().gone = true;
+        self.0.changed.notify_all();
     }
 
     fn run(self, gone: impl FnOnce()) {

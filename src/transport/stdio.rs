@@ -12,12 +12,12 @@ use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-/// How long hooks in flight have at the end of input before they take their failure direction.
+/// How long hooks in flight have at the end of a connection before they take their failure direction.
 pub const DRAIN: Duration = Duration::from_millis(800);
 /// How long the failure directions take to be told.
-const AFTER_DRAIN: Duration = Duration::from_millis(60);
+pub const AFTER_DRAIN: Duration = Duration::from_millis(45);
 /// All of it, with the flushing.
-pub const END: Duration = Duration::from_millis(950);
+pub const END: Duration = Duration::from_millis(900);
 const READ_SIZE: usize = 64 * 1024;
 
 /// Takes stdout for the protocol and points descriptor 1 at stderr.
@@ -30,12 +30,13 @@ pub fn take_stdout() -> std::io::Result<OwnedFd> {
     Ok(protocol)
 }
 
-/// Reads stdin until it ends or the client says `exit`; everything read by then is answered and
-/// written when this returns, at most [`END`] later.
+/// Reads stdin until it ends, the client says `exit`, or nobody reads stdout any more. Everything
+/// read by then is answered and written when this returns, at most [`END`] later. Gives
+/// [`Next::Exit`] if the client said so.
 ///
 /// # Errors
 /// Reading failed.
-pub fn serve(connection: &Connection, outbox: &Outbox, max_message: usize) -> std::io::Result<()> {
+pub fn serve(connection: &Connection, outbox: &Outbox, max_message: usize) -> std::io::Result<Next> {
     let mut decoder = Decoder::new(max_message);
     let mut bytes = vec![0; READ_SIZE];
     let mut out = Vec::with_capacity(READ_SIZE);
@@ -44,8 +45,7 @@ pub fn serve(connection: &Connection, outbox: &Outbox, max_message: usize) -> st
     let result = loop {
         outbox.wait_for_room(hung_up);
         if outbox.is_gone() {
-            connection.abandon();
-            return Ok(());
+            break Ok(());
         }
         let read = match rustix::io::read(stdin, &mut bytes) {
             Ok(0) => break Ok(()),
@@ -89,7 +89,7 @@ pub fn serve(connection: &Connection, outbox: &Outbox, max_message: usize) -> st
     }
     connection.drain(DRAIN, AFTER_DRAIN);
     outbox.flush(until);
-    result
+    result.map(|()| next)
 }
 
 fn handle(connection: &Connection, incoming: &Incoming, out: &mut Vec<u8>) -> Next {
@@ -105,7 +105,12 @@ fn handle(connection: &Connection, incoming: &Incoming, out: &mut Vec<u8>) -> Ne
 /// Whether nobody can write to stdin any more, though bytes may be left to read.
 fn hung_up() -> bool {
     let stdin = rustix::stdio::stdin();
-    let mut fds = [PollFd::new(&stdin, PollFlags::empty())];
+    // A socket tells that only the other's sending half is closed by another flag, on request.
+    #[cfg(target_os = "linux")]
+    let half = PollFlags::RDHUP;
+    #[cfg(not(target_os = "linux"))]
+    let half = PollFlags::empty();
+    let mut fds = [PollFd::new(&stdin, half)];
     let now = rustix::event::Timespec::default();
-    poll(&mut fds, Some(&now)).is_ok() && fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)
+    poll(&mut fds, Some(&now)).is_ok() && fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | half)
 }
