@@ -2,11 +2,15 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its part")]
 
+pub use hookwire::transport::framing::Framing;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::Shutdown;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
@@ -36,10 +40,32 @@ pub fn hooks(files: &[(&str, &str)]) -> tempfile::TempDir {
     dir
 }
 
-/// A host on the other end of two pipes, one message a line.
+/// Replaces a file in one step, so that a watcher never sees half of it.
+pub fn replace(path: &Path, text: &str) {
+    let new = path.with_extension("new");
+    std::fs::write(&new, text).unwrap();
+    std::fs::rename(&new, path).unwrap();
+}
+
+/// A directory without definitions.
+pub fn no_hooks() -> &'static Path {
+    let dir = Path::new(concat!(env!("CARGO_TARGET_TMPDIR"), "/no-hooks"));
+    std::fs::create_dir_all(dir).unwrap();
+    dir
+}
+
+/// A command that serves a directory of definitions.
+pub fn serve(hooks: &Path) -> Command {
+    let mut command = hookwire();
+    command.args(["serve", "--isolated", "--hooks"]).arg(hooks);
+    command
+}
+
+/// A host on the other end of two pipes, one message a line unless a test says otherwise.
 pub struct TestHost {
     child: Child,
-    stdin: Option<ChildStdin>,
+    framing: Framing,
+    stdin: Option<Box<dyn Write>>,
     lines: Receiver<String>,
     /// Messages that came while another was waited for.
     early: VecDeque<Value>,
@@ -51,7 +77,7 @@ pub struct TestHost {
 impl TestHost {
     /// Serves a directory of definitions.
     pub fn serve(hooks: &Path) -> TestHost {
-        TestHost::start(hookwire().args(["serve", "--isolated", "--hooks"]).arg(hooks))
+        TestHost::start(&mut serve(hooks))
     }
 
     /// Serves one definition file.
@@ -62,19 +88,66 @@ impl TestHost {
 
     /// Starts a command that serves.
     pub fn start(command: &mut Command) -> TestHost {
+        TestHost::framed(command, Framing::Lines)
+    }
+
+    /// Starts a command that serves, with messages framed like this.
+    pub fn framed(command: &mut Command, framing: Framing) -> TestHost {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let (stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        TestHost::over(child, framing, Some(Box::new(stdin)), stdout)
+    }
+
+    /// Starts a command that serves over one socket, which does not block, as Node spawns children.
+    pub fn over_socket(command: &mut Command) -> TestHost {
+        struct SendingHalf(UnixStream);
+        impl Write for SendingHalf {
+            fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+                self.0.write(bytes)
+            }
+            fn flush(&mut self) -> std::io::Result<()> {
+                self.0.flush()
+            }
+        }
+        impl Drop for SendingHalf {
+            fn drop(&mut self) {
+                let _ = self.0.shutdown(Shutdown::Write);
+            }
+        }
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        theirs.set_nonblocking(true).unwrap();
+        let (stdin, stdout): (OwnedFd, OwnedFd) = (theirs.try_clone().unwrap().into(), theirs.into());
+        let child = command.stdin(stdin).stdout(stdout).spawn().unwrap();
+        // The command holds its ends of the socket until something takes their place.
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        let sending = SendingHalf(ours.try_clone().unwrap());
+        TestHost::over(child, Framing::Lines, Some(Box::new(sending)), ours)
+    }
+
+    /// Starts a command that serves what is in a file.
+    pub fn over_file(command: &mut Command, input: &Path) -> TestHost {
+        let input = std::fs::File::open(input).unwrap();
+        let mut child = command.stdin(input).stdout(Stdio::piped()).spawn().unwrap();
+        let stdout = child.stdout.take().unwrap();
+        TestHost::over(child, Framing::Lines, None, stdout)
+    }
+
+    fn over(
+        child: Child,
+        framing: Framing,
+        stdin: Option<Box<dyn Write>>,
+        stdout: impl Read + Send + 'static,
+    ) -> TestHost {
+        let mut stdout = BufReader::new(stdout);
         let (sender, lines) = mpsc::channel();
         std::thread::spawn(move || {
-            for line in stdout.lines() {
-                let Ok(line) = line else { break };
-                if sender.send(line).is_err() {
+            while let Some(message) = read_message(&mut stdout, framing) {
+                if sender.send(message).is_err() {
                     break;
                 }
             }
         });
-        let stdin = child.stdin.take();
-        TestHost { child, stdin, lines, early: VecDeque::new(), next_id: 1, may_leave_unread: false }
+        TestHost { child, framing, stdin, lines, early: VecDeque::new(), next_id: 1, may_leave_unread: false }
     }
 
     pub fn pid(&self) -> u32 {
@@ -89,7 +162,14 @@ impl TestHost {
     }
 
     pub fn send(&mut self, message: &Value) {
-        self.write(format!("{message}\n").as_bytes());
+        self.send_text(&message.to_string());
+    }
+
+    /// Sends a text as one message.
+    pub fn send_text(&mut self, message: &str) {
+        let mut framed = Vec::new();
+        self.framing.write(message.as_bytes(), &mut framed);
+        self.write(&framed);
     }
 
     /// Sends a request and gives its id.
@@ -113,9 +193,7 @@ impl TestHost {
     }
 
     fn next_line(&mut self) -> Value {
-        let line = self.lines.recv_timeout(PATIENCE).expect("a message");
-        serde_json::from_str(&line)
-            .unwrap_or_else(|error| panic!("stdout has something else than JSON: {error}: {line:?}"))
+        parse(&self.lines.recv_timeout(PATIENCE).expect("a message"))
     }
 
     /// The first message that fits; others wait.
@@ -162,6 +240,17 @@ impl TestHost {
         self.dispatch(bash(command))
     }
 
+    /// Everything that is sent until the host has ended.
+    pub fn rest(&mut self) -> Vec<Value> {
+        self.close();
+        let rest = std::iter::from_fn(|| match self.lines.recv_timeout(PATIENCE) {
+            Ok(line) => Some(parse(&line)),
+            Err(mpsc::RecvTimeoutError::Disconnected) => None,
+            Err(mpsc::RecvTimeoutError::Timeout) => panic!("stdout is still open"),
+        });
+        self.early.drain(..).chain(rest).collect()
+    }
+
     /// Ends the input.
     pub fn close(&mut self) {
         self.stdin = None;
@@ -175,6 +264,28 @@ impl TestHost {
     pub fn kill(&mut self) {
         self.child.kill().unwrap();
     }
+}
+
+/// One message; what is none is given as it is, for [`parse`] to complain about.
+fn read_message(stdout: &mut impl BufRead, framing: Framing) -> Option<String> {
+    let mut line = String::new();
+    if stdout.read_line(&mut line).ok()? == 0 {
+        return None;
+    }
+    if framing == Framing::Lines {
+        return Some(line);
+    }
+    let length: Option<usize> =
+        line.strip_prefix("Content-Length: ").and_then(|it| it.strip_suffix("\r\n")?.parse().ok());
+    let Some(length) = length else { return Some(line) };
+    let mut rest = vec![0; 2 + length];
+    stdout.read_exact(&mut rest).ok()?;
+    rest.strip_prefix(b"\r\n").map(|body| String::from_utf8_lossy(body).into_owned()).or(Some(line))
+}
+
+fn parse(message: &str) -> Value {
+    serde_json::from_str(message)
+        .unwrap_or_else(|error| panic!("stdout has something else than a message: {error}: {message:?}"))
 }
 
 impl Drop for TestHost {
@@ -194,6 +305,21 @@ impl Drop for TestHost {
 /// An event before a Bash call.
 pub fn bash(command: &str) -> Value {
     json!({"event": "PreToolUse", "session": "s", "tool": {"name": "Bash", "input": {"command": command}}})
+}
+
+/// Whether a process runs; a zombie doesn't.
+pub fn is_alive(pid: u32) -> bool {
+    match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
+        Ok(stat) => !stat.rsplit(')').next().unwrap_or_default().trim_start().starts_with(['Z', 'X']),
+        // No /proc on this system, or no such process.
+        Err(_) => rustix::process::Pid::from_raw(pid.cast_signed())
+            .is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok()),
+    }
+}
+
+/// The number that a hook has written into a file, as soon as it is there.
+pub fn pid_in(file: &Path) -> u32 {
+    eventually("the hook has started", || std::fs::read_to_string(file).ok()?.strip_suffix('\n')?.parse().ok())
 }
 
 /// Asks until there is an answer; fails when patience ends.
@@ -226,4 +352,20 @@ pub fn outcomes(verdict: &Value) -> Vec<String> {
         .iter()
         .map(|it| format!("{} {}", text(it, "hook"), text(it, "status")))
         .collect()
+}
+
+/// A message in one line: `ID: verdict`, `ID: ok`, `ID: CODE message`, or the method.
+pub fn short(message: &Value) -> String {
+    if let Some(batch) = message.as_array() {
+        return format!("[{}]", batch.iter().map(short).collect::<Vec<_>>().join(", "));
+    }
+    let id = &message["id"];
+    match (&message["method"], &message["error"], &message["result"]) {
+        (Value::String(method), _, _) => method.clone(),
+        (_, Value::Object(error), _) => {
+            format!("{id}: {} {}", error["code"], error["message"].as_str().unwrap_or_default())
+        }
+        (_, _, result) if result.get("decision").is_some() => format!("{id}: {}", brief(result)),
+        _ => format!("{id}: ok"),
+    }
 }
