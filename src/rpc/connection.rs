@@ -227,8 +227,8 @@ impl Connection {
             }
             (None, _) => "`method` is missing",
             (Some(Method::NotText), _) => "`method` is not a string",
-            (Some(Method::Name(_)), None) => "`jsonrpc` is missing; every message has \"jsonrpc\":\"2.0\"",
-            (Some(Method::Name(name)), Some(r#""2.0""#)) => match id {
+            // Some clients leave the version out.
+            (Some(Method::Name(name)), None | Some(r#""2.0""#)) => match id {
                 Some(id) => {
                     self.request(id, name, envelope.params, to, out);
                     return Next::Read;
