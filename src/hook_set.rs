@@ -4,7 +4,7 @@
 //! The index only proposes candidates; [`Hook::applies`] decides. It may propose too many, never
 //! too few: a property test holds it to the plain walk over all hooks.
 
-use crate::hook::{Hook, On};
+use crate::hook::{Composition, Hook, On};
 use crate::matching::paths::PathViews;
 use crate::matching::rule::Key;
 use crate::matching::{Facts, Matcher};
@@ -40,8 +40,10 @@ pub struct Selected {
 impl HookSet {
     /// Orders and indexes hooks.
     pub fn new(mut hooks: Vec<Arc<Hook>>, generation: u64, hash: Arc<str>, broken: Vec<String>) -> HookSet {
-        // The sort is stable: hooks come in order of file and position.
-        hooks.sort_by_key(|hook| (hook.source.layer, hook.contract.composition.order_key(hook.priority)));
+        // The sort is stable: hooks come in order of file and position. Those of other vocabularies
+        // stand where their block will: what their priorities mean is a matter among themselves.
+        let priority = |hook: &Hook| hook.priority.filter(|_| hook.contract.dialect == crate::dialects::NATIVE);
+        hooks.sort_by_key(|hook| (hook.source.layer, Composition::Onion.order_key(priority(hook))));
         let mut set = HookSet { generation, hash, broken: broken.into(), ..HookSet::default() };
         for name in hooks.iter().filter_map(|hook| match &hook.on {
             On::Names(names) => Some(names),
