@@ -412,7 +412,13 @@ impl Connection {
     /// The input has ended: what is in flight gets `hooks` to finish by itself, then takes its
     /// failure direction; afterwards what still waits is cancelled.
     pub fn drain(&self, hooks: Duration, after: Duration) {
-        if !self.in_flight.wait_until_idle(hooks) {
+        let started = Instant::now();
+        if self.in_flight.wait_until_idle(hooks) {
+            // Detached hooks have the same time, though nobody waits for their answers.
+            let left = hooks.saturating_sub(started.elapsed());
+            let settled = async { tokio::time::timeout(left, self.session.host.engine.settle()).await };
+            let _ = self.session.runtime.block_on(settled);
+        } else {
             self.session.hurry.cancel();
             if !self.in_flight.wait_until_idle(after) {
                 self.in_flight.cancel_all();
