@@ -4,7 +4,7 @@
 //! The index only proposes candidates; [`Hook::applies`] decides. It may propose too many, never
 //! too few: a property test holds it to the plain walk over all hooks.
 
-use crate::hook::{Composition, Hook, On};
+use crate::hook::{Composition, Hook, On, TOOL_NAME};
 use crate::matching::paths::PathViews;
 use crate::matching::rule::Key;
 use crate::matching::{Facts, Matcher};
@@ -58,13 +58,13 @@ impl HookSet {
             match &hook.on {
                 On::Names(names) => {
                     for name in names {
-                        set.by_event.entry(name.clone()).or_default().insert(id, hook);
+                        set.by_event.entry(name.clone()).or_default().insert(id, hook, name);
                     }
                 }
                 On::Every => {
-                    set.other.insert(id, hook);
-                    for index in set.by_event.values_mut() {
-                        index.insert(id, hook);
+                    set.other.insert(id, hook, "*");
+                    for (name, index) in &mut set.by_event {
+                        index.insert(id, hook, name);
                     }
                 }
             }
@@ -110,13 +110,16 @@ struct EventIndex {
 }
 
 impl EventIndex {
-    fn insert(&mut self, id: u32, hook: &Hook) {
+    fn insert(&mut self, id: u32, hook: &Hook, event: &str) {
         if !hook.enabled {
             return;
         }
+        // Elsewhere a matcher is about something else, or nothing.
+        let about_tool = (hook.contract.matched)(event) == Some(TOOL_NAME);
+        let matcher = hook.matcher.as_ref().filter(|_| about_tool);
         let key = hook.rule.as_ref().map_or(Key::None, |rule| rule.key());
         let literal = hook.rule.as_ref().and_then(|rule| rule.literal_tool());
-        match (literal, &hook.matcher) {
+        match (literal, matcher) {
             (Some(tool), _) => self.by_tool.entry(tool.into()).or_default().insert(id, key),
             (None, Some(Matcher::Names(names))) => {
                 for name in names {
