@@ -90,8 +90,11 @@ pub struct Contract {
     pub composition: Composition,
     /// Whether equal definitions run once (Claude Code family).
     pub runs_equal_hooks_once: bool,
-    /// How a matcher is held against a tool's name.
+    /// How a matcher is held against a text.
     pub matcher: MatcherRule,
+    /// What it is held against at an event of this name: a JSON pointer, mostly [`TOOL_NAME`].
+    /// `None` where a matcher means nothing and is passed over.
+    pub matched: fn(&str) -> Option<&'static str>,
     /// The event as its hooks read it.
     pub payload: fn(&Event) -> Value,
     /// What a JSON reply means.
@@ -99,6 +102,9 @@ pub struct Contract {
     /// What a command's exit means.
     pub exit: fn(&Event, &Exit<'_>) -> Result<Answer, String>,
 }
+
+/// Where an event names its tool.
+pub const TOOL_NAME: &str = "/tool/name";
 
 impl PartialEq for Contract {
     fn eq(&self, other: &Contract) -> bool {
@@ -232,11 +238,12 @@ impl Hook {
                 return miss("agents", format!("agent `{agent}` is not listed"));
             }
         }
-        if let Some(matcher) = &self.matcher {
-            match event.tool_name() {
-                Some(tool) if matcher.matches(tool) => {}
-                Some(tool) => return miss("matcher", format!("doesn't match tool `{tool}`")),
-                None => return miss("matcher", "the event has no tool".into()),
+        if let (Some(matcher), Some(pointer)) = (&self.matcher, (self.contract.matched)(&event.name)) {
+            let what = if pointer == TOOL_NAME { "tool" } else { pointer.trim_start_matches('/') };
+            match event.text(pointer) {
+                Some(text) if matcher.matches(text) => {}
+                Some(text) => return miss("matcher", format!("doesn't match {what} `{text}`")),
+                None => return miss("matcher", format!("the event has no {what}")),
             }
         }
         let mut opaque = None;

@@ -4,7 +4,7 @@
 //! The index only proposes candidates; [`Hook::applies`] decides. It may propose too many, never
 //! too few: a property test holds it to the plain walk over all hooks.
 
-use crate::hook::{Hook, On};
+use crate::hook::{Composition, Hook, On, TOOL_NAME};
 use crate::matching::paths::PathViews;
 use crate::matching::rule::Key;
 use crate::matching::{Facts, Matcher};
@@ -40,8 +40,10 @@ pub struct Selected {
 impl HookSet {
     /// Orders and indexes hooks.
     pub fn new(mut hooks: Vec<Arc<Hook>>, generation: u64, hash: Arc<str>, broken: Vec<String>) -> HookSet {
-        // The sort is stable: hooks come in order of file and position.
-        hooks.sort_by_key(|hook| (hook.source.layer, hook.contract.composition.order_key(hook.priority)));
+        // The sort is stable: hooks come in order of file and position. Those of other vocabularies
+        // stand where their block will: what their priorities mean is a matter among themselves.
+        let priority = |hook: &Hook| hook.priority.filter(|_| hook.contract.dialect == crate::dialects::NATIVE);
+        hooks.sort_by_key(|hook| (hook.source.layer, Composition::Onion.order_key(priority(hook))));
         let mut set = HookSet { generation, hash, broken: broken.into(), ..HookSet::default() };
         for name in hooks.iter().filter_map(|hook| match &hook.on {
             On::Names(names) => Some(names),
@@ -56,13 +58,13 @@ impl HookSet {
             match &hook.on {
                 On::Names(names) => {
                     for name in names {
-                        set.by_event.entry(name.clone()).or_default().insert(id, hook);
+                        set.by_event.entry(name.clone()).or_default().insert(id, hook, name);
                     }
                 }
                 On::Every => {
-                    set.other.insert(id, hook);
-                    for index in set.by_event.values_mut() {
-                        index.insert(id, hook);
+                    set.other.insert(id, hook, "*");
+                    for (name, index) in &mut set.by_event {
+                        index.insert(id, hook, name);
                     }
                 }
             }
@@ -108,13 +110,16 @@ struct EventIndex {
 }
 
 impl EventIndex {
-    fn insert(&mut self, id: u32, hook: &Hook) {
+    fn insert(&mut self, id: u32, hook: &Hook, event: &str) {
         if !hook.enabled {
             return;
         }
+        // Elsewhere a matcher is about something else, or nothing.
+        let about_tool = (hook.contract.matched)(event) == Some(TOOL_NAME);
+        let matcher = hook.matcher.as_ref().filter(|_| about_tool);
         let key = hook.rule.as_ref().map_or(Key::None, |rule| rule.key());
         let literal = hook.rule.as_ref().and_then(|rule| rule.literal_tool());
-        match (literal, &hook.matcher) {
+        match (literal, matcher) {
             (Some(tool), _) => self.by_tool.entry(tool.into()).or_default().insert(id, key),
             (None, Some(Matcher::Names(names))) => {
                 for name in names {

@@ -106,7 +106,8 @@ pub(super) fn dispatch(args: &DispatchArgs, out: &mut Output) -> Result<Finding,
     let args = &args.event;
     let event = args.read()?;
     let host = args.hooks.host()?;
-    let (verdict, elapsed) = super::serve::runtime()?.block_on(judge(&host, args.dialect, &event));
+    let runtime = super::serve::runtime()?;
+    let (verdict, elapsed) = runtime.block_on(judge(&host, args.dialect, &event));
     if out.json {
         match reply(args.dialect, &event, &verdict) {
             Some(reply) => out.json(&serde_json::json!({ "reply": reply, "verdict": verdict })),
@@ -115,7 +116,14 @@ pub(super) fn dispatch(args: &DispatchArgs, out: &mut Output) -> Result<Finding,
     } else {
         tell(out, &verdict, elapsed);
     }
+    settle(&host, &runtime);
     Ok(if verdict.decision == Decision::Allow { Finding::Fine } else { Finding::Found })
+}
+
+/// Hooks that were started and not waited for end with the process; give them the time that `serve` gives.
+fn settle(host: &Host, runtime: &tokio::runtime::Runtime) {
+    let settled = async { tokio::time::timeout(crate::transport::stdio::DRAIN, host.engine.settle()).await };
+    let _ = runtime.block_on(settled);
 }
 
 fn reply(dialect: &Dialect, event: &Event, verdict: &Verdict) -> Option<Value> {
@@ -227,6 +235,7 @@ pub(super) fn replay(args: &ReplayArgs, out: &mut Output) -> Result<Finding, Fai
             out.line(&row);
         }
     }
+    settle(&host, &runtime);
     if !out.json {
         let summary = out.tone(Tone::Dim, &format!("{n_read} events, {n_denied} denied, {n_bad} unreadable"));
         out.line(&summary);

@@ -621,7 +621,8 @@ impl CompiledFile {
             file.push(at(key), Severity::Warning, "never-matches", message, help, name);
         };
         if toolless {
-            for (key, present) in [("matcher", hook.matcher.is_some()), ("if", hook.rule.is_some())] {
+            let about_tool = names.iter().all(|name| (hook.contract.matched)(name) == Some(crate::hook::TOOL_NAME));
+            for (key, present) in [("matcher", hook.matcher.is_some() && about_tool), ("if", hook.rule.is_some())] {
                 if present {
                     let message = format!("`{key}` can never match: {} is not about a tool", names.join(", "));
                     never(self, key, message, Some(format!("remove `{key}`, or write the condition as `when`")));

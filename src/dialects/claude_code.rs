@@ -6,7 +6,7 @@
 use super::native::{or, tail};
 use super::{Dialect, EventRow};
 use crate::event::Event;
-use crate::hook::{Composition, Contract, Exit};
+use crate::hook::{Composition, Contract, Exit, TOOL_NAME};
 use crate::matching::MatcherRule;
 use crate::verdict::{Answer, Decision, Verdict};
 use serde_json::{Map, Value, json};
@@ -22,12 +22,14 @@ pub(super) static DIALECT: Dialect = Dialect {
         composition: Composition::Parallel,
         runs_equal_hooks_once: true,
         matcher: MatcherRule::ListOrSearch,
+        matched,
         payload: |event| DIALECT.write(event),
         reply: read_reply,
         exit,
     },
     events: &[
-        row("SessionStart", false, false),
+        // A name there, a map of facts here.
+        EventRow { members: &[("/model", "/model/name")], ..row("SessionStart", false, false) },
         row("SessionEnd", false, false),
         row("Setup", false, false),
         row("InstructionsLoaded", false, false),
@@ -43,7 +45,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         },
         row("PostToolBatch", true, false),
         row("Notification", false, false),
-        row("MessageDisplay", false, true),
+        EventRow { members: &[("/delta", "/lastMessage")], ..row("MessageDisplay", false, true) },
         row("Stop", true, false),
         row("StopFailure", false, false),
         row("SubagentStart", false, false),
@@ -79,11 +81,28 @@ pub(super) static DIALECT: Dialect = Dialect {
         ("/agent_id", "/agent/id"),
         ("/stop_hook_active", "/stopActive"),
         ("/last_assistant_message", "/lastMessage"),
-        ("/delta", "/lastMessage"),
         ("/compact_summary", "/summary"),
     ],
     reply: write_reply,
 };
+
+/// What a matcher is held against. At other events the client passes over it.
+fn matched(event: &str) -> Option<&'static str> {
+    Some(match event {
+        "PreToolUse" | "PermissionRequest" | "PermissionDenied" | "PostToolUse" | "PostToolUseFailure" => TOOL_NAME,
+        "SessionStart" | "ConfigChange" | "DirectoryAdded" => "/source",
+        "SessionEnd" => "/reason",
+        "Setup" | "PreCompact" | "PostCompact" => "/trigger",
+        "InstructionsLoaded" => "/load_reason",
+        "UserPromptExpansion" => "/command_name",
+        "Notification" => "/notification_type",
+        "StopFailure" => "/error",
+        "SubagentStart" | "SubagentStop" => "/agent/name",
+        "FileChanged" => "/file_path",
+        "Elicitation" | "ElicitationResult" => "/mcp_server_name",
+        _ => return None,
+    })
+}
 
 /// Events whose plain stdout is context for the model.
 const TEXT_IS_CONTEXT: [&str; 4] = ["UserPromptSubmit", "UserPromptExpansion", "SessionStart", "PostModelSwitch"];
@@ -180,14 +199,18 @@ fn read_specific(event: &Event, specific: &Map<String, Value>, answer: &mut Answ
     }
     answer.additional_context.extend(text(specific, "additionalContext")?);
     if let Some(decision) = text(specific, "permissionDecision")? {
-        answer.decision = Some(match decision.as_str() {
+        let decision = match decision.as_str() {
             "allow" => Decision::Allow,
             "deny" => Decision::Deny,
             "ask" => Decision::Ask,
             "defer" => Decision::Defer,
             other => return Err(unfit(&format!("`permissionDecision` is `{other}`"))),
-        });
-        answer.reason = text(specific, "permissionDecisionReason")?;
+        };
+        let reason = text(specific, "permissionDecisionReason")?;
+        // Beside a `block` in the old words, the stronger of the two.
+        if answer.decision.is_none_or(|earlier| decision >= earlier) {
+            (answer.decision, answer.reason) = (Some(decision), reason);
+        }
     }
     match &*event.name {
         "PreToolUse" => answer.subject = object(specific, "updatedInput")?,
@@ -196,6 +219,15 @@ fn read_specific(event: &Event, specific: &Map<String, Value>, answer: &mut Answ
             answer.subject = output.filter(|value| !value.is_null()).cloned();
         }
         "MessageDisplay" => answer.subject = text(specific, "displayContent")?.map(Value::String),
+        "Elicitation" | "ElicitationResult" => match text(specific, "action")?.as_deref() {
+            None => {}
+            Some("accept") => answer.decision = answer.decision.or(Some(Decision::Allow)),
+            Some(action @ ("decline" | "cancel")) => {
+                let reason = answer.reason.take().unwrap_or_else(|| format!("a hook answered `{action}`"));
+                (answer.decision, answer.reason) = (Some(Decision::Deny), Some(reason));
+            }
+            Some(other) => return Err(unfit(&format!("`action` is `{other}`"))),
+        },
         "PermissionRequest" => {
             let decision = match specific.get("decision") {
                 None | Some(Value::Null) => return Ok(()),
@@ -236,7 +268,12 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
     match &*event.name {
         "PreToolUse" | "PreModelSwitch" => {
             if decided {
-                specific.insert("permissionDecision".into(), json!(verdict.decision.as_str()));
+                let decision = match (&*event.name, verdict.decision) {
+                    // Only a tool call can be put off.
+                    ("PreModelSwitch", Decision::Defer) => Decision::Deny,
+                    (_, decision) => decision,
+                };
+                specific.insert("permissionDecision".into(), json!(decision.as_str()));
                 if !reason.is_empty() {
                     specific.insert("permissionDecisionReason".into(), json!(reason));
                 }
@@ -247,11 +284,16 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
         }
         "PermissionRequest" => {
             let decision = match verdict.decision {
-                Decision::Allow if decided || verdict.subject.is_some() => match &verdict.subject {
+                Decision::Allow if decided => match &verdict.subject {
                     Some(input) => Some(json!({"behavior": "allow", "updatedInput": input})),
                     None => Some(json!({"behavior": "allow"})),
                 },
                 Decision::Deny => Some(json!({"behavior": "deny", "message": reason})),
+                // A new input has no word of its own, and nobody approved it.
+                Decision::Allow | Decision::Ask | Decision::Defer if verdict.subject.is_some() => Some(json!({
+                    "behavior": "deny",
+                    "message": "a hook rewrote this, and a permission request takes a rewrite only with an approval",
+                })),
                 // The question goes on to the person.
                 Decision::Allow | Decision::Ask | Decision::Defer => None,
             };
@@ -261,6 +303,15 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
             let blocks = DIALECT.row(name).is_none_or(|row| row.blocks);
             match (verdict.decision, blocks) {
                 (Decision::Allow, _) => {}
+                // It doesn't know `block`.
+                (_, true) if name == "TaskCompleted" => {
+                    reply.insert("continue".into(), json!(false));
+                    reply.insert("stopReason".into(), json!(or(&reason, "Blocked by hook")));
+                }
+                (_, true) if name == "Elicitation" || name == "ElicitationResult" => {
+                    specific.insert("action".into(), json!("decline"));
+                    messages.push(or(&reason, "Blocked by hook"));
+                }
                 (_, true) => {
                     reply.insert("decision".into(), json!("block"));
                     reply.insert("reason".into(), json!(or(&reason, "Blocked by hook")));

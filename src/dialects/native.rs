@@ -2,7 +2,7 @@
 
 use super::{Dialect, NATIVE};
 use crate::event::{Event, Phase};
-use crate::hook::{Composition, Contract, Exit};
+use crate::hook::{Composition, Contract, Exit, TOOL_NAME};
 use crate::matching::MatcherRule;
 use crate::verdict::{Answer, Decision};
 use serde::Deserialize;
@@ -15,6 +15,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         composition: Composition::Onion,
         runs_equal_hooks_once: false,
         matcher: MatcherRule::WholeName,
+        matched: |_| Some(TOOL_NAME),
         payload: |event| event.data.clone(),
         reply,
         exit,

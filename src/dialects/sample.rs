@@ -2,7 +2,7 @@
 //! `dialects/mod.rs`. It is compiled and tested, so it can't go stale.
 
 use super::{Dialect, EventRow};
-use crate::hook::{Composition, Contract};
+use crate::hook::{Composition, Contract, TOOL_NAME};
 use crate::matching::MatcherRule;
 use crate::verdict::{Answer, Decision};
 use serde_json::{Value, json};
@@ -15,6 +15,8 @@ pub(super) static DIALECT: Dialect = Dialect {
         composition: Composition::Pipeline,
         runs_equal_hooks_once: false,
         matcher: MatcherRule::WholeName,
+        // What a matcher is held against; some systems have one for a session's source and the like.
+        matched: |_| Some(TOOL_NAME),
         // What its hooks read. The translator follows the tables below.
         payload: |event| DIALECT.write(event),
         // What its hooks reply, over stdout, HTTP or a callback. An `Err` finishes "failed to ..."

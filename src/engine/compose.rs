@@ -3,11 +3,11 @@
 use super::aggregate::{Folded, combine_rewrites};
 use super::run::{self, HookRun, Limits};
 use super::{Engine, HooksInForce, is_chain};
-use crate::event::Phase;
+use crate::event::{Event, Phase};
 use crate::handlers::Moment;
 use crate::hook::{Composition, Contract, Hook};
 use crate::hook_set::Selected;
-use crate::verdict::{Answer, Decision};
+use crate::verdict::{Answer, Decision, Status};
 use futures_util::future::join_all;
 use serde_json::Value;
 use std::pin::Pin;
@@ -51,14 +51,34 @@ pub(super) fn plan(selected: Vec<Selected>, client: &'static Contract) -> Vec<Me
     }
     // Stable: within one key, the order of the set.
     keyed.sort_by_key(|(layer, key, _)| (*layer, *key));
+    for (_, _, member) in &mut keyed {
+        if let Member::Block { composition, members, .. } = member {
+            members.sort_by_key(|member| composition.order_key(member.priority()));
+        }
+    }
     keyed.into_iter().map(|(_, _, member)| member).collect()
 }
 
 impl Member {
     fn is_equal(&self, other: &Selected) -> bool {
         match self {
-            Member::Hook(it) => it.hook.fingerprint == other.hook.fingerprint,
+            // What decides otherwise is not equal, or a guard would vanish behind an observer's copy.
+            Member::Hook(it) => {
+                let (mine, theirs) = (&it.hook, &other.hook);
+                mine.fingerprint == theirs.fingerprint
+                    && mine.fail() == theirs.fail()
+                    && mine.timeout == theirs.timeout
+                    && (mine.detached, mine.once) == (theirs.detached, theirs.once)
+                    && it.opaque.is_some() == other.opaque.is_some()
+            }
             Member::Block { .. } => false,
+        }
+    }
+
+    fn priority(&self) -> Option<i64> {
+        match self {
+            Member::Hook(it) => it.hook.priority,
+            Member::Block { .. } => None,
         }
     }
 
@@ -82,18 +102,22 @@ pub(super) struct Chain {
     pub errors: Vec<String>,
     /// Counts the rewrites.
     version: u32,
-    /// Which version each hook has judged last, and which it made.
+    /// Which version each hook has judged last, and which it made: [`SHARED`] where others had a
+    /// part in it.
     judged: Vec<(Arc<Hook>, u32)>,
     made: Vec<(Arc<Hook>, u32)>,
 }
+
+/// No version is this one: who rewrote a part has not judged the whole.
+const SHARED: u32 = 0;
 
 /// What a member came to.
 struct MemberRun {
     name: Arc<str>,
     answer: Answer,
     withheld: bool,
-    /// The hooks that rewrote, for judging again.
-    rewrote: Vec<Arc<Hook>>,
+    /// The hooks that rewrote, for judging again, and whether the value is theirs alone.
+    rewrote: Vec<(Arc<Hook>, bool)>,
     judged: Vec<Arc<Hook>>,
     runs: Vec<HookRun>,
     errors: Vec<String>,
@@ -162,8 +186,13 @@ impl Chain {
     /// Takes in what members made of the same value.
     fn absorb(&mut self, composition: Composition, mut results: Vec<MemberRun>) {
         let event = self.moment.event().clone();
-        let rewrites: Vec<_> =
-            results.iter_mut().filter_map(|run| Some((run.name.clone(), run.answer.subject.take()?))).collect();
+        let results_alone = results.len() == 1;
+        let rewrites: Vec<_> = results
+            .iter_mut()
+            .filter_map(|run| Some((run.name.clone(), run.answer.subject.take()?)))
+            // Who gives back what it got has no part in what others make of it.
+            .filter(|(_, subject)| results_alone || Some(subject) != event.subject())
+            .collect();
         let withheld = results.iter().any(|run| run.withheld);
         let (subject, conflicts) = if withheld {
             (Some(Value::Null), Vec::new())
@@ -200,7 +229,9 @@ impl Chain {
             // Only what hooks can veto counts as another value: the subject and the tool.
             if next.subject() != event.subject() || next.data.get("tool") != event.data.get("tool") {
                 self.version += 1;
-                self.made.extend(makers.into_iter().map(|hook| (hook, self.version)));
+                let alone = results_alone || makers.len() == 1;
+                let version = |whole| if alone && whole { self.version } else { SHARED };
+                self.made.extend(makers.into_iter().map(|(hook, whole)| (hook, version(whole))));
             }
             self.moment = Arc::new(Moment::new(Arc::new(next), self.moment.facts.base()));
         }
@@ -211,7 +242,9 @@ impl Chain {
     /// could smuggle in what a guard would have refused. (Kubernetes' reinvocation.)
     pub(super) async fn judge_again(&mut self, engine: &Engine, limits: &Limits<'_>, hooks: &HooksInForce) {
         let phase = self.moment.event().spec.phase;
-        if self.version == 0 || phase != Phase::Gate || self.folded.decision == Some(Decision::Deny) {
+        // A replacement keeps the rest of the chain from judging even when it changes nothing.
+        let unjudged = self.version > 0 || self.folded.replaced;
+        if !unjudged || phase != Phase::Gate || self.folded.decision == Some(Decision::Deny) {
             return;
         }
         let version = self.version;
@@ -220,7 +253,8 @@ impl Chain {
         };
         for selected in hooks.select(&self.moment.facts) {
             let hook = &selected.hook;
-            let settled = knows(&self.judged, hook, Some(version)) || knows(&self.made, hook, Some(version));
+            let made_it = version > 0 && knows(&self.made, hook, Some(version));
+            let settled = made_it || knows(&self.judged, hook, Some(version));
             if settled || hook.detached || hook.once {
                 continue;
             }
@@ -233,7 +267,7 @@ impl Chain {
                 answer =
                     Answer::decide(Decision::Deny, format!("hook `{}` {error}, judging a rewritten value", hook.name));
             }
-            if run.outcome.rewrote && !knows(&self.made, hook, None) {
+            if rewrites(moment.event(), &answer) && !knows(&self.made, hook, None) {
                 let reason = format!("hook `{}` would rewrite again what another hook rewrote", hook.name);
                 answer = Answer::decide(Decision::Deny, reason);
             }
@@ -244,6 +278,9 @@ impl Chain {
             run.outcome.rewrote = false;
             run.outcome.decision = answer.decision;
             let denied = answer.decision == Some(Decision::Deny);
+            if denied && run.outcome.status != Status::Cancelled {
+                run.outcome.status = Status::Blocking;
+            }
             self.folded.add(Composition::Onion, phase, &hook.name, answer);
             self.runs.push(run);
             if denied {
@@ -251,6 +288,16 @@ impl Chain {
             }
         }
     }
+}
+
+/// Whether an answer changes what hooks can veto: the subject or the tool.
+fn rewrites(event: &Event, answer: &Answer) -> bool {
+    let tool = |event: &Event| event.data.get("tool").cloned();
+    answer.subject.as_ref().is_some_and(|subject| Some(subject) != event.subject())
+        || answer
+            .context
+            .as_ref()
+            .is_some_and(|patch| patch.get("tool").is_some() && tool(&event.with_context(patch)) != tool(event))
 }
 
 /// Boxed, since a block runs members in turn; blocks don't nest deeper.
@@ -265,12 +312,18 @@ fn run_member<'a>(
             Member::Hook(selected) => {
                 let mut run = run::run(engine, limits, &selected, moment).await;
                 let hook = selected.hook;
-                let withheld = run.failed && moment.event().spec.phase == Phase::After && run.answer.decision.is_some();
+                let event = moment.event();
+                let withheld = run.failed
+                    && event.spec.phase == Phase::After
+                    && event.spec.subject.is_some()
+                    && run.answer.decision.is_some();
+                let answer = std::mem::take(&mut run.answer);
+                let rewrote = rewrites(event, &answer).then(|| (hook.clone(), true)).into_iter().collect();
                 MemberRun {
                     name: hook.name.clone(),
-                    answer: std::mem::take(&mut run.answer),
+                    answer,
                     withheld,
-                    rewrote: run.outcome.rewrote.then(|| hook.clone()).into_iter().collect(),
+                    rewrote,
                     judged: vec![hook],
                     runs: vec![run],
                     errors: Vec::new(),
@@ -285,7 +338,7 @@ fn run_member<'a>(
                 MemberRun {
                     name,
                     withheld: chain.folded.withheld,
-                    rewrote: chain.made.into_iter().map(|(hook, _)| hook).collect(),
+                    rewrote: chain.made.into_iter().map(|(hook, version)| (hook, version == chain.version)).collect(),
                     // Within a block that rewrote, nobody is known to have judged the outcome.
                     judged: if unchanged {
                         chain.judged.into_iter().map(|(hook, _)| hook).collect()

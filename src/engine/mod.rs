@@ -19,8 +19,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sessions::Sessions;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::{Semaphore, broadcast};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// What outlives an event: shared services, what sessions remember, who listens.
@@ -181,11 +182,16 @@ fn finish(engine: &Engine, question: &Question, chain: Chain) -> Verdict {
         event_id: event.id.clone(),
     };
     // A hook that gives back what it got has changed nothing.
-    if verdict.subject.is_some() && verdict.subject.as_ref() == first.event().subject() {
+    if !verdict.replaced && verdict.subject.is_some() && verdict.subject.as_ref() == first.event().subject() {
         verdict.subject = None;
     }
-    drop(moment);
-    honour(&mut verdict, question.honours);
+    // A replacement is a value, whatever it was before.
+    if verdict.replaced && verdict.subject.is_none() {
+        verdict.subject = moment.event().subject().cloned();
+    }
+    if event.spec.phase != Phase::Note {
+        honour(&mut verdict, question.honours, question.contract);
+    }
     if verdict.decision == Decision::Deny && event.spec.phase == Phase::Gate {
         verdict.subject = None;
         verdict.replaced = false;
@@ -195,13 +201,19 @@ fn finish(engine: &Engine, question: &Question, chain: Chain) -> Verdict {
 }
 
 /// What a client can't honour becomes a deny.
-fn honour(verdict: &mut Verdict, honours: Honours) {
+fn honour(verdict: &mut Verdict, honours: Honours, client: &Contract) {
+    // Other vocabularies have no word for what a context changes. `metadata` is for hooks only.
+    let unspoken = client.dialect != crate::dialects::NATIVE
+        && verdict
+            .context
+            .as_ref()
+            .and_then(|it| it.as_object())
+            .is_some_and(|it| it.keys().any(|key| key != "metadata"));
+    let rewritten = verdict.subject.is_some() || verdict.context.is_some() && client.dialect == crate::dialects::NATIVE;
     let refusal = match verdict.decision {
         Decision::Ask if !honours.ask => "this needs a person's approval, and the client can't ask",
         Decision::Defer if !honours.defer => "this would be put off, and the client can't defer",
-        Decision::Allow | Decision::Ask | Decision::Defer
-            if !honours.rewrite && (verdict.subject.is_some() || verdict.context.is_some()) =>
-        {
+        Decision::Allow | Decision::Ask | Decision::Defer if !honours.rewrite && rewritten || unspoken => {
             "a hook rewrote this, and the client can't take a rewrite"
         }
         Decision::Allow | Decision::Ask | Decision::Defer | Decision::Deny => return,

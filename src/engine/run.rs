@@ -3,7 +3,7 @@
 
 use super::aggregate;
 use super::{Engine, Report, is_rest};
-use crate::event::CONTEXT_MEMBERS;
+use crate::event::{CONTEXT_MEMBERS, Phase};
 use crate::handlers::{Call, Moment};
 use crate::hook::Fail;
 use crate::hook_set::Selected;
@@ -13,7 +13,8 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// What bounds every run of an event.
@@ -112,7 +113,7 @@ async fn limited(
     });
     let timer = async {
         match until {
-            Some(until) => tokio::time::sleep_until(until.into()).await,
+            Some(until) => tokio::time::sleep_until(until).await,
             None => std::future::pending().await,
         }
     };
@@ -142,8 +143,30 @@ fn check(moment: &Moment, answer: Answer) -> Result<Answer, String> {
         if let Some(other) = members.keys().find(|key| !CONTEXT_MEMBERS.contains(&key.as_str())) {
             return Err(format!("give a context: `{other}` can't be changed, only {}", CONTEXT_MEMBERS.join(", ")));
         }
+        // Two ways to say what the subject is would let hooks judge one and the client take the other.
+        if event.spec.subject.is_some_and(|pointer| touches(context, pointer)) {
+            return Err("give a context: it changes the subject, whose new value belongs in `subject`".into());
+        }
+        if context.pointer("/tool/name").is_some_and(|name| !name.is_string()) {
+            return Err("give a context: `tool.name` is not a string".into());
+        }
     }
     Ok(answer)
+}
+
+/// Whether a merge patch reaches the value at a JSON pointer.
+fn touches(patch: &Value, pointer: &str) -> bool {
+    let mut at = patch;
+    for key in pointer.split('/').skip(1) {
+        match at {
+            Value::Object(members) => match members.get(key) {
+                Some(inner) => at = inner,
+                None => return false,
+            },
+            _ => return true,
+        }
+    }
+    true
 }
 
 fn finish(selected: &Selected, moment: &Moment, result: Result<Answer, Failure>, elapsed: Duration) -> HookRun {
@@ -156,7 +179,12 @@ fn finish(selected: &Selected, moment: &Moment, result: Result<Answer, Failure>,
                 Failure::Error(error) => (error, false),
                 Failure::Stopped(error) => (error, true),
             };
-            let answer = aggregate::failure(hook.fail(), event.spec.phase, is_rest(&event.name), &hook.name, &error);
+            // Nobody waits for a detached hook: its failure decides nothing.
+            let fail = if hook.detached { Fail::Open } else { hook.fail() };
+            let mut answer = aggregate::failure(fail, event.spec.phase, is_rest(&event.name), &hook.name, &error);
+            if event.spec.subject.is_none() {
+                (answer.subject, answer.replace) = (None, false);
+            }
             match answer.decision {
                 None => {
                     tracing::warn!(hook = %hook.name, %error, event = %event.name, event_id = %event.id, "Hook failed; its direction is open.")
@@ -168,7 +196,9 @@ fn finish(selected: &Selected, moment: &Moment, result: Result<Answer, Failure>,
             (answer, Some(format!("failed to {error}")), stopped)
         }
     };
-    let blocks = answer.decision.is_some_and(|decision| decision != Decision::Allow);
+    let counts = !hook.detached && event.spec.phase != Phase::Note;
+    let decision = answer.decision.filter(|_| counts);
+    let blocks = decision.is_some_and(|decision| decision != Decision::Allow);
     let status = match (stopped, blocks, error.is_some()) {
         (true, _, _) => Status::Cancelled,
         (false, true, _) => Status::Blocking,
@@ -176,7 +206,7 @@ fn finish(selected: &Selected, moment: &Moment, result: Result<Answer, Failure>,
         (false, false, false) => Status::Success,
     };
     let mut outcome = outcome(selected, status, elapsed);
-    outcome.decision = answer.decision;
+    outcome.decision = decision;
     outcome.rewrote = answer.subject.as_ref().is_some_and(|subject| Some(subject) != event.subject())
         || answer.context.as_ref().is_some_and(|context| context != &Value::Object(serde_json::Map::new()));
     // A reason without a decision is still worth reading.
@@ -218,9 +248,7 @@ fn detach(engine: &Engine, selected: &Selected, moment: &Arc<Moment>) -> HookRun
             Ok(Err(_)) => Err(Failure::Error("run: the handler panicked; this is a bug in hookwire".into())),
             Err(_) => Err(Failure::Stopped("finish within its timeout".into())),
         };
-        let mut run = finish(&selected_hook, &moment, result, started.elapsed());
-        // Nobody waits: whatever it said decides nothing.
-        run.outcome.decision = None;
+        let run = finish(&selected_hook, &moment, result, started.elapsed());
         send(&reports, &moment, &run.outcome, true);
         drop(permit);
     });

@@ -30,13 +30,14 @@ struct Session {
 impl Sessions {
     /// Whether a `once` hook may run now; says yes once per session.
     pub(super) fn claim(&self, event: &Event, hook: &Hook) -> bool {
-        let key = format!("{}\n{}", hook.source.file, hook.name);
+        // Names may be given twice; the place in the file changes with every edit above it.
+        let key = format!("{}\n{}\n{:x}", hook.source.file, hook.name, hook.fingerprint);
         self.with(event.session(), |session| session.ran.insert(key))
     }
 
     /// Counts send-backs and overrides the one that is too many.
     pub(super) fn note(&self, event: &Event, verdict: &mut Verdict) {
-        let agent = event.text("/agent/name").unwrap_or_default();
+        let agent = event.text("/agent/id").or(event.text("/agent/name")).unwrap_or_default();
         match &*event.name {
             name if is_rest(name) => {
                 let key = (name.to_string(), agent.to_string());

@@ -142,7 +142,7 @@ enum Run {
 }
 
 /// What a command gets of the host's environment without being asked for.
-const DEFAULT_ENV: [&str; 8] = ["PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR", "SHELL", "LOGNAME"];
+const DEFAULT_ENV: [&str; 7] = ["PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR", "SHELL"];
 
 impl Kind for Command {
     type Raw = RawCommand;
@@ -258,7 +258,7 @@ const MAX_OMITTED: usize = 4 * 1024;
 
 /// Members of an event that become variables. Others would let an event's author choose names
 /// that mean something to a program.
-const MEMBERS: [&str; 14] = [
+const MEMBERS: [&str; 18] = [
     "event",
     "session",
     "run",
@@ -271,6 +271,10 @@ const MEMBERS: [&str; 14] = [
     "error",
     "lastMessage",
     "stopActive",
+    "compaction",
+    "summary",
+    "usage",
+    "data",
     "cwd",
     "metadata",
 ];
@@ -322,7 +326,10 @@ impl Variables {
                 for (key, value) in members {
                     let key: String = key.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
                     // Set already, whatever the argument is called.
-                    if name == "tool_input" && key == "path" && self.values.contains_key("tool_input_path") {
+                    if name == "tool_input"
+                        && key == "path"
+                        && self.values.get("tool_input_path").map(String::as_str) == value.as_str()
+                    {
                         continue;
                     }
                     self.add(format!("{name}_{key}"), value);

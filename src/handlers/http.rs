@@ -1,6 +1,6 @@
 //! `http`: a POST to a service. What it may reach is [`super::egress`]'s matter.
 
-use super::egress::check_url;
+use super::egress::{check_url, is_reserved};
 use super::template::{Template, lookup};
 use super::{Call, Compile, HandlerError, Kind, Mistake};
 use crate::verdict::Answer;
@@ -63,6 +63,9 @@ impl Kind for Http {
             let bad = |message: String| Mistake::new("headers", message);
             let header = HeaderName::try_from(name.as_str())
                 .map_err(|_| bad(format!("`{name}` can't be the name of a header")))?;
+            if is_reserved(&header) {
+                return Err(bad(format!("header `{name}` is the client's own")));
+            }
             let template = Template::new(value).map_err(bad)?;
             for path in template.paths() {
                 match path.strip_prefix("env.") {
