@@ -103,6 +103,9 @@ pub struct Contract {
     pub exit: fn(&Event, &Exit<'_>) -> Result<Answer, String>,
 }
 
+/// The native dialect's name.
+pub const NATIVE: &str = "native";
+
 /// Where an event names its tool.
 pub const TOOL_NAME: &str = "/tool/name";
 

@@ -4,7 +4,7 @@
 //! The index only proposes candidates; [`Hook::applies`] decides. It may propose too many, never
 //! too few: a property test holds it to the plain walk over all hooks.
 
-use crate::hook::{Composition, Hook, On, TOOL_NAME};
+use crate::hook::{Composition, Hook, NATIVE, On, TOOL_NAME};
 use crate::matching::paths::PathViews;
 use crate::matching::rule::Key;
 use crate::matching::{Facts, Matcher};
@@ -42,7 +42,7 @@ impl HookSet {
     pub fn new(mut hooks: Vec<Arc<Hook>>, generation: u64, hash: Arc<str>, broken: Vec<String>) -> HookSet {
         // The sort is stable: hooks come in order of file and position. Those of other vocabularies
         // stand where their block will: what their priorities mean is a matter among themselves.
-        let priority = |hook: &Hook| hook.priority.filter(|_| hook.contract.dialect == crate::dialects::NATIVE);
+        let priority = |hook: &Hook| hook.priority.filter(|_| hook.contract.dialect == NATIVE);
         hooks.sort_by_key(|hook| (hook.source.layer, Composition::Onion.order_key(priority(hook))));
         let mut set = HookSet { generation, hash, broken: broken.into(), ..HookSet::default() };
         for name in hooks.iter().filter_map(|hook| match &hook.on {

@@ -758,7 +758,7 @@ fn what_nobody_waits_for_may_finish_at_the_end_of_input() {
     let file = out.path().join("ended");
     let hooks = definitions(&[
         json!({"name": "audit", "on": "SessionEnd", "async": true, "http": {"url": service.url("empty")}}),
-        json!({"name": "note", "on": "SessionEnd", "async": true, "command": format!("sleep 0.2; touch {}", file.display())}),
+        json!({"name": "note", "on": "SessionEnd", "async": true, "command": format!("sleep 0.05; touch {}", file.display())}),
     ]);
     let (mut host, dir) = TestHost::with(&hooks);
     host.dispatch(json!({"event": "SessionEnd"}));

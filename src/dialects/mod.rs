@@ -14,8 +14,7 @@ use crate::verdict::Verdict;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// The native dialect's name.
-pub const NATIVE: &str = "native";
+pub use crate::hook::NATIVE;
 
 /// Every dialect.
 pub static DIALECTS: &[&Dialect] = &[

@@ -10,7 +10,7 @@ mod sessions;
 
 use crate::event::{Event, Phase};
 use crate::handlers::{Moment, Services};
-use crate::hook::{Composition, Contract};
+use crate::hook::{Composition, Contract, NATIVE};
 use crate::hook_set::{HookSet, Selected};
 use crate::matching::Facts;
 use crate::verdict::{Decision, Outcome, Verdict};
@@ -142,7 +142,7 @@ pub async fn decide(engine: &Engine, question: Question) -> Verdict {
     let limits = run::Limits { deadline: deadline(&question.event), hurry: &question.hurry };
     let mut chain = Chain::start(moment);
     chain.run(engine, &limits, question.contract.composition, compose::plan(selected, question.contract)).await;
-    if question.contract.dialect == crate::dialects::NATIVE {
+    if question.contract.dialect == NATIVE {
         chain.judge_again(engine, &limits, &question.hooks).await;
     }
     finish(engine, &question, chain)
@@ -203,13 +203,13 @@ fn finish(engine: &Engine, question: &Question, chain: Chain) -> Verdict {
 /// What a client can't honour becomes a deny.
 fn honour(verdict: &mut Verdict, honours: Honours, client: &Contract) {
     // Other vocabularies have no word for what a context changes. `metadata` is for hooks only.
-    let unspoken = client.dialect != crate::dialects::NATIVE
+    let unspoken = client.dialect != NATIVE
         && verdict
             .context
             .as_ref()
             .and_then(|it| it.as_object())
             .is_some_and(|it| it.keys().any(|key| key != "metadata"));
-    let rewritten = verdict.subject.is_some() || verdict.context.is_some() && client.dialect == crate::dialects::NATIVE;
+    let rewritten = verdict.subject.is_some() || verdict.context.is_some() && client.dialect == NATIVE;
     let refusal = match verdict.decision {
         Decision::Ask if !honours.ask => "this needs a person's approval, and the client can't ask",
         Decision::Defer if !honours.defer => "this would be put off, and the client can't defer",
