@@ -54,15 +54,18 @@ pub(super) fn runtime() -> std::io::Result<Runtime> {
     Builder::new_multi_thread().worker_threads(2).thread_name("hooks").enable_all().build()
 }
 
-/// The reader may be waiting for input that never comes: a client that doesn't read any more ends
-/// the process from here.
+/// A client that doesn't read any more is dead or about to close stdin, and the reader ends the
+/// process in good order. If it doesn't, the process is ended from here.
 fn end_when_gone(connection: Arc<Connection>, gone: mpsc::Receiver<()>) -> std::io::Result<()> {
     let wait = move || {
-        // Otherwise the reader is ending already, and knows the exit code.
-        if gone.recv().is_ok() && connection.session().hang_up() {
-            tracing::info!("The client is gone.");
-            connection.drain(stdio::DRAIN, stdio::AFTER_DRAIN);
-            std::process::exit(0);
+        if gone.recv().is_ok() {
+            tracing::info!("The client reads no more.");
+            std::thread::sleep(stdio::DRAIN);
+            // Otherwise the reader is ending already, and knows the exit code.
+            if connection.session().hang_up() {
+                connection.drain(Duration::ZERO, stdio::AFTER_DRAIN);
+                std::process::exit(0);
+            }
         }
     };
     std::thread::Builder::new().name("end".into()).spawn(wait).map(drop)

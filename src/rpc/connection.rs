@@ -56,14 +56,21 @@ struct InFlight {
 
 #[derive(Default)]
 struct Waiting {
-    /// Ids that can't be used again yet, as JSON, and how to cancel their requests.
-    ids: HashMap<String, CancellationToken>,
+    /// Ids that can't be used again yet, as JSON.
+    ids: HashMap<String, Asked>,
     /// Tasks whose reply, if they have one, isn't on its way yet.
     tasks: usize,
 }
 
-/// Counts a task until it is dropped.
-struct Task(Arc<InFlight>);
+/// A request that waits, or whose batch does.
+struct Asked {
+    cancelled: CancellationToken,
+    to: ReplyTo,
+    answered: bool,
+}
+
+/// Keeps [`Connection::drain`] waiting until it is dropped.
+pub struct Task(Arc<InFlight>);
 
 impl Drop for Task {
     fn drop(&mut self) {
@@ -336,7 +343,8 @@ impl Connection {
         let cancelled = CancellationToken::new();
         if let ReplyTo::Batch(batch) = to {
             lock(&batch.0).ids.push(id.to_string());
-            self.in_flight.begin(id, cancelled.clone());
+            let answered = !matches!(called, Some(Work::Waits(_)));
+            self.in_flight.begin(id, Asked { cancelled: cancelled.clone(), to: to.clone(), answered });
         }
         match called {
             None => self.deliver(Some(&panicked(id)), to, Some(out)),
@@ -345,7 +353,8 @@ impl Connection {
                 self.deliver(Some(&addressed(&response, id)), to, Some(out));
             }
             Some(Work::Waits(future)) => {
-                self.in_flight.begin(id, cancelled.clone());
+                let asked = Asked { cancelled: cancelled.clone(), to: to.clone(), answered: false };
+                self.in_flight.begin(id, asked);
                 self.wait(id, name, future, cancelled, to, started);
             }
         }
@@ -377,11 +386,9 @@ impl Connection {
                 },
             };
             connection.trace_done(&name, &id, started);
-            if let ReplyTo::Client = to {
-                // Before the reply is sent: whoever has the reply may use the id again.
-                connection.in_flight.free(&[id]);
+            if connection.in_flight.claim(&id) {
+                connection.deliver(Some(&response), &to, None);
             }
-            connection.deliver(Some(&response), &to, None);
             drop(task);
         });
     }
@@ -463,9 +470,8 @@ impl Connection {
         }
     }
 
-    /// The connection ends: hooks in flight get `hooks` to finish by themselves, then take their
-    /// failure direction; what still waits after that is cancelled. Takes `hooks` and twice `after`
-    /// at the most.
+    /// The connection ends: hooks in flight get `hooks` to finish by themselves, then `after` to take
+    /// their failure direction. What still waits after that is cancelled and answered here.
     pub fn drain(&self, hooks: Duration, after: Duration) {
         self.session.hang_up();
         let until = Instant::now() + hooks;
@@ -473,12 +479,20 @@ impl Connection {
             self.session.hurry.cancel();
             if !self.in_flight.wait_until_idle(Instant::now() + after) {
                 self.in_flight.cancel_all();
-                self.in_flight.wait_until_idle(Instant::now() + after);
+                for (id, to) in self.in_flight.claim_all() {
+                    let reply = error(&id, code::CANCELLED, "cancelled: the connection ended before there was a reply");
+                    self.deliver(Some(&reply), &to, None);
+                }
             }
         }
         // Detached hooks have the same time, though nobody waits for their answers.
         let settled = async { tokio::time::timeout_at(until.into(), self.session.host.engine.settle()).await };
         let _ = self.session.runtime.block_on(settled);
+    }
+
+    /// To be held while messages are received: another thread may be ending the process.
+    pub fn receiving(&self) -> Task {
+        InFlight::task(&self.in_flight)
     }
 
     /// Cancels everything, at once.
@@ -527,10 +541,32 @@ impl InFlight {
         lock(&self.state).ids.contains_key(id)
     }
 
-    fn begin(&self, id: &str, token: CancellationToken) {
-        lock(&self.state).ids.insert(id.to_string(), token);
+    fn begin(&self, id: &str, asked: Asked) {
+        lock(&self.state).ids.insert(id.to_string(), asked);
     }
 
+    /// Whether a reply to the request is still due; from now on it isn't. Frees the id of a single
+    /// request, before its reply is sent: whoever has the reply may use the id again.
+    fn claim(&self, id: &str) -> bool {
+        let ids = &mut lock(&self.state).ids;
+        match ids.get_mut(id) {
+            Some(Asked { to: ReplyTo::Batch(_), answered, .. }) => !std::mem::replace(answered, true),
+            Some(Asked { to: ReplyTo::Client, .. }) => ids.remove(id).is_some_and(|asked| !asked.answered),
+            None => false,
+        }
+    }
+
+    fn claim_all(&self) -> Vec<(String, ReplyTo)> {
+        let state = &mut *lock(&self.state);
+        let due = state.ids.iter_mut().filter(|(_, asked)| !asked.answered);
+        due.map(|(id, asked)| {
+            asked.answered = true;
+            (id.clone(), asked.to.clone())
+        })
+        .collect()
+    }
+
+    /// Frees the ids of a batch.
     fn free(&self, ids: &[String]) {
         let mut state = lock(&self.state);
         for id in ids {
@@ -539,13 +575,13 @@ impl InFlight {
     }
 
     fn cancel(&self, id: &str) {
-        if let Some(token) = lock(&self.state).ids.get(id) {
-            token.cancel();
+        if let Some(asked) = lock(&self.state).ids.get(id) {
+            asked.cancelled.cancel();
         }
     }
 
     fn cancel_all(&self) {
-        lock(&self.state).ids.values().for_each(CancellationToken::cancel);
+        lock(&self.state).ids.values().for_each(|asked| asked.cancelled.cancel());
     }
 
     fn wait_until_idle(&self, until: Instant) -> bool {
@@ -648,13 +684,48 @@ mod tests {
     const FRAGMENTS: [&str; 14] =
         ["{", "}", "[", "]", "\"", ",", ":", "\\u", "\\ud800", "null", "-1e999", "\"id\":1,", "\u{1f600}", "\n"];
 
+    fn connection(out: std::fs::File) -> (Connection, tokio::runtime::Runtime) {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let host = Host::new(HostOptions { root: "/".into(), ..HostOptions::default() });
+        let session = Session::new(host, Outbox::new(out.into(), || {}).unwrap(), runtime.handle().clone());
+        (Connection::new(session), runtime)
+    }
+
+    #[test]
+    fn at_the_end_a_reply_does_not_depend_on_the_tasks() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let (connection, runtime) = connection(file.reopen().unwrap());
+        let receive = |message: &str| connection.receive(message.as_bytes(), &mut Vec::new());
+        receive(
+            r#"{"jsonrpc":"2.0","id":0,"method":"hooks/register","params":{"hooks":[{"name":"h","on":"Stop","callback":"c"}]}}"#,
+        );
+        let stop =
+            |id: u32| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"hooks/dispatch","params":{{"event":"Stop"}}}}"#);
+        // The only worker is kept from running the tasks.
+        let (go_on, wait) = std::sync::mpsc::channel::<()>();
+        runtime.spawn(async move { wait.recv() });
+        receive(&stop(1));
+        receive(&format!("[{},{}]", stop(2), stop(3)));
+        connection.drain(Duration::ZERO, Duration::ZERO);
+        drop(go_on);
+        runtime.shutdown_timeout(Duration::from_secs(20));
+        let sent = std::fs::read_to_string(file.path()).unwrap();
+        let mut ids: Vec<_> = sent
+            .lines()
+            .filter(|line| line.contains("-32800"))
+            .flat_map(|line| match serde_json::from_str(line).unwrap() {
+                Value::Array(batch) => batch,
+                single => vec![single],
+            })
+            .map(|reply| reply["id"].to_string())
+            .collect();
+        ids.sort();
+        assert_eq!(ids, ["1", "2", "3"], "{sent}");
+    }
+
     #[test]
     fn whatever_is_sent_the_next_request_is_answered_once() {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let nowhere = std::fs::OpenOptions::new().write(true).open("/dev/null").unwrap();
-        let host = Host::new(HostOptions { root: "/".into(), ..HostOptions::default() });
-        let session = Session::new(host, Outbox::new(nowhere.into(), || {}).unwrap(), runtime.handle().clone());
-        let connection = Connection::new(session);
+        let (connection, _runtime) = connection(std::fs::File::create("/dev/null").unwrap());
         let edits = prop::collection::vec((any::<prop::sample::Index>(), 0..20_usize, 0..20_usize), 1..6);
         proptest!(ProptestConfig::with_cases(4000), |(seed in 0..SEEDS.len(), edits in edits)| {
             let mut sent = SEEDS[seed].as_bytes().to_vec();
@@ -676,6 +747,6 @@ mod tests {
             prop_assert_eq!(replies, format!("{expected}\n"));
         });
         let waiting = lock(&connection.in_flight.state);
-        assert!(waiting.ids.is_empty() && waiting.tasks == 0, "{:?}", waiting.ids);
+        assert!(waiting.ids.is_empty() && waiting.tasks == 0, "{:?}", waiting.ids.keys());
     }
 }

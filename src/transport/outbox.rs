@@ -160,11 +160,6 @@ impl Outbox {
         }
     }
 
-    /// Whether nobody reads any more.
-    pub fn is_gone(&self) -> bool {
-        self.lock().gone
-    }
-
     fn lock(&self) -> MutexGuard<'_, State> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 /// How long hooks in flight have at the end of a connection before they take their failure direction.
 pub const DRAIN: Duration = Duration::from_millis(800);
 /// How long the failure directions take to be told.
-pub const AFTER_DRAIN: Duration = Duration::from_millis(45);
+pub const AFTER_DRAIN: Duration = Duration::from_millis(80);
 /// All of it, with the flushing.
 pub const END: Duration = Duration::from_millis(900);
 const READ_SIZE: usize = 64 * 1024;
@@ -30,9 +30,10 @@ pub fn take_stdout() -> std::io::Result<OwnedFd> {
     Ok(protocol)
 }
 
-/// Reads stdin until it ends, the client says `exit`, or nobody reads stdout any more. Everything
-/// read by then is answered and written when this returns, at most [`END`] later. Gives
-/// [`Next::Exit`] if the client said so.
+/// Reads stdin until it ends or the client says `exit`. Everything read by then is answered and
+/// written when this returns, at most [`END`] later. Gives [`Next::Exit`] if the client said so.
+///
+/// Reads on when nobody reads stdout any more: a client's last event may be on its way.
 ///
 /// # Errors
 /// Reading failed.
@@ -44,9 +45,6 @@ pub fn serve(connection: &Connection, outbox: &Outbox, max_message: usize) -> st
     let mut next = Next::Read;
     let result = loop {
         outbox.wait_for_room(hung_up);
-        if outbox.is_gone() {
-            break Ok(());
-        }
         let read = match rustix::io::read(stdin, &mut bytes) {
             Ok(0) => break Ok(()),
             Ok(read) => read,
@@ -59,6 +57,7 @@ pub fn serve(connection: &Connection, outbox: &Outbox, max_message: usize) -> st
             }
             Err(error) => break Err(error.into()),
         };
+        let receiving = connection.receiving();
         decoder.push(&bytes[..read]);
         while next == Next::Read {
             let Some(incoming) = decoder.next_message() else { break };
@@ -73,6 +72,7 @@ pub fn serve(connection: &Connection, outbox: &Outbox, max_message: usize) -> st
         }
         outbox.send_framed(&out);
         out.clear();
+        drop(receiving);
         if next == Next::Exit {
             break Ok(());
         }
