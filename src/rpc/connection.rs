@@ -378,12 +378,12 @@ impl Connection {
     /// Sends a reply, or keeps it until its batch is complete. `None` is no reply: a notification.
     fn deliver(&self, reply: Option<&str>, to: &ReplyTo, out: Option<&mut Vec<u8>>) {
         let whole = match to {
-            ReplyTo::Client => reply.map(str::to_string),
+            ReplyTo::Client => reply.map(Cow::Borrowed),
             ReplyTo::Batch(batch) => {
                 let mut replies = lock(&batch.replies);
                 replies.extend(reply.map(str::to_string));
                 let last = batch.open.fetch_sub(1, Ordering::AcqRel) == 1;
-                (last && !replies.is_empty()).then(|| format!("[{}]", replies.join(",")))
+                (last && !replies.is_empty()).then(|| Cow::Owned(format!("[{}]", replies.join(","))))
             }
         };
         match (whole, out) {
