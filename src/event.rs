@@ -4,9 +4,12 @@
 //! JSON. The table [`EVENTS`] says what each canonical moment is: its phase and where its subject
 //! lives. Which events other systems know, under which names, is the dialects' matter.
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::{Deserializer, IgnoredAny, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What hooks may do at a moment.
@@ -137,36 +140,36 @@ pub struct Original {
 #[allow(dead_code, reason = "read by the schema and the check only")]
 pub(crate) struct EventShape {
     /// A canonical event name, or `custom:Anything`.
-    event: String,
+    event: Text,
     /// The session that the event belongs to.
-    session: Option<String>,
+    session: Option<Text>,
     /// The run: one prompt until the agent rests.
-    run: Option<String>,
+    run: Option<Text>,
     /// The iteration of the agent loop, counted from 1.
     step: Option<u64>,
     agent: Option<AgentShape>,
     tool: Option<ToolShape>,
     model: Option<ModelShape>,
     /// The subject of UserPromptSubmit and RunStart.
-    prompt: Option<Value>,
+    prompt: Option<Anything>,
     /// The subject of RunEnd and RunError.
-    result: Option<Value>,
+    result: Option<Anything>,
     /// The error of RunError.
-    error: Option<Value>,
+    error: Option<Anything>,
     /// The subject of StepEnd, Stop and SubagentStop.
-    last_message: Option<Value>,
+    last_message: Option<Anything>,
     /// Whether a stop hook has already sent the agent back to work.
     stop_active: Option<bool>,
     /// The subject of PreCompact: a hint for the compaction.
-    compaction: Option<Value>,
+    compaction: Option<Anything>,
     /// Absolute path of the agent's working directory; relative paths are taken against it.
-    cwd: Option<String>,
+    cwd: Option<Text>,
     /// The conversation so far.
-    messages: Option<Vec<Value>>,
+    messages: Option<Vec<Anything>>,
     /// Whatever the agent wants hooks to know; hooks may change it.
-    metadata: Option<Map<String, Value>>,
+    metadata: Option<BTreeMap<Text, Anything>>,
     /// The system prompt, where hooks may change it.
-    system_prompt: Option<String>,
+    system_prompt: Option<Text>,
     /// How long the whole event may take, in milliseconds.
     deadline_ms: Option<u64>,
 }
@@ -177,9 +180,9 @@ pub(crate) struct EventShape {
 #[allow(dead_code, reason = "read by the schema and the check only")]
 struct AgentShape {
     /// The agent's name.
-    name: Option<String>,
+    name: Option<Text>,
     /// The agent that started this one.
-    parent: Option<String>,
+    parent: Option<Text>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -188,15 +191,15 @@ struct AgentShape {
 #[allow(dead_code, reason = "read by the schema and the check only")]
 struct ToolShape {
     /// The tool's name.
-    name: String,
+    name: Text,
     /// The call's identifier.
-    call_id: Option<String>,
+    call_id: Option<Text>,
     /// The subject of PreToolUse and PermissionRequest.
-    input: Option<Value>,
+    input: Option<Anything>,
     /// The subject of PostToolUse and PostToolUseFailure.
-    output: Option<Value>,
+    output: Option<Anything>,
     /// What went wrong, in PostToolUseFailure.
-    error: Option<Value>,
+    error: Option<Anything>,
     /// How long the tool ran, in milliseconds.
     duration_ms: Option<f64>,
 }
@@ -207,17 +210,71 @@ struct ToolShape {
 #[allow(dead_code, reason = "read by the schema and the check only")]
 struct ModelShape {
     /// The subject of PreModelCall: messages, tools, parameters.
-    request: Option<Value>,
+    request: Option<Anything>,
     /// The subject of PostModelCall.
-    response: Option<Value>,
+    response: Option<Anything>,
     /// Token counts: inputTokens, outputTokens.
-    usage: Option<Value>,
+    usage: Option<Anything>,
     /// Why the model stopped.
-    finish_reason: Option<String>,
+    finish_reason: Option<Text>,
     /// The error of ModelCallError.
-    error: Option<Value>,
+    error: Option<Anything>,
     /// How many attempts were made, in ModelCallError.
     attempt: Option<u64>,
+}
+
+/// Any JSON, looked at and not kept: the check is on the way of every event.
+#[derive(Deserialize)]
+struct Anything(#[allow(dead_code, reason = "nothing is read of it")] IgnoredAny);
+
+/// A string, looked at and not kept.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Text;
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Text, D::Error> {
+        struct AnyText;
+        impl Visitor<'_> for AnyText {
+            type Value = Text;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a string")
+            }
+
+            fn visit_str<E>(self, _: &str) -> Result<Text, E> {
+                Ok(Text)
+            }
+        }
+        deserializer.deserialize_str(AnyText)
+    }
+}
+
+impl JsonSchema for Anything {
+    fn schema_name() -> Cow<'static, str> {
+        Value::schema_name()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Value::json_schema(generator)
+    }
+}
+
+impl JsonSchema for Text {
+    fn schema_name() -> Cow<'static, str> {
+        String::schema_name()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        String::json_schema(generator)
+    }
 }
 
 /// Why a JSON value is not an event.
@@ -256,7 +313,7 @@ impl Event {
 
     /// The value that hooks may rewrite, if the moment has one.
     pub fn subject(&self) -> Option<&Value> {
-        self.spec.subject.and_then(|pointer| self.data.pointer(pointer))
+        self.spec.subject.and_then(|pointer| self.at(pointer))
     }
 
     /// The tool that the event is about.
@@ -264,9 +321,14 @@ impl Event {
         self.text("/tool/name")
     }
 
-    /// A string member, by JSON pointer.
+    /// A member, by JSON pointer of plain keys.
+    pub fn at(&self, pointer: &str) -> Option<&Value> {
+        at_pointer(&self.data, pointer)
+    }
+
+    /// A string member, by JSON pointer of plain keys.
     pub fn text(&self, pointer: &str) -> Option<&str> {
-        self.data.pointer(pointer).and_then(Value::as_str)
+        self.at(pointer).and_then(Value::as_str)
     }
 
     /// The session, or the empty string for events without one.
@@ -334,6 +396,11 @@ fn next_id() -> Arc<str> {
         format!("{:x}-{:x}", started.map_or(0, |it| it.as_millis()), std::process::id())
     });
     Arc::from(format!("{}-{:x}", *PREFIX, NEXT.fetch_add(1, Ordering::Relaxed)))
+}
+
+/// The value at a JSON pointer of plain keys. `Value::pointer` allocates for each key.
+pub(crate) fn at_pointer<'v>(value: &'v Value, pointer: &str) -> Option<&'v Value> {
+    pointer.split('/').skip(1).try_fold(value, |at, key| at.as_object()?.get(key))
 }
 
 /// Sets the value at a JSON pointer of plain keys, making objects on the way.

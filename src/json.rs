@@ -4,6 +4,7 @@
 //! an error, never rounded; lone surrogates and depths over 128 are errors (serde_json's rule).
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};
 
 /// Parses one JSON text.
@@ -81,11 +82,12 @@ impl<'de> Visitor<'de> for Strict<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
         let mut map = Map::new();
         while let Some(key) = access.next_key::<String>()? {
-            if map.contains_key(&key) {
-                return Err(A::Error::custom(format_args!("duplicate key `{key}`")));
-            }
-            let value = access.next_value_seed(self)?;
-            map.insert(key, value);
+            match map.entry(key) {
+                Entry::Vacant(entry) => entry.insert(access.next_value_seed(self)?),
+                Entry::Occupied(entry) => {
+                    return Err(A::Error::custom(format_args!("duplicate key `{}`", entry.key())));
+                }
+            };
         }
         Ok(Value::Object(map))
     }

@@ -173,7 +173,7 @@ impl World {
     async fn decide(&self, event: &Value) -> Verdict {
         self.client.calls.lock().unwrap().clear();
         let question = Question {
-            event: Event::from_json(event.clone()).unwrap(),
+            event: Event::from_json(event.clone()).unwrap().into(),
             hooks: HooksInForce { files: self.set.clone(), session: None },
             contract: self.contract,
             honours: self.honours,

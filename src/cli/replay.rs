@@ -90,7 +90,7 @@ fn unwrap(mut value: Value) -> Value {
 async fn judge(host: &Host, dialect: &'static Dialect, event: &Event) -> (Verdict, Duration) {
     let can_rewrite = dialect.row(&event.name).is_none_or(|row| row.rewrites);
     let question = Question {
-        event: event.clone(),
+        event: Arc::new(event.clone()),
         hooks: HooksInForce { files: host.hooks(), session: None },
         contract: &dialect.contract,
         // Nobody is asked here: what would be asked is told as such.

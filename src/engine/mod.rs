@@ -36,7 +36,7 @@ pub struct Engine {
 /// One event to decide.
 pub struct Question {
     /// The event.
-    pub event: Event,
+    pub event: Arc<Event>,
     /// The hooks in force when it was read.
     pub hooks: HooksInForce,
     /// The vocabulary, and with it the composition, of the client.
@@ -133,8 +133,7 @@ impl HooksInForce {
 /// Judges one event. Never fails: what goes wrong in a hook counts in that hook's direction.
 /// Dropping the future cancels the hooks and ends their processes.
 pub async fn decide(engine: &Engine, question: Question) -> Verdict {
-    let event = Arc::new(question.event.clone());
-    let moment = Arc::new(Moment::new(event, &engine.services.root));
+    let moment = Arc::new(Moment::new(question.event.clone(), &engine.services.root));
     let selected = question.hooks.select(&moment.facts);
     if selected.is_empty() {
         return finish(engine, &question, Chain::start(moment));

@@ -52,7 +52,8 @@ pub(super) async fn run(engine: &Engine, limits: &Limits<'_>, selected: &Selecte
     let started = Instant::now();
     let result = match fixed(selected) {
         Some(result) => result,
-        None => limited(engine, limits, selected, moment).await,
+        // Boxed, or the largest handler's state would be part of every event's future.
+        None => Box::pin(limited(engine, limits, selected, moment)).await,
     };
     let run = finish(selected, moment, result, started.elapsed());
     report(engine, moment, &run.outcome, false);

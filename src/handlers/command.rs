@@ -204,6 +204,8 @@ impl Kind for Command {
             stdin: call.moment.payload(call.hook),
             limits: process::Limits::default(),
         };
+        // The first poll is the connection's reader: other requests must not wait for a process to start.
+        tokio::task::yield_now().await;
         let output = process::run(spec).await.map_err(|error| HandlerError(error.to_string()))?;
         let exit = Exit {
             code: match output.status {

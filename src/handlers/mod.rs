@@ -228,5 +228,5 @@ impl Handler {
 
 /// The path that an event's tool call is about.
 fn tool_path(event: &Event) -> Option<&str> {
-    crate::matching::tools::main_path(event.tool_name()?, event.data.pointer("/tool/input")?)
+    crate::matching::tools::main_path(event.tool_name()?, event.at("/tool/input")?)
 }

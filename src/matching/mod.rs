@@ -70,7 +70,7 @@ impl Facts {
     }
 
     fn argument(&self, kind: tools::ArgumentKind) -> Option<&str> {
-        let input = self.event.data.pointer("/tool/input")?;
+        let input = self.event.at("/tool/input")?;
         match tools::main_argument(self.event.tool_name()?, input) {
             Some((found, text)) if found == kind => Some(text),
             _ => None,

@@ -134,7 +134,7 @@ impl Argument {
     }
 
     fn holds(&self, tool: &str, facts: &Facts, views: Views) -> Truth {
-        let input = facts.event.data.pointer("/tool/input").unwrap_or(&Value::Null);
+        let input = facts.event.at("/tool/input").unwrap_or(&Value::Null);
         match self {
             Argument::Command(pattern) => command_holds(pattern, facts, views),
             Argument::Path(pattern) => path_holds(pattern, facts, views),

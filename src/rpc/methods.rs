@@ -186,6 +186,7 @@ fn event(mut params: Value, session: &Session) -> Reply<(Event, &'static Dialect
 
 async fn dispatch(params: &Params<'_>, session: &Session) -> Reply<Box<RawValue>> {
     let (event, dialect) = event(read(params)?, session)?;
+    let event = Arc::new(event);
     let verdict = judge(event.clone(), dialect, session).await;
     if dialect.name() == dialects::NATIVE {
         return value(verdict);
@@ -193,7 +194,7 @@ async fn dispatch(params: &Params<'_>, session: &Session) -> Reply<Box<RawValue>
     value(DialectReply { reply: (dialect.reply)(&event, &verdict), verdict })
 }
 
-async fn judge(event: Event, dialect: &'static Dialect, session: &Session) -> Verdict {
+async fn judge(event: Arc<Event>, dialect: &'static Dialect, session: &Session) -> Verdict {
     let mut honours = session.honours();
     if let Some(row) = dialect.row(&event.name) {
         honours.rewrite &= row.rewrites;
@@ -208,7 +209,8 @@ async fn judge(event: Event, dialect: &'static Dialect, session: &Session) -> Ve
         honours,
         hurry: session.hurry.clone(),
     };
-    engine::decide(&session.host.engine, question).await
+    // Boxed apart from the method's own future: blocks over a kilobyte are the allocator's slow way.
+    Box::pin(engine::decide(&session.host.engine, question)).await
 }
 
 fn in_force(session: &Session) -> HooksInForce {

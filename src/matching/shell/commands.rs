@@ -807,9 +807,14 @@ impl Parser<'_> {
     }
 }
 
-/// Word lists are texts: one line then holds a dozen names.
+/// Whether a list has this name. Lists are texts with one blank between names: one line then holds a
+/// dozen.
 pub(super) fn listed(list: &str, name: &str) -> bool {
-    list.split_ascii_whitespace().any(|listed| listed == name)
+    let list = list.as_bytes();
+    let is_edge = |at: Option<usize>| at.and_then(|at| list.get(at)).is_none_or(|byte| *byte == b' ');
+    !name.is_empty()
+        && !name.contains(' ')
+        && memchr::memmem::find_iter(list, name).any(|at| is_edge(at.checked_sub(1)) && is_edge(Some(at + name.len())))
 }
 
 /// Marks where `xargs -I` puts what it reads.

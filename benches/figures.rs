@@ -1,0 +1,728 @@
+//! The figures that hookwire is held to, as ratios to a floor measured in the same run.
+//!
+//! `cargo bench --bench figures` prints one table in about two minutes, and fails when a figure
+//! misses its "at least". After `--`: names of rows to measure, `--quick` for a rough look, `--host PATH`
+//! for another binary than the one of this build.
+//!
+//! The floor is this program itself, started with `--floor`: a blocking loop that does the least a
+//! host could do. Host and floor take turns in short blocks, so that a busy machine hits both.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::disallowed_macros,
+    reason = "a measuring program: stdout is its report, and whatever fails ends it"
+)]
+
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{BufRead, BufReader, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+/// A row of the table.
+struct Row {
+    name: &'static str,
+    what: &'static str,
+    unit: Unit,
+    target: Target,
+    measure: fn(&Bench) -> Figure,
+}
+
+/// What a figure must reach, and what it aims at.
+enum Target {
+    /// Times the floor, or less.
+    Ratio(f64, f64),
+    /// This part of the floor, or more.
+    Share(f64, f64),
+    /// The figure itself, or less.
+    Most(f64, f64),
+}
+
+#[derive(Clone, Copy)]
+enum Unit {
+    Micros,
+    Millis,
+    PerSecond,
+    Mebibytes,
+}
+
+/// What was measured.
+struct Figure {
+    measured: f64,
+    floor: Option<f64>,
+    /// What the worst figure was chosen from, and how it was measured.
+    notes: Vec<String>,
+}
+
+const ROWS: [Row; 7] = [
+    Row {
+        name: "latency",
+        what: "dispatch over stdio, one in flight, p50",
+        unit: Unit::Micros,
+        target: Target::Ratio(1.4, 1.15),
+        measure: latency,
+    },
+    Row {
+        name: "throughput",
+        what: "dispatch over stdio, 64 in flight",
+        unit: Unit::PerSecond,
+        target: Target::Share(0.35, 0.6),
+        measure: throughput,
+    },
+    Row {
+        name: "many-hooks",
+        what: "10,000 hooks of which one applies, against 10",
+        unit: Unit::Micros,
+        target: Target::Ratio(2.0, 1.1),
+        measure: many_hooks,
+    },
+    Row {
+        name: "command",
+        what: "`command` hook against a bare spawn, p50",
+        unit: Unit::Micros,
+        target: Target::Ratio(1.25, 1.05),
+        measure: command,
+    },
+    Row {
+        name: "edit",
+        what: "one edit among 1,000 files until it is in force, p50",
+        unit: Unit::Millis,
+        target: Target::Most(60.0, 25.0),
+        measure: edit,
+    },
+    Row {
+        name: "start",
+        what: "start until the reply to initialize, 100 hooks, p50",
+        unit: Unit::Millis,
+        target: Target::Most(40.0, 10.0),
+        measure: start,
+    },
+    Row {
+        name: "memory",
+        what: "idle memory with 1,000 hooks",
+        unit: Unit::Mebibytes,
+        target: Target::Most(40.0, 15.0),
+        measure: memory,
+    },
+];
+
+struct Bench {
+    host: PathBuf,
+    quick: bool,
+    cpus: Vec<usize>,
+}
+
+fn main() -> ExitCode {
+    let mut bench = Bench { host: env!("CARGO_BIN_EXE_hookwire").into(), quick: false, cpus: affinity::available() };
+    let mut chosen = Vec::new();
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--floor" => {
+                floor(&arguments.collect::<Vec<_>>());
+                return ExitCode::SUCCESS;
+            }
+            "--quick" => bench.quick = true,
+            "--host" => bench.host = arguments.next().unwrap().into(),
+            // Given by cargo.
+            "--bench" => {}
+            name if ROWS.iter().any(|row| row.name == name) => chosen.push(argument),
+            other => {
+                let names: Vec<_> = ROWS.iter().map(|row| row.name).collect();
+                eprintln!("no row `{other}`; there are {}", names.join(", "));
+                return ExitCode::from(2);
+            }
+        }
+    }
+    match bench.cpus.len() {
+        0 | 1 => println!("one CPU: client and server share it, scheduling decides latency\n"),
+        n => println!(
+            "{n} CPUs; client and server are pinned to different ones for latency, throughput and many-hooks\n"
+        ),
+    }
+    println!(
+        "{:<11} {:>12} {:>12} {:>7} {:>9} {:>9}  {:<7} what",
+        "row", "measured", "floor", "ratio", "at least", "aim", ""
+    );
+    let mut missed = false;
+    for row in ROWS.iter().filter(|row| chosen.is_empty() || chosen.iter().any(|name| name == row.name)) {
+        let figure = (row.measure)(&bench);
+        affinity::pin(&bench.cpus);
+        missed |= row.print(&figure) == Standing::Missed;
+    }
+    ExitCode::from(u8::from(missed))
+}
+
+#[derive(PartialEq, Eq)]
+enum Standing {
+    Missed,
+    Met,
+    AimMet,
+}
+
+impl Row {
+    fn print(&self, figure: &Figure) -> Standing {
+        let ratio = figure.floor.map(|floor| figure.measured / floor);
+        let judged = match self.target {
+            Target::Ratio(..) | Target::Share(..) => ratio.unwrap_or(f64::NAN),
+            Target::Most(..) => figure.measured,
+        };
+        let (at_least, aim, reaches): (f64, f64, fn(f64, f64) -> bool) = match self.target {
+            Target::Ratio(at_least, aim) | Target::Most(at_least, aim) => (at_least, aim, |figure, bar| figure <= bar),
+            Target::Share(at_least, aim) => (at_least, aim, |figure, bar| figure >= bar),
+        };
+        let standing = match (reaches(judged, at_least), reaches(judged, aim)) {
+            (_, true) => Standing::AimMet,
+            (true, false) => Standing::Met,
+            (false, false) => Standing::Missed,
+        };
+        let bar = |value: f64| match self.target {
+            Target::Ratio(..) => format!("{value}x"),
+            Target::Share(..) => format!("{value}"),
+            Target::Most(..) => self.unit.show(value),
+        };
+        println!(
+            "{:<11} {:>12} {:>12} {:>7} {:>9} {:>9}  {:<7} {}",
+            self.name,
+            self.unit.show(figure.measured),
+            figure.floor.map(|floor| self.unit.show(floor)).unwrap_or_default(),
+            ratio.map(|ratio| format!("{ratio:.2}")).unwrap_or_default(),
+            bar(at_least),
+            bar(aim),
+            match standing {
+                Standing::Missed => "MISSED",
+                Standing::Met => "met",
+                Standing::AimMet => "aim met",
+            },
+            self.what
+        );
+        for note in &figure.notes {
+            println!("{:<11} {note}", "");
+        }
+        standing
+    }
+}
+
+impl Unit {
+    fn show(self, value: f64) -> String {
+        match self {
+            Unit::Micros => format!("{value:.1} µs"),
+            Unit::Millis => format!("{value:.1} ms"),
+            Unit::PerSecond => format!("{value:.0}/s"),
+            Unit::Mebibytes => format!("{value:.1} MiB"),
+        }
+    }
+}
+
+// The rows.
+
+fn latency(bench: &Bench) -> Figure {
+    let figures = judged_by().map(|(name, event)| {
+        let hooks = ten_hooks();
+        let mut pair = Pair::new(bench, hooks.path(), &event);
+        let (mut host, mut floor) = (Vec::new(), Vec::new());
+        for _ in 0..bench.times(40) {
+            pair.host.time(&pair.request, 500, &mut host);
+            pair.floor.time(&pair.request, 500, &mut floor);
+        }
+        let (p90, p90_floor) = (quantile(&mut host, 0.9), quantile(&mut floor, 0.9));
+        Against::new(&mut host, &mut floor, format!("{name}, p90 {p90:.1} µs against {p90_floor:.1} µs"))
+    });
+    Against::worst(&figures)
+}
+
+fn throughput(bench: &Bench) -> Figure {
+    let figures = judged_by().map(|(name, event)| {
+        let hooks = ten_hooks();
+        let mut pair = Pair::new(bench, hooks.path(), &event);
+        let (mut host, mut floor) = (Vec::new(), Vec::new());
+        for _ in 0..bench.times(25) {
+            host.push(pair.host.flood(&pair.requests, 10_000));
+            floor.push(pair.floor.flood(&pair.requests, 10_000));
+        }
+        Against::new(&mut host, &mut floor, name.into())
+    });
+    let mut figure = Against::worst(&figures);
+    figure.measured = 1e6 / figure.measured;
+    figure.floor = figure.floor.map(|floor| 1e6 / floor);
+    figure
+}
+
+/// With 64 in flight, since waking up would hide the difference that is looked for.
+fn many_hooks(bench: &Bench) -> Figure {
+    type Shape = (&'static str, fn(usize) -> String, Value);
+    let shapes: [Shape; 5] = [
+        ("matcher: ToolN", |n| format!("matcher: Tool{n}"), tool("Tool7", json!({"x": 1}))),
+        ("matcher: a regex with prefix", |n| format!("matcher: mcp__s{n}__.*"), tool("mcp__s7__run", json!({"x": 1}))),
+        ("if: Bash(cmdN *)", |n| format!("if: Bash(cmd{n} *)"), tool("Bash", json!({"command": "cmd7 x | less"}))),
+        ("if: Write(dirN/**)", |n| format!("if: Write(dir{n}/**)"), tool("Write", json!({"file_path": "dir7/a.txt"}))),
+        (
+            "on: another event",
+            |n| match n {
+                7 => "matcher: Bash".into(),
+                _ => "if: Bash(x)\n    tags: [other]".into(),
+            },
+            tool("Bash", json!({"command": "ls"})),
+        ),
+    ];
+    let figures = shapes.map(|(name, condition, event)| {
+        let serve = |count| {
+            let dir = definitions(count, 100, |n| format!("on: PreToolUse\n    {}\n    deny: not here", condition(n)));
+            let mut host = bench.host(dir.path());
+            let reply = host.ask(&dispatch(1, &event));
+            assert_eq!(reply["result"]["outcomes"].as_array().map(Vec::len), Some(1), "{name}: {reply}");
+            (dir, host)
+        };
+        let (_many_dir, mut many) = serve(10_000);
+        let (_few_dir, mut few) = serve(10);
+        let requests = ring(&event);
+        let (mut with_many, mut with_few) = (Vec::new(), Vec::new());
+        for _ in 0..bench.times(20) {
+            with_many.push(many.flood(&requests, 5_000));
+            with_few.push(few.flood(&requests, 5_000));
+        }
+        Against::new(&mut with_many, &mut with_few, name.into())
+    });
+    Against::worst(&figures)
+}
+
+/// The floor spawns the same command for each request, so the wire weighs the same on both sides.
+/// Not pinned: children would inherit it.
+fn command(bench: &Bench) -> Figure {
+    let commands = [("[/bin/true]", &["/bin/true"][..]), ("'true'", &["/bin/sh", "-c", "true"])];
+    let figures = commands.map(|(definition, argv)| {
+        let hooks = definitions(1, 1, |_| format!("on: PreToolUse\n    command: {definition}\n    fail: open"));
+        let event = push();
+        let mut host = bench.host(hooks.path());
+        let reply = host.ask(&dispatch(1, &event));
+        assert_eq!(reply["result"]["outcomes"][0]["status"], "success", "{reply}");
+        let mut floor = bench.floor(&reply, argv);
+        affinity::pin(&bench.cpus);
+        host.unpin(&bench.cpus);
+        floor.unpin(&bench.cpus);
+        let request = dispatch(1, &event);
+        let (mut with_host, mut with_floor) = (Vec::new(), Vec::new());
+        for _ in 0..bench.times(60) {
+            host.time(&request, 15, &mut with_host);
+            floor.time(&request, 15, &mut with_floor);
+        }
+        let (p90, p90_floor) = (quantile(&mut with_host, 0.9), quantile(&mut with_floor, 0.9));
+        let note = format!("command: {definition}, p90 {p90:.0} µs against {p90_floor:.0} µs");
+        Against::new(&mut with_host, &mut with_floor, note)
+    });
+    Against::worst(&figures)
+}
+
+fn edit(bench: &Bench) -> Figure {
+    let text = |n: usize, reason: &str| {
+        format!("hooks:\n  - name: h{n}\n    on: PreToolUse\n    matcher: Tool{n}\n    deny: {reason}\n")
+    };
+    let dir = tempfile::tempdir().unwrap();
+    for n in 0..1000 {
+        fs::write(dir.path().join(format!("{n}.yaml")), text(n, "first")).unwrap();
+    }
+    let mut host = bench.host(dir.path());
+    affinity::pin(&bench.cpus);
+    host.unpin(&bench.cpus);
+    // Files that were just written are read again with each load; a directory in use has none.
+    std::thread::sleep(Duration::from_millis(2500));
+    let request = dispatch(1, &tool("Tool7", json!({"x": 1})));
+    let (mut written, mut renamed) = (Vec::new(), Vec::new());
+    for round in 0..=bench.times(30) {
+        for (by_rename, times) in [(false, &mut written), (true, &mut renamed)] {
+            let reason = format!("round {round} {by_rename}");
+            let (file, beside) = (dir.path().join("7.yaml"), dir.path().join("7.yaml.tmp"));
+            let started = Instant::now();
+            if by_rename {
+                fs::write(&beside, text(7, &reason)).unwrap();
+                fs::rename(&beside, &file).unwrap();
+            } else {
+                fs::write(&file, text(7, &reason)).unwrap();
+            }
+            while host.ask(&request)["result"]["reason"] != reason {
+                assert!(started.elapsed() < Duration::from_secs(10), "the edit never came into force");
+                std::thread::sleep(Duration::from_micros(300));
+            }
+            // The first round reads every file once more; it is not what an edit costs.
+            if round > 0 {
+                times.push(started.elapsed().as_secs_f64() * 1e3);
+            }
+            std::thread::sleep(Duration::from_millis(40));
+        }
+    }
+    let figures = [("written in place", &mut written), ("renamed over", &mut renamed)]
+        .map(|(name, times)| (name, p50(times), quantile(times, 0.9)));
+    let notes = figures.iter().map(|(name, p50, p90)| format!("{name}: p50 {p50:.1} ms, p90 {p90:.1} ms")).collect();
+    Figure { measured: figures.iter().map(|it| it.1).fold(0.0, f64::max), floor: None, notes }
+}
+
+fn start(bench: &Bench) -> Figure {
+    let hooks = mixed(100, 10);
+    affinity::pin(&bench.cpus);
+    let initialize = line(&json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}));
+    let reply = bench.host(hooks.path()).ask(&initialize);
+    assert_eq!(reply["result"]["hooks"]["hooks"], 100, "{reply}");
+    affinity::pin(&bench.cpus);
+    let (mut host, mut floor) = (Vec::new(), Vec::new());
+    let time = |mut command: Command, times: &mut Vec<f64>| {
+        let started = Instant::now();
+        let mut server = Server::spawn(&mut command);
+        server.round_trip(&initialize);
+        times.push(started.elapsed().as_secs_f64() * 1e3);
+    };
+    for _ in 0..bench.times(60) {
+        time(bench.host_command(hooks.path()), &mut host);
+        time(bench.floor_command(&reply, &[]), &mut floor);
+    }
+    let notes = vec![format!(
+        "p90 {:.1} ms, floor {:.1} ms; 10 files of 10 hooks",
+        quantile(&mut host, 0.9),
+        quantile(&mut floor, 0.9)
+    )];
+    Figure { measured: p50(&mut host), floor: Some(p50(&mut floor)), notes }
+}
+
+fn memory(bench: &Bench) -> Figure {
+    let hooks = mixed(1000, 100);
+    let mut host = bench.host(hooks.path());
+    host.ask(&dispatch(1, &push()));
+    std::thread::sleep(Duration::from_secs(1));
+    let Ok(status) = fs::read_to_string(format!("/proc/{}/status", host.child.id())) else {
+        return Figure { measured: f64::NAN, floor: None, notes: vec!["no /proc here".into()] };
+    };
+    let field = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
+        line.split_whitespace().nth(1).and_then(|n| n.parse::<f64>().ok()).unwrap_or(f64::NAN)
+    };
+    let note = format!(
+        "resident: {:.1} MiB of its own, {:.1} MiB of files, mostly the program; {} threads",
+        field("RssAnon") / 1024.0,
+        field("RssFile") / 1024.0,
+        status.lines().find_map(|line| line.strip_prefix("Threads:")).unwrap_or_default().trim()
+    );
+    Figure { measured: field("VmRSS") / 1024.0, floor: None, notes: vec![note] }
+}
+
+/// One case of a row: medians of the host and of what it is held against, in microseconds.
+struct Against {
+    measured: f64,
+    floor: f64,
+    note: String,
+}
+
+impl Against {
+    fn new(measured: &mut [f64], floor: &mut [f64], note: String) -> Against {
+        let (measured, floor) = (p50(measured), p50(floor));
+        let note = format!("{:.2}x: {measured:.2} µs against {floor:.2} µs: {note}", measured / floor);
+        Against { measured, floor, note }
+    }
+
+    /// A row is as good as its worst case.
+    fn worst(cases: &[Against]) -> Figure {
+        let ratio = |it: &&Against| it.measured / it.floor;
+        let worst = cases.iter().max_by(|a, b| ratio(a).total_cmp(&ratio(b))).unwrap();
+        let notes = cases.iter().map(|it| it.note.clone()).collect();
+        Figure { measured: worst.measured, floor: Some(worst.floor), notes }
+    }
+}
+
+// Definitions and events.
+
+/// Events of which one of [`ten_hooks`] denies each, and by what it is found.
+fn judged_by() -> [(&'static str, Value); 2] {
+    [
+        (
+            "one of 10 hooks denies, by `matcher`",
+            tool("Write", json!({"file_path": "src/main.rs", "content": "fn main() {}"})),
+        ),
+        ("one of 10 hooks denies, by `if: Bash(...)`", push()),
+    ]
+}
+
+/// What a small project has.
+fn ten_hooks() -> tempfile::TempDir {
+    definitions(10, 10, |n| match n {
+        0 => "on: PreToolUse\n    if: Bash(git push --force*)\n    deny: Force pushes are off; push a branch.".into(),
+        1 => "on: PreToolUse\n    matcher: Write\n    deny: Files are written by the build; ask for a change.".into(),
+        n => format!("on: PreToolUse\n    matcher: Tool{n}\n    deny: not here"),
+    })
+}
+
+/// Definitions of every common form, in several files.
+fn mixed(count: usize, per_file: usize) -> tempfile::TempDir {
+    definitions(count, per_file, |n| match n % 5 {
+        0 => format!("on: PreToolUse\n    if: Bash(tool{n} --force*)\n    deny: Not with force, says rule {n}."),
+        1 => format!(
+            "on: PostToolUse\n    if: Write(src/part{n}/**/*.ts)\n    command: eslint --fix \"$tool_input_path\""
+        ),
+        2 => format!("on: PreToolUse\n    matcher: mcp__server{n}__.*\n    ask: Is this meant, asks rule {n}?"),
+        3 => format!(
+            "on: PreToolUse\n    matcher: Pay{n}\n    when: has(tool.input.amount) && double(tool.input.amount) > {n}.0\n    deny: too much"
+        ),
+        _ => "on: [PostToolUse, PostToolUseFailure]\n    http: { url: \"http://127.0.0.1:9/audit\" }\n    async: true"
+            .into(),
+    })
+}
+
+fn definitions(count: usize, per_file: usize, hook: impl Fn(usize) -> String) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let all: Vec<usize> = (0..count).collect();
+    for (file, numbers) in all.chunks(per_file).enumerate() {
+        let mut text = "hooks:\n".to_string();
+        for n in numbers {
+            let _ = writeln!(text, "  - name: h{n}\n    {}", hook(*n));
+        }
+        fs::write(dir.path().join(format!("{file:03}.yaml")), text).unwrap();
+    }
+    dir
+}
+
+fn push() -> Value {
+    tool("Bash", json!({"command": "cd app && git push --force origin main"}))
+}
+
+fn tool(name: &str, input: Value) -> Value {
+    json!({"event": "PreToolUse", "session": "s-1", "run": "r-1", "step": 3, "tool": {"name": name, "callId": "t-1", "input": input}})
+}
+
+fn dispatch(id: usize, event: &Value) -> Vec<u8> {
+    line(&json!({"jsonrpc": "2.0", "id": id, "method": "hooks/dispatch", "params": event}))
+}
+
+/// Requests with ids of their own, for as many as are in flight.
+fn ring(event: &Value) -> Vec<Vec<u8>> {
+    (0..IN_FLIGHT).map(|id| dispatch(id, event)).collect()
+}
+
+const IN_FLIGHT: usize = 64;
+
+fn line(message: &Value) -> Vec<u8> {
+    format!("{message}\n").into_bytes()
+}
+
+// Servers and clients.
+
+impl Bench {
+    /// Rounds of a measurement.
+    fn times(&self, rounds: usize) -> usize {
+        if self.quick { rounds.div_ceil(10) } else { rounds }
+    }
+
+    fn host_command(&self, hooks: &Path) -> Command {
+        let mut command = Command::new(&self.host);
+        command.args(["serve", "--isolated", "--root", "/", "--hooks"]).arg(hooks);
+        command
+    }
+
+    fn floor_command(&self, reply: &Value, argv: &[&str]) -> Command {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.arg("--floor").arg(reply["result"].to_string()).args(argv);
+        command
+    }
+
+    /// A host on a CPU of its own.
+    fn host(&self, hooks: &Path) -> Server {
+        self.pinned(&mut self.host_command(hooks))
+    }
+
+    fn floor(&self, reply: &Value, argv: &[&str]) -> Server {
+        self.pinned(&mut self.floor_command(reply, argv))
+    }
+
+    /// Threads and children inherit the CPU of whoever starts them.
+    fn pinned(&self, command: &mut Command) -> Server {
+        let [first, .., last] = self.cpus[..] else { return Server::spawn(command) };
+        affinity::pin(&[last]);
+        let server = Server::spawn(command);
+        affinity::pin(&[first]);
+        server
+    }
+}
+
+/// A host and a floor that answers as long.
+struct Pair {
+    host: Server,
+    floor: Server,
+    request: Vec<u8>,
+    requests: Vec<Vec<u8>>,
+}
+
+impl Pair {
+    fn new(bench: &Bench, hooks: &Path, event: &Value) -> Pair {
+        let request = dispatch(1, event);
+        let mut host = bench.host(hooks);
+        let reply = host.ask(&request);
+        assert_eq!(reply["result"]["decision"], "deny", "{reply}");
+        let floor = bench.floor(&reply, &[]);
+        Pair { host, floor, request, requests: ring(event) }
+    }
+}
+
+struct Server {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    stdout: ChildStdout,
+    buffer: Vec<u8>,
+}
+
+impl Server {
+    fn spawn(command: &mut Command) -> Server {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let (stdin, stdout) = (child.stdin.take(), child.stdout.take().unwrap());
+        Server { child, stdin, stdout, buffer: vec![0; 64 * 1024] }
+    }
+
+    fn send(&mut self, bytes: &[u8]) {
+        self.stdin.as_mut().unwrap().write_all(bytes).unwrap();
+    }
+
+    /// Sends a request and gives the bytes of the reply.
+    fn round_trip(&mut self, request: &[u8]) -> &[u8] {
+        self.send(request);
+        let mut length = 0;
+        loop {
+            let read = self.stdout.read(&mut self.buffer[length..]).unwrap();
+            assert_ne!(read, 0, "the server has ended");
+            length += read;
+            if self.buffer[length - 1] == b'\n' {
+                return &self.buffer[..length];
+            }
+        }
+    }
+
+    fn ask(&mut self, request: &[u8]) -> Value {
+        serde_json::from_slice(self.round_trip(request)).unwrap()
+    }
+
+    /// Adds the microseconds of each of so many round trips.
+    fn time(&mut self, request: &[u8], count: usize, times: &mut Vec<f64>) {
+        for _ in 0..count {
+            let started = Instant::now();
+            self.round_trip(request);
+            times.push(started.elapsed().as_secs_f64() * 1e6);
+        }
+    }
+
+    /// Microseconds a request when so many are always in flight.
+    fn flood(&mut self, requests: &[Vec<u8>], count: usize) -> f64 {
+        let started = Instant::now();
+        let (mut sent, mut answered) = (0, 0);
+        let mut batch = Vec::new();
+        while answered < count {
+            batch.clear();
+            while sent < count && sent - answered < requests.len() {
+                batch.extend_from_slice(&requests[sent % requests.len()]);
+                sent += 1;
+            }
+            if !batch.is_empty() {
+                self.stdin.as_mut().unwrap().write_all(&batch).unwrap();
+            }
+            let read = self.stdout.read(&mut self.buffer).unwrap();
+            assert_ne!(read, 0, "the server has ended");
+            answered += memchr::memchr_iter(b'\n', &self.buffer[..read]).count();
+        }
+        started.elapsed().as_secs_f64() * 1e6 / count as f64
+    }
+
+    /// Lets the server run anywhere.
+    fn unpin(&self, cpus: &[usize]) {
+        affinity::pin_process(self.child.id(), cpus);
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stdin = None;
+        let _ = self.child.wait();
+    }
+}
+
+fn p50(values: &mut [f64]) -> f64 {
+    quantile(values, 0.5)
+}
+
+fn quantile(values: &mut [f64], q: f64) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[((values.len() - 1) as f64 * q) as usize]
+}
+
+// The floor.
+
+/// Answers every request with the same result. With a command, runs it first, the event on its stdin.
+fn floor(arguments: &[String]) {
+    let (result, argv) = arguments.split_first().unwrap();
+    let file = |fd| fs::File::from(rustix::io::dup(fd).unwrap());
+    let mut input = BufReader::with_capacity(64 * 1024, file(rustix::stdio::stdin()));
+    let mut output = BufWriter::with_capacity(64 * 1024, file(rustix::stdio::stdout()));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let mut message = Vec::new();
+    while input.read_until(b'\n', &mut message).unwrap() > 0 {
+        let request: Value = serde_json::from_slice(&message).unwrap();
+        if !argv.is_empty() {
+            runtime.as_ref().unwrap().block_on(spawn(argv, request["params"].to_string().as_bytes()));
+        }
+        writeln!(output, r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, request["id"]).unwrap();
+        if input.buffer().is_empty() {
+            output.flush().unwrap();
+        }
+        message.clear();
+    }
+}
+
+async fn spawn(argv: &[String], stdin: &[u8]) {
+    use tokio::io::AsyncWriteExt;
+    let mut child = tokio::process::Command::new(&argv[0])
+        .args(&argv[1..])
+        .process_group(0)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // It may have ended without reading.
+    let _ = child.stdin.take().unwrap().write_all(stdin).await;
+    assert!(child.wait_with_output().await.unwrap().status.success());
+}
+
+#[cfg(target_os = "linux")]
+mod affinity {
+    use rustix::process::Pid;
+    use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+    pub(super) fn available() -> Vec<usize> {
+        let set = sched_getaffinity(None).unwrap();
+        (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect()
+    }
+
+    fn set(cpus: &[usize]) -> CpuSet {
+        let mut set = CpuSet::new();
+        cpus.iter().for_each(|cpu| set.set(*cpu));
+        set
+    }
+
+    pub(super) fn pin(cpus: &[usize]) {
+        sched_setaffinity(None, &set(cpus)).unwrap();
+    }
+
+    pub(super) fn pin_process(pid: u32, cpus: &[usize]) {
+        let threads = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+        for thread in threads.filter_map(|it| it.ok()?.file_name().to_str()?.parse().ok()) {
+            let _ = sched_setaffinity(Pid::from_raw(thread), &set(cpus));
+        }
+    }
+}
+
+/// Nothing is pinned here; the scheduler has its say.
+#[cfg(not(target_os = "linux"))]
+mod affinity {
+    pub(super) fn available() -> Vec<usize> {
+        Vec::new()
+    }
+
+    pub(super) fn pin(_: &[usize]) {}
+
+    pub(super) fn pin_process(_: u32, _: &[usize]) {}
+}
