@@ -233,7 +233,7 @@ impl Chain {
                 let version = |whole| if alone && whole { self.version } else { SHARED };
                 self.made.extend(makers.into_iter().map(|(hook, whole)| (hook, version(whole))));
             }
-            self.moment = Arc::new(Moment::new(Arc::new(next), self.moment.facts.base()));
+            self.moment = Arc::new(self.moment.rewritten(Arc::new(next)));
         }
     }
 

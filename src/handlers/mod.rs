@@ -99,7 +99,15 @@ pub struct Moment {
 impl Moment {
     /// A version of an event.
     pub fn new(event: Arc<Event>, root: &Path) -> Moment {
-        let facts = crate::matching::Facts::new(event, root);
+        Moment::of(crate::matching::Facts::new(event, root))
+    }
+
+    /// The next version of it.
+    pub fn rewritten(&self, event: Arc<Event>) -> Moment {
+        Moment::of(self.facts.rewritten(event))
+    }
+
+    fn of(facts: crate::matching::Facts) -> Moment {
         Moment { facts, native: OnceLock::new(), environment: OnceLock::new() }
     }
 
@@ -111,11 +119,7 @@ impl Moment {
     /// The event as JSON, in the vocabulary of the hook's dialect.
     fn payload(&self, hook: &Hook) -> Bytes {
         let encode = || Bytes::from((hook.contract.payload)(self.event()).to_string());
-        if hook.contract.dialect == crate::dialects::NATIVE {
-            self.native.get_or_init(encode).clone()
-        } else {
-            encode()
-        }
+        if hook.contract.dialect == crate::hook::NATIVE { self.native.get_or_init(encode).clone() } else { encode() }
     }
 }
 

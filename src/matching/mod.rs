@@ -45,6 +45,15 @@ impl Facts {
             Some(cwd) => root.join(cwd),
             None => root.to_path_buf(),
         };
+        Facts::at(base, event)
+    }
+
+    /// The same moment with another value: hooks can't change where it happens.
+    pub fn rewritten(&self, event: Arc<Event>) -> Facts {
+        Facts::at(self.base.clone(), event)
+    }
+
+    fn at(base: PathBuf, event: Arc<Event>) -> Facts {
         Facts { event, base, shell: OnceLock::new(), path: OnceLock::new(), variables: OnceLock::new() }
     }
 

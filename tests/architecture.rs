@@ -1,0 +1,66 @@
+//! What the code promises of itself: which module may know which.
+
+mod support;
+use std::collections::BTreeMap;
+use std::path::Path;
+use support::repo;
+
+/// Who may use whom. Plain data may be used by everybody; types that handlers and definitions share
+/// (the spanned tree) belong to it.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("event", &["definitions"]),
+    ("verdict", &[]),
+    ("json", &[]),
+    ("matching", &["event"]),
+    ("hook", &["event", "verdict", "matching", "handlers"]),
+    ("hook_set", &["hook", "matching"]),
+    ("handlers", &["event", "verdict", "hook", "matching", "json", "definitions"]),
+    ("engine", &["event", "verdict", "hook", "hook_set", "handlers", "matching"]),
+    ("definitions", &["event", "hook", "hook_set", "handlers", "matching", "dialects"]),
+    ("dialects", &["event", "verdict", "hook", "matching", "json", "definitions"]),
+    ("transport", &["rpc"]),
+    ("host", &["definitions", "engine", "handlers", "hook", "hook_set"]),
+];
+
+/// Files by the top-level module that they belong to.
+fn sources(dir: &Path, module: Option<&str>, out: &mut BTreeMap<String, Vec<String>>) {
+    for entry in std::fs::read_dir(dir).unwrap().map(Result::unwrap) {
+        let path = entry.path();
+        let name = path.file_stem().unwrap().to_str().unwrap().to_string();
+        let module = module.unwrap_or(&name);
+        if path.is_dir() {
+            sources(&path, Some(module), out);
+        } else if path.extension().is_some_and(|it| it == "rs") && name != "tests" {
+            let text = std::fs::read_to_string(&path).unwrap();
+            // Tests may look anywhere.
+            let code = text.split("#[cfg(test)]\nmod tests").next().unwrap();
+            out.entry(module.to_string()).or_default().push(code.to_string());
+        }
+    }
+}
+
+#[test]
+fn arrows_point_one_way() {
+    let mut files = BTreeMap::new();
+    sources(&repo("src"), None, &mut files);
+    for (module, allowed) in ARROWS {
+        for text in &files[*module] {
+            for part in text.split("crate::").skip(1) {
+                let used: String = part.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+                let known = used == *module || allowed.contains(&used.as_str()) || !files.contains_key(&used);
+                assert!(known, "`{module}` uses `{used}`");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_repository_speaks_of_the_product() {
+    // What must not be in a file that is shipped: a path of somebody's machine.
+    for file in ["README.md", "CHANGELOG.md", "Cargo.toml"] {
+        let text = std::fs::read_to_string(repo(file)).unwrap();
+        for word in ["/root/", "/work/", "C:\\Users"] {
+            assert!(!text.contains(word), "{file} has {word}");
+        }
+    }
+}
