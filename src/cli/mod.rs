@@ -17,6 +17,8 @@ use output::Output;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::prelude::*;
 
 const ABOUT: &str = "A hook host for AI agents: lifecycle events in, one verdict out.
 
@@ -187,14 +189,11 @@ pub fn main() -> ExitCode {
 
 /// Logs go to stderr: stdout belongs to the protocol, or to what was asked for.
 fn start_log(cli: &Cli) -> Result<(), tracing_subscriber::filter::ParseError> {
-    let filter: tracing_subscriber::EnvFilter = cli.log.parse()?;
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
+    let filter: Targets = cli.log.parse()?;
+    let log = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_target(false);
     let colour = Output::wants_colour(cli.color, &std::io::stderr());
-    if cli.log_json {
-        log.json().init()
-    } else {
-        log.with_ansi(colour).init()
-    }
+    let log = if cli.log_json { log.json().boxed() } else { log.with_ansi(colour).boxed() };
+    tracing_subscriber::registry().with(log.with_filter(filter)).init();
     Ok(())
 }
 
