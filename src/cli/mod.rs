@@ -156,6 +156,8 @@ pub fn main() -> ExitCode {
         eprintln!("hookwire: --log {}: {problem}", cli.log);
         return ExitCode::from(2);
     }
+    // Only builds for tests have failpoints.
+    let _failpoints = fail::has_failpoints().then(fail::FailScenario::setup);
     let mut out = Output::new(cli.color, cli.format == Format::Json);
     let result = match cli.command {
         Command::Serve(args) => serve::run(&args),
@@ -187,7 +189,8 @@ pub fn main() -> ExitCode {
 
 /// Logs go to stderr: stdout belongs to the protocol, or to what was asked for.
 fn start_log(cli: &Cli) -> Result<(), tracing_subscriber::filter::ParseError> {
-    let filter: tracing_subscriber::EnvFilter = cli.log.parse()?;
+    // It complains about watches that went with their directories.
+    let filter: tracing_subscriber::EnvFilter = format!("notify=error,{}", cli.log).parse()?;
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
     let colour = Output::wants_colour(cli.color, &std::io::stderr());
     if cli.log_json {
