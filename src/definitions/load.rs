@@ -42,8 +42,13 @@ pub struct Loader {
 pub enum Look<'a> {
     /// Takes every file as it is.
     Now,
-    /// Leaves these alone: somebody is still writing them.
-    Holding(&'a HashSet<PathBuf>),
+    /// Leaves files alone that are being written.
+    Holding {
+        /// Known to be open.
+        open: &'a HashSet<PathBuf>,
+        /// Whatever was changed after this may be open without being known so yet.
+        quiet_since: Option<SystemTime>,
+    },
     /// Takes a changed file once two looks in a row have found it the same.
     Settled,
 }
@@ -60,7 +65,7 @@ pub struct Loaded {
     pub changes: Changes,
     /// Where to watch.
     pub watch: Watch,
-    /// Some file was left alone: look again soon.
+    /// Some file was just changed and left alone: look again soon.
     pub unsettled: bool,
 }
 
@@ -217,10 +222,9 @@ impl Loader {
             for found in std::mem::take(&mut scan.found) {
                 let key = (index, found.path.clone());
                 let before = self.files.get(&key);
-                if let Look::Holding(held) = look
-                    && held.contains(&found.real)
+                if let Look::Holding { open, .. } = look
+                    && open.contains(&found.real)
                 {
-                    scan.unsettled = true;
                     scan.files.extend(before.map(|before| (key, before.clone())));
                     continue;
                 }
@@ -243,6 +247,12 @@ impl Loader {
         scan: &mut Scan,
     ) -> Option<Arc<FileState>> {
         let is_new = before.is_none_or(|before| before.signature != found.signature);
+        if let (Look::Holding { quiet_since: Some(since), .. }, Some(signature), true) = (look, found.signature, is_new)
+            && signature.is_newer_than(since)
+        {
+            scan.unsettled = true;
+            return before.cloned();
+        }
         if let (Look::Settled, Some(signature), true) = (look, found.signature, is_new) {
             scan.restless.insert(found.real.clone(), signature);
             if self.restless.get(&found.real) != Some(&signature) {
@@ -545,6 +555,12 @@ impl Signature {
         }
         #[cfg(not(unix))]
         Signature { device: 0, inode: 0, size: metadata.len(), modified, changed: modified }
+    }
+
+    fn is_newer_than(&self, time: SystemTime) -> bool {
+        // A clock that was set back must not shut a file out.
+        let is_in_future = self.changed.duration_since(SystemTime::now()).is_ok_and(|ahead| ahead > RACY);
+        self.changed > time && !is_in_future
     }
 
     fn is_racy(&self) -> bool {

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// How changes are noticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -27,9 +27,14 @@ pub enum Watching {
     Polling,
 }
 
-/// After a write that was closed, a rename or a creation: long enough to take a checkout of many
-/// files as one change, short enough not to be noticed.
+/// After a write that was closed, a rename or a creation: not noticed by anybody.
 const SETTLED: Duration = Duration::from_millis(12);
+/// The kernel's clock for files may be late by this much.
+const CLOCK_TICK: Duration = Duration::from_millis(10);
+/// Once more has happened than one save does, with pauses of a busy machine: a checkout of many
+/// files is one change.
+const BURST: Duration = Duration::from_millis(60);
+const MANY: usize = 16;
 /// While a definition file is missing that was there: editors that keep a backup rename it away
 /// before they write it anew, and a guard is not to be off in between.
 const MISSING: Duration = Duration::from_millis(100);
@@ -108,21 +113,21 @@ fn run(
             poll = if loaded.unsettled { SECOND_LOOK } else { POLL };
             continue;
         }
-        if !is_news {
-            match wait(messages, &wanted, places, &mut unfinished) {
-                Waited::Changed => {}
-                Waited::Ended => return,
-                Waited::Failed(error) => {
-                    places.give_up(&error);
-                    announce(places.watching());
-                    continue;
-                }
+        // What happens from here on can't have been waited for: it is left to the next load.
+        let quiet_since = match wait(messages, is_news, &wanted, places, &mut unfinished) {
+            Waited::Settled => SystemTime::now().checked_sub(CLOCK_TICK),
+            Waited::Restless => None,
+            Waited::Ended => return,
+            Waited::Failed(error) => {
+                places.give_up(&error);
+                announce(places.watching());
+                continue;
             }
-        }
-        let Some(loaded) = reload(Look::Holding(&unfinished.held())) else { return };
+        };
+        let Some(loaded) = reload(Look::Holding { open: &unfinished.open(), quiet_since }) else { return };
         wanted = loaded.watch;
         is_news = match places.watch(&wanted) {
-            Ok(is_new) => is_new,
+            Ok(is_new) => is_new || loaded.unsettled,
             Err(error) => {
                 places.give_up(&error);
                 announce(places.watching());
@@ -221,7 +226,10 @@ fn is_remote(_: &Path) -> Option<&'static str> {
 }
 
 enum Waited {
-    Changed,
+    /// Nothing has happened for a while.
+    Settled,
+    /// It never came to rest.
+    Restless,
     Failed(notify::Error),
     Ended,
 }
@@ -238,7 +246,7 @@ struct Unfinished {
 }
 
 impl Unfinished {
-    fn held(&self) -> HashSet<PathBuf> {
+    fn open(&self) -> HashSet<PathBuf> {
         self.open.iter().map(|(path, _)| path.clone()).collect()
     }
 
@@ -252,16 +260,27 @@ impl Unfinished {
     }
 }
 
-/// Waits for something that matters and then for quiet.
-fn wait(messages: &Receiver<Message>, wanted: &Watch, places: &mut Places, unfinished: &mut Unfinished) -> Waited {
+/// Waits for something that matters, unless there `is_news` already, and then for quiet.
+fn wait(
+    messages: &Receiver<Message>,
+    is_news: bool,
+    wanted: &Watch,
+    places: &mut Places,
+    unfinished: &mut Unfinished,
+) -> Waited {
     unfinished.created = None;
     unfinished.missing.clear();
+    let mut n_changes = 0;
     // When the first and the last thing that matters happened.
-    let mut since: Option<(Instant, Instant)> = None;
+    let mut since: Option<(Instant, Instant)> = is_news.then(|| (Instant::now(), Instant::now()));
     loop {
         let now = Instant::now();
         let quiet = since.map(|(first, last)| {
-            let window = if unfinished.missing.is_empty() { SETTLED } else { MISSING };
+            let window = match unfinished.missing.is_empty() {
+                false => MISSING,
+                true if n_changes > MANY => BURST,
+                true => SETTLED,
+            };
             (last + window).min(first + PATIENCE)
         });
         let given_up = unfinished.open.iter().map(|(_, written)| *written + ABANDONED).min();
@@ -276,11 +295,12 @@ fn wait(messages: &Receiver<Message>, wanted: &Watch, places: &mut Places, unfin
                 // Whatever was lost: watches of replaced directories, the closing of files.
                 places.watched.clear();
                 *unfinished = Unfinished::default();
-                return Waited::Changed;
+                return Waited::Restless;
             }
             Ok(Message::Changed(Ok(event))) => {
                 if note(&event, wanted, places, unfinished) {
                     let now = Instant::now();
+                    n_changes += 1;
                     since = Some((since.map_or(now, |(first, _)| first), now));
                 }
             }
@@ -288,7 +308,8 @@ fn wait(messages: &Receiver<Message>, wanted: &Watch, places: &mut Places, unfin
             Ok(Message::End) | Err(RecvTimeoutError::Disconnected) => return Waited::Ended,
             Err(RecvTimeoutError::Timeout) => {
                 unfinished.open.retain(|(_, written)| written.elapsed() < ABANDONED);
-                return Waited::Changed;
+                let is_restless = since.is_some_and(|(first, _)| first.elapsed() >= PATIENCE);
+                return if is_restless { Waited::Restless } else { Waited::Settled };
             }
         }
     }
