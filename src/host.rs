@@ -105,9 +105,6 @@ impl Host {
     pub fn new(options: HostOptions) -> Arc<Host> {
         let mut loader = Loader::new(options.dirs());
         let loaded = loader.load(Look::Now);
-        for diagnostic in loaded.diagnostics.iter() {
-            log(diagnostic);
-        }
         let root = std::path::absolute(&options.root).unwrap_or_else(|_| options.root.clone());
         Arc::new(Host {
             engine: Engine::new(Services::new(root, options.allow_hosts.clone())),
@@ -120,11 +117,13 @@ impl Host {
         })
     }
 
-    /// Watches the definitions from now on, until the host is dropped.
+    /// Watches the definitions from now on, until the host is dropped. What is wrong with them
+    /// already goes to the log.
     ///
     /// # Errors
     /// No thread could be started.
     pub fn watch(self: &Arc<Host>) -> std::io::Result<()> {
+        self.published().diagnostics.iter().for_each(log);
         let first = self.loader().watch().clone();
         // The watcher's thread must not keep the host alive.
         let (host, told) = (Arc::downgrade(self), Arc::downgrade(self));

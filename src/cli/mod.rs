@@ -115,6 +115,18 @@ impl HooksArgs {
         }
     }
 
+    /// Paths in a text as they were given on the command line: the host knows them in full.
+    fn as_given(&self, text: &str) -> String {
+        let project = match self.root.to_str() {
+            Some(".") => ".hookwire".into(),
+            _ => self.root.join(".hookwire"),
+        };
+        self.hooks.iter().chain([&project]).fold(text.to_string(), |text, given| match std::path::absolute(given) {
+            Ok(full) if full != *given => text.replace(&*full.to_string_lossy(), &given.to_string_lossy()),
+            _ => text,
+        })
+    }
+
     /// A host of these definitions. A directory that was named but isn't there is a mistake: the
     /// guards in it would be missing in silence.
     fn host(&self) -> Result<Arc<Host>, Failure> {

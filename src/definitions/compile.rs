@@ -381,8 +381,9 @@ fn hook(
         Ok(when) => Some(when),
         Err(error) => {
             let value = at("when");
-            // Within a plain scalar the offset is exact; escapes and folded lines shift it.
-            let start = (value.start + error.offset).min(value.end.saturating_sub(1)).max(value.start);
+            // Within a scalar the offset is exact; escapes and folded lines shift it.
+            let quote = usize::from(value.len() == text.len() + 2);
+            let start = (value.start + quote + error.offset).min(value.end.saturating_sub(1)).max(value.start);
             file.push(
                 start..value.end,
                 Severity::Error,
