@@ -216,15 +216,6 @@ error[unknown-event]: unknown event `PreTolUse`; the hook is not in force
   = note: in hook `no-force-push`
   = help: did you mean `PreToolUse`?
 
-error[unknown-field]: unknown field `mathcer`; it fails closed: its events are denied until it is mended
- --> hooks/guard.yaml:9:5
-  |
-9 |     mathcer: Bash
-  |     ^^^^^^^
-  |
-  = note: in hook `no-force-push`
-  = help: did you mean `matcher`?
-
 warning[duplicate-name]: `no-force-push` is also the name of the hook at hooks/guard.yaml:3; both run
  --> hooks/guard.yaml:7:11
   |
@@ -233,6 +224,15 @@ warning[duplicate-name]: `no-force-push` is also the name of the hook at hooks/g
   |
   = note: in hook `no-force-push`
   = help: give one of them another name
+
+error[unknown-field]: unknown field `mathcer`; it fails closed: its events are denied until it is mended
+ --> hooks/guard.yaml:9:5
+  |
+9 |     mathcer: Bash
+  |     ^^^^^^^
+  |
+  = note: in hook `no-force-push`
+  = help: did you mean `matcher`?
 
 1 hook in force, 2 errors, 1 warning
 ";
@@ -254,12 +254,12 @@ fn check_shows_the_line_and_what_to_do() {
     let expected = json!({"diagnostics": [
         diagnostic("error", "unknown-event", "unknown event `PreTolUse`; the hook is not in force",
             "did you mean `PreToolUse`?", place(4, 9, 18)),
-        diagnostic("error", "unknown-field",
-            "unknown field `mathcer`; it fails closed: its events are denied until it is mended",
-            "did you mean `matcher`?", place(9, 5, 12)),
         diagnostic("warning", "duplicate-name",
             "`no-force-push` is also the name of the hook at hooks/guard.yaml:3; both run",
             "give one of them another name", place(7, 11, 24)),
+        diagnostic("error", "unknown-field",
+            "unknown field `mathcer`; it fails closed: its events are denied until it is mended",
+            "did you mean `matcher`?", place(9, 5, 12)),
     ]});
     assert_eq!((code, serde_json::from_str::<Value>(&out).unwrap(), &*log), (1, expected, ""));
 }

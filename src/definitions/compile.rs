@@ -15,6 +15,7 @@ use globset::{Glob, GlobMatcher};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use sha2::{Digest, Sha256};
+use std::fmt::Display;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::sync::Arc;
@@ -81,6 +82,15 @@ pub struct RawDuration(Duration);
 
 const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 
+impl RawDuration {
+    fn within_bounds<E: serde::de::Error>(duration: Option<Duration>, found: impl Display) -> Result<RawDuration, E> {
+        match duration {
+            Some(duration) if duration <= MAX_TIMEOUT && !duration.is_zero() => Ok(RawDuration(duration)),
+            _ => Err(E::custom(format_args!("a duration is more than 0 and at most 24 h, found `{found}`"))),
+        }
+    }
+}
+
 impl<'de> Deserialize<'de> for RawDuration {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Visitor;
@@ -93,8 +103,7 @@ impl<'de> Deserialize<'de> for RawDuration {
 
             fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<RawDuration, E> {
                 match humantime::parse_duration(text) {
-                    Ok(duration) if duration <= MAX_TIMEOUT && !duration.is_zero() => Ok(RawDuration(duration)),
-                    Ok(_) => Err(E::custom(format_args!("a duration is more than 0 and at most 24 h, found `{text}`"))),
+                    Ok(duration) => RawDuration::within_bounds(Some(duration), text),
                     Err(_) => {
                         Err(E::custom(format_args!("expected a duration such as `5s` or `250ms`, found `{text}`")))
                     }
@@ -102,18 +111,15 @@ impl<'de> Deserialize<'de> for RawDuration {
             }
 
             fn visit_u64<E: serde::de::Error>(self, seconds: u64) -> Result<RawDuration, E> {
-                self.visit_str(&format!("{seconds}s"))
+                RawDuration::within_bounds(Some(Duration::from_secs(seconds)), seconds)
             }
 
             fn visit_i64<E: serde::de::Error>(self, seconds: i64) -> Result<RawDuration, E> {
-                self.visit_str(&format!("{seconds}s"))
+                RawDuration::within_bounds(seconds.try_into().ok().map(Duration::from_secs), seconds)
             }
 
             fn visit_f64<E: serde::de::Error>(self, seconds: f64) -> Result<RawDuration, E> {
-                match Duration::try_from_secs_f64(seconds) {
-                    Ok(duration) if duration <= MAX_TIMEOUT && !duration.is_zero() => Ok(RawDuration(duration)),
-                    _ => Err(E::custom(format_args!("a duration is more than 0 and at most 24 h, found `{seconds}`"))),
-                }
+                RawDuration::within_bounds(Duration::try_from_secs_f64(seconds).ok(), seconds)
             }
         }
         deserializer.deserialize_any(Visitor)
@@ -300,6 +306,7 @@ pub fn compile(root: &Node, origin: &Origin<'_>, lines: &LineIndex<'_>) -> Compi
     for (position, item) in hooks.iter().enumerate() {
         let start = file.problems.len();
         let compiled = hook(&mut file, item, origin, &defaults, dialect, position, lines);
+        file.problems[start..].sort_by_key(|problem| problem.span.start);
         let digest = Sha256::new_with_prefix(&context).chain_update(item.to_json().to_string()).finalize();
         let digest = digest.first_chunk().copied().unwrap_or_default();
         file.hooks.push(Compiled { digest, problems: start..file.problems.len(), ..compiled });
@@ -388,7 +395,7 @@ fn hook(
                 start..value.end,
                 Severity::Error,
                 "bad-when",
-                format!("`when` is not valid CEL: {}", error.message),
+                format!("`when` is not valid CEL: {}", cel_in_words(&error.message)),
                 None,
                 scope,
             );
@@ -515,9 +522,21 @@ impl CompiledFile {
             match entry.key.as_str() {
                 "timeout" => defaults.timeout = self.field(entry, None),
                 // Whoever says anything here doesn't want the open that silence means.
-                "fail" => defaults.fail = self.field(entry, None).unwrap_or(Some(Fail::Closed)),
+                "fail" => {
+                    defaults.fail = decode(&entry.value).unwrap_or_else(|mut error| {
+                        error.message.push_str("; until it is mended, the file's hooks fail closed");
+                        self.misfit(entry, error, None);
+                        Some(Fail::Closed)
+                    });
+                }
                 "priority" => defaults.priority = self.field(entry, None),
-                "agents" => defaults.agents = self.field(entry, None),
+                "agents" => {
+                    let errors = self.errors();
+                    let agents: Option<OneOrMany> = self.field(entry, None);
+                    self.globs(agents.clone(), &entry.value.span, None);
+                    // Said once, not for every hook.
+                    defaults.agents = agents.filter(|_| self.errors() == errors);
+                }
                 unknown => self.unknown_field(entry, closest(unknown, DEFAULTS_FIELDS), None),
             }
         }
@@ -609,7 +628,9 @@ impl CompiledFile {
     fn handler(&mut self, keys: &[&Entry], node: &Node, origin: &Origin<'_>, hook: Option<&str>) -> Option<Handler> {
         let entry = match keys {
             [] => {
-                let kinds: Vec<_> = KINDS.iter().map(|kind| kind.key).collect();
+                // Callbacks can't be written in a file.
+                let is_possible = |key: &&str| *key != "callback" || origin.client.is_some();
+                let kinds: Vec<_> = KINDS.iter().map(|kind| kind.key).filter(is_possible).collect();
                 let help = Some(format!("add one of {}", kinds.join(", ")));
                 self.push(
                     node.span.clone(),
@@ -659,7 +680,8 @@ impl CompiledFile {
         if toolless {
             for (key, present) in [("matcher", hook.matcher.is_some()), ("if", hook.rule.is_some())] {
                 if present {
-                    let message = format!("`{key}` can never match: {} is not about a tool", names.join(", "));
+                    let are = if names.len() == 1 { "is" } else { "are" };
+                    let message = format!("`{key}` can never match: {} {are} not about a tool", names.join(" and "));
                     never(self, key, message, Some(format!("remove `{key}`, or write the condition as `when`")));
                 }
             }
@@ -758,6 +780,18 @@ fn with_help(message: String) -> (String, Option<String>) {
     match message.split_once("; ") {
         Some((message, help)) => (message.to_string(), Some(help.to_string())),
         None => (message, None),
+    }
+}
+
+/// The parser names every token that could have come instead.
+fn cel_in_words(message: &str) -> String {
+    let message = message.strip_prefix("syntax error: ").unwrap_or(message);
+    let message = message.split(" expecting ").next().unwrap_or(message);
+    let quoted = |start: &str| message.strip_prefix(start)?.strip_suffix('\'');
+    match quoted("mismatched input '").or_else(|| quoted("extraneous input '")) {
+        Some("<eof>") => "it ends too early".into(),
+        Some(token) => format!("unexpected `{token}`"),
+        None => message.to_string(),
     }
 }
 

@@ -141,6 +141,7 @@ const MAX_DEPTH: usize = 16;
 const MAX_SYMLINKS: usize = 40;
 /// Broken definitions that every verdict lists; the rest are counted.
 const MAX_BROKEN: usize = 8;
+const NO_HOOK: &str = "; no hook of this file is in force";
 
 impl Loader {
     /// A loader that has read nothing yet.
@@ -317,6 +318,7 @@ impl Loader {
                     }
                 }
             }
+            diagnostics[start..].sort_by_key(|it| it.span.start);
             if diagnostics.len() > start {
                 sources.insert(path.display().to_string(), state.text.clone());
             }
@@ -424,6 +426,12 @@ fn taken(
     if had_hooks && compiled.is_broken {
         return seen(broken(found, before, Some(content), text, problems));
     }
+    if compiled.is_broken
+        && compiled.hooks.is_empty()
+        && let Some(first) = problems.first_mut()
+    {
+        first.message.push_str(NO_HOOK);
+    }
     let mut hooks = Vec::new();
     let mut names: Vec<(Arc<str>, _, _)> = Vec::new();
     for Compiled { name, span, hook, stand_in, digest, problems: own } in compiled.hooks {
@@ -463,8 +471,7 @@ fn broken(
     mut problems: Vec<Problem>,
 ) -> FileState {
     let hooks = before.map(|before| before.hooks.clone()).unwrap_or_default();
-    let fate =
-        if hooks.is_empty() { "; no hook of this file is in force" } else { "; its last good hooks stay in force" };
+    let fate = if hooks.is_empty() { NO_HOOK } else { "; its last good hooks stay in force" };
     if let Some(first) = problems.first_mut() {
         first.message.push_str(fate);
     }
