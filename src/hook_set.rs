@@ -217,3 +217,169 @@ impl<V: Default> PrefixMap<V> {
         self.map.values().for_each(found);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::definitions::compile::{Origin, compile};
+    use crate::definitions::diagnostic::LineIndex;
+    use crate::definitions::node::Node;
+    use crate::event::Event;
+    use crate::hook::Layer;
+    use proptest::prelude::*;
+    use proptest::sample::select;
+    use serde_json::{Value, json};
+    use std::path::Path;
+
+    const EVENTS: &[&str] = &["PreToolUse", "PostToolUse", "Stop", "UserPromptSubmit", "custom:x"];
+    const TOOLS: &[&str] = &["Bash", "Write", "Read", "mcp__a__b", "mcp__a__c", "shell", "Bashful", "bash", "é"];
+    const MATCHERS: &[&str] = &[
+        "*",
+        "Bash",
+        "Write|Edit",
+        "mcp__a__.*",
+        "mcp__.*__c",
+        "Bas.*",
+        "Bash?.*",
+        "B+ash",
+        "(?i)bash",
+        "sh.ll|é",
+        ".",
+        "Bash|Ba.*",
+        "é",
+        "mcp__a__[bc]",
+    ];
+    const RULES: &[&str] = &[
+        "Bash",
+        "Bash(*)",
+        "Bash(git push*)",
+        "Bash(git:*)",
+        "Bash(ls)",
+        "Bash(* -f)",
+        "Bash(g*)",
+        "Write(src/**)",
+        "Write(/p/src/*.ts)",
+        "Write(**/*.ts)",
+        "Read(/etc/**)",
+        "Read(*)",
+        "mcp__*(to=bob*)",
+        "mcp__a__b(x*)",
+        "*(git*)",
+        "shell(git push*)",
+        "é(é*)",
+    ];
+    const WHENS: &[&str] = &["has(tool.name)", "tool.input.to == 'bob'", "step > 2", "event == 'Stop'"];
+    const COMMANDS: &[&str] = &[
+        "git push -f",
+        "git",
+        "ls",
+        "ls && git push",
+        "",
+        "$X",
+        "sudo git push",
+        "echo 'git push'",
+        "(",
+        "é",
+        "g",
+        "l\\s",
+    ];
+    const PATHS: &[&str] = &[
+        "src/a.ts",
+        "/p/src/a.ts",
+        "a.ts",
+        "../x",
+        "src/../../etc/passwd",
+        "/etc/passwd",
+        "",
+        "./src//b.ts",
+        "é/é.ts",
+    ];
+
+    fn maybe(texts: &'static [&'static str]) -> impl Strategy<Value = Option<&'static str>> {
+        prop::option::of(select(texts))
+    }
+
+    fn hook() -> impl Strategy<Value = Value> {
+        let on = prop_oneof![
+            4 => prop::collection::vec(select(EVENTS), 1..3).prop_map(|names| json!(names)),
+            1 => Just(json!("*")),
+        ];
+        let conditions = (on, maybe(MATCHERS), maybe(RULES), maybe(WHENS));
+        let others = (maybe(&["coder", "c*"]), select(&["allow", "deny", "ask"][..]), any::<bool>(), -2..2i64);
+        let dialect = select(&["native", "claude-code"][..]);
+        (conditions, others, dialect).prop_map(
+            |((on, matcher, rule, when), (agents, handler, enabled, priority), dialect)| {
+                let mut hook = json!({"on": on, "enabled": enabled, "priority": priority, "dialect": dialect});
+                hook[handler] = "x".into();
+                for (key, value) in [("matcher", matcher), ("if", rule), ("when", when), ("agents", agents)] {
+                    if let Some(value) = value {
+                        hook[key] = value.into();
+                    }
+                }
+                hook
+            },
+        )
+    }
+
+    fn event() -> impl Strategy<Value = Value> {
+        let input = prop_oneof![
+            select(COMMANDS).prop_map(|command| json!({ "command": command })),
+            select(PATHS).prop_map(|path| json!({ "file_path": path })),
+            Just(json!({"to": "bob", "x": 1})),
+            Just(json!({"command": 3})),
+            Just(json!({})),
+        ];
+        let tool = prop::option::of((select(TOOLS), prop::option::of(input)));
+        (select(EVENTS), tool, maybe(&["coder", "other"]), prop::option::of(0..5u64)).prop_map(
+            |(event, tool, agent, step)| {
+                let mut event = json!({"event": event, "cwd": "/p"});
+                if let Some((name, input)) = tool {
+                    event["tool"] = json!({ "name": name });
+                    if let Some(input) = input {
+                        event["tool"]["input"] = input;
+                    }
+                }
+                if let Some(agent) = agent {
+                    event["agent"] = json!({ "name": agent });
+                }
+                if let Some(step) = step {
+                    event["step"] = step.into();
+                }
+                event
+            },
+        )
+    }
+
+    fn compiled(mut hooks: Vec<Value>) -> Vec<Arc<Hook>> {
+        for (position, hook) in hooks.iter_mut().enumerate() {
+            hook["name"] = format!("h{position}").into();
+        }
+        let origin = Origin { file: "f", dir: Path::new("/p"), layer: Layer::Hooks, client: None };
+        let file = compile(&Node::from_json(&json!({ "hooks": hooks })), &origin, &LineIndex::new(""));
+        file.hooks.into_iter().map(|it| it.hook.unwrap_or_else(|| panic!("{:?}", file.problems))).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(100) })]
+
+        #[test]
+        fn selecting_is_a_walk_over_all_hooks(hooks in prop::collection::vec(hook(), 0..12), events in prop::collection::vec(event(), 1..12)) {
+            let set = HookSet::new(compiled(hooks), 1, "".into(), Vec::new());
+            for event in events {
+                let facts = Facts::new(Arc::new(Event::from_json(event).unwrap()), Path::new("/p"));
+                let selected: Vec<_> = set.select(&facts).iter().map(|it| (it.hook.name.clone(), it.opaque.clone())).collect();
+                let walked = set.hooks.iter().filter_map(|hook| Some((hook.name.clone(), hook.applies(&facts).ok()?)));
+                prop_assert_eq!(selected, walked.collect::<Vec<_>>());
+            }
+        }
+    }
+
+    #[test]
+    fn most_hooks_that_do_not_apply_are_not_even_looked_at() {
+        let hook = |i: usize| json!({"on": "PreToolUse", "if": format!("Bash(tool-{i} *)"), "deny": "x"});
+        let set = HookSet::new(compiled((0..1000).map(hook).collect()), 1, "".into(), Vec::new());
+        let event = json!({"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": "tool-7 x"}}});
+        let facts = Facts::new(Arc::new(Event::from_json(event).unwrap()), Path::new("/p"));
+        assert_eq!(set.candidates(&facts).len(), 1);
+    }
+}

@@ -1,7 +1,7 @@
 //! The host: the published hook set, the engine, the reload loop. The only long-lived state.
 
 use crate::definitions::diagnostic::Diagnostic;
-use crate::definitions::load::{Changes, LayerDir, Loaded, Loader};
+use crate::definitions::load::{Changes, LayerDir, Loaded, Loader, Look};
 use crate::definitions::watch::{self, Watching};
 use crate::engine::Engine;
 use crate::handlers::{HostPort, Services};
@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio::sync::{broadcast, watch as cell};
 
 /// What a host is made of.
@@ -96,6 +96,7 @@ pub struct Host {
     published: cell::Sender<Published>,
     loader: Mutex<Loader>,
     watching: cell::Sender<Watching>,
+    watcher: OnceLock<watch::Watcher>,
     changes: broadcast::Sender<Changed>,
 }
 
@@ -103,38 +104,42 @@ impl Host {
     /// Loads the definitions. Nothing is watched yet.
     pub fn new(options: HostOptions) -> Arc<Host> {
         let mut loader = Loader::new(options.dirs());
-        let loaded = loader.load();
-        for diagnostic in loaded.diagnostics.iter() {
-            log(diagnostic);
-        }
+        let loaded = loader.load(Look::Now);
         let root = std::path::absolute(&options.root).unwrap_or_else(|_| options.root.clone());
         Arc::new(Host {
             engine: Engine::new(Services::new(root, options.allow_hosts.clone())),
             published: cell::Sender::new(publishable(&loaded)),
             loader: Mutex::new(loader),
             watching: cell::Sender::new(Watching::Off),
+            watcher: OnceLock::new(),
             changes: broadcast::Sender::new(64),
             options,
         })
     }
 
-    /// Watches the definitions from now on, until the host is dropped.
+    /// Watches the definitions from now on, until the host is dropped. What is wrong with them
+    /// already goes to the log.
     ///
     /// # Errors
     /// No thread could be started.
     pub fn watch(self: &Arc<Host>) -> std::io::Result<()> {
-        let first = self.load().watch;
+        self.published().diagnostics.iter().for_each(log);
+        let first = self.loader().watch().clone();
+        // The watcher's thread must not keep the host alive.
         let (host, told) = (Arc::downgrade(self), Arc::downgrade(self));
-        watch::spawn(
+        let watcher = watch::spawn(
             first,
             self.options.poll,
-            move || Some(host.upgrade()?.load().watch),
+            move |look| Some(host.upgrade()?.load(look)),
             move |watching| {
                 if let Some(host) = told.upgrade() {
                     host.watching.send_replace(watching);
                 }
             },
-        )
+        )?;
+        // Whoever asks a second time gets what there is.
+        let _ = self.watcher.set(watcher);
+        Ok(())
     }
 
     /// What is in force now.
@@ -149,7 +154,7 @@ impl Host {
 
     /// Loads what has changed; when this returns, it is in force.
     pub fn reload(&self) -> Published {
-        self.load();
+        self.load(Look::Now);
         self.published()
     }
 
@@ -163,9 +168,13 @@ impl Host {
         self.changes.subscribe()
     }
 
-    fn load(&self) -> Loaded {
-        let mut loader = self.loader.lock().unwrap_or_else(PoisonError::into_inner);
-        let loaded = loader.load();
+    fn loader(&self) -> MutexGuard<'_, Loader> {
+        self.loader.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn load(&self, look: Look<'_>) -> Loaded {
+        let mut loader = self.loader();
+        let loaded = loader.load(look);
         let before = self.published();
         let news = loaded.diagnostics != before.diagnostics;
         if before.hooks.generation == loaded.hooks.generation && !news {

@@ -146,6 +146,10 @@ fn every_message_gets_its_replies() {
             &["1: -32600 invalid request: `jsonrpc` is not \"2.0\", the only version there is"],
         ),
         (r#"{"id":1,"method":"hooks/list"}"#.into(), &["1: ok"]),
+        (
+            r#"{"jsonrpc":"2.0","id":-1e999,"method":"hooks/list"}"#.into(),
+            &["null: -32600 invalid request: `id` is a string or a number"],
+        ),
         // Broken JSON, and JSON that two parsers could read differently.
         (
             r#"{"jsonrpc":"2.0","id":1,"method"}"#.into(),

@@ -28,14 +28,21 @@ pub(super) fn check(args: &CheckArgs, out: &mut Output) -> Result<Finding, Failu
     if args.files.is_empty() {
         let published = args.hooks.host()?.published();
         n_hooks = Some(published.hooks.hooks.len());
-        diagnostics.extend(published.diagnostics.iter().cloned());
-        sources.clone_from(&published.sources);
+        let given = |text: &str| args.hooks.as_given(text);
+        diagnostics.extend(published.diagnostics.iter().map(|it| Diagnostic {
+            file: given(&it.file),
+            message: given(&it.message),
+            ..it.clone()
+        }));
+        sources.extend(published.sources.iter().map(|(file, text)| (given(file), text.clone())));
     }
     for file in &args.files {
         let name = file.display().to_string();
         let mut text = String::new();
         if name == "-" {
             std::io::stdin().read_to_string(&mut text)?;
+        } else if file.is_dir() {
+            return Err(Failure(format!("{name}: it is a directory; write --hooks {name}")));
         } else {
             text = std::fs::read_to_string(file).map_err(|error| Failure(format!("{name}: {error}")))?;
         }
@@ -49,8 +56,11 @@ pub(super) fn check(args: &CheckArgs, out: &mut Output) -> Result<Finding, Failu
     } else {
         let text = render(&diagnostics, |file| sources.get(file).cloned(), out.colour());
         out.bytes(text.as_bytes());
-        let hooks = n_hooks.map(|n| format!("{n} hooks in force, ")).unwrap_or_default();
-        let summary = format!("{hooks}{errors} errors, {warnings} warnings");
+        let hooks = n_hooks.map(|n| format!("{} in force, ", counted(n, "hook"))).unwrap_or_default();
+        let summary = format!("{hooks}{}, {}", counted(errors, "error"), counted(warnings, "warning"));
+        if !diagnostics.is_empty() {
+            out.line("");
+        }
         let tone = if errors > 0 {
             Tone::Bad
         } else if warnings > 0 {
@@ -65,6 +75,10 @@ pub(super) fn check(args: &CheckArgs, out: &mut Output) -> Result<Finding, Failu
     Ok(if found { Finding::Found } else { Finding::Fine })
 }
 
+fn counted(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
 pub(super) fn list(args: &HooksArgs, out: &mut Output) -> Result<Finding, Failure> {
     let published = args.host()?.published();
     for hook in &published.hooks.hooks {
@@ -74,7 +88,7 @@ pub(super) fn list(args: &HooksArgs, out: &mut Output) -> Result<Finding, Failur
             continue;
         }
         let switch = if info.enabled { "" } else { " (off)" };
-        let place = format!("{}:{}", info.source.file, info.source.line);
+        let place = args.as_given(&format!("{}:{}", info.source.file, info.source.line));
         let name = out.tone(Tone::Strong, &format!("{:<24}", short(&info.name, 24)));
         let place = out.tone(Tone::Dim, &safe(&place));
         let on = short(&info.on.join(","), 32);
@@ -84,7 +98,7 @@ pub(super) fn list(args: &HooksArgs, out: &mut Output) -> Result<Finding, Failur
         out.line("No hooks: name a directory with --hooks, or start with `hookwire init`.");
     }
     for broken in published.hooks.broken.iter() {
-        eprintln!("hookwire: {}", safe(broken));
+        eprintln!("hookwire: {}", safe(&args.as_given(broken)));
     }
     Ok(Finding::Fine)
 }

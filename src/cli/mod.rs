@@ -117,6 +117,18 @@ impl HooksArgs {
         }
     }
 
+    /// Paths in a text as they were given on the command line: the host knows them in full.
+    fn as_given(&self, text: &str) -> String {
+        let project = match self.root.to_str() {
+            Some(".") => ".hookwire".into(),
+            _ => self.root.join(".hookwire"),
+        };
+        self.hooks.iter().chain([&project]).fold(text.to_string(), |text, given| match std::path::absolute(given) {
+            Ok(full) if full != *given => text.replace(&*full.to_string_lossy(), &given.to_string_lossy()),
+            _ => text,
+        })
+    }
+
     /// A host of these definitions. A directory that was named but isn't there is a mistake: the
     /// guards in it would be missing in silence.
     fn host(&self) -> Result<Arc<Host>, Failure> {
@@ -158,6 +170,8 @@ pub fn main() -> ExitCode {
         eprintln!("hookwire: --log {}: {problem}", cli.log);
         return ExitCode::from(2);
     }
+    // Only builds for tests have failpoints.
+    let _failpoints = fail::has_failpoints().then(fail::FailScenario::setup);
     let mut out = Output::new(cli.color, cli.format == Format::Json);
     let result = match cli.command {
         Command::Serve(args) => serve::run(&args),
@@ -189,7 +203,8 @@ pub fn main() -> ExitCode {
 
 /// Logs go to stderr: stdout belongs to the protocol, or to what was asked for.
 fn start_log(cli: &Cli) -> Result<(), tracing_subscriber::filter::ParseError> {
-    let filter: Targets = cli.log.parse()?;
+    // It complains about watches that went with their directories.
+    let filter: Targets = format!("notify=error,{}", cli.log).parse()?;
     let log = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_target(false);
     let colour = Output::wants_colour(cli.color, &std::io::stderr());
     let log = if cli.log_json { log.json().boxed() } else { log.with_ansi(colour).boxed() };

@@ -4,7 +4,7 @@
 //! mistake is found in one pass.
 
 use super::diagnostic::{LineIndex, Severity};
-use super::node::{Entry, Node, NodeValue, Span, closest, decode};
+use super::node::{DecodeError, Entry, Node, NodeValue, Span, closest, decode};
 use crate::dialects;
 use crate::handlers::{self, CallbackClient, Compile, CompileError, Handler, KINDS};
 use crate::hook::{Fail, Hook, Layer, On, Source};
@@ -14,6 +14,8 @@ use crate::matching::when::When;
 use globset::{Glob, GlobMatcher};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
+use sha2::{Digest, Sha256};
+use std::fmt::Display;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::sync::Arc;
@@ -46,14 +48,20 @@ pub struct Compiled {
     pub hook: Option<Arc<Hook>>,
     /// Stands in for a broken definition that is readable as a gate that fails closed.
     pub stand_in: Option<Arc<Hook>>,
+    /// Names the definition as written, what the file says for all its hooks included.
+    pub digest: [u8; 16],
+    /// Its mistakes, as a range of the file's.
+    pub problems: std::ops::Range<usize>,
 }
 
 /// What a file holds.
 pub struct CompiledFile {
     /// In order.
     pub hooks: Vec<Compiled>,
-    /// Every mistake.
+    /// Every mistake; those outside of the hooks come first.
     pub problems: Vec<Problem>,
+    /// There is a mistake outside of the hooks: they are not what the author means.
+    pub is_broken: bool,
 }
 
 /// Where a file is and who wrote it.
@@ -74,6 +82,15 @@ pub struct RawDuration(Duration);
 
 const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 
+impl RawDuration {
+    fn within_bounds<E: serde::de::Error>(duration: Option<Duration>, found: impl Display) -> Result<RawDuration, E> {
+        match duration {
+            Some(duration) if duration <= MAX_TIMEOUT && !duration.is_zero() => Ok(RawDuration(duration)),
+            _ => Err(E::custom(format_args!("a duration is more than 0 and at most 24 h, found `{found}`"))),
+        }
+    }
+}
+
 impl<'de> Deserialize<'de> for RawDuration {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Visitor;
@@ -86,8 +103,7 @@ impl<'de> Deserialize<'de> for RawDuration {
 
             fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<RawDuration, E> {
                 match humantime::parse_duration(text) {
-                    Ok(duration) if duration <= MAX_TIMEOUT && !duration.is_zero() => Ok(RawDuration(duration)),
-                    Ok(_) => Err(E::custom(format_args!("a duration is more than 0 and at most 24 h, found `{text}`"))),
+                    Ok(duration) => RawDuration::within_bounds(Some(duration), text),
                     Err(_) => {
                         Err(E::custom(format_args!("expected a duration such as `5s` or `250ms`, found `{text}`")))
                     }
@@ -95,18 +111,15 @@ impl<'de> Deserialize<'de> for RawDuration {
             }
 
             fn visit_u64<E: serde::de::Error>(self, seconds: u64) -> Result<RawDuration, E> {
-                self.visit_str(&format!("{seconds}s"))
+                RawDuration::within_bounds(Some(Duration::from_secs(seconds)), seconds)
             }
 
             fn visit_i64<E: serde::de::Error>(self, seconds: i64) -> Result<RawDuration, E> {
-                self.visit_str(&format!("{seconds}s"))
+                RawDuration::within_bounds(seconds.try_into().ok().map(Duration::from_secs), seconds)
             }
 
             fn visit_f64<E: serde::de::Error>(self, seconds: f64) -> Result<RawDuration, E> {
-                match Duration::try_from_secs_f64(seconds) {
-                    Ok(duration) if duration <= MAX_TIMEOUT && !duration.is_zero() => Ok(RawDuration(duration)),
-                    _ => Err(E::custom(format_args!("a duration is more than 0 and at most 24 h, found `{seconds}`"))),
-                }
+                RawDuration::within_bounds(Duration::try_from_secs_f64(seconds).ok(), seconds)
             }
         }
         deserializer.deserialize_any(Visitor)
@@ -241,8 +254,8 @@ pub const COMMON_FIELDS: [&str; 16] = [
 ];
 
 /// What a file says for all its hooks.
-#[derive(Clone, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[derive(Clone, Default, JsonSchema)]
+#[schemars(deny_unknown_fields, default)]
 #[schemars(rename = "Defaults")]
 pub(super) struct RawDefaults {
     /// As in a hook.
@@ -256,36 +269,47 @@ pub(super) struct RawDefaults {
 }
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
+const DEFAULTS_FIELDS: [&str; 4] = ["timeout", "fail", "priority", "agents"];
 const FILE_FIELDS: [&str; 4] = ["defaults", "hooks", "dialect", "$schema"];
 
 /// Compiles a file's tree; `lines` are those of its text.
 pub fn compile(root: &Node, origin: &Origin<'_>, lines: &LineIndex<'_>) -> CompiledFile {
-    let mut file = CompiledFile { hooks: Vec::new(), problems: Vec::new() };
+    let mut file = CompiledFile { hooks: Vec::new(), problems: Vec::new(), is_broken: false };
     let NodeValue::Map(entries) = &root.value else {
-        file.problem(root, "wrong-type", format!("a definition file is a map with `hooks`, found {}", root.kind()));
+        let help = match root.value {
+            NodeValue::Seq(_) => "write `hooks:` above the list",
+            _ => "write `hooks:` and a list below it",
+        };
+        let message = format!("a definition file is a map with `hooks`, found {}", root.kind());
+        file.push(root.span.clone(), Severity::Error, "wrong-type", message, Some(help.into()), None);
+        file.is_broken = true;
         return file;
     };
     let mut defaults = RawDefaults::default();
     let mut dialect = dialects::NATIVE;
-    let mut hooks = None;
+    let mut hooks: &[Node] = &[];
     for entry in entries {
-        match entry.key.as_str() {
-            "defaults" => defaults = file.field(entry, None).unwrap_or_default(),
-            "dialect" => dialect = file.dialect(entry, None).unwrap_or(dialects::NATIVE),
-            "hooks" => hooks = Some(&entry.value),
-            "$schema" => {}
-            unknown => file.unknown_field(entry, closest(unknown, FILE_FIELDS), None),
+        match (entry.key.as_str(), &entry.value.value) {
+            ("defaults", _) => defaults = file.defaults(entry),
+            ("dialect", _) => dialect = file.dialect(entry, None).unwrap_or(dialects::NATIVE),
+            ("hooks", NodeValue::Seq(items)) => hooks = items,
+            ("hooks", NodeValue::Null) | ("$schema", _) => {}
+            ("hooks", _) => {
+                let message = format!("`hooks` is a list, found {}", entry.value.kind());
+                file.push(entry.value.span.clone(), Severity::Error, "wrong-type", message, None, None);
+            }
+            (unknown, _) => file.unknown_field(entry, closest(unknown, FILE_FIELDS), None),
         }
     }
-    match hooks.map(|hooks| (&hooks.value, hooks)) {
-        None | Some((NodeValue::Null, _)) => {}
-        Some((NodeValue::Seq(items), _)) => {
-            for (position, item) in items.iter().enumerate() {
-                let compiled = hook(&mut file, item, origin, &defaults, dialect, position, lines);
-                file.hooks.push(compiled);
-            }
-        }
-        Some((_, hooks)) => file.problem(hooks, "wrong-type", format!("`hooks` is a list, found {}", hooks.kind())),
+    file.is_broken = file.errors() > 0;
+    let context = format!("{dialect}\0{}\0", root.get("defaults").map(Node::to_json).unwrap_or_default());
+    for (position, item) in hooks.iter().enumerate() {
+        let start = file.problems.len();
+        let compiled = hook(&mut file, item, origin, &defaults, dialect, position, lines);
+        file.problems[start..].sort_by_key(|problem| problem.span.start);
+        let digest = Sha256::new_with_prefix(&context).chain_update(item.to_json().to_string()).finalize();
+        let digest = digest.first_chunk().copied().unwrap_or_default();
+        file.hooks.push(Compiled { digest, problems: start..file.problems.len(), ..compiled });
     }
     file
 }
@@ -299,23 +323,17 @@ fn hook(
     position: usize,
     lines: &LineIndex<'_>,
 ) -> Compiled {
-    let broken = |name, span| Compiled { name, span, hook: None, stand_in: None };
-    let NodeValue::Map(entries) = &node.value else {
-        file.problem(node, "wrong-type", format!("a hook is a map, found {}", node.kind()));
-        return broken(None, node.span.clone());
-    };
     let name_node = node.get("name");
-    let name: Option<Arc<str>> = match name_node.map(|it| &it.value) {
-        Some(NodeValue::String(name)) if !name.trim().is_empty() => Some(name.as_str().into()),
-        _ => None,
-    };
     let span = name_node.map_or(node.span.clone(), |it| it.span.clone());
+    let compiled = |name, hook, stand_in| Compiled { name, span, hook, stand_in, digest: [0; 16], problems: 0..0 };
+    let NodeValue::Map(entries) = &node.value else {
+        let message = format!("a hook is a map, found {}", node.kind());
+        file.push(node.span.clone(), Severity::Error, "wrong-type", message, None, None);
+        return compiled(None, None, None);
+    };
     let errors_before = file.errors();
+    let name = file.name(name_node, node);
     let scope = name.as_deref();
-    if name.is_none() {
-        let at = name_node.unwrap_or(node);
-        file.push(at.span.clone(), Severity::Error, "missing-name", "a hook needs a `name`".into(), None, scope);
-    }
 
     let mut raw = RawHook::default();
     let mut keys: Vec<&Entry> = Vec::new();
@@ -353,13 +371,15 @@ fn hook(
     let matcher = raw.matcher.as_deref().and_then(|text| match Matcher::new(text, contract.matcher) {
         Ok(matcher) => matcher,
         Err(message) => {
-            file.push(at("matcher"), Severity::Error, "bad-regex", format!("bad regex: {message}"), None, scope);
+            let help = text.starts_with('*').then(|| "a matcher is a regex: for any text write `.*`".to_string());
+            file.push(at("matcher"), Severity::Error, "bad-regex", format!("bad regex: {message}"), help, scope);
             None
         }
     });
     let rule = raw.r#if.as_deref().and_then(|text| match ToolRule::new(text) {
         Ok(rule) => Some(rule),
         Err(message) => {
+            let message = if message.contains("Tool(pattern)") { message } else { format!("bad pattern: {message}") };
             file.push(at("if"), Severity::Error, "bad-rule", message, None, scope);
             None
         }
@@ -368,13 +388,14 @@ fn hook(
         Ok(when) => Some(when),
         Err(error) => {
             let value = at("when");
-            // Within a plain scalar the offset is exact; escapes and folded lines shift it.
-            let start = (value.start + error.offset).min(value.end.saturating_sub(1)).max(value.start);
+            // Within a scalar the offset is exact; escapes and folded lines shift it.
+            let quote = usize::from(value.len() == text.len() + 2);
+            let start = (value.start + quote + error.offset).min(value.end.saturating_sub(1)).max(value.start);
             file.push(
                 start..value.end,
                 Severity::Error,
                 "bad-when",
-                format!("`when` is not valid CEL: {}", error.message),
+                format!("`when` is not valid CEL: {}", cel_in_words(&error.message)),
                 None,
                 scope,
             );
@@ -423,14 +444,14 @@ fn hook(
             }
             _ => None,
         };
-        return Compiled { name, span, hook: None, stand_in };
+        return compiled(name, None, stand_in);
     }
-    let (Some(name), Some(on), Some(handler)) = (name.clone(), on, handler) else {
-        return broken(name, span);
+    let (Some(hook_name), Some(on), Some(handler)) = (name.clone(), on, handler) else {
+        return compiled(name, None, None);
     };
-    let hook = make(name, on, handler, fail);
+    let hook = make(hook_name, on, handler, fail);
     file.lint(&hook, node, raw.matcher.as_deref());
-    Compiled { name: Some(hook.name.clone()), span, hook: Some(hook), stand_in: None }
+    compiled(name, Some(hook), None)
 }
 
 /// A hash of the handler: what makes two definitions equal where equal ones run once.
@@ -456,30 +477,70 @@ impl CompiledFile {
         self.problems.push(Problem { span, severity, code, message, help, hook: hook.map(str::to_string) });
     }
 
-    fn problem(&mut self, node: &Node, code: &'static str, message: String) {
-        self.push(node.span.clone(), Severity::Error, code, message, None, None);
-    }
-
     fn errors(&self) -> usize {
         self.problems.iter().filter(|it| it.severity == Severity::Error).count()
     }
 
     fn field<T: serde::de::DeserializeOwned>(&mut self, entry: &Entry, hook: Option<&str>) -> Option<T> {
-        decode(&entry.value)
-            .map_err(|error| {
-                let path =
-                    if error.path.is_empty() { entry.key.clone() } else { format!("{}.{}", entry.key, error.path) };
-                let help = error.suggestion.map(|it| format!("did you mean `{it}`?"));
-                self.push(
-                    error.span,
-                    Severity::Error,
-                    "wrong-type",
-                    format!("`{path}`: {}", error.message),
-                    help,
-                    hook,
-                );
-            })
-            .ok()
+        decode(&entry.value).map_err(|error| self.misfit(entry, error, hook)).ok()
+    }
+
+    /// A value that hasn't the form of its key.
+    fn misfit(&mut self, entry: &Entry, error: DecodeError, hook: Option<&str>) {
+        let joint = if error.path.is_empty() || error.path.starts_with('[') { "" } else { "." };
+        let code = if error.message.starts_with("unknown field") { "unknown-field" } else { "wrong-type" };
+        let message = format!("`{}{joint}{}`: {}", entry.key, error.path, error.message);
+        let help = error.suggestion.map(|it| format!("did you mean `{it}`?"));
+        self.push(error.span, Severity::Error, code, message, help, hook);
+    }
+
+    fn name(&mut self, written: Option<&Node>, hook: &Node) -> Option<Arc<str>> {
+        let (at, code, message) = match written.map(|it| (it, &it.value)) {
+            Some((_, NodeValue::String(name))) if !name.trim().is_empty() => return Some(name.as_str().into()),
+            Some((at, NodeValue::String(_) | NodeValue::Null)) => (at, "missing-name", "`name` is empty".to_string()),
+            Some((at, _)) => (at, "wrong-type", format!("`name`: expected a string, found {}", at.kind())),
+            None => (hook, "missing-name", "a hook needs a `name`".to_string()),
+        };
+        let help = Some("verdicts, logs and diagnostics call the hook by its `name`".to_string());
+        self.push(at.span.clone(), Severity::Error, code, message, help, None);
+        None
+    }
+
+    /// Field by field: a mistake in one doesn't lose the others.
+    fn defaults(&mut self, entry: &Entry) -> RawDefaults {
+        let mut defaults = RawDefaults::default();
+        let entries = match &entry.value.value {
+            NodeValue::Map(entries) => &entries[..],
+            NodeValue::Null => &[],
+            _ => {
+                let message = format!("`defaults` is a map, found {}", entry.value.kind());
+                self.push(entry.value.span.clone(), Severity::Error, "wrong-type", message, None, None);
+                &[]
+            }
+        };
+        for entry in entries {
+            match entry.key.as_str() {
+                "timeout" => defaults.timeout = self.field(entry, None),
+                // Whoever says anything here doesn't want the open that silence means.
+                "fail" => {
+                    defaults.fail = decode(&entry.value).unwrap_or_else(|mut error| {
+                        error.message.push_str("; until it is mended, the file's hooks fail closed");
+                        self.misfit(entry, error, None);
+                        Some(Fail::Closed)
+                    });
+                }
+                "priority" => defaults.priority = self.field(entry, None),
+                "agents" => {
+                    let errors = self.errors();
+                    let agents: Option<OneOrMany> = self.field(entry, None);
+                    self.globs(agents.clone(), &entry.value.span, None);
+                    // Said once, not for every hook.
+                    defaults.agents = agents.filter(|_| self.errors() == errors);
+                }
+                unknown => self.unknown_field(entry, closest(unknown, DEFAULTS_FIELDS), None),
+            }
+        }
+        defaults
     }
 
     fn unknown_field(&mut self, entry: &Entry, nearest: Option<&str>, hook: Option<&str>) {
@@ -499,7 +560,8 @@ impl CompiledFile {
         match dialects::by_name(&name) {
             Ok(dialect) => Some(dialect.name()),
             Err(message) => {
-                self.push(entry.value.span.clone(), Severity::Error, "unknown-dialect", message, None, hook);
+                let (message, help) = with_help(message);
+                self.push(entry.value.span.clone(), Severity::Error, "unknown-dialect", message, help, hook);
                 None
             }
         }
@@ -535,10 +597,7 @@ impl CompiledFile {
             match dialects::canonical(word) {
                 Ok(name) => names.push(name),
                 Err(message) => {
-                    let (message, help) = match message.split_once("; ") {
-                        Some((message, help)) => (message.to_string(), Some(help.to_string())),
-                        None => (message, None),
-                    };
+                    let (message, help) = with_help(message);
                     self.push(span.clone(), Severity::Error, "unknown-event", message, help, hook);
                 }
             }
@@ -569,7 +628,9 @@ impl CompiledFile {
     fn handler(&mut self, keys: &[&Entry], node: &Node, origin: &Origin<'_>, hook: Option<&str>) -> Option<Handler> {
         let entry = match keys {
             [] => {
-                let kinds: Vec<_> = KINDS.iter().map(|kind| kind.key).collect();
+                // Callbacks can't be written in a file.
+                let is_possible = |key: &&str| *key != "callback" || origin.client.is_some();
+                let kinds: Vec<_> = KINDS.iter().map(|kind| kind.key).filter(is_possible).collect();
                 let help = Some(format!("add one of {}", kinds.join(", ")));
                 self.push(
                     node.span.clone(),
@@ -583,7 +644,7 @@ impl CompiledFile {
             }
             [entry] => entry,
             [first, second, ..] => {
-                let message = format!("a hook has one handler: `{}` is the second after `{}`", second.key, first.key);
+                let message = format!("a hook has one handler, this has `{}` and `{}`", first.key, second.key);
                 self.push(second.key_span.clone(), Severity::Error, "several-handlers", message, None, hook);
                 return None;
             }
@@ -593,11 +654,7 @@ impl CompiledFile {
         match (kind.compile)(&entry.value, &cx) {
             Ok(handler) => Some(handler),
             Err(CompileError::Form(error)) => {
-                let path =
-                    if error.path.is_empty() { entry.key.clone() } else { format!("{}.{}", entry.key, error.path) };
-                let help = error.suggestion.map(|it| format!("did you mean `{it}`?"));
-                let code = if error.message.starts_with("unknown field") { "unknown-field" } else { "wrong-type" };
-                self.push(error.span, Severity::Error, code, format!("`{path}`: {}", error.message), help, hook);
+                self.misfit(entry, error, hook);
                 None
             }
             Err(CompileError::Meaning(handlers::Mistake { field, message, help })) => {
@@ -624,7 +681,8 @@ impl CompiledFile {
             let about_tool = names.iter().all(|name| (hook.contract.matched)(name) == Some(crate::hook::TOOL_NAME));
             for (key, present) in [("matcher", hook.matcher.is_some() && about_tool), ("if", hook.rule.is_some())] {
                 if present {
-                    let message = format!("`{key}` can never match: {} is not about a tool", names.join(", "));
+                    let are = if names.len() == 1 { "is" } else { "are" };
+                    let message = format!("`{key}` can never match: {} {are} not about a tool", names.join(" and "));
                     never(self, key, message, Some(format!("remove `{key}`, or write the condition as `when`")));
                 }
             }
@@ -715,6 +773,26 @@ impl CompiledFile {
                 name,
             );
         }
+    }
+}
+
+/// What is wrong, and what to do about it.
+fn with_help(message: String) -> (String, Option<String>) {
+    match message.split_once("; ") {
+        Some((message, help)) => (message.to_string(), Some(help.to_string())),
+        None => (message, None),
+    }
+}
+
+/// The parser names every token that could have come instead.
+fn cel_in_words(message: &str) -> String {
+    let message = message.strip_prefix("syntax error: ").unwrap_or(message);
+    let message = message.split(" expecting ").next().unwrap_or(message);
+    let quoted = |start: &str| message.strip_prefix(start)?.strip_suffix('\'');
+    match quoted("mismatched input '").or_else(|| quoted("extraneous input '")) {
+        Some("<eof>") => "it ends too early".into(),
+        Some(token) => format!("unexpected `{token}`"),
+        None => message.to_string(),
     }
 }
 

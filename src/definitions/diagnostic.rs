@@ -96,8 +96,10 @@ impl Diagnostic {
     /// `file:line:column: message (help)`, for logs and verdicts.
     pub fn one_line(&self) -> String {
         let Position { line, column } = self.range.start;
+        // An empty place at the start is the file, or directory, as a whole.
+        let place = if self.span == (0..0) { String::new() } else { format!(":{line}:{column}") };
         let help = self.help.as_deref().map(|help| format!(" ({help})")).unwrap_or_default();
-        format!("{}:{line}:{column}: {}{help}", self.file, self.message)
+        format!("{}{place}: {}{help}", self.file, self.message)
     }
 }
 

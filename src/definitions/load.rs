@@ -1,16 +1,18 @@
 //! From directories to a hook set: what is known of every file is kept between loads, so that a
 //! load costs what has changed, and a file that breaks keeps its last good hooks in force.
 
-use super::compile::{Origin, Problem, compile};
-use super::diagnostic::{Diagnostic, LineIndex, Severity};
+use super::compile::{Compiled, Origin, Problem, compile};
+use super::diagnostic::{Diagnostic, LineIndex, Range, Severity};
 use super::formats::{self, Format};
+use crate::handlers::Handler;
 use crate::hook::{Hook, Layer};
 use crate::hook_set::HookSet;
 use sha2::{Digest, Sha256};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fs;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, Metadata};
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -26,9 +28,29 @@ pub struct LayerDir {
 /// What is known of the files between loads.
 pub struct Loader {
     dirs: Vec<LayerDir>,
-    files: BTreeMap<(usize, PathBuf), FileState>,
-    generation: u64,
+    files: Files,
+    /// Files that had changed at the last look, as they were then; see [`Look::Settled`].
+    restless: HashMap<PathBuf, Signature>,
+    watch: Watch,
     published: Arc<HookSet>,
+    /// The definitions of the published set by layer and name.
+    in_force: InForce,
+}
+
+/// How careful a load is with files that may not be finished yet.
+#[derive(Clone, Copy, Debug)]
+pub enum Look<'a> {
+    /// Takes every file as it is.
+    Now,
+    /// Leaves files alone that are being written.
+    Holding {
+        /// Known to be open.
+        open: &'a HashSet<PathBuf>,
+        /// Whatever was changed after this may be open without being known so yet.
+        quiet_since: Option<SystemTime>,
+    },
+    /// Takes a changed file once two looks in a row have found it the same.
+    Settled,
 }
 
 /// What a load came to.
@@ -42,7 +64,9 @@ pub struct Loaded {
     /// How the set differs from the one before.
     pub changes: Changes,
     /// Where to watch.
-    pub watch: BTreeMap<PathBuf, Interest>,
+    pub watch: Watch,
+    /// Some file was just changed and left alone: look again soon.
+    pub unsettled: bool,
 }
 
 /// Names of hooks that came, went or changed.
@@ -56,150 +80,290 @@ pub struct Changes {
     pub changed: Vec<Arc<str>>,
 }
 
-impl Changes {
-    /// Nothing changed.
-    pub fn is_empty(&self) -> bool {
-        self.added.is_empty() && self.removed.is_empty() && self.changed.is_empty()
-    }
-}
+/// The directories to watch, by their real paths, and what of each matters.
+pub type Watch = BTreeMap<PathBuf, Interest>;
 
 /// Which entries of a watched directory matter.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Interest {
-    /// Every one.
-    All,
-    /// These names: the directory only leads to what matters.
-    Names(BTreeSet<std::ffi::OsString>),
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Interest {
+    /// It holds definitions: whatever may be one.
+    pub all: bool,
+    /// These names besides: they lead to definitions.
+    pub names: BTreeSet<OsString>,
 }
 
+type Key = (usize, PathBuf);
+type Files = BTreeMap<Key, Arc<FileState>>;
+type InForce = HashMap<(Layer, Arc<str>), Vec<[u8; 16]>>;
+
 struct FileState {
+    /// As it was when it was read.
     signature: Option<Signature>,
+    /// It may have changed since without looking different.
+    racy: bool,
     content: Option<[u8; 32]>,
     text: Arc<str>,
-    hooks: Vec<Arc<Hook>>,
+    hooks: Vec<Defined>,
     /// Name and place of every hook that can be read, for duplicates.
-    names: Vec<(Arc<str>, super::node::Span)>,
-    problems: Vec<Problem>,
+    names: Vec<(Arc<str>, super::node::Span, Range)>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+/// A hook with what names its definition.
+#[derive(Clone)]
+struct Defined {
+    hook: Arc<Hook>,
+    digest: [u8; 16],
 }
 
 /// What says that a file is unchanged without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Signature {
+    device: u64,
     inode: u64,
     size: u64,
     modified: SystemTime,
-    changed: (i64, i64),
+    changed: SystemTime,
 }
 
-/// A file whose times are younger than this when it is looked at may change again within the
-/// clock's grain: it is read again next time. (git calls such entries racy.)
-const RACY: Duration = Duration::from_secs(2);
-const MAX_FILE: u64 = 4 * 1024 * 1024;
+/// A file that was changed this shortly before it was read may change again within the clock's
+/// grain: it is read again next time. (git calls such entries racy.)
+const RACY: Duration = Duration::from_millis(100);
+/// The same for file systems that keep whole seconds.
+const RACY_SECONDS: Duration = Duration::from_secs(2);
+/// A load during which files changed is done again: it may hold files of two states that were
+/// never there together. Somebody who never stops changing them gets what is there.
+const MAX_TRIES: usize = 4;
+const MAX_FILE: u64 = formats::MAX_BYTES as u64;
 const MAX_FILES: usize = 20_000;
 const MAX_DEPTH: usize = 16;
+/// As the kernel has it.
+const MAX_SYMLINKS: usize = 40;
 /// Broken definitions that every verdict lists; the rest are counted.
 const MAX_BROKEN: usize = 8;
+const NO_HOOK: &str = "; no hook of this file is in force";
 
 impl Loader {
     /// A loader that has read nothing yet.
     pub fn new(dirs: Vec<LayerDir>) -> Loader {
-        Loader { dirs, files: BTreeMap::new(), generation: 0, published: Arc::default() }
+        Loader {
+            dirs,
+            files: Files::new(),
+            restless: HashMap::new(),
+            watch: Watch::new(),
+            published: Arc::default(),
+            in_force: InForce::new(),
+        }
+    }
+
+    /// Where to watch, as of the last load.
+    pub fn watch(&self) -> &Watch {
+        &self.watch
     }
 
     /// Looks at every directory and makes a whole new set, unless nothing has changed.
-    pub fn load(&mut self) -> Loaded {
-        let mut loose = Vec::new();
-        let mut watch = Watch::default();
-        let mut seen = BTreeSet::new();
-        for (index, dir) in self.dirs.clone().iter().enumerate() {
-            let mut scan = Scan::default();
-            watch.lead_to(&dir.path);
-            if !dir.path.is_dir() {
-                // A directory that was there is not a deletion of its files one by one: a mount, a
-                // symlink being swapped, somebody moving guards out of the way.
-                let known: Vec<_> = self.files.keys().filter(|(at, _)| *at == index).cloned().collect();
-                if !known.is_empty() || dir.layer == Layer::Hooks {
-                    let kept = if known.is_empty() { "" } else { "; its last good hooks stay in force" };
-                    loose.push(unplaced(&dir.path, "missing-directory", format!("the directory doesn't exist{kept}")));
-                }
-                seen.extend(known);
-                continue;
+    pub fn load(&mut self, look: Look<'_>) -> Loaded {
+        let mut scan = self.scan(look);
+        for _ in 1..MAX_TRIES {
+            if self.is_as_before(&scan) || scan.is_still_true() {
+                break;
             }
-            scan.directory(&dir.path, 0, &mut watch);
-            loose.extend(scan.problems);
-            scan.files.sort();
-            for path in scan.files {
-                let key = (index, path);
-                let state = self.files.remove(&key);
-                self.files.insert(key.clone(), update(&key.1, dir, state));
-                seen.insert(key);
-            }
+            scan = self.scan(look);
         }
-        self.files.retain(|key, _| seen.contains(key));
-        self.assemble(loose, watch.0)
+        self.files = scan.files;
+        self.restless = scan.restless;
+        self.watch = scan.watch;
+        self.assemble(scan.problems, scan.unsettled)
     }
 
-    fn assemble(&mut self, mut diagnostics: Vec<Diagnostic>, watch: BTreeMap<PathBuf, Interest>) -> Loaded {
+    fn is_as_before(&self, scan: &Scan) -> bool {
+        let same = |(key, state): (&Key, &Arc<FileState>)| {
+            self.files.get(key).is_some_and(|before| Arc::ptr_eq(before, state))
+        };
+        self.files.len() == scan.files.len() && scan.files.iter().all(same)
+    }
+
+    fn scan(&self, look: Look<'_>) -> Scan {
+        let mut scan = Scan::default();
+        for (index, dir) in self.dirs.iter().enumerate() {
+            scan.visited.clear();
+            scan.found.clear();
+            scan.follow_path(&dir.path);
+            let known = || self.files.range((index, PathBuf::new())..(index + 1, PathBuf::new()));
+            let keep = |scan: &mut Scan, under: &Path| {
+                let kept = known().filter(|((_, path), _)| path.starts_with(under));
+                scan.files.extend(kept.map(|(key, state)| (key.clone(), state.clone())));
+            };
+            // The directory by its real path: a symlink that is swapped meanwhile doesn't mix two states.
+            let real = fs::canonicalize(&dir.path)
+                .and_then(|real| if real.is_dir() { Ok(real) } else { Err(io::ErrorKind::NotADirectory.into()) });
+            let real = match real {
+                Ok(real) => real,
+                Err(error) => {
+                    // A directory that was there is not a deletion of its files one by one: a mount, a
+                    // symlink being swapped, somebody moving guards out of the way.
+                    let had_any = known().next().is_some();
+                    if had_any || dir.layer == Layer::Hooks || error.kind() != io::ErrorKind::NotFound {
+                        let what = match error.kind() {
+                            io::ErrorKind::NotFound => "the directory doesn't exist".to_string(),
+                            io::ErrorKind::NotADirectory => "it is not a directory".to_string(),
+                            _ => format!("failed to open the directory: {error}"),
+                        };
+                        let kept = if had_any { "; its last good hooks stay in force" } else { "" };
+                        scan.problems.push(unplaced(&dir.path, "missing-directory", format!("{what}{kept}")));
+                    }
+                    keep(&mut scan, &dir.path);
+                    continue;
+                }
+            };
+            scan.directory(&dir.path, &real, 0);
+            for unreadable in std::mem::take(&mut scan.unreadable) {
+                keep(&mut scan, &unreadable);
+            }
+            for found in std::mem::take(&mut scan.found) {
+                let key = (index, found.path.clone());
+                let before = self.files.get(&key);
+                if let Look::Holding { open, .. } = look
+                    && open.contains(&found.real)
+                {
+                    scan.files.extend(before.map(|before| (key, before.clone())));
+                    continue;
+                }
+                if let Some(state) = self.update(&found, dir.layer, before, look, &mut scan) {
+                    scan.files.insert(key, state);
+                }
+                scan.looked_at.push(found);
+            }
+        }
+        scan
+    }
+
+    /// Reads one file again if it may have changed. `None`: it is new and not finished yet.
+    fn update(
+        &self,
+        found: &Found,
+        layer: Layer,
+        before: Option<&Arc<FileState>>,
+        look: Look<'_>,
+        scan: &mut Scan,
+    ) -> Option<Arc<FileState>> {
+        let is_new = before.is_none_or(|before| before.signature != found.signature);
+        if let (Look::Holding { quiet_since: Some(since), .. }, Some(signature), true) = (look, found.signature, is_new)
+            && signature.is_newer_than(since)
+        {
+            scan.unsettled = true;
+            return before.cloned();
+        }
+        if let (Look::Settled, Some(signature), true) = (look, found.signature, is_new) {
+            scan.restless.insert(found.real.clone(), signature);
+            if self.restless.get(&found.real) != Some(&signature) {
+                scan.unsettled = true;
+                return before.cloned();
+            }
+        }
+        if let Some(before) = before
+            && !is_new
+            && !before.racy
+            && before.signature.is_some()
+        {
+            return Some(before.clone());
+        }
+        Some(match read(&found.real) {
+            Ok((text, signature)) => taken(found, text, signature, layer, before),
+            Err(problem) => {
+                let whole = whole("unreadable", format!("failed to read the file: {problem}"));
+                let state = broken(found, before, None, "".into(), vec![whole]);
+                // The same trouble as before is no news.
+                match before {
+                    Some(before)
+                        if before.content.is_none()
+                            && before.signature == state.signature
+                            && before.racy == state.racy
+                            && before.diagnostics == state.diagnostics =>
+                    {
+                        before.clone()
+                    }
+                    _ => Arc::new(state),
+                }
+            }
+        })
+    }
+
+    fn assemble(&mut self, mut diagnostics: Vec<Diagnostic>, unsettled: bool) -> Loaded {
         let mut hooks = Vec::new();
+        let mut in_force = InForce::new();
         let mut sources = HashMap::new();
-        let mut broken = Vec::new();
-        let mut first: HashMap<(Layer, Arc<str>), String> = HashMap::new();
+        let mut first: HashMap<(Layer, Arc<str>), (String, usize)> = HashMap::new();
         for ((index, path), state) in &self.files {
-            let file = path.display().to_string();
             let layer = self.dirs[*index].layer;
-            let lines = LineIndex::new(&state.text);
             let start = diagnostics.len();
-            diagnostics.extend(state.problems.iter().map(|problem| place(&file, problem, &lines)));
-            for (name, span) in &state.names {
-                let at = || format!("{file}:{}", lines.position(span.start).line);
+            diagnostics.extend(state.diagnostics.iter().cloned());
+            for (name, span, range) in &state.names {
                 match first.entry((layer, name.clone())) {
                     std::collections::hash_map::Entry::Vacant(entry) => {
-                        entry.insert(at());
+                        entry.insert((path.display().to_string(), range.start.line));
                     }
                     std::collections::hash_map::Entry::Occupied(entry) => {
-                        let problem = Problem {
-                            span: span.clone(),
+                        let (file, line) = entry.get();
+                        diagnostics.push(Diagnostic {
+                            file: path.display().to_string(),
                             severity: Severity::Warning,
-                            code: "duplicate-name",
-                            message: format!("`{name}` is also the name of the hook at {}; both run", entry.get()),
+                            code: "duplicate-name".into(),
+                            message: format!("`{name}` is also the name of the hook at {file}:{line}; both run"),
                             help: Some("give one of them another name".into()),
                             hook: Some(name.to_string()),
-                        };
-                        diagnostics.push(place(&file, &problem, &lines));
+                            range: *range,
+                            span: span.clone(),
+                        });
                     }
                 }
             }
-            for diagnostic in diagnostics[start..].iter().filter(|it| it.severity == Severity::Error) {
-                broken.push(diagnostic.one_line());
-            }
+            diagnostics[start..].sort_by_key(|it| it.span.start);
             if diagnostics.len() > start {
-                sources.insert(file, state.text.clone());
+                sources.insert(path.display().to_string(), state.text.clone());
             }
-            hooks.extend(state.hooks.iter().cloned());
+            for Defined { hook, digest } in &state.hooks {
+                in_force.entry((layer, hook.name.clone())).or_default().push(*digest);
+                hooks.push(hook.clone());
+            }
         }
+        in_force.values_mut().for_each(|digests| digests.sort_unstable());
+        let errors = diagnostics.iter().filter(|it| it.severity == Severity::Error);
+        let mut broken: Vec<_> = errors.map(Diagnostic::one_line).collect();
         if broken.len() > MAX_BROKEN {
             let more = broken.len() - MAX_BROKEN;
             broken.truncate(MAX_BROKEN);
-            broken.push(format!("and {more} more broken definitions; see `hookwire check`"));
+            broken.push(format!("and {more} more mistakes; see `hookwire check`"));
         }
-        let changes = changes(&self.published.hooks, &hooks);
-        let first_load = self.generation == 0;
-        if first_load || !changes.is_empty() || *self.published.broken != *broken {
-            self.generation += 1;
-            self.published = Arc::new(HookSet::new(hooks, self.generation, self.hash(), broken));
+        let changes = changes(&self.in_force, &in_force, &hooks, &self.published.hooks);
+        let (hash, before) = (self.hash(), self.published.clone());
+        if before.generation == 0 || before.hash != hash || *before.broken != *broken {
+            self.published = Arc::new(HookSet::new(hooks, before.generation + 1, hash, broken));
+            self.in_force = in_force;
         }
-        Loaded { hooks: self.published.clone(), diagnostics: diagnostics.into(), sources, changes, watch }
+        Loaded {
+            hooks: self.published.clone(),
+            diagnostics: diagnostics.into(),
+            sources,
+            changes,
+            watch: self.watch.clone(),
+            unsettled,
+        }
     }
 
     /// Names the content in force: every file's text, and for a file that is broken the hooks that
-    /// stay in force instead.
+    /// stay in force instead. The same files have the same hash on every machine and after every
+    /// restart.
     fn hash(&self) -> Arc<str> {
         let mut hash = Sha256::new();
         for ((index, path), state) in &self.files {
-            hash.update(format!("{:?}\0{}\0", self.dirs[*index].layer, path.display()));
+            let dir = &self.dirs[*index];
+            let path = path.strip_prefix(&dir.path).unwrap_or(path);
+            hash.update(format!("{:?}\0{index}\0{}\0", dir.layer, path.display()));
             hash.update(state.content.unwrap_or_default());
-            for hook in &state.hooks {
-                hash.update(format!("{}\0{:x}\0{}\0", hook.name, hook.fingerprint, hook.source.line));
+            for Defined { hook, digest } in &state.hooks {
+                hash.update(format!("{}\0", hook.name));
+                hash.update(digest);
             }
         }
         hex(&hash.finalize()[..16]).into()
@@ -210,133 +374,123 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Reads one file again if it may have changed.
-fn update(path: &Path, dir: &LayerDir, before: Option<FileState>) -> FileState {
-    let signature = signature(path);
-    if let Some(before) = &before
-        && signature.is_some()
-        && before.signature == signature
-    {
-        return before_unchanged(before);
-    }
-    let racy = signature.is_none_or(|it| it.modified.elapsed().unwrap_or_default() < RACY);
-    let trusted = signature.filter(|_| !racy);
-    let text = match read(path) {
-        Ok(text) => text,
-        Err(error) => {
-            return broken(
-                before,
-                None,
-                "".into(),
-                vec![whole("unreadable", format!("failed to read the file: {error}"))],
-            );
-        }
-    };
+/// A file's text, compiled unless it is the one that is known.
+fn taken(
+    found: &Found,
+    text: String,
+    signature: Signature,
+    layer: Layer,
+    before: Option<&Arc<FileState>>,
+) -> Arc<FileState> {
+    let racy = signature.is_racy();
     let content: [u8; 32] = Sha256::digest(text.as_bytes()).into();
-    if let Some(before) = &before
+    let seen = |state: FileState| Arc::new(FileState { signature: Some(signature), racy, ..state });
+    if let Some(before) = before
         && before.content == Some(content)
     {
-        return FileState { signature: trusted, ..before_unchanged(before) };
+        if before.signature == Some(signature) && before.racy == racy {
+            return before.clone();
+        }
+        return seen(FileState {
+            signature: None,
+            racy,
+            content: before.content,
+            text: before.text.clone(),
+            hooks: before.hooks.clone(),
+            names: before.names.clone(),
+            diagnostics: before.diagnostics.clone(),
+        });
     }
     let text: Arc<str> = text.into();
-    let had_hooks = before.as_ref().is_some_and(|before| !before.hooks.is_empty());
+    let had_hooks = before.is_some_and(|before| !before.hooks.is_empty());
     if had_hooks && text.trim().is_empty() {
         // Editors truncate before they write.
-        let empty = whole("empty-file", "the file is empty".into()).with_help("delete it to remove its hooks");
-        return broken(before, Some(content), text, vec![empty]);
+        let mut empty = whole("empty-file", "the file is empty".into());
+        empty.help = Some("delete the file to remove its hooks".into());
+        return seen(broken(found, before, Some(content), text, vec![empty]));
     }
-    let format = Format::from_path(path).unwrap_or(Format::Yaml);
+    let format = Format::from_path(&found.path).unwrap_or(Format::Yaml);
     let root = match formats::parse(&text, format) {
         Ok(root) => root,
         Err(problems) => {
-            let place = |it: formats::Problem| Problem {
-                span: it.span,
-                severity: Severity::Error,
-                code: "syntax",
-                message: it.message,
-                help: it.help,
-                hook: None,
-            };
-            return broken(before, Some(content), text, problems.into_iter().map(place).collect());
+            let problems = problems.into_iter().map(Problem::from).collect();
+            return seen(broken(found, before, Some(content), text, problems));
         }
     };
-    let file = path.display().to_string();
-    let parent = path.parent().unwrap_or(Path::new("/"));
-    let origin = Origin { file: &file, dir: parent, layer: dir.layer, client: None };
+    let file = found.path.display().to_string();
+    let parent = found.path.parent().unwrap_or(Path::new("/"));
+    let origin = Origin { file: &file, dir: parent, layer, client: None };
     let lines = LineIndex::new(&text);
     let compiled = compile(&root, &origin, &lines);
     let mut problems = compiled.problems;
+    if had_hooks && compiled.is_broken {
+        return seen(broken(found, before, Some(content), text, problems));
+    }
+    if compiled.is_broken
+        && compiled.hooks.is_empty()
+        && let Some(first) = problems.first_mut()
+    {
+        first.message.push_str(NO_HOOK);
+    }
     let mut hooks = Vec::new();
-    let mut names = Vec::new();
-    for it in compiled.hooks {
-        if let Some(name) = &it.name {
-            names.push((name.clone(), it.span.clone()));
+    let mut names: Vec<(Arc<str>, _, _)> = Vec::new();
+    for Compiled { name, span, hook, stand_in, digest, problems: own } in compiled.hooks {
+        let nth = names.iter().filter(|(it, _, _)| Some(it) == name.as_ref()).count();
+        if let Some(name) = &name {
+            names.push((name.clone(), span.clone(), lines.range(&span)));
         }
-        let last_good = || {
-            let before = before.as_ref()?;
-            let name = it.name.as_ref()?;
-            before.hooks.iter().find(|hook| hook.name == *name).cloned()
+        if let Some(hook) = hook {
+            hooks.push(Defined { hook, digest });
+            continue;
+        }
+        let kept = before.zip(name.as_ref()).and_then(|(before, name)| {
+            let is_good = |it: &&Defined| it.hook.name == *name && !matches!(it.hook.handler, Handler::Broken(_));
+            before.hooks.iter().filter(is_good).nth(nth).cloned()
+        });
+        let stand_in = stand_in.map(|hook| Defined { hook, digest });
+        let fate = match (&kept, &stand_in) {
+            (Some(_), _) => "its last good form stays in force",
+            (None, Some(_)) => "it fails closed: its events are denied until it is mended",
+            (None, None) => "the hook is not in force",
         };
-        match (it.hook.clone(), it.stand_in.clone()) {
-            (Some(hook), _) => hooks.push(hook),
-            (None, stand_in) => {
-                let kept = last_good();
-                let fate = match (&kept, &stand_in) {
-                    (Some(_), _) => "its last good form stays in force",
-                    (None, Some(_)) => "it fails closed: its events are denied until it is mended",
-                    (None, None) => "it is not in force",
-                };
-                for problem in problems.iter_mut().filter(|problem| {
-                    problem.severity == Severity::Error
-                        && problem.hook.is_some()
-                        && problem.hook.as_deref() == it.name.as_deref()
-                }) {
-                    problem.message.push_str(&format!("; {fate}"));
-                }
-                hooks.extend(kept.or(stand_in));
-            }
+        if let Some(first) = problems[own].iter_mut().find(|it| it.severity == Severity::Error) {
+            first.message.push_str(&format!("; {fate}"));
         }
+        hooks.extend(kept.or(stand_in));
     }
-    FileState { signature: trusted, content: Some(content), text, hooks, names, problems }
-}
-
-fn before_unchanged(before: &FileState) -> FileState {
-    FileState {
-        signature: before.signature,
-        content: before.content,
-        text: before.text.clone(),
-        hooks: before.hooks.clone(),
-        names: before.names.clone(),
-        problems: before.problems.clone(),
-    }
+    let diagnostics = problems.iter().map(|problem| place(&file, problem, &lines)).collect();
+    seen(FileState { signature: None, racy, content: Some(content), text, hooks, names, diagnostics })
 }
 
 /// A file that can't be used keeps its last good hooks in force.
 fn broken(
-    before: Option<FileState>,
+    found: &Found,
+    before: Option<&Arc<FileState>>,
     content: Option<[u8; 32]>,
     text: Arc<str>,
     mut problems: Vec<Problem>,
 ) -> FileState {
-    let (hooks, names) = before.map(|before| (before.hooks, before.names)).unwrap_or_default();
-    let fate =
-        if hooks.is_empty() { "; no hook of this file is in force" } else { "; its last good hooks stay in force" };
+    let hooks = before.map(|before| before.hooks.clone()).unwrap_or_default();
+    let fate = if hooks.is_empty() { NO_HOOK } else { "; its last good hooks stay in force" };
     if let Some(first) = problems.first_mut() {
         first.message.push_str(fate);
     }
-    // The places of the names are of another text.
-    let names = names.into_iter().map(|(name, _)| (name, 0..0)).collect();
-    FileState { signature: None, content, text, hooks, names, problems }
+    let file = found.path.display().to_string();
+    let lines = LineIndex::new(&text);
+    let diagnostics = problems.iter().map(|problem| place(&file, problem, &lines)).collect();
+    let racy = found.signature.is_some_and(|signature| signature.is_racy());
+    // The places of the names are of another text: nothing is said of duplicates until it is mended.
+    FileState { signature: found.signature, racy, content, text: text.clone(), hooks, names: Vec::new(), diagnostics }
 }
 
 fn whole(code: &'static str, message: String) -> Problem {
     Problem { span: 0..0, severity: Severity::Error, code, message, help: None, hook: None }
 }
 
-impl Problem {
-    fn with_help(mut self, help: &str) -> Problem {
-        self.help = Some(help.to_string());
-        self
+impl From<formats::Problem> for Problem {
+    fn from(it: formats::Problem) -> Problem {
+        let formats::Problem { span, message, help } = it;
+        Problem { span, severity: Severity::Error, code: "syntax", message, help, hook: None }
     }
 }
 
@@ -358,140 +512,241 @@ fn unplaced(path: &Path, code: &'static str, message: String) -> Diagnostic {
     place(&path.display().to_string(), &whole(code, message), &LineIndex::new(""))
 }
 
-fn read(path: &Path) -> io::Result<String> {
-    let file = fs::File::open(path)?;
-    let mut text = String::new();
-    if file.take(MAX_FILE + 1).read_to_string(&mut text)? as u64 > MAX_FILE {
-        return Err(io::Error::other("it is larger than 4 MiB"));
-    }
-    Ok(text)
-}
-
-fn signature(path: &Path) -> Option<Signature> {
-    let metadata = fs::metadata(path).ok()?;
+/// A file's text, and what it looked like when it was opened.
+fn read(path: &Path) -> Result<(String, Signature), String> {
+    let mut options = fs::File::options();
+    options.read(true);
     #[cfg(unix)]
-    let (inode, changed) = {
-        use std::os::unix::fs::MetadataExt;
-        (metadata.ino(), (metadata.ctime(), metadata.ctime_nsec()))
-    };
-    #[cfg(not(unix))]
-    let (inode, changed) = (0, (0, 0));
-    Some(Signature { inode, size: metadata.len(), modified: metadata.modified().ok()?, changed })
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        // Opening a named pipe would wait for a writer.
+        options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32);
+    }
+    let file = options.open(path).map_err(|error| error.to_string())?;
+    let metadata = file.metadata().map_err(|error| error.to_string())?;
+    if metadata.is_dir() {
+        return Err("it is a directory".into());
+    }
+    if !metadata.is_file() {
+        return Err("it is not a regular file".into());
+    }
+    let mut bytes = Vec::new();
+    if file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())? as u64 > MAX_FILE {
+        return Err(format!("it is larger than {} MiB", MAX_FILE >> 20));
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok((text, Signature::of(&metadata))),
+        Err(error) => {
+            let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+            let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+            Err(format!("line {line} is not UTF-8 text"))
+        }
+    }
 }
 
+impl Signature {
+    fn of(metadata: &Metadata) -> Signature {
+        let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt;
+            let seconds = Duration::from_secs(metadata.ctime().try_into().unwrap_or_default());
+            let changed = Duration::from_nanos(metadata.ctime_nsec().try_into().unwrap_or_default());
+            Signature {
+                device: metadata.dev(),
+                inode: metadata.ino(),
+                size: metadata.len(),
+                modified,
+                changed: SystemTime::UNIX_EPOCH + seconds + changed,
+            }
+        }
+        #[cfg(not(unix))]
+        Signature { device: 0, inode: 0, size: metadata.len(), modified, changed: modified }
+    }
+
+    fn is_newer_than(&self, time: SystemTime) -> bool {
+        // A clock that was set back must not shut a file out.
+        let is_in_future = self.changed.duration_since(SystemTime::now()).is_ok_and(|ahead| ahead > RACY);
+        self.changed > time && !is_in_future
+    }
+
+    fn is_racy(&self) -> bool {
+        let fraction = self.changed.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().subsec_nanos();
+        let grain = if fraction == 0 { RACY_SECONDS } else { RACY };
+        // A time in the future is another machine's clock.
+        self.changed.elapsed().unwrap_or_default() < grain
+    }
+}
+
+/// A name that may be a definition file.
+struct Found {
+    /// As people know it.
+    path: PathBuf,
+    /// Without symlinks, as far as it leads anywhere.
+    real: PathBuf,
+    /// `None` if it leads nowhere.
+    signature: Option<Signature>,
+}
+
+/// One walk over the directories.
 #[derive(Default)]
 struct Scan {
-    files: Vec<PathBuf>,
-    visited: BTreeSet<PathBuf>,
+    files: Files,
     problems: Vec<Diagnostic>,
+    watch: Watch,
+    restless: HashMap<PathBuf, Signature>,
+    unsettled: bool,
+    looked_at: Vec<Found>,
+    directories: Vec<(PathBuf, Signature)>,
+    // Of one layer's directory.
+    visited: HashSet<PathBuf>,
+    found: Vec<Found>,
+    unreadable: Vec<PathBuf>,
 }
 
 impl Scan {
-    fn directory(&mut self, dir: &Path, depth: usize, watch: &mut Watch) {
+    /// Whether everything still looks as it was found.
+    fn is_still_true(&self) -> bool {
+        let now = |path: &Path| fs::metadata(path).ok().map(|it| Signature::of(&it));
+        self.directories.iter().all(|(path, signature)| now(path) == Some(*signature))
+            && self.looked_at.iter().all(|it| now(&it.path) == it.signature)
+    }
+
+    /// Collects the definition files of a directory. `real` is where it is, `path` how it is known.
+    fn directory(&mut self, path: &Path, real: &Path, depth: usize) {
         // A directory is visited once, whatever symlinks lead to it.
-        let visited = fs::canonicalize(dir).is_ok_and(|real| self.visited.insert(real));
-        if !visited || depth > MAX_DEPTH {
+        if !self.visited.insert(real.to_path_buf()) {
             return;
         }
-        watch.all(dir);
-        let entries = match fs::read_dir(dir) {
+        if depth > MAX_DEPTH {
+            let message = format!("more than {MAX_DEPTH} directories are inside one another; this one is not read");
+            self.problems.push(unplaced(path, "too-deep", message));
+            return;
+        }
+        self.watch.entry(real.to_path_buf()).or_default().all = true;
+        let listing = fs::metadata(real).and_then(|metadata| {
+            self.directories.push((real.to_path_buf(), Signature::of(&metadata)));
+            fs::read_dir(real)?.collect::<io::Result<Vec<_>>>()
+        });
+        let entries = match listing {
             Ok(entries) => entries,
+            // It went while we looked: a deletion like any other.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && depth > 0 => return,
             Err(error) => {
-                self.problems.push(unplaced(dir, "unreadable", format!("failed to read the directory: {error}")));
+                let message = format!("failed to read the directory: {error}; its last good hooks stay in force");
+                self.problems.push(unplaced(path, "unreadable", message));
+                self.unreadable.push(path.to_path_buf());
                 return;
             }
         };
-        for entry in entries.flatten() {
-            let path = entry.path();
+        for entry in entries {
             let name = entry.file_name();
-            let name = name.to_string_lossy();
-            // Editors' swap and backup files.
-            if name.starts_with('.') || name.ends_with('~') || name.starts_with('#') {
+            if is_hidden(&name) {
                 continue;
             }
-            let Ok(kind) = entry.file_type() else { continue };
-            if kind.is_symlink() {
-                watch.lead_to(&path);
-                if let Ok(target) = fs::canonicalize(&path) {
-                    watch.lead_to(&target);
-                }
+            let (path, mut target) = (path.join(&name), real.join(&name));
+            if entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
+                self.follow(real.to_path_buf(), [name.clone()].into());
+                target = fs::canonicalize(&target).unwrap_or(target);
             }
-            // Follows symlinks.
-            match fs::metadata(&path) {
-                Ok(metadata) if metadata.is_dir() => self.directory(&path, depth + 1, watch),
-                Ok(metadata) if metadata.is_file() && Format::from_path(&path).is_some() => {
-                    if self.files.len() < MAX_FILES {
-                        self.files.push(path);
-                    } else if self.files.len() == MAX_FILES {
-                        self.problems.push(unplaced(
-                            dir,
-                            "too-many-files",
-                            format!("more than {MAX_FILES} definition files; the rest are not read"),
-                        ));
-                        return;
+            let metadata = fs::metadata(&target).ok();
+            let is_definition = Format::from_path(Path::new(&name)).is_some();
+            match metadata {
+                Some(metadata) if metadata.is_dir() && !is_definition => self.directory(&path, &target, depth + 1),
+                metadata if is_definition => {
+                    if self.looked_at.len() + self.found.len() < MAX_FILES {
+                        let signature = metadata.as_ref().map(Signature::of);
+                        self.found.push(Found { path, real: target, signature });
+                    } else if !self.problems.iter().any(|it| it.code == "too-many-files") {
+                        let message = format!("more than {MAX_FILES} definition files; the rest are not read");
+                        self.problems.push(unplaced(&path, "too-many-files", message));
                     }
                 }
-                // A named pipe or device would block a reader.
-                Ok(_) => {}
-                Err(error) if Format::from_path(&path).is_some() => {
-                    self.problems.push(unplaced(&path, "unreadable", format!("failed to read the file: {error}")));
-                }
-                Err(_) => {}
+                _ => {}
             }
         }
     }
-}
 
-/// Collects where to watch.
-#[derive(Default)]
-struct Watch(BTreeMap<PathBuf, Interest>);
-
-impl Watch {
-    fn all(&mut self, dir: &Path) {
-        self.0.insert(dir.to_path_buf(), Interest::All);
+    fn follow_path(&mut self, path: &Path) {
+        let names = path.components().filter_map(|it| match it {
+            Component::Normal(name) => Some(name.to_os_string()),
+            Component::ParentDir => Some("..".into()),
+            _ => None,
+        });
+        let names: VecDeque<OsString> = names.collect();
+        self.follow(PathBuf::from("/"), names);
+        // It can be moved out of its parent.
+        if let Some((parent, name)) = path.parent().zip(path.file_name())
+            && let Ok(parent) = fs::canonicalize(parent)
+        {
+            self.leads(parent, name);
+        }
     }
 
-    /// A path can be replaced in its parent; what doesn't exist can appear in its nearest ancestor.
-    fn lead_to(&mut self, path: &Path) {
-        let mut at = path;
-        while let (Some(parent), Some(name)) = (at.parent(), at.file_name()) {
-            if parent.is_dir() {
-                let interest = self.0.entry(parent.to_path_buf()).or_insert_with(|| Interest::Names(BTreeSet::new()));
-                if let Interest::Names(names) = interest {
-                    names.insert(name.to_os_string());
-                }
-                return;
+    /// Watches every symlink on a way: it can be pointed elsewhere. What doesn't exist can appear.
+    fn follow(&mut self, mut at: PathBuf, mut names: VecDeque<OsString>) {
+        let mut n_links = 0;
+        while let Some(name) = names.pop_front() {
+            if name == ".." {
+                at.pop();
+                continue;
             }
-            at = parent;
+            let next = at.join(&name);
+            match fs::symlink_metadata(&next) {
+                Ok(metadata) if metadata.is_symlink() && n_links < MAX_SYMLINKS => {
+                    n_links += 1;
+                    self.leads(at.clone(), &name);
+                    let Ok(target) = fs::read_link(&next) else { return };
+                    if target.is_absolute() {
+                        at = PathBuf::from("/");
+                    }
+                    for component in target.components().rev() {
+                        match component {
+                            Component::Normal(name) => names.push_front(name.to_os_string()),
+                            Component::ParentDir => names.push_front("..".into()),
+                            _ => {}
+                        }
+                    }
+                }
+                Ok(_) if n_links < MAX_SYMLINKS => {
+                    // The end of a link's way: it can be replaced where it is.
+                    if names.is_empty() && n_links > 0 {
+                        self.leads(at.clone(), &name);
+                    }
+                    at = next;
+                }
+                _ => return self.leads(at, &name),
+            }
         }
+    }
+
+    fn leads(&mut self, dir: PathBuf, name: &OsStr) {
+        self.watch.entry(dir).or_default().names.insert(name.to_os_string());
     }
 }
 
-fn changes(before: &[Arc<Hook>], after: &[Arc<Hook>]) -> Changes {
-    type Key = (Layer, Arc<str>, Arc<str>);
-    let key = |hook: &Arc<Hook>| -> Key { (hook.source.layer, hook.source.file.clone(), hook.name.clone()) };
-    let index = |hooks: &[Arc<Hook>]| {
-        let mut map: HashMap<Key, Vec<*const Hook>> = HashMap::new();
-        for hook in hooks {
-            map.entry(key(hook)).or_default().push(Arc::as_ptr(hook));
-        }
-        map
-    };
-    let (old, new) = (index(before), index(after));
+/// Editors' swap and backup files.
+pub(super) fn is_hidden(name: &OsStr) -> bool {
+    let name = name.as_encoded_bytes();
+    name.starts_with(b".") || name.starts_with(b"#") || name.ends_with(b"~")
+}
+
+/// How the definitions of two sets differ. A hook that has only moved to another file hasn't changed.
+fn changes(before: &InForce, after: &InForce, hooks: &[Arc<Hook>], old_hooks: &[Arc<Hook>]) -> Changes {
     let mut changes = Changes::default();
-    for hook in after {
-        match old.get(&key(hook)) {
-            None => changes.added.push(hook.name.clone()),
-            // Files that didn't change hand on the same hooks.
-            Some(same) if same.contains(&Arc::as_ptr(hook)) => {}
-            Some(_) => changes.changed.push(hook.name.clone()),
+    let mut told = HashSet::new();
+    for hook in hooks.iter().chain(old_hooks) {
+        let key = (hook.source.layer, hook.name.clone());
+        let (old, new) = (before.get(&key), after.get(&key));
+        if old == new || !told.insert(key) {
+            continue;
         }
-    }
-    for hook in before {
-        let gone = new.get(&key(hook)).is_none_or(|same| same.len() < old.get(&key(hook)).map_or(0, Vec::len));
-        if gone {
-            changes.removed.push(hook.name.clone());
-        }
+        let list = match old.map_or(0, Vec::len).cmp(&new.map_or(0, Vec::len)) {
+            std::cmp::Ordering::Less => &mut changes.added,
+            std::cmp::Ordering::Equal => &mut changes.changed,
+            std::cmp::Ordering::Greater => &mut changes.removed,
+        };
+        list.push(hook.name.clone());
     }
     changes
 }

@@ -287,14 +287,19 @@ pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     }
     let allowed = (n_chars / 3).max(1);
     let word = word.to_lowercase();
+    let candidates: Vec<&str> = candidates.into_iter().collect();
     let distance = |candidate: &str| strsim::osa_distance(&word, &candidate.to_lowercase());
-    let near = candidates.into_iter().map(|it| (distance(it), it));
-    near.filter(|(distance, candidate)| {
-        // At least one letter must survive.
-        *distance <= allowed && *distance < candidate.chars().count()
-    })
-    .min_by_key(|(distance, _)| *distance)
-    .map(|(_, candidate)| candidate)
+    let near = candidates.iter().map(|it| (distance(it), *it));
+    let nearest = near
+        .filter(|(distance, candidate)| {
+            // At least one letter must survive.
+            *distance <= allowed && *distance < candidate.chars().count()
+        })
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate);
+    // The beginning of just one: `claude` → `claude-code`.
+    let mut begun = candidates.iter().filter(|it| n_chars >= 3 && it.to_lowercase().starts_with(&word));
+    nearest.or_else(|| begun.next().copied().filter(|_| begun.next().is_none()))
 }
 
 /// A value together with the place it was read from; the place is empty if the value didn't come

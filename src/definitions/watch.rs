@@ -4,15 +4,16 @@
 //! Directories are watched, not files: a watch on a file dies with an editor's rename-over. Where
 //! watching fails (limits, network file systems) the directories are looked at regularly instead.
 
-use super::load::Interest;
-use notify::event::{AccessKind, AccessMode, EventKind, ModifyKind};
-use notify::{RecommendedWatcher, RecursiveMode, Watcher};
+use super::formats::Format;
+use super::load::{Interest, Loaded, Look, Watch};
+use notify::event::{AccessKind, AccessMode, CreateKind, Event, EventKind, ModifyKind, RenameMode};
+use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, HashSet};
-use std::path::PathBuf;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::time::{Duration, Instant};
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::time::{Duration, Instant, SystemTime};
 
 /// How changes are noticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -26,160 +27,382 @@ pub enum Watching {
     Polling,
 }
 
-/// After a write that was closed, a rename or a deletion: long enough to take a checkout of many
-/// files as one change, short enough not to be noticed.
+/// After a write that was closed, a rename or a creation: not noticed by anybody.
 const SETTLED: Duration = Duration::from_millis(12);
-/// While some file was written but not closed: a slow writer's half file is not to be read.
-const UNSETTLED: Duration = Duration::from_millis(150);
+/// The kernel's clock for files may be late by this much.
+const CLOCK_TICK: Duration = Duration::from_millis(10);
+/// Once more has happened than one save does, with pauses of a busy machine: a checkout of many
+/// files is one change.
+const BURST: Duration = Duration::from_millis(60);
+const MANY: usize = 16;
+/// While a definition file is missing that was there: editors that keep a backup rename it away
+/// before they write it anew, and a guard is not to be off in between.
+const MISSING: Duration = Duration::from_millis(100);
 /// A directory that never comes to rest is loaded all the same.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// A file that somebody has written to and not closed is left alone, but not for ever.
+const ABANDONED: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(500);
+/// The second look at a file that was just found changed.
+const SECOND_LOOK: Duration = Duration::from_millis(100);
+
+/// Ends the watching when it is dropped.
+pub struct Watcher(Sender<Message>);
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        // The thread may have ended by itself.
+        let _ = self.0.send(Message::End);
+    }
+}
+
+enum Message {
+    Changed(notify::Result<Event>),
+    End,
+}
 
 /// Calls `reload` in a thread of its own whenever something may have changed, until it answers
-/// `None`. `reload` gives the directories to watch from then on; `announce` hears how.
+/// `None`. What it answers says where to watch from then on; `announce` hears how, the first time
+/// before this returns.
+///
+/// # Errors
+/// No thread could be started.
 pub fn spawn(
-    first: BTreeMap<PathBuf, Interest>,
+    wanted: Watch,
     force_polling: bool,
-    reload: impl Fn() -> Option<BTreeMap<PathBuf, Interest>> + Send + 'static,
+    reload: impl Fn(Look<'_>) -> Option<Loaded> + Send + 'static,
     announce: impl Fn(Watching) + Send + 'static,
-) -> std::io::Result<()> {
-    std::thread::Builder::new()
-        .name("watch".into())
-        .spawn(move || run(first, force_polling, &reload, &announce))
-        .map(drop)
+) -> std::io::Result<Watcher> {
+    let (sender, messages) = mpsc::channel();
+    let mut places = Places { watcher: None, watched: HashSet::new() };
+    if !force_polling {
+        let sender = sender.clone();
+        let handler = move |event| drop(sender.send(Message::Changed(event)));
+        let started = notify::recommended_watcher(handler).and_then(|watcher| {
+            places.watcher = Some(watcher);
+            places.watch(&wanted)
+        });
+        if let Err(error) = started {
+            places.give_up(&error);
+        }
+    }
+    announce(places.watching());
+    let run = move || run(&wanted, &mut places, &messages, &reload, &announce);
+    std::thread::Builder::new().name("watch".into()).spawn(run)?;
+    Ok(Watcher(sender))
 }
 
 fn run(
-    mut wanted: BTreeMap<PathBuf, Interest>,
-    force_polling: bool,
-    reload: &dyn Fn() -> Option<BTreeMap<PathBuf, Interest>>,
+    wanted: &Watch,
+    places: &mut Places,
+    messages: &Receiver<Message>,
+    reload: &dyn Fn(Look<'_>) -> Option<Loaded>,
     announce: &dyn Fn(Watching),
 ) {
-    let (sender, events) = mpsc::channel();
-    let mut watcher = match (force_polling, notify::recommended_watcher(sender)) {
-        (false, Ok(watcher)) => Some(watcher),
-        (false, Err(error)) => {
-            tracing::warn!(%error, "Watching is not possible; looking at the definitions twice a second instead.");
-            None
-        }
-        (true, _) => None,
-    };
-    let mut watched = HashSet::new();
+    let mut wanted = wanted.clone();
+    let mut unfinished = Unfinished::default();
+    // What changed before the watches were in place.
+    let mut is_news = true;
+    let mut poll = POLL;
     loop {
-        if let Some(it) = &mut watcher
-            && let Err(error) = rewatch(it, &mut watched, &wanted)
-        {
-            tracing::warn!(%error, "Watching failed; looking at the definitions twice a second instead.");
-            watcher = None;
-        }
-        announce(if watcher.is_some() { Watching::Events } else { Watching::Polling });
-        if watcher.is_some() {
-            // What changed before the watch was in place.
-            match reload() {
-                Some(next) if next == wanted => {}
-                Some(next) => {
-                    wanted = next;
-                    continue;
-                }
-                None => return,
+        if places.watcher.is_none() {
+            if !pause(messages, poll) {
+                return;
             }
-            if wait(&events, &wanted).is_err() {
-                watcher = None;
-            }
-        } else {
-            std::thread::sleep(POLL);
+            let Some(loaded) = reload(Look::Settled) else { return };
+            poll = if loaded.unsettled { SECOND_LOOK } else { POLL };
+            continue;
         }
-        match reload() {
-            Some(next) => wanted = next,
-            None => return,
-        }
-    }
-}
-
-fn rewatch(
-    watcher: &mut RecommendedWatcher,
-    watched: &mut HashSet<PathBuf>,
-    wanted: &BTreeMap<PathBuf, Interest>,
-) -> notify::Result<()> {
-    for gone in watched.iter().filter(|path| !wanted.contains_key(*path)).cloned().collect::<Vec<_>>() {
-        // The directory may be gone itself.
-        let _ = watcher.unwatch(&gone);
-        watched.remove(&gone);
-    }
-    for path in wanted.keys() {
-        // A directory that was replaced by another of its name has lost its watch: renewing one
-        // that stands costs a system call.
-        match watcher.watch(path, RecursiveMode::NonRecursive) {
-            Ok(()) => {
-                watched.insert(path.clone());
-            }
-            Err(error) if matches!(error.kind, notify::ErrorKind::PathNotFound) || !path.exists() => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
-}
-
-/// Waits for something that matters and then for quiet.
-fn wait(events: &Receiver<notify::Result<notify::Event>>, wanted: &BTreeMap<PathBuf, Interest>) -> Result<(), ()> {
-    let mut open: HashSet<PathBuf> = HashSet::new();
-    let mut since: Option<Instant> = None;
-    loop {
-        let quiet = match since {
-            None => Duration::from_secs(3600),
-            Some(since) => {
-                let window = if open.is_empty() { SETTLED } else { UNSETTLED };
-                match PATIENCE.checked_sub(since.elapsed()) {
-                    Some(left) => window.min(left),
-                    None => return Ok(()),
-                }
+        // What happens from here on can't have been waited for: it is left to the next load.
+        let quiet_since = match wait(messages, is_news, &wanted, places, &mut unfinished) {
+            Waited::Settled => SystemTime::now().checked_sub(CLOCK_TICK),
+            Waited::Restless => None,
+            Waited::Ended => return,
+            Waited::Failed(error) => {
+                places.give_up(&error);
+                announce(places.watching());
+                continue;
             }
         };
-        match events.recv_timeout(quiet) {
-            Ok(Ok(event)) if event.need_rescan() => return Ok(()),
-            Ok(Ok(event)) => {
-                if note(&event, wanted, &mut open) {
-                    since.get_or_insert_with(Instant::now);
-                }
+        let Some(loaded) = reload(Look::Holding { open: &unfinished.open(), quiet_since }) else { return };
+        wanted = loaded.watch;
+        is_news = match places.watch(&wanted) {
+            Ok(is_new) => is_new || loaded.unsettled,
+            Err(error) => {
+                places.give_up(&error);
+                announce(places.watching());
+                true
             }
-            Ok(Err(error)) => {
-                tracing::warn!(%error, "Watching failed; looking at the definitions twice a second instead.");
-                return Err(());
-            }
-            Err(RecvTimeoutError::Timeout) if since.is_some() => return Ok(()),
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return Err(()),
+        };
+    }
+}
+
+/// Waits, whatever is said meanwhile, unless it is the end.
+fn pause(messages: &Receiver<Message>, time: Duration) -> bool {
+    let until = Instant::now() + time;
+    loop {
+        match messages.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            Ok(Message::Changed(_)) => {}
+            Err(RecvTimeoutError::Timeout) => return true,
+            Ok(Message::End) | Err(RecvTimeoutError::Disconnected) => return false,
         }
     }
 }
 
-/// Whether the event matters; keeps track of files that are written but not closed.
-fn note(event: &notify::Event, wanted: &BTreeMap<PathBuf, Interest>, open: &mut HashSet<PathBuf>) -> bool {
-    let matters = event.paths.iter().any(|path| {
-        let Some((parent, name)) = path.parent().zip(path.file_name()) else { return true };
-        match wanted.get(parent) {
-            Some(Interest::All) => true,
-            Some(Interest::Names(names)) => names.contains(name),
-            // The watched directory itself.
-            None => wanted.contains_key(path),
-        }
-    });
-    if !matters {
-        return false;
+/// Where the kernel has been asked to tell of changes.
+struct Places {
+    /// `None`: the directories are looked at regularly.
+    watcher: Option<RecommendedWatcher>,
+    watched: HashSet<PathBuf>,
+}
+
+impl Places {
+    fn watching(&self) -> Watching {
+        if self.watcher.is_some() { Watching::Events } else { Watching::Polling }
     }
-    match event.kind {
-        EventKind::Access(AccessKind::Close(AccessMode::Write)) => {
-            for path in &event.paths {
-                open.remove(path);
+
+    fn give_up(&mut self, error: &notify::Error) {
+        tracing::warn!(%error, "Watching the definitions failed; looking at them twice a second instead.");
+        *self = Places { watcher: None, watched: HashSet::new() };
+    }
+
+    /// Watches these directories and no others. Whether a watch is new, so that what changed before
+    /// it was in place has to be looked for.
+    fn watch(&mut self, wanted: &Watch) -> notify::Result<bool> {
+        let Some(watcher) = &mut self.watcher else { return Ok(false) };
+        fail::fail_point!("watch", |_| Err(notify::Error::new(notify::ErrorKind::MaxFilesWatch)));
+        for gone in self.watched.extract_if(|path| !wanted.contains_key(path)) {
+            // The directory may be gone itself.
+            let _ = watcher.unwatch(&gone);
+        }
+        let mut is_new = false;
+        for path in wanted.keys() {
+            if self.watched.contains(path) {
+                continue;
             }
-            true
+            if let Some(what) = is_remote(path) {
+                let message = format!("{} is on {what}, which doesn't tell of others' changes", path.display());
+                return Err(notify::Error::generic(&message));
+            }
+            match watcher.watch(path, RecursiveMode::NonRecursive) {
+                Ok(()) => {
+                    self.watched.insert(path.clone());
+                    is_new = true;
+                }
+                // It went meanwhile; its parent is watched.
+                Err(_) if !path.exists() => {}
+                Err(error) => return Err(error),
+            }
         }
-        // Reading raises these too: a reload would trigger itself.
-        EventKind::Access(_) => false,
-        EventKind::Modify(ModifyKind::Data(_)) => {
-            open.extend(event.paths.iter().cloned());
-            true
+        Ok(is_new)
+    }
+
+    /// A directory that was replaced has lost its watch, and so has what was in it.
+    fn forget(&mut self, replaced: &Path) {
+        self.watched.retain(|path| !path.starts_with(replaced));
+    }
+}
+
+/// The kind of a file system whose changes are made on another machine.
+#[cfg(target_os = "linux")]
+fn is_remote(path: &Path) -> Option<&'static str> {
+    let kind = rustix::fs::statfs(path).ok()?.f_type;
+    // From linux/magic.h and the sources of the file systems.
+    match kind as u64 & 0xffff_ffff {
+        0x6969 => Some("NFS"),
+        0x517b | 0xff53_4d42 | 0xfe53_4d42 => Some("SMB"),
+        0x0102_1997 => Some("9p"),
+        0x6573_5546 => Some("FUSE"),
+        0x00c3_6400 => Some("Ceph"),
+        0x5346_414f | 0x6b41_4653 => Some("AFS"),
+        0x7863_f7a1 | 0x786f_4256 => Some("a virtual machine's shared folder"),
+        _ => None,
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_remote(_: &Path) -> Option<&'static str> {
+    None
+}
+
+enum Waited {
+    /// Nothing has happened for a while.
+    Settled,
+    /// It never came to rest.
+    Restless,
+    Failed(notify::Error),
+    Ended,
+}
+
+/// Files that are not to be read yet.
+#[derive(Default)]
+struct Unfinished {
+    /// Written to and not closed, and when.
+    open: Vec<(PathBuf, Instant)>,
+    /// Created by the event before: whoever opens it next is the one who writes it.
+    created: Option<PathBuf>,
+    /// Definition files that were there and aren't.
+    missing: HashSet<PathBuf>,
+}
+
+impl Unfinished {
+    fn open(&self) -> HashSet<PathBuf> {
+        self.open.iter().map(|(path, _)| path.clone()).collect()
+    }
+
+    fn opened(&mut self, path: &Path) {
+        self.closed(path);
+        self.open.push((path.to_path_buf(), Instant::now()));
+    }
+
+    fn closed(&mut self, path: &Path) {
+        self.open.retain(|(open, _)| !open.starts_with(path));
+    }
+}
+
+/// Waits for something that matters, unless there `is_news` already, and then for quiet.
+fn wait(
+    messages: &Receiver<Message>,
+    is_news: bool,
+    wanted: &Watch,
+    places: &mut Places,
+    unfinished: &mut Unfinished,
+) -> Waited {
+    unfinished.created = None;
+    unfinished.missing.clear();
+    let mut n_changes = 0;
+    // When the first and the last thing that matters happened.
+    let mut since: Option<(Instant, Instant)> = is_news.then(|| (Instant::now(), Instant::now()));
+    loop {
+        let now = Instant::now();
+        let quiet = since.map(|(first, last)| {
+            let window = match unfinished.missing.is_empty() {
+                false => MISSING,
+                true if n_changes > MANY => BURST,
+                true => SETTLED,
+            };
+            (last + window).min(first + PATIENCE)
+        });
+        let given_up = unfinished.open.iter().map(|(_, written)| *written + ABANDONED).min();
+        let until = [quiet, given_up].into_iter().flatten().min();
+        let message = match until {
+            None => messages.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some(until) if until <= now => Err(RecvTimeoutError::Timeout),
+            Some(until) => messages.recv_timeout(until - now),
+        };
+        match message {
+            Ok(Message::Changed(Ok(event))) if event.need_rescan() => {
+                // Whatever was lost: watches of replaced directories, the closing of files.
+                places.watched.clear();
+                *unfinished = Unfinished::default();
+                return Waited::Restless;
+            }
+            Ok(Message::Changed(Ok(event))) => {
+                if note(&event, wanted, places, unfinished) {
+                    let now = Instant::now();
+                    n_changes += 1;
+                    since = Some((since.map_or(now, |(first, _)| first), now));
+                }
+            }
+            Ok(Message::Changed(Err(error))) => return Waited::Failed(error),
+            Ok(Message::End) | Err(RecvTimeoutError::Disconnected) => return Waited::Ended,
+            Err(RecvTimeoutError::Timeout) => {
+                unfinished.open.retain(|(_, written)| written.elapsed() < ABANDONED);
+                let is_restless = since.is_some_and(|(first, _)| first.elapsed() >= PATIENCE);
+                return if is_restless { Waited::Restless } else { Waited::Settled };
+            }
         }
-        _ => true,
+    }
+}
+
+/// Whether the event matters; keeps track of what is unfinished and of directories that were replaced.
+fn note(event: &Event, wanted: &Watch, places: &mut Places, unfinished: &mut Unfinished) -> bool {
+    let created = unfinished.created.take();
+    let mut matters = false;
+    for path in &event.paths {
+        let about = About::of(path, wanted);
+        if about == About::Nothing {
+            continue;
+        }
+        matters |= match event.kind {
+            EventKind::Access(AccessKind::Close(AccessMode::Write)) => {
+                unfinished.closed(path);
+                about != About::Other
+            }
+            // Reading raises these too: a reload would trigger itself.
+            EventKind::Access(kind) => {
+                if matches!(kind, AccessKind::Open(_)) && created.as_ref() == Some(path) {
+                    unfinished.opened(path);
+                }
+                false
+            }
+            EventKind::Modify(ModifyKind::Data(_)) => {
+                if about != About::Other {
+                    unfinished.opened(path);
+                }
+                about != About::Other
+            }
+            EventKind::Create(kind) => {
+                places.forget(path);
+                unfinished.missing.remove(path);
+                if kind == CreateKind::File {
+                    unfinished.created = Some(path.clone());
+                }
+                true
+            }
+            EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(RenameMode::From)) => {
+                places.forget(path);
+                unfinished.closed(path);
+                if about == About::Definition {
+                    unfinished.missing.insert(path.clone());
+                }
+                true
+            }
+            EventKind::Modify(ModifyKind::Name(RenameMode::To)) => {
+                places.forget(path);
+                unfinished.closed(path);
+                unfinished.missing.remove(path);
+                true
+            }
+            // From and To have come before it.
+            EventKind::Modify(ModifyKind::Name(RenameMode::Both)) => true,
+            _ => true,
+        };
+    }
+    // A temporary file that became a definition isn't missed under its old name.
+    if let (EventKind::Modify(ModifyKind::Name(RenameMode::Both)), [from, to]) = (event.kind, &event.paths[..])
+        && About::of(to, wanted) == About::Definition
+    {
+        unfinished.missing.remove(from);
+    }
+    matters
+}
+
+/// What a path is to the definitions.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum About {
+    Nothing,
+    /// A definition file, or what leads to one.
+    Definition,
+    /// Something else in a directory of definitions; it may be a directory or a symlink.
+    Other,
+}
+
+impl About {
+    fn of(path: &Path, wanted: &Watch) -> About {
+        let is_definition = Format::from_path(path).is_some();
+        match path.parent().zip(path.file_name()).map(|(parent, name)| (wanted.get(parent), name)) {
+            Some((Some(Interest { names, .. }), name)) if names.contains(name) => About::Definition,
+            Some((Some(Interest { all: true, .. }), name)) => {
+                if is_definition && !super::load::is_hidden(name) {
+                    About::Definition
+                } else {
+                    About::Other
+                }
+            }
+            // The watched directory itself.
+            _ if wanted.contains_key(path) => About::Other,
+            _ => About::Nothing,
+        }
     }
 }

@@ -56,7 +56,7 @@ impl Kind for Http {
         if let Err(error) = check_url(&raw.url, &lenient)
             && !error.is_about_address()
         {
-            return Err(Mistake::new("url", error.to_string()));
+            return Err(Mistake::new("url", format!("can't {error}")));
         }
         let mut headers = Vec::new();
         for (name, value) in &raw.headers {

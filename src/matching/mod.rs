@@ -162,7 +162,10 @@ fn literal_prefix(pattern: &str) -> String {
 
 /// The part of a regex error that says what is wrong; the rest draws the pattern.
 pub(crate) fn last_line(error: &str) -> String {
-    error.lines().last().unwrap_or_default().trim().trim_start_matches("error: ").to_string()
+    let line = error.lines().last().unwrap_or_default().trim();
+    let line = line.trim_start_matches("error: ").trim_end_matches('.');
+    let mut rest = line.chars();
+    rest.next().map(|first| first.to_lowercase().chain(rest).collect()).unwrap_or_default()
 }
 
 #[cfg(test)]

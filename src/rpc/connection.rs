@@ -608,7 +608,8 @@ fn parse_id(id: &str) -> Option<Id<'static>> {
     match id.as_bytes().first()? {
         b'"' => serde_json::from_str::<String>(id).ok().map(|text| Id::Str(text.into())),
         b'n' => Some(Id::Null),
-        b'-' | b'0'..=b'9' => Some(id.parse().map_or(Id::Null, Id::Number)),
+        // Beyond what a double holds, a reader may refuse the whole reply.
+        b'-' | b'0'..=b'9' if id.parse().is_ok_and(f64::is_finite) => Some(id.parse().map_or(Id::Null, Id::Number)),
         _ => None,
     }
 }
