@@ -8,16 +8,23 @@ import sys
 import threading
 
 HOOKWIRE = os.environ.get("HOOKWIRE", "hookwire")
-FAIL = os.environ.get("FAIL", "closed")  # without a verdict: "closed" skips a command, "open" runs it
 PATIENCE = float(os.environ.get("PATIENCE", "5"))  # seconds for a verdict
+FAIL = os.environ.get("FAIL", "closed")  # without a verdict: "closed" skips the command, "open" runs it
+NO_VERDICT = {"decision": "allow" if FAIL == "open" else "deny", "reason": "hookwire gave no verdict"}
 TASK = ["mkdir build && echo hello > build/out", "git push --force", "rm -r build", "cat trash/build/out"]
 
 
+def start(hooks):
+    try:
+        return subprocess.Popen([HOOKWIRE, "serve", "--hooks", hooks], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    except OSError as problem:
+        print(f"hookwire did not start: {problem}", file=sys.stderr)
+
+
 def ask(host, command):
-    """The verdict on a command. A missing, dead or hung host gives none, then FAIL decides."""
     event = {"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": command}}, "cwd": os.getcwd()}
-    event["deadlineMs"] = int(PATIENCE * 800)  # sooner than the watchdog, so that the host tells which hook is late
-    watchdog = threading.Timer(PATIENCE, host.kill)
+    event["deadlineMs"] = int(PATIENCE * 800)  # a hook that hangs: the host answers without it
+    watchdog = threading.Timer(PATIENCE, host.kill)  # a host that hangs: its end ends the waiting
     watchdog.start()
     try:
         request = {"jsonrpc": "2.0", "id": 1, "method": "hooks/dispatch", "params": event}
@@ -25,22 +32,30 @@ def ask(host, command):
         host.stdin.flush()
         return json.loads(host.stdout.readline())["result"]
     except (OSError, ValueError, KeyError):
-        return {"decision": "deny" if FAIL == "closed" else "allow", "reason": "hookwire gave no verdict"}
+        return NO_VERDICT
     finally:
         watchdog.cancel()
 
 
+def stop(host):
+    try:
+        host.communicate(timeout=PATIENCE)  # ends its input, and so the host
+    except subprocess.TimeoutExpired:
+        host.kill()
+
+
 def main(hooks, *task):
-    host = subprocess.Popen([HOOKWIRE, "serve", "--hooks", hooks], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    host = start(hooks)
     for command in task or TASK:
-        verdict = ask(host, command)
-        if verdict["decision"] != "allow":
-            print(f"skipped: {command} ({verdict['reason']})", flush=True)
-            continue
-        command = verdict.get("subject", {"command": command})["command"]
-        print(f"running: {command}", flush=True)
-        subprocess.run(command, shell=True)
-    host.communicate()  # ends its input, and so the host
+        verdict = ask(host, command) if host else NO_VERDICT
+        if verdict["decision"] == "allow":
+            command = verdict.get("subject", {"command": command})["command"]
+            print(f"running: {command}", flush=True)
+            subprocess.run(command, shell=True)
+        else:
+            print(f"skipped: {command} ({verdict.get('reason')})", flush=True)
+    if host:
+        stop(host)
 
 
 main(*sys.argv[1:])
