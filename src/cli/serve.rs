@@ -24,8 +24,6 @@ pub(super) struct ServeArgs {
 const SHUTDOWN: Duration = Duration::from_millis(50);
 
 pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
-    // In test builds only: what the variable FAILPOINTS asks for.
-    let _failpoints = fail::has_failpoints().then(fail::FailScenario::setup);
     let protocol = stdio::take_stdout()?;
     let host = args.hooks.host()?;
     host.watch()?;
