@@ -318,7 +318,7 @@ impl Event {
 
     /// The tool that the event is about.
     pub fn tool_name(&self) -> Option<&str> {
-        self.text("/tool/name")
+        self.data.get("tool")?.get("name")?.as_str()
     }
 
     /// A member, by JSON pointer of plain keys.

@@ -37,9 +37,9 @@ impl Sessions {
 
     /// Counts send-backs and overrides the one that is too many.
     pub(super) fn note(&self, event: &Event, verdict: &mut Verdict) {
-        let agent = event.text("/agent/id").or(event.text("/agent/name")).unwrap_or_default();
         match &*event.name {
             name if is_rest(name) => {
+                let agent = event.text("/agent/id").or(event.text("/agent/name")).unwrap_or_default();
                 let key = (name.to_string(), agent.to_string());
                 let count = self.with(event.session(), |session| {
                     let count = session.send_backs.entry(key).or_default();
