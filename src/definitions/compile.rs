@@ -337,6 +337,7 @@ fn hook(
 
     let mut raw = RawHook::default();
     let mut keys: Vec<&Entry> = Vec::new();
+    let mut misspelt_handler = false;
     for entry in entries {
         match entry.key.as_str() {
             "name" => {}
@@ -358,7 +359,9 @@ fn hook(
             key if KINDS.iter().any(|kind| kind.key == key) => keys.push(entry),
             unknown => {
                 let known = COMMON_FIELDS.into_iter().chain(KINDS.iter().map(|kind| kind.key));
-                file.unknown_field(entry, closest(unknown, known), scope);
+                let nearest = closest(unknown, known);
+                misspelt_handler |= nearest.is_some_and(|key| !COMMON_FIELDS.contains(&key));
+                file.unknown_field(entry, nearest, scope);
             }
         }
     }
@@ -403,7 +406,8 @@ fn hook(
         }
     });
     let agents = file.globs(raw.agents.or_else(|| defaults.agents.clone()), &at("agents"), scope);
-    let handler = file.handler(&keys, node, origin, scope);
+    // Whoever misspelt the handler's key has been told so.
+    let handler = if keys.is_empty() && misspelt_handler { None } else { file.handler(&keys, node, origin, scope) };
 
     let fail = raw.fail.or(defaults.fail);
     let super::diagnostic::Position { line, column } = lines.position(node.span.start);
@@ -537,7 +541,13 @@ impl CompiledFile {
                     // Said once, not for every hook.
                     defaults.agents = agents.filter(|_| self.errors() == errors);
                 }
-                unknown => self.unknown_field(entry, closest(unknown, DEFAULTS_FIELDS), None),
+                unknown => {
+                    let nearest = closest(unknown, DEFAULTS_FIELDS);
+                    if nearest == Some("fail") {
+                        defaults.fail = Some(Fail::Closed);
+                    }
+                    self.unknown_field(entry, nearest, None);
+                }
             }
         }
         defaults

@@ -5,7 +5,7 @@
 //! caller, who drops the future; killing and reaping are [`super::process_tree`]'s.
 
 use std::fmt;
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -186,7 +186,14 @@ pub(crate) async fn run(spec: Spec) -> Result<Output, ProcessError> {
 }
 
 async fn converse(tree: Tree, pipes: process_tree::Pipes, spec: &Spec) -> Result<Output, ProcessError> {
-    let mut stdin = ChildStdin::from_std(pipes.stdin)?;
+    let mut stdin = pipes.stdin;
+    let mut stdin = if spec.stdin.len() <= FRESH_PIPE {
+        // Whether the child reads it is its own matter, see below.
+        let _ = stdin.write_all(&spec.stdin);
+        None
+    } else {
+        Some(ChildStdin::from_std(stdin)?)
+    };
     let mut stdout = Stream::new(ChildStdout::from_std(pipes.stdout)?, spec.limits.stdout);
     let mut stderr = Stream::new(ChildStderr::from_std(pipes.stderr)?, spec.limits.stderr);
 
@@ -194,8 +201,9 @@ async fn converse(tree: Tree, pipes: process_tree::Pipes, spec: &Spec) -> Result
         let feed = async {
             // The child may have exited without reading its stdin; a broken
             // pipe is not a failure, its exit status decides.
-            let _ = stdin.write_all(&spec.stdin).await;
-            drop(stdin);
+            if let Some(mut stdin) = stdin.take() {
+                let _ = stdin.write_all(&spec.stdin).await;
+            }
             Ok(())
         };
         let answer = async {
@@ -234,6 +242,10 @@ async fn converse(tree: Tree, pipes: process_tree::Pipes, spec: &Spec) -> Result
         stderr_truncated: stderr.overflowed,
     })
 }
+
+/// What an empty pipe takes without waiting, wherever it is: a small event needs no readiness, no
+/// waking and no second thread.
+const FRESH_PIPE: usize = 4096;
 
 /// How long the pipes are read after the child itself has exited.
 const GRACE: Duration = Duration::from_millis(50);
