@@ -50,3 +50,39 @@ impl Kind for Sample {
         Ok(Answer::decide(Decision::Deny, format!("{length} characters; at most {} are allowed", self.max_chars)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sample_works() {
+        use crate::definitions::{compile, diagnostic::LineIndex, formats};
+        use crate::engine::{Engine, Honours, HooksInForce, Question, decide};
+        use crate::{dialects, event::Event, hook::Layer, hook_set::HookSet};
+        let load = |max: usize| {
+            let text = format!(
+                "hooks: [{{ name: short, on: UserPromptSubmit, fail: closed, sample: {{ maxChars: {max} }} }}]"
+            );
+            let root = formats::parse(&text, formats::Format::Yaml).unwrap();
+            let origin = compile::Origin { file: "hooks.yaml", dir: "/".as_ref(), layer: Layer::Hooks, client: None };
+            compile::compile(&root, &origin, &LineIndex::new(&text))
+        };
+        assert_eq!(load(0).problems[0].message, "a limit of 0 would refuse every prompt");
+        let hooks = load(3).hooks.into_iter().filter_map(|it| it.hook).collect();
+        let files = std::sync::Arc::new(HookSet::new(hooks, 1, "hash".into(), Vec::new()));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        for (prompt, expected) in [("abc", Decision::Allow), ("abcd", Decision::Deny)] {
+            let event = Event::from_json(serde_json::json!({"event": "UserPromptSubmit", "prompt": prompt})).unwrap();
+            let question = Question {
+                event: event.into(),
+                hooks: HooksInForce { files: files.clone(), session: None },
+                contract: &dialects::DIALECTS[0].contract,
+                honours: Honours::default(),
+                hurry: Default::default(),
+            };
+            let engine = Engine::new(crate::handlers::Services::new("/".into(), Vec::new()));
+            assert_eq!(runtime.block_on(decide(&engine, question)).decision, expected);
+        }
+    }
+}
