@@ -547,7 +547,8 @@ fn a_cold_start_denies_what_a_broken_guard_would_have_judged() {
 
 #[test]
 fn what_cant_be_read_is_an_error_and_keeps_the_hooks() {
-    let makers: &[(&str, fn(&Path))] = &[
+    type Maker = fn(&Path);
+    let makers: &[(&str, Maker)] = &[
         ("it is a directory", |path| fs::create_dir(path).unwrap()),
         ("it is not a regular file", |path| {
             assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
@@ -668,8 +669,8 @@ fn polling_when_asked_and_when_watching_fails() {
         command.env("FAILPOINTS", "watch=2*off->return");
         command
     };
-    let commands: [(&str, &dyn Fn(&Path) -> Command); 3] =
-        [("polling", &ask), ("polling", &no_watches), ("events", &no_more_watches)];
+    type Serve<'a> = &'a dyn Fn(&Path) -> Command;
+    let commands: [(&str, Serve<'_>); 3] = [("polling", &ask), ("polling", &no_watches), ("events", &no_more_watches)];
     for (watching, command) in commands {
         let (root, dir) = scratch();
         fs::write(dir.join("guard.yaml"), guard("v0")).unwrap();

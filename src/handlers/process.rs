@@ -186,13 +186,13 @@ pub(crate) async fn run(spec: Spec) -> Result<Output, ProcessError> {
 }
 
 async fn converse(tree: Tree, pipes: process_tree::Pipes, spec: &Spec) -> Result<Output, ProcessError> {
-    let mut stdin = pipes.stdin;
     let mut stdin = if spec.stdin.len() <= FRESH_PIPE {
-        // Whether the child reads it is its own matter, see below.
-        let _ = stdin.write_all(&spec.stdin);
+        // Whether the child reads it is its own matter, see below. Dropped here: that is its end of file.
+        let mut fresh = pipes.stdin;
+        let _ = fresh.write_all(&spec.stdin);
         None
     } else {
-        Some(ChildStdin::from_std(stdin)?)
+        Some(ChildStdin::from_std(pipes.stdin)?)
     };
     let mut stdout = Stream::new(ChildStdout::from_std(pipes.stdout)?, spec.limits.stdout);
     let mut stderr = Stream::new(ChildStderr::from_std(pipes.stderr)?, spec.limits.stderr);
