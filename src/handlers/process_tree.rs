@@ -675,6 +675,17 @@ mod tests {
             .spawn()
             .expect("host");
         eventually(|| running(&words).len() == 4);
+        // The helper is started beside the first child, not before it.
+        let helper = "handlers::process_tree::tests::helper --ignored";
+        let started_by_host = |pid: &u32| {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(1)?.parse().ok()) == Some(host.id())
+        };
+        let ends_in = |pid: &u32| {
+            let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&line).replace('\0', " ").trim().ends_with(helper)
+        };
+        eventually(|| processes().any(|pid| started_by_host(&pid) && ends_in(&pid)));
         host.kill().expect("kill");
         let killed = Instant::now();
         host.wait().expect("wait");
