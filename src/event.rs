@@ -145,6 +145,8 @@ pub(crate) struct EventShape {
     session: Option<Text>,
     /// The run: one prompt until the agent rests.
     run: Option<Text>,
+    /// The run that started this one: what happens here counts towards it too.
+    parent_run: Option<Text>,
     /// The iteration of the agent loop, counted from 1.
     step: Option<u64>,
     agent: Option<AgentShape>,
@@ -428,7 +430,7 @@ pub(crate) fn merge_patch(target: &mut Value, patch: &Value) {
     let Value::Object(object) = target else { return };
     for (key, value) in patch {
         if value.is_null() {
-            object.remove(key);
+            object.shift_remove(key);
         } else {
             merge_patch(object.entry(key.clone()).or_insert(Value::Null), value);
         }

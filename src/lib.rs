@@ -18,6 +18,7 @@
 //! | [`matching`] | whether a hook applies: matcher, `Tool(pattern)`, CEL |
 //! | [`engine`] | who runs when, and what comes of it |
 //! | [`handlers`] | how a hook is carried out, one file a kind |
+//! | [`client`], [`models`], [`state`] | what handlers use: the way back to the client, language models, shared values |
 //! | [`definitions`] | files to hooks and diagnostics |
 //! | [`dialects`] | other systems' vocabularies, one file each |
 //! | [`rpc`], [`transport`] | the wire |
@@ -37,8 +38,10 @@
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 pub mod cli;
+pub mod client;
 pub mod definitions;
 pub mod dialects;
+mod egress;
 pub mod engine;
 pub mod event;
 pub mod handlers;
@@ -47,6 +50,8 @@ pub mod hook_set;
 pub mod host;
 pub mod json;
 pub mod matching;
+pub mod models;
 pub mod rpc;
+pub mod state;
 pub mod transport;
 pub mod verdict;

@@ -145,6 +145,9 @@ pub struct Outcome {
     /// The hook judged the final value after another hook's rewrite.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub rejudged: bool,
+    /// What it did step by step, for the kinds that tell: sub-agents and judges.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub transcript: Vec<Value>,
     /// How long it ran, in microseconds.
     pub duration_micros: u64,
 }

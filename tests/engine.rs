@@ -4,13 +4,14 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
+use hookwire::client::{Answers, Client as HostClient, Reply};
 use hookwire::definitions::compile::{Origin, compile};
 use hookwire::definitions::diagnostic::{LineIndex, Severity};
 use hookwire::definitions::formats::{Format, parse};
 use hookwire::dialects;
 use hookwire::engine::{Engine, Honours, HooksInForce, MAX_SEND_BACKS, Question, decide};
 use hookwire::event::Event;
-use hookwire::handlers::{CallbackCall, CallbackClient, Services};
+use hookwire::handlers::Services;
 use hookwire::hook::{Composition, Contract, Hook, Layer, TOOL_NAME};
 use hookwire::hook_set::HookSet;
 use hookwire::matching::MatcherRule;
@@ -18,7 +19,6 @@ use hookwire::verdict::{Answer, Status, Verdict};
 use serde_json::{Value, json};
 use std::future::Future;
 use std::path::Path;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -30,7 +30,7 @@ use tokio_util::sync::CancellationToken;
 /// `-- project` begins another layer. A name `veto/a` puts the hook into that test vocabulary.
 ///
 /// A callback's name is what it does: a JSON reply, or one of the words of [`Client::invoke`].
-fn hooks(text: &str, client: &Arc<dyn CallbackClient>) -> Vec<Arc<Hook>> {
+fn hooks(text: &str, client: &Arc<dyn HostClient>) -> Vec<Arc<Hook>> {
     let mut hooks = Vec::new();
     let mut layer = Layer::Hooks;
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -101,17 +101,21 @@ impl Drop for Dropped {
     }
 }
 
-impl CallbackClient for Client {
-    fn invoke(&self, call: CallbackCall) -> Pin<Box<dyn Future<Output = Result<Value, String>> + Send>> {
-        let event = call.event;
+impl HostClient for Client {
+    fn answers(&self) -> Answers {
+        Answers::default()
+    }
+
+    fn request(&self, _: &'static str, mut call: Value) -> Reply {
+        let event = call["event"].take();
         // A rewrite of any shape is seen as its text.
         let command = ["/tool/input/command", "/tool/output", "/lastMessage"]
             .iter()
             .find_map(|pointer| Some(event.pointer(pointer)?.as_str().unwrap_or("null").to_string()))
             .unwrap_or_default();
-        self.calls.lock().unwrap().push(format!("{}({command})", call.hook));
+        self.calls.lock().unwrap().push(format!("{}({command})", call["hook"].as_str().unwrap()));
         let dropped = Dropped(self.dropped.clone());
-        let script = call.callback;
+        let script = call["callback"].as_str().unwrap().to_string();
         Box::pin(async move {
             let (words, reply) = match script.split_once(" then ") {
                 Some((words, reply)) => (words, reply),
@@ -158,7 +162,7 @@ const ALL: Honours = Honours { ask: true, defer: true, rewrite: true };
 impl World {
     fn new(contract_name: &str, definitions: &str) -> World {
         let client = Arc::new(Client::default());
-        let as_client: Arc<dyn CallbackClient> = client.clone();
+        let as_client: Arc<dyn HostClient> = client.clone();
         let set = HookSet::new(hooks(definitions, &as_client), 1, "hash".into(), Vec::new());
         World {
             engine: Engine::new(Services::new("/".into(), Vec::new())),
@@ -177,6 +181,7 @@ impl World {
             hooks: HooksInForce { files: self.set.clone(), session: None },
             contract: self.contract,
             honours: self.honours,
+            client: None,
             hurry: self.hurry.clone(),
         };
         decide(&self.engine, question).await
@@ -757,7 +762,7 @@ fn messages_and_context_travel_beside_the_decision() {
     check(
         "a, callback: '{\"context\":{\"metadata\":{\"n\":1,\"m\":1}}}'\n b, callback: '{\"context\":{\"metadata\":{\"m\":null},\"systemPrompt\":\"p\"}}'\n c, callback: see /metadata",
         &call(),
-        "allow say {\"n\":1} context {\"metadata\":{\"m\":null,\"n\":1},\"systemPrompt\":\"p\"}",
+        "allow say {\"n\":1} context {\"metadata\":{\"n\":1,\"m\":null},\"systemPrompt\":\"p\"}",
     );
     // The first word on a retry counts, in the order of running: after-events are reversed.
     check(

@@ -95,6 +95,7 @@ async fn judge(host: &Host, dialect: &'static Dialect, event: &Event) -> (Verdic
         contract: &dialect.contract,
         // Nobody is asked here: what would be asked is told as such.
         honours: Honours { ask: true, defer: true, rewrite: can_rewrite },
+        client: None,
         hurry: CancellationToken::new(),
     };
     let started = Instant::now();

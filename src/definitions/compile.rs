@@ -5,8 +5,9 @@
 
 use super::diagnostic::{LineIndex, Severity};
 use super::node::{DecodeError, Entry, Node, NodeValue, Span, closest, decode};
+use crate::client::Client;
 use crate::dialects;
-use crate::handlers::{self, CallbackClient, Compile, CompileError, Handler, KINDS};
+use crate::handlers::{self, Compile, CompileError, Handler, KINDS};
 use crate::hook::{Fail, Hook, Layer, On, Source};
 use crate::matching::Matcher;
 use crate::matching::rule::ToolRule;
@@ -73,7 +74,7 @@ pub struct Origin<'a> {
     /// The layer.
     pub layer: Layer,
     /// The connection that registers the hooks, if they come over the wire.
-    pub client: Option<&'a Arc<dyn CallbackClient>>,
+    pub client: Option<&'a Arc<dyn Client>>,
 }
 
 /// `5s`, `250ms`, `1m 30s`; a bare number is seconds.
@@ -390,12 +391,9 @@ fn hook(
     let when = raw.when.as_deref().and_then(|text| match When::new(text) {
         Ok(when) => Some(when),
         Err(error) => {
-            let value = at("when");
-            // Within a scalar the offset is exact; escapes and folded lines shift it.
-            let quote = usize::from(value.len() == text.len() + 2);
-            let start = (value.start + quote + error.offset).min(value.end.saturating_sub(1)).max(value.start);
+            let value = node.get("when").unwrap_or(node);
             file.push(
-                start..value.end,
+                value.part(&(error.offset..text.len())),
                 Severity::Error,
                 "bad-when",
                 format!("`when` is not valid CEL: {}", cel_in_words(&error.message)),
@@ -667,9 +665,10 @@ impl CompiledFile {
                 self.misfit(entry, error, hook);
                 None
             }
-            Err(CompileError::Meaning(handlers::Mistake { field, message, help })) => {
-                let at = field.and_then(|field| entry.value.get(field)).unwrap_or(&entry.value);
-                self.push(at.span.clone(), Severity::Error, "bad-handler", message, help, hook);
+            Err(CompileError::Meaning(handlers::Mistake { field, at, message, help })) => {
+                let node = field.and_then(|field| entry.value.get(field)).unwrap_or(&entry.value);
+                let span = at.map_or(node.span.clone(), |at| node.part(&at));
+                self.push(span, Severity::Error, "bad-handler", message, help, hook);
                 None
             }
         }

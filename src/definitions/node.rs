@@ -56,6 +56,20 @@ pub struct Entry {
 }
 
 impl Node {
+    /// Where a part of a text is written, given in bytes of the text. Exact where the text is
+    /// written as it is; escapes and folded lines shift it within the value.
+    pub fn part(&self, part: &std::ops::Range<usize>) -> Span {
+        let NodeValue::String(text) = &self.value else { return self.span.clone() };
+        let quote = usize::from(self.span.len() == text.len() + 2);
+        let start = (self.span.start + quote + part.start).min(self.span.end.saturating_sub(1)).max(self.span.start);
+        let end = if part.end >= text.len() {
+            self.span.end
+        } else {
+            (self.span.start + quote + part.end).min(self.span.end)
+        };
+        start..end.max(start)
+    }
+
     /// The value under `key`, if this is a map that has it.
     pub fn get(&self, key: &str) -> Option<&Node> {
         self.entry(key).map(|entry| &entry.value)

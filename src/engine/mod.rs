@@ -8,6 +8,7 @@ mod compose;
 mod run;
 mod sessions;
 
+use crate::client::Client;
 use crate::event::{Event, Phase};
 use crate::handlers::{Moment, Services};
 use crate::hook::{Composition, Contract, NATIVE};
@@ -43,6 +44,8 @@ pub struct Question {
     pub contract: &'static Contract,
     /// The decisions that the client can honour.
     pub honours: Honours,
+    /// Whoever asks, if hooks may ask it something.
+    pub client: Option<Arc<dyn Client>>,
     /// Cancelled when hooks must come to an end: those still running take their failure direction.
     pub hurry: CancellationToken,
 }
@@ -133,12 +136,14 @@ impl HooksInForce {
 /// Judges one event. Never fails: what goes wrong in a hook counts in that hook's direction.
 /// Dropping the future cancels the hooks and ends their processes.
 pub async fn decide(engine: &Engine, question: Question) -> Verdict {
+    engine.services.runs.note(&question.event);
     let moment = Arc::new(Moment::new(question.event.clone(), &engine.services.root));
     let selected = question.hooks.select(&moment.facts);
     if selected.is_empty() {
         return finish(engine, &question, Chain::start(moment));
     }
-    let limits = run::Limits { deadline: deadline(&question.event), hurry: &question.hurry };
+    let limits =
+        run::Limits { deadline: deadline(&question.event), hurry: &question.hurry, client: question.client.as_ref() };
     let mut chain = Chain::start(moment);
     chain.run(engine, &limits, question.contract.composition, compose::plan(selected, question.contract)).await;
     if question.contract.dialect == NATIVE {

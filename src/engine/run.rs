@@ -3,8 +3,9 @@
 
 use super::aggregate;
 use super::{Engine, Report, is_rest};
+use crate::client::Client;
 use crate::event::{CONTEXT_MEMBERS, Phase};
-use crate::handlers::{Call, Moment};
+use crate::handlers::{Call, Moment, Transcript};
 use crate::hook::Fail;
 use crate::hook_set::Selected;
 use crate::verdict::{Answer, Decision, Outcome, Status};
@@ -23,6 +24,8 @@ pub(super) struct Limits<'a> {
     pub deadline: Option<Instant>,
     /// The same, on demand.
     pub hurry: &'a CancellationToken,
+    /// Whoever sent the event.
+    pub client: Option<&'a Arc<dyn Client>>,
 }
 
 /// What a run came to: the answer that counts, and how the verdict tells it.
@@ -47,15 +50,17 @@ pub(super) async fn run(engine: &Engine, limits: &Limits<'_>, selected: &Selecte
         return skipped(selected, "ran once in this session");
     }
     if hook.detached {
-        return detach(engine, selected, moment);
+        return detach(engine, limits, selected, moment);
     }
     let started = Instant::now();
+    let transcript = Transcript::default();
     let result = match fixed(selected) {
         Some(result) => result,
         // Boxed, or the largest handler's state would be part of every event's future.
-        None => Box::pin(limited(engine, limits, selected, moment)).await,
+        None => Box::pin(limited(engine, limits, selected, moment, &transcript)).await,
     };
-    let run = finish(selected, moment, result, started.elapsed());
+    let mut run = finish(selected, moment, result, started.elapsed());
+    run.outcome.transcript = transcript.take();
     report(engine, moment, &run.outcome, false);
     run
 }
@@ -95,6 +100,7 @@ async fn limited(
     limits: &Limits<'_>,
     selected: &Selected,
     moment: &Arc<Moment>,
+    transcript: &Transcript,
 ) -> Result<Answer, Failure> {
     let hook = &selected.hook;
     let now = Instant::now();
@@ -107,7 +113,7 @@ async fn limited(
     if limits.hurry.is_cancelled() || until.is_some_and(|until| until <= now) {
         return Err(Failure::Stopped(format!("start before {why}")));
     }
-    let call = Call { hook, moment, services: &engine.services };
+    let call = Call { hook, moment, services: &engine.services, client: limits.client, transcript };
     let guarded = AssertUnwindSafe(async {
         fail::fail_point!("handler");
         hook.handler.run(&call).await
@@ -226,22 +232,25 @@ fn outcome(selected: &Selected, status: Status, elapsed: Duration) -> Outcome {
         opaque: selected.opaque.as_ref().map(Cow::to_string),
         rewrote: false,
         rejudged: false,
+        transcript: Vec::new(),
         duration_micros: u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX),
     }
 }
 
 /// Starts a hook and forgets it, but for its failure.
-fn detach(engine: &Engine, selected: &Selected, moment: &Arc<Moment>) -> HookRun {
+fn detach(engine: &Engine, limits: &Limits<'_>, selected: &Selected, moment: &Arc<Moment>) -> HookRun {
     let Ok(permit) = engine.detached.clone().try_acquire_owned() else {
         tracing::warn!(hook = %selected.hook.name, "Too many detached hooks are running; this one was skipped.");
         return skipped(selected, "too many detached hooks are running");
     };
     let (services, reports) = (engine.services.clone(), engine.reports.clone());
-    let (selected_hook, moment) = (selected.clone(), moment.clone());
+    let (selected_hook, moment, client) = (selected.clone(), moment.clone(), limits.client.cloned());
     tokio::spawn(async move {
         let started = Instant::now();
         let hook = &selected_hook.hook;
-        let call = Call { hook, moment: &moment, services: &services };
+        let transcript = Transcript::default();
+        let call =
+            Call { hook, moment: &moment, services: &services, client: client.as_ref(), transcript: &transcript };
         let work = AssertUnwindSafe(hook.handler.run(&call)).catch_unwind();
         let result = match tokio::time::timeout(hook.timeout, work).await {
             Ok(Ok(Ok(answer))) => Ok(answer),
@@ -249,7 +258,8 @@ fn detach(engine: &Engine, selected: &Selected, moment: &Arc<Moment>) -> HookRun
             Ok(Err(_)) => Err(Failure::Error("run: the handler panicked; this is a bug in hookwire".into())),
             Err(_) => Err(Failure::Stopped("finish within its timeout".into())),
         };
-        let run = finish(&selected_hook, &moment, result, started.elapsed());
+        let mut run = finish(&selected_hook, &moment, result, started.elapsed());
+        run.outcome.transcript = transcript.take();
         send(&reports, &moment, &run.outcome, true);
         drop(permit);
     });

@@ -1,18 +1,11 @@
 //! `callback`: the host calls back into the client that registered the hook, with `hooks/invoke`.
 
 use super::{Call, Compile, HandlerError, Kind, Mistake};
+use crate::client::{self, Client};
 use crate::verdict::Answer;
 use serde::Serialize;
 use serde_json::Value;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::{Arc, Weak};
-
-/// The way back to a client. The connection implements it; a trait, since handlers know no wire.
-pub trait CallbackClient: Send + Sync {
-    /// Calls, and gives the client's reply or why there is none. Dropping the future cancels.
-    fn invoke(&self, call: CallbackCall) -> Pin<Box<dyn Future<Output = Result<Value, String>> + Send>>;
-}
 
 /// What the client is told.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
@@ -32,7 +25,7 @@ pub(crate) type RawCallback = String;
 pub(crate) struct Callback {
     id: String,
     /// Weak, so that a registration doesn't keep a dead connection.
-    client: Weak<dyn CallbackClient>,
+    client: Weak<dyn Client>,
 }
 
 impl std::fmt::Debug for Callback {
@@ -47,11 +40,8 @@ impl Kind for Callback {
     fn compile(id: RawCallback, cx: &Compile<'_>) -> Result<Self, Mistake> {
         match cx.client {
             Some(client) => Ok(Callback { id, client: Arc::downgrade(client) }),
-            None => Err(Mistake {
-                field: None,
-                message: "a callback can't be defined in a file".into(),
-                help: Some("register it over the wire with hooks/register".into()),
-            }),
+            None => Err(Mistake::whole("a callback can't be defined in a file")
+                .help("register it over the wire with hooks/register")),
         }
     }
 
@@ -64,7 +54,9 @@ impl Kind for Callback {
             hook: call.hook.name.to_string(),
             event: (contract.payload)(event),
         };
-        let reply = client.invoke(invocation).await.map_err(|error| HandlerError(format!("call back: {error}")))?;
+        let failed = |error: String| HandlerError(format!("call back: {error}"));
+        let params = serde_json::to_value(invocation).map_err(|error| failed(error.to_string()))?;
+        let reply = client.request(client::INVOKE, params).await.map_err(failed)?;
         match reply {
             Value::Null => Ok(Answer::default()),
             reply => (contract.reply)(event, reply).map_err(HandlerError),

@@ -156,14 +156,11 @@ impl Kind for Command {
                 let mut argv = argv.into_iter();
                 let program = argv.next().filter(|program| !program.is_empty()).ok_or_else(empty)?;
                 if program.contains("${") {
-                    return Err(Mistake {
-                        field: None,
-                        message: "the program can't be taken from the event".into(),
-                        help: Some("placeholders are for arguments".into()),
-                    });
+                    return Err(Mistake::whole("the program can't be taken from the event")
+                        .help("placeholders are for arguments"));
                 }
                 let arguments = argv.map(|argument| Template::new(&argument)).collect::<Result<_, _>>();
-                let arguments = arguments.map_err(|message| Mistake { field: None, message, help: None })?;
+                let arguments = arguments.map_err(Mistake::whole)?;
                 (Run::Program { program, arguments }, label)
             }
         };
@@ -221,7 +218,7 @@ impl Kind for Command {
 }
 
 fn empty() -> Mistake {
-    Mistake { field: None, message: "the command is empty".into(), help: None }
+    Mistake::whole("the command is empty")
 }
 
 impl Command {
@@ -260,10 +257,11 @@ const MAX_OMITTED: usize = 4 * 1024;
 
 /// Members of an event that become variables. Others would let an event's author choose names
 /// that mean something to a program.
-const MEMBERS: [&str; 18] = [
+const MEMBERS: [&str; 19] = [
     "event",
     "session",
     "run",
+    "parentRun",
     "step",
     "agent",
     "tool",
@@ -374,7 +372,7 @@ mod tests {
             ("tool_input__i", Some("true")),
             ("tool_input_big", None),
             ("LD_PRELOAD", None),
-            ("HOOKWIRE_OMITTED", Some("tool_input__i tool_input_big tool_input_list tool_input_nul")),
+            ("HOOKWIRE_OMITTED", Some("tool_input__i tool_input_list tool_input_nul tool_input_big")),
         ] {
             assert_eq!(get(name), expected, "{name}");
         }

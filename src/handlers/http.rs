@@ -1,8 +1,8 @@
-//! `http`: a POST to a service. What it may reach is [`super::egress`]'s matter.
+//! `http`: a POST to a service. What it may reach is [`crate::egress`]'s matter.
 
-use super::egress::{check_url, is_reserved};
 use super::template::{Template, lookup};
 use super::{Call, Compile, HandlerError, Kind, Mistake};
+use crate::egress::{check_url, is_reserved};
 use crate::verdict::Answer;
 use bytes::Bytes;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
@@ -52,7 +52,7 @@ impl Kind for Http {
 
     fn compile(raw: RawHttp, cx: &Compile<'_>) -> Result<Self, Mistake> {
         // Loopback and grants are judged when the hook runs: grants belong to the host, not the file.
-        let lenient = super::egress::Grants { loopback: true, hosts: Vec::new() };
+        let lenient = crate::egress::Grants { loopback: true, hosts: Vec::new() };
         if let Err(error) = check_url(&raw.url, &lenient)
             && !error.is_about_address()
         {
@@ -71,13 +71,10 @@ impl Kind for Http {
                 match path.strip_prefix("env.") {
                     Some(variable) if raw.inherit_env.iter().any(|it| it == variable) => {}
                     Some(variable) => {
-                        return Err(Mistake {
-                            field: Some("headers"),
-                            message: format!(
-                                "header `{name}` reads the variable `{variable}`, which `inheritEnv` doesn't name"
-                            ),
-                            help: Some(format!("add `inheritEnv: [{variable}]`")),
-                        });
+                        return Err(bad(format!(
+                            "header `{name}` reads the variable `{variable}`, which `inheritEnv` doesn't name"
+                        ))
+                        .help(format!("add `inheritEnv: [{variable}]`")));
                     }
                     // Event text in a header could smuggle one.
                     None => return Err(bad(format!("header `{name}` may hold only `${{env.NAME}}` placeholders"))),

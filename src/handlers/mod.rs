@@ -6,7 +6,6 @@
 
 mod callback;
 mod command;
-pub(crate) mod egress;
 mod fixed;
 mod http;
 pub(crate) mod process;
@@ -15,19 +14,24 @@ pub mod process_tree;
 mod sample;
 mod template;
 
+use crate::client::Client;
 use crate::definitions::node::{DecodeError, Node, decode};
+use crate::egress;
 use crate::event::Event;
 use crate::hook::{Hook, Layer};
+use crate::state::Store;
+use crate::state::runs::Runs;
 use crate::verdict::{Answer, Decision};
 use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use std::future::Future;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-pub use callback::{CallbackCall, CallbackClient};
-pub use egress::HostPort;
+pub use crate::egress::HostPort;
+pub use callback::CallbackCall;
 
 /// One kind of handler.
 pub(crate) trait Kind: std::fmt::Debug + Sized + Send + Sync {
@@ -48,7 +52,7 @@ pub struct Compile<'a> {
     /// Where the definition came from.
     pub layer: Layer,
     /// The connection that registers the hook, if it comes over the wire.
-    pub client: Option<&'a Arc<dyn CallbackClient>>,
+    pub client: Option<&'a Arc<dyn Client>>,
 }
 
 /// A mistake in a handler's definition.
@@ -56,6 +60,8 @@ pub struct Compile<'a> {
 pub struct Mistake {
     /// The member it is about, if not the whole.
     pub field: Option<&'static str>,
+    /// The part of the field's text that it is about, in bytes, where the text is written as it is.
+    pub at: Option<std::ops::Range<usize>>,
     /// Lowercase, no full stop.
     pub message: String,
     /// What to do.
@@ -63,8 +69,18 @@ pub struct Mistake {
 }
 
 impl Mistake {
+    /// A mistake in the value as a whole.
+    fn whole(message: impl Into<String>) -> Mistake {
+        Mistake { field: None, at: None, message: message.into(), help: None }
+    }
+
+    /// With what to do about it.
+    fn help(self, help: impl Into<String>) -> Mistake {
+        Mistake { help: Some(help.into()), ..self }
+    }
+
     fn new(field: &'static str, message: impl Into<String>) -> Mistake {
-        Mistake { field: Some(field), message: message.into(), help: None }
+        Mistake { field: Some(field), at: None, message: message.into(), help: None }
     }
 }
 
@@ -86,6 +102,32 @@ pub struct Call<'a> {
     pub moment: &'a Moment,
     /// What handlers share.
     pub services: &'a Services,
+    /// Whoever sent the event, if it can be asked.
+    pub client: Option<&'a Arc<dyn Client>>,
+    /// What the run did, for the outcome.
+    pub transcript: &'a Transcript,
+}
+
+/// What a run did, step by step, for whoever reads the outcome.
+#[derive(Default)]
+pub struct Transcript(Mutex<Vec<Value>>);
+
+impl Transcript {
+    /// The most steps; what is beyond is left out.
+    const MAX_STEPS: usize = 200;
+
+    /// Notes a step.
+    pub fn note(&self, step: Value) {
+        let mut steps = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if steps.len() < Transcript::MAX_STEPS {
+            steps.push(step);
+        }
+    }
+
+    /// The steps so far.
+    pub fn take(&self) -> Vec<Value> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 /// One version of an event with what handlers derive from it, each made once.
@@ -130,13 +172,17 @@ pub struct Services {
     pub root: Arc<Path>,
     /// Operator's grants for HTTP.
     pub grants: Vec<HostPort>,
+    /// What hooks know together.
+    pub state: Store,
+    /// Which run an event counts towards.
+    pub runs: Arc<Runs>,
     egress: Arc<[OnceLock<egress::Egress>; 2]>,
 }
 
 impl Services {
     /// Services for hooks of a project.
     pub fn new(root: PathBuf, grants: Vec<HostPort>) -> Services {
-        Services { root: root.into(), grants, egress: Arc::default() }
+        Services { root: root.into(), grants, state: Store::default(), runs: Arc::default(), egress: Arc::default() }
     }
 
     fn egress(&self, layer: Layer) -> &egress::Egress {

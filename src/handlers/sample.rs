@@ -79,6 +79,7 @@ mod tests {
                 hooks: HooksInForce { files: files.clone(), session: None },
                 contract: &dialects::DIALECTS[0].contract,
                 honours: Honours::default(),
+                client: None,
                 hurry: Default::default(),
             };
             let engine = Engine::new(crate::handlers::Services::new("/".into(), Vec::new()));

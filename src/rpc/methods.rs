@@ -207,6 +207,7 @@ async fn judge(event: Arc<Event>, dialect: &'static Dialect, session: &Session) 
         hooks: in_force(session),
         contract: &dialect.contract,
         honours,
+        client: session.as_client(),
         hurry: session.hurry.clone(),
     };
     // Boxed apart from the method's own future: blocks over a kilobyte are the allocator's slow way.

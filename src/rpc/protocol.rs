@@ -52,6 +52,8 @@ pub struct HookCapabilities {
     pub decisions: Vec<Honour>,
     /// The notifications that it wants.
     pub notifications: Vec<NotificationKind>,
+    /// The requests that it answers.
+    pub requests: Vec<RequestKind>,
     /// The vocabulary of its events, where a dispatch doesn't say.
     pub dialect: Option<String>,
 }
@@ -61,6 +63,7 @@ impl Default for HookCapabilities {
         HookCapabilities {
             decisions: vec![Honour::Allow, Honour::Deny, Honour::Rewrite],
             notifications: Vec::new(),
+            requests: Vec::new(),
             dialect: None,
         }
     }
@@ -94,6 +97,17 @@ pub enum NotificationKind {
     /// A hook failed.
     #[serde(rename = "hooks/failed")]
     Failed,
+}
+
+/// A request of the host that a client may answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+pub enum RequestKind {
+    /// Ask a person.
+    #[serde(rename = "approval/request")]
+    Approve,
+    /// Use the agent's own model.
+    #[serde(rename = "model/complete")]
+    Complete,
 }
 
 /// The reply to `initialize`.

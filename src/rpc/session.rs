@@ -2,17 +2,15 @@
 //! flight, and the way to call the client.
 
 use super::methods::RpcError;
-use super::protocol::{Honour, HookCapabilities, NotificationKind, Trace};
+use super::protocol::{Honour, HookCapabilities, NotificationKind, RequestKind, Trace};
+use crate::client::{Answers, Client, Reply};
 use crate::dialects::{self, Dialect};
 use crate::engine::Honours;
-use crate::handlers::{CallbackCall, CallbackClient};
 use crate::hook_set::HookSet;
 use crate::host::Host;
 use crate::transport::outbox::Outbox;
 use serde_json::{Value, json};
 use std::collections::HashMap;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::sync::oneshot;
@@ -44,6 +42,7 @@ type Waiter = oneshot::Sender<Result<Value, String>>;
 struct Settings {
     honours: Honours,
     dialect: &'static Dialect,
+    answers: Answers,
     trace: Trace,
 }
 
@@ -69,6 +68,7 @@ impl Session {
             settings: Mutex::new(Settings {
                 honours: Honours::default(),
                 dialect: dialects::DIALECTS[0],
+                answers: Answers::default(),
                 trace: Trace::Off,
             }),
             registered: Mutex::default(),
@@ -95,6 +95,8 @@ impl Session {
         let mut settings = lock(&self.settings);
         settings.honours = Honours { ask: can(Honour::Ask), defer: can(Honour::Defer), rewrite: can(Honour::Rewrite) };
         settings.dialect = dialect;
+        let asked = |request| capabilities.requests.contains(&request);
+        settings.answers = Answers { approvals: asked(RequestKind::Approve), models: asked(RequestKind::Complete) };
         drop(settings);
         self.forward(&capabilities.notifications);
         Ok(())
@@ -136,13 +138,13 @@ impl Session {
     }
 
     /// This connection as what callbacks are called through.
-    pub fn as_client(&self) -> Option<Arc<dyn CallbackClient>> {
+    pub fn as_client(&self) -> Option<Arc<dyn Client>> {
         let session = self.this.upgrade()?;
         Some(session)
     }
 
     /// Calls the client. Dropping the future tells it that the answer is no longer wanted.
-    pub async fn request(&self, method: &str, params: Value) -> Result<Value, String> {
+    pub async fn ask(&self, method: &str, params: Value) -> Result<Value, String> {
         struct Guard<'a>(&'a Session, u64);
         impl Drop for Guard<'_> {
             fn drop(&mut self) {
@@ -227,14 +229,14 @@ async fn next<T: Clone>(channel: &mut tokio::sync::broadcast::Receiver<T>) -> Op
     }
 }
 
-impl CallbackClient for Session {
-    fn invoke(&self, call: CallbackCall) -> Pin<Box<dyn Future<Output = Result<Value, String>> + Send>> {
+impl Client for Session {
+    fn request(&self, method: &'static str, params: Value) -> Reply {
         let session = self.this.upgrade();
-        Box::pin(async move {
-            let session = session.ok_or("the client is gone")?;
-            let params = serde_json::to_value(call).map_err(|error| error.to_string())?;
-            session.request("hooks/invoke", params).await
-        })
+        Box::pin(async move { session.ok_or("the client is gone")?.ask(method, params).await })
+    }
+
+    fn answers(&self) -> Answers {
+        lock(&self.settings).answers
     }
 }
 

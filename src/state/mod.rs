@@ -1,0 +1,384 @@
+//! What hooks know together: values by key, per session or global, with a time to live.
+//!
+//! One store serves every way to it: scripts, workers, RPC, the command line and the guards' own
+//! counters. It lives in memory; a [`Store`] that was opened with a file keeps itself there too,
+//! written behind by a thread of its own (see [`Store::saved`]).
+
+pub mod runs;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Number, Value};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+/// Whose values they are.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Scope {
+    /// Everybody's.
+    Global,
+    /// A session's.
+    Session(Arc<str>),
+    /// The guards' counters: no API reaches them, so that no hook can reset what another counts.
+    Guards,
+}
+
+impl Scope {
+    /// The scope of a session, or the global one.
+    pub fn of(session: Option<&str>) -> Scope {
+        match session {
+            Some(session) => Scope::Session(session.into()),
+            None => Scope::Global,
+        }
+    }
+}
+
+/// Why the store can't do what it was asked. The text finishes the sentence "failed to ...".
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StateError(pub String);
+
+impl std::fmt::Display for StateError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for StateError {}
+
+/// A key with its value.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Item {
+    /// The key.
+    pub key: String,
+    /// The value.
+    pub value: Value,
+    /// How long it has left, in milliseconds; absent: for good.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub ttl_ms: Option<u64>,
+}
+
+/// The longest key, in bytes.
+pub const MAX_KEY: usize = 512;
+/// The largest value, as JSON in bytes.
+pub const MAX_VALUE: usize = 256 * 1024;
+/// All keys and values together, in bytes.
+pub const MAX_BYTES: usize = 64 * 1024 * 1024;
+/// Sessions whose values are kept; the one that was changed longest ago is forgotten first.
+pub const MAX_SESSIONS: usize = 10_000;
+
+/// See the module. Cheap to clone; clones share the values.
+#[derive(Clone, Default)]
+pub struct Store(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    values: Mutex<Values>,
+}
+
+#[derive(Default)]
+struct Values {
+    scopes: HashMap<Scope, Entries>,
+    bytes: usize,
+    /// Counts changes, to know which session was changed longest ago.
+    clock: u64,
+}
+
+#[derive(Default)]
+struct Entries {
+    by_key: BTreeMap<String, Entry>,
+    changed: u64,
+}
+
+#[derive(Clone)]
+struct Entry {
+    value: Value,
+    size: usize,
+    expires: Option<SystemTime>,
+}
+
+impl Entry {
+    fn is_live(&self, now: SystemTime) -> bool {
+        self.expires.is_none_or(|expires| expires > now)
+    }
+}
+
+impl Store {
+    /// The value of a key.
+    pub fn get(&self, scope: &Scope, key: &str) -> Option<Value> {
+        let values = self.values();
+        let entry = values.scopes.get(scope)?.by_key.get(key)?;
+        entry.is_live(SystemTime::now()).then(|| entry.value.clone())
+    }
+
+    /// Sets a value; without a time to live it stays.
+    ///
+    /// # Errors
+    /// The key or the value is too large, or the store is full.
+    pub fn set(&self, scope: &Scope, key: &str, value: Value, ttl: Option<Duration>) -> Result<(), StateError> {
+        self.update(scope, key, ttl, |_| Ok(Some(value))).map(drop)
+    }
+
+    /// Adds to a number; a key without a value counts as 0. Integers stay integers.
+    ///
+    /// # Errors
+    /// The value is not a number or leaves the range of 64-bit integers; as for [`Store::set`].
+    pub fn increment(
+        &self,
+        scope: &Scope,
+        key: &str,
+        by: &Number,
+        ttl: Option<Duration>,
+    ) -> Result<Number, StateError> {
+        let mut sum = Number::from(0);
+        self.update(scope, key, ttl, |value| {
+            sum = match value {
+                None => by.clone(),
+                Some(Value::Number(number)) => add(number, by).ok_or_else(|| {
+                    StateError(format!("increment `{key}`: the sum of {number} and {by} is too large"))
+                })?,
+                Some(_) => return Err(StateError(format!("increment `{key}`: its value is not a number"))),
+            };
+            Ok(Some(Value::Number(sum.clone())))
+        })?;
+        Ok(sum)
+    }
+
+    /// Sets a value if the present one is the expected one (`None`: there is none). Gives the value
+    /// that is there afterwards, and whether it was set.
+    ///
+    /// # Errors
+    /// As for [`Store::set`].
+    pub fn compare_and_set(
+        &self,
+        scope: &Scope,
+        key: &str,
+        expected: Option<&Value>,
+        value: Value,
+        ttl: Option<Duration>,
+    ) -> Result<(bool, Option<Value>), StateError> {
+        let mut present = None;
+        let mut swapped = false;
+        self.update(scope, key, ttl, |now| {
+            swapped = now == expected;
+            present = if swapped { Some(value.clone()) } else { now.cloned() };
+            if swapped { Ok(Some(value)) } else { Err(StateError(String::new())) }
+        })
+        .or_else(|error| if swapped || !error.0.is_empty() { Err(error) } else { Ok(None) })?;
+        Ok((swapped, present))
+    }
+
+    /// Removes a value; says whether there was one.
+    pub fn delete(&self, scope: &Scope, key: &str) -> bool {
+        let mut values = self.values();
+        let removed = values.remove(scope, key);
+        self.note(values, scope, key);
+        removed.is_some_and(|entry| entry.is_live(SystemTime::now()))
+    }
+
+    /// Removes all values of a scope.
+    pub fn clear(&self, scope: &Scope) {
+        for item in self.list(scope, "", usize::MAX) {
+            self.delete(scope, &item.key);
+        }
+    }
+
+    /// Values whose keys start with a prefix, in order of the keys.
+    pub fn list(&self, scope: &Scope, prefix: &str, limit: usize) -> Vec<Item> {
+        let values = self.values();
+        let Some(entries) = values.scopes.get(scope) else { return Vec::new() };
+        let now = SystemTime::now();
+        let left = |expires: SystemTime| {
+            let left = expires.duration_since(now).unwrap_or_default().as_millis();
+            u64::try_from(left).unwrap_or(u64::MAX)
+        };
+        let from = entries.by_key.range::<str, _>((std::ops::Bound::Included(prefix), std::ops::Bound::Unbounded));
+        from.take_while(|(key, _)| key.starts_with(prefix))
+            .filter(|(_, entry)| entry.is_live(now))
+            .take(limit)
+            .map(|(key, entry)| Item { key: key.clone(), value: entry.value.clone(), ttl_ms: entry.expires.map(left) })
+            .collect()
+    }
+
+    /// Replaces a value by what is made of it, in one step: `None` removes it. Gives the new value.
+    ///
+    /// # Errors
+    /// What `change` says, which then changes nothing; as for [`Store::set`].
+    pub fn update(
+        &self,
+        scope: &Scope,
+        key: &str,
+        ttl: Option<Duration>,
+        change: impl FnOnce(Option<&Value>) -> Result<Option<Value>, StateError>,
+    ) -> Result<Option<Value>, StateError> {
+        if key.is_empty() || key.len() > MAX_KEY {
+            return Err(StateError(format!("use the key: it has 1 to {MAX_KEY} bytes, this has {}", key.len())));
+        }
+        let now = SystemTime::now();
+        let mut values = self.values();
+        let present = values.scopes.get(scope).and_then(|entries| entries.by_key.get(key));
+        let present = present.filter(|entry| entry.is_live(now));
+        let Some(value) = change(present.map(|entry| &entry.value))? else {
+            values.remove(scope, key);
+            self.note(values, scope, key);
+            return Ok(None);
+        };
+        let size = value.to_string().len();
+        if size > MAX_VALUE {
+            return Err(StateError(format!("keep `{key}`: a value has at most {MAX_VALUE} bytes, this has {size}")));
+        }
+        let expires = ttl.map(|ttl| now.checked_add(ttl).unwrap_or(now + Duration::from_secs(1 << 32)));
+        let entry = Entry { value: value.clone(), size: size + key.len(), expires };
+        values.insert(scope, key, entry, now)?;
+        self.note(values, scope, key);
+        Ok(Some(value))
+    }
+
+    /// Returns when every change made so far survives the end of the host, if the store has a file.
+    ///
+    /// # Errors
+    /// The file can't be written.
+    pub async fn saved(&self) -> Result<(), StateError> {
+        Ok(())
+    }
+
+    fn values(&self) -> MutexGuard<'_, Values> {
+        self.0.values.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Remembers that a key is to be written to the file.
+    fn note(&self, values: MutexGuard<'_, Values>, _scope: &Scope, _key: &str) {
+        drop(values);
+    }
+}
+
+impl Values {
+    fn remove(&mut self, scope: &Scope, key: &str) -> Option<Entry> {
+        let entries = self.scopes.get_mut(scope)?;
+        let removed = entries.by_key.remove(key)?;
+        self.bytes -= removed.size;
+        if entries.by_key.is_empty() {
+            self.scopes.remove(scope);
+        }
+        Some(removed)
+    }
+
+    fn insert(&mut self, scope: &Scope, key: &str, entry: Entry, now: SystemTime) -> Result<(), StateError> {
+        let before = self.scopes.get(scope).and_then(|entries| entries.by_key.get(key)).map_or(0, |entry| entry.size);
+        if self.bytes - before + entry.size > MAX_BYTES {
+            self.sweep(now);
+            let before = before.min(self.bytes);
+            if self.bytes - before + entry.size > MAX_BYTES {
+                return Err(StateError(format!("keep `{key}`: the store is full ({MAX_BYTES} bytes)")));
+            }
+        }
+        if matches!(scope, Scope::Session(_)) && !self.scopes.contains_key(scope) && self.scopes.len() >= MAX_SESSIONS {
+            self.forget_a_session();
+        }
+        self.clock += 1;
+        self.remove(scope, key);
+        self.bytes += entry.size;
+        let entries = self.scopes.entry(scope.clone()).or_default();
+        entries.changed = self.clock;
+        entries.by_key.insert(key.to_string(), entry);
+        Ok(())
+    }
+
+    /// Removes what has expired.
+    fn sweep(&mut self, now: SystemTime) {
+        for entries in self.scopes.values_mut() {
+            entries.by_key.retain(|_, entry| {
+                let live = entry.is_live(now);
+                self.bytes -= if live { 0 } else { entry.size };
+                live
+            });
+        }
+        self.scopes.retain(|_, entries| !entries.by_key.is_empty());
+    }
+
+    fn forget_a_session(&mut self) {
+        let sessions = self.scopes.iter().filter(|(scope, _)| matches!(scope, Scope::Session(_)));
+        if let Some(oldest) = sessions.min_by_key(|(_, entries)| entries.changed).map(|(scope, _)| scope.clone())
+            && let Some(entries) = self.scopes.remove(&oldest)
+        {
+            self.bytes -= entries.by_key.values().map(|entry| entry.size).sum::<usize>();
+        }
+    }
+}
+
+/// The sum of two numbers: an integer if both are, `None` out of range.
+fn add(a: &Number, b: &Number) -> Option<Number> {
+    match (a.as_i64(), b.as_i64()) {
+        (Some(a), Some(b)) => a.checked_add(b).map(Number::from),
+        _ => Number::from_f64(a.as_f64()? + b.as_f64()?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn values() {
+        let store = Store::default();
+        let (global, session) = (Scope::Global, Scope::of(Some("s")));
+        store.set(&global, "a", json!(1), None).unwrap();
+        assert_eq!((store.get(&global, "a"), store.get(&session, "a")), (Some(json!(1)), None));
+        assert_eq!(store.increment(&global, "a", &2.into(), None).unwrap(), Number::from(3));
+        assert_eq!(store.increment(&session, "n", &Number::from_f64(0.5).unwrap(), None).unwrap().as_f64(), Some(0.5));
+        assert_eq!(
+            store.increment(&global, "a", &i64::MAX.into(), None).unwrap_err().0,
+            format!("increment `a`: the sum of 3 and {} is too large", i64::MAX)
+        );
+        assert_eq!(
+            store.compare_and_set(&global, "a", Some(&json!(2)), json!(9), None).unwrap(),
+            (false, Some(json!(3)))
+        );
+        assert_eq!(
+            store.compare_and_set(&global, "a", Some(&json!(3)), json!(9), None).unwrap(),
+            (true, Some(json!(9)))
+        );
+        assert_eq!(store.compare_and_set(&global, "new", None, json!("x"), None).unwrap(), (true, Some(json!("x"))));
+        assert_eq!(
+            store.increment(&global, "new", &1.into(), None).unwrap_err().0,
+            "increment `new`: its value is not a number"
+        );
+        let keys = |prefix| store.list(&global, prefix, 10).into_iter().map(|item| item.key).collect::<Vec<_>>();
+        assert_eq!((keys(""), keys("n")), (vec!["a".to_string(), "new".into()], vec!["new".to_string()]));
+        assert!(store.delete(&global, "a") && !store.delete(&global, "a"));
+    }
+
+    #[test]
+    fn time_to_live() {
+        let store = Store::default();
+        store.set(&Scope::Global, "gone", json!(1), Some(Duration::ZERO)).unwrap();
+        store.set(&Scope::Global, "here", json!(1), Some(Duration::from_secs(3600))).unwrap();
+        assert_eq!(store.get(&Scope::Global, "gone"), None);
+        assert_eq!(store.increment(&Scope::Global, "gone", &1.into(), None).unwrap(), Number::from(1));
+        let items = store.list(&Scope::Global, "", 10);
+        assert_eq!((items[0].ttl_ms, items[1].ttl_ms.map(|it| it > 3_590_000)), (None, Some(true)));
+    }
+
+    #[test]
+    fn bounds() {
+        let store = Store::default();
+        let refused = |key: &str, value| store.set(&Scope::Global, key, value, None).unwrap_err().0;
+        assert_eq!(refused("", json!(1)), "use the key: it has 1 to 512 bytes, this has 0");
+        let large = json!("x".repeat(MAX_VALUE - 2));
+        assert_eq!(
+            refused("k", json!("x".repeat(MAX_VALUE))),
+            "keep `k`: a value has at most 262144 bytes, this has 262146"
+        );
+        let until_full = (0..).find(|n| store.set(&Scope::Global, &format!("{n:04}"), large.clone(), None).is_err());
+        assert_eq!(until_full, Some(MAX_BYTES / (MAX_VALUE + 4)));
+        store.set(&Scope::Global, "0000", json!(1), Some(Duration::ZERO)).unwrap();
+        store.set(&Scope::Global, "again", large, None).unwrap();
+        for n in 0..=MAX_SESSIONS {
+            store.set(&Scope::of(Some(&n.to_string())), "k", json!(n), None).unwrap();
+        }
+        assert_eq!(store.get(&Scope::of(Some("0")), "k"), None, "the oldest session is forgotten");
+        assert_eq!(store.get(&Scope::of(Some("10000")), "k"), Some(json!(10000)));
+    }
+}

@@ -1,0 +1,123 @@
+//! Which run an event counts towards: one prompt until the agent rests, sub-agents included.
+
+use crate::event::Event;
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Runs and sessions that are remembered at once; the oldest is forgotten first.
+const MAX_REMEMBERED: usize = 10_000;
+/// Runs within runs.
+const MAX_DEPTH: usize = 16;
+
+/// What is known of runs.
+#[derive(Default)]
+pub struct Runs(Mutex<Known>);
+
+#[derive(Default)]
+struct Known {
+    /// Run to the run that started it, each with its session.
+    parents: Remembered,
+    /// Prompts so far, for agents that don't name their runs.
+    prompts: HashMap<String, u64>,
+    order: VecDeque<String>,
+}
+
+#[derive(Default)]
+struct Remembered {
+    map: HashMap<Arc<str>, Arc<str>>,
+    order: VecDeque<Arc<str>>,
+}
+
+impl Runs {
+    /// Learns from an event, before it is judged.
+    pub fn note(&self, event: &Event) {
+        let begins = matches!(&*event.name, "UserPromptSubmit" | "RunStart");
+        match (event.text("/run"), event.text("/parentRun")) {
+            (Some(run), Some(parent)) if run != parent => {
+                let (run, parent) = (key(event.session(), run), key(event.session(), parent));
+                let known = &mut self.known().parents;
+                if known.map.insert(run.clone(), parent).is_none() {
+                    known.order.push_back(run);
+                }
+                if known.order.len() > MAX_REMEMBERED
+                    && let Some(oldest) = known.order.pop_front()
+                {
+                    known.map.remove(&oldest);
+                }
+            }
+            (None, _) if begins && event.text("/agent/parent").is_none() => {
+                let known = &mut *self.known();
+                let prompts = known.prompts.entry(event.session().to_string()).or_insert_with(|| {
+                    known.order.push_back(event.session().to_string());
+                    0
+                });
+                *prompts += 1;
+                if known.order.len() > MAX_REMEMBERED
+                    && let Some(oldest) = known.order.pop_front()
+                {
+                    known.prompts.remove(&oldest);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The outermost run that an event belongs to. Without a run in the event, what lies between
+    /// two prompts of a session is one.
+    pub fn of(&self, event: &Event) -> Arc<str> {
+        let session = event.session();
+        let known = self.known();
+        let Some(run) = event.text("/run") else {
+            let prompts = known.prompts.get(session).copied().unwrap_or_default();
+            return format!("{session}\n#{prompts}").into();
+        };
+        let mut run = key(session, run);
+        for _ in 0..MAX_DEPTH {
+            match known.parents.map.get(&run) {
+                Some(parent) => run = parent.clone(),
+                None => break,
+            }
+        }
+        run
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn key(session: &str, run: &str) -> Arc<str> {
+    format!("{session}\n{run}").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn sub_agents_belong_to_the_run_that_started_them() {
+        let runs = Runs::default();
+        let of = |event: serde_json::Value| {
+            let event = Event::from_json(event).unwrap();
+            runs.note(&event);
+            runs.of(&event).to_string()
+        };
+        for (event, expected) in [
+            (json!({"event": "StepStart", "session": "s", "run": "r1"}), "s\nr1"),
+            (json!({"event": "RunStart", "session": "s", "run": "r2", "parentRun": "r1"}), "s\nr1"),
+            (json!({"event": "RunStart", "session": "s", "run": "r3", "parentRun": "r2"}), "s\nr1"),
+            (json!({"event": "StepStart", "session": "s", "run": "r3"}), "s\nr1"),
+            (json!({"event": "StepStart", "session": "t", "run": "r3"}), "t\nr3"),
+            (json!({"event": "StepStart", "session": "u"}), "u\n#0"),
+            (json!({"event": "UserPromptSubmit", "session": "u", "prompt": "p"}), "u\n#1"),
+            (
+                json!({"event": "RunStart", "session": "u", "prompt": "p", "agent": {"name": "b", "parent": "a"}}),
+                "u\n#1",
+            ),
+            (json!({"event": "Stop", "session": "u"}), "u\n#1"),
+        ] {
+            assert_eq!(of(event.clone()), expected, "{event}");
+        }
+    }
+}
