@@ -7,11 +7,13 @@ use crate::engine::Engine;
 use crate::handlers::{HostPort, Services};
 use crate::hook::Layer;
 use crate::hook_set::HookSet;
+use crate::state::Store;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 use tokio::sync::{broadcast, watch as cell};
 
 /// What a host is made of.
@@ -27,6 +29,10 @@ pub struct HostOptions {
     pub system: bool,
     /// Hosts and ports that `http` hooks may reach beyond the public internet.
     pub allow_hosts: Vec<HostPort>,
+    /// What hooks know together.
+    pub state: Store,
+    /// How long an `ask` that the client can't put to a person waits for one at another terminal.
+    pub ask_elsewhere: Option<Duration>,
     /// Look at the definitions regularly instead of asking the kernel.
     pub poll: bool,
 }
@@ -106,8 +112,12 @@ impl Host {
         let mut loader = Loader::new(options.dirs());
         let loaded = loader.load(Look::Now);
         let root = std::path::absolute(&options.root).unwrap_or_else(|_| options.root.clone());
+        let mut services = Services::new(root, options.allow_hosts.clone());
+        services.state = options.state.clone();
+        let mut engine = Engine::new(services);
+        engine.ask_elsewhere = options.ask_elsewhere;
         Arc::new(Host {
-            engine: Engine::new(Services::new(root, options.allow_hosts.clone())),
+            engine,
             published: cell::Sender::new(publishable(&loaded)),
             loader: Mutex::new(loader),
             watching: cell::Sender::new(Watching::Off),

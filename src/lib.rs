@@ -18,7 +18,7 @@
 //! | [`matching`] | whether a hook applies: matcher, `Tool(pattern)`, CEL |
 //! | [`engine`] | who runs when, and what comes of it |
 //! | [`handlers`] | how a hook is carried out, one file a kind |
-//! | [`client`], [`models`], [`state`] | what handlers use: the way back to the client, language models, shared values |
+//! | [`client`], [`approvals`], [`models`], [`state`] | what handlers use: the way back to the client, a person, language models, shared values |
 //! | [`definitions`] | files to hooks and diagnostics |
 //! | [`dialects`] | other systems' vocabularies, one file each |
 //! | [`rpc`], [`transport`] | the wire |
@@ -37,6 +37,7 @@
 // stdout belongs to the protocol, and input never panics.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+pub mod approvals;
 pub mod cli;
 pub mod client;
 pub mod definitions;

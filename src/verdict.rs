@@ -66,8 +66,13 @@ pub struct Answer {
 }
 
 /// `Some(null)` for a member that is there and null; serde alone would say `None`.
-fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+pub(crate) fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
+}
+
+/// A member that must be there, whatever its value; serde alone would take an absent one for null.
+pub(crate) fn any<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
+    Value::deserialize(deserializer)
 }
 
 impl Answer {

@@ -12,6 +12,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("verdict", &[]),
     ("json", &[]),
     ("client", &[]),
+    ("approvals", &["client", "event", "json", "state"]),
     ("egress", &[]),
     ("state", &["event"]),
     ("models", &["client", "egress", "json", "definitions"]),
@@ -20,13 +21,25 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("hook_set", &["hook", "matching"]),
     (
         "handlers",
-        &["event", "verdict", "hook", "matching", "json", "definitions", "client", "egress", "models", "state"],
+        &[
+            "event",
+            "verdict",
+            "hook",
+            "matching",
+            "json",
+            "definitions",
+            "client",
+            "egress",
+            "models",
+            "state",
+            "approvals",
+        ],
     ),
-    ("engine", &["event", "verdict", "hook", "hook_set", "handlers", "matching", "client", "state"]),
+    ("engine", &["event", "verdict", "hook", "hook_set", "handlers", "matching", "client", "state", "approvals"]),
     ("definitions", &["client", "event", "hook", "hook_set", "handlers", "matching", "dialects"]),
     ("dialects", &["event", "verdict", "hook", "matching", "json", "definitions"]),
     ("transport", &["rpc"]),
-    ("host", &["definitions", "engine", "handlers", "hook", "hook_set"]),
+    ("host", &["definitions", "engine", "handlers", "hook", "hook_set", "state"]),
 ];
 
 /// Files by the top-level module that they belong to.

@@ -486,7 +486,7 @@ fn a_command_gets_a_small_environment() {
 
     assert_eq!(brief(&host.dispatch(json!({"event": "custom:plain"}))), "allow");
     let mut plain = environment(&out.path().join("plain"));
-    for own in ["HOOKWIRE_CALL_ID", "HOOKWIRE_EVENT_ID"] {
+    for own in ["HOOKWIRE_CALL_ID", "HOOKWIRE_EVENT_ID", "HOOKWIRE_SOCKET"] {
         assert!(plain.remove(own).is_some_and(|value| !value.is_empty()), "{own}");
     }
     let mut expected: BTreeMap<String, String> =

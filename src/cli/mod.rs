@@ -6,17 +6,20 @@ mod demo;
 mod init;
 mod inspect;
 mod output;
+mod remote;
 mod replay;
 mod serve;
 
 use crate::dialects;
 use crate::handlers::HostPort;
 use crate::host::{Host, HostOptions};
+use crate::state::Store;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use output::Output;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::prelude::*;
 
@@ -66,6 +69,14 @@ enum Command {
     List(HooksArgs),
     /// Tell for each hook whether it would run on an event, and if not, what keeps it out.
     Explain(replay::EventArgs),
+    /// Read or change what hooks know together, in a running host.
+    State(remote::StateArgs),
+    /// List the questions that wait for a person, in all running hosts.
+    Approvals,
+    /// Answer a question with yes.
+    Approve(remote::ApproveArgs),
+    /// Answer a question with no.
+    Deny(remote::DenyArgs),
     /// Write a commented starter directory with a guard that fails closed.
     Init(init::InitArgs),
     /// Print a JSON Schema.
@@ -100,21 +111,30 @@ struct HooksArgs {
     /// A host:port that http hooks may reach although it is not on the public internet.
     #[arg(long, value_name = "HOST:PORT")]
     allow_host: Vec<HostPort>,
+    /// Keep shared state in this file, across restarts; without it, it is gone with the host.
+    #[arg(long, value_name = "FILE")]
+    state: Option<PathBuf>,
+    /// Let an `ask` that the client can't put to a person wait this long for `hookwire approve`.
+    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
+    ask_elsewhere: Option<Duration>,
     /// Look at the definitions twice a second instead of asking the kernel what changed.
     #[arg(long)]
     poll: bool,
 }
 
 impl HooksArgs {
-    fn options(&self) -> HostOptions {
-        HostOptions {
+    fn options(&self) -> Result<HostOptions, Failure> {
+        let state = self.state.as_deref().map(Store::open).transpose();
+        Ok(HostOptions {
+            state: state.map_err(|error| Failure(format!("--state: failed to {error}")))?.unwrap_or_default(),
+            ask_elsewhere: self.ask_elsewhere,
             root: self.root.clone(),
             hooks: self.hooks.clone(),
             project: self.project,
             system: !self.isolated,
             allow_hosts: self.allow_host.clone(),
             poll: self.poll,
-        }
+        })
     }
 
     /// Paths in a text as they were given on the command line: the host knows them in full.
@@ -140,7 +160,7 @@ impl HooksArgs {
         if !self.root.is_dir() {
             return Err(Failure(format!("--root {}: no such directory", self.root.display())));
         }
-        Ok(Host::new(self.options()))
+        Ok(Host::new(self.options()?))
     }
 }
 
@@ -180,6 +200,10 @@ pub fn main() -> ExitCode {
         Command::Check(args) => inspect::check(&args, &mut out),
         Command::List(args) => inspect::list(&args, &mut out),
         Command::Explain(args) => replay::explain(&args, &mut out),
+        Command::State(args) => remote::state(&args, &mut out),
+        Command::Approvals => remote::approvals(&mut out),
+        Command::Approve(args) => remote::approve(&args, &mut out),
+        Command::Deny(args) => remote::deny(&args, &mut out),
         Command::Init(args) => init::run(&args, &mut out),
         Command::Schema(args) => inspect::schema(&args, &mut out),
         Command::Completions { shell } => {

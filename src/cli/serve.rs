@@ -2,10 +2,14 @@
 
 use super::{Failure, Finding, HooksArgs};
 use crate::handlers::process_tree;
+use crate::host::Host;
 use crate::rpc::connection::{Connection, Next};
-use crate::rpc::session::Session;
+use crate::rpc::session::{Session, Side};
 use crate::transport::outbox::Outbox;
+use crate::transport::socket::Socket;
 use crate::transport::stdio;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::Duration;
@@ -18,6 +22,9 @@ pub(super) struct ServeArgs {
     /// The largest message that is read, in bytes.
     #[arg(long, value_name = "BYTES", default_value_t = 16 * 1024 * 1024)]
     max_message: usize,
+    /// Don't listen on a socket: no `hookwire state`, `approvals` or editor reaches this host.
+    #[arg(long)]
+    no_share: bool,
 }
 
 /// How long ending tasks may take once nobody waits for their replies.
@@ -35,7 +42,8 @@ pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
     let outbox = Outbox::new(protocol, move || {
         let _ = gone.send(());
     })?;
-    let session = Session::new(host, outbox.clone(), runtime.handle().clone());
+    let _socket = if args.no_share { None } else { share(&host, &runtime, args.max_message) };
+    let session = Session::new(host, outbox.clone(), runtime.handle().clone(), Side::Parent);
     let connection = Arc::new(Connection::new(session));
     end_when_gone(connection.clone(), client_is_gone)?;
     end_on_signal(&runtime, connection.clone())?;
@@ -45,6 +53,33 @@ pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
     // `exit` without `shutdown` before it is 1. (LSP.)
     let abrupt = result? == Next::Exit && !connection.session().is_shut_down();
     Ok(if abrupt { Finding::Found } else { Finding::Fine })
+}
+
+/// Listens on the host's socket. What doesn't work is told: the host serves without.
+fn share(host: &Arc<Host>, runtime: &Runtime, max_message: usize) -> Option<Socket> {
+    let (guests, handle) = (host.clone(), runtime.handle().clone());
+    let serve = move |stream: UnixStream| {
+        let outbox = Outbox::new(stream.try_clone()?.into(), || {})?;
+        let session = Session::new(guests.clone(), outbox.clone(), handle.clone(), Side::Guest);
+        let connection = Connection::new(session);
+        stdio::serve_from(stream.as_fd(), &connection, &outbox, max_message)?;
+        connection.abandon();
+        Ok(())
+    };
+    let socket = Socket::bind(host.root()).and_then(|socket| {
+        socket.serve(serve)?;
+        Ok(socket)
+    });
+    match socket {
+        Ok(socket) => {
+            host.engine.services.socket.get_or_init(|| socket.path().into());
+            Some(socket)
+        }
+        Err(error) => {
+            tracing::warn!(%error, "No socket: `hookwire state`, `hookwire approvals` and editors can't reach this host.");
+            None
+        }
+    }
 }
 
 /// Where hooks run. Two threads are enough: hooks wait, they don't compute.

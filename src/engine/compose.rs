@@ -3,6 +3,7 @@
 use super::aggregate::{Folded, combine_rewrites};
 use super::run::{self, HookRun, Limits};
 use super::{Engine, HooksInForce, is_chain};
+use crate::approvals::{self, Approval, Remember};
 use crate::event::{Event, Phase};
 use crate::handlers::Moment;
 use crate::hook::{Composition, Contract, Hook};
@@ -12,6 +13,7 @@ use futures_util::future::join_all;
 use serde_json::Value;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A hook, or the hooks of one layer in a foreign dialect, which enter as one.
 pub(super) enum Member {
@@ -106,6 +108,15 @@ pub(super) struct Chain {
     /// part in it.
     judged: Vec<(Arc<Hook>, u32)>,
     made: Vec<(Arc<Hook>, u32)>,
+}
+
+/// What an `ask` means when a value is judged again.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asks {
+    /// A person is to be asked.
+    Count,
+    /// A person made or has seen this very value.
+    AreAnswered,
 }
 
 /// No version is this one: who rewrote a part has not judged the whole.
@@ -237,10 +248,48 @@ impl Chain {
         }
     }
 
+    /// Puts an `ask` to a person. Without an answer it is a deny. What a person changed is another
+    /// value, which no hook has judged: then this says so.
+    pub(super) async fn ask(&mut self, engine: &Engine, limits: &Limits<'_>, timeout: Duration) -> bool {
+        let moment = self.moment.clone();
+        let reason = self.folded.reason().unwrap_or_default();
+        let question = approvals::Question {
+            hook: self.folded.decided_by.as_deref().unwrap_or_default(),
+            message: reason.clone(),
+            event: moment.event(),
+            timeout,
+            remember: Remember::Input,
+        };
+        let services = &engine.services;
+        let asked = services.approvals.ask(question, &services.state, limits.client);
+        let reply = tokio::select! {
+            reply = asked => reply,
+            () = limits.ended() => Err("get an approval in time".into()),
+        };
+        let (decision, reasons) = match &reply {
+            Ok(reply) => {
+                let said = reply.reason.as_deref().map(|said| format!(": {said}")).unwrap_or_default();
+                match reply.decision {
+                    Approval::Approve => (Decision::Allow, format!("approved by a person{said}")),
+                    Approval::Deny => (Decision::Deny, format!("{reason} (denied by a person{said})")),
+                }
+            }
+            Err(error) => (Decision::Deny, format!("{reason} (failed to {error})")),
+        };
+        self.folded.decision = Some(decision);
+        self.folded.reasons = vec![reasons];
+        let changed = reply.ok().and_then(|reply| reply.subject).filter(|_| decision == Decision::Allow);
+        let Some(subject) = changed.filter(|subject| Some(subject) != moment.event().subject()) else { return false };
+        self.version += 1;
+        self.moment = Arc::new(moment.rewritten(Arc::new(moment.event().with_subject(subject.clone()))));
+        self.folded.subject = Some(subject);
+        true
+    }
+
     /// A rewrite is judged again: every hook that waits for an answer and has not judged the final
     /// value, but for the one that made it, is selected on it and judges it once. Otherwise a hook
     /// could smuggle in what a guard would have refused. (Kubernetes' reinvocation.)
-    pub(super) async fn judge_again(&mut self, engine: &Engine, limits: &Limits<'_>, hooks: &HooksInForce) {
+    pub(super) async fn judge_again(&mut self, engine: &Engine, limits: &Limits<'_>, hooks: &HooksInForce, asks: Asks) {
         let phase = self.moment.event().spec.phase;
         // A replacement keeps the rest of the chain from judging even when it changes nothing.
         let unjudged = self.version > 0 || self.folded.replaced;
@@ -274,7 +323,11 @@ impl Chain {
             answer.subject = None;
             answer.replace = false;
             answer.context = None;
-            answer.decision = answer.decision.filter(|decision| *decision != Decision::Allow);
+            answer.decision = answer.decision.filter(|decision| match decision {
+                Decision::Allow => false,
+                Decision::Ask => asks == Asks::Count,
+                Decision::Defer | Decision::Deny => true,
+            });
             run.outcome.rewrote = false;
             run.outcome.decision = answer.decision;
             let denied = answer.decision == Some(Decision::Deny);

@@ -15,7 +15,7 @@ use crate::hook::{Composition, Contract, NATIVE};
 use crate::hook_set::{HookSet, Selected};
 use crate::matching::Facts;
 use crate::verdict::{Decision, Outcome, Verdict};
-use compose::Chain;
+use compose::{Asks, Chain};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sessions::Sessions;
@@ -29,6 +29,9 @@ use tokio_util::sync::CancellationToken;
 pub struct Engine {
     /// What handlers share.
     pub services: Services,
+    /// How long an `ask` that the client can't put to a person waits for one at another terminal;
+    /// `None`: it is a deny.
+    pub ask_elsewhere: Option<Duration>,
     reports: broadcast::Sender<Report>,
     sessions: Sessions,
     detached: Arc<Semaphore>,
@@ -96,6 +99,8 @@ pub struct Report {
 const MAX_DETACHED: usize = 256;
 /// Reports that a slow listener may fall behind before it loses some.
 const REPORT_QUEUE: usize = 1024;
+/// How long a client's person has for an `ask`, where nobody says otherwise.
+const ASK: Duration = Duration::from_secs(300);
 /// How often in a row a Stop or SubagentStop may send an agent back to work.
 pub const MAX_SEND_BACKS: u32 = 8;
 
@@ -104,6 +109,7 @@ impl Engine {
     pub fn new(services: Services) -> Engine {
         Engine {
             services,
+            ask_elsewhere: None,
             reports: broadcast::Sender::new(REPORT_QUEUE),
             sessions: Sessions::default(),
             detached: Arc::new(Semaphore::new(MAX_DETACHED)),
@@ -147,9 +153,24 @@ pub async fn decide(engine: &Engine, question: Question) -> Verdict {
     let mut chain = Chain::start(moment);
     chain.run(engine, &limits, question.contract.composition, compose::plan(selected, question.contract)).await;
     if question.contract.dialect == NATIVE {
-        chain.judge_again(engine, &limits, &question.hooks).await;
+        chain.judge_again(engine, &limits, &question.hooks, Asks::Count).await;
+    }
+    if let Some(timeout) = asks_a_person(engine, &question, &chain) {
+        let changed = chain.ask(engine, &limits, timeout).await;
+        if changed && question.contract.dialect == NATIVE {
+            chain.judge_again(engine, &limits, &question.hooks, Asks::AreAnswered).await;
+        }
     }
     finish(engine, &question, chain)
+}
+
+/// How long a person is asked, if one is: an `ask` at a gate that the client neither takes as such
+/// nor obeys in another vocabulary.
+fn asks_a_person(engine: &Engine, question: &Question, chain: &Chain) -> Option<Duration> {
+    let is_open = chain.folded.decision == Some(Decision::Ask) && question.event.spec.phase == Phase::Gate;
+    let client = question.client.as_ref().is_some_and(|client| client.answers().approvals);
+    let timeout = if client { Some(engine.ask_elsewhere.unwrap_or(ASK)) } else { engine.ask_elsewhere };
+    timeout.filter(|_| is_open && !question.honours.ask)
 }
 
 /// A deadline leaves the host the time to answer before the client gives up.

@@ -28,6 +28,22 @@ pub(super) struct Limits<'a> {
     pub client: Option<&'a Arc<dyn Client>>,
 }
 
+impl Limits<'_> {
+    /// Returns when nothing more may be waited for.
+    pub(super) async fn ended(&self) {
+        let deadline = async {
+            match self.deadline {
+                Some(deadline) => tokio::time::sleep_until(deadline).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = deadline => {}
+            () = self.hurry.cancelled() => {}
+        }
+    }
+}
+
 /// What a run came to: the answer that counts, and how the verdict tells it.
 pub(super) struct HookRun {
     pub answer: Answer,

@@ -243,6 +243,13 @@ impl Command {
         let own: HashSet<&str> = self.env.iter().map(|(name, _)| name.as_str()).collect();
         env.extend(event.iter().filter(|(name, _)| !own.contains(name.as_str())).cloned());
         env.push(("HOOKWIRE_HOOK".into(), call.hook.name.to_string()));
+        if let Some(socket) = call.services.socket.get() {
+            env.push(("HOOKWIRE_SOCKET".into(), socket.to_string_lossy().into_owned()));
+        }
+        let session = call.moment.event().session();
+        if !session.is_empty() && !session.contains('\0') {
+            env.push(("HOOKWIRE_SESSION".into(), session.to_string()));
+        }
         env.push(("HOOKWIRE_PROJECT_DIR".into(), call.services.root.to_string_lossy().into_owned()));
         env
     }

@@ -14,6 +14,7 @@ pub mod process_tree;
 mod sample;
 mod template;
 
+use crate::approvals::Approvals;
 use crate::client::Client;
 use crate::definitions::node::{DecodeError, Node, decode};
 use crate::egress;
@@ -176,13 +177,25 @@ pub struct Services {
     pub state: Store,
     /// Which run an event counts towards.
     pub runs: Arc<Runs>,
+    /// Questions to a person.
+    pub approvals: Approvals,
+    /// The host's socket, for the commands of hooks.
+    pub socket: Arc<OnceLock<PathBuf>>,
     egress: Arc<[OnceLock<egress::Egress>; 2]>,
 }
 
 impl Services {
     /// Services for hooks of a project.
     pub fn new(root: PathBuf, grants: Vec<HostPort>) -> Services {
-        Services { root: root.into(), grants, state: Store::default(), runs: Arc::default(), egress: Arc::default() }
+        Services {
+            root: root.into(),
+            grants,
+            state: Store::default(),
+            runs: Arc::default(),
+            approvals: Approvals::default(),
+            socket: Arc::default(),
+            egress: Arc::default(),
+        }
     }
 
     fn egress(&self, layer: Layer) -> &egress::Egress {

@@ -669,6 +669,7 @@ fn error_text(error: &RawValue) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::session::Side;
     use super::*;
     use crate::host::{Host, HostOptions};
     use crate::transport::outbox::Outbox;
@@ -688,7 +689,8 @@ mod tests {
     fn connection(out: std::fs::File) -> (Connection, tokio::runtime::Runtime) {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let host = Host::new(HostOptions { root: "/".into(), ..HostOptions::default() });
-        let session = Session::new(host, Outbox::new(out.into(), || {}).unwrap(), runtime.handle().clone());
+        let session =
+            Session::new(host, Outbox::new(out.into(), || {}).unwrap(), runtime.handle().clone(), Side::Parent);
         (Connection::new(session), runtime)
     }
 

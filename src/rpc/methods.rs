@@ -5,8 +5,10 @@
 //! reader, which fixes its hook set in that order too, and goes on elsewhere if it has to wait.
 
 use super::protocol::{
-    CheckParams, CheckResult, DialectEvent, DialectReply, ExplainResult, Explanation, HookInfo, InForce, InForceBrief,
-    InitializeParams, InitializeResult, ListResult, RegisterResult, ReloadResult, ServerInfo, UnregisterParams,
+    ApprovalAnswer, ApprovalList, CheckParams, CheckResult, DialectEvent, DialectReply, ExplainResult, Explanation,
+    HookInfo, InForce, InForceBrief, InitializeParams, InitializeResult, ListResult, RegisterResult, ReloadResult,
+    ServerInfo, StateCompareAndSet, StateDeleted, StateIncrement, StateItems, StateKey, StateList, StateSet,
+    StateValue, UnregisterParams, code,
 };
 use super::session::Session;
 use crate::definitions::compile::{Origin, compile};
@@ -20,6 +22,7 @@ use crate::event::Event;
 use crate::hook::{Hook, Layer, On};
 use crate::hook_set::HookSet;
 use crate::matching::Facts;
+use crate::state::{Scope, StateError};
 use crate::verdict::Verdict;
 use jsonrpsee::RpcModule;
 use jsonrpsee::core::RegisterMethodError;
@@ -30,9 +33,10 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Every request and notification that clients may send, for documentation and suggestions.
-pub const METHODS: [&str; 13] = [
+pub const METHODS: [&str; 21] = [
     "initialize",
     "initialized",
     "shutdown",
@@ -46,6 +50,14 @@ pub const METHODS: [&str; 13] = [
     "hooks/reload",
     "hooks/register",
     "hooks/unregister",
+    "state/get",
+    "state/set",
+    "state/increment",
+    "state/compareAndSet",
+    "state/delete",
+    "state/list",
+    "approvals/list",
+    "approvals/answer",
 ];
 
 /// Those of them that are notifications only.
@@ -66,6 +78,11 @@ impl RpcError {
     /// The params are not what the method takes.
     pub fn params(message: impl std::fmt::Display) -> RpcError {
         RpcError { code: -32602, message: format!("invalid params: {message}"), data: None }
+    }
+
+    /// The store can't do it.
+    fn state(error: StateError) -> RpcError {
+        RpcError { code: code::STATE, message: format!("failed to {error}"), data: None }
     }
 
     /// The request can't be served now.
@@ -106,6 +123,22 @@ pub fn router(session: Arc<Session>) -> Result<RpcModule<Session>, RegisterMetho
     router.register_method("hooks/reload", |_, session, _| value(reload(session)))?;
     router.register_method("hooks/register", |params, session, _| register(&params, session).and_then(value))?;
     router.register_method("hooks/unregister", |params, session, _| unregister(&params, session).and_then(value))?;
+    router.register_method("state/get", |params, session, _| state_get(&params, session).and_then(value))?;
+    router
+        .register_async_method("state/set", |params, session, _| async move { state_set(&params, &session).await })?;
+    router.register_async_method("state/increment", |params, session, _| async move {
+        state_increment(&params, &session).await
+    })?;
+    router.register_async_method("state/compareAndSet", |params, session, _| async move {
+        state_compare_and_set(&params, &session).await
+    })?;
+    router.register_async_method("state/delete", |params, session, _| async move {
+        state_delete(&params, &session).await
+    })?;
+    router.register_method("state/list", |params, session, _| state_list(&params, session).and_then(value))?;
+    router.register_method("approvals/list", |_, session, _| value(approvals_list(session)))?;
+    router
+        .register_method("approvals/answer", |params, session, _| approvals_answer(&params, session).and_then(value))?;
     Ok(router)
 }
 
@@ -320,6 +353,7 @@ fn register(params: &Params<'_>, session: &Session) -> Reply<RegisterResult> {
     let text = params.as_str().unwrap_or("{}").to_string();
     let root = Node::from_json(&read(params)?);
     let client = session.as_client();
+    session.may_register(&root)?;
     let origin = Origin { file: "session", dir: session.host.root(), layer: Layer::Session, client: client.as_ref() };
     let lines = LineIndex::new(&text);
     let compiled = compile(&root, &origin, &lines);
@@ -368,4 +402,73 @@ fn publish(registered: &mut super::session::Registered, diagnostics: Vec<Diagnos
         registered: registered.hooks.iter().map(|hook| hook.name.clone()).collect(),
         diagnostics,
     }
+}
+
+fn state_get(params: &Params<'_>, session: &Session) -> Reply<StateValue> {
+    let StateKey { key, session: of } = typed(params)?;
+    Ok(StateValue { value: session.state().get(&Scope::of(of.as_deref()), &key), set: None })
+}
+
+/// Changes are made while the message is read, so that they take effect in order; the reply waits
+/// until they are saved.
+async fn state_set(params: &Params<'_>, session: &Session) -> Reply<Box<RawValue>> {
+    let StateSet { key, session: of, value: new, ttl_ms } = typed(params)?;
+    session.state().set(&Scope::of(of.as_deref()), &key, new, ttl(ttl_ms)).map_err(RpcError::state)?;
+    session.state().saved().await.map_err(RpcError::state)?;
+    value(())
+}
+
+async fn state_increment(params: &Params<'_>, session: &Session) -> Reply<Box<RawValue>> {
+    let StateIncrement { key, session: of, by, ttl_ms } = typed(params)?;
+    let by = by.unwrap_or(1.into());
+    let sum = session.state().increment(&Scope::of(of.as_deref()), &key, &by, ttl(ttl_ms));
+    let sum = sum.map_err(RpcError::state)?;
+    session.state().saved().await.map_err(RpcError::state)?;
+    value(StateValue { value: Some(Value::Number(sum)), set: None })
+}
+
+async fn state_compare_and_set(params: &Params<'_>, session: &Session) -> Reply<Box<RawValue>> {
+    let StateCompareAndSet { key, session: of, expected, value: new, ttl_ms } = typed(params)?;
+    let scope = Scope::of(of.as_deref());
+    let result = session.state().compare_and_set(&scope, &key, expected.as_ref(), new, ttl(ttl_ms));
+    let (set, present) = result.map_err(RpcError::state)?;
+    session.state().saved().await.map_err(RpcError::state)?;
+    value(StateValue { value: present, set: Some(set) })
+}
+
+async fn state_delete(params: &Params<'_>, session: &Session) -> Reply<Box<RawValue>> {
+    let StateKey { key, session: of } = typed(params)?;
+    let deleted = session.state().delete(&Scope::of(of.as_deref()), &key);
+    session.state().saved().await.map_err(RpcError::state)?;
+    value(StateDeleted { deleted })
+}
+
+/// Values that one `state/list` gives where it doesn't say.
+const LISTED: usize = 1000;
+
+fn state_list(params: &Params<'_>, session: &Session) -> Reply<StateItems> {
+    let StateList { session: of, prefix, limit } = typed(params)?;
+    Ok(StateItems { items: session.state().list(&Scope::of(of.as_deref()), &prefix, limit.unwrap_or(LISTED)) })
+}
+
+fn ttl(ttl_ms: Option<u64>) -> Option<Duration> {
+    ttl_ms.map(Duration::from_millis)
+}
+
+fn approvals_list(session: &Session) -> ApprovalList {
+    ApprovalList {
+        root: session.host.root().to_string_lossy().into_owned(),
+        approvals: session.host.engine.services.approvals.list(),
+    }
+}
+
+fn approvals_answer(params: &Params<'_>, session: &Session) -> Reply<()> {
+    let ApprovalAnswer { id, reply } = typed(params)?;
+    session
+        .host
+        .engine
+        .services
+        .approvals
+        .answer(&id, reply)
+        .map_err(|error| RpcError::params(format!("`id`: {error}")))
 }

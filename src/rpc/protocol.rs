@@ -1,9 +1,11 @@
 //! The types of the messages. `schema/protocol.json` is generated from them.
 
+use crate::approvals::{ApprovalReply, ApprovalRequest};
 use crate::definitions::diagnostic::Diagnostic;
 use crate::definitions::watch::Watching;
 use crate::event::EventShape;
 use crate::hook::{Fail, Miss, Source};
+use crate::state::Item;
 use crate::verdict::Verdict;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,6 +18,8 @@ pub mod code {
     pub const CANCELLED: i32 = -32800;
     /// Too many requests are in flight.
     pub const OVERLOADED: i32 = -32001;
+    /// The shared store can't do what was asked: too large, not a number, full, not writable.
+    pub const STATE: i32 = -32002;
 }
 
 /// `initialize`: what LSP clients send is understood too.
@@ -323,6 +327,127 @@ pub struct RegisterResult {
 pub struct UnregisterParams {
     /// The names of the hooks.
     pub names: Vec<String>,
+}
+
+/// What every `state/*` request says: whose values.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct StateKey {
+    /// The key, of 1 to 512 bytes.
+    pub key: String,
+    /// The session; absent: the values that everybody shares.
+    #[serde(default)]
+    pub session: Option<String>,
+}
+
+/// `state/set`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct StateSet {
+    /// The key, of 1 to 512 bytes.
+    pub key: String,
+    /// The session; absent: the values that everybody shares.
+    #[serde(default)]
+    pub session: Option<String>,
+    /// The new value, up to 256 KiB.
+    #[serde(deserialize_with = "crate::verdict::any")]
+    pub value: Value,
+    /// How long it is kept, in milliseconds; absent: for good.
+    #[serde(default)]
+    pub ttl_ms: Option<u64>,
+}
+
+/// `state/compareAndSet`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct StateCompareAndSet {
+    /// The key, of 1 to 512 bytes.
+    pub key: String,
+    /// The session; absent: the values that everybody shares.
+    #[serde(default)]
+    pub session: Option<String>,
+    /// The value that must be there; absent: none.
+    #[serde(default, deserialize_with = "crate::verdict::present")]
+    pub expected: Option<Value>,
+    /// The new value.
+    #[serde(deserialize_with = "crate::verdict::any")]
+    pub value: Value,
+    /// How long it is kept, in milliseconds; absent: for good.
+    #[serde(default)]
+    pub ttl_ms: Option<u64>,
+}
+
+/// `state/increment`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct StateIncrement {
+    /// The key, of 1 to 512 bytes.
+    pub key: String,
+    /// The session; absent: the values that everybody shares.
+    #[serde(default)]
+    pub session: Option<String>,
+    /// What to add; 1 if absent.
+    #[serde(default)]
+    pub by: Option<serde_json::Number>,
+    /// How long it is kept, in milliseconds; absent: for good.
+    #[serde(default)]
+    pub ttl_ms: Option<u64>,
+}
+
+/// `state/list`.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct StateList {
+    /// The session; absent: the values that everybody shares.
+    pub session: Option<String>,
+    /// What the keys start with.
+    pub prefix: String,
+    /// At most so many; 1,000 if absent.
+    pub limit: Option<usize>,
+}
+
+/// The reply to `state/get`, `state/increment` and `state/compareAndSet`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct StateValue {
+    /// The value that is there now; absent: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<Value>,
+    /// Whether `state/compareAndSet` has set it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub set: Option<bool>,
+}
+
+/// The reply to `state/delete`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct StateDeleted {
+    /// Whether there was a value.
+    pub deleted: bool,
+}
+
+/// The reply to `state/list`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct StateItems {
+    /// In order of the keys.
+    pub items: Vec<Item>,
+}
+
+/// The reply to `approvals/list`.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ApprovalList {
+    /// The project root of the host.
+    pub root: String,
+    /// The questions that wait, oldest first.
+    pub approvals: Vec<ApprovalRequest>,
+}
+
+/// `approvals/answer`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ApprovalAnswer {
+    /// The question.
+    pub id: String,
+    /// What a person says to it.
+    pub reply: ApprovalReply,
 }
 
 /// `$/cancelRequest`.

@@ -1,6 +1,7 @@
 //! The JSON Schema of the protocol, from the types.
 
 use super::protocol as p;
+use crate::approvals::{ApprovalReply, ApprovalRequest};
 use crate::engine::Report;
 use crate::handlers::CallbackCall;
 use crate::host::Changed;
@@ -29,6 +30,15 @@ pub fn protocol() -> Value {
         "hooks/reload": () => p::ReloadResult;
         "hooks/register": p::RegisterParams => p::RegisterResult;
         "hooks/unregister": p::UnregisterParams => p::RegisterResult;
+        "state/get": p::StateKey => p::StateValue;
+        "state/set": p::StateSet => ();
+        "state/increment": p::StateIncrement => p::StateValue;
+        "state/compareAndSet": p::StateCompareAndSet => p::StateValue;
+        "state/delete": p::StateKey => p::StateDeleted;
+        "state/list": p::StateList => p::StateItems;
+        "approvals/list": () => p::ApprovalList;
+        "approvals/answer": p::ApprovalAnswer => ();
+        "approval/request": ApprovalRequest => ApprovalReply;
         "hooks/invoke": CallbackCall => Answer;
     }
     let (native, translated) = (generator.subschema_for::<Verdict>(), generator.subschema_for::<p::DialectReply>());
@@ -49,7 +59,7 @@ pub fn protocol() -> Value {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "hookwire protocol",
-        "description": "Requests with their params and results, and the params of notifications. `hooks/invoke` goes from the host to the client, and so do `hooks/changed`, `hooks/executed` and `hooks/failed`.",
+        "description": "Requests with their params and results, and the params of notifications. `hooks/invoke` and `approval/request` go from the host to the client, and so do `hooks/changed`, `hooks/executed` and `hooks/failed`.",
         "requests": requests,
         "notifications": notifications,
         "$defs": generator.take_definitions(true),

@@ -4,10 +4,12 @@
 use super::methods::RpcError;
 use super::protocol::{Honour, HookCapabilities, NotificationKind, RequestKind, Trace};
 use crate::client::{Answers, Client, Reply};
+use crate::definitions::node::{Node, NodeValue};
 use crate::dialects::{self, Dialect};
 use crate::engine::Honours;
 use crate::hook_set::HookSet;
 use crate::host::Host;
+use crate::state::Store;
 use crate::transport::outbox::Outbox;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -34,6 +36,16 @@ pub struct Session {
     initialized: AtomicBool,
     shut_down: AtomicBool,
     this: Weak<Session>,
+    side: Side,
+}
+
+/// Which way a connection came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Whoever started the host: over its stdin and stdout.
+    Parent,
+    /// Somebody else of the same user, over the host's socket.
+    Guest,
 }
 
 type Waiter = oneshot::Sender<Result<Value, String>>;
@@ -59,7 +71,7 @@ const NO_ANSWER: &str = "the connection has ended";
 
 impl Session {
     /// A new connection.
-    pub fn new(host: Arc<Host>, outbox: Outbox, runtime: tokio::runtime::Handle) -> Arc<Session> {
+    pub fn new(host: Arc<Host>, outbox: Outbox, runtime: tokio::runtime::Handle, side: Side) -> Arc<Session> {
         Arc::new_cyclic(|this| Session {
             host,
             outbox,
@@ -77,6 +89,7 @@ impl Session {
             initialized: AtomicBool::new(false),
             shut_down: AtomicBool::new(false),
             this: this.clone(),
+            side,
         })
     }
 
@@ -135,6 +148,30 @@ impl Session {
     /// The connection's registered hooks.
     pub fn registered(&self) -> MutexGuard<'_, Registered> {
         lock(&self.registered)
+    }
+
+    /// The shared store.
+    pub fn state(&self) -> &Store {
+        &self.host.engine.services.state
+    }
+
+    /// Whether the connection may register these definitions: a guest only callbacks, which run
+    /// nothing on this side.
+    ///
+    /// # Errors
+    /// Names the first that it may not.
+    pub(super) fn may_register(&self, definitions: &Node) -> Result<(), RpcError> {
+        if self.side == Side::Parent {
+            return Ok(());
+        }
+        let hooks = match definitions.get("hooks").map(|it| &it.value) {
+            Some(NodeValue::Seq(hooks)) => &hooks[..],
+            _ => &[],
+        };
+        match hooks.iter().find(|hook| hook.get("callback").is_none()) {
+            Some(_) => Err(RpcError::request("over the shared socket only callbacks can be registered")),
+            None => Ok(()),
+        }
     }
 
     /// This connection as what callbacks are called through.

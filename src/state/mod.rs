@@ -1,15 +1,17 @@
 //! What hooks know together: values by key, per session or global, with a time to live.
 //!
 //! One store serves every way to it: scripts, workers, RPC, the command line and the guards' own
-//! counters. It lives in memory; a [`Store`] that was opened with a file keeps itself there too,
-//! written behind by a thread of its own (see [`Store::saved`]).
+//! counters. It lives in memory; an [opened](Store::open) one keeps itself in a file too, written
+//! behind (see [`Store::saved`]).
 
+mod file;
 pub mod runs;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -79,6 +81,7 @@ struct Shared {
 
 #[derive(Default)]
 struct Values {
+    file: Option<file::File>,
     scopes: HashMap<Scope, Entries>,
     bytes: usize,
     /// Counts changes, to know which session was changed longest ago.
@@ -104,7 +107,28 @@ impl Entry {
     }
 }
 
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Store")
+    }
+}
+
 impl Store {
+    /// A store that keeps itself in a file, across restarts and a kill of the host.
+    ///
+    /// # Errors
+    /// The file can't be opened, is something else, or another host has it open.
+    pub fn open(path: &Path) -> Result<Store, StateError> {
+        let (file, entries) = file::File::open(path)?;
+        let mut values = Values::default();
+        let now = SystemTime::now();
+        for (scope, key, entry) in entries {
+            values.insert(&scope, &key, entry, now)?;
+        }
+        values.file = Some(file);
+        Ok(Store(Arc::new(Shared { values: Mutex::new(values) })))
+    }
+
     /// The value of a key.
     pub fn get(&self, scope: &Scope, key: &str) -> Option<Value> {
         let values = self.values();
@@ -171,9 +195,7 @@ impl Store {
 
     /// Removes a value; says whether there was one.
     pub fn delete(&self, scope: &Scope, key: &str) -> bool {
-        let mut values = self.values();
-        let removed = values.remove(scope, key);
-        self.note(values, scope, key);
+        let removed = self.values().remove(scope, key);
         removed.is_some_and(|entry| entry.is_live(SystemTime::now()))
     }
 
@@ -221,7 +243,6 @@ impl Store {
         let present = present.filter(|entry| entry.is_live(now));
         let Some(value) = change(present.map(|entry| &entry.value))? else {
             values.remove(scope, key);
-            self.note(values, scope, key);
             return Ok(None);
         };
         let size = value.to_string().len();
@@ -231,7 +252,6 @@ impl Store {
         let expires = ttl.map(|ttl| now.checked_add(ttl).unwrap_or(now + Duration::from_secs(1 << 32)));
         let entry = Entry { value: value.clone(), size: size + key.len(), expires };
         values.insert(scope, key, entry, now)?;
-        self.note(values, scope, key);
         Ok(Some(value))
     }
 
@@ -240,16 +260,15 @@ impl Store {
     /// # Errors
     /// The file can't be written.
     pub async fn saved(&self) -> Result<(), StateError> {
-        Ok(())
+        let saved = self.values().file.as_ref().map(file::File::saved);
+        match saved {
+            Some(saved) => saved.await,
+            None => Ok(()),
+        }
     }
 
     fn values(&self) -> MutexGuard<'_, Values> {
         self.0.values.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Remembers that a key is to be written to the file.
-    fn note(&self, values: MutexGuard<'_, Values>, _scope: &Scope, _key: &str) {
-        drop(values);
     }
 }
 
@@ -261,6 +280,7 @@ impl Values {
         if entries.by_key.is_empty() {
             self.scopes.remove(scope);
         }
+        self.note(scope, key, None);
         Some(removed)
     }
 
@@ -276,25 +296,37 @@ impl Values {
         if matches!(scope, Scope::Session(_)) && !self.scopes.contains_key(scope) && self.scopes.len() >= MAX_SESSIONS {
             self.forget_a_session();
         }
+        if self.file.as_ref().is_some_and(|file| !file.has_room()) {
+            return Err(StateError(format!("keep `{key}`: the state file can't keep up")));
+        }
+        self.note(scope, key, Some(&entry));
         self.clock += 1;
-        self.remove(scope, key);
         self.bytes += entry.size;
         let entries = self.scopes.entry(scope.clone()).or_default();
         entries.changed = self.clock;
-        entries.by_key.insert(key.to_string(), entry);
+        if let Some(before) = entries.by_key.insert(key.to_string(), entry) {
+            self.bytes -= before.size;
+        }
         Ok(())
+    }
+
+    fn note(&self, scope: &Scope, key: &str, entry: Option<&Entry>) {
+        if let Some(file) = &self.file {
+            file.note(scope, key, entry);
+        }
     }
 
     /// Removes what has expired.
     fn sweep(&mut self, now: SystemTime) {
-        for entries in self.scopes.values_mut() {
-            entries.by_key.retain(|_, entry| {
-                let live = entry.is_live(now);
-                self.bytes -= if live { 0 } else { entry.size };
-                live
-            });
+        let gone = |entries: &Entries| -> Vec<String> {
+            entries.by_key.iter().filter(|(_, entry)| !entry.is_live(now)).map(|(key, _)| key.clone()).collect()
+        };
+        let gone: Vec<_> = self.scopes.iter().map(|(scope, entries)| (scope.clone(), gone(entries))).collect();
+        for (scope, keys) in gone {
+            for key in keys {
+                self.remove(&scope, &key);
+            }
         }
-        self.scopes.retain(|_, entries| !entries.by_key.is_empty());
     }
 
     fn forget_a_session(&mut self) {
@@ -302,7 +334,10 @@ impl Values {
         if let Some(oldest) = sessions.min_by_key(|(_, entries)| entries.changed).map(|(scope, _)| scope.clone())
             && let Some(entries) = self.scopes.remove(&oldest)
         {
-            self.bytes -= entries.by_key.values().map(|entry| entry.size).sum::<usize>();
+            for (key, entry) in entries.by_key {
+                self.bytes -= entry.size;
+                self.note(&oldest, &key, None);
+            }
         }
     }
 }
@@ -359,6 +394,30 @@ mod tests {
         assert_eq!(store.increment(&Scope::Global, "gone", &1.into(), None).unwrap(), Number::from(1));
         let items = store.list(&Scope::Global, "", 10);
         assert_eq!((items[0].ttl_ms, items[1].ttl_ms.map(|it| it > 3_590_000)), (None, Some(true)));
+    }
+
+    #[tokio::test]
+    async fn a_file_keeps_what_was_saved() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("state");
+        let store = Store::open(&path).unwrap();
+        let refused = Store::open(&path).unwrap_err().0;
+        assert_eq!(refused, format!("open the state file {}: another host has it open", path.display()));
+        let session = Scope::of(Some("s"));
+        store.set(&session, "k", json!({"a": 1}), Some(Duration::from_secs(3600))).unwrap();
+        store.set(&Scope::Global, "gone", json!(1), Some(Duration::ZERO)).unwrap();
+        store.set(&Scope::Global, "deleted", json!(1), None).unwrap();
+        store.increment(&Scope::Guards, "k", &1.into(), None).unwrap();
+        assert!(store.delete(&Scope::Global, "deleted"));
+        store.saved().await.unwrap();
+        drop(store);
+        let store = Store::open(&path).unwrap();
+        assert_eq!((store.get(&session, "k"), store.get(&Scope::Guards, "k")), (Some(json!({"a": 1})), Some(json!(1))));
+        assert_eq!(store.list(&Scope::Global, "", 10), []);
+        assert!(store.list(&session, "", 10)[0].ttl_ms.is_some());
+        drop(store);
+        std::fs::write(&path, "something else").unwrap();
+        assert!(Store::open(&path).unwrap_err().0.starts_with("open the state file"));
     }
 
     #[test]

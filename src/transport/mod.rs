@@ -2,4 +2,5 @@
 
 pub mod framing;
 pub mod outbox;
+pub mod socket;
 pub mod stdio;

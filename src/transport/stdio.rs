@@ -9,7 +9,7 @@ use super::outbox::Outbox;
 use crate::rpc::connection::{Connection, Next};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 /// How long hooks in flight have at the end of a connection before they take their failure direction.
@@ -38,20 +38,32 @@ pub fn take_stdout() -> std::io::Result<OwnedFd> {
 /// # Errors
 /// Reading failed.
 pub fn serve(connection: &Connection, outbox: &Outbox, max_message: usize) -> std::io::Result<Next> {
+    serve_from(rustix::stdio::stdin(), connection, outbox, max_message)
+}
+
+/// The same for any stream.
+///
+/// # Errors
+/// Reading failed.
+pub fn serve_from(
+    input: BorrowedFd<'_>,
+    connection: &Connection,
+    outbox: &Outbox,
+    max_message: usize,
+) -> std::io::Result<Next> {
     let mut decoder = Decoder::new(max_message);
     let mut bytes = vec![0; READ_SIZE];
     let mut out = Vec::with_capacity(READ_SIZE);
-    let stdin = rustix::stdio::stdin();
     let mut next = Next::Read;
     let result = loop {
-        outbox.wait_for_room(hung_up);
-        let read = match rustix::io::read(stdin, &mut bytes) {
+        outbox.wait_for_room(|| hung_up(input));
+        let read = match rustix::io::read(input, &mut bytes) {
             Ok(0) => break Ok(()),
             Ok(read) => read,
             Err(Errno::INTR) => continue,
             // Somebody who shares the descriptor made it non-blocking.
             Err(Errno::AGAIN) => {
-                let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
+                let mut fds = [PollFd::new(&input, PollFlags::IN)];
                 let _ = poll(&mut fds, None);
                 continue;
             }
@@ -102,15 +114,14 @@ fn handle(connection: &Connection, incoming: &Incoming, out: &mut Vec<u8>) -> Ne
     }
 }
 
-/// Whether nobody can write to stdin any more, though bytes may be left to read.
-fn hung_up() -> bool {
-    let stdin = rustix::stdio::stdin();
+/// Whether nobody can write any more, though bytes may be left to read.
+fn hung_up(input: BorrowedFd<'_>) -> bool {
     // A socket tells that only the other's sending half is closed by another flag, on request.
     #[cfg(target_os = "linux")]
     let half = PollFlags::RDHUP;
     #[cfg(not(target_os = "linux"))]
     let half = PollFlags::empty();
-    let mut fds = [PollFd::new(&stdin, half)];
+    let mut fds = [PollFd::new(&input, half)];
     let now = rustix::event::Timespec::default();
     poll(&mut fds, Some(&now)).is_ok() && fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | half)
 }

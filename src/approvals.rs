@@ -1,0 +1,244 @@
+//! A person's approval: asked through the client where it can ask, else kept until somebody answers
+//! from another terminal or the time is up. Answers may be remembered for a session.
+//!
+//! What waits here belongs to its event, not to the definitions: a reload changes nothing about it.
+
+use crate::client::{self, Client};
+use crate::event::Event;
+use crate::json::canonical;
+use crate::state::{Scope, Store};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+use tokio::sync::oneshot;
+
+/// What a person is asked.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ApprovalRequest {
+    /// Names the question; what `hookwire approve` takes.
+    pub id: String,
+    /// The hook that asks.
+    pub hook: String,
+    /// Why it asks.
+    pub message: String,
+    /// The event's name.
+    pub event: String,
+    /// The session.
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    pub session: String,
+    /// The agent.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub agent: Option<String>,
+    /// The tool.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tool: Option<String>,
+    /// What would be done: the event's subject.
+    #[serde(skip_serializing_if = "Value::is_null", default)]
+    pub subject: Value,
+    /// How long an answer is waited for, in milliseconds.
+    pub timeout_ms: u64,
+    /// When it was asked, in milliseconds since 1970.
+    pub asked_at: u64,
+}
+
+/// What a person says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "an object with `decision`")]
+pub struct ApprovalReply {
+    /// Yes or no.
+    pub decision: Approval,
+    /// Why; the agent reads it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub reason: Option<String>,
+    /// With an approval: do this instead.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub subject: Option<Value>,
+    /// Give the same answer to the same question for the rest of the session.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub remember: bool,
+}
+
+/// Yes or no.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Approval {
+    /// Go on.
+    Approve,
+    /// Don't.
+    Deny,
+}
+
+/// What counts as the same question when an answer is remembered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Remember {
+    /// The same tool with the same input.
+    #[default]
+    Input,
+    /// The same tool with any input.
+    Tool,
+    /// None is: every time is asked.
+    Never,
+}
+
+/// A question before it has a name.
+pub struct Question<'a> {
+    /// The hook that asks.
+    pub hook: &'a str,
+    /// Why.
+    pub message: String,
+    /// What is asked about.
+    pub event: &'a Event,
+    /// How long an answer is waited for.
+    pub timeout: Duration,
+    /// What counts as the same question.
+    pub remember: Remember,
+}
+
+/// How long an answer is remembered: longer than a session lasts.
+const REMEMBERED: Duration = Duration::from_secs(7 * 24 * 3600);
+/// Questions that may wait at once.
+const MAX_WAITING: usize = 1000;
+
+/// The questions that wait for a person. Cheap to clone; clones share them.
+#[derive(Clone, Default)]
+pub struct Approvals(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    waiting: Mutex<BTreeMap<String, Waiting>>,
+    ids: RandomState,
+}
+
+struct Waiting {
+    request: ApprovalRequest,
+    answer: oneshot::Sender<ApprovalReply>,
+}
+
+impl Approvals {
+    /// Asks, and gives the answer or why there is none; finishes "failed to ...". Dropping the
+    /// future takes the question back.
+    ///
+    /// # Errors
+    /// Nobody answered in time, the client can't tell, or too many questions wait.
+    pub async fn ask(
+        &self,
+        question: Question<'_>,
+        state: &Store,
+        client: Option<&Arc<dyn Client>>,
+    ) -> Result<ApprovalReply, String> {
+        let key = remembered_key(&question);
+        if let Some(reply) = key.as_ref().and_then(|key| state.get(&Scope::Guards, key)) {
+            return serde_json::from_value(reply).map_err(|error| format!("recall an approval: {error}"));
+        }
+        let timeout = question.timeout;
+        let request = self.request(question);
+        let answered = async {
+            match client.filter(|client| client.answers().approvals) {
+                Some(client) => {
+                    let params = serde_json::to_value(&request).map_err(|error| error.to_string())?;
+                    let reply = client.request(client::APPROVE, params).await;
+                    let reply = reply.map_err(|error| format!("ask for approval: {error}"))?;
+                    serde_json::from_value(reply).map_err(|error| format!("read the approval: {error}"))
+                }
+                None => self.wait(request).await,
+            }
+        };
+        let reply: ApprovalReply = tokio::time::timeout(timeout, answered).await.map_err(|_| {
+            format!("get an approval: nobody answered within {}", humantime::format_duration(timeout))
+        })??;
+        if let Some(key) = key.filter(|_| reply.remember) {
+            let value = serde_json::to_value(&reply).unwrap_or_default();
+            if let Err(error) = state.set(&Scope::Guards, &key, value, Some(REMEMBERED)) {
+                tracing::warn!(%error, "An approval is not remembered.");
+            }
+        }
+        Ok(reply)
+    }
+
+    /// The questions that wait, oldest first.
+    pub fn list(&self) -> Vec<ApprovalRequest> {
+        let mut waiting: Vec<_> = self.waiting().values().map(|it| it.request.clone()).collect();
+        waiting.sort_by_key(|request| request.asked_at);
+        waiting
+    }
+
+    /// Answers a question.
+    ///
+    /// # Errors
+    /// None of that name waits.
+    pub fn answer(&self, id: &str, reply: ApprovalReply) -> Result<(), String> {
+        let waiting = self.waiting().remove(id);
+        waiting
+            .and_then(|waiting| waiting.answer.send(reply).ok())
+            .ok_or_else(|| format!("no approval `{id}` waits; it was answered, taken back or ran out of time"))
+    }
+
+    async fn wait(&self, request: ApprovalRequest) -> Result<ApprovalReply, String> {
+        struct Guard<'a>(&'a Approvals, String);
+        impl Drop for Guard<'_> {
+            fn drop(&mut self) {
+                self.0.waiting().remove(&self.1);
+            }
+        }
+        let (answer, reply) = oneshot::channel();
+        let id = request.id.clone();
+        tracing::info!(id, hook = request.hook, "An approval is waited for: `hookwire approvals` lists it.");
+        {
+            let mut waiting = self.waiting();
+            if waiting.len() >= MAX_WAITING {
+                return Err(format!("ask for approval: {MAX_WAITING} questions wait already"));
+            }
+            waiting.insert(id.clone(), Waiting { request, answer });
+        }
+        let _guard = Guard(self, id);
+        reply.await.map_err(|_| "get an approval: the question was taken back".to_string())
+    }
+
+    fn request(&self, question: Question<'_>) -> ApprovalRequest {
+        let event = question.event;
+        let asked_at = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        ApprovalRequest {
+            id: format!("{:08x}", self.0.ids.hash_one((&event.id, question.hook)) as u32),
+            hook: question.hook.to_string(),
+            message: question.message,
+            event: event.name.to_string(),
+            session: event.session().to_string(),
+            agent: event.text("/agent/name").map(str::to_string),
+            tool: event.tool_name().map(str::to_string),
+            subject: event.subject().cloned().unwrap_or_default(),
+            timeout_ms: u64::try_from(question.timeout.as_millis()).unwrap_or(u64::MAX),
+            asked_at: u64::try_from(asked_at.as_millis()).unwrap_or(u64::MAX),
+        }
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, BTreeMap<String, Waiting>> {
+        self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Where the answer to the same question would be kept. None without a session.
+fn remembered_key(question: &Question<'_>) -> Option<String> {
+    let event = question.event;
+    let subject = match question.remember {
+        Remember::Input => event.subject().map(canonical).unwrap_or_default(),
+        Remember::Tool => String::new(),
+        Remember::Never => return None,
+    };
+    let session = Some(event.session()).filter(|session| !session.is_empty())?;
+    let parts = [session, question.hook, &event.name, event.tool_name().unwrap_or_default(), &subject];
+    let mut hash = Sha256::new();
+    for part in parts {
+        // The length first: parts can't be shifted into one another.
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    }
+    let hash: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    Some(format!("approval {hash}"))
+}

@@ -1,0 +1,294 @@
+//! `state`, `approvals`, `approve` and `deny`: what talks to a running host over its socket.
+
+use super::output::{Output, Tone, safe, short};
+use super::{Failure, Finding};
+use crate::rpc::protocol::ApprovalList;
+use crate::transport::socket;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+#[derive(clap::Args)]
+pub(super) struct StateArgs {
+    #[command(subcommand)]
+    action: StateAction,
+    /// The session whose values they are. In a hook's command: the event's session.
+    #[arg(long, global = true, env = "HOOKWIRE_SESSION")]
+    session: Option<String>,
+    /// The values that everybody shares, even where there is a session.
+    #[arg(long, global = true)]
+    shared: bool,
+    /// The project root of the host.
+    #[arg(long, global = true, value_name = "DIR", default_value = ".")]
+    root: PathBuf,
+}
+
+#[derive(clap::Subcommand)]
+enum StateAction {
+    /// Print a value. Exits with 1 if there is none.
+    Get {
+        /// The key.
+        key: String,
+    },
+    /// Set a value.
+    Set {
+        /// The key.
+        key: String,
+        /// JSON; what isn't JSON is taken as a text.
+        value: String,
+        /// How long it is kept: `10m`, `2h`.
+        #[arg(long, value_parser = humantime::parse_duration)]
+        ttl: Option<Duration>,
+    },
+    /// Add to a number and print the sum.
+    Increment {
+        /// The key.
+        key: String,
+        /// What to add.
+        #[arg(default_value = "1", allow_negative_numbers = true)]
+        by: serde_json::Number,
+        /// How long it is kept: `10m`, `2h`.
+        #[arg(long, value_parser = humantime::parse_duration)]
+        ttl: Option<Duration>,
+    },
+    /// Set a value if the present one is the expected one. Exits with 1 if it isn't.
+    CompareAndSet {
+        /// The key.
+        key: String,
+        /// The new value, as for `set`.
+        value: String,
+        /// The value that must be there; without it, none may be.
+        #[arg(long)]
+        expected: Option<String>,
+        /// How long it is kept: `10m`, `2h`.
+        #[arg(long, value_parser = humantime::parse_duration)]
+        ttl: Option<Duration>,
+    },
+    /// Remove a value. Exits with 1 if there was none.
+    Delete {
+        /// The key.
+        key: String,
+    },
+    /// Print keys and values.
+    List {
+        /// What the keys start with.
+        #[arg(default_value = "")]
+        prefix: String,
+    },
+}
+
+#[derive(clap::Args)]
+pub(super) struct ApproveArgs {
+    /// The question, as `hookwire approvals` names it.
+    id: String,
+    /// Do this instead: the new value of what was asked about, as JSON.
+    #[arg(long, value_name = "JSON")]
+    input: Option<String>,
+    /// A word to the agent.
+    #[arg(long)]
+    reason: Option<String>,
+    /// Give the same answer to the same question for the rest of the session.
+    #[arg(long)]
+    remember: bool,
+}
+
+#[derive(clap::Args)]
+pub(super) struct DenyArgs {
+    /// The question, as `hookwire approvals` names it.
+    id: String,
+    /// Why; the agent reads it.
+    #[arg(long)]
+    reason: Option<String>,
+    /// Give the same answer to the same question for the rest of the session.
+    #[arg(long)]
+    remember: bool,
+}
+
+/// A connection to a running host.
+struct Remote {
+    stream: BufReader<UnixStream>,
+}
+
+#[derive(Deserialize)]
+struct Reply {
+    #[serde(default)]
+    result: Value,
+    error: Option<ReplyError>,
+}
+
+#[derive(Deserialize)]
+struct ReplyError {
+    message: String,
+}
+
+/// A host answers at once; what doesn't is stuck.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+impl Remote {
+    fn new(stream: UnixStream) -> std::io::Result<Remote> {
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        Ok(Remote { stream: BufReader::new(stream) })
+    }
+
+    /// The hook's own host, else the one of a project.
+    fn of(root: &Path) -> Result<Remote, Failure> {
+        if let Some(path) = std::env::var_os("HOOKWIRE_SOCKET") {
+            let stream = UnixStream::connect(&path);
+            let stream = stream.map_err(|error| Failure(format!("{}: {error}", Path::new(&path).display())))?;
+            return Ok(Remote::new(stream)?);
+        }
+        let mut running = socket::running(Some(root))?;
+        match running.len() {
+            0 => Err(Failure(format!("no host runs for {} (`hookwire serve --root {0}` does)", root.display()))),
+            1 => Ok(Remote::new(running.remove(0).1)?),
+            _ => {
+                let paths: Vec<_> = running.iter().map(|(path, _)| path.display().to_string()).collect();
+                let root = root.display();
+                Err(Failure(format!(
+                    "several hosts run for {root}; set HOOKWIRE_SOCKET to one of {}",
+                    paths.join(", ")
+                )))
+            }
+        }
+    }
+
+    fn request(&mut self, method: &str, params: &Value) -> Result<Value, Failure> {
+        let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        self.stream.get_mut().write_all(format!("{request}\n").as_bytes())?;
+        let mut line = String::new();
+        self.stream.read_line(&mut line)?;
+        let reply: Reply =
+            serde_json::from_str(&line).map_err(|error| Failure(format!("the host's reply can't be read: {error}")))?;
+        match reply.error {
+            Some(error) => Err(Failure(error.message)),
+            None => Ok(reply.result),
+        }
+    }
+}
+
+pub(super) fn state(args: &StateArgs, out: &mut Output) -> Result<Finding, Failure> {
+    let mut remote = Remote::of(&args.root)?;
+    let session = args.session.as_ref().filter(|session| !args.shared && !session.is_empty());
+    let mut ask = |method: &str, mut params: Value| {
+        params["session"] = json!(session);
+        remote.request(method, &params)
+    };
+    let ttl = |ttl: &Option<Duration>| ttl.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX));
+    let found = |found| if found { Finding::Fine } else { Finding::Found };
+    Ok(match &args.action {
+        StateAction::Get { key } => {
+            let mut reply = ask("state/get", json!({ "key": key }))?;
+            match reply.get_mut("value") {
+                Some(value) => {
+                    show(out, value);
+                    Finding::Fine
+                }
+                None => Finding::Found,
+            }
+        }
+        StateAction::Set { key, value, ttl: time } => {
+            ask("state/set", json!({ "key": key, "value": lenient(value), "ttlMs": ttl(time) }))?;
+            Finding::Fine
+        }
+        StateAction::Increment { key, by, ttl: time } => {
+            show(out, &ask("state/increment", json!({ "key": key, "by": by, "ttlMs": ttl(time) }))?["value"]);
+            Finding::Fine
+        }
+        StateAction::CompareAndSet { key, value, expected, ttl: time } => {
+            let mut params = json!({ "key": key, "value": lenient(value), "ttlMs": ttl(time) });
+            if let Some(expected) = expected {
+                params["expected"] = lenient(expected);
+            }
+            found(ask("state/compareAndSet", params)?["set"] == true)
+        }
+        StateAction::Delete { key } => found(ask("state/delete", json!({ "key": key }))?["deleted"] == true),
+        StateAction::List { prefix } => {
+            let reply = ask("state/list", json!({ "prefix": prefix }))?;
+            for item in reply["items"].as_array().into_iter().flatten() {
+                if out.json {
+                    out.json(item);
+                } else {
+                    let key = safe(item["key"].as_str().unwrap_or_default());
+                    out.line(&format!("{key:<24} {}", safe(&item["value"].to_string())));
+                }
+            }
+            Finding::Fine
+        }
+    })
+}
+
+fn lenient(text: &str) -> Value {
+    crate::json::parse(text).unwrap_or_else(|_| Value::String(text.to_string()))
+}
+
+/// A value for a shell: texts as they are, others as JSON.
+fn show(out: &mut Output, value: &Value) {
+    match value {
+        Value::String(text) if !out.json => out.line(text),
+        value => out.json(value),
+    }
+}
+
+pub(super) fn approvals(out: &mut Output) -> Result<Finding, Failure> {
+    let mut n_waiting = 0;
+    for (path, stream) in socket::running(None)? {
+        let list = Remote::new(stream)?.request("approvals/list", &json!({}));
+        let list = list.and_then(|list| Ok(serde_json::from_value::<ApprovalList>(list)?));
+        let list = match list {
+            Ok(list) => list,
+            Err(Failure(problem)) => {
+                eprintln!("hookwire: {}: {problem}", path.display());
+                continue;
+            }
+        };
+        n_waiting += list.approvals.len();
+        if out.json {
+            out.json(&list);
+            continue;
+        }
+        for approval in &list.approvals {
+            let id = out.tone(Tone::Strong, &approval.id);
+            let what = approval.tool.as_deref().unwrap_or(&approval.event);
+            let who = approval.agent.as_deref().map(|agent| format!(" of {agent}")).unwrap_or_default();
+            out.line(&format!("{id}  {}{}: {}", safe(what), safe(&who), short(&approval.subject.to_string(), 200)));
+            out.line(&format!("          {} asks: {}", safe(&approval.hook), safe(&approval.message)));
+            let root = out.tone(Tone::Dim, &safe(&list.root));
+            out.line(&format!("          {root}"));
+        }
+    }
+    if n_waiting == 0 && !out.json {
+        let none = out.tone(Tone::Dim, "Nothing waits for a person.");
+        out.line(&none);
+    }
+    Ok(Finding::Fine)
+}
+
+pub(super) fn approve(args: &ApproveArgs, out: &mut Output) -> Result<Finding, Failure> {
+    let mut reply = json!({ "decision": "approve", "reason": args.reason, "remember": args.remember });
+    if let Some(input) = &args.input {
+        let input = crate::json::parse(input).map_err(|error| Failure(format!("--input is not JSON: {error}")))?;
+        reply["subject"] = input;
+    }
+    answer(&args.id, &reply, out)
+}
+
+pub(super) fn deny(args: &DenyArgs, out: &mut Output) -> Result<Finding, Failure> {
+    answer(&args.id, &json!({ "decision": "deny", "reason": args.reason, "remember": args.remember }), out)
+}
+
+fn answer(id: &str, reply: &Value, out: &mut Output) -> Result<Finding, Failure> {
+    for (_, stream) in socket::running(None)? {
+        let mut remote = Remote::new(stream)?;
+        let list: ApprovalList = serde_json::from_value(remote.request("approvals/list", &json!({}))?)?;
+        if list.approvals.iter().any(|approval| approval.id == id) {
+            remote.request("approvals/answer", &json!({ "id": id, "reply": reply }))?;
+            out.line("Answered.");
+            return Ok(Finding::Fine);
+        }
+    }
+    Err(Failure(format!("no approval `{id}` waits in any running host; `hookwire approvals` lists them")))
+}

@@ -1,0 +1,199 @@
+//! The file of a store: changes are written behind, many in one transaction, by a thread of its own.
+
+use super::{Entry, Scope, StateError};
+use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::sync::watch;
+
+/// Scope, session, key → when it expires (milliseconds since 1970; 0: never), value as JSON.
+const VALUES: TableDefinition<'_, (u8, &str, &str), (u64, &[u8])> = TableDefinition::new("values");
+/// Changes that may wait for the disk; more are refused.
+const MAX_WAITING: usize = 100_000;
+/// After a failed write.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// What is in the file: whose value, its key and itself.
+pub(super) type Row = (Scope, String, Entry);
+
+/// The way to the file. Dropping it writes what is left.
+pub(super) struct File {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    waiting: Mutex<Waiting>,
+    changed: Condvar,
+    /// The last change that is on the disk, and what went wrong since.
+    saved: watch::Sender<(u64, Option<String>)>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    changes: HashMap<(Scope, String), Option<Entry>>,
+    /// Counts the changes.
+    last: u64,
+    closed: bool,
+}
+
+impl File {
+    /// Opens the file, or makes it, readable by its owner only, and gives what is in it.
+    pub(super) fn open(path: &Path) -> Result<(File, Vec<Row>), StateError> {
+        let failed =
+            |error: &dyn std::fmt::Display| StateError(format!("open the state file {}: {error}", path.display()));
+        let file =
+            std::fs::OpenOptions::new().read(true).write(true).create(true).mode(0o600).truncate(false).open(path);
+        let file = file.map_err(|error| failed(&error))?;
+        let database = Database::builder().create_file(file).map_err(|error| match error {
+            redb::DatabaseError::DatabaseAlreadyOpen => failed(&"another host has it open"),
+            other => failed(&other),
+        })?;
+        let entries = read(&database).map_err(|error| failed(&error))?;
+        let shared = Arc::new(Shared {
+            waiting: Mutex::default(),
+            changed: Condvar::new(),
+            saved: watch::Sender::new((0, None)),
+        });
+        let writer = shared.clone();
+        let write = move || writer.run(&database);
+        let thread = std::thread::Builder::new().name("state".into()).spawn(write).map_err(|error| failed(&error))?;
+        Ok((File { shared, thread: Some(thread) }, entries))
+    }
+
+    /// Whether there is room for another change.
+    pub(super) fn has_room(&self) -> bool {
+        self.shared.waiting().changes.len() < MAX_WAITING
+    }
+
+    /// Takes a change; `None` is a removal.
+    pub(super) fn note(&self, scope: &Scope, key: &str, entry: Option<&Entry>) {
+        let mut waiting = self.shared.waiting();
+        waiting.last += 1;
+        waiting.changes.insert((scope.clone(), key.to_string()), entry.cloned());
+        drop(waiting);
+        self.shared.changed.notify_one();
+    }
+
+    /// Returns when every change taken so far is on the disk.
+    pub(super) fn saved(&self) -> impl Future<Output = Result<(), StateError>> + use<> {
+        let mine = self.shared.waiting().last;
+        let mut saved = self.shared.saved.subscribe();
+        async move {
+            let done = saved.wait_for(|(last, problem)| *last >= mine || problem.is_some()).await;
+            match done.as_deref() {
+                Ok((last, _)) if *last >= mine => Ok(()),
+                Ok((_, Some(problem))) => Err(StateError(format!("write the state file: {problem}"))),
+                _ => Err(StateError("write the state file: its thread has ended".into())),
+            }
+        }
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        self.shared.waiting().closed = true;
+        self.shared.changed.notify_one();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn run(&self, database: &Database) {
+        loop {
+            let waiting = self.changed.wait_while(self.waiting(), |it| it.changes.is_empty() && !it.closed);
+            let mut waiting = waiting.unwrap_or_else(PoisonError::into_inner);
+            if waiting.changes.is_empty() {
+                return;
+            }
+            let (changes, last, closed) = (std::mem::take(&mut waiting.changes), waiting.last, waiting.closed);
+            drop(waiting);
+            match write(database, &changes) {
+                Ok(()) => drop(self.saved.send_replace((last, None))),
+                Err(error) => {
+                    tracing::error!(%error, "The state file can't be written; state is kept in memory meanwhile.");
+                    let before = self.saved.borrow().0;
+                    self.saved.send_replace((before, Some(error.to_string())));
+                    if closed {
+                        return;
+                    }
+                    let mut waiting = self.waiting();
+                    for (key, entry) in changes {
+                        // What has changed again since stands.
+                        waiting.changes.entry(key).or_insert(entry);
+                    }
+                    let pause = self.changed.wait_timeout_while(waiting, RETRY, |it| !it.closed);
+                    drop(pause.unwrap_or_else(PoisonError::into_inner));
+                }
+            }
+        }
+    }
+}
+
+fn write(database: &Database, changes: &HashMap<(Scope, String), Option<Entry>>) -> Result<(), redb::Error> {
+    let transaction = database.begin_write()?;
+    {
+        let mut table = transaction.open_table(VALUES)?;
+        for ((scope, key), entry) in changes {
+            let key = row(scope, key);
+            match entry {
+                None => drop(table.remove(key)?),
+                Some(entry) => {
+                    let expires = entry.expires.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+                    let expires = expires.map_or(0, |it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX));
+                    table.insert(key, (expires, entry.value.to_string().as_bytes()))?;
+                }
+            }
+        }
+    }
+    transaction.commit()?;
+    Ok(())
+}
+
+fn read(database: &Database) -> Result<Vec<Row>, redb::Error> {
+    let mut entries = Vec::new();
+    let table = match database.begin_read()?.open_table(VALUES) {
+        Ok(table) => table,
+        Err(redb::TableError::TableDoesNotExist(_)) => return Ok(entries),
+        Err(error) => return Err(error.into()),
+    };
+    for item in table.iter()? {
+        let (key, value) = item?;
+        let (kind, session, key) = key.value();
+        let (expires, json) = value.value();
+        let scope = match kind {
+            0 => Scope::Global,
+            1 => Scope::Session(session.into()),
+            _ => Scope::Guards,
+        };
+        let Ok(value) = serde_json::from_slice::<Value>(json) else {
+            tracing::error!(key, "A value of the state file is not JSON and was left out.");
+            continue;
+        };
+        let expires = (expires > 0).then(|| UNIX_EPOCH + Duration::from_millis(expires));
+        let entry = Entry { size: json.len() + key.len(), value, expires };
+        if entry.is_live(SystemTime::now()) {
+            entries.push((scope, key.to_string(), entry));
+        }
+    }
+    Ok(entries)
+}
+
+fn row<'a>(scope: &'a Scope, key: &'a str) -> (u8, &'a str, &'a str) {
+    match scope {
+        Scope::Global => (0, "", key),
+        Scope::Session(session) => (1, session, key),
+        Scope::Guards => (2, "", key),
+    }
+}

@@ -1,0 +1,135 @@
+//! The host's socket: how other terminals, hooks' own commands and editors reach a running host.
+//!
+//! One socket a host, in a directory that only its user can enter: who can connect could as well
+//! attach a debugger. The name tells the project root, so that hosts of one project can be found.
+
+use rustix::fs::{Mode, OFlags};
+use sha2::{Digest, Sha256};
+use std::io::{Error, ErrorKind, Result};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Connections at once; more are closed at once.
+const MAX_GUESTS: usize = 32;
+const EXTENSION: &str = "sock";
+
+/// A bound socket. Dropping it removes the file; whoever is connected stays.
+pub struct Socket {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+impl Socket {
+    /// Binds the socket of this process for a project root.
+    ///
+    /// # Errors
+    /// There is no directory that is the user's alone, or the path is too long for a socket.
+    pub fn bind(root: &Path) -> Result<Socket> {
+        let path = directory()?.join(format!("{}-{}.{EXTENSION}", name(root), std::process::id()));
+        // Left by a process of the same number that was killed.
+        let _ = std::fs::remove_file(&path);
+        let listener = UnixListener::bind(&path)?;
+        Ok(Socket { listener, path })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Serves whoever connects, each on a thread of its own, for as long as the process runs.
+    ///
+    /// # Errors
+    /// No thread could be started.
+    pub fn serve(&self, serve: impl Fn(UnixStream) -> Result<()> + Send + Sync + 'static) -> Result<()> {
+        let listener = self.listener.try_clone()?;
+        let (serve, guests) = (Arc::new(serve), Arc::new(AtomicUsize::new(0)));
+        let accept = move || {
+            for stream in listener.incoming() {
+                let Ok(stream) = stream else {
+                    // Out of descriptors, most likely: no use in asking again at once.
+                    std::thread::sleep(std::time::Duration::from_millis(100));
+                    continue;
+                };
+                if guests.fetch_add(1, Ordering::Relaxed) >= MAX_GUESTS {
+                    guests.fetch_sub(1, Ordering::Relaxed);
+                    tracing::warn!("A connection to the socket was refused: {MAX_GUESTS} are open.");
+                    continue;
+                }
+                let (serve, here) = (serve.clone(), guests.clone());
+                let guest = move || {
+                    if let Err(error) = serve(stream) {
+                        tracing::debug!(%error, "A connection over the socket ended.");
+                    }
+                    here.fetch_sub(1, Ordering::Relaxed);
+                };
+                if std::thread::Builder::new().name("guest".into()).spawn(guest).is_err() {
+                    guests.fetch_sub(1, Ordering::Relaxed);
+                }
+            }
+        };
+        std::thread::Builder::new().name("socket".into()).spawn(accept).map(drop)
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// The sockets of this user's running hosts, of one project or of all. Files that killed hosts left
+/// are removed.
+///
+/// # Errors
+/// There is no directory that is the user's alone.
+pub fn running(root: Option<&Path>) -> Result<Vec<(PathBuf, UnixStream)>> {
+    let wanted = root.map(|root| format!("{}-", name(root)));
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory()?)? {
+        let path = entry?.path();
+        let stem = path.file_stem().and_then(|it| it.to_str()).unwrap_or_default();
+        if path.extension().is_none_or(|it| it != EXTENSION) || wanted.as_ref().is_some_and(|it| !stem.starts_with(it))
+        {
+            continue;
+        }
+        match UnixStream::connect(&path) {
+            Ok(stream) => found.push((path, stream)),
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => drop(std::fs::remove_file(&path)),
+            Err(error) => tracing::debug!(path = %path.display(), %error, "A socket can't be reached."),
+        }
+    }
+    found.sort_by(|(a, _), (b, _)| a.cmp(b));
+    Ok(found)
+}
+
+fn name(root: &Path) -> String {
+    let root = root.canonicalize().unwrap_or_else(|_| root.to_path_buf());
+    let hash = Sha256::digest(root.as_os_str().as_encoded_bytes());
+    hash[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// `$XDG_RUNTIME_DIR/hookwire`, else a directory of the user's own under the temporary directory.
+fn directory() -> Result<PathBuf> {
+    let given =
+        std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute() && path.is_dir());
+    let user = rustix::process::getuid().as_raw();
+    let path = match given {
+        Some(given) => given.join("hookwire"),
+        None => std::env::temp_dir().join(format!("hookwire-{user}")),
+    };
+    match rustix::fs::mkdir(&path, Mode::RWXU) {
+        Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+        Err(error) => return Err(error.into()),
+    }
+    // Anybody could have made it before us: it must be a directory, ours, and closed to others.
+    let directory = rustix::fs::open(&path, OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+    let stat = rustix::fs::fstat(&directory)?;
+    if stat.st_uid != user || Mode::from_raw_mode(stat.st_mode).intersects(Mode::RWXG | Mode::RWXO) {
+        let problem = format!("{}: is not a directory of this user's alone", path.display());
+        return Err(Error::new(ErrorKind::PermissionDenied, problem));
+    }
+    Ok(path)
+}
