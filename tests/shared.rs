@@ -101,7 +101,11 @@ fn state_over_the_wire() {
             json!({"kee": "a"}),
             "invalid params: `kee`: unknown field `kee`, expected `key` or `session`; did you mean `key`?",
         ),
-        ("state/increment", json!({"key": "a", "by": "1"}), "invalid params: `by`: expected a JSON number, found a string"),
+        (
+            "state/increment",
+            json!({"key": "a", "by": "1"}),
+            "invalid params: `by`: expected a JSON number, found a string",
+        ),
     ] {
         assert_eq!(host.refused(method, params.clone())["message"], expected, "{method} {params}");
     }

@@ -108,6 +108,8 @@ pub(super) fn dispatch(args: &DispatchArgs, out: &mut Output) -> Result<Finding,
     let event = args.read()?;
     let host = args.hooks.host()?;
     let runtime = super::serve::runtime()?;
+    // The commands of hooks reach the shared state through it.
+    let _socket = super::serve::share(&host, &runtime, super::serve::MAX_MESSAGE);
     let (verdict, elapsed) = runtime.block_on(judge(&host, args.dialect, &event));
     if out.json {
         match reply(args.dialect, &event, &verdict) {
@@ -194,6 +196,8 @@ pub(super) fn replay(args: &ReplayArgs, out: &mut Output) -> Result<Finding, Fai
     };
     let host = args.hooks.host()?;
     let runtime = super::serve::runtime()?;
+    // The commands of hooks reach the shared state through it.
+    let _socket = super::serve::share(&host, &runtime, super::serve::MAX_MESSAGE);
     if !out.json {
         let head = format!("{:>4}  {:<20} {:<32} {:<6} {:>9}  {}", "line", "event", "subject", "", "µs", "why");
         let head = out.tone(Tone::Dim, &head);

@@ -20,13 +20,15 @@ pub(super) struct ServeArgs {
     #[command(flatten)]
     hooks: HooksArgs,
     /// The largest message that is read, in bytes.
-    #[arg(long, value_name = "BYTES", default_value_t = 16 * 1024 * 1024)]
+    #[arg(long, value_name = "BYTES", default_value_t = MAX_MESSAGE)]
     max_message: usize,
     /// Don't listen on a socket: no `hookwire state`, `approvals` or editor reaches this host.
     #[arg(long)]
     no_share: bool,
 }
 
+/// The largest message that is read where nobody says otherwise, in bytes.
+pub(super) const MAX_MESSAGE: usize = 16 * 1024 * 1024;
 /// How long ending tasks may take once nobody waits for their replies.
 const SHUTDOWN: Duration = Duration::from_millis(50);
 
@@ -56,7 +58,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
 }
 
 /// Listens on the host's socket. What doesn't work is told: the host serves without.
-fn share(host: &Arc<Host>, runtime: &Runtime, max_message: usize) -> Option<Socket> {
+pub(super) fn share(host: &Arc<Host>, runtime: &Runtime, max_message: usize) -> Option<Socket> {
     let (guests, handle) = (host.clone(), runtime.handle().clone());
     let serve = move |stream: UnixStream| {
         let outbox = Outbox::new(stream.try_clone()?.into(), || {})?;
