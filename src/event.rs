@@ -430,7 +430,7 @@ pub(crate) fn merge_patch(target: &mut Value, patch: &Value) {
     let Value::Object(object) = target else { return };
     for (key, value) in patch {
         if value.is_null() {
-            object.shift_remove(key);
+            object.remove(key);
         } else {
             merge_patch(object.entry(key.clone()).or_insert(Value::Null), value);
         }

@@ -762,7 +762,7 @@ fn messages_and_context_travel_beside_the_decision() {
     check(
         "a, callback: '{\"context\":{\"metadata\":{\"n\":1,\"m\":1}}}'\n b, callback: '{\"context\":{\"metadata\":{\"m\":null},\"systemPrompt\":\"p\"}}'\n c, callback: see /metadata",
         &call(),
-        "allow say {\"n\":1} context {\"metadata\":{\"n\":1,\"m\":null},\"systemPrompt\":\"p\"}",
+        "allow say {\"n\":1} context {\"metadata\":{\"m\":null,\"n\":1},\"systemPrompt\":\"p\"}",
     );
     // The first word on a retry counts, in the order of running: after-events are reversed.
     check(

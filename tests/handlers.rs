@@ -528,7 +528,7 @@ fn a_command_gets_a_small_environment() {
         ("tool_input_nul", None),
         ("tool_input_none", None),
         ("tool_input_a_b", Some("1")),
-        ("HOOKWIRE_OMITTED", Some("tool_input_content tool_input_nul tool_input_list tool_input_a_b")),
+        ("HOOKWIRE_OMITTED", Some("tool_input_a_b tool_input_content tool_input_list tool_input_nul")),
     ] {
         assert_eq!(more.get(name).map(String::as_str), value, "{name}");
     }

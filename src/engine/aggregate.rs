@@ -158,7 +158,7 @@ pub fn combine_rewrites(snapshot: Option<&Value>, rewrites: &[(Arc<str>, Value)]
             changed_by.push((key, hook, value));
             match value {
                 Some(value) => combined.insert(key.clone(), value.clone()),
-                None => combined.shift_remove(key),
+                None => combined.remove(key),
             };
         }
     }
@@ -175,7 +175,7 @@ fn combine_patches(earlier: Value, later: Value) -> Value {
     match (earlier, later) {
         (Value::Object(mut earlier), Value::Object(later)) => {
             for (key, value) in later {
-                let value = match earlier.shift_remove(&key) {
+                let value = match earlier.remove(&key) {
                     Some(before) => combine_patches(before, value),
                     None => value,
                 };

@@ -379,7 +379,7 @@ mod tests {
             ("tool_input__i", Some("true")),
             ("tool_input_big", None),
             ("LD_PRELOAD", None),
-            ("HOOKWIRE_OMITTED", Some("tool_input__i tool_input_list tool_input_nul tool_input_big")),
+            ("HOOKWIRE_OMITTED", Some("tool_input__i tool_input_big tool_input_list tool_input_nul")),
         ] {
             assert_eq!(get(name), expected, "{name}");
         }

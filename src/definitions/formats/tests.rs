@@ -71,7 +71,7 @@ fn yaml_values() {
             ("", "{}"),
             ("# nothing\n", "{}"),
             ("---\n", "{}"),
-            ("on: yes\noff: no\ny: [on, True, false]", r#"{"on":"yes","off":"no","y":["on",true,false]}"#),
+            ("on: yes\noff: no\ny: [on, True, false]", r#"{"off":"no","on":"yes","y":["on",true,false]}"#),
             ("a: 017\nb: 0o17\nc: 0x1F\nd: 1_0\ne: 12:30", r#"{"a":17,"b":15,"c":31,"d":"1_0","e":"12:30"}"#),
             ("[1e3, .5, +1., -.5e-1, inf, 1e, ., +1]", r#"[1000.0,0.5,1.0,-0.05,"inf","1e",".",1]"#),
             ("18446744073709551615: ~\ntrue: '1'", r#"{"18446744073709551615":null,"true":"1"}"#),
@@ -129,7 +129,7 @@ fn json_mistakes_and_values() {
         &[
             ("", "{}"),
             ("// nothing\n/* at all */", "{}"),
-            ("\u{feff}{\"é\": [1, 2.5, -3,], /* x */ \"b\": null, // y\n}", r#"{"é":[1,2.5,-3],"b":null}"#),
+            ("\u{feff}{\"é\": [1, 2.5, -3,], /* x */ \"b\": null, // y\n}", r#"{"b":null,"é":[1,2.5,-3]}"#),
             ("{\"é\": 1,\r\n \"é\": 2}", "2:2 the key `é` is given twice (it was first given at line 1, column 2)"),
             ("{\"é\": \"x\n, \"b\": 1}", "1:7 the quote that opens here isn't closed on its line"),
             ("{\"a\": \"\\", "1:7 the quote that opens here isn't closed on its line"),

@@ -45,13 +45,13 @@ impl Parser<'_> {
             spelt.extend_from_slice(&words[1..]);
             return self.git(&spelt);
         }
-        if listed(SHELLS, name) {
+        if SHELLS.has(name) {
             return self.shell(name, words, input);
         }
         // `docker exec`, `npm exec`, …: a wrapper named by two words.
         if let Some(verb) = words.get(1).and_then(Word::as_literal) {
-            let pair = format!("{name} {verb}");
-            if let Some(wrapper) = WRAPPERS.iter().find(|wrapper| wrapper.name == pair) {
+            let is_pair = |wrapper: &&Wrapper| wrapper.name.split_once(' ') == Some((name, verb));
+            if let Some(wrapper) = WRAPPERS.iter().find(is_pair) {
                 self.emit(name, &words[1..]);
                 return self.unwrap(wrapper, &words[1..], input);
             }
@@ -110,7 +110,7 @@ impl Parser<'_> {
             if !message {
                 self.guard_subscript(&word.text);
             }
-            message = listed(MESSAGE_OPTIONS, word.text.as_str());
+            message = MESSAGE_OPTIONS.has(word.text.as_str());
         }
     }
 
@@ -162,7 +162,7 @@ impl Parser<'_> {
                 }
             }
         }
-        if !listed(POSIX_SHELLS, name) {
+        if !POSIX_SHELLS.has(name) {
             self.opaque("a shell with another syntax");
         }
         match words.get(at) {
@@ -355,7 +355,7 @@ impl Parser<'_> {
                 slice[1].dynamic_at = Some(0);
             }
             let text = slice.iter().skip(1).any(|word| word.text.contains("{}") && word.text != "{}");
-            if text && listed(SHELLS, base_name(&slice[0].text)) {
+            if text && SHELLS.has(base_name(&slice[0].text)) {
                 self.opaque("a shell is given text that is not literal");
             }
             self.run(&slice, &Input::default());
@@ -366,7 +366,7 @@ impl Parser<'_> {
     /// A path found by `find` starts with its start path, so it can be no option, but it may be a verb.
     pub(super) fn is_open_to_verbs(&self, head: &Word) -> bool {
         let name = base_name(&head.text);
-        !listed(INERT, name) && !listed(FILE_TOOLS, name)
+        !INERT.has(name) && !FILE_TOOLS.has(name)
     }
 
     pub(super) fn git(&mut self, words: &[Word]) {
@@ -438,7 +438,7 @@ impl Parser<'_> {
         // A longer unknown verb is a program or an alias by a name of its own, as `./build.sh` is; a very
         // short one is mostly an everyday verb in disguise.
         let short = verb.len() <= 4 && verb.bytes().all(|b| b.is_ascii_lowercase());
-        if listed(GIT_PLUMBING, verb) || (!listed(GIT_COMMANDS, verb) && (aliased || short)) {
+        if GIT_PLUMBING.has(verb) || (!GIT_COMMANDS.has(verb) && (aliased || short)) {
             self.opaque("a git command that may be an alias or another name for one");
         }
         self.arguments("git", arguments, false);
@@ -526,7 +526,7 @@ impl Parser<'_> {
             self.emit(name, arguments);
         }
         self.record_files(name, arguments);
-        if listed(RUNS_TEXT, name) {
+        if RUNS_TEXT.has(name) {
             return self.opaque("a program that runs commands from its arguments or input");
         }
         if is_interpreter(name) {
@@ -535,7 +535,7 @@ impl Parser<'_> {
         if matches!(name, "awk" | "gawk" | "mawk" | "nawk" | "sed" | "gsed") {
             return self.filter_program(name, arguments);
         }
-        let inert = listed(INERT, name);
+        let inert = INERT.has(name);
         self.arguments(name, arguments, inert);
         let first = arguments.first().map_or("", |word| word.text.as_str());
         let has = |wanted: &[&str]| arguments.iter().any(|word| wanted.contains(&word.text.as_str()));
@@ -600,7 +600,7 @@ impl Parser<'_> {
         {
             self.opaque("an option that runs text");
         }
-        if !inert && !listed(PLAIN, name) && !listed(FILE_TOOLS, name) {
+        if !inert && !PLAIN.has(name) && !FILE_TOOLS.has(name) {
             self.suspect(arguments);
         }
     }
@@ -620,7 +620,7 @@ impl Parser<'_> {
             let unclear = if word.split || word.brace {
                 true
             } else if word.dynamic_at.is_some() {
-                !literal_start && !operands_only && !listed(MESSAGE_OPTIONS, previous)
+                !literal_start && !operands_only && !MESSAGE_OPTIONS.has(previous)
             } else if word.glob && !operands_only {
                 let named = word.text.contains(['.', '/']);
                 !named && (at == 0 || word.text.starts_with(['*', '?', '[', '-']))
@@ -654,11 +654,11 @@ impl Parser<'_> {
             let pieces = word.text.split(['\n', ';', '|', '&', '(', ')', '`', '!', '\'', '"', '=', ':', '{']);
             for piece in pieces {
                 let name = base_name(piece.split_whitespace().next().unwrap_or_default());
-                let known = [FILE_TOOLS, PLAIN, SHELLS, RUNS_TEXT, INERT].iter().any(|names| listed(names, name))
+                let known = [&FILE_TOOLS, &PLAIN, &SHELLS, &RUNS_TEXT, &INERT].iter().any(|names| names.has(name))
                     || WRAPPERS.iter().any(|wrapper| wrapper.name == name)
                     || is_interpreter(name)
                     || matches!(name, "git" | "find" | "su" | "runuser" | "awk" | "sed");
-                if known && !listed(COMMON_VERBS, name) {
+                if known && !COMMON_VERBS.has(name) {
                     self.opaque("a program that isn't known is given the name of another one");
                 }
             }
@@ -836,7 +836,7 @@ pub(super) fn is_system_directory(directory: &str) -> bool {
 }
 
 pub(super) fn is_interpreter(name: &str) -> bool {
-    listed(INTERPRETERS, name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.'))
+    INTERPRETERS.has(name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.'))
 }
 
 pub(super) fn is_harmless_ssh_option(letter: char, value: &str) -> bool {
@@ -861,7 +861,7 @@ pub(super) fn is_hazardous_variable(name: &str, value: Option<&str>) -> bool {
             .iter()
             .any(|prefix| name.starts_with(prefix));
     let lower = name.to_ascii_lowercase();
-    git || listed(HAZARDOUS_VARIABLES, name)
+    git || HAZARDOUS_VARIABLES.has(name)
         || ["LD_", "DYLD_", "BASH_", "npm_config_", "NPM_CONFIG_"].iter().any(|prefix| name.starts_with(prefix))
         || ["editor", "pager", "_command", "_askpass", "_wrapper", "_rsh", "_shell", "_runner"]
             .iter()

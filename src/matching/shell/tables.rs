@@ -1,5 +1,24 @@
 //! What is known of programs: wrappers and their options, shells, interpreters, hazards.
 
+use std::collections::HashSet;
+use std::sync::OnceLock;
+
+/// A set of names, written as one text with blanks in between: one line then holds a dozen.
+pub(super) struct Names {
+    text: &'static str,
+    set: OnceLock<HashSet<&'static str>>,
+}
+
+impl Names {
+    const fn new(text: &'static str) -> Names {
+        Names { text, set: OnceLock::new() }
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.set.get_or_init(|| self.text.split_whitespace().collect()).contains(name)
+    }
+}
+
 /// A program that runs the rest of its arguments. One row each; options that aren't listed are opaque.
 pub(super) struct Wrapper {
     pub(super) name: &'static str,
@@ -216,39 +235,50 @@ pub(super) static WRAPPERS: &[Wrapper] = &[
     wrapper("direnv exec", "", "", 1),
 ];
 
-pub(super) const SHELLS: &str = "\
-    sh bash dash zsh ksh ksh93 mksh ash rbash yash posh fish csh tcsh pwsh nu elvish xonsh";
-pub(super) const POSIX_SHELLS: &str = "sh bash dash zsh ksh ksh93 mksh ash rbash yash posh";
-pub(super) const INTERPRETERS: &str = "\
+pub(super) static SHELLS: Names = Names::new(
+    "\
+    sh bash dash zsh ksh ksh93 mksh ash rbash yash posh fish csh tcsh pwsh nu elvish xonsh",
+);
+pub(super) static POSIX_SHELLS: Names = Names::new("sh bash dash zsh ksh ksh93 mksh ash rbash yash posh");
+pub(super) static INTERPRETERS: Names = Names::new(
+    "\
     python pypy perl ruby node nodejs php lua luajit tclsh wish Rscript julia osascript guile \
-    racket irb groovy scala ghci runghc ipython ts-node tsx elixir erl swipl ocaml sbcl clisp";
+    racket irb groovy scala ghci runghc ipython ts-node tsx elixir erl swipl ocaml sbcl clisp",
+);
 
 /// Editors, debuggers, schedulers and the like: they run commands by design.
-pub(super) const RUNS_TEXT: &str = "\
+pub(super) static RUNS_TEXT: Names = Names::new(
+    "\
     vi vim nvim view vimdiff ex ed emacs emacsclient nano gdb lldb expect m4 screen tmux at \
     batch crontab nc ncat netcat socat sqlite3 psql mysql ftp lftp parallel entr dc bc jshell \
     perf valgrind rlwrap ld.so ld-linux.so.2 ld-linux-x86-64.so.2 ld-linux-aarch64.so.1 \
     ld-musl-x86_64.so.1 bwrap firejail run-parts start-stop-daemon supervise inotifywait \
     watchexec nodemon dpkg-reconfigure telnet rsh mosh sshpass hyperfine cgexec \
     prlimit daemonize faketime git-shell logsave dtach abduco zellij byobu xterm \
-    gnome-terminal konsole";
+    gnome-terminal konsole",
+);
 
 /// They print, read or change the shell's own state: an argument can't make them anything else.
-pub(super) const INERT: &str = "\
+pub(super) static INERT: Names = Names::new(
+    "\
     echo printf true false : cd pwd pushd popd dirs ls cat tac head tail wc sort uniq cut tr \
     grep egrep fgrep rg test [ mkdir rmdir basename dirname realpath readlink stat file du df \
     date sleep seq diff cmp comm paste fold nl rev expand column yes which type hash whoami id \
     hostname uname printenv tput clear md5sum sha1sum sha256sum cksum base64 xxd od hexdump \
     strings jq yq tree let umask ulimit export declare typeset local readonly unset read mapfile \
     readarray getopts set shift return exit break continue wait jobs shopt times expr nproc free \
-    uptime groups tty locale ps pgrep lsof";
+    uptime groups tty locale ps pgrep lsof",
+);
 
-pub(super) const FILE_TOOLS: &str = "\
+pub(super) static FILE_TOOLS: Names = Names::new(
+    "\
     rm cp mv ln chmod chown chgrp touch tee truncate shred unlink dd install mkfifo mktemp kill \
-    killall pkill";
+    killall pkill",
+);
 
 /// Everyday programs for which the name of another program is an ordinary argument.
-pub(super) const PLAIN: &str = "\
+pub(super) static PLAIN: Names = Names::new(
+    "\
     npm pnpm yarn bun pip pip3 pipx poetry uv cargo rustup rustc go gofmt make gmake cmake ninja \
     meson gcc g++ cc clang ld ar tar zip unzip gzip gunzip xz curl wget rsync scp sftp docker \
     podman kubectl helm terraform gh glab hg svn brew apt apt-get apt-cache dpkg yum dnf pacman \
@@ -256,17 +286,22 @@ pub(super) const PLAIN: &str = "\
     vitest pytest mypy ruff black flake8 javac java mvn gradle less more top htop fd fdfind bat \
     ssh-keygen ssh-add openssl gpg aws gcloud az ping dig host nslookup ip ifconfig netstat ss \
     mount umount shutdown reboot halt poweroff useradd userdel passwd mkfs fdisk iptables just \
-    patch split hugo deno trash";
+    patch split hugo deno trash",
+);
 
 /// Verbs of many programs that are programs too.
-pub(super) const COMMON_VERBS: &str = "\
+pub(super) static COMMON_VERBS: Names = Names::new(
+    "\
     test true false date file time find sort head tail cut join watch command exec install kill \
     read set unset type wait export stat sleep diff shift exit id info host service view batch \
     cat expand hash tree local break return continue at split patch make less more top go just \
-    ip [ : mount echo jobs free times screen groups locale env black jest node python service";
+    ip [ : mount echo jobs free times screen groups locale env black jest node python service",
+);
 
-pub(super) const MESSAGE_OPTIONS: &str = "\
-    -m -am -sm --message --title --body --notes --description -F --file";
+pub(super) static MESSAGE_OPTIONS: Names = Names::new(
+    "\
+    -m -am -sm --message --title --body --notes --description -F --file",
+);
 
 /// Options, by their start, that make an ordinary program run another one.
 pub(super) static RUNNING_OPTIONS: &[(&str, &str)] = &[
@@ -304,13 +339,15 @@ pub(super) static RUNNING_OPTIONS: &[(&str, &str)] = &[
     ("podman", "exec run unshare"),
 ];
 
-pub(super) const HAZARDOUS_VARIABLES: &str = "\
+pub(super) static HAZARDOUS_VARIABLES: Names = Names::new(
+    "\
     PATH ENV SHELL SHELLOPTS BASHOPTS PROMPT_COMMAND PS0 PS1 PS2 PS4 BROWSER LESSOPEN LESSCLOSE \
     FCEDIT PERL5OPT PERL5LIB PERL5DB PYTHONPATH PYTHONSTARTUP PYTHONHOME PYTHONINSPECT RUBYOPT \
     RUBYLIB NODE_OPTIONS NODE_PATH JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS MAVEN_OPTS \
     RUSTC MAKEFLAGS MAKEFILES MAKE TAR_OPTIONS RSYNC_RSH CVS_RSH AWKPATH AWKLIBPATH HOME \
     XDG_CONFIG_HOME ZDOTDIR GCONV_PATH LUA_INIT PHPRC OPENSSL_CONF CDPATH TERMINFO EXINIT \
-    VIMINIT INPUTRC SSH_ASKPASS VISUAL MANOPT GOFLAGS";
+    VIMINIT INPUTRC SSH_ASKPASS VISUAL MANOPT GOFLAGS",
+);
 
 pub(super) const HARMLESS_SETTINGS: &str = "\
     user. push. pull. fetch. color. advice. log. safe. commit.gpgsign tag.gpgsign \
@@ -322,7 +359,8 @@ pub(super) const HARMLESS_SETTINGS: &str = "\
     help.autocorrect status. remote.origin.url gc.auto index.version feature.manyfiles";
 
 /// Commands of git itself, which no alias can replace. Others may be an alias for anything.
-pub(super) const GIT_COMMANDS: &str = "\
+pub(super) static GIT_COMMANDS: Names = Names::new(
+    "\
     add am annotate apply archive bisect blame branch bundle cat-file check-attr check-ignore \
     checkout cherry cherry-pick clean clone commit commit-tree config count-objects describe \
     diff diff-files diff-index diff-tree difftool fetch for-each-ref format-patch fsck gc grep \
@@ -330,12 +368,15 @@ pub(super) const GIT_COMMANDS: &str = "\
     mktree mv name-rev notes prune pull push range-diff read-tree rebase reflog remote repack \
     reset restore rev-list rev-parse revert rm shortlog show show-branch show-ref \
     sparse-checkout stash status submodule switch symbolic-ref tag update-index update-ref var \
-    verify-commit verify-tag version whatchanged worktree write-tree";
+    verify-commit verify-tag version whatchanged worktree write-tree",
+);
 
 /// Commands of git that do another one's work or run programs.
-pub(super) const GIT_PLUMBING: &str = "\
+pub(super) static GIT_PLUMBING: Names = Names::new(
+    "\
     send-pack http-push receive-pack upload-pack remote-http remote-https remote-ext remote-fd \
     subtree svn p4 lfs shell hook daemon instaweb gui citool mergetool filter-branch filter-repo \
     for-each-repo credential send-email imap-send maintenance web--browse submodule--helper \
     rebase--helper rebase--interactive merge-index fast-import cvsserver upload-archive scalar \
-    annex merge-one-file mergetool--lib remote-ssh";
+    annex merge-one-file mergetool--lib remote-ssh",
+);
