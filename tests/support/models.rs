@@ -123,10 +123,10 @@ impl Seen {
         turns.map(|turn| texts(&turn[content])).collect::<Vec<_>>().join("\n")
     }
 
-    /// The nonce: what stands behind `nonce: ` in the instructions.
+    /// The nonce: what stands behind the last `nonce: ` in the instructions.
     pub fn nonce(&self) -> String {
         let system = self.system();
-        let after = system.split("nonce: ").nth(1).unwrap_or_default();
+        let after = system.rsplit_once("nonce: ").unwrap_or_default().1;
         after.chars().take_while(char::is_ascii_hexdigit).collect()
     }
 }
