@@ -242,7 +242,8 @@ fn read(text: &str, nonce: &str) -> Result<Verdict, String> {
     if text.is_empty() {
         return Err("it is empty".into());
     }
-    let value = crate::json::parse(without_fence(text)).map_err(|error| format!("it is not one JSON object: {error}"))?;
+    let value =
+        crate::json::parse(without_fence(text)).map_err(|error| format!("it is not one JSON object: {error}"))?;
     // A list of the members in order would do for serde.
     if !value.is_object() {
         return Err("it is not one JSON object".into());
