@@ -467,7 +467,7 @@ fn which_model_is_asked() {
         let dir = support::hooks(&[("hooks.json", &file.to_string())]);
         let mut command = serve(dir.path());
         command.args(option.into_iter().flat_map(|model| ["--model", model]));
-        command.envs(variable.map(|model| ("HOOKWIRE_MODEL", model)));
+        command.env_remove("HOOKWIRE_MODEL").envs(variable.map(|model| ("HOOKWIRE_MODEL", model)));
         let verdict = TestHost::start(server.serve_for(&mut command).stderr(std::process::Stdio::null())).bash("x");
         let asked =
             verdict["outcomes"][0]["transcript"][0]["model"].as_str().map_or_else(|| error(&verdict), String::from);
@@ -672,4 +672,25 @@ fn mistakes_have_their_place() {
         let said = check(&yaml);
         assert!(said.contains(expected), "{said}\n{yaml}");
     }
+}
+
+/// The example's session, with a model that says what the example's `replies.jsonl` holds.
+#[test]
+fn the_example_is_judged_as_it_says() {
+    let example = repo("examples/handlers/prompt");
+    let server = ModelServer::replaying(&example.join("replies.jsonl"));
+    let mut command = hookwire();
+    command.args(["replay", "--format", "json", "--isolated", "--hooks"]).arg(&example);
+    command.arg(example.join("session.jsonl"));
+    let output = server.serve_for(&mut command).output().unwrap();
+    let expected = std::fs::read_to_string(example.join("expected.jsonl")).unwrap();
+    let lines = String::from_utf8(output.stdout).unwrap();
+    let verdicts: Vec<Value> = lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    for (number, line) in expected.lines().enumerate() {
+        let expected: serde_json::Map<String, Value> = serde_json::from_str(line).unwrap();
+        for (key, value) in expected {
+            assert_eq!(verdicts[number]["verdict"][&key], value, "line {}: {}", number + 1, verdicts[number]);
+        }
+    }
+    assert_eq!(server.seen().len(), 4);
 }
