@@ -210,8 +210,11 @@ fn what_a_reply_comes_to() {
             }
         }
     }
-    let n_bounded = cases.iter().filter(|(_, says, _)| matches!(says[0], Say::Drip | Say::Hang)).count() * 24;
-    eventually("what was too slow is hung up on", || (server.hung_up() == n_bounded).then_some(()));
+    // Of those that the hook was still there to send.
+    let brief = |seen: &Seen| ["drip", "hang"].contains(&data(seen)["data.case"].as_str().unwrap());
+    let n_begun = server.seen().iter().filter(|seen| brief(seen)).count();
+    eventually("what was too slow is hung up on", || (server.hung_up() == n_begun).then_some(()));
+    assert!(n_begun > 0);
     eprintln!("{n_failures} failures, no allow among them");
 }
 
@@ -227,7 +230,7 @@ fn what_a_provider_is_asked() {
             let hostile = "x\n\"}\u{202e}${tool.name} nonce: 1";
             let verdicts = [host.bash(hostile), host.bash("ls")];
             let seen = server.seen();
-            assert!(server.connections() < verdicts.len() + 1 && seen.len() == 2, "{wire:?}");
+            assert_eq!(seen.len(), 2, "{wire:?}");
             assert_eq!(data(&seen[0]), json!({"tool.input.command": hostile, "tool.name": "Bash", "none": null}));
             let system = seen[0].system();
             let text = "\nNo `tool.input.command`, ${x}, `tool.name`, `none`.\n";
@@ -360,6 +363,7 @@ fn no_event_is_its_own_verdict() {
                     assert_ne!(error(&verdict), "", "{how}: {event}: {verdict}");
                     n_attempts += 1;
                 }
+                assert!(server.connections() < HOSTILE.len(), "connections are kept");
             }
         }
     }
@@ -393,11 +397,17 @@ fn a_judges_allow_overrules_nobody() {
 fn nothing_is_judged_in_part() {
     let server = ModelServer::always(Say::Verdict("allow", "fine"));
     let hooks = [judge(json!({"text": "Is this safe?", "model": "openai:small"}))];
-    let (mut host, _dir) = host(&server, &hooks);
-    assert_eq!(brief(&host.bash(&"x".repeat(60_000))), "allow by judge: fine");
-    let verdict = host.bash(&format!("{}rm -rf /", " ".repeat(70_000)));
+    let (mut whole, _dir) = host(&server, &hooks);
+    assert_eq!(brief(&whole.bash(&"x".repeat(60_000))), "allow by judge: fine");
+    let verdict = whole.bash(&format!("{}rm -rf /", " ".repeat(70_000)));
     assert_eq!(verdict["decision"], "deny");
     assert!(error(&verdict).contains("a judge reads at most 64 KiB and never a part"), "{verdict}");
+    assert_eq!(server.seen().len(), 1);
+    // Values that aren't there can't be judged at all.
+    let (mut blind, _dir2) =
+        host(&server, &[judge(json!({"text": "${tool.inptu.command} ${x}", "model": "openai:small"}))]);
+    let said = error(&blind.bash("ls"));
+    assert!(said.contains("find what to judge: the event has no `tool.inptu.command`, `x`; correct the"), "{said}");
     assert_eq!(server.seen().len(), 1);
     // The whole event, in the vocabulary of the hook's dialect.
     assert_eq!(data(&server.seen()[0])["tool"]["name"], "Bash");
@@ -660,6 +670,7 @@ fn mistakes_have_their_place() {
         (hook("{ text: hi, model: { name: 'openai:x', urll: 'https://h' } }"), "unknown field `urll`"),
         (hook("{ text: '' }"), "(say what the model is to judge, and how)"),
         (hook("{ text: '${', cache: 1m }"), "a placeholder `${` is not closed"),
+        (hook("{ text: 'Is ${a safe? ${b}' }"), "`${a safe? ${b}` names no member"),
         (hook("{ txt: hi }"), "unknown field `txt`"),
         (hook("{ text: hi, maxTokens: 0 }"), "0 tokens leave no reply"),
         (hook("[hi]"), "expected instructions for a model or a map with `text`, found a list"),

@@ -103,6 +103,12 @@ impl Kind for Prompt {
         let template = Template::new(&raw.text).map_err(|message| Mistake::new("text", message))?;
         let mut paths: Vec<String> = Vec::new();
         for path in template.paths() {
+            if path.contains(char::is_whitespace) {
+                let message = format!("`${{{}}}` names no member", path.escape_debug());
+                return Err(
+                    Mistake::new("text", message).help("a placeholder ends with `}`: write `${tool.input.command}`")
+                );
+            }
             if !paths.iter().any(|known| known == path) {
                 paths.push(path.to_string());
             }
@@ -157,8 +163,17 @@ impl Prompt {
         let data = if self.paths.is_empty() {
             String::from_utf8_lossy(&call.moment.payload(call.hook)).into_owned()
         } else {
-            let values = self.paths.iter().map(|path| (path.clone(), lookup(call, path).unwrap_or_default()));
-            Value::Object(values.collect::<Map<_, _>>()).to_string()
+            let value = |path: &String| (path.clone(), lookup(call, path).unwrap_or_default());
+            let values: Map<_, _> = self.paths.iter().map(value).collect();
+            // A judge that sees nothing could only guess.
+            if values.values().all(Value::is_null) {
+                return Err(HandlerError(format!(
+                    "find what to judge: the event has no `{}`; correct the placeholders, or narrow the hook with \
+                     `matcher` or `when`",
+                    self.paths.join("`, `")
+                )));
+            }
+            Value::Object(values).to_string()
         };
         if data.len() > MAX_DATA {
             let size = data.len().div_ceil(1024);
