@@ -7,6 +7,7 @@ use crate::engine::Engine;
 use crate::handlers::{HostPort, Services};
 use crate::hook::Layer;
 use crate::hook_set::HookSet;
+use crate::models::ModelRef;
 use crate::state::Store;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -33,6 +34,8 @@ pub struct HostOptions {
     pub state: Store,
     /// How long an `ask` that the client can't put to a person waits for one at another terminal.
     pub ask_elsewhere: Option<Duration>,
+    /// The model of hooks and files that name none.
+    pub model: Option<ModelRef>,
     /// Look at the definitions regularly instead of asking the kernel.
     pub poll: bool,
 }
@@ -114,6 +117,7 @@ impl Host {
         let root = std::path::absolute(&options.root).unwrap_or_else(|_| options.root.clone());
         let mut services = Services::new(root, options.allow_hosts.clone());
         services.state = options.state.clone();
+        services.model = options.model.clone().map(Arc::new);
         let mut engine = Engine::new(services);
         engine.ask_elsewhere = options.ask_elsewhere;
         Arc::new(Host {

@@ -36,10 +36,10 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("engine", &["event", "verdict", "hook", "hook_set", "handlers", "matching", "client", "state", "approvals"]),
-    ("definitions", &["client", "event", "hook", "hook_set", "handlers", "matching", "dialects"]),
+    ("definitions", &["client", "event", "hook", "hook_set", "handlers", "matching", "models", "dialects"]),
     ("dialects", &["event", "verdict", "hook", "matching", "json", "definitions"]),
     ("transport", &["rpc"]),
-    ("host", &["definitions", "engine", "handlers", "hook", "hook_set", "state"]),
+    ("host", &["definitions", "engine", "handlers", "hook", "hook_set", "models", "state"]),
 ];
 
 /// Files by the top-level module that they belong to.

@@ -13,6 +13,7 @@ mod serve;
 use crate::dialects;
 use crate::handlers::HostPort;
 use crate::host::{Host, HostOptions};
+use crate::models::ModelRef;
 use crate::state::Store;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use output::Output;
@@ -108,7 +109,7 @@ struct HooksArgs {
     /// Leave out the machine's and the user's definitions (/etc/hookwire, $XDG_CONFIG_HOME/hookwire).
     #[arg(long)]
     isolated: bool,
-    /// A host:port that http hooks may reach although it is not on the public internet.
+    /// A host:port that http hooks and models may reach although it is not on the public internet.
     #[arg(long, value_name = "HOST:PORT")]
     allow_host: Vec<HostPort>,
     /// Keep shared state in this file, across restarts; without it, it is gone with the host.
@@ -117,6 +118,9 @@ struct HooksArgs {
     /// Let an `ask` that the client can't put to a person wait this long for `hookwire approve`.
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     ask_elsewhere: Option<Duration>,
+    /// The model of hooks that ask one and don't say which, such as anthropic:claude-haiku-4-5.
+    #[arg(long, value_name = "PROVIDER:NAME", env = "HOOKWIRE_MODEL")]
+    model: Option<ModelRef>,
     /// Look at the definitions twice a second instead of asking the kernel what changed.
     #[arg(long)]
     poll: bool,
@@ -133,6 +137,7 @@ impl HooksArgs {
             project: self.project,
             system: !self.isolated,
             allow_hosts: self.allow_host.clone(),
+            model: self.model.clone(),
             poll: self.poll,
         })
     }

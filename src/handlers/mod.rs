@@ -10,6 +10,8 @@ mod fixed;
 mod http;
 pub(crate) mod process;
 pub mod process_tree;
+#[cfg(feature = "models")]
+mod prompt;
 #[cfg(test)]
 mod sample;
 mod template;
@@ -20,6 +22,9 @@ use crate::definitions::node::{DecodeError, Node, decode};
 use crate::egress;
 use crate::event::Event;
 use crate::hook::{Hook, Layer};
+#[cfg(feature = "models")]
+use crate::models::{Bound, ModelError};
+use crate::models::{ModelRef, RawModel};
 use crate::state::Store;
 use crate::state::runs::Runs;
 use crate::verdict::{Answer, Decision};
@@ -54,6 +59,17 @@ pub struct Compile<'a> {
     pub layer: Layer,
     /// The connection that registers the hook, if it comes over the wire.
     pub client: Option<&'a Arc<dyn Client>>,
+    /// The model that the file's `defaults` name.
+    pub model: Option<&'a RawModel>,
+}
+
+#[cfg(feature = "models")]
+impl Compile<'_> {
+    /// The model that the hook names with `model`, else the file's; `None` leaves it to the host.
+    fn model(&self, raw: Option<RawModel>) -> Result<Option<ModelRef>, Mistake> {
+        let model = raw.or_else(|| self.model.cloned()).map(ModelRef::new).transpose();
+        model.map_err(|bad| Mistake { help: bad.help, ..Mistake::new("model", bad.message) })
+    }
 }
 
 /// A mistake in a handler's definition.
@@ -107,6 +123,23 @@ pub struct Call<'a> {
     pub client: Option<&'a Arc<dyn Client>>,
     /// What the run did, for the outcome.
     pub transcript: &'a Transcript,
+}
+
+#[cfg(feature = "models")]
+impl Call<'_> {
+    /// The model to ask: the hook's, else the host's, else the client's own.
+    fn model<'a>(&'a self, named: Option<&'a ModelRef>) -> Result<Bound<'a>, HandlerError> {
+        let egress = self.services.egress(self.hook.source.layer);
+        let until = tokio::time::Instant::now() + self.hook.timeout;
+        Bound::new([named, self.services.model.as_deref()], egress, self.client, until).map_err(HandlerError::from)
+    }
+}
+
+#[cfg(feature = "models")]
+impl From<ModelError> for HandlerError {
+    fn from(error: ModelError) -> HandlerError {
+        HandlerError(error.0)
+    }
 }
 
 /// What a run did, step by step, for whoever reads the outcome.
@@ -181,6 +214,8 @@ pub struct Services {
     pub approvals: Approvals,
     /// The host's socket, for the commands of hooks.
     pub socket: Arc<OnceLock<PathBuf>>,
+    /// The model of hooks and files that name none.
+    pub model: Option<Arc<ModelRef>>,
     egress: Arc<[OnceLock<egress::Egress>; 2]>,
 }
 
@@ -194,6 +229,7 @@ impl Services {
             runs: Arc::default(),
             approvals: Approvals::default(),
             socket: Arc::default(),
+            model: None,
             egress: Arc::default(),
         }
     }
@@ -271,6 +307,8 @@ handlers! {
     "ask", "ask a person, with this reason" => Ask(fixed::Ask);
     "command", "a shell text or a program with arguments; the event on its stdin" => Command(command::Command);
     "http", "a POST to a service, through guarded egress" => Http(http::Http);
+    #[cfg(feature = "models")]
+    "prompt", "a question to a language model about the event; its verdict is the hook's" => Prompt(prompt::Prompt);
     "callback", "a call back into the client that registered the hook" => Callback(callback::Callback);
     #[cfg(test)]
     "sample", "the commented sample: see sample.rs" => Sample(sample::Sample);
