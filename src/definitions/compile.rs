@@ -84,6 +84,11 @@ pub struct RawDuration(Duration);
 const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 
 impl RawDuration {
+    /// More than 0 and at most 24 h.
+    pub fn get(self) -> Duration {
+        self.0
+    }
+
     fn within_bounds<E: serde::de::Error>(duration: Option<Duration>, found: impl Display) -> Result<RawDuration, E> {
         match duration {
             Some(duration) if duration <= MAX_TIMEOUT && !duration.is_zero() => Ok(RawDuration(duration)),
@@ -167,6 +172,13 @@ impl<'de> Deserialize<'de> for OneOrMany {
             }
         }
         deserializer.deserialize_any(Visitor)
+    }
+}
+
+impl OneOrMany {
+    /// The texts, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
     }
 }
 
@@ -577,6 +589,10 @@ impl CompiledFile {
 
     fn on(&mut self, raw: Option<OneOrMany>, node: &Node, hook: Option<&str>) -> Option<On> {
         let Some(value) = node.get("on") else {
+            if let Some(guard) = node.get("guard") {
+                // Who misspelt the guard is told so.
+                return handlers::guards::natural_events(guard);
+            }
             let help = Some("add `on: PreToolUse`, a list, or `on: '*'` for every event".to_string());
             self.push(
                 node.span.clone(),
@@ -666,7 +682,13 @@ impl CompiledFile {
                 None
             }
             Err(CompileError::Meaning(handlers::Mistake { field, at, message, help })) => {
-                let node = field.and_then(|field| entry.value.get(field)).unwrap_or(&entry.value);
+                // A guard's settings are below its name.
+                let settings = match &entry.value.value {
+                    NodeValue::Map(inner) if entry.key == "guard" => inner.first().map(|inner| &inner.value),
+                    _ => Some(&entry.value),
+                };
+                let node = settings.and_then(|settings| field.map_or(Some(settings), |field| settings.get(field)));
+                let node = node.unwrap_or(&entry.value);
                 let span = at.map_or(node.span.clone(), |at| node.part(&at));
                 self.push(span, Severity::Error, "bad-handler", message, help, hook);
                 None
@@ -682,6 +704,17 @@ impl CompiledFile {
             On::Names(names) => &names[..],
             On::Every => &[],
         };
+        if let Handler::Guard(guard) = &hook.handler
+            && let Some(row) = guard.row()
+        {
+            let acts = |name: &str| crate::event::spec(name).is_none_or(row.acts_at);
+            let idle: Vec<_> = names.iter().filter(|name| !acts(name)).map(|name| format!("`{name}`")).collect();
+            if !idle.is_empty() {
+                let message = format!("`{}` can do nothing at {}", row.name, idle.join(" and "));
+                let help = format!("leave out `on` for {}", row.events.join(", "));
+                self.push(at("on"), Severity::Warning, "idle-guard", message, Some(help), name);
+            }
+        }
         let toolless = !names.is_empty() && names.iter().all(|name| !has_tool(name));
         let never = |file: &mut CompiledFile, key: &str, message: String, help: Option<String>| {
             file.push(at(key), Severity::Warning, "never-matches", message, help, name);

@@ -7,6 +7,7 @@
 mod callback;
 mod command;
 mod fixed;
+pub mod guards;
 mod http;
 pub(crate) mod process;
 pub mod process_tree;
@@ -259,6 +260,7 @@ handlers! {
     "command", "a shell text or a program with arguments; the event on its stdin" => Command(command::Command);
     "http", "a POST to a service, through guarded egress" => Http(http::Http);
     "callback", "a call back into the client that registered the hook" => Callback(callback::Callback);
+    "guard", "a built-in guard that needs no code: limits, patterns, secrets, audit" => Guard(guards::Guard);
     #[cfg(test)]
     "sample", "the commented sample: see sample.rs" => Sample(sample::Sample);
 }
