@@ -827,7 +827,7 @@ fn with_help(message: String) -> (String, Option<String>) {
 }
 
 /// The parser names every token that could have come instead.
-fn cel_in_words(message: &str) -> String {
+pub(crate) fn cel_in_words(message: &str) -> String {
     let message = message.strip_prefix("syntax error: ").unwrap_or(message);
     let message = message.split(" expecting ").next().unwrap_or(message);
     let quoted = |start: &str| message.strip_prefix(start)?.strip_suffix('\'');

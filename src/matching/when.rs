@@ -129,6 +129,8 @@ impl When {
             Ok(cel::Value::Float(number)) => Ok(number.to_string()),
             Ok(cel::Value::Bool(value)) => Ok(value.to_string()),
             Ok(cel::Value::Null) | Err(cel::ExecutionError::NoSuchKey(_)) => Ok(String::new()),
+            // A member of a member that the event lacks.
+            Err(error) if error.to_string().contains("'_._' applied to '(null_type") => Ok(String::new()),
             Ok(other) => Err(format!("gave {}, not a text or a number", other.type_of())),
             Err(error) => Err(format!("failed: {error}")),
         }

@@ -23,8 +23,10 @@ pub(crate) struct RawContextConfig {
 
 #[derive(Debug)]
 pub(crate) struct ContextConfig {
-    patch: Value,
+    patch: Map<String, Value>,
 }
+
+const FORMAT: &str = "responseFormat";
 
 impl Kind for ContextConfig {
     type Raw = RawContextConfig;
@@ -42,7 +44,7 @@ impl Kind for ContextConfig {
             Value::Bool(_) | Value::Number(_) => false,
         };
         if let Some(format) = raw.response_format.filter(|format| !is_empty(format)) {
-            patch.insert("responseFormat".into(), format);
+            patch.insert(FORMAT.into(), format);
         }
         if !raw.metadata.is_empty() {
             patch.insert("metadata".into(), Value::Object(raw.metadata));
@@ -51,10 +53,27 @@ impl Kind for ContextConfig {
             return Err(Mistake::whole("a context config sets nothing")
                 .help("add `systemPrompt`, `responseFormat` or `metadata`"));
         }
-        Ok(ContextConfig { patch: Value::Object(patch) })
+        Ok(ContextConfig { patch })
     }
 
-    async fn run(&self, _: &Call<'_>) -> Result<Answer, HandlerError> {
-        Ok(Answer { context: Some(self.patch.clone()), ..Answer::default() })
+    async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
+        let mut patch = self.patch.clone();
+        if let (Some(format), Some(present)) = (patch.get_mut(FORMAT), call.moment.event().data.get(FORMAT)) {
+            remove_others(format, present);
+        }
+        Ok(Answer { context: Some(Value::Object(patch)), ..Answer::default() })
+    }
+}
+
+/// A merge patch leaves what it doesn't name; a format replaces the one before as a whole.
+fn remove_others(patch: &mut Value, present: &Value) {
+    let (Value::Object(patch), Value::Object(present)) = (patch, present) else { return };
+    for (key, value) in present {
+        match patch.get_mut(key) {
+            Some(inner) => remove_others(inner, value),
+            None => {
+                patch.insert(key.clone(), Value::Null);
+            }
+        }
     }
 }

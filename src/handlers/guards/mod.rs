@@ -25,7 +25,7 @@ mod token_limit;
 use super::{Call, Compile, HandlerError, Kind, Mistake};
 use crate::definitions::node::{Node, NodeValue, closest};
 use crate::event::{Event, EventSpec, Phase};
-use crate::hook::On;
+use crate::hook::{Layer, On};
 use crate::verdict::{Answer, Decision};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::value::{MapDeserializer, StrDeserializer};
@@ -84,9 +84,10 @@ macro_rules! guards {
             }
 
             fn schemas(generator: &mut SchemaGenerator) -> Vec<(&'static GuardRow, Schema, bool)> {
+                let cx = Compile { dir: ".".as_ref(), layer: Layer::Hooks, client: None };
                 let schemas = [$((
                     generator.subschema_for::<<$kind as Kind>::Raw>(),
-                    none::<<$kind as Kind>::Raw, serde::de::value::Error>().is_ok(),
+                    none::<_, serde::de::value::Error>().is_ok_and(|raw| <$kind as Kind>::compile(raw, &cx).is_ok()),
                 )),*];
                 GUARDS.iter().zip(schemas).map(|(row, (schema, may_be_bare))| (row, schema, may_be_bare)).collect()
             }

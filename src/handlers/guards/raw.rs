@@ -1,6 +1,7 @@
 //! Settings that more than one guard has. Their mistakes are found while reading, so that they are
 //! told at the very item of a list.
 
+use crate::definitions::compile::cel_in_words;
 use crate::matching::when::When;
 use regex::{Regex, RegexBuilder};
 use schemars::JsonSchema;
@@ -43,7 +44,8 @@ impl<'de> Deserialize<'de> for Expression {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         When::new(&text).map(Expression).map_err(|error| {
-            D::Error::custom(format_args!("not valid CEL at character {}: {}", error.offset + 1, error.message))
+            let (at, message) = (error.offset + 1, cel_in_words(&error.message));
+            D::Error::custom(format_args!("`{text}` is not valid CEL at character {at}: {message}"))
         })
     }
 }
