@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn finds_what_people_paste() {
         let pem = |kind: &str, line: &str| {
-            let body = vec!["MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj"; 3].join(line);
+            let body = ["MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj"; 3].join(line);
             format!("-----BEGIN {kind}-----{line}{body}{line}-----END {kind}-----")
         };
         for (text, rule) in [
