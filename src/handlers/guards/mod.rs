@@ -264,10 +264,12 @@ impl JsonSchema for RawGuard {
         let mut properties = serde_json::Map::new();
         let mut bare = Vec::new();
         for (row, schema, may_be_bare) in RawGuard::schemas(generator) {
-            properties.insert(row.name.into(), json!({ "description": row.about, "anyOf": [schema] }));
+            let mut forms = vec![json!(schema)];
             if may_be_bare {
+                forms.push(json!({ "type": "null" }));
                 bare.push(json!({ "const": row.name, "description": row.about }));
             }
+            properties.insert(row.name.into(), json!({ "description": row.about, "anyOf": forms }));
         }
         schemars::json_schema!({
             "description": "A guard's name, or a map of its name to its settings.",
