@@ -101,6 +101,15 @@ pub struct Question<'a> {
     pub remember: Remember,
 }
 
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoAnswer {
+    /// Nobody said anything in time: a sentence's end.
+    Silence(String),
+    /// It could not be asked or understood; finishes "failed to ...".
+    Error(String),
+}
+
 /// How long an answer is remembered: longer than a session lasts.
 const REMEMBERED: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Questions that may wait at once.
@@ -122,8 +131,7 @@ struct Waiting {
 }
 
 impl Approvals {
-    /// Asks, and gives the answer or why there is none; finishes "failed to ...". Dropping the
-    /// future takes the question back.
+    /// Asks, and gives the answer or why there is none. Dropping the future takes the question back.
     ///
     /// # Errors
     /// Nobody answered in time, the client can't tell, or too many questions wait.
@@ -132,10 +140,11 @@ impl Approvals {
         question: Question<'_>,
         state: &Store,
         client: Option<&Arc<dyn Client>>,
-    ) -> Result<ApprovalReply, String> {
+    ) -> Result<ApprovalReply, NoAnswer> {
         let key = remembered_key(&question);
         if let Some(reply) = key.as_ref().and_then(|key| state.get(&Scope::Guards, key)) {
-            return serde_json::from_value(reply).map_err(|error| format!("recall an approval: {error}"));
+            return serde_json::from_value(reply)
+                .map_err(|error| NoAnswer::Error(format!("recall an approval: {error}")));
         }
         let timeout = question.timeout;
         let request = self.request(question);
@@ -150,9 +159,10 @@ impl Approvals {
                 None => self.wait(request).await,
             }
         };
-        let reply: ApprovalReply = tokio::time::timeout(timeout, answered).await.map_err(|_| {
-            format!("get an approval: nobody answered within {}", humantime::format_duration(timeout))
-        })??;
+        let reply: ApprovalReply = tokio::time::timeout(timeout, answered)
+            .await
+            .map_err(|_| NoAnswer::Silence(format!("nobody answered within {}", humantime::format_duration(timeout))))?
+            .map_err(NoAnswer::Error)?;
         if let Some(key) = key.filter(|_| reply.remember) {
             let value = serde_json::to_value(&reply).unwrap_or_default();
             if let Err(error) = state.set(&Scope::Guards, &key, value, Some(REMEMBERED)) {

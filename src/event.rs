@@ -172,6 +172,8 @@ pub(crate) struct EventShape {
     metadata: Option<BTreeMap<Text, Anything>>,
     /// The system prompt, where hooks may change it.
     system_prompt: Option<Text>,
+    /// The form of the model's answers, where hooks may change it.
+    response_format: Option<Anything>,
     /// How long the whole event may take, in milliseconds.
     deadline_ms: Option<u64>,
 }
@@ -211,6 +213,8 @@ struct ToolShape {
 #[schemars(rename = "EventModel")]
 #[allow(dead_code, reason = "read by the schema and the check only")]
 struct ModelShape {
+    /// The model's name, as its provider writes it.
+    name: Option<Text>,
     /// The subject of PreModelCall: messages, tools, parameters.
     request: Option<Anything>,
     /// The subject of PostModelCall.
@@ -356,7 +360,7 @@ impl Event {
 }
 
 /// The members that a hook's `context` may patch.
-pub const CONTEXT_MEMBERS: [&str; 4] = ["metadata", "messages", "systemPrompt", "tool"];
+pub const CONTEXT_MEMBERS: [&str; 5] = ["metadata", "messages", "systemPrompt", "responseFormat", "tool"];
 
 /// "unknown event `x`", with the nearest known name.
 pub(crate) fn unknown_event(name: &str) -> String {

@@ -57,7 +57,8 @@ pub struct Answer {
     /// Given to the model.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub additional_context: Vec<String>,
-    /// A JSON merge patch (RFC 7396) over `metadata`, `messages`, `systemPrompt` and `tool`.
+    /// A JSON merge patch (RFC 7396) over `metadata`, `messages`, `systemPrompt`, `responseFormat` and
+    /// `tool`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<Value>,
     /// What to do about a failed model call.

@@ -723,7 +723,7 @@ fn a_reply_that_cannot_be_meant_is_a_failure() {
         (
             "PreToolUse",
             "{\"context\":{\"cwd\":\"/\"}}",
-            "failed to give a context: `cwd` can't be changed, only metadata, messages, systemPrompt, tool",
+            "failed to give a context: `cwd` can't be changed, only metadata, messages, systemPrompt, responseFormat, tool",
         ),
         // Two values for one subject: hooks would judge one and the client might take the other.
         (

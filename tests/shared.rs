@@ -312,6 +312,49 @@ fn a_person_answers_from_another_terminal() {
 }
 
 #[test]
+fn the_guard_waits_for_a_person() {
+    let guard = |settings: &str| {
+        format!(
+            "hooks: [{{ name: pay, description: This pays, matcher: pay, fail: closed, guard: {{ approval: {settings} }} }}]"
+        )
+    };
+    let pay = json!({"event": "PreToolUse", "session": "s", "tool": {"name": "pay", "input": {"amount": 5}}});
+    let world = World::new(&guard("{ message: 'Pay ${tool.input.amount}?', remember: tool }"));
+    let mut host = world.host(&[]);
+    let mut ask = |answer: &[&str]| {
+        let id = host.ask("hooks/dispatch", pay.clone());
+        if !answer.is_empty() {
+            let question = world.question();
+            assert_eq!((&question["message"], &question["hook"]), (&json!("Pay 5?"), &json!("pay")));
+            let mut arguments = answer.to_vec();
+            arguments.insert(1, question["id"].as_str().unwrap());
+            assert_eq!(world.said(&arguments), "0 Answered.");
+        }
+        let verdict = host.reply(id)["result"].take();
+        format!("{} {}", brief(&verdict), verdict["subject"]).trim_end_matches(" null").to_string()
+    };
+    for (answer, expected) in [
+        (&["deny", "--reason", "too much"][..], "deny by pay: Pay 5? (denied by a person: too much)"),
+        (&["approve", "--input", "{\"amount\":1}"], "allow by pay: approved by a person {\"amount\":1}"),
+        (&["approve", "--remember"], "allow by pay: approved by a person"),
+        (&[], "allow by pay: approved by a person"),
+    ] {
+        assert_eq!(ask(answer), expected, "{answer:?}");
+    }
+    for (settings, expected) in [
+        ("{ wait: 50ms }", "deny by pay: This pays (nobody answered within 50ms)"),
+        ("{ wait: 50ms, default: allow }", "allow"),
+        (
+            "{ wait: 50ms, default: fail }",
+            "deny by pay: hook `pay` failed to get an approval: nobody answered within 50ms",
+        ),
+    ] {
+        let world = World::new(&guard(settings));
+        assert_eq!(brief(&world.host(&[]).dispatch(pay.clone())), expected, "{settings}");
+    }
+}
+
+#[test]
 fn the_socket_is_its_user_s_alone() {
     let world = World::new("hooks: [{ name: g, on: PreToolUse, deny: no }]");
     let mut host = world.host(&[]);

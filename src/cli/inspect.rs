@@ -3,6 +3,7 @@
 use super::output::{Output, Tone, safe, short};
 use super::{Failure, Finding, HooksArgs};
 use crate::definitions::diagnostic::{Diagnostic, Severity, render};
+use crate::handlers::guards::{GUARDS, GuardRow};
 use crate::rpc::methods::{check_text, info};
 use crate::rpc::protocol::CheckResult;
 use std::collections::HashMap;
@@ -79,7 +80,21 @@ fn counted(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
-pub(super) fn list(args: &HooksArgs, out: &mut Output) -> Result<Finding, Failure> {
+#[derive(clap::Args)]
+pub(super) struct ListArgs {
+    #[command(flatten)]
+    hooks: HooksArgs,
+    /// List the built-in guards instead, with the events of a hook that doesn't say `on`.
+    #[arg(long)]
+    guards: bool,
+}
+
+pub(super) fn list(args: &ListArgs, out: &mut Output) -> Result<Finding, Failure> {
+    if args.guards {
+        list_guards(out);
+        return Ok(Finding::Fine);
+    }
+    let args = &args.hooks;
     let published = args.host()?.published();
     for hook in &published.hooks.hooks {
         let info = info(hook);
@@ -101,6 +116,19 @@ pub(super) fn list(args: &HooksArgs, out: &mut Output) -> Result<Finding, Failur
         eprintln!("hookwire: {}", safe(&args.as_given(broken)));
     }
     Ok(Finding::Fine)
+}
+
+fn list_guards(out: &mut Output) {
+    for GuardRow { name, about, events, .. } in GUARDS {
+        if out.json {
+            out.json(&serde_json::json!({ "name": name, "about": about, "on": events }));
+            continue;
+        }
+        let name = out.tone(Tone::Strong, &format!("{name:<16}"));
+        let on = out.tone(Tone::Dim, &format!("on {}", events.join(", ")));
+        out.line(&format!("{name} {about}"));
+        out.line(&format!("{:16} {on}", ""));
+    }
 }
 
 fn fail_word(fail: crate::hook::Fail) -> &'static str {

@@ -66,8 +66,8 @@ enum Command {
     Replay(replay::ReplayArgs),
     /// Check definitions: every mistake with its place. Exits with 1 if there is an error.
     Check(inspect::CheckArgs),
-    /// List the hooks in force, in order of running.
-    List(HooksArgs),
+    /// List the hooks in force, in order of running, or the built-in guards.
+    List(inspect::ListArgs),
     /// Tell for each hook whether it would run on an event, and if not, what keeps it out.
     Explain(replay::EventArgs),
     /// Read or change what hooks know together, in a running host.

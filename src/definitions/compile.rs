@@ -85,7 +85,7 @@ pub struct RawDuration(Duration);
 const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 
 impl RawDuration {
-    /// The duration.
+    /// More than 0 and at most 24 h.
     pub fn get(self) -> Duration {
         self.0
     }
@@ -173,6 +173,13 @@ impl<'de> Deserialize<'de> for OneOrMany {
             }
         }
         deserializer.deserialize_any(Visitor)
+    }
+}
+
+impl OneOrMany {
+    /// The texts, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
     }
 }
 
@@ -422,6 +429,9 @@ fn hook(
     let source = Source { layer: origin.layer, file: origin.file.into(), line, column, position };
     let make = |name: Arc<str>, on: On, handler: Handler, fail| {
         let fingerprint = fingerprint(keys.first());
+        // What takes its time by nature isn't cut short by what the file says for all.
+        let timeout = raw.timeout.map(RawDuration::get).or(handler.patience());
+        let timeout = timeout.or(defaults.timeout.map(RawDuration::get)).unwrap_or(DEFAULT_TIMEOUT);
         Arc::new(Hook {
             name,
             description: raw.description.clone(),
@@ -432,7 +442,7 @@ fn hook(
             agents,
             handler,
             priority: raw.priority.or(defaults.priority),
-            timeout: raw.timeout.or(defaults.timeout).map_or(DEFAULT_TIMEOUT, |it| it.0),
+            timeout,
             fail,
             detached: raw.r#async.unwrap_or(false),
             parallel: raw.parallel.unwrap_or(false),
@@ -596,6 +606,10 @@ impl CompiledFile {
 
     fn on(&mut self, raw: Option<OneOrMany>, node: &Node, hook: Option<&str>) -> Option<On> {
         let Some(value) = node.get("on") else {
+            if let Some(guard) = node.get("guard") {
+                // Who misspelt the guard is told so.
+                return handlers::guards::natural_events(guard);
+            }
             let help = Some("add `on: PreToolUse`, a list, or `on: '*'` for every event".to_string());
             self.push(
                 node.span.clone(),
@@ -692,7 +706,13 @@ impl CompiledFile {
                 None
             }
             Err(CompileError::Meaning(handlers::Mistake { field, at, message, help })) => {
-                let node = field.and_then(|field| entry.value.get(field)).unwrap_or(&entry.value);
+                // A guard's settings are below its name.
+                let settings = match &entry.value.value {
+                    NodeValue::Map(inner) if entry.key == "guard" => inner.first().map(|inner| &inner.value),
+                    _ => Some(&entry.value),
+                };
+                let node = settings.and_then(|settings| field.map_or(Some(settings), |field| settings.get(field)));
+                let node = node.unwrap_or(&entry.value);
                 let span = at.map_or(node.span.clone(), |at| node.part(&at));
                 self.push(span, Severity::Error, "bad-handler", message, help, hook);
                 None
@@ -708,6 +728,17 @@ impl CompiledFile {
             On::Names(names) => &names[..],
             On::Every => &[],
         };
+        if let Handler::Guard(guard) = &hook.handler
+            && let Some(row) = guard.row()
+        {
+            let acts = |name: &str| crate::event::spec(name).is_none_or(row.acts_at);
+            let idle: Vec<_> = names.iter().filter(|name| !acts(name)).map(|name| format!("`{name}`")).collect();
+            if !idle.is_empty() {
+                let message = format!("`{}` can do nothing at {}", row.name, idle.join(" and "));
+                let help = format!("leave out `on` for {}", row.events.join(", "));
+                self.push(at("on"), Severity::Warning, "idle-guard", message, Some(help), name);
+            }
+        }
         let toolless = !names.is_empty() && names.iter().all(|name| !has_tool(name));
         let never = |file: &mut CompiledFile, key: &str, message: String, help: Option<String>| {
             file.push(at(key), Severity::Warning, "never-matches", message, help, name);
@@ -820,7 +851,7 @@ fn with_help(message: String) -> (String, Option<String>) {
 }
 
 /// The parser names every token that could have come instead.
-fn cel_in_words(message: &str) -> String {
+pub(crate) fn cel_in_words(message: &str) -> String {
     let message = message.strip_prefix("syntax error: ").unwrap_or(message);
     let message = message.split(" expecting ").next().unwrap_or(message);
     let quoted = |start: &str| message.strip_prefix(start)?.strip_suffix('\'');

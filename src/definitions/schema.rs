@@ -40,7 +40,9 @@ pub fn definitions() -> Value {
     });
     hook["properties"]["dialect"] =
         json!({ "description": hook["properties"]["dialect"]["description"], "enum": dialects });
-    hook["required"] = json!(["name", "on"]);
+    hook["required"] = json!(["name"]);
+    // Guards know their events.
+    hook["anyOf"] = json!([{ "required": ["on"] }, { "required": ["guard"] }]);
     hook["additionalProperties"] = json!(false);
     hook["oneOf"] = kinds.iter().map(|(kind, _)| json!({ "required": [kind.key] })).collect();
     json!({

@@ -3,7 +3,7 @@
 use super::aggregate::{Folded, combine_rewrites};
 use super::run::{self, HookRun, Limits};
 use super::{Engine, HooksInForce, is_chain};
-use crate::approvals::{self, Approval, Remember};
+use crate::approvals::{self, Approval, NoAnswer, Remember};
 use crate::event::{Event, Phase};
 use crate::handlers::Moment;
 use crate::hook::{Composition, Contract, Hook};
@@ -264,7 +264,7 @@ impl Chain {
         let asked = services.approvals.ask(question, &services.state, limits.client);
         let reply = tokio::select! {
             reply = asked => reply,
-            () = limits.ended() => Err("get an approval in time".into()),
+            () = limits.ended() => Err(NoAnswer::Error("get an approval in time".into())),
         };
         let (decision, reasons) = match &reply {
             Ok(reply) => {
@@ -274,7 +274,8 @@ impl Chain {
                     Approval::Deny => (Decision::Deny, format!("{reason} (denied by a person{said})")),
                 }
             }
-            Err(error) => (Decision::Deny, format!("{reason} (failed to {error})")),
+            Err(NoAnswer::Silence(error)) => (Decision::Deny, format!("{reason} ({error})")),
+            Err(NoAnswer::Error(error)) => (Decision::Deny, format!("{reason} (failed to {error})")),
         };
         self.folded.decision = Some(decision);
         self.folded.reasons = vec![reasons];

@@ -7,6 +7,7 @@
 mod callback;
 mod command;
 mod fixed;
+pub mod guards;
 mod http;
 pub(crate) mod process;
 pub mod process_tree;
@@ -35,6 +36,7 @@ use serde_json::Value;
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 pub use crate::egress::HostPort;
 pub use callback::CallbackCall;
@@ -310,11 +312,20 @@ handlers! {
     #[cfg(feature = "models")]
     "prompt", "a question to a language model about the event; its verdict is the hook's" => Prompt(prompt::Prompt);
     "callback", "a call back into the client that registered the hook" => Callback(callback::Callback);
+    "guard", "a built-in guard that needs no code: limits, patterns, secrets, audit" => Guard(guards::Guard);
     #[cfg(test)]
     "sample", "the commented sample: see sample.rs" => Sample(sample::Sample);
 }
 
 impl Handler {
+    /// How long a run may take where neither the hook nor its file says, if longer than others.
+    pub fn patience(&self) -> Option<Duration> {
+        match self {
+            Handler::Guard(guard) => guard.patience(),
+            _ => None,
+        }
+    }
+
     /// The decision and reason of a fixed verdict.
     pub fn fixed(&self) -> Option<(Decision, &str)> {
         match self {

@@ -36,7 +36,7 @@ pub struct WhenError {
 pub struct Variables(Vec<(String, cel::Value)>);
 
 /// Members that an expression may name even when this event lacks them; they are null then.
-const MEMBERS: [&str; 17] = [
+const MEMBERS: [&str; 18] = [
     "event",
     "session",
     "run",
@@ -54,6 +54,7 @@ const MEMBERS: [&str; 17] = [
     "messages",
     "metadata",
     "systemPrompt",
+    "responseFormat",
 ];
 
 impl Variables {
@@ -108,17 +109,40 @@ impl When {
 
     /// Whether the expression holds.
     pub fn holds(&self, variables: &Variables) -> Truth {
+        match self.value(variables) {
+            Ok(cel::Value::Bool(true)) => Truth::Yes,
+            Ok(cel::Value::Bool(false)) => Truth::No,
+            Ok(other) => Truth::Opaque(format!("`when` gave {}, not a boolean", other.type_of()).into()),
+            Err(error) => Truth::Opaque(format!("`when` failed: {error}").into()),
+        }
+    }
+
+    /// The expression's value as a text to tell things apart by. What the event lacks is empty.
+    ///
+    /// # Errors
+    /// Says what the expression did instead: `failed: ...`, `gave a list`.
+    pub fn key(&self, variables: &Variables) -> Result<String, String> {
+        match self.value(variables) {
+            Ok(cel::Value::String(text)) => Ok(text.to_string()),
+            Ok(cel::Value::Int(number)) => Ok(number.to_string()),
+            Ok(cel::Value::UInt(number)) => Ok(number.to_string()),
+            Ok(cel::Value::Float(number)) => Ok(number.to_string()),
+            Ok(cel::Value::Bool(value)) => Ok(value.to_string()),
+            Ok(cel::Value::Null) | Err(cel::ExecutionError::NoSuchKey(_)) => Ok(String::new()),
+            // A member of a member that the event lacks.
+            Err(error) if error.to_string().contains("'_._' applied to '(null_type") => Ok(String::new()),
+            Ok(other) => Err(format!("gave {}, not a text or a number", other.type_of())),
+            Err(error) => Err(format!("failed: {error}")),
+        }
+    }
+
+    fn value(&self, variables: &Variables) -> Result<cel::Value, cel::ExecutionError> {
         ROOT.with(|root| {
             let mut scope = root.new_inner_scope();
             for (name, value) in &variables.0 {
                 scope.add_variable_from_value(name.as_str(), value.clone());
             }
-            match self.program.execute(&scope) {
-                Ok(cel::Value::Bool(true)) => Truth::Yes,
-                Ok(cel::Value::Bool(false)) => Truth::No,
-                Ok(other) => Truth::Opaque(format!("`when` gave {}, not a boolean", other.type_of()).into()),
-                Err(error) => Truth::Opaque(format!("`when` failed: {error}").into()),
-            }
+            self.program.execute(&scope)
         })
     }
 

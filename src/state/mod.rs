@@ -67,6 +67,8 @@ pub const MAX_KEY: usize = 512;
 pub const MAX_VALUE: usize = 256 * 1024;
 /// All keys and values together, in bytes.
 pub const MAX_BYTES: usize = 64 * 1024 * 1024;
+/// Of these, what only the guards may use: nobody can take the room that they count in.
+const GUARDS_BYTES: usize = 8 * 1024 * 1024;
 /// Sessions whose values are kept; the one that was changed longest ago is forgotten first.
 pub const MAX_SESSIONS: usize = 10_000;
 
@@ -286,11 +288,12 @@ impl Values {
 
     fn insert(&mut self, scope: &Scope, key: &str, entry: Entry, now: SystemTime) -> Result<(), StateError> {
         let before = self.scopes.get(scope).and_then(|entries| entries.by_key.get(key)).map_or(0, |entry| entry.size);
-        if self.bytes - before + entry.size > MAX_BYTES {
+        let room = if *scope == Scope::Guards { MAX_BYTES } else { MAX_BYTES - GUARDS_BYTES };
+        if self.bytes - before + entry.size > room {
             self.sweep(now);
             let before = before.min(self.bytes);
-            if self.bytes - before + entry.size > MAX_BYTES {
-                return Err(StateError(format!("keep `{key}`: the store is full ({MAX_BYTES} bytes)")));
+            if self.bytes - before + entry.size > room {
+                return Err(StateError(format!("keep `{key}`: the store is full ({room} bytes)")));
             }
         }
         if matches!(scope, Scope::Session(_)) && !self.scopes.contains_key(scope) && self.scopes.len() >= MAX_SESSIONS {
@@ -431,7 +434,8 @@ mod tests {
             "keep `k`: a value has at most 262144 bytes, this has 262146"
         );
         let until_full = (0..).find(|n| store.set(&Scope::Global, &format!("{n:04}"), large.clone(), None).is_err());
-        assert_eq!(until_full, Some(MAX_BYTES / (MAX_VALUE + 4)));
+        assert_eq!(until_full, Some((MAX_BYTES - GUARDS_BYTES) / (MAX_VALUE + 4)));
+        store.increment(&Scope::Guards, "count", &1.into(), None).unwrap();
         store.set(&Scope::Global, "0000", json!(1), Some(Duration::ZERO)).unwrap();
         store.set(&Scope::Global, "again", large, None).unwrap();
         for n in 0..=MAX_SESSIONS {

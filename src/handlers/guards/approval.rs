@@ -1,0 +1,108 @@
+//! `approval`: a person decides, through the client where it can ask, else from another terminal.
+//! See [`crate::approvals`].
+
+use super::super::template::{Template, lookup};
+use super::super::{Call, Compile, HandlerError, Kind, Mistake};
+use crate::approvals::{self, Remember};
+use crate::definitions::compile::RawDuration;
+use crate::verdict::{Answer, Decision};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::time::Duration;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[schemars(rename = "Approval")]
+#[derive(Default)]
+pub(crate) struct RawApproval {
+    /// What the person is told, with `${path}` placeholders. Default: the hook's description or name.
+    message: Option<String>,
+    /// How long an answer is waited for. Default 5 minutes; the hook's `timeout`, where it is given,
+    /// and the event's deadline count too.
+    wait: Option<RawDuration>,
+    /// What happens when nobody answers in time.
+    default: Fallback,
+    /// What counts as the same question when a person says that the answer is to be remembered.
+    remember: Remember,
+}
+
+/// What silence means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "ApprovalDefault")]
+enum Fallback {
+    /// No.
+    #[default]
+    Deny,
+    /// No opinion: other hooks decide.
+    Allow,
+    /// The hook has failed; its `fail` decides.
+    Fail,
+}
+
+#[derive(Debug)]
+pub(crate) struct Approval {
+    message: Option<Template>,
+    wait: Duration,
+    default: Fallback,
+    remember: Remember,
+}
+
+const DEFAULT_WAIT: Duration = Duration::from_secs(300);
+
+impl Approval {
+    /// How long a run may take: the wait, and a little for the answer.
+    pub(super) fn patience(&self) -> Duration {
+        self.wait + Duration::from_secs(1)
+    }
+}
+
+impl Kind for Approval {
+    type Raw = RawApproval;
+
+    fn compile(raw: RawApproval, _: &Compile<'_>) -> Result<Self, Mistake> {
+        let message = raw.message.as_deref().map(Template::new).transpose();
+        Ok(Approval {
+            message: message.map_err(|message| Mistake::new("message", message))?,
+            wait: raw.wait.map_or(DEFAULT_WAIT, RawDuration::get),
+            default: raw.default,
+            remember: raw.remember,
+        })
+    }
+
+    async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
+        let hook = call.hook;
+        let message = match (&self.message, &hook.description) {
+            (Some(message), _) => message.text(&|path| lookup(call, path)),
+            (None, Some(description)) => description.clone(),
+            (None, None) => format!("`{}` needs an approval", hook.name),
+        };
+        let question = approvals::Question {
+            hook: &hook.name,
+            message: message.clone(),
+            event: call.moment.event(),
+            timeout: self.wait.min(hook.timeout),
+            remember: self.remember,
+        };
+        let services = call.services;
+        let reply = match services.approvals.ask(question, &services.state, call.client).await {
+            Ok(reply) => reply,
+            Err(approvals::NoAnswer::Silence(error)) => match self.default {
+                Fallback::Deny => return Ok(Answer::decide(Decision::Deny, format!("{message} ({error})"))),
+                Fallback::Allow => return Ok(Answer::default()),
+                Fallback::Fail => return Err(HandlerError(format!("get an approval: {error}"))),
+            },
+            Err(approvals::NoAnswer::Error(error)) => return Err(HandlerError(error)),
+        };
+        let said = reply.reason.as_deref().map(|said| format!(": {said}")).unwrap_or_default();
+        Ok(match reply.decision {
+            approvals::Approval::Approve => Answer {
+                subject: reply.subject,
+                ..Answer::decide(Decision::Allow, format!("approved by a person{said}"))
+            },
+            approvals::Approval::Deny => {
+                Answer::decide(Decision::Deny, format!("{message} (denied by a person{said})"))
+            }
+        })
+    }
+}

@@ -1,0 +1,243 @@
+//! `audit-log`: writes one JSON line an event into a file, and begins a new file when it is full.
+//!
+//! Lines are appended whole (`O_APPEND`), by however many hooks and hosts share a file. Who finds
+//! it full rotates it under the file's lock; who doesn't get the lock appends to the full file.
+
+use super::super::template::lookup;
+use super::super::{Call, Compile, HandlerError, Kind, Mistake};
+use super::secrets::{self, Redaction};
+use super::{is_rest, text};
+use crate::verdict::Answer;
+use rustix::fs::FlockOperation;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
+
+/// Writes when, which event, session, run, agent and tool, and the subject as a hash or whole. An
+/// event whose subject another hook rewrites is written again, with the same `eventId`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "AuditLogGuard")]
+pub(crate) struct RawAuditLog {
+    /// Where to; a relative path starts at the definition's file. Created for its owner only.
+    file: PathBuf,
+    /// How large the file may become, in bytes.
+    #[serde(default = "default_max_bytes")]
+    max_bytes: u64,
+    /// How many full files are kept: `file.1` is the latest.
+    #[serde(default = "default_keep")]
+    keep: usize,
+    /// What is written of the subject.
+    #[serde(default = "default_subject")]
+    subject: Subject,
+    /// Other members of the event to write, by path, e.g. `metadata.user`.
+    #[serde(default)]
+    fields: Vec<String>,
+    /// Replaces secrets, as `redact-secrets` does.
+    #[serde(default = "default_redact")]
+    redact: bool,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, serde::Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "AuditedSubject")]
+enum Subject {
+    /// Nothing.
+    None,
+    /// Its SHA-256, whatever the order of its members.
+    Hash,
+    /// All of it.
+    Full,
+}
+
+fn default_max_bytes() -> u64 {
+    10 * 1024 * 1024
+}
+
+fn default_keep() -> usize {
+    5
+}
+
+fn default_subject() -> Subject {
+    Subject::Hash
+}
+
+fn default_redact() -> bool {
+    true
+}
+
+/// What a line may have; a larger subject is left out, and said to be.
+const MAX_LINE: usize = 1024 * 1024;
+
+#[derive(Debug)]
+pub(crate) struct AuditLog {
+    log: Arc<Log>,
+    subject: Subject,
+    fields: Vec<String>,
+    redact: bool,
+}
+
+#[derive(Debug)]
+struct Log {
+    path: PathBuf,
+    max_bytes: u64,
+    keep: usize,
+    /// Shared by the hooks of this host that write to the file.
+    turn: Arc<Mutex<()>>,
+}
+
+impl Kind for AuditLog {
+    type Raw = RawAuditLog;
+
+    fn compile(raw: RawAuditLog, cx: &Compile<'_>) -> Result<Self, Mistake> {
+        if raw.file.file_name().is_none() {
+            return Err(Mistake::new("file", "the path of a file is needed"));
+        }
+        if raw.max_bytes < 1024 {
+            return Err(Mistake::new("maxBytes", format!("a file has at least 1024 bytes, found `{}`", raw.max_bytes)));
+        }
+        if raw.keep > 100 {
+            return Err(Mistake::new("keep", format!("at most 100 files are kept, found `{}`", raw.keep)));
+        }
+        if let Some(bad) = raw.fields.iter().find(|field| field.split('.').any(str::is_empty)) {
+            return Err(Mistake::new("fields", format!("`{bad}` names no member; write e.g. `metadata.user`")));
+        }
+        let path = cx.dir.join(raw.file);
+        let log = Log { turn: turn(&path), path, max_bytes: raw.max_bytes, keep: raw.keep };
+        Ok(AuditLog { log: Arc::new(log), subject: raw.subject, fields: raw.fields, redact: raw.redact })
+    }
+
+    async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
+        let record = self.record(call);
+        let (log, redact) = (self.log.clone(), self.redact);
+        let written = tokio::task::spawn_blocking(move || log.write(line(record, redact)?));
+        let written = written.await.unwrap_or_else(|_| Err(std::io::Error::other("the work was cut off")));
+        match written {
+            Ok(()) => Ok(Answer::default()),
+            Err(error) => Err(HandlerError(format!("write the audit log {}: {error}", self.log.path.display()))),
+        }
+    }
+}
+
+impl AuditLog {
+    fn record(&self, call: &Call<'_>) -> Map<String, Value> {
+        let event = call.moment.event();
+        let mut record = Map::new();
+        if let Some(time) = lookup(call, "timestamp") {
+            record.insert("time".into(), time);
+        }
+        record.insert("eventId".into(), json!(&*event.id));
+        record.insert("event".into(), json!(&*event.name));
+        for (name, path) in [
+            ("session", "session"),
+            ("run", "run"),
+            ("agent", "agent.name"),
+            ("tool", "tool.name"),
+            ("callId", "tool.callId"),
+        ] {
+            if let Some(value) = lookup(call, path) {
+                record.insert(name.into(), value);
+            }
+        }
+        match (self.subject, event.subject()) {
+            (Subject::None, _) | (_, None) => {}
+            (Subject::Hash, Some(subject)) => {
+                record.insert("subjectSha256".into(), json!(text::digest(subject)));
+            }
+            (Subject::Full, Some(subject)) => {
+                record.insert("subject".into(), subject.clone());
+            }
+        }
+        for field in &self.fields {
+            record.insert(field.clone(), lookup(call, field).unwrap_or(Value::Null));
+        }
+        if is_rest(&event.name)
+            && let Some(active) = lookup(call, "stopActive")
+        {
+            record.insert("stopActive".into(), active);
+        }
+        record
+    }
+}
+
+/// A record as a line.
+fn line(mut record: Map<String, Value>, redact: bool) -> std::io::Result<String> {
+    let size = |record: &Map<String, Value>| serde_json::to_string(record).map(|text| text.len());
+    if size(&record)? > MAX_LINE {
+        record.remove("subject");
+        record.insert("omitted".into(), json!("the subject is too large"));
+    }
+    if size(&record)? > MAX_LINE {
+        return Err(std::io::Error::other(format!("a line has at most {MAX_LINE} bytes")));
+    }
+    let record = Value::Object(record);
+    let redaction = Redaction { allow: Vec::new(), replacement: "[redacted]".into() };
+    let clean = if redact { secrets::redact(&record, &redaction).map(|(clean, _)| clean) } else { None };
+    Ok(format!("{}\n", clean.unwrap_or(record)))
+}
+
+impl Log {
+    /// Appends a line, to a new file if it wouldn't fit.
+    fn write(&self, line: String) -> std::io::Result<()> {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut file = self.open()?;
+        let size = file.metadata()?.len();
+        if size > 0 && size + line.len() as u64 > self.max_bytes && self.rotate(&file)? {
+            file = self.open()?;
+        }
+        file.write_all(line.as_bytes())
+    }
+
+    fn open(&self) -> std::io::Result<File> {
+        OpenOptions::new().append(true).create(true).mode(0o600).open(&self.path)
+    }
+
+    /// Makes room for a new file; says whether to open again.
+    fn rotate(&self, full: &File) -> std::io::Result<bool> {
+        // Another host that holds it is doing the same; waiting for it could take for ever.
+        if rustix::fs::flock(full, FlockOperation::NonBlockingLockExclusive).is_err() {
+            return Ok(false);
+        }
+        let (ours, there) = (full.metadata()?, std::fs::metadata(&self.path)?);
+        if (ours.dev(), ours.ino()) != (there.dev(), there.ino()) {
+            // It has been done meanwhile.
+            return Ok(true);
+        }
+        let numbered = |n: usize| {
+            let mut name = self.path.clone().into_os_string();
+            name.push(format!(".{n}"));
+            PathBuf::from(name)
+        };
+        if self.keep == 0 {
+            std::fs::remove_file(&self.path)?;
+            return Ok(true);
+        }
+        for n in (1..self.keep).rev() {
+            match std::fs::rename(numbered(n), numbered(n + 1)) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+                Ok(()) | Err(_) => {}
+            }
+        }
+        std::fs::rename(&self.path, numbered(1))?;
+        Ok(true)
+    }
+}
+
+/// The lock of a file, by its path as written.
+fn turn(path: &Path) -> Arc<Mutex<()>> {
+    static TURNS: LazyLock<Mutex<HashMap<PathBuf, Weak<Mutex<()>>>>> = LazyLock::new(Mutex::default);
+    let mut turns = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
+    turns.retain(|_, turn| turn.strong_count() > 0);
+    if let Some(turn) = turns.get(path).and_then(Weak::upgrade) {
+        return turn;
+    }
+    let turn = Arc::default();
+    turns.insert(path.to_path_buf(), Arc::downgrade(&turn));
+    turn
+}

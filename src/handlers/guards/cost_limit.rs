@@ -1,0 +1,147 @@
+//! `cost-limit`: ends a run whose model calls have cost an amount, by a price list in the
+//! definition. As with tokens, the call that crosses the limit has been paid for.
+
+use super::super::{Call, Compile, HandlerError, Kind, Mistake};
+use super::memory::{Memory, Per};
+use super::{end_run, model_name, tells_usage, usage};
+use crate::verdict::Answer;
+use globset::{Glob, GlobMatcher};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// Adds up what model calls cost, and denies at gates once the limit is reached. On no gate at all,
+/// it ends the run at PostModelCall.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "CostLimitGuard")]
+pub(crate) struct RawCostLimit {
+    /// The amount, in the currency of the prices.
+    max: f64,
+    /// What a million tokens cost, by globs on the model's name; of several, the longest counts.
+    prices: BTreeMap<String, RawPrice>,
+    /// What a model without a price means: an error of the hook, or nothing to count.
+    #[serde(default = "default_unknown")]
+    unknown_model: UnknownModel,
+    /// What is counted together.
+    #[serde(default = "default_per")]
+    per: Per,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Price")]
+struct RawPrice {
+    /// A million tokens that the model reads.
+    input: f64,
+    /// A million tokens that the model writes.
+    output: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, serde::Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum UnknownModel {
+    /// The hook fails: what that means is up to its `fail`.
+    Fail,
+    /// Its calls cost nothing.
+    Ignore,
+}
+
+fn default_unknown() -> UnknownModel {
+    UnknownModel::Fail
+}
+
+fn default_per() -> Per {
+    Per::Run
+}
+
+#[derive(Debug)]
+pub(crate) struct CostLimit {
+    max: f64,
+    /// The longest glob first.
+    prices: Vec<(GlobMatcher, Price)>,
+    unknown_model: UnknownModel,
+    memory: Memory,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Price {
+    input: f64,
+    output: f64,
+}
+
+const MILLION: f64 = 1_000_000.0;
+
+impl Kind for CostLimit {
+    type Raw = RawCostLimit;
+
+    fn compile(raw: RawCostLimit, _: &Compile<'_>) -> Result<Self, Mistake> {
+        if !(raw.max.is_finite() && raw.max > 0.0) {
+            return Err(Mistake::new("max", format!("an amount is more than 0, found `{}`", raw.max)));
+        }
+        let mut prices = Vec::new();
+        for (glob, RawPrice { input, output }) in raw.prices {
+            let bad = |message: String| Mistake::new("prices", message);
+            if ![input, output].iter().all(|price| price.is_finite() && *price >= 0.0) {
+                return Err(bad(format!("a price of `{glob}` is less than 0 or no number")));
+            }
+            let matcher = Glob::new(&glob).map_err(|error| bad(format!("bad glob `{glob}`: {}", error.kind())))?;
+            prices.push((matcher.compile_matcher(), Price { input, output }));
+        }
+        if prices.is_empty() {
+            return Err(Mistake::new("prices", "without a price, nothing can be counted")
+                .help("add one such as `\"some-model-*\": { input: 3, output: 15 }`, for a million tokens each"));
+        }
+        prices.sort_by_key(|(glob, _)| std::cmp::Reverse(glob.glob().glob().len()));
+        let memory = Memory::new("cost-limit", raw.per);
+        Ok(CostLimit { max: raw.max, prices, unknown_model: raw.unknown_model, memory })
+    }
+
+    async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
+        let event = call.moment.event();
+        let mut cost = 0.0;
+        if tells_usage(event) {
+            let name = model_name(event);
+            if let Some(price) = self.price(name)? {
+                let (input, output) = usage(event)?;
+                cost = (input as f64 * price.input + output as f64 * price.output) / MILLION;
+            }
+        } else if let Some(name) = model_name(event) {
+            // Told before the money is spent.
+            self.price(Some(name))?;
+        }
+        let max = self.max;
+        let refusal = self.memory.judge(call, |spent: &mut f64| {
+            *spent += cost;
+            (*spent >= max).then(|| format!("Cost limit reached: {}/{}", amount(*spent), amount(max)))
+        });
+        let refusal = refusal.await?;
+        let refusal = refusal.filter(|_| !tells_usage(event) || !call.hook.is_for_gates());
+        Ok(refusal.map_or_else(Answer::default, |message| end_run(event, message)))
+    }
+}
+
+impl CostLimit {
+    fn price(&self, model: Option<&str>) -> Result<Option<Price>, HandlerError> {
+        let found = model.and_then(|name| self.prices.iter().find(|(glob, _)| glob.is_match(name)));
+        match (found, self.unknown_model, model) {
+            (Some((_, price)), _, _) => Ok(Some(*price)),
+            (None, UnknownModel::Ignore, _) => Ok(None),
+            (None, UnknownModel::Fail, Some(name)) => Err(HandlerError(format!(
+                "price the model `{name}`: no glob of `prices` matches it; add one, or set `unknownModel: ignore`"
+            ))),
+            (None, UnknownModel::Fail, None) => Err(HandlerError(
+                "price the call: the event has no model.name; have the agent send it, or set `unknownModel: ignore`"
+                    .into(),
+            )),
+        }
+    }
+}
+
+/// Two decimals, and as many more as a small amount needs.
+fn amount(value: f64) -> String {
+    let text = format!("{value:.6}");
+    let trimmed = text.trim_end_matches('0');
+    let decimals = trimmed.len() - trimmed.find('.').map_or(trimmed.len(), |point| point + 1);
+    format!("{value:.*}", decimals.max(2))
+}

@@ -1,0 +1,43 @@
+//! `finish-reason`: ends a run when the model stops for one of the listed reasons.
+
+use super::super::{Call, Compile, HandlerError, Kind, Mistake};
+use super::end_run;
+use crate::verdict::Answer;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Ends the run when `model.finishReason` is one of these.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "FinishReasonGuard")]
+pub(crate) struct RawFinishReason {
+    /// In the provider's words, e.g. `content_filter`.
+    stop: Vec<String>,
+}
+
+#[derive(Debug)]
+pub(crate) struct FinishReason {
+    stop: Vec<String>,
+}
+
+impl Kind for FinishReason {
+    type Raw = RawFinishReason;
+
+    fn compile(raw: RawFinishReason, _: &Compile<'_>) -> Result<Self, Mistake> {
+        if raw.stop.is_empty() {
+            return Err(Mistake::new("stop", "without a reason, this guard does nothing")
+                .help("name reasons of your provider, e.g. `[content_filter, length]`"));
+        }
+        Ok(FinishReason { stop: raw.stop })
+    }
+
+    async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
+        let event = call.moment.event();
+        Ok(match event.text("/model/finishReason") {
+            Some(reason) if self.stop.iter().any(|it| it == reason) => {
+                end_run(event, format!("Finish reason \"{reason}\" matched stop condition"))
+            }
+            _ => Answer::default(),
+        })
+    }
+}

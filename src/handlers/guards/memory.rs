@@ -1,0 +1,140 @@
+//! What guards remember between events: counters and the like, in a scope of the shared store that
+//! no API reaches.
+//!
+//! What is remembered belongs to a hook by file and name, so that an edit of its definition keeps
+//! it, and to a run, a session or the whole host. An event counts once, however often a hook is
+//! asked about it: after a rewrite, guards judge the new value again.
+
+use super::super::{Call, HandlerError};
+use super::raw::Expression;
+use crate::state::{Scope, StateError};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::sync::LazyLock;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// What a guard counts together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Per {
+    /// One prompt until the agent rests, its sub-agents included.
+    Run,
+    /// A session.
+    Session,
+    /// All sessions of the host.
+    Host,
+}
+
+/// Whose memory a guard keeps.
+#[derive(Debug)]
+pub(super) struct Memory {
+    pub(super) guard: &'static str,
+    pub(super) per: Per,
+    /// One memory for each value of it.
+    pub(super) by: Option<Expression>,
+}
+
+/// Long after any run has ended; what nothing touches is forgotten.
+const KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
+/// Events whose judgement is remembered, for those that are judged again: as many may be on their
+/// way at once without one being counted twice.
+const REMEMBERED_EVENTS: usize = 16;
+
+#[derive(Serialize, Deserialize)]
+struct Kept<S> {
+    state: S,
+    judged: Vec<(String, Option<String>)>,
+}
+
+impl Memory {
+    pub(super) fn new(guard: &'static str, per: Per) -> Memory {
+        Memory { guard, per, by: None }
+    }
+
+    /// Lets `judge` change the state and say what stands against the event, if anything; for an
+    /// event that was judged before, gives what was said then. One step for all who ask at once.
+    /// Returns when it will survive the host.
+    pub(super) async fn judge<S: Serialize + DeserializeOwned + Default>(
+        &self,
+        call: &Call<'_>,
+        judge: impl FnOnce(&mut S) -> Option<String>,
+    ) -> Result<Option<String>, HandlerError> {
+        let key = self.key(call)?;
+        let event = call.moment.event();
+        let state = &call.services.state;
+        let mut judgement = None;
+        let failed = |StateError(error)| HandlerError(error);
+        state
+            .update(&Scope::Guards, &key, Some(KEPT), |present| {
+                // Of another version, or nothing: begin anew.
+                let kept = present.and_then(|value| Kept::<S>::deserialize(value).ok());
+                let mut kept = kept.unwrap_or_else(|| Kept { state: S::default(), judged: Vec::new() });
+                if let Some((_, before)) = kept.judged.iter().find(|(id, _)| **id == *event.id) {
+                    judgement = before.clone();
+                    return Ok(present.cloned());
+                }
+                judgement = judge(&mut kept.state);
+                if kept.judged.len() >= REMEMBERED_EVENTS {
+                    kept.judged.remove(0);
+                }
+                kept.judged.push((event.id.to_string(), judgement.clone()));
+                let value = serde_json::to_value(kept).map_err(|error| StateError(format!("keep a count: {error}")))?;
+                Ok(Some(value))
+            })
+            .map_err(failed)?;
+        state.saved().await.map_err(failed)?;
+        Ok(judgement)
+    }
+
+    fn key(&self, call: &Call<'_>) -> Result<String, HandlerError> {
+        let event = call.moment.event();
+        let session = event.session();
+        let whose = match self.per {
+            // Unnamed runs are counted by this process; its successor's first is another one.
+            Per::Run if event.text("/run").is_none() => format!("{}\0{}", call.services.runs.of(event), *PROCESS),
+            Per::Run => call.services.runs.of(event).to_string(),
+            Per::Session if session.is_empty() => PROCESS.clone(),
+            Per::Session => session.to_string(),
+            Per::Host => String::new(),
+        };
+        let by = match &self.by {
+            Some(Expression(by)) => by
+                .key(call.moment.facts.variables())
+                .map_err(|error| HandlerError(format!("tell by what to count: `{}` {error}", by.source())))?,
+            None => String::new(),
+        };
+        let mut digest = Sha256::new();
+        let per = match self.per {
+            Per::Run => "run",
+            Per::Session => "session",
+            Per::Host => "host",
+        };
+        for part in [&*call.hook.source.file, &*call.hook.name, per, &whose, &by] {
+            digest.update((part.len() as u64).to_be_bytes());
+            digest.update(part);
+        }
+        Ok(format!("{}:{}", self.guard, hex(&digest.finalize())))
+    }
+}
+
+static PROCESS: LazyLock<String> = LazyLock::new(|| format!("{:x}-{:x}", now(), std::process::id()));
+
+/// The time in milliseconds since 1970. Within a process it moves as a stopwatch does, whatever
+/// becomes of the system's clock.
+pub(super) fn now() -> u64 {
+    static START: LazyLock<(Duration, Instant)> =
+        LazyLock::new(|| (SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(), Instant::now()));
+    let (start, instant) = *START;
+    u64::try_from((start + instant.elapsed()).as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Bytes as hexadecimal digits.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

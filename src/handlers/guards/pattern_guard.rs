@@ -1,0 +1,140 @@
+//! `pattern-guard`: holds regexes against the texts that go in and come out.
+
+use super::super::{Call, Compile, HandlerError, Kind, Mistake};
+use super::raw::Pattern;
+use super::{deny, text};
+use crate::definitions::compile::OneOrMany;
+use crate::event::{Event, Phase};
+use crate::verdict::{Answer, Decision};
+use regex::NoExpand;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// At gates the regexes are held against what goes in, at after-events against what comes out: each
+/// text within it by itself. `deny` and `ask` look at keys too, `redact` only at values.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "PatternGuard")]
+pub(crate) struct RawPatternGuard {
+    /// What matches one of these is denied; at after-events, withheld.
+    #[serde(default)]
+    deny: Vec<Pattern>,
+    /// What matches one of these is put to a person. At after-events there is nothing to ask about
+    /// any more: it is withheld.
+    #[serde(default)]
+    ask: Vec<Pattern>,
+    /// What these match is replaced.
+    #[serde(default)]
+    redact: Vec<Pattern>,
+    /// What stands in for it.
+    #[serde(default = "default_replacement")]
+    replacement: String,
+    /// `input`, `output` or both, which it is if not said.
+    r#in: Option<OneOrMany>,
+    /// Told instead of the regex that matched.
+    reason: Option<String>,
+}
+
+fn default_replacement() -> String {
+    "[redacted]".into()
+}
+
+#[derive(Debug)]
+pub(crate) struct PatternGuard(Arc<Rules>);
+
+#[derive(Debug)]
+struct Rules {
+    deny: Vec<Pattern>,
+    ask: Vec<Pattern>,
+    redact: Vec<Pattern>,
+    replacement: String,
+    input: bool,
+    output: bool,
+    reason: Option<String>,
+}
+
+impl Kind for PatternGuard {
+    type Raw = RawPatternGuard;
+
+    fn compile(raw: RawPatternGuard, _: &Compile<'_>) -> Result<Self, Mistake> {
+        let RawPatternGuard { deny, ask, redact, replacement, r#in, reason } = raw;
+        if deny.is_empty() && ask.is_empty() && redact.is_empty() {
+            return Err(Mistake::whole("a pattern guard needs regexes")
+                .help("add `deny`, `ask` or `redact` with a list, e.g. `deny: ['rm\\s+-rf']`"));
+        }
+        let (mut input, mut output) = (r#in.is_none(), r#in.is_none());
+        for word in r#in.iter().flat_map(OneOrMany::iter) {
+            match word {
+                "input" => input = true,
+                "output" => output = true,
+                other => {
+                    return Err(Mistake::new("in", format!("`in` is `input`, `output` or both, found `{other}`")));
+                }
+            }
+        }
+        if !input && !output {
+            return Err(Mistake::new("in", "`in` is empty").help("leave it out for both input and output"));
+        }
+        Ok(PatternGuard(Arc::new(Rules { deny, ask, redact, replacement, input, output, reason })))
+    }
+
+    async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
+        let event = call.moment.event();
+        let wanted = match event.spec.phase {
+            Phase::Gate => self.0.input,
+            Phase::After => self.0.output,
+            Phase::Note => false,
+        };
+        let Some(subject) = event.subject().filter(|_| wanted) else { return Ok(Answer::default()) };
+        let (rules, shared) = (self.0.clone(), event.clone());
+        text::look_through(subject, move || rules.judge(&shared)).await
+    }
+}
+
+impl Rules {
+    fn judge(&self, event: &Event) -> Answer {
+        let Some(subject) = event.subject() else { return Answer::default() };
+        let told = |pattern: &Pattern| {
+            let what = if event.spec.phase == Phase::After { "output" } else { "input" };
+            self.reason.clone().unwrap_or_else(|| format!("The {what} matches `{}`", pattern.0.as_str()))
+        };
+        if let Some(pattern) = first(&self.deny, subject) {
+            return deny(event, told(pattern));
+        }
+        if let Some(pattern) = first(&self.ask, subject) {
+            return match event.spec.phase {
+                Phase::Gate | Phase::Note => Answer::decide(Decision::Ask, told(pattern)),
+                Phase::After => deny(event, told(pattern)),
+            };
+        }
+        let mut matched: Vec<&str> = Vec::new();
+        let rewritten = text::rewrite(subject, None, &mut |_, text| self.redacted(text, &mut matched));
+        let reason = (!matched.is_empty()).then(|| format!("Redacted what matches {}", matched.join(", ")));
+        Answer { subject: rewritten, reason, ..Answer::default() }
+    }
+
+    fn redacted<'r>(&'r self, text: &str, matched: &mut Vec<&'r str>) -> Option<String> {
+        let mut changed: Option<String> = None;
+        for Pattern(regex) in &self.redact {
+            let before = changed.as_deref().unwrap_or(text);
+            if regex.is_match(before) {
+                changed = Some(regex.replace_all(before, NoExpand(&self.replacement)).into_owned());
+                if !matched.contains(&regex.as_str()) {
+                    matched.push(regex.as_str());
+                }
+            }
+        }
+        changed
+    }
+}
+
+/// The first pattern that matches a text of a value.
+fn first<'p>(patterns: &'p [Pattern], value: &Value) -> Option<&'p Pattern> {
+    patterns.iter().find(|pattern| {
+        let mut found = false;
+        text::each(value, &mut |text| found = found || pattern.0.is_match(text));
+        found
+    })
+}

@@ -1,0 +1,61 @@
+//! Settings that more than one guard has. Their mistakes are found while reading, so that they are
+//! told at the very item of a list.
+
+use crate::definitions::compile::cel_in_words;
+use crate::matching::when::When;
+use regex::{Regex, RegexBuilder};
+use schemars::JsonSchema;
+use serde::de::{Deserialize, Deserializer, Error};
+
+/// A regex.
+#[derive(Clone, Debug)]
+pub(super) struct Pattern(pub(super) Regex);
+
+impl<'de> Deserialize<'de> for Pattern {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        if text.is_empty() {
+            return Err(D::Error::custom("an empty regex would match everything"));
+        }
+        let regex = RegexBuilder::new(&text).size_limit(1 << 20).build();
+        regex.map(Pattern).map_err(|error| {
+            let error = error.to_string();
+            let last = error.lines().last().unwrap_or_default().trim_start_matches("error: ");
+            D::Error::custom(format_args!("bad regex `{text}`: {last}"))
+        })
+    }
+}
+
+impl JsonSchema for Pattern {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Regex".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "description": "A regex, searched for.", "type": "string", "minLength": 1 })
+    }
+}
+
+/// A CEL expression over the event.
+#[derive(Debug)]
+pub(super) struct Expression(pub(super) When);
+
+impl<'de> Deserialize<'de> for Expression {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        When::new(&text).map(Expression).map_err(|error| {
+            let (at, message) = (error.offset + 1, cel_in_words(&error.message));
+            D::Error::custom(format_args!("`{text}` is not valid CEL at character {at}: {message}"))
+        })
+    }
+}
+
+impl JsonSchema for Expression {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Expression".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "description": "A CEL expression over the event, e.g. `tool.name`.", "type": "string", "minLength": 1 })
+    }
+}

@@ -1,0 +1,61 @@
+//! `step-limit`: ends a run after a number of steps. A runaway agent's simplest leash.
+
+use super::super::{Call, Compile, HandlerError, Kind, Mistake};
+use super::end_run;
+use super::memory::{Memory, Per};
+use super::raw::Expression;
+use crate::verdict::Answer;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Counts the events of the hook, and ends the run at the one after the last that is allowed.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "StepLimitGuard")]
+pub(crate) struct RawStepLimit {
+    /// How many pass.
+    #[serde(default = "default_max")]
+    max: u64,
+    /// What is counted together.
+    #[serde(default = "default_per")]
+    per: Per,
+    /// Counts apart for each value of this CEL expression, e.g. `agent.name`.
+    by: Option<Expression>,
+}
+
+fn default_max() -> u64 {
+    20
+}
+
+fn default_per() -> Per {
+    Per::Run
+}
+
+#[derive(Debug)]
+pub(crate) struct StepLimit {
+    max: u64,
+    memory: Memory,
+}
+
+impl Kind for StepLimit {
+    type Raw = RawStepLimit;
+
+    fn compile(raw: RawStepLimit, _: &Compile<'_>) -> Result<Self, Mistake> {
+        if raw.max == 0 {
+            return Err(Mistake::new("max", "a limit of 0 would let nothing pass"));
+        }
+        Ok(StepLimit { max: raw.max, memory: Memory { guard: "step-limit", per: raw.per, by: raw.by } })
+    }
+
+    async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
+        let max = self.max;
+        let refusal = self.memory.judge(call, |steps: &mut u64| {
+            if *steps >= max {
+                return Some(format!("Step limit reached: {steps}/{max}"));
+            }
+            *steps += 1;
+            None
+        });
+        Ok(refusal.await?.map_or_else(Answer::default, |message| end_run(call.moment.event(), message)))
+    }
+}

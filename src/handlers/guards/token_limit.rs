@@ -1,0 +1,92 @@
+//! `token-limit`: ends a run that has used a number of tokens. The call that crosses the limit has
+//! been paid for, so its answer may still be used; the next call is denied.
+
+use super::super::{Call, Compile, HandlerError, Kind, Mistake};
+use super::memory::{Memory, Per};
+use super::{end_run, tells_usage, usage};
+use crate::verdict::Answer;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Adds up `model.usage` at PostModelCall and denies at gates once the limit is reached. On no gate
+/// at all, it ends the run at PostModelCall.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "TokenLimitGuard")]
+pub(crate) struct RawTokenLimit {
+    /// How many tokens.
+    #[serde(default = "default_max")]
+    max: u64,
+    /// Which tokens.
+    #[serde(default = "default_count")]
+    count: Count,
+    /// What is counted together.
+    #[serde(default = "default_per")]
+    per: Per,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, serde::Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "CountedTokens")]
+enum Count {
+    /// Input and output.
+    Total,
+    /// What the model read.
+    Input,
+    /// What the model wrote.
+    Output,
+}
+
+fn default_max() -> u64 {
+    32_768
+}
+
+fn default_count() -> Count {
+    Count::Total
+}
+
+fn default_per() -> Per {
+    Per::Run
+}
+
+#[derive(Debug)]
+pub(crate) struct TokenLimit {
+    max: u64,
+    count: Count,
+    memory: Memory,
+}
+
+impl Kind for TokenLimit {
+    type Raw = RawTokenLimit;
+
+    fn compile(raw: RawTokenLimit, _: &Compile<'_>) -> Result<Self, Mistake> {
+        if raw.max == 0 {
+            return Err(Mistake::new("max", "a limit of 0 would let nothing pass"));
+        }
+        Ok(TokenLimit { max: raw.max, count: raw.count, memory: Memory::new("token-limit", raw.per) })
+    }
+
+    async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
+        let event = call.moment.event();
+        let used = match (tells_usage(event), self.count) {
+            (false, _) => 0,
+            (true, count) => {
+                let (input, output) = usage(event)?;
+                match count {
+                    Count::Total => input.saturating_add(output),
+                    Count::Input => input,
+                    Count::Output => output,
+                }
+            }
+        };
+        let max = self.max;
+        let refusal = self.memory.judge(call, |tokens: &mut u64| {
+            *tokens = tokens.saturating_add(used);
+            (*tokens >= max).then(|| format!("Token limit reached: {tokens}/{max}"))
+        });
+        let refusal = refusal.await?;
+        // Where a gate follows, it is the gate that ends the run.
+        let refusal = refusal.filter(|_| !tells_usage(event) || !call.hook.is_for_gates());
+        Ok(refusal.map_or_else(Answer::default, |message| end_run(event, message)))
+    }
+}
