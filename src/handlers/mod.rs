@@ -4,6 +4,7 @@
 //! (`compile`) and runs it. Time limits, cancellation, panics and failure directions are the
 //! engine's: a handler that is dropped must leave nothing behind.
 
+mod callable;
 mod callback;
 mod command;
 mod fixed;
@@ -177,12 +178,21 @@ pub struct Services {
     /// Which run an event counts towards.
     pub runs: Arc<Runs>,
     egress: Arc<[OnceLock<egress::Egress>; 2]>,
+    /// Warm worker processes.
+    workers: Arc<callable::Pool>,
 }
 
 impl Services {
     /// Services for hooks of a project.
     pub fn new(root: PathBuf, grants: Vec<HostPort>) -> Services {
-        Services { root: root.into(), grants, state: Store::default(), runs: Arc::default(), egress: Arc::default() }
+        Services {
+            root: root.into(),
+            grants,
+            state: Store::default(),
+            runs: Arc::default(),
+            egress: Arc::default(),
+            workers: Arc::default(),
+        }
     }
 
     fn egress(&self, layer: Layer) -> &egress::Egress {
@@ -258,6 +268,7 @@ handlers! {
     "ask", "ask a person, with this reason" => Ask(fixed::Ask);
     "command", "a shell text or a program with arguments; the event on its stdin" => Command(command::Command);
     "http", "a POST to a service, through guarded egress" => Http(http::Http);
+    "callable", "a function in a warm worker process: Python, Node or any program" => Callable(callable::Callable);
     "callback", "a call back into the client that registered the hook" => Callback(callback::Callback);
     #[cfg(test)]
     "sample", "the commented sample: see sample.rs" => Sample(sample::Sample);
