@@ -142,7 +142,7 @@ enum Run {
 }
 
 /// What a command gets of the host's environment without being asked for.
-const DEFAULT_ENV: [&str; 7] = ["PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR", "SHELL"];
+pub(super) const DEFAULT_ENV: [&str; 7] = ["PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR", "SHELL"];
 
 impl Kind for Command {
     type Raw = RawCommand;

@@ -8,7 +8,7 @@ mod launch;
 mod pool;
 mod worker;
 
-use super::command::environment;
+use super::command::{DEFAULT_ENV, environment};
 use super::{Call, Compile, HandlerError, Kind, Mistake};
 use crate::definitions::compile::RawDuration;
 use crate::hook::Layer;
@@ -27,7 +27,7 @@ use worker::Request;
 
 /// A function in a warm worker process; exactly one of `python`, `node` and `command`.
 #[derive(Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a map with `python`, `node` or `command`")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "Callable")]
 pub(crate) struct RawCallable {
     /// `module:function`, or `path/to/file.py:function` from the definition's directory. The function
@@ -111,7 +111,10 @@ impl Kind for Callable {
             return Err(Mistake::new("venv", "a virtual environment is for `python`"));
         }
         let env = environment(raw.env.clone(), &raw.inherit_env)?;
-        let secret = |name: &str| raw.env.contains_key(name) || raw.inherit_env.iter().any(|it| it == name);
+        let secret = |name: &str| {
+            let is_named = raw.env.contains_key(name) || raw.inherit_env.iter().any(|it| it == name);
+            is_named && !DEFAULT_ENV.contains(&name)
+        };
         let secrets = Secrets::new(env.iter().filter(|(name, _)| secret(name)).map(|(_, value)| value.as_str()));
         Ok(Callable {
             target,

@@ -3,10 +3,11 @@
 
 use super::super::process_tree::MAX_CALLABLE_WORKERS;
 use super::launch::Launch;
-use super::worker::{NotAnswered, Request, Worker};
+use super::worker::{LEAVE, NotAnswered, Request, Worker};
 use crate::state::Store;
 use serde_json::value::RawValue;
 use std::collections::{HashMap, VecDeque};
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
@@ -137,10 +138,20 @@ impl Slot {
 /// A permit for one more process; the worker that was idle longest makes room if there is none.
 pub(super) async fn room(slots: &Slots) -> SemaphorePermit<'static> {
     loop {
+        let mut freed = pin!(FREED.notified());
+        // From here on, so that none is missed after looking.
+        freed.as_mut().enable();
         if let Ok(permit) = WORKERS.try_acquire() {
             return permit;
         }
-        retire_idlest(slots);
+        let is_leaving = retire_idlest(slots);
+        let look_again = async {
+            match is_leaving {
+                // Another one in the queue may get its place.
+                true => tokio::time::sleep(2 * LEAVE).await,
+                false => freed.await,
+            }
+        };
         tokio::select! {
             permit = WORKERS.acquire() => {
                 // The semaphore is never closed.
@@ -148,17 +159,16 @@ pub(super) async fn room(slots: &Slots) -> SemaphorePermit<'static> {
                     return permit;
                 }
             }
-            () = FREED.notified() => {}
+            () = look_again => {}
         }
     }
 }
 
-fn retire_idlest(slots: &Slots) {
+/// Tells whether there was one.
+fn retire_idlest(slots: &Slots) -> bool {
     let workers: Vec<_> = lock(slots).values().filter_map(|slot| lock(&slot.state).worker.clone()).collect();
     let idle = workers.into_iter().filter_map(|worker| Some((worker.idle_since()?, worker)));
-    if let Some((_, worker)) = idle.min_by_key(|(since, _)| *since) {
-        worker.retire_if_idle();
-    }
+    idle.min_by_key(|(since, _)| *since).is_some_and(|(_, worker)| worker.retire_if_idle())
 }
 
 /// Leaves alone for a while what keeps crashing.

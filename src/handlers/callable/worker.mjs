@@ -134,7 +134,9 @@ async function run(message) {
     reply = `{"id":${message.id},"answer":${line}}`;
   } catch (error) {
     const isOurs = error instanceof Complaint || controller.signal.aborted;
-    const place = isOurs ? undefined : placeOf(error);
+    // What doesn't parse has no stack.
+    const file = functions.has(message.call) ? undefined : message.call.split("#")[0];
+    const place = isOurs ? undefined : (placeOf(error) ?? file);
     reply = JSON.stringify({ id: message.id, error: text(describe(error, call)), place });
     if (!isOurs) {
       console.error(error);

@@ -40,7 +40,7 @@ const STUCK: Duration = Duration::from_secs(2);
 /// How long a worker may take until it is ready.
 const START: Duration = Duration::from_secs(10);
 /// How long a worker may take to end by itself once it isn't needed.
-const LEAVE: Duration = Duration::from_millis(500);
+pub(super) const LEAVE: Duration = Duration::from_millis(500);
 /// How long the pipes are read after the worker has exited.
 const GRACE: Duration = Duration::from_millis(100);
 /// The longest line that a worker may write, in bytes.
@@ -260,12 +260,14 @@ impl Worker {
         self.leave(&mut lock(&self.state));
     }
 
-    /// Ends it if nobody has called it meanwhile.
-    pub(super) fn retire_if_idle(&self) {
+    /// Ends it if nobody has called it meanwhile; tells whether it does.
+    pub(super) fn retire_if_idle(&self) -> bool {
         let mut state = lock(&self.state);
-        if state.calls.is_empty() {
+        let is_idle = state.calls.is_empty();
+        if is_idle {
             self.leave(&mut state);
         }
+        is_idle
     }
 
     fn leave(&self, state: &mut State) {
@@ -348,7 +350,7 @@ impl Worker {
                 };
                 tokio::join!(feed, self.save(store, to_save))
             });
-            let mut deaf_since = None;
+            let (mut deaf_since, mut is_mute) = (None, false);
             let how = loop {
                 let is_deaf = deaf_since.is_some();
                 tokio::select! {
@@ -359,14 +361,24 @@ impl Worker {
                         Ok(()) => deaf_since = Some(Instant::now()),
                         Err(why) => break How::Killed(why),
                     },
-                    () = &mut log => {}
+                    () = &mut log => is_mute = true,
                     () = tokio::time::sleep_until(deaf_since.unwrap_or_else(Instant::now) + LEAVE), if is_deaf => {
                         break How::Killed("its worker closed its output without exiting".into());
                     }
                     _ = &mut talk => {}
                 }
             };
-            let rest = async { tokio::join!(&mut hear, &mut log) };
+            let hear = async {
+                if deaf_since.is_none() {
+                    drop(hear.await)
+                }
+            };
+            let log = async {
+                if !is_mute {
+                    log.await
+                }
+            };
+            let rest = async { tokio::join!(hear, log) };
             match how {
                 // What it wrote is in the pipes already. A pipe that stays open is held by a process it left behind.
                 How::Exited => drop(tokio::time::timeout(GRACE, rest).await),
@@ -464,7 +476,7 @@ impl Worker {
             // An error means that nobody waits any more.
             let _ = call.reply.send(Err(why.to_string()));
         }
-        FREED.notify_one();
+        FREED.notify_waiters();
     }
 
     /// Takes what the worker writes, until it closes its output.
@@ -565,7 +577,7 @@ impl Worker {
         if state.calls.is_empty() {
             state.idle_since = Instant::now();
             self.wake.notify_one();
-            FREED.notify_one();
+            FREED.notify_waiters();
         }
     }
 
