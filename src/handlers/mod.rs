@@ -67,12 +67,14 @@ pub struct Mistake {
     pub message: String,
     /// What to do.
     pub help: Option<String>,
+    /// It is none any more as soon as this is there.
+    pub missing: Option<PathBuf>,
 }
 
 impl Mistake {
     /// A mistake in the value as a whole.
     fn whole(message: impl Into<String>) -> Mistake {
-        Mistake { field: None, at: None, message: message.into(), help: None }
+        Mistake { field: None, at: None, message: message.into(), help: None, missing: None }
     }
 
     /// With what to do about it.
@@ -81,7 +83,12 @@ impl Mistake {
     }
 
     fn new(field: &'static str, message: impl Into<String>) -> Mistake {
-        Mistake { field: Some(field), at: None, message: message.into(), help: None }
+        Mistake { field: Some(field), at: None, message: message.into(), help: None, missing: None }
+    }
+
+    /// Something that the definition names is not there.
+    fn missing(self, path: impl Into<PathBuf>) -> Mistake {
+        Mistake { missing: Some(path.into()), ..self }
     }
 }
 

@@ -261,22 +261,27 @@ fn existing_file(field: &'static str, text: &str, dir: &Path) -> Result<PathBuf,
         }
         Ok(path) if path.is_file() => Ok(path),
         _ if path.exists() => Err(Mistake::new(field, format!("`{text}` is not a file"))),
-        _ => Err(Mistake::new(field, format!("there is no file `{text}`"))
-            .help(format!("it is looked for from the definition's directory: {}", path.display()))),
+        _ => Err(no_file(field, text, path)),
     }
+}
+
+fn no_file(field: &'static str, text: &str, path: PathBuf) -> Mistake {
+    Mistake::new(field, format!("there is no file `{text}`"))
+        .help(format!("it is looked for from the definition's directory: {}", path.display()))
+        .missing(path)
 }
 
 fn find_venv(text: &str, dir: &Path) -> Result<PathBuf, Mistake> {
     let path = dir.join(text);
-    if !path.is_dir() {
-        return Err(Mistake::new("venv", format!("there is no directory `{text}`"))
-            .help(format!("make it with `python3 -m venv {}`", path.display())));
+    if launch::python_of(&path).is_some() {
+        return Ok(path);
     }
-    if launch::python_of(&path).is_none() {
-        return Err(Mistake::new("venv", format!("`{text}` is no virtual environment: it has no bin/python3"))
-            .help(format!("make one with `python3 -m venv {}`", path.display())));
-    }
-    Ok(path)
+    let message = match path.is_dir() {
+        true => format!("`{text}` is no virtual environment: it has no bin/python3"),
+        false => format!("there is no directory `{text}`"),
+    };
+    let help = format!("make it with `python3 -m venv {}`", path.display());
+    Err(Mistake::new("venv", message).help(help).missing(path.join("bin/python3")))
 }
 
 fn program(mut argv: Vec<String>, dir: &Path) -> Result<Vec<String>, Mistake> {
@@ -285,8 +290,7 @@ fn program(mut argv: Vec<String>, dir: &Path) -> Result<Vec<String>, Mistake> {
             if program.contains('/') {
                 let path = dir.join(&*program);
                 if !path.is_file() {
-                    return Err(Mistake::new("command", format!("there is no file `{program}`"))
-                        .help(format!("it is looked for from the definition's directory: {}", path.display())));
+                    return Err(no_file("command", program, path));
                 }
                 *program = path.to_string_lossy().into_owned();
             }

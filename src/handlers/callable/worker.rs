@@ -368,11 +368,7 @@ impl Worker {
                     _ = &mut talk => {}
                 }
             };
-            let hear = async {
-                if deaf_since.is_none() {
-                    drop(hear.await)
-                }
-            };
+            let hear = async { if deaf_since.is_none() { hear.await } else { Ok(()) } };
             let log = async {
                 if !is_mute {
                     log.await
@@ -381,17 +377,24 @@ impl Worker {
             let rest = async { tokio::join!(hear, log) };
             match how {
                 // What it wrote is in the pipes already. A pipe that stays open is held by a process it left behind.
-                How::Exited => drop(tokio::time::timeout(GRACE, rest).await),
+                How::Exited => match tokio::time::timeout(GRACE, rest).await {
+                    Ok((Err(why), ())) => How::Killed(why),
+                    Ok((Ok(()), ())) | Err(_) => How::Exited,
+                },
                 How::Left => {
                     drop(talk);
+                    let read_on = async {
+                        rest.await;
+                        std::future::pending::<()>().await;
+                    };
                     let exit = async {
-                        tokio::select! { it = &mut exited => drop(it), _ = rest => {} }
+                        tokio::select! { it = &mut exited => drop(it), () = read_on => {} }
                     };
                     let _ = tokio::time::timeout(LEAVE, exit).await;
+                    How::Left
                 }
-                How::Killed(_) => {}
+                How::Killed(why) => How::Killed(why),
             }
-            how
         };
         Ok(match how {
             How::Left => End::Left,
@@ -502,7 +505,7 @@ impl Worker {
             }
             buffer.drain(..start);
             if buffer.len() > MAX_LINE {
-                return Err(format!("its worker was killed: it wrote a line of more than {} MiB", MAX_LINE >> 20));
+                return Err(format!("its worker wrote a line of more than {} MiB", MAX_LINE >> 20));
             }
             if buffer.is_empty() {
                 // One large answer is no reason to keep the memory.
@@ -513,7 +516,7 @@ impl Worker {
 
     fn garbage(&self, line: &[u8], why: &str) -> String {
         let line = excerpt(&String::from_utf8_lossy(line), 200);
-        format!("its worker was killed: it wrote what the protocol doesn't have ({why}): {line}")
+        format!("its worker wrote what the protocol doesn't have ({why}): {line}")
     }
 
     fn heard(&self, line: &[u8], store: &Store) -> Result<Option<Asked>, String> {
@@ -595,9 +598,9 @@ impl Worker {
 
     /// Does what the worker wants of the store.
     fn ask(&self, request: &RawValue, call: Option<u64>, store: &Store, change: &mut bool) -> Result<Value, String> {
-        let value = crate::json::parse(request.get()).map_err(|error| error.to_string())?;
-        let request =
-            Wanted::deserialize(value).map_err(|error| format!("read what is wanted of the store: {error}"))?;
+        let unreadable = |error: &dyn std::fmt::Display| format!("read what is wanted of the store: {error}");
+        let value = crate::json::parse(request.get()).map_err(|error| unreadable(&error))?;
+        let request = Wanted::deserialize(value).map_err(|error| unreadable(&error))?;
         let scope = match request.scope {
             WantedScope::Global => Scope::Global,
             WantedScope::Session => {
