@@ -384,7 +384,7 @@ impl Worker {
                 How::Left => {
                     drop(talk);
                     let read_on = async {
-                        rest.await;
+                        let _ = rest.await;
                         std::future::pending::<()>().await;
                     };
                     let exit = async {
