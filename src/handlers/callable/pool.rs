@@ -68,8 +68,11 @@ impl Pool {
     ) -> Result<Box<RawValue>, String> {
         for _ in 0..MAX_TRIES {
             let worker = slot.worker(self, store, request)?;
-            worker.ready().await?;
-            match worker.call(request).await {
+            let reply = async {
+                worker.ready().await?;
+                worker.call(request).await
+            };
+            match reply.await {
                 Ok(reply) => return Ok(reply),
                 Err(NotAnswered::Failed(error)) => return Err(error),
                 Err(NotAnswered::Leaving) => {}
@@ -149,7 +152,8 @@ pub(super) async fn room(slots: &Slots) -> SemaphorePermit<'static> {
             match is_leaving {
                 // Another one in the queue may get its place.
                 true => tokio::time::sleep(2 * LEAVE).await,
-                false => freed.await,
+                // A worker that nobody called after all becomes idle without a word.
+                false => drop(tokio::time::timeout(2 * LEAVE, freed).await),
             }
         };
         tokio::select! {

@@ -35,6 +35,8 @@ use tokio::time::Instant;
 const MAX_IN_FLIGHT: usize = 128;
 /// Calls that a worker may have given up on and still be working at, before another takes its place.
 const MAX_ABANDONED: usize = 8;
+/// Cancelled calls that it may not have heard of yet.
+const MAX_CANCELLED: usize = 1024;
 /// A worker that has said nothing about a cancelled call for this long hangs as a whole.
 const STUCK: Duration = Duration::from_secs(2);
 /// How long a worker may take until it is ready.
@@ -119,7 +121,9 @@ pub(super) struct Worker {
 enum Phase {
     Starting,
     Ready,
-    Ended(Arc<str>),
+    /// As it was told to: another one is to be asked.
+    Left,
+    Failed(Arc<str>),
 }
 
 struct State {
@@ -198,16 +202,16 @@ impl Worker {
         });
         let task = worker.clone();
         tokio::spawn(async move {
-            let why = match task.live(&launch, &slots, &store, to_write).await {
-                End::Left => "its worker was ended".to_string(),
-                End::NotStarted(why) => why,
+            let phase = match task.live(&launch, &slots, &store, to_write).await {
+                End::Left => Phase::Left,
+                End::NotStarted(why) => Phase::Failed(why.into()),
                 End::Crashed(why) => {
                     slot.crashed(&why);
-                    why
+                    Phase::Failed(why.into())
                 }
             };
             slot.forget(&task);
-            task.end(&why);
+            task.end(phase);
         });
         worker
     }
@@ -216,13 +220,13 @@ impl Worker {
     ///
     /// # Errors
     /// Why it doesn't.
-    pub(super) async fn ready(&self) -> Result<(), String> {
+    pub(super) async fn ready(&self) -> Result<(), NotAnswered> {
         let mut phase = self.phase.subscribe();
-        let phase = phase.wait_for(|phase| !matches!(phase, Phase::Starting)).await;
-        match phase.as_deref() {
+        match phase.wait_for(|phase| !matches!(phase, Phase::Starting)).await.as_deref() {
             Ok(Phase::Ready | Phase::Starting) => Ok(()),
-            Ok(Phase::Ended(why)) => Err(why.to_string()),
-            Err(_) => Err("its worker was ended".into()),
+            // An error can't be: the sender is ours.
+            Ok(Phase::Left) | Err(_) => Err(NotAnswered::Leaving),
+            Ok(Phase::Failed(why)) => Err(NotAnswered::Failed(why.to_string())),
         }
     }
 
@@ -281,11 +285,13 @@ impl Worker {
         lock(&self.state).leaving
     }
 
-    /// Since when it has nothing to do, if it has nothing to do.
+    /// Since when it has nothing to do, if it has nothing to do. Whoever it was started for is given
+    /// the time to call it.
     pub(super) fn idle_since(&self) -> Option<Instant> {
         let is_ready = matches!(*self.phase.borrow(), Phase::Ready);
         let state = lock(&self.state);
-        (is_ready && state.calls.is_empty() && !state.leaving).then_some(state.idle_since)
+        let is_new = state.next_id == 1 && state.idle_since.elapsed() < START;
+        (is_ready && state.calls.is_empty() && !state.leaving && !is_new).then_some(state.idle_since)
     }
 
     /// Whether a source has changed since it was loaded.
@@ -423,7 +429,8 @@ impl Worker {
                 let mut state = lock(&self.state);
                 let stuck = state.cancelled.values().min().map(|since| *since + STUCK);
                 if !state.leaving {
-                    let why = if stuck.is_some_and(|at| at <= now) {
+                    let is_stuck = stuck.is_some_and(|at| at <= now) || state.cancelled.len() > MAX_CANCELLED;
+                    let why = if is_stuck {
                         Some(format!("it said nothing about a cancelled call for {} s", STUCK.as_secs()))
                     } else if state.abandoned.len() >= MAX_ABANDONED {
                         Some(format!("{MAX_ABANDONED} of its calls go on though they were cancelled"))
@@ -467,17 +474,21 @@ impl Worker {
     }
 
     /// Fails whatever is in flight, and whoever waits for the start.
-    fn end(&self, why: &str) {
+    fn end(&self, phase: Phase) {
+        let why = match &phase {
+            Phase::Failed(why) => why.to_string(),
+            Phase::Starting | Phase::Ready | Phase::Left => "its worker was ended".into(),
+        };
         let calls = {
             let mut state = lock(&self.state);
             self.leave(&mut state);
             std::mem::take(&mut state.calls)
         };
         // Before the calls: whoever is told goes to the next worker.
-        self.phase.send_replace(Phase::Ended(why.into()));
+        self.phase.send_replace(phase);
         for call in calls.into_values() {
             // An error means that nobody waits any more.
-            let _ = call.reply.send(Err(why.to_string()));
+            let _ = call.reply.send(Err(why.clone()));
         }
         FREED.notify_waiters();
     }
