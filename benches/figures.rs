@@ -37,6 +37,8 @@ enum Target {
     Ratio(f64, f64),
     /// This part of the floor, or more.
     Share(f64, f64),
+    /// So many times faster than the floor, or more.
+    Faster(f64, f64),
     /// The figure itself, or less.
     Most(f64, f64),
 }
@@ -57,7 +59,7 @@ struct Figure {
     notes: Vec<String>,
 }
 
-const ROWS: [Row; 7] = [
+const ROWS: [Row; 8] = [
     Row {
         name: "latency",
         what: "dispatch over stdio, one in flight, p50",
@@ -85,6 +87,13 @@ const ROWS: [Row; 7] = [
         unit: Unit::Micros,
         target: Target::Ratio(1.25, 1.05),
         measure: command,
+    },
+    Row {
+        name: "callable",
+        what: "warm Python `callable` against starting `python3 hook.py`, p50",
+        unit: Unit::Micros,
+        target: Target::Faster(50.0, 200.0),
+        measure: callable,
     },
     Row {
         name: "edit",
@@ -165,14 +174,19 @@ enum Standing {
 
 impl Row {
     fn print(&self, figure: &Figure) -> Standing {
-        let ratio = figure.floor.map(|floor| figure.measured / floor);
+        let ratio = figure.floor.map(|floor| match self.target {
+            Target::Faster(..) => floor / figure.measured,
+            Target::Ratio(..) | Target::Share(..) | Target::Most(..) => figure.measured / floor,
+        });
         let judged = match self.target {
-            Target::Ratio(..) | Target::Share(..) => ratio.unwrap_or(f64::NAN),
+            Target::Ratio(..) | Target::Share(..) | Target::Faster(..) => ratio.unwrap_or(f64::NAN),
             Target::Most(..) => figure.measured,
         };
         let (at_least, aim, reaches): (f64, f64, fn(f64, f64) -> bool) = match self.target {
             Target::Ratio(at_least, aim) | Target::Most(at_least, aim) => (at_least, aim, |figure, bar| figure <= bar),
-            Target::Share(at_least, aim) => (at_least, aim, |figure, bar| figure >= bar),
+            Target::Share(at_least, aim) | Target::Faster(at_least, aim) => {
+                (at_least, aim, |figure, bar| figure >= bar)
+            }
         };
         let standing = match (reaches(judged, at_least), reaches(judged, aim)) {
             (_, true) => Standing::AimMet,
@@ -180,7 +194,7 @@ impl Row {
             (false, false) => Standing::Missed,
         };
         let bar = |value: f64| match self.target {
-            Target::Ratio(..) => format!("{value}x"),
+            Target::Ratio(..) | Target::Faster(..) => format!("{value}x"),
             Target::Share(..) => format!("{value}"),
             Target::Most(..) => self.unit.show(value),
         };
@@ -314,6 +328,37 @@ fn command(bench: &Bench) -> Figure {
         Against::new(&mut with_host, &mut with_floor, note)
     });
     Against::worst(&figures)
+}
+
+/// The same rule as a function in a warm worker and as a program of its own, which is started with
+/// the interpreter itself: what stands before it on PATH, such as pyenv's shims, is not our merit.
+fn callable(bench: &Bench) -> Figure {
+    let rule = "def review(event):\n    if 'push --force' in event['tool']['input']['command']:\n        return {'decision': 'deny', 'reason': 'no force'}\n";
+    let main = "import json, sys\nfrom rule import review\nprint(json.dumps(review(json.load(sys.stdin)) or {}))\n";
+    let dir =
+        definitions(1, 1, |_| "on: PreToolUse\n    callable: { python: \"rule:review\" }\n    fail: closed".into());
+    fs::write(dir.path().join("rule.py"), rule).unwrap();
+    let program = dir.path().join("hook.py").to_string_lossy().into_owned();
+    fs::write(&program, main).unwrap();
+    let which = Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output().unwrap();
+    let python = String::from_utf8(which.stdout).unwrap();
+    let event = push();
+    let mut host = bench.host(dir.path());
+    let request = dispatch(1, &event);
+    let reply = host.ask(&request);
+    assert_eq!(reply["result"]["reason"], "no force", "{reply}");
+    let mut floor = bench.floor(&reply, &[python.trim(), &program]);
+    affinity::pin(&bench.cpus);
+    host.unpin(&bench.cpus);
+    floor.unpin(&bench.cpus);
+    let (mut with_host, mut with_floor) = (Vec::new(), Vec::new());
+    for _ in 0..bench.times(40) {
+        host.time(&request, 200, &mut with_host);
+        floor.time(&request, 5, &mut with_floor);
+    }
+    let (p90, p90_floor) = (quantile(&mut with_host, 0.9), quantile(&mut with_floor, 0.9));
+    let note = format!("p90 {p90:.0} µs against {p90_floor:.0} µs; {}", python.trim());
+    Figure { measured: p50(&mut with_host), floor: Some(p50(&mut with_floor)), notes: vec![note] }
 }
 
 fn edit(bench: &Bench) -> Figure {

@@ -19,7 +19,7 @@ use serde::{Deserialize, Deserializer};
 use sha2::{Digest, Sha256};
 use std::fmt::Display;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -64,6 +64,8 @@ pub struct CompiledFile {
     pub problems: Vec<Problem>,
     /// There is a mistake outside of the hooks: they are not what the author means.
     pub is_broken: bool,
+    /// What hooks name and isn't there: when it comes, the file means something else.
+    pub missing: Vec<PathBuf>,
 }
 
 /// Where a file is and who wrote it.
@@ -290,7 +292,7 @@ const FILE_FIELDS: [&str; 4] = ["defaults", "hooks", "dialect", "$schema"];
 
 /// Compiles a file's tree; `lines` are those of its text.
 pub fn compile(root: &Node, origin: &Origin<'_>, lines: &LineIndex<'_>) -> CompiledFile {
-    let mut file = CompiledFile { hooks: Vec::new(), problems: Vec::new(), is_broken: false };
+    let mut file = CompiledFile { hooks: Vec::new(), problems: Vec::new(), is_broken: false, missing: Vec::new() };
     let NodeValue::Map(entries) = &root.value else {
         let help = match root.value {
             NodeValue::Seq(_) => "write `hooks:` above the list",
@@ -705,7 +707,8 @@ impl CompiledFile {
                 self.misfit(entry, error, hook);
                 None
             }
-            Err(CompileError::Meaning(handlers::Mistake { field, at, message, help })) => {
+            Err(CompileError::Meaning(handlers::Mistake { field, at, message, help, missing })) => {
+                self.missing.extend(missing);
                 // A guard's settings are below its name.
                 let settings = match &entry.value.value {
                     NodeValue::Map(inner) if entry.key == "guard" => inner.first().map(|inner| &inner.value),

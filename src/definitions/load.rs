@@ -107,6 +107,15 @@ struct FileState {
     /// Name and place of every hook that can be read, for duplicates.
     names: Vec<(Arc<str>, super::node::Span, Range)>,
     diagnostics: Vec<Diagnostic>,
+    /// What its hooks name and isn't there.
+    missing: Vec<PathBuf>,
+}
+
+impl FileState {
+    /// Whether something has come that was missing.
+    fn is_overtaken(&self) -> bool {
+        self.missing.iter().any(|path| path.exists())
+    }
 }
 
 /// A hook with what names its definition.
@@ -235,6 +244,8 @@ impl Loader {
                 scan.looked_at.push(found);
             }
         }
+        let missing: Vec<PathBuf> = scan.files.values().flat_map(|state| state.missing.iter().cloned()).collect();
+        missing.iter().for_each(|path| scan.follow_path(path));
         scan
     }
 
@@ -264,6 +275,7 @@ impl Loader {
         if let Some(before) = before
             && !is_new
             && !before.racy
+            && !before.is_overtaken()
             && before.signature.is_some()
         {
             return Some(before.clone());
@@ -387,6 +399,7 @@ fn taken(
     let seen = |state: FileState| Arc::new(FileState { signature: Some(signature), racy, ..state });
     if let Some(before) = before
         && before.content == Some(content)
+        && !before.is_overtaken()
     {
         if before.signature == Some(signature) && before.racy == racy {
             return before.clone();
@@ -399,6 +412,7 @@ fn taken(
             hooks: before.hooks.clone(),
             names: before.names.clone(),
             diagnostics: before.diagnostics.clone(),
+            missing: before.missing.clone(),
         });
     }
     let text: Arc<str> = text.into();
@@ -459,7 +473,8 @@ fn taken(
         hooks.extend(kept.or(stand_in));
     }
     let diagnostics = problems.iter().map(|problem| place(&file, problem, &lines)).collect();
-    seen(FileState { signature: None, racy, content: Some(content), text, hooks, names, diagnostics })
+    let missing = compiled.missing;
+    seen(FileState { signature: None, racy, content: Some(content), text, hooks, names, diagnostics, missing })
 }
 
 /// A file that can't be used keeps its last good hooks in force.
@@ -480,7 +495,8 @@ fn broken(
     let diagnostics = problems.iter().map(|problem| place(&file, problem, &lines)).collect();
     let racy = found.signature.is_some_and(|signature| signature.is_racy());
     // The places of the names are of another text: nothing is said of duplicates until it is mended.
-    FileState { signature: found.signature, racy, content, text: text.clone(), hooks, names: Vec::new(), diagnostics }
+    let (signature, names, missing) = (found.signature, Vec::new(), Vec::new());
+    FileState { signature, racy, content, text: text.clone(), hooks, names, diagnostics, missing }
 }
 
 fn whole(code: &'static str, message: String) -> Problem {

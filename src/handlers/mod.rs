@@ -4,6 +4,7 @@
 //! (`compile`) and runs it. Time limits, cancellation, panics and failure directions are the
 //! engine's: a handler that is dropped must leave nothing behind.
 
+mod callable;
 mod callback;
 mod command;
 mod fixed;
@@ -85,12 +86,14 @@ pub struct Mistake {
     pub message: String,
     /// What to do.
     pub help: Option<String>,
+    /// It is none any more as soon as this is there.
+    pub missing: Option<PathBuf>,
 }
 
 impl Mistake {
     /// A mistake in the value as a whole.
     fn whole(message: impl Into<String>) -> Mistake {
-        Mistake { field: None, at: None, message: message.into(), help: None }
+        Mistake { field: None, at: None, message: message.into(), help: None, missing: None }
     }
 
     /// With what to do about it.
@@ -99,7 +102,12 @@ impl Mistake {
     }
 
     fn new(field: &'static str, message: impl Into<String>) -> Mistake {
-        Mistake { field: Some(field), at: None, message: message.into(), help: None }
+        Mistake { field: Some(field), at: None, message: message.into(), help: None, missing: None }
+    }
+
+    /// Something that the definition names is not there.
+    fn missing(self, path: impl Into<PathBuf>) -> Mistake {
+        Mistake { missing: Some(path.into()), ..self }
     }
 }
 
@@ -219,6 +227,8 @@ pub struct Services {
     /// The model of hooks and files that name none.
     pub model: Option<Arc<ModelRef>>,
     egress: Arc<[OnceLock<egress::Egress>; 2]>,
+    /// Warm worker processes.
+    workers: Arc<callable::Pool>,
 }
 
 impl Services {
@@ -233,6 +243,7 @@ impl Services {
             socket: Arc::default(),
             model: None,
             egress: Arc::default(),
+            workers: Arc::default(),
         }
     }
 
@@ -308,6 +319,7 @@ handlers! {
     "deny", "a fixed deny, with its reason" => Deny(fixed::Deny);
     "ask", "ask a person, with this reason" => Ask(fixed::Ask);
     "command", "a shell text or a program with arguments; the event on its stdin" => Command(command::Command);
+    "callable", "a function in a warm worker process: Python, Node or any program" => Callable(callable::Callable);
     "http", "a POST to a service, through guarded egress" => Http(http::Http);
     #[cfg(feature = "models")]
     "prompt", "a question to a language model about the event; its verdict is the hook's" => Prompt(prompt::Prompt);

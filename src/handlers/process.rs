@@ -17,7 +17,7 @@ use rustix::fs::Access;
 use rustix::process::Resource;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::process_tree::{self, Tree};
 
@@ -159,9 +159,18 @@ impl std::error::Error for ProcessError {
 /// and what had already lost its parent within milliseconds. A full house (see [`max_children`]) makes it wait, at the caller's
 /// expense.
 pub(crate) async fn run(spec: Spec) -> Result<Output, ProcessError> {
-    let path = resolve(&spec)?;
     let permit = CHILDREN.acquire().await.map_err(|error| ProcessError::Io { source: io::Error::other(error) })?;
+    let (tree, pipes) = start(&spec, permit)?;
+    converse(tree, pipes, &spec).await
+}
 
+/// Starts a child, which ends with its [`Tree`] or with the host. The spec's `stdin` and `limits`
+/// are the caller's to heed.
+pub(super) fn start(
+    spec: &Spec,
+    permit: SemaphorePermit<'static>,
+) -> Result<(Tree, process_tree::Pipes), ProcessError> {
+    let path = resolve(spec)?;
     // Three details keep std on posix_spawn; fork would copy the page tables
     // of the whole host: an absolute path, `process_group`, and no `pre_exec`.
     let mut command = Command::new(&path);
@@ -174,15 +183,14 @@ pub(crate) async fn run(spec: Spec) -> Result<Output, ProcessError> {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    let (tree, pipes) = Tree::spawn(&mut command, permit).map_err(|source| {
+    Tree::spawn(&mut command, permit).map_err(|source| {
         // ENOENT doesn't say whether the program or the directory is missing.
         if spec.cwd.is_dir() {
             ProcessError::Spawn { path, source }
         } else {
             ProcessError::NoDirectory { cwd: spec.cwd.clone() }
         }
-    })?;
-    converse(tree, pipes, &spec).await
+    })
 }
 
 async fn converse(tree: Tree, pipes: process_tree::Pipes, spec: &Spec) -> Result<Output, ProcessError> {
@@ -305,7 +313,7 @@ impl From<ExitStatus> for Exit {
 }
 
 /// The absolute path of `argv[0]`.
-fn resolve(spec: &Spec) -> Result<PathBuf, ProcessError> {
+pub(super) fn resolve(spec: &Spec) -> Result<PathBuf, ProcessError> {
     let program = spec.argv.first().filter(|it| !it.is_empty()).ok_or(ProcessError::NoProgram)?;
     let candidates: Vec<PathBuf> = if program.contains('/') {
         vec![std::path::absolute(spec.cwd.join(program))?]
@@ -558,8 +566,14 @@ mod tests {
             entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
         }
 
+        /// Descriptors of children: their pipes, and themselves.
         fn fds() -> usize {
-            names("/proc/self/fd").len()
+            let kind = |fd: &String| std::fs::read_link(format!("/proc/self/fd/{fd}")).unwrap_or_default();
+            let is_of_children = |fd: &String| {
+                let kind = kind(fd).to_string_lossy().into_owned();
+                kind.starts_with("pipe:") || kind.contains("pidfd")
+            };
+            names("/proc/self/fd").iter().filter(|fd| is_of_children(fd)).count()
         }
 
         /// Our own children that nobody has reaped.

@@ -37,6 +37,9 @@ use tracing::warn;
 /// No more children than this live at once.
 pub(super) const MAX_LIVE: usize = 256;
 
+/// Warm workers that may live beside them, beyond the call that started them.
+pub(super) const MAX_CALLABLE_WORKERS: usize = 16;
+
 /// Names the call to its processes. The value is `PID-NONCE-N`, after the
 /// host's own value and a slash when the host runs inside a call of another.
 pub const CALL_ID: &str = "HOOKWIRE_CALL_ID";
@@ -117,6 +120,13 @@ struct Call {
     number: u64,
     child: Child,
     _permit: SemaphorePermit<'static>,
+}
+
+/// Reaps what calls that last have left behind dead.
+pub(super) fn tidy() {
+    if registry().tidy() {
+        let _ = JANITOR.as_ref().map(|janitor| janitor.try_send(()));
+    }
 }
 
 /// Kills a call's processes; the status is there if the leader had exited.
@@ -246,7 +256,13 @@ impl Registry {
                 None => self.identify(pid).unwrap_or_else(Orphan::unknown),
             };
             match &mut orphan {
-                Orphan::Of { call, .. } if self.live.contains_key(call) => {}
+                // A call may last as long as the host: what it leaves behind dead is not kept till its end.
+                Orphan::Of { call, .. } if self.live.contains_key(call) => {
+                    if reap(pid) {
+                        self.orphans.remove(&pid);
+                        continue;
+                    }
+                }
                 Orphan::Of { call, killed } => {
                     // Also if it is reaped: its own children come only now.
                     busy.insert(*call);
@@ -579,7 +595,7 @@ impl ReaperTable {
     }
 
     fn read(table: &File) -> Vec<u32> {
-        let mut bytes = [0; MAX_LIVE * 4];
+        let mut bytes = [0; (MAX_LIVE + MAX_CALLABLE_WORKERS) * 4];
         let n = table.read_at(&mut bytes, 0).unwrap_or(0);
         bytes[..n]
             .chunks_exact(4)

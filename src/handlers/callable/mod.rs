@@ -1,0 +1,301 @@
+//! `callable`: a function in a worker process that stays up between events.
+//!
+//! This file knows what a definition may say and what a function gets and gives back. [`pool`]
+//! shares workers among hooks and replaces them, [`worker`] is one process and the protocol that it
+//! speaks, [`launch`] is how one is started; `worker.py` and `worker.mjs` are the other end.
+
+mod launch;
+mod pool;
+mod worker;
+
+use super::command::{DEFAULT_ENV, environment};
+use super::{Call, Compile, HandlerError, Kind, Mistake};
+use crate::definitions::compile::RawDuration;
+use crate::hook::Layer;
+use crate::verdict::Answer;
+use launch::{Launch, Runtime, Secrets};
+pub(super) use pool::Pool;
+use pool::Slot;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use worker::Request;
+
+/// A function in a warm worker process; exactly one of `python`, `node` and `command`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "Callable")]
+pub(crate) struct RawCallable {
+    /// `module:function`, or `path/to/file.py:function` from the definition's directory. The function
+    /// may be async, or a method: `module:object.method`.
+    python: Option<String>,
+    /// `./file.mjs#export` from the definition's directory; without `#`, the default export.
+    node: Option<String>,
+    /// A program with its arguments that speaks one JSON object a line on stdin and stdout. A program
+    /// with a slash is found from the definition's directory, others on PATH.
+    #[schemars(length(min = 1))]
+    command: Option<Vec<String>>,
+    /// Given to the function beside the event: parameters by name in Python, `args` in Node.
+    #[serde(default)]
+    args: Map<String, Value>,
+    /// Variables to set.
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    /// Variables to take over from the host's environment, by name.
+    #[serde(default)]
+    inherit_env: Vec<String>,
+    /// The virtual environment whose Python runs the function. Default: `.venv` in the definition's
+    /// directory or, for a project's definitions, in the project root; else `python3` on PATH.
+    venv: Option<String>,
+    /// How long a worker that nobody calls stays up; 10 minutes if nobody says.
+    idle: Option<RawDuration>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Callable {
+    /// What the worker is to call; absent for programs, which know.
+    target: Option<String>,
+    /// How errors name it.
+    label: String,
+    /// As JSON.
+    args: String,
+    idle: Duration,
+    /// All but what only the project root can tell.
+    launch: Launch,
+    layer: Layer,
+    /// Where its worker is; found once, since there is one project root as long as the host lives.
+    slot: OnceLock<Arc<Slot>>,
+}
+
+const IDLE: Duration = Duration::from_secs(600);
+
+impl Kind for Callable {
+    type Raw = RawCallable;
+
+    fn compile(raw: RawCallable, cx: &Compile<'_>) -> Result<Self, Mistake> {
+        let given =
+            [("python", raw.python.is_some()), ("node", raw.node.is_some()), ("command", raw.command.is_some())];
+        let named: Vec<_> = given.iter().filter(|(_, is_given)| *is_given).map(|(name, _)| *name).collect();
+        match named[..] {
+            [_] => {}
+            [] => {
+                return Err(Mistake::whole("a callable needs `python`, `node` or `command`")
+                    .help("for example `callable: { python: \"acme.policy:review\" }`"));
+            }
+            [first, second, ..] => {
+                return Err(Mistake::new(
+                    second,
+                    format!("a callable is one function, this has `{first}` and `{second}`"),
+                ));
+            }
+        }
+        let (runtime, target, label) = match (raw.python, raw.node, raw.command) {
+            (Some(text), _, _) => {
+                let python = python(&text, cx.dir)?;
+                let venv = raw.venv.as_deref().map(|venv| find_venv(venv, cx.dir)).transpose()?;
+                let runtime = Runtime::Python { venv, venvs: vec![cx.dir.join(".venv")], search: python.search };
+                (runtime, Some(python.target), text)
+            }
+            (_, Some(text), _) => (Runtime::Node, Some(node(&text, cx.dir)?), text),
+            (_, _, argv) => {
+                let argv = argv.unwrap_or_default();
+                let label = argv.join(" ");
+                (Runtime::Command(program(argv, cx.dir)?), None, label)
+            }
+        };
+        if raw.venv.is_some() && !matches!(runtime, Runtime::Python { .. }) {
+            return Err(Mistake::new("venv", "a virtual environment is for `python`"));
+        }
+        let env = environment(raw.env.clone(), &raw.inherit_env)?;
+        let secret = |name: &str| {
+            let is_named = raw.env.contains_key(name) || raw.inherit_env.iter().any(|it| it == name);
+            is_named && !DEFAULT_ENV.contains(&name)
+        };
+        let secrets = Secrets::new(env.iter().filter(|(name, _)| secret(name)).map(|(_, value)| value.as_str()));
+        Ok(Callable {
+            target,
+            label,
+            args: Value::Object(raw.args).to_string(),
+            idle: raw.idle.map_or(IDLE, RawDuration::get),
+            launch: Launch { runtime, env, secrets, dir: cx.dir.to_path_buf() },
+            layer: cx.layer,
+            slot: OnceLock::new(),
+        })
+    }
+
+    async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
+        // The first poll is the connection's reader: other requests must not wait for a process to start.
+        tokio::task::yield_now().await;
+        let event = call.moment.event();
+        let budget = event.data.get("deadlineMs").and_then(Value::as_u64).unwrap_or(u64::MAX);
+        let request = Request {
+            hook: &call.hook.name,
+            target: self.target.as_deref(),
+            dialect: call.hook.contract.dialect,
+            args: &self.args,
+            deadline_ms: u64::try_from(call.hook.timeout.as_millis()).unwrap_or(u64::MAX).min(budget),
+            event: &call.moment.payload(call.hook),
+            session: event.session(),
+            idle: self.idle,
+        };
+        let slot = self.slot.get_or_init(|| call.services.workers.slot(self.launch(&call.services.root)));
+        let reply = call.services.workers.call(slot, &call.services.state, &request).await;
+        let reply = reply
+            .map_err(|error| HandlerError(self.launch.secrets.mask(&format!("call `{}`: {error}", self.label))))?;
+        let value = crate::json::parse(reply.get())
+            .map_err(|error| HandlerError(format!("read what `{}` returned: {error}", self.label)))?;
+        match value {
+            Value::Null => Ok(Answer::default()),
+            Value::Object(_) => (call.hook.contract.reply)(event, value).map_err(HandlerError),
+            other => Err(HandlerError(format!(
+                "read what `{}` returned: {}, not an object (return nothing to have no opinion)",
+                self.label,
+                kind(&other)
+            ))),
+        }
+    }
+}
+
+impl Callable {
+    fn launch(&self, root: &Path) -> Launch {
+        let mut launch = self.launch.clone();
+        launch.env.push(("HOOKWIRE_PROJECT_DIR".into(), root.to_string_lossy().into_owned()));
+        let is_projects = match self.layer {
+            Layer::Project | Layer::Session => true,
+            Layer::Managed | Layer::User | Layer::Hooks => false,
+        };
+        if let Runtime::Python { venvs, search, .. } = &mut launch.runtime
+            && is_projects
+        {
+            for (list, path) in [(venvs, root.join(".venv")), (search, root.to_path_buf())] {
+                if !list.contains(&path) {
+                    list.push(path);
+                }
+            }
+        }
+        launch
+    }
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "nothing",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+struct Python {
+    /// As the worker wants it.
+    target: String,
+    /// Where modules are looked for, before the interpreter's own.
+    search: Vec<PathBuf>,
+}
+
+fn python(text: &str, dir: &Path) -> Result<Python, Mistake> {
+    let bad = |message: String, help: &str| Err(Mistake::new("python", message).help(help));
+    let Some((place, function)) = text.rsplit_once(':') else {
+        let example = match text.rsplit_once('.') {
+            Some((module, function)) if !text.ends_with(".py") => format!("write `{module}:{function}`"),
+            _ => "write `module:function` or `path/to/file.py:function`".to_string(),
+        };
+        return bad(format!("`{text}` doesn't say which function"), &example);
+    };
+    if !is_dotted(function) {
+        return bad(
+            format!("`{function}` can't be the name of a function"),
+            "write `module:function`, or `module:object.method`",
+        );
+    }
+    if place.ends_with(".py") || place.contains('/') {
+        let file = existing_file("python", place, dir)?;
+        // As `python3 file.py` has it: modules beside the file are found.
+        let beside = file.parent().unwrap_or(dir).to_path_buf();
+        let target = format!("{}:{function}", file.display());
+        let search = if beside == dir { vec![beside] } else { vec![beside, dir.to_path_buf()] };
+        return Ok(Python { target, search });
+    }
+    if !is_dotted(place) {
+        return bad(
+            format!("`{place}` can't be the name of a module"),
+            "write `module:function` or `path/to/file.py:function`",
+        );
+    }
+    Ok(Python { target: text.to_string(), search: vec![dir.to_path_buf()] })
+}
+
+/// Names joined by dots.
+fn is_dotted(text: &str) -> bool {
+    text.split('.').all(|name| {
+        let mut letters = name.chars();
+        letters.next().is_some_and(|first| first.is_alphabetic() || first == '_')
+            && letters.all(|letter| letter.is_alphanumeric() || letter == '_')
+    })
+}
+
+fn node(text: &str, dir: &Path) -> Result<String, Mistake> {
+    let (place, export) = text.split_once('#').map_or((text, None), |(place, export)| (place, Some(export)));
+    if export.is_some_and(|name| name.is_empty() || name.contains('#')) {
+        return Err(Mistake::new("node", format!("`{text}` names no export after `#`"))
+            .help("write `./file.mjs#name`, or `./file.mjs` for the default export"));
+    }
+    let file = existing_file("node", place, dir)?;
+    let name = export.map(|name| format!("#{name}")).unwrap_or_default();
+    Ok(format!("{}{name}", file.display()))
+}
+
+/// The file that a definition names.
+fn existing_file(field: &'static str, text: &str, dir: &Path) -> Result<PathBuf, Mistake> {
+    let path = dir.join(text);
+    // Symlinks stay: they may be pointed elsewhere while the definition is in force.
+    match std::path::absolute(&path) {
+        Ok(path) if path.is_file() && path.to_string_lossy().contains('#') => {
+            Err(Mistake::new(field, format!("the path of `{text}` has a `#`")))
+        }
+        Ok(path) if path.is_file() => Ok(path),
+        _ if path.exists() => Err(Mistake::new(field, format!("`{text}` is not a file"))),
+        _ => Err(no_file(field, text, path)),
+    }
+}
+
+fn no_file(field: &'static str, text: &str, path: PathBuf) -> Mistake {
+    Mistake::new(field, format!("there is no file `{text}`"))
+        .help(format!("it is looked for from the definition's directory: {}", path.display()))
+        .missing(path)
+}
+
+fn find_venv(text: &str, dir: &Path) -> Result<PathBuf, Mistake> {
+    let path = dir.join(text);
+    if launch::python_of(&path).is_some() {
+        return Ok(path);
+    }
+    let message = match path.is_dir() {
+        true => format!("`{text}` is no virtual environment: it has no bin/python3"),
+        false => format!("there is no directory `{text}`"),
+    };
+    let help = format!("make it with `python3 -m venv {}`", path.display());
+    Err(Mistake::new("venv", message).help(help).missing(path.join("bin/python3")))
+}
+
+fn program(mut argv: Vec<String>, dir: &Path) -> Result<Vec<String>, Mistake> {
+    match argv.first_mut() {
+        Some(program) if !program.is_empty() => {
+            if program.contains('/') {
+                let path = dir.join(&*program);
+                if !path.is_file() {
+                    return Err(no_file("command", program, path));
+                }
+                *program = path.to_string_lossy().into_owned();
+            }
+            Ok(argv)
+        }
+        _ => Err(Mistake::new("command", "the command is empty")),
+    }
+}
