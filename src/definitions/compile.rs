@@ -79,7 +79,7 @@ pub struct Origin<'a> {
 
 /// `5s`, `250ms`, `1m 30s`; a bare number is seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RawDuration(Duration);
+pub struct RawDuration(pub(crate) Duration);
 
 const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 

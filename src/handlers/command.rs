@@ -164,26 +164,8 @@ impl Kind for Command {
                 (Run::Program { program, arguments }, label)
             }
         };
-        for name in raw.env.keys().chain(&raw.inherit_env) {
-            if name.is_empty() || name.contains(['=', '\0']) {
-                return Err(Mistake::new("env", format!("`{name}` can't be the name of a variable")));
-            }
-        }
-        let inherited = std::env::vars_os().filter_map(|(name, value)| {
-            let (name, value) = (name.into_string().ok()?, value.into_string().ok()?);
-            let wanted =
-                DEFAULT_ENV.contains(&name.as_str()) || name.starts_with("LC_") || raw.inherit_env.contains(&name);
-            wanted.then_some((name, value))
-        });
-        let mut env: BTreeMap<String, String> = inherited.collect();
-        env.extend(raw.env);
-        Ok(Command {
-            run,
-            label,
-            env: env.into_iter().collect(),
-            cwd: raw.cwd.map(|cwd| cx.dir.join(cwd)),
-            dir: cx.dir.to_path_buf(),
-        })
+        let env = environment(raw.env, &raw.inherit_env)?;
+        Ok(Command { run, label, env, cwd: raw.cwd.map(|cwd| cx.dir.join(cwd)), dir: cx.dir.to_path_buf() })
     }
 
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
@@ -215,6 +197,23 @@ impl Kind for Command {
         };
         (call.hook.contract.exit)(call.moment.event(), &exit).map_err(HandlerError)
     }
+}
+
+/// What a program gets of the host's environment, with what its definition sets.
+pub(super) fn environment(set: BTreeMap<String, String>, inherit: &[String]) -> Result<Vec<(String, String)>, Mistake> {
+    for name in set.keys().chain(inherit) {
+        if name.is_empty() || name.contains(['=', '\0']) {
+            return Err(Mistake::new("env", format!("`{name}` can't be the name of a variable")));
+        }
+    }
+    let inherited = std::env::vars_os().filter_map(|(name, value)| {
+        let (name, value) = (name.into_string().ok()?, value.into_string().ok()?);
+        let wanted = DEFAULT_ENV.contains(&name.as_str()) || name.starts_with("LC_") || inherit.contains(&name);
+        wanted.then_some((name, value))
+    });
+    let mut env: BTreeMap<String, String> = inherited.collect();
+    env.extend(set);
+    Ok(env.into_iter().collect())
 }
 
 fn empty() -> Mistake {

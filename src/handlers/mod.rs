@@ -8,6 +8,8 @@ mod callback;
 mod command;
 mod fixed;
 mod http;
+#[cfg(feature = "mcp")]
+mod mcp;
 pub(crate) mod process;
 pub mod process_tree;
 #[cfg(test)]
@@ -176,13 +178,24 @@ pub struct Services {
     pub state: Store,
     /// Which run an event counts towards.
     pub runs: Arc<Runs>,
+    /// MCP servers that stay up between events.
+    #[cfg(feature = "mcp")]
+    servers: Arc<mcp::Servers>,
     egress: Arc<[OnceLock<egress::Egress>; 2]>,
 }
 
 impl Services {
     /// Services for hooks of a project.
     pub fn new(root: PathBuf, grants: Vec<HostPort>) -> Services {
-        Services { root: root.into(), grants, state: Store::default(), runs: Arc::default(), egress: Arc::default() }
+        Services {
+            root: root.into(),
+            grants,
+            state: Store::default(),
+            runs: Arc::default(),
+            #[cfg(feature = "mcp")]
+            servers: Arc::default(),
+            egress: Arc::default(),
+        }
     }
 
     fn egress(&self, layer: Layer) -> &egress::Egress {
@@ -259,6 +272,8 @@ handlers! {
     "command", "a shell text or a program with arguments; the event on its stdin" => Command(command::Command);
     "http", "a POST to a service, through guarded egress" => Http(http::Http);
     "callback", "a call back into the client that registered the hook" => Callback(callback::Callback);
+    #[cfg(feature = "mcp")]
+    "mcp", "a tool of an MCP server that stays up between events" => Mcp(mcp::Mcp);
     #[cfg(test)]
     "sample", "the commented sample: see sample.rs" => Sample(sample::Sample);
 }

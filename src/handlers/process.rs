@@ -17,7 +17,7 @@ use rustix::fs::Access;
 use rustix::process::Resource;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::process_tree::{self, Tree};
 
@@ -107,6 +107,8 @@ pub(crate) enum ProcessError {
         /// The limit that was passed.
         limit: usize,
     },
+    /// As many workers run already as may.
+    TooManyWorkers,
     /// The pipes or the exit status could not be read.
     Io {
         /// The system's reason.
@@ -134,6 +136,9 @@ impl fmt::Display for ProcessError {
             Self::OutputTooLarge { limit } => {
                 write!(f, "read the program's stdout: more than {limit} bytes")
             }
+            Self::TooManyWorkers => {
+                write!(f, "start a program: {} that outlive their calls run already", process_tree::MAX_WORKERS)
+            }
             Self::Io { source } => write!(f, "talk to the program: {source}"),
         }
     }
@@ -147,7 +152,8 @@ impl std::error::Error for ProcessError {
             | Self::NotFound { .. }
             | Self::NotExecutable { .. }
             | Self::NoDirectory { .. }
-            | Self::OutputTooLarge { .. } => None,
+            | Self::OutputTooLarge { .. }
+            | Self::TooManyWorkers => None,
         }
     }
 }
@@ -159,9 +165,40 @@ impl std::error::Error for ProcessError {
 /// and what had already lost its parent within milliseconds. A full house (see [`max_children`]) makes it wait, at the caller's
 /// expense.
 pub(crate) async fn run(spec: Spec) -> Result<Output, ProcessError> {
-    let path = resolve(&spec)?;
     let permit = CHILDREN.acquire().await.map_err(|error| ProcessError::Io { source: io::Error::other(error) })?;
+    let (tree, pipes) = start(&spec, permit)?;
+    converse(tree, pipes, &spec).await
+}
 
+/// A child that serves many calls, with the host's ends of its pipes.
+#[cfg(feature = "mcp")]
+pub(super) struct Worker {
+    pub(super) stdin: ChildStdin,
+    pub(super) stdout: ChildStdout,
+    pub(super) stderr: ChildStderr,
+    /// Dropping it kills the child and all that came of it.
+    pub(super) tree: Tree,
+}
+
+/// Starts a child that outlives the call: it ends with its [`Worker::tree`], or with the host. The
+/// spec's `stdin` and `limits` don't apply.
+#[cfg(feature = "mcp")]
+pub(super) fn spawn_worker(spec: &Spec) -> Result<Worker, ProcessError> {
+    let permit = WORKERS.try_acquire().map_err(|_| ProcessError::TooManyWorkers)?;
+    let (tree, pipes) = start(spec, permit)?;
+    Ok(Worker {
+        stdin: ChildStdin::from_std(pipes.stdin)?,
+        stdout: ChildStdout::from_std(pipes.stdout)?,
+        stderr: ChildStderr::from_std(pipes.stderr)?,
+        tree,
+    })
+}
+
+#[cfg(feature = "mcp")]
+static WORKERS: Semaphore = Semaphore::const_new(process_tree::MAX_WORKERS);
+
+fn start(spec: &Spec, permit: SemaphorePermit<'static>) -> Result<(Tree, process_tree::Pipes), ProcessError> {
+    let path = resolve(spec)?;
     // Three details keep std on posix_spawn; fork would copy the page tables
     // of the whole host: an absolute path, `process_group`, and no `pre_exec`.
     let mut command = Command::new(&path);
@@ -174,15 +211,14 @@ pub(crate) async fn run(spec: Spec) -> Result<Output, ProcessError> {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    let (tree, pipes) = Tree::spawn(&mut command, permit).map_err(|source| {
+    Tree::spawn(&mut command, permit).map_err(|source| {
         // ENOENT doesn't say whether the program or the directory is missing.
         if spec.cwd.is_dir() {
             ProcessError::Spawn { path, source }
         } else {
             ProcessError::NoDirectory { cwd: spec.cwd.clone() }
         }
-    })?;
-    converse(tree, pipes, &spec).await
+    })
 }
 
 async fn converse(tree: Tree, pipes: process_tree::Pipes, spec: &Spec) -> Result<Output, ProcessError> {

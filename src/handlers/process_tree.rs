@@ -37,6 +37,9 @@ use tracing::warn;
 /// No more children than this live at once.
 pub(super) const MAX_LIVE: usize = 256;
 
+/// No more children than this live beyond their calls, beside the others.
+pub(super) const MAX_WORKERS: usize = 64;
+
 /// Names the call to its processes. The value is `PID-NONCE-N`, after the
 /// host's own value and a slash when the host runs inside a call of another.
 pub const CALL_ID: &str = "HOOKWIRE_CALL_ID";
@@ -579,7 +582,7 @@ impl ReaperTable {
     }
 
     fn read(table: &File) -> Vec<u32> {
-        let mut bytes = [0; MAX_LIVE * 4];
+        let mut bytes = [0; (MAX_LIVE + MAX_WORKERS) * 4];
         let n = table.read_at(&mut bytes, 0).unwrap_or(0);
         bytes[..n]
             .chunks_exact(4)
