@@ -245,3 +245,74 @@ fn an_endpoint_of_a_stranger_is_out_of_reach() {
         assert!(answer.contains("--allow-host") || answer.contains("not granted"), "{answer}");
     }
 }
+
+/// Python with the MCP SDK, as `.ci/mcp` installs it. Without it the tests below test nothing, and
+/// say so.
+fn sdk() -> Option<std::path::PathBuf> {
+    let wanted = std::env::var_os("HOOKWIRE_MCP_SDK");
+    let python = wanted.clone().map_or_else(|| repo("target/mcp-sdk/bin/python"), Into::into);
+    if python.exists() {
+        return Some(python);
+    }
+    assert!(wanted.is_none(), "HOOKWIRE_MCP_SDK names {}, which isn't there", python.display());
+    eprintln!("SKIPPED: no MCP SDK is installed; run .ci/mcp");
+    None
+}
+
+/// What a server of the SDK comes to, however it is reached.
+fn converse_with_the_sdk(server: &str) {
+    let mut yaml = String::from("defaults: { fail: closed }\nhooks:\n");
+    for tool in ["judge", "as_text", "nothing", "fails", "holds"] {
+        let arguments = match tool {
+            "judge" | "as_text" => "{ command: '${tool.input.command}' }",
+            "holds" => "{ file: '${tool.input.file}' }",
+            _ => "{}",
+        };
+        yaml += &format!(
+            "  - {{ name: {tool}, on: PreToolUse, matcher: {tool}, mcp: {{ server: {server}, tool: {tool}, arguments: {arguments} }} }}\n"
+        );
+    }
+    let (mut host, dir) = TestHost::with(&yaml);
+    let push = json!({"command": "git push"});
+    for (tool, expected) in [
+        ("judge", "deny by judge: not git push"),
+        ("as_text", "deny by as_text: in a text"),
+        ("nothing", "allow"),
+        ("fails", "deny by fails: hook `fails` failed to call tool `fails`: Error executing tool fails"),
+    ] {
+        let verdict = host.dispatch(event("PreToolUse", tool, push.clone()));
+        assert_eq!(brief(&verdict), expected, "{server}");
+    }
+    let file = dir.path().join("held");
+    let id = host.ask("hooks/dispatch", event("PreToolUse", "holds", json!({"file": file})));
+    let server_pid = pid_in(&file);
+    host.notify("$/cancelRequest", json!({"id": id}));
+    host.reply(id);
+    eventually("the request is cancelled", || (read(&file) == "cancelled\n").then_some(()));
+    assert!(is_alive(server_pid));
+    assert_eq!(brief(&host.dispatch(event("PreToolUse", "judge", push))), "deny by judge: not git push");
+}
+
+#[test]
+fn sdk_over_stdio() {
+    let Some(python) = sdk() else { return };
+    let script = repo("tests/data/mcp/sdk_server.py");
+    converse_with_the_sdk(&format!("{{ command: [{}, {}] }}", python.display(), script.display()));
+}
+
+#[test]
+fn sdk_over_http() {
+    let Some(python) = sdk() else { return };
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let mut server = std::process::Command::new(python);
+    let server = server.arg(repo("tests/data/mcp/sdk_server.py")).arg(port.to_string());
+    let mut server = server.stderr(std::process::Stdio::null()).spawn().unwrap();
+    eventually("the server listens", || std::net::TcpStream::connect(("127.0.0.1", port)).ok());
+    let result =
+        std::panic::catch_unwind(|| converse_with_the_sdk(&format!("{{ url: 'http://127.0.0.1:{port}/mcp' }}")));
+    server.kill().unwrap();
+    server.wait().unwrap();
+    if let Err(panic) = result {
+        std::panic::resume_unwind(panic);
+    }
+}
