@@ -50,6 +50,7 @@ pub struct HostPort {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Response {
     pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
 }
 
@@ -350,6 +351,7 @@ fn build_client(guard: Guard, tls: bool) -> reqwest::Result<Client> {
 async fn read(url: &Url, mut response: reqwest::Response, max_response: usize) -> Result<Response, EgressError> {
     let too_large = || failed(url, format!("its response exceeds {max_response} bytes"));
     let status = response.status().as_u16();
+    let headers = response.headers().clone();
     if (response.content_length()).is_some_and(|announced| announced > max_response as u64) {
         return Err(too_large());
     }
@@ -361,7 +363,7 @@ async fn read(url: &Url, mut response: reqwest::Response, max_response: usize) -
         body.extend_from_slice(&chunk);
     }
     let body = body.into();
-    Ok(Response { status, body })
+    Ok(Response { status, headers, body })
 }
 
 fn next_hop(from: &Url, response: &reqwest::Response, hops_left: usize, grants: &Grants) -> Result<Url, EgressError> {

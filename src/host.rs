@@ -7,6 +7,7 @@ use crate::engine::Engine;
 use crate::handlers::{HostPort, Services};
 use crate::hook::Layer;
 use crate::hook_set::HookSet;
+use crate::models::ModelRef;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -27,6 +28,8 @@ pub struct HostOptions {
     pub system: bool,
     /// Hosts and ports that `http` hooks may reach beyond the public internet.
     pub allow_hosts: Vec<HostPort>,
+    /// The model of hooks and files that name none.
+    pub model: Option<ModelRef>,
     /// Look at the definitions regularly instead of asking the kernel.
     pub poll: bool,
 }
@@ -107,7 +110,7 @@ impl Host {
         let loaded = loader.load(Look::Now);
         let root = std::path::absolute(&options.root).unwrap_or_else(|_| options.root.clone());
         Arc::new(Host {
-            engine: Engine::new(Services::new(root, options.allow_hosts.clone())),
+            engine: Engine::new(Services::new(root, options.allow_hosts.clone()).with_model(options.model.clone())),
             published: cell::Sender::new(publishable(&loaded)),
             loader: Mutex::new(loader),
             watching: cell::Sender::new(Watching::Off),

@@ -23,10 +23,10 @@ const ARROWS: &[(&str, &[&str])] = &[
         &["event", "verdict", "hook", "matching", "json", "definitions", "client", "egress", "models", "state"],
     ),
     ("engine", &["event", "verdict", "hook", "hook_set", "handlers", "matching", "client", "state"]),
-    ("definitions", &["client", "event", "hook", "hook_set", "handlers", "matching", "dialects"]),
+    ("definitions", &["client", "event", "hook", "hook_set", "handlers", "matching", "models", "dialects"]),
     ("dialects", &["event", "verdict", "hook", "matching", "json", "definitions"]),
     ("transport", &["rpc"]),
-    ("host", &["definitions", "engine", "handlers", "hook", "hook_set"]),
+    ("host", &["definitions", "engine", "handlers", "hook", "hook_set", "models"]),
 ];
 
 /// Files by the top-level module that they belong to.

@@ -12,6 +12,7 @@ mod serve;
 use crate::dialects;
 use crate::handlers::HostPort;
 use crate::host::{Host, HostOptions};
+use crate::models::ModelRef;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use output::Output;
 use std::path::PathBuf;
@@ -97,9 +98,12 @@ struct HooksArgs {
     /// Leave out the machine's and the user's definitions (/etc/hookwire, $XDG_CONFIG_HOME/hookwire).
     #[arg(long)]
     isolated: bool,
-    /// A host:port that http hooks may reach although it is not on the public internet.
+    /// A host:port that http hooks and models may reach although it is not on the public internet.
     #[arg(long, value_name = "HOST:PORT")]
     allow_host: Vec<HostPort>,
+    /// The model of hooks that ask one and don't say which, such as anthropic:claude-haiku-4-5.
+    #[arg(long, value_name = "PROVIDER:NAME", env = "HOOKWIRE_MODEL")]
+    model: Option<ModelRef>,
     /// Look at the definitions twice a second instead of asking the kernel what changed.
     #[arg(long)]
     poll: bool,
@@ -113,6 +117,7 @@ impl HooksArgs {
             project: self.project,
             system: !self.isolated,
             allow_hosts: self.allow_host.clone(),
+            model: self.model.clone(),
             poll: self.poll,
         }
     }

@@ -12,6 +12,7 @@ use crate::hook::{Fail, Hook, Layer, On, Source};
 use crate::matching::Matcher;
 use crate::matching::rule::ToolRule;
 use crate::matching::when::When;
+use crate::models::{ModelRef, RawModel};
 use globset::{Glob, GlobMatcher};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
@@ -79,11 +80,16 @@ pub struct Origin<'a> {
 
 /// `5s`, `250ms`, `1m 30s`; a bare number is seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RawDuration(pub(crate) Duration);
+pub struct RawDuration(Duration);
 
 const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 
 impl RawDuration {
+    /// The duration.
+    pub fn get(self) -> Duration {
+        self.0
+    }
+
     fn within_bounds<E: serde::de::Error>(duration: Option<Duration>, found: impl Display) -> Result<RawDuration, E> {
         match duration {
             Some(duration) if duration <= MAX_TIMEOUT && !duration.is_zero() => Ok(RawDuration(duration)),
@@ -267,10 +273,12 @@ pub(super) struct RawDefaults {
     priority: Option<i64>,
     /// As in a hook.
     agents: Option<OneOrMany>,
+    /// The model of hooks that ask one and don't say which.
+    model: Option<RawModel>,
 }
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
-const DEFAULTS_FIELDS: [&str; 4] = ["timeout", "fail", "priority", "agents"];
+const DEFAULTS_FIELDS: [&str; 5] = ["timeout", "fail", "priority", "agents", "model"];
 const FILE_FIELDS: [&str; 4] = ["defaults", "hooks", "dialect", "$schema"];
 
 /// Compiles a file's tree; `lines` are those of its text.
@@ -405,7 +413,9 @@ fn hook(
     });
     let agents = file.globs(raw.agents.or_else(|| defaults.agents.clone()), &at("agents"), scope);
     // Whoever misspelt the handler's key has been told so.
-    let handler = if keys.is_empty() && misspelt_handler { None } else { file.handler(&keys, node, origin, scope) };
+    let model = defaults.model.as_ref();
+    let handler =
+        if keys.is_empty() && misspelt_handler { None } else { file.handler(&keys, node, origin, model, scope) };
 
     let fail = raw.fail.or(defaults.fail);
     let super::diagnostic::Position { line, column } = lines.position(node.span.start);
@@ -539,6 +549,15 @@ impl CompiledFile {
                     // Said once, not for every hook.
                     defaults.agents = agents.filter(|_| self.errors() == errors);
                 }
+                "model" => {
+                    let model: Option<RawModel> = self.field(entry, None);
+                    if let Some(Err(problem)) = model.clone().map(ModelRef::new) {
+                        let span = entry.value.span.clone();
+                        self.push(span, Severity::Error, "bad-model", problem.message, problem.help, None);
+                    } else {
+                        defaults.model = model;
+                    }
+                }
                 unknown => {
                     let nearest = closest(unknown, DEFAULTS_FIELDS);
                     if nearest == Some("fail") {
@@ -633,7 +652,14 @@ impl CompiledFile {
         globs
     }
 
-    fn handler(&mut self, keys: &[&Entry], node: &Node, origin: &Origin<'_>, hook: Option<&str>) -> Option<Handler> {
+    fn handler(
+        &mut self,
+        keys: &[&Entry],
+        node: &Node,
+        origin: &Origin<'_>,
+        model: Option<&RawModel>,
+        hook: Option<&str>,
+    ) -> Option<Handler> {
         let entry = match keys {
             [] => {
                 // Callbacks can't be written in a file.
@@ -658,7 +684,7 @@ impl CompiledFile {
             }
         };
         let kind = KINDS.iter().find(|kind| kind.key == entry.key)?;
-        let cx = Compile { dir: origin.dir, layer: origin.layer, client: origin.client };
+        let cx = Compile { dir: origin.dir, layer: origin.layer, client: origin.client, model };
         match (kind.compile)(&entry.value, &cx) {
             Ok(handler) => Some(handler),
             Err(CompileError::Form(error)) => {

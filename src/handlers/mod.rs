@@ -12,6 +12,8 @@ mod http;
 mod mcp;
 pub(crate) mod process;
 pub mod process_tree;
+#[cfg(feature = "models")]
+mod prompt;
 #[cfg(test)]
 mod sample;
 mod template;
@@ -21,6 +23,9 @@ use crate::definitions::node::{DecodeError, Node, decode};
 use crate::egress;
 use crate::event::Event;
 use crate::hook::{Hook, Layer};
+#[cfg(feature = "models")]
+use crate::models::{Bound, ModelError};
+use crate::models::{ModelRef, RawModel};
 use crate::state::Store;
 use crate::state::runs::Runs;
 use crate::verdict::{Answer, Decision};
@@ -55,6 +60,17 @@ pub struct Compile<'a> {
     pub layer: Layer,
     /// The connection that registers the hook, if it comes over the wire.
     pub client: Option<&'a Arc<dyn Client>>,
+    /// The model that the file's `defaults` name.
+    pub model: Option<&'a RawModel>,
+}
+
+#[cfg(feature = "models")]
+impl Compile<'_> {
+    /// The model that the hook names with `model`, else the file's; `None` leaves it to the host.
+    fn model(&self, raw: Option<RawModel>) -> Result<Option<ModelRef>, Mistake> {
+        let model = raw.or_else(|| self.model.cloned()).map(ModelRef::new).transpose();
+        model.map_err(|bad| Mistake { help: bad.help, ..Mistake::new("model", bad.message) })
+    }
 }
 
 /// A mistake in a handler's definition.
@@ -108,6 +124,23 @@ pub struct Call<'a> {
     pub client: Option<&'a Arc<dyn Client>>,
     /// What the run did, for the outcome.
     pub transcript: &'a Transcript,
+}
+
+#[cfg(feature = "models")]
+impl Call<'_> {
+    /// The model to ask: the hook's, else the host's, else the client's own.
+    fn model<'a>(&'a self, named: Option<&'a ModelRef>) -> Result<Bound<'a>, HandlerError> {
+        let egress = self.services.egress(self.hook.source.layer);
+        let until = tokio::time::Instant::now() + self.hook.timeout;
+        Bound::new([named, self.services.model.as_deref()], egress, self.client, until).map_err(HandlerError::from)
+    }
+}
+
+#[cfg(feature = "models")]
+impl From<ModelError> for HandlerError {
+    fn from(error: ModelError) -> HandlerError {
+        HandlerError(error.0)
+    }
 }
 
 /// What a run did, step by step, for whoever reads the outcome.
@@ -178,6 +211,8 @@ pub struct Services {
     pub state: Store,
     /// Which run an event counts towards.
     pub runs: Arc<Runs>,
+    /// The model of hooks and files that name none.
+    pub model: Option<Arc<ModelRef>>,
     /// MCP servers that stay up between events.
     #[cfg(feature = "mcp")]
     servers: Arc<mcp::Servers>,
@@ -192,10 +227,16 @@ impl Services {
             grants,
             state: Store::default(),
             runs: Arc::default(),
+            model: None,
             #[cfg(feature = "mcp")]
             servers: Arc::default(),
             egress: Arc::default(),
         }
+    }
+
+    /// With a model for hooks and files that name none.
+    pub fn with_model(self, model: Option<ModelRef>) -> Services {
+        Services { model: model.map(Arc::new), ..self }
     }
 
     fn egress(&self, layer: Layer) -> &egress::Egress {
@@ -271,6 +312,8 @@ handlers! {
     "ask", "ask a person, with this reason" => Ask(fixed::Ask);
     "command", "a shell text or a program with arguments; the event on its stdin" => Command(command::Command);
     "http", "a POST to a service, through guarded egress" => Http(http::Http);
+    #[cfg(feature = "models")]
+    "prompt", "a question to a language model about the event; its verdict is the hook's" => Prompt(prompt::Prompt);
     "callback", "a call back into the client that registered the hook" => Callback(callback::Callback);
     #[cfg(feature = "mcp")]
     "mcp", "a tool of an MCP server that stays up between events" => Mcp(mcp::Mcp);

@@ -1,7 +1,23 @@
 //! Language models: one request in, one reply out, whoever provides it.
 //!
 //! Prompts, nonces and verdicts are the handlers' matter; what a provider's wire looks like is
-//! known only here.
+//! known only here, one file a provider.
+
+#[cfg(feature = "models")]
+mod anthropic;
+#[cfg(feature = "models")]
+mod call;
+#[cfg(feature = "models")]
+mod gemini;
+mod name;
+#[cfg(feature = "models")]
+mod ollama;
+#[cfg(feature = "models")]
+mod openai;
+
+#[cfg(feature = "models")]
+pub(crate) use call::{Bound, clean, random_hex};
+pub use name::{BadModel, ModelRef, RawModel};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -51,7 +67,7 @@ pub enum Message {
 }
 
 /// A tool that the model may call.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tool {
     /// Its name.
     pub name: String,
@@ -62,7 +78,7 @@ pub struct Tool {
 }
 
 /// A call that the model wants made.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolCall {
     /// Names the call.
     pub id: String,
@@ -70,10 +86,13 @@ pub struct ToolCall {
     pub name: String,
     /// Its input.
     pub input: Value,
+    /// What its provider wants back with the call, opaque to everybody else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signature: Option<String>,
 }
 
 /// What a call came to.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolResult {
     /// The call's.
@@ -85,6 +104,17 @@ pub struct ToolResult {
     /// It failed.
     #[serde(default)]
     pub is_error: bool,
+}
+
+/// The params of `model/complete`: a request, and which of the client's models is meant.
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+pub struct CompleteParams {
+    /// What stands behind `client:` in the definition; absent, the model is the client's choice.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// What is asked.
+    #[serde(flatten)]
+    pub request: Request,
 }
 
 /// What a model said.

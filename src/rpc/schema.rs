@@ -4,6 +4,7 @@ use super::protocol as p;
 use crate::engine::Report;
 use crate::handlers::CallbackCall;
 use crate::host::Changed;
+use crate::models::{CompleteParams, Reply};
 use crate::verdict::{Answer, Verdict};
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
@@ -30,6 +31,7 @@ pub fn protocol() -> Value {
         "hooks/register": p::RegisterParams => p::RegisterResult;
         "hooks/unregister": p::UnregisterParams => p::RegisterResult;
         "hooks/invoke": CallbackCall => Answer;
+        "model/complete": CompleteParams => Reply;
     }
     let (native, translated) = (generator.subschema_for::<Verdict>(), generator.subschema_for::<p::DialectReply>());
     requests.insert(
@@ -49,7 +51,7 @@ pub fn protocol() -> Value {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "hookwire protocol",
-        "description": "Requests with their params and results, and the params of notifications. `hooks/invoke` goes from the host to the client, and so do `hooks/changed`, `hooks/executed` and `hooks/failed`.",
+        "description": "Requests with their params and results, and the params of notifications. `hooks/invoke` and `model/complete` go from the host to the client, and so do `hooks/changed`, `hooks/executed` and `hooks/failed`.",
         "requests": requests,
         "notifications": notifications,
         "$defs": generator.take_definitions(true),

@@ -84,7 +84,7 @@ impl Kind for Mcp {
             server: Arc::new(raw.server.compile(cx)?),
             tool: raw.tool,
             arguments: arguments.map_err(|message| Mistake::new("arguments", message))?,
-            idle: raw.idle.map_or(IDLE, |it| it.0),
+            idle: raw.idle.map_or(IDLE, RawDuration::get),
         })
     }
 

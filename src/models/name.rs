@@ -1,0 +1,300 @@
+//! Which model: `provider:model`, as definitions, options and the environment name it.
+
+use crate::definitions::node::closest;
+use crate::egress::{Grants, check_url};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::de::{MapAccess, Visitor, value::MapAccessDeserializer};
+use std::fmt;
+use std::str::FromStr;
+
+/// A model as a definition names it: a text, or a map with `name`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RawModel(RawLong);
+
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "ModelMap")]
+struct RawLong {
+    /// `openai:MODEL`, `anthropic:MODEL`, `gemini:MODEL`, `ollama:MODEL`, or `client` for the agent's
+    /// own model.
+    name: String,
+    /// The base URL of a service that speaks the provider's wire, such as `http://127.0.0.1:8000/v1`.
+    /// The provider's usual key isn't sent there: name one with `key`.
+    url: Option<String>,
+    /// The name of the environment variable that holds the key. Default: the provider's own.
+    key: Option<String>,
+    /// At most so many tokens in a reply.
+    #[schemars(range(min = 1))]
+    max_tokens: Option<u32>,
+    /// Let the reply come in pieces: it keeps slow connections open.
+    #[serde(default)]
+    stream: bool,
+}
+
+impl<'de> Deserialize<'de> for RawModel {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ModelVisitor;
+        impl<'de> Visitor<'de> for ModelVisitor {
+            type Value = RawModel;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("`provider:model` or a map with `name`")
+            }
+
+            fn visit_str<E>(self, name: &str) -> Result<RawModel, E> {
+                Ok(RawModel(RawLong { name: name.to_string(), ..RawLong::default() }))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RawModel, A::Error> {
+                RawLong::deserialize(MapAccessDeserializer::new(map)).map(RawModel)
+            }
+        }
+        deserializer.deserialize_any(ModelVisitor)
+    }
+}
+
+impl JsonSchema for RawModel {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Model".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let long = generator.subschema_for::<RawLong>();
+        schemars::json_schema!({
+            "description": "`provider:model`, such as `anthropic:claude-haiku-4-5`; `client` is the agent's own model.",
+            "anyOf": [{ "type": "string", "minLength": 1 }, long],
+        })
+    }
+}
+
+/// Who runs a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Provider {
+    OpenAi,
+    Anthropic,
+    Gemini,
+    Ollama,
+    Client,
+}
+
+impl Provider {
+    const ALL: [Provider; 5] =
+        [Provider::OpenAi, Provider::Anthropic, Provider::Gemini, Provider::Ollama, Provider::Client];
+
+    fn name(self) -> &'static str {
+        match self {
+            Provider::OpenAi => "openai",
+            Provider::Anthropic => "anthropic",
+            Provider::Gemini => "gemini",
+            Provider::Ollama => "ollama",
+            Provider::Client => "client",
+        }
+    }
+
+    /// A model of it, for messages.
+    fn example(self) -> &'static str {
+        match self {
+            Provider::OpenAi => "openai:gpt-5-mini",
+            Provider::Anthropic => "anthropic:claude-haiku-4-5",
+            Provider::Gemini => "gemini:gemini-2.5-flash",
+            Provider::Ollama => "ollama:qwen3",
+            Provider::Client => "client",
+        }
+    }
+}
+
+/// A model that can be asked: nothing here can be wrong any more but what only the provider knows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelRef {
+    pub(super) provider: Provider,
+    pub(super) name: String,
+    pub(super) url: Option<String>,
+    pub(super) key: Option<String>,
+    pub(super) max_tokens: Option<u32>,
+    pub(super) stream: bool,
+}
+
+/// Why a name stands for no model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadModel {
+    /// Lowercase, no full stop.
+    pub message: String,
+    /// What to do.
+    pub help: Option<String>,
+}
+
+impl fmt::Display for BadModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.help {
+            Some(help) => write!(f, "{}; {help}", self.message),
+            None => f.write_str(&self.message),
+        }
+    }
+}
+
+impl std::error::Error for BadModel {}
+
+impl BadModel {
+    fn new(message: String, help: impl Into<String>) -> BadModel {
+        BadModel { message, help: Some(help.into()) }
+    }
+}
+
+impl ModelRef {
+    /// The agent's own model, whichever that is.
+    pub const CLIENT: ModelRef = ModelRef {
+        provider: Provider::Client,
+        name: String::new(),
+        url: None,
+        key: None,
+        max_tokens: None,
+        stream: false,
+    };
+
+    /// Checks what was written.
+    ///
+    /// # Errors
+    /// An unknown provider, a name or a URL that can't be one.
+    pub fn new(RawModel(raw): RawModel) -> Result<ModelRef, BadModel> {
+        let (provider, name) = match raw.name.split_once(':') {
+            Some((provider, name)) => (provider, name),
+            None => (raw.name.as_str(), ""),
+        };
+        let Some(provider) = Provider::ALL.into_iter().find(|it| it.name() == provider) else {
+            return Err(unknown(&raw.name, provider, name));
+        };
+        if name.is_empty() && provider != Provider::Client {
+            let message = format!("`{}` names a provider but no model", raw.name);
+            return Err(BadModel::new(message, format!("write `{}`, for example", provider.example())));
+        }
+        // Gemini's stands in the path of its URL.
+        let is_fine = |c: char| match provider {
+            Provider::Gemini => c.is_ascii_alphanumeric() || "-._".contains(c),
+            _ => !c.is_whitespace() && !c.is_control(),
+        };
+        if name.len() > 200 || !name.chars().all(is_fine) || name.starts_with('.') {
+            return Err(BadModel {
+                message: format!("`{}` can't be the name of a model", raw.name.escape_debug()),
+                help: None,
+            });
+        }
+        if provider == Provider::Client && (raw.url.is_some() || raw.key.is_some() || raw.stream) {
+            let message = "`client` has no `url`, `key` or `stream`".to_string();
+            return Err(BadModel::new(message, "the agent answers `model/complete` with a model of its own"));
+        }
+        if let Some(url) = &raw.url {
+            check_base(url)?;
+        }
+        if let Some(key) = &raw.key {
+            let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            if key.is_empty() || key.starts_with(|c: char| c.is_ascii_digit()) || !key.chars().all(is_name) {
+                // Not repeated: it may be the key itself.
+                let message = "`key` isn't the name of an environment variable".to_string();
+                return Err(BadModel::new(message, "put the key into a variable and write the variable's name"));
+            }
+        }
+        if raw.max_tokens == Some(0) {
+            return Err(BadModel { message: "`maxTokens` of 0 leaves no reply".into(), help: None });
+        }
+        let RawLong { url, key, max_tokens, stream, .. } = raw;
+        Ok(ModelRef { provider, name: name.to_string(), url, key, max_tokens, stream })
+    }
+
+    /// All that makes a reply of this model another than one of another model.
+    pub fn identity(&self) -> String {
+        format!("{self}\0{}", self.url.as_deref().unwrap_or_default())
+    }
+}
+
+/// `host:port` and paths, not what only one request has.
+fn check_base(url: &str) -> Result<(), BadModel> {
+    // Loopback and grants are judged when the model is asked: grants belong to the host.
+    let lenient = Grants { loopback: true, hosts: Vec::new() };
+    match check_url(url, &lenient) {
+        Err(error) if !error.is_about_address() => Err(BadModel { message: format!("can't {error}"), help: None }),
+        _ if url.contains(['?', '#']) => Err(BadModel::new(
+            "`url` has a query or a fragment".into(),
+            "write where the service is, such as `http://127.0.0.1:8000/v1`",
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn unknown(whole: &str, provider: &str, name: &str) -> BadModel {
+    let whole = whole.chars().take(80).collect::<String>();
+    match closest(provider, Provider::ALL.map(Provider::name)) {
+        Some(near) if name.is_empty() => {
+            BadModel::new(format!("unknown provider `{whole}`"), format!("did you mean `{near}`?"))
+        }
+        Some(near) => BadModel::new(
+            format!("unknown provider `{}`", provider.escape_debug()),
+            format!("did you mean `{near}:{name}`?"),
+        ),
+        None => BadModel::new(
+            format!("`{}` names no provider", whole.escape_debug()),
+            format!(
+                "write `provider:model`, such as {}",
+                Provider::ALL.map(|it| format!("`{}`", it.example())).join(", ")
+            ),
+        ),
+    }
+}
+
+impl FromStr for ModelRef {
+    type Err = BadModel;
+
+    fn from_str(name: &str) -> Result<ModelRef, BadModel> {
+        ModelRef::new(RawModel(RawLong { name: name.to_string(), ..RawLong::default() }))
+    }
+}
+
+impl fmt::Display for ModelRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.provider.name())?;
+        if self.name.is_empty() { Ok(()) } else { write!(f, ":{}", self.name) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names() {
+        for (text, expected) in [
+            ("openai:gpt-5-mini", "openai:gpt-5-mini"),
+            ("ollama:qwen3:8b", "ollama:qwen3:8b"),
+            ("openai:meta-llama/Llama-3.1-8B", "openai:meta-llama/Llama-3.1-8B"),
+            ("client", "client"),
+            ("client:small", "client:small"),
+            ("opnai:gpt", "unknown provider `opnai`; did you mean `openai:gpt`?"),
+            ("OpenAI:gpt", "unknown provider `OpenAI`; did you mean `openai:gpt`?"),
+            ("antropic", "unknown provider `antropic`; did you mean `anthropic`?"),
+            ("gemini", "`gemini` names a provider but no model; write `gemini:gemini-2.5-flash`, for example"),
+            ("gemini:../files", "`gemini:../files` can't be the name of a model"),
+            ("openai:a b", "`openai:a b` can't be the name of a model"),
+        ] {
+            let said = text.parse::<ModelRef>().map_or_else(|error| error.to_string(), |model| model.to_string());
+            assert_eq!(said, expected);
+        }
+        let error = "gpt-5-mini".parse::<ModelRef>().unwrap_err().to_string();
+        assert!(error.starts_with("`gpt-5-mini` names no provider; write `provider:model`, such as"), "{error}");
+    }
+
+    #[test]
+    fn maps() {
+        for (map, expected) in [
+            (r#"{"name": "openai:x", "url": "http://127.0.0.1:1/v1", "key": "MY_KEY"}"#, ""),
+            (r#"{"name": "openai:x", "url": "ftp://h"}"#, "can't use the URL: its scheme is not http or https"),
+            (r#"{"name": "openai:x", "url": "https://h/v1?a=b"}"#, "`url` has a query or a fragment"),
+            (r#"{"name": "openai:x", "key": "sk-123"}"#, "`key` isn't the name of an environment variable"),
+            (r#"{"name": "client", "stream": true}"#, "`client` has no `url`, `key` or `stream`"),
+            (r#"{"name": "openai:x", "maxTokens": 0}"#, "`maxTokens` of 0 leaves no reply"),
+        ] {
+            let raw: RawModel = serde_json::from_str(map).unwrap();
+            let said = ModelRef::new(raw).map_or_else(|error| error.message, |_| String::new());
+            assert_eq!(said, expected, "{map}");
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Ollama's chat.
+
+use super::call::{Post, check_finish};
+use super::{Message, Reply, Request, ToolCall};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+pub(super) fn post(model: &str, request: &Request, max_tokens: u32) -> Post {
+    let mut messages = vec![json!({"role": "system", "content": request.system})];
+    for message in &request.messages {
+        match message {
+            Message::User { text } => messages.push(json!({"role": "user", "content": text})),
+            Message::Assistant { text, calls } => {
+                let mut turn = json!({"role": "assistant", "content": text});
+                let calls: Vec<Value> = calls
+                    .iter()
+                    .map(|call| json!({"function": {"name": call.name, "arguments": call.input}}))
+                    .collect();
+                if !calls.is_empty() {
+                    turn["tool_calls"] = Value::Array(calls);
+                }
+                messages.push(turn);
+            }
+            Message::Tools { results } => messages.extend(results.iter().map(|result| {
+                let text = if result.is_error { format!("error: {}", result.text) } else { result.text.clone() };
+                json!({"role": "tool", "tool_name": result.name, "content": text})
+            })),
+        }
+    }
+    let mut body = json!({
+        "model": model,
+        "messages": messages,
+        // It streams unless told otherwise.
+        "stream": false,
+        // What doesn't fit is an error, never cut in silence.
+        "truncate": false,
+        "shift": false,
+        "options": {"num_predict": max_tokens},
+    });
+    if !request.tools.is_empty() {
+        body["tools"] = request
+            .tools
+            .iter()
+            .map(|tool| {
+                json!({
+                    "type": "function",
+                    "function": {"name": tool.name, "description": tool.description, "parameters": tool.schema},
+                })
+            })
+            .collect();
+    } else if let Some(schema) = &request.schema {
+        // With a format it could not call any more.
+        body["format"] = schema.clone();
+    }
+    Post { path: "/api/chat".into(), body }
+}
+
+/// `OLLAMA_HOST` as the URL of a service: `host`, `host:port` or a URL. The service takes the same
+/// variable for where it listens, so that it may be any address.
+pub(super) fn base(host: &str) -> String {
+    let host = host.trim().trim_end_matches('/').replacen("0.0.0.0", "127.0.0.1", 1);
+    let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    match (host.contains("://"), has_port) {
+        (true, _) => host,
+        (false, true) => format!("http://{host}"),
+        (false, false) => format!("http://{host}:11434"),
+    }
+}
+
+/// A whole reply or a piece of one: they have the same form.
+#[derive(Deserialize)]
+struct Chunk {
+    message: Said,
+    done_reason: Option<String>,
+    prompt_eval_count: Option<u64>,
+    eval_count: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Said {
+    content: Option<String>,
+    tool_calls: Option<Vec<Called>>,
+}
+
+#[derive(Deserialize)]
+struct Called {
+    id: Option<String>,
+    function: Function,
+}
+
+#[derive(Deserialize)]
+struct Function {
+    name: String,
+    arguments: Option<Map<String, Value>>,
+}
+
+pub(super) fn read(chunks: Vec<Value>) -> Result<Reply, String> {
+    let mut reply = Reply::default();
+    for chunk in chunks {
+        let chunk: Chunk =
+            serde_json::from_value(chunk).map_err(|error| format!("its reply is not a chat: {error}"))?;
+        reply.text.push_str(&chunk.message.content.unwrap_or_default());
+        reply.finish_reason = chunk.done_reason.or(reply.finish_reason);
+        reply.usage.input_tokens = chunk.prompt_eval_count.unwrap_or(reply.usage.input_tokens);
+        reply.usage.output_tokens = chunk.eval_count.unwrap_or(reply.usage.output_tokens);
+        for called in chunk.message.tool_calls.into_iter().flatten() {
+            // Older versions give their calls no names.
+            let id = called.id.unwrap_or_else(|| format!("call_{}", reply.calls.len()));
+            let input = Value::Object(called.function.arguments.unwrap_or_default());
+            reply.calls.push(ToolCall { id, name: called.function.name, input, signature: None });
+        }
+    }
+    check_finish(reply.finish_reason.as_deref(), &["stop"], &["length"])?;
+    Ok(reply)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::base;
+
+    #[test]
+    fn hosts() {
+        for (host, expected) in [
+            ("127.0.0.1", "http://127.0.0.1:11434"),
+            ("0.0.0.0:8080", "http://127.0.0.1:8080"),
+            ("http://0.0.0.0:8080/", "http://127.0.0.1:8080"),
+            ("https://h.example", "https://h.example"),
+        ] {
+            assert_eq!(base(host), expected, "{host}");
+        }
+    }
+}
