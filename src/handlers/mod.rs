@@ -4,6 +4,8 @@
 //! (`compile`) and runs it. Time limits, cancellation, panics and failure directions are the
 //! engine's: a handler that is dropped must leave nothing behind.
 
+#[cfg(feature = "models")]
+mod agent;
 mod callback;
 mod command;
 mod fixed;
@@ -28,13 +30,14 @@ use crate::models::{Bound, ModelError};
 use crate::models::{ModelRef, RawModel};
 use crate::state::Store;
 use crate::state::runs::Runs;
-use crate::verdict::{Answer, Decision};
+use crate::verdict::{Answer, Decision, Verdict};
 use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::future::Future;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 pub use crate::egress::HostPort;
@@ -124,6 +127,17 @@ pub struct Call<'a> {
     pub client: Option<&'a Arc<dyn Client>>,
     /// What the run did, for the outcome.
     pub transcript: &'a Transcript,
+    /// The way back to the hooks, for what the handler itself is about to do.
+    pub judge: &'a dyn Judge,
+}
+
+/// The hooks in force, as a handler that acts can ask them. The engine implements it.
+pub trait Judge: Send + Sync {
+    /// Judges an event of the handler's own.
+    fn judge(&self, event: Event) -> Pin<Box<dyn Future<Output = Verdict> + Send + '_>>;
+
+    /// How many handlers' own acts this run is within; 0 for what a client sent.
+    fn depth(&self) -> u8;
 }
 
 #[cfg(feature = "models")]
@@ -314,6 +328,8 @@ handlers! {
     "http", "a POST to a service, through guarded egress" => Http(http::Http);
     #[cfg(feature = "models")]
     "prompt", "a question to a language model about the event; its verdict is the hook's" => Prompt(prompt::Prompt);
+    #[cfg(feature = "models")]
+    "agent", "a bounded sub-agent with an allow-list of tools" => Agent(agent::Agent);
     "callback", "a call back into the client that registered the hook" => Callback(callback::Callback);
     #[cfg(feature = "mcp")]
     "mcp", "a tool of an MCP server that stays up between events" => Mcp(mcp::Mcp);

@@ -15,9 +15,9 @@ pub(super) fn post(model: &str, request: &Request, max_tokens: u32, stream: bool
         let tools: Vec<Value> = request
             .tools
             .iter()
-            .map(|tool| {
-                json!({"name": tool.name, "description": tool.description, "parametersJsonSchema": tool.schema})
-            })
+            .map(
+                |tool| json!({"name": tool.name, "description": tool.description, "parametersJsonSchema": tool.schema}),
+            )
             .collect();
         body["tools"] = json!([{"functionDeclarations": tools}]);
     } else if let Some(schema) = &request.schema {

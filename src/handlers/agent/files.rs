@@ -103,10 +103,9 @@ impl Project {
         only: Option<&str>,
         gone: &Gone,
     ) -> Result<String, String> {
-        let regex = regex::RegexBuilder::new(pattern)
-            .size_limit(1024 * 1024)
-            .build()
-            .map_err(|error| format!("the pattern is no regular expression: {}", crate::matching::last_line(&error.to_string())))?;
+        let regex = regex::RegexBuilder::new(pattern).size_limit(1024 * 1024).build().map_err(|error| {
+            format!("the pattern is no regular expression: {}", crate::matching::last_line(&error.to_string()))
+        })?;
         let only = only.map(glob).transpose()?;
         let start = self.relative(path.unwrap_or("."))?;
         let mut out = Output::default();
@@ -119,7 +118,9 @@ impl Project {
             for (number, line) in text.lines().enumerate() {
                 if regex.is_match(line) {
                     n_matches += 1;
-                    if n_matches > MAX_MATCHES || !out.line(&format!("{}:{}: {}", file.display(), number + 1, short(line))) {
+                    if n_matches > MAX_MATCHES
+                        || !out.line(&format!("{}:{}: {}", file.display(), number + 1, short(line)))
+                    {
                         return false;
                     }
                 }
@@ -165,7 +166,9 @@ impl Project {
         }
         let given = Path::new(path);
         let given = match given.is_absolute() {
-            true => given.strip_prefix(&self.root).or_else(|_| given.strip_prefix(&self.real)).map_err(|_| outside())?,
+            true => {
+                given.strip_prefix(&self.root).or_else(|_| given.strip_prefix(&self.real)).map_err(|_| outside())?
+            }
             false => given,
         };
         let mut plain = PathBuf::new();
@@ -305,16 +308,8 @@ fn open_beneath(dir: &OwnedFd, path: &Path, flags: OFlags) -> Result<OwnedFd, Er
 /// Refuses what commonly holds secrets: what is read goes to the model's provider.
 fn check_name(path: &Path) -> Result<(), String> {
     const DIRECTORIES: [&str; 5] = [".git", ".ssh", ".aws", ".gnupg", ".kube"];
-    const NAMES: [&str; 8] = [
-        ".netrc",
-        ".npmrc",
-        ".pypirc",
-        ".git-credentials",
-        ".pgpass",
-        ".htpasswd",
-        "credentials.json",
-        "secrets.yaml",
-    ];
+    const NAMES: [&str; 8] =
+        [".netrc", ".npmrc", ".pypirc", ".git-credentials", ".pgpass", ".htpasswd", "credentials.json", "secrets.yaml"];
     const ENDINGS: [&str; 8] = [".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".asc"];
     const EXAMPLES: [&str; 4] = [".env.example", ".env.sample", ".env.template", ".env.dist"];
     let lower = |it: &std::ffi::OsStr| it.to_string_lossy().to_lowercase();
@@ -450,7 +445,10 @@ mod tests {
             assert!(got.contains(expected), "{path}: {got}");
             assert!(!got.contains("TOKEN=1") && !got.contains("root:"), "{path}: {got}");
         }
-        assert_eq!(project.read_file("test.log", Some(2), Some(1)).unwrap(), "FAILED one\n(lines 2 to 2 of 4; more with `from`)\n");
+        assert_eq!(
+            project.read_file("test.log", Some(2), Some(1)).unwrap(),
+            "FAILED one\n(lines 2 to 2 of 4; more with `from`)\n"
+        );
         assert_eq!(project.read_file("test.log", Some(9), None).unwrap_err(), "`test.log` has 4 lines");
         assert!(project.read_file("long.txt", None, None).unwrap().chars().count() < 450);
     }
@@ -461,7 +459,9 @@ mod tests {
         let gone = Gone::new(false);
         let list = project.list_dir(".").unwrap();
         assert!(list.contains("src/\n") && list.contains("inside@\n") && !list.contains("id_rsa\n"), "{list}");
-        assert!(project.list_dir("..").is_err() && project.list_dir("etc").is_err() && project.list_dir(".git").is_err());
+        assert!(
+            project.list_dir("..").is_err() && project.list_dir("etc").is_err() && project.list_dir(".git").is_err()
+        );
         let grep = |pattern: &str, path, only| project.grep(pattern, path, only, &gone).unwrap_or_else(|error| error);
         assert_eq!(grep("panic", None, None), "src/main.rs:2:     panic!(\"no\");\nsrc/deep/mod.rs:1: // panic\n");
         assert_eq!(grep("panic", None, Some("mod.rs")), "src/deep/mod.rs:1: // panic\n");

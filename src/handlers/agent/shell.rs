@@ -5,7 +5,16 @@ use crate::matching::shell::{self, CommandPattern};
 /// Programs and arguments that may be run.
 #[derive(Debug)]
 pub(super) struct AllowList {
-    patterns: Vec<(String, CommandPattern)>,
+    patterns: Vec<Pattern>,
+}
+
+#[derive(Debug)]
+struct Pattern {
+    /// As it was written.
+    text: String,
+    /// Its words, if it is one command and nothing else.
+    exact: Option<Vec<String>>,
+    pattern: CommandPattern,
 }
 
 impl AllowList {
@@ -15,7 +24,7 @@ impl AllowList {
             return Err("`run_command` allows nothing: list patterns such as `cargo test*`".into());
         }
         let compile = |text: String| match CommandPattern::new(&text) {
-            Ok(pattern) => Ok((text, pattern)),
+            Ok(pattern) => Ok(Pattern { exact: words(&text).ok(), text, pattern }),
             Err(error) => Err(format!("`{text}`: {error}")),
         };
         Ok(AllowList { patterns: patterns.into_iter().map(compile).collect::<Result<_, _>>()? })
@@ -23,17 +32,21 @@ impl AllowList {
 
     /// The patterns as they were written.
     pub(super) fn texts(&self) -> Vec<&str> {
-        self.patterns.iter().map(|(text, _)| text.as_str()).collect()
+        self.patterns.iter().map(|it| it.text.as_str()).collect()
     }
 
     /// The words of a text, if it is one plain command that a pattern allows.
     pub(super) fn admit(&self, text: &str) -> Result<Vec<String>, String> {
         let words = words(text)?;
-        let allowed = |command: &String| self.patterns.iter().any(|(_, pattern)| pattern.matches(command));
+        // Word for word what the author wrote, whatever it does.
+        if self.patterns.iter().any(|it| it.exact.as_ref() == Some(&words)) {
+            return Ok(words);
+        }
+        let allowed = |command: &String| self.patterns.iter().any(|it| it.pattern.matches(command));
         // A second reader, which also knows programs that run others.
         let read = shell::parse(text);
         if let Some(reason) = read.opaque {
-            return Err(format!("`{text}` is not allowed: {reason}"));
+            return Err(format!("`{text}` is not allowed: {reason}; only a pattern without `*` could allow it"));
         }
         if read.commands.is_empty() || !read.commands.iter().all(allowed) || !allowed(&words.join(" ")) {
             return Err(format!("`{text}` is not on the list of allowed commands: {}", self.texts().join(", ")));
@@ -99,7 +112,10 @@ mod tests {
 
     #[test]
     fn only_what_is_listed_and_plain() {
-        let list = AllowList::new(["cargo test *", "npm run lint", "git log*", "./check"].map(String::from).to_vec()).unwrap();
+        let list = AllowList::new(
+            ["cargo test *", "npm run lint", "git log*", "./check", "sh -c 'make it'"].map(String::from).to_vec(),
+        )
+        .unwrap();
         for (text, expected) in [
             ("cargo test", "cargo|test"),
             ("  cargo   test --lib 'a b' \"c d\" ", "cargo|test|--lib|a b|c d"),
@@ -108,7 +124,10 @@ mod tests {
             ("./check", "./check"),
             ("git log --oneline", "git|log|--oneline"),
             ("npm run lint:fix", "not on the list"),
-            ("cargo build", "not on the list of allowed commands: cargo test *, npm run lint, git log*, ./check"),
+            ("cargo build", "not on the list of allowed commands: cargo test *, npm run lint, git log*, ./check, sh"),
+            ("sh -c \"make it\"", "sh|-c|make it"),
+            ("sh -c make it", "not on the list"),
+            ("cargo test --config a.b=c", "not allowed: an option that runs text"),
             ("rm -rf /", "not on the list"),
             ("cargo test; rm -rf /", "`;` is not allowed"),
             ("cargo test && rm x", "`&` is not allowed"),

@@ -16,7 +16,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub(crate) use servers::{Reach, ServerDefinition, Servers};
+#[cfg(feature = "models")]
+pub(super) use servers::Lease;
+pub(super) use servers::{Reach, ServerDefinition, Servers};
 
 /// A call of one tool of an MCP server; its result is the hook's answer.
 #[derive(Deserialize, JsonSchema)]

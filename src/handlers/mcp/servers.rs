@@ -76,6 +76,13 @@ impl ServerDefinition {
         };
         ServerDefinition { reach, label }
     }
+
+    /// The label as part of a tool's name.
+    #[cfg(feature = "models")]
+    pub(crate) fn plain_label(&self) -> String {
+        let name: String = self.label.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+        if name.is_empty() { "server".into() } else { name }
+    }
 }
 
 /// The servers of a host.
