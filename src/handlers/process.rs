@@ -108,6 +108,7 @@ pub(crate) enum ProcessError {
         limit: usize,
     },
     /// As many workers run already as may.
+    #[cfg_attr(not(feature = "mcp"), allow(dead_code, reason = "nothing outlives its call then"))]
     TooManyWorkers,
     /// The pipes or the exit status could not be read.
     Io {
