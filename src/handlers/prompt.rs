@@ -97,7 +97,7 @@ impl Kind for Prompt {
         if raw.max_tokens == Some(0) {
             return Err(Mistake::new("maxTokens", "0 tokens leave no reply"));
         }
-        let instructions = Instructions::new(&raw.text).map_err(|message| Mistake::new("text", message))?;
+        let instructions = Instructions::new("text", &raw.text)?;
         let cache = raw.cache.map(|time| Cache { time: time.get(), verdicts: Mutex::default() });
         Ok(Prompt { instructions, model: cx.model(raw.model)?, max_tokens: raw.max_tokens, cache })
     }
@@ -151,14 +151,17 @@ pub(super) struct Instructions {
 }
 
 impl Instructions {
-    /// Takes the author's text apart.
-    ///
-    /// # Errors
-    /// As for [`Template::new`].
-    pub(super) fn new(text: &str) -> Result<Instructions, String> {
-        let template = Template::new(text)?;
+    /// Takes the author's text, which the definition's `field` holds, apart.
+    pub(super) fn new(field: &'static str, text: &str) -> Result<Instructions, Mistake> {
+        let template = Template::new(text).map_err(|message| Mistake::new(field, message))?;
         let mut paths: Vec<String> = Vec::new();
-        for path in template.paths().filter(|path| *path != "hook") {
+        for path in template.paths() {
+            if path.contains(char::is_whitespace) {
+                let message = format!("`${{{}}}` names no member", path.escape_debug());
+                return Err(
+                    Mistake::new(field, message).help("a placeholder ends with `}`: write `${tool.input.command}`")
+                );
+            }
             if !paths.iter().any(|known| known == path) {
                 paths.push(path.to_string());
             }
@@ -171,8 +174,17 @@ impl Instructions {
         let data = if self.paths.is_empty() {
             String::from_utf8_lossy(&call.moment.payload(call.hook)).into_owned()
         } else {
-            let values = self.paths.iter().map(|path| (path.clone(), lookup(call, path).unwrap_or_default()));
-            Value::Object(values.collect::<Map<_, _>>()).to_string()
+            let value = |path: &String| (path.clone(), lookup(call, path).unwrap_or_default());
+            let values: Map<_, _> = self.paths.iter().map(value).collect();
+            // A judge that sees nothing could only guess.
+            if values.values().all(Value::is_null) {
+                return Err(HandlerError(format!(
+                    "find what to judge: the event has no `{}`; correct the placeholders, or narrow the hook with \
+                     `matcher` or `when`",
+                    self.paths.join("`, `")
+                )));
+            }
+            Value::Object(values).to_string()
         };
         if data.len() > MAX_DATA {
             let size = data.len().div_ceil(1024);

@@ -102,14 +102,12 @@ enum Block {
 }
 
 #[derive(Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[serde(tag = "type")]
 enum Delta {
-    TextDelta {
-        text: String,
-    },
-    InputJsonDelta {
-        partial_json: String,
-    },
+    #[serde(rename = "text_delta")]
+    Text { text: String },
+    #[serde(rename = "input_json_delta")]
+    Input { partial_json: String },
     #[serde(other)]
     Other,
 }
@@ -137,8 +135,8 @@ pub(super) fn read(chunks: Vec<Value>) -> Result<Reply, String> {
             Chunk::ContentBlockStart { index, content_block } => {
                 begin(&mut reply, &mut inputs, index, content_block);
             }
-            Chunk::ContentBlockDelta { delta: Delta::TextDelta { text }, .. } => reply.text.push_str(&text),
-            Chunk::ContentBlockDelta { index, delta: Delta::InputJsonDelta { partial_json } } => {
+            Chunk::ContentBlockDelta { delta: Delta::Text { text }, .. } => reply.text.push_str(&text),
+            Chunk::ContentBlockDelta { index, delta: Delta::Input { partial_json } } => {
                 if let Some((_, text)) = inputs.iter_mut().find(|(at, _)| *at == index) {
                     text.push_str(&partial_json);
                 }

@@ -197,14 +197,16 @@ impl<'a> Bound<'a> {
 
     fn read(&self, response: &Response) -> Result<Reply, String> {
         let body = std::str::from_utf8(&response.body).map_err(|_| "its reply is not UTF-8")?;
-        let chunks = match (self.model.stream, self.model.provider) {
-            (false, _) => vec![body.to_string()],
-            (true, Provider::Ollama) => body.lines().map(str::to_string).collect(),
-            (true, _) => events(body),
+        // Some answer as a whole although asked for pieces.
+        let form = response.headers.get(CONTENT_TYPE).and_then(|form| form.to_str().ok()).unwrap_or_default();
+        let chunks = match form.split(';').next().unwrap_or_default().trim() {
+            "text/event-stream" => events(body),
+            "application/x-ndjson" => body.lines().filter(|line| !line.is_empty()).map(str::to_string).collect(),
+            _ => vec![body.to_string()],
         };
         let mut values = Vec::new();
-        for chunk in chunks.iter().filter(|chunk| !chunk.trim().is_empty() || chunks.len() == 1) {
-            let value = crate::json::parse(chunk).map_err(|error| format!("can't read its reply: {error}"))?;
+        for chunk in chunks {
+            let value = crate::json::parse(&chunk).map_err(|error| format!("can't read its reply: {error}"))?;
             // Some say so in the middle of a stream, after a status of 200.
             if value.get("error").is_some_and(|error| !error.is_null()) {
                 return Err(format!("it failed: {}", message(&value).unwrap_or_default()));
@@ -323,6 +325,70 @@ pub(crate) fn random_hex() -> Result<String, ModelError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::egress::Grants;
+    use crate::models::server::{ModelServer, Say, WIRES, Wire};
+    use crate::models::{Message, Tool, ToolResult};
+    use serde_json::json;
+
+    /// A conversation with two calls in one turn, over every wire, plain and in pieces.
+    #[test]
+    fn tools() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let schema = json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"], "additionalProperties": false});
+        let egress = Egress::new(Grants { loopback: true, hosts: Vec::new() });
+        for (wire, stream) in WIRES.into_iter().flat_map(|wire| [(wire, false), (wire, true)]) {
+            let inputs = [json!({"path": "ä/\"b\""}), json!({"path": ""})];
+            let calls = inputs.clone().map(|input| ("look", input)).to_vec();
+            let server = ModelServer::with([Say::Calls(calls), Say::text("done")]);
+            let name = format!("{}:small", wire.provider());
+            let raw = json!({"name": name, "url": server.url(wire), "stream": stream});
+            let model = ModelRef::new(serde_json::from_value(raw).unwrap()).unwrap();
+            let until = Instant::now() + Duration::from_secs(60);
+            let bound = Bound::new([Some(&model), None], &egress, None, until).unwrap();
+            let mut request = Request {
+                system: "Look around.".into(),
+                messages: vec![Message::User { text: "What is there?".into() }],
+                tools: vec![Tool { name: "look".into(), description: "Looks.".into(), schema: schema.clone() }],
+                schema: Some(schema.clone()),
+                max_tokens: None,
+            };
+            let reply = runtime.block_on(bound.complete(&request)).unwrap();
+            let said: Vec<_> = reply.calls.iter().map(|call| (call.name.as_str(), call.input.clone())).collect();
+            assert_eq!(said, inputs.map(|input| ("look", input)), "{wire:?} {stream}");
+            assert!(reply.calls[0].id != reply.calls[1].id && reply.usage.output_tokens == 7, "{reply:?}");
+            let results = reply.calls.iter().zip([false, true]).map(|(call, is_error)| ToolResult {
+                id: call.id.clone(),
+                name: call.name.clone(),
+                text: format!("seen {is_error}"),
+                is_error,
+            });
+            let results = results.collect();
+            request.messages.push(Message::Assistant { text: reply.text.clone(), calls: reply.calls });
+            request.messages.push(Message::Tools { results });
+            assert_eq!(runtime.block_on(bound.complete(&request)).unwrap().text, "done");
+            let sent = server.seen()[1].body.clone();
+            let (results, told) = match wire {
+                Wire::OpenAi => {
+                    ("/messages/4", json!({"role": "tool", "tool_call_id": "call_1", "content": "error: seen true"}))
+                }
+                Wire::Anthropic => (
+                    "/messages/2/content/1",
+                    json!({"type": "tool_result", "tool_use_id": "toolu_1", "content": "seen true", "is_error": true}),
+                ),
+                Wire::Gemini => {
+                    assert_eq!(sent["contents"][1]["parts"][0]["thoughtSignature"], "c2ln");
+                    (
+                        "/contents/2/parts/1",
+                        json!({"functionResponse": {"name": "look", "response": {"error": "seen true"}}}),
+                    )
+                }
+                Wire::Ollama => {
+                    ("/messages/4", json!({"role": "tool", "tool_name": "look", "content": "error: seen true"}))
+                }
+            };
+            assert_eq!(sent.pointer(results), Some(&told), "{sent}");
+        }
+    }
 
     #[test]
     fn waits() {

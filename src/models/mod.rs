@@ -14,6 +14,9 @@ mod name;
 mod ollama;
 #[cfg(feature = "models")]
 mod openai;
+#[cfg(all(test, feature = "models"))]
+#[path = "../../tests/support/models.rs"]
+mod server;
 
 #[cfg(feature = "models")]
 pub(crate) use call::{Bound, clean, random_hex};

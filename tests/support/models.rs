@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -167,6 +168,23 @@ impl ModelServer {
         let server = ModelServer::start();
         *server.shared.always.lock().unwrap() = Some(say);
         server
+    }
+
+    /// Says what a file holds, one reply a line: `{"decision", "reason"}` is a verdict with the request's
+    /// nonce, `{"text"}` a text, `{"calls": [{"name", "input"}]}` calls of tools.
+    pub fn replaying(file: &Path) -> ModelServer {
+        ModelServer::with(std::fs::read_to_string(file).unwrap().lines().map(|line| {
+            let mut reply: Value = serde_json::from_str(line).unwrap();
+            if let Some(calls) = reply["calls"].as_array() {
+                let call = |call: &Value| (&*call["name"].as_str().unwrap().to_string().leak(), call["input"].clone());
+                return Say::Calls(calls.iter().map(call).collect());
+            }
+            if reply["text"].is_string() {
+                return Say::text(reply["text"].as_str().unwrap());
+            }
+            reply["nonce"] = json!("{{nonce}}");
+            Say::Text(reply.to_string())
+        }))
     }
 
     fn start() -> ModelServer {

@@ -198,7 +198,7 @@ impl Kind for Agent {
             }
         }
         Ok(Agent {
-            task: Instructions::new(&raw.task).map_err(|message| Mistake::new("task", message))?,
+            task: Instructions::new("task", &raw.task)?,
             model: cx.model(raw.model)?,
             tools,
             max_turns,
