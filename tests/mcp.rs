@@ -204,7 +204,10 @@ fn mistakes() {
         ("{ server: {}, tool: t }".to_string(), "the server has neither `command` nor `url`"),
         ("{ server: { command: [a], url: 'http://a' }, tool: t }".into(), "the server has both `command` and `url`"),
         ("{ server: { command: [] }, tool: t }".into(), "the command is empty"),
-        ("{ server: { command: a b }, tool: t }".into(), "expected a list"),
+        (
+            "{ server: { command: a b }, tool: t }".into(),
+            "expected a list of the program and its arguments, such as `[npx, -y, some-server]`, found a string",
+        ),
         ("{ server: { command: [a], headers: { a: b } }, tool: t }".into(), "`headers` are for a server with a `url`"),
         ("{ server: { url: 'ftp://a' }, tool: t }".into(), "its scheme is not http or https"),
         ("{ server: { url: 'http://a', env: { A: b } }, tool: t }".into(), "are for a server with a `command`"),

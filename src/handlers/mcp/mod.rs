@@ -11,6 +11,7 @@ use crate::verdict::Answer;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde::de::{SeqAccess, Visitor};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -43,7 +44,8 @@ pub(crate) struct RawMcp {
 #[schemars(rename = "McpServer")]
 pub(crate) struct RawServer {
     /// The program and its arguments. A program with a slash starts at the definition's file.
-    command: Option<Vec<String>>,
+    #[schemars(with = "Option<Vec<String>>")]
+    command: Option<Argv>,
     /// The endpoint. Public addresses; loopback only from trusted layers; others need `--allow-host`.
     url: Option<String>,
     /// Variables to set for the program.
@@ -58,6 +60,31 @@ pub(crate) struct RawServer {
     /// Headers for the endpoint; a value may hold `${env.NAME}` for a variable that `inheritEnv` names.
     #[serde(default)]
     headers: BTreeMap<String, String>,
+}
+
+/// A program and its arguments. Other hosts want them apart, so the form is told.
+struct Argv(Vec<String>);
+
+impl<'de> Deserialize<'de> for Argv {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ArgvVisitor;
+        impl<'de> Visitor<'de> for ArgvVisitor {
+            type Value = Argv;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a list of the program and its arguments, such as `[npx, -y, some-server]`")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Argv, A::Error> {
+                let mut argv = Vec::new();
+                while let Some(argument) = seq.next_element()? {
+                    argv.push(argument);
+                }
+                Ok(Argv(argv))
+            }
+        }
+        deserializer.deserialize_any(ArgvVisitor)
+    }
 }
 
 #[derive(Debug)]
@@ -166,7 +193,7 @@ impl RawServer {
         let reach = match (self.command, self.url) {
             (None, None) => return Err(bad("the server has neither `command` nor `url`")),
             (Some(_), Some(_)) => return Err(bad("the server has both `command` and `url`").help("keep one")),
-            (Some(mut argv), None) => {
+            (Some(Argv(mut argv)), None) => {
                 if !self.headers.is_empty() {
                     return Err(bad("`headers` are for a server with a `url`"));
                 }

@@ -15,7 +15,7 @@ use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ClientConfig, Implementation,
     JsonObject, PaginatedRequestParams, Tool,
 };
-use rmcp::service::{Peer, RoleClient, RunningService, ServiceError, ServiceExt};
+use rmcp::service::{ClientInitializeError, Peer, RoleClient, RunningService, ServiceError, ServiceExt};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use std::collections::HashMap;
@@ -71,7 +71,12 @@ impl ServerDefinition {
             }
             Reach::Url { url, .. } => {
                 let parsed = reqwest::Url::parse(url).ok();
-                parsed.and_then(|it| it.host_str().map(String::from)).unwrap_or_default()
+                let host = parsed.as_ref().and_then(|it| Some((it.host_str()?, it.port())));
+                match host {
+                    Some((host, Some(port))) => format!("{host}:{port}"),
+                    Some((host, None)) => host.to_string(),
+                    None => String::new(),
+                }
             }
         };
         ServerDefinition { reach, label }
@@ -392,6 +397,16 @@ impl ServerDefinition {
         self.censor(&innermost.to_string())
     }
 
+    /// Why there is no conversation.
+    fn refusal(&self, error: &ClientInitializeError) -> String {
+        match error {
+            ClientInitializeError::TransportError { error, context } => {
+                format!("{context}: {}", self.cause(&*error.error))
+            }
+            other => self.cause(other),
+        }
+    }
+
     /// A text without the URL, whose path and query may hold secrets.
     fn censor(&self, text: &str) -> String {
         let text = match &self.reach {
@@ -453,7 +468,7 @@ async fn connect(
             };
             let problem = match result {
                 Some(Ok(Ok(service))) => return Ok((service, Some(child))),
-                Some(Ok(Err(error))) => definition.cause(&error),
+                Some(Ok(Err(error))) => definition.refusal(&error),
                 Some(Err(_)) => format!("it didn't answer `initialize` within {} s", START.as_secs()),
                 None => String::new(),
             };
@@ -471,7 +486,7 @@ async fn connect(
                 .max_sse_event_size(MAX_MESSAGE);
             match timeout(START, Quiet.serve(StreamableHttpClientTransport::with_client(client, config))).await {
                 Ok(Ok(service)) => Ok((service, None)),
-                Ok(Err(error)) => Err(definition.cause(&error)),
+                Ok(Err(error)) => Err(definition.refusal(&error)),
                 Err(_) => Err(format!("it didn't answer `initialize` within {} s", START.as_secs())),
             }
         }
