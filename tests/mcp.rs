@@ -235,6 +235,18 @@ fn mistakes() {
 }
 
 #[test]
+fn an_endpoint_where_nobody_is() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let (mut host, _dir) = TestHost::with(&format!(
+        "hooks: [{{ name: a, on: PreToolUse, fail: closed, mcp: {{ server: {{ url: 'http://127.0.0.1:{port}/mcp?key=secret' }}, tool: t }} }}]"
+    ));
+    let answer = ask(&mut host, "Bash");
+    let expected =
+        format!("deny: failed to start the MCP server `127.0.0.1:{port}`: send initialize request: Connection refused");
+    assert!(answer.starts_with(&expected) && !answer.contains("secret"), "{answer}");
+}
+
+#[test]
 fn an_endpoint_of_a_stranger_is_out_of_reach() {
     for url in ["http://127.0.0.1:9/mcp?key=secret", "http://[::1]:9/", "http://169.254.169.254/"] {
         let (mut host, _dir) = TestHost::with("hooks: []");

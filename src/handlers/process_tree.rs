@@ -38,7 +38,7 @@ use tracing::warn;
 pub(super) const MAX_LIVE: usize = 256;
 
 /// No more children than this live beyond their calls, beside the others.
-pub(super) const MAX_WORKERS: usize = 64;
+pub(super) const MAX_WORKERS: usize = 32;
 
 /// Names the call to its processes. The value is `PID-NONCE-N`, after the
 /// host's own value and a slash when the host runs inside a call of another.

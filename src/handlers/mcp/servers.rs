@@ -17,7 +17,7 @@ use rmcp::model::{
 };
 use rmcp::service::{ClientInitializeError, Peer, RoleClient, RunningService, ServiceError, ServiceExt};
 use rmcp::transport::StreamableHttpClientTransport;
-use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::pin::{Pin, pin};
@@ -391,8 +391,13 @@ impl ServerDefinition {
     /// The innermost error: outer ones repeat it and name the whole URL.
     fn cause(&self, error: &(dyn std::error::Error + 'static)) -> String {
         let mut innermost = error;
-        while let Some(source) = innermost.source() {
-            innermost = source;
+        loop {
+            innermost = match (innermost.downcast_ref(), innermost.source()) {
+                // It doesn't call it its source.
+                (Some(StreamableHttpError::<reqwest::Error>::Client(inner)), _) => inner,
+                (_, Some(inner)) => inner,
+                (_, None) => break,
+            };
         }
         self.censor(&innermost.to_string())
     }
