@@ -592,7 +592,7 @@ fn errors_name_the_field_and_say_what_to_do() {
             "initialize",
             r#"{"capabilities":{"hooks":{"decision":[]}}}"#,
             "`capabilities.hooks.decision`: unknown field `decision`, \
-             expected `decisions`, `notifications` or `dialect`; did you mean `decisions`?",
+             expected `decisions`, `notifications`, `requests` or `dialect`; did you mean `decisions`?",
         ),
     ];
     let mut host = TestHost::serve(no_hooks());
