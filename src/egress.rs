@@ -136,6 +136,13 @@ impl Egress {
         }
     }
 
+    /// A client for one URL, for protocols that are more than a POST: it takes no redirect and no
+    /// proxy, and connects to permitted addresses only. It must be used for this URL alone.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn client_for(&self, url: &str) -> Result<Client, EgressError> {
+        self.client(&check_url(url, &self.shared.grants)?)
+    }
+
     /// One client per kind of destination, because a resolver sees the name but
     /// not the port: only a granted `host:port` is sent to a client that takes
     /// any address. Plain http gets one of its own so that a machine without

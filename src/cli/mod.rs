@@ -232,8 +232,8 @@ pub fn main() -> ExitCode {
 
 /// Logs go to stderr: stdout belongs to the protocol, or to what was asked for.
 fn start_log(cli: &Cli) -> Result<(), tracing_subscriber::filter::ParseError> {
-    // It complains about watches that went with their directories.
-    let filter: Targets = format!("notify=error,{}", cli.log).parse()?;
+    // One complains about watches that went with their directories, the other tells what messages hold.
+    let filter: Targets = format!("notify=error,rmcp=off,{}", cli.log).parse()?;
     let log = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_target(false);
     let colour = Output::wants_colour(cli.color, &std::io::stderr());
     let log = if cli.log_json { log.json().boxed() } else { log.with_ansi(colour).boxed() };

@@ -10,7 +10,7 @@ mod sessions;
 
 use crate::client::Client;
 use crate::event::{Event, Phase};
-use crate::handlers::{Moment, Services};
+use crate::handlers::{Judge, Moment, Services};
 use crate::hook::{Composition, Contract, NATIVE};
 use crate::hook_set::{HookSet, Selected};
 use crate::matching::Facts;
@@ -19,13 +19,15 @@ use compose::{Asks, Chain};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sessions::Sessions;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Semaphore, broadcast};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// What outlives an event: shared services, what sessions remember, who listens.
+/// What outlives an event: shared services, what sessions remember, who listens. Clones share it.
+#[derive(Clone)]
 pub struct Engine {
     /// What handlers share.
     pub services: Services,
@@ -33,7 +35,7 @@ pub struct Engine {
     /// `None`: it is a deny.
     pub ask_elsewhere: Option<Duration>,
     reports: broadcast::Sender<Report>,
-    sessions: Sessions,
+    sessions: Arc<Sessions>,
     detached: Arc<Semaphore>,
 }
 
@@ -111,7 +113,7 @@ impl Engine {
             services,
             ask_elsewhere: None,
             reports: broadcast::Sender::new(REPORT_QUEUE),
-            sessions: Sessions::default(),
+            sessions: Arc::default(),
             detached: Arc::new(Semaphore::new(MAX_DETACHED)),
         }
     }
@@ -142,14 +144,25 @@ impl HooksInForce {
 /// Judges one event. Never fails: what goes wrong in a hook counts in that hook's direction.
 /// Dropping the future cancels the hooks and ends their processes.
 pub async fn decide(engine: &Engine, question: Question) -> Verdict {
+    decide_within(engine, question, 0).await
+}
+
+/// The same, for what a hook does itself: `depth` counts the hooks around it.
+async fn decide_within(engine: &Engine, question: Question, depth: u8) -> Verdict {
     engine.services.runs.note(&question.event);
     let moment = Arc::new(Moment::new(question.event.clone(), &engine.services.root));
     let selected = question.hooks.select(&moment.facts);
     if selected.is_empty() {
         return finish(engine, &question, Chain::start(moment));
     }
-    let limits =
-        run::Limits { deadline: deadline(&question.event), hurry: &question.hurry, client: question.client.as_ref() };
+    let limits = run::Limits {
+        deadline: deadline(&question.event),
+        hurry: &question.hurry,
+        client: question.client.as_ref(),
+        hooks: &question.hooks,
+        contract: question.contract,
+        depth,
+    };
     let mut chain = Chain::start(moment);
     chain.run(engine, &limits, question.contract.composition, compose::plan(selected, question.contract)).await;
     if question.contract.dialect == NATIVE {
@@ -171,6 +184,35 @@ fn asks_a_person(engine: &Engine, question: &Question, chain: &Chain) -> Option<
     let client = question.client.as_ref().is_some_and(|client| client.answers().approvals);
     let timeout = if client { Some(engine.ask_elsewhere.unwrap_or(ASK)) } else { engine.ask_elsewhere };
     timeout.filter(|_| is_open && !question.honours.ask)
+}
+
+/// The way back to the hooks from one of them.
+struct Back<'a> {
+    engine: &'a Engine,
+    hooks: &'a HooksInForce,
+    contract: &'static Contract,
+    client: Option<&'a Arc<dyn Client>>,
+    hurry: &'a CancellationToken,
+    depth: u8,
+}
+
+impl Judge for Back<'_> {
+    fn judge(&self, event: Event) -> Pin<Box<dyn Future<Output = Verdict> + Send + '_>> {
+        let question = Question {
+            event: Arc::new(event),
+            hooks: self.hooks.clone(),
+            contract: self.contract,
+            // Nobody is there to be asked, and a rewrite is taken.
+            honours: Honours { ask: false, defer: false, rewrite: true },
+            client: self.client.cloned(),
+            hurry: self.hurry.clone(),
+        };
+        Box::pin(decide_within(self.engine, question, self.depth.saturating_add(1)))
+    }
+
+    fn depth(&self) -> u8 {
+        self.depth
+    }
 }
 
 /// A deadline leaves the host the time to answer before the client gives up.

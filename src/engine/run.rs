@@ -2,11 +2,11 @@
 //! once for every kind of handler.
 
 use super::aggregate;
-use super::{Engine, Report, is_rest};
+use super::{Back, Engine, HooksInForce, Report, is_rest};
 use crate::client::Client;
 use crate::event::{CONTEXT_MEMBERS, Phase};
 use crate::handlers::{Call, Moment, Transcript};
-use crate::hook::Fail;
+use crate::hook::{Contract, Fail};
 use crate::hook_set::Selected;
 use crate::verdict::{Answer, Decision, Outcome, Status};
 use futures_util::FutureExt;
@@ -26,6 +26,19 @@ pub(super) struct Limits<'a> {
     pub hurry: &'a CancellationToken,
     /// Whoever sent the event.
     pub client: Option<&'a Arc<dyn Client>>,
+    /// Who judges what a hook itself is about to do.
+    pub hooks: &'a HooksInForce,
+    /// By the client's rules.
+    pub contract: &'static Contract,
+    /// How many hooks' own acts this is within.
+    pub depth: u8,
+}
+
+impl<'a> Limits<'a> {
+    fn back(&self, engine: &'a Engine) -> Back<'a> {
+        let Limits { hurry, client, hooks, contract, depth, .. } = *self;
+        Back { engine, hooks, contract, client, hurry, depth }
+    }
 }
 
 impl Limits<'_> {
@@ -129,7 +142,8 @@ async fn limited(
     if limits.hurry.is_cancelled() || until.is_some_and(|until| until <= now) {
         return Err(Failure::Stopped(format!("start before {why}")));
     }
-    let call = Call { hook, moment, services: &engine.services, client: limits.client, transcript };
+    let back = limits.back(engine);
+    let call = Call { hook, moment, services: &engine.services, client: limits.client, transcript, judge: &back };
     let guarded = AssertUnwindSafe(async {
         fail::fail_point!("handler");
         hook.handler.run(&call).await
@@ -259,14 +273,17 @@ fn detach(engine: &Engine, limits: &Limits<'_>, selected: &Selected, moment: &Ar
         tracing::warn!(hook = %selected.hook.name, "Too many detached hooks are running; this one was skipped.");
         return skipped(selected, "too many detached hooks are running");
     };
-    let (services, reports) = (engine.services.clone(), engine.reports.clone());
+    let (engine, hooks, hurry) = (engine.clone(), limits.hooks.clone(), CancellationToken::new());
+    let (contract, depth) = (limits.contract, limits.depth);
     let (selected_hook, moment, client) = (selected.clone(), moment.clone(), limits.client.cloned());
     tokio::spawn(async move {
         let started = Instant::now();
         let hook = &selected_hook.hook;
         let transcript = Transcript::default();
+        let client = client.as_ref();
+        let back = Back { engine: &engine, hooks: &hooks, contract, client, hurry: &hurry, depth };
         let call =
-            Call { hook, moment: &moment, services: &services, client: client.as_ref(), transcript: &transcript };
+            Call { hook, moment: &moment, services: &engine.services, client, transcript: &transcript, judge: &back };
         let work = AssertUnwindSafe(hook.handler.run(&call)).catch_unwind();
         let result = match tokio::time::timeout(hook.timeout, work).await {
             Ok(Ok(Ok(answer))) => Ok(answer),
@@ -276,7 +293,7 @@ fn detach(engine: &Engine, limits: &Limits<'_>, selected: &Selected, moment: &Ar
         };
         let mut run = finish(&selected_hook, &moment, result, started.elapsed());
         run.outcome.transcript = transcript.take();
-        send(&reports, &moment, &run.outcome, true);
+        send(&engine.reports, &moment, &run.outcome, true);
         drop(permit);
     });
     let mut outcome = outcome(selected, Status::Success, Duration::ZERO);

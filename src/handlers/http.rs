@@ -1,6 +1,6 @@
 //! `http`: a POST to a service. What it may reach is [`crate::egress`]'s matter.
 
-use super::template::{Template, lookup};
+use super::template::{Body, Template};
 use super::{Call, Compile, HandlerError, Kind, Mistake};
 use crate::egress::{check_url, is_reserved};
 use crate::verdict::Answer;
@@ -32,17 +32,12 @@ pub(crate) struct RawHttp {
 pub(crate) struct Http {
     url: String,
     body: Option<Body>,
-    headers: Vec<(HeaderName, Template)>,
+    headers: Headers,
 }
 
-/// A body with its strings taken apart.
-#[derive(Debug)]
-enum Body {
-    Text(Template),
-    List(Vec<Body>),
-    Map(Vec<(String, Body)>),
-    Other(Value),
-}
+/// Headers that may hold variables of the host's environment, and nothing of the event.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Headers(Vec<(HeaderName, Template)>);
 
 /// The largest reply, in bytes.
 const MAX_REPLY: usize = 1024 * 1024;
@@ -51,37 +46,8 @@ impl Kind for Http {
     type Raw = RawHttp;
 
     fn compile(raw: RawHttp, cx: &Compile<'_>) -> Result<Self, Mistake> {
-        // Loopback and grants are judged when the hook runs: grants belong to the host, not the file.
-        let lenient = crate::egress::Grants { loopback: true, hosts: Vec::new() };
-        if let Err(error) = check_url(&raw.url, &lenient)
-            && !error.is_about_address()
-        {
-            return Err(Mistake::new("url", format!("can't {error}")));
-        }
-        let mut headers = Vec::new();
-        for (name, value) in &raw.headers {
-            let bad = |message: String| Mistake::new("headers", message);
-            let header = HeaderName::try_from(name.as_str())
-                .map_err(|_| bad(format!("`{name}` can't be the name of a header")))?;
-            if is_reserved(&header) {
-                return Err(bad(format!("header `{name}` is the client's own")));
-            }
-            let template = Template::new(value).map_err(bad)?;
-            for path in template.paths() {
-                match path.strip_prefix("env.") {
-                    Some(variable) if raw.inherit_env.iter().any(|it| it == variable) => {}
-                    Some(variable) => {
-                        return Err(bad(format!(
-                            "header `{name}` reads the variable `{variable}`, which `inheritEnv` doesn't name"
-                        ))
-                        .help(format!("add `inheritEnv: [{variable}]`")));
-                    }
-                    // Event text in a header could smuggle one.
-                    None => return Err(bad(format!("header `{name}` may hold only `${{env.NAME}}` placeholders"))),
-                }
-            }
-            headers.push((header, template));
-        }
+        check(&raw.url).map_err(|message| Mistake::new("url", message))?;
+        let headers = Headers::new(&raw.headers, &raw.inherit_env)?;
         let _ = cx;
         let body = raw.body.map(Body::new).transpose().map_err(|message| Mistake::new("body", message))?;
         Ok(Http { url: raw.url, body, headers })
@@ -93,7 +59,9 @@ impl Kind for Http {
             None => call.moment.payload(call.hook),
         };
         let egress = call.services.egress(call.hook.source.layer);
-        let response = egress.post(&self.url, self.headers()?, body, MAX_REPLY).await;
+        let mut headers = self.headers.fill()?;
+        headers.entry(CONTENT_TYPE).or_insert(HeaderValue::from_static("application/json"));
+        let response = egress.post(&self.url, headers, body, MAX_REPLY).await;
         let response = response.map_err(|error| HandlerError(error.to_string()))?;
         if !(200..300).contains(&response.status) {
             return Err(HandlerError(format!("get an answer: the service replied with status {}", response.status)));
@@ -108,11 +76,50 @@ impl Kind for Http {
     }
 }
 
-impl Http {
-    fn headers(&self) -> Result<HeaderMap, HandlerError> {
+/// Whether a text is a URL that may be used at all.
+pub(super) fn check(url: &str) -> Result<(), String> {
+    // Loopback and grants are judged when the hook runs: grants belong to the host, not the file.
+    let lenient = crate::egress::Grants { loopback: true, hosts: Vec::new() };
+    match check_url(url, &lenient) {
+        Err(error) if !error.is_about_address() => Err(format!("can't {error}")),
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+impl Headers {
+    /// Checks what was written; `inherit_env` names the variables that values may hold.
+    pub(super) fn new(headers: &BTreeMap<String, String>, inherit_env: &[String]) -> Result<Headers, Mistake> {
+        let mut compiled = Vec::new();
+        for (name, value) in headers {
+            let bad = |message: String| Mistake::new("headers", message);
+            let header = HeaderName::try_from(name.as_str())
+                .map_err(|_| bad(format!("`{name}` can't be the name of a header")))?;
+            if is_reserved(&header) {
+                return Err(bad(format!("header `{name}` is the client's own")));
+            }
+            let template = Template::new(value).map_err(bad)?;
+            for path in template.paths() {
+                match path.strip_prefix("env.") {
+                    Some(variable) if inherit_env.iter().any(|it| it == variable) => {}
+                    Some(variable) => {
+                        return Err(bad(format!(
+                            "header `{name}` reads the variable `{variable}`, which `inheritEnv` doesn't name"
+                        ))
+                        .help(format!("add `inheritEnv: [{variable}]`")));
+                    }
+                    // Event text in a header could smuggle one.
+                    None => return Err(bad(format!("header `{name}` may hold only `${{env.NAME}}` placeholders"))),
+                }
+            }
+            compiled.push((header, template));
+        }
+        Ok(Headers(compiled))
+    }
+
+    /// The headers with their values, which no log shows.
+    pub(super) fn fill(&self) -> Result<HeaderMap, HandlerError> {
         let mut headers = HeaderMap::new();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        for (name, template) in &self.headers {
+        for (name, template) in &self.0 {
             if let Some(missing) = template
                 .paths()
                 .filter_map(|path| path.strip_prefix("env."))
@@ -128,29 +135,5 @@ impl Http {
             headers.insert(name.clone(), value);
         }
         Ok(headers)
-    }
-}
-
-impl Body {
-    fn new(value: Value) -> Result<Body, String> {
-        Ok(match value {
-            Value::String(text) => Body::Text(Template::new(&text)?),
-            Value::Array(items) => Body::List(items.into_iter().map(Body::new).collect::<Result<_, _>>()?),
-            Value::Object(members) => Body::Map(
-                members.into_iter().map(|(key, value)| Ok((key, Body::new(value)?))).collect::<Result<_, String>>()?,
-            ),
-            other => Body::Other(other),
-        })
-    }
-
-    fn fill(&self, call: &Call<'_>) -> Value {
-        match self {
-            Body::Text(template) => template.value(&|path| lookup(call, path)),
-            Body::List(items) => items.iter().map(|item| item.fill(call)).collect(),
-            Body::Map(members) => {
-                Value::Object(members.iter().map(|(key, body)| (key.clone(), body.fill(call))).collect())
-            }
-            Body::Other(value) => value.clone(),
-        }
     }
 }

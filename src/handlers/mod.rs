@@ -4,12 +4,16 @@
 //! (`compile`) and runs it. Time limits, cancellation, panics and failure directions are the
 //! engine's: a handler that is dropped must leave nothing behind.
 
+#[cfg(feature = "models")]
+mod agent;
 mod callable;
 mod callback;
 mod command;
 mod fixed;
 pub mod guards;
 mod http;
+#[cfg(feature = "mcp")]
+mod mcp;
 pub(crate) mod process;
 pub mod process_tree;
 #[cfg(feature = "models")]
@@ -29,13 +33,14 @@ use crate::models::{Bound, ModelError};
 use crate::models::{ModelRef, RawModel};
 use crate::state::Store;
 use crate::state::runs::Runs;
-use crate::verdict::{Answer, Decision};
+use crate::verdict::{Answer, Decision, Verdict};
 use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::future::Future;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -133,6 +138,17 @@ pub struct Call<'a> {
     pub client: Option<&'a Arc<dyn Client>>,
     /// What the run did, for the outcome.
     pub transcript: &'a Transcript,
+    /// The way back to the hooks, for what the handler itself is about to do.
+    pub judge: &'a dyn Judge,
+}
+
+/// The hooks in force, as a handler that acts can ask them. The engine implements it.
+pub trait Judge: Send + Sync {
+    /// Judges an event of the handler's own.
+    fn judge(&self, event: Event) -> Pin<Box<dyn Future<Output = Verdict> + Send + '_>>;
+
+    /// How many handlers' own acts this run is within; 0 for what a client sent.
+    fn depth(&self) -> u8;
 }
 
 #[cfg(feature = "models")]
@@ -226,6 +242,9 @@ pub struct Services {
     pub socket: Arc<OnceLock<PathBuf>>,
     /// The model of hooks and files that name none.
     pub model: Option<Arc<ModelRef>>,
+    /// MCP servers that stay up between events.
+    #[cfg(feature = "mcp")]
+    servers: Arc<mcp::Servers>,
     egress: Arc<[OnceLock<egress::Egress>; 2]>,
     /// Warm worker processes.
     workers: Arc<callable::Pool>,
@@ -242,6 +261,8 @@ impl Services {
             approvals: Approvals::default(),
             socket: Arc::default(),
             model: None,
+            #[cfg(feature = "mcp")]
+            servers: Arc::default(),
             egress: Arc::default(),
             workers: Arc::default(),
         }
@@ -323,8 +344,12 @@ handlers! {
     "http", "a POST to a service, through guarded egress" => Http(http::Http);
     #[cfg(feature = "models")]
     "prompt", "a question to a language model about the event; its verdict is the hook's" => Prompt(prompt::Prompt);
+    #[cfg(feature = "models")]
+    "agent", "a bounded sub-agent with an allow-list of tools" => Agent(agent::Agent);
     "callback", "a call back into the client that registered the hook" => Callback(callback::Callback);
     "guard", "a built-in guard that needs no code: limits, patterns, secrets, audit" => Guard(guards::Guard);
+    #[cfg(feature = "mcp")]
+    "mcp", "a tool of an MCP server that stays up between events" => Mcp(mcp::Mcp);
     #[cfg(test)]
     "sample", "the commented sample: see sample.rs" => Sample(sample::Sample);
 }

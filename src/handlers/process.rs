@@ -107,6 +107,9 @@ pub(crate) enum ProcessError {
         /// The limit that was passed.
         limit: usize,
     },
+    /// As many workers run already as may.
+    #[cfg_attr(not(feature = "mcp"), allow(dead_code, reason = "nothing outlives its call then"))]
+    TooManyWorkers,
     /// The pipes or the exit status could not be read.
     Io {
         /// The system's reason.
@@ -134,6 +137,9 @@ impl fmt::Display for ProcessError {
             Self::OutputTooLarge { limit } => {
                 write!(f, "read the program's stdout: more than {limit} bytes")
             }
+            Self::TooManyWorkers => {
+                write!(f, "start a program: {} that outlive their calls run already", process_tree::MAX_WORKERS)
+            }
             Self::Io { source } => write!(f, "talk to the program: {source}"),
         }
     }
@@ -147,7 +153,8 @@ impl std::error::Error for ProcessError {
             | Self::NotFound { .. }
             | Self::NotExecutable { .. }
             | Self::NoDirectory { .. }
-            | Self::OutputTooLarge { .. } => None,
+            | Self::OutputTooLarge { .. }
+            | Self::TooManyWorkers => None,
         }
     }
 }
@@ -163,6 +170,33 @@ pub(crate) async fn run(spec: Spec) -> Result<Output, ProcessError> {
     let (tree, pipes) = start(&spec, permit)?;
     converse(tree, pipes, &spec).await
 }
+
+/// A child that serves many calls, with the host's ends of its pipes.
+#[cfg(feature = "mcp")]
+pub(super) struct Worker {
+    pub(super) stdin: ChildStdin,
+    pub(super) stdout: ChildStdout,
+    pub(super) stderr: ChildStderr,
+    /// Dropping it kills the child and all that came of it.
+    pub(super) tree: Tree,
+}
+
+/// Starts a child that outlives the call: it ends with its [`Worker::tree`], or with the host. The
+/// spec's `stdin` and `limits` don't apply.
+#[cfg(feature = "mcp")]
+pub(super) fn spawn_worker(spec: &Spec) -> Result<Worker, ProcessError> {
+    let permit = WORKERS.try_acquire().map_err(|_| ProcessError::TooManyWorkers)?;
+    let (tree, pipes) = start(spec, permit)?;
+    Ok(Worker {
+        stdin: ChildStdin::from_std(pipes.stdin)?,
+        stdout: ChildStdout::from_std(pipes.stdout)?,
+        stderr: ChildStderr::from_std(pipes.stderr)?,
+        tree,
+    })
+}
+
+#[cfg(feature = "mcp")]
+static WORKERS: Semaphore = Semaphore::const_new(process_tree::MAX_WORKERS);
 
 /// Starts a child, which ends with its [`Tree`] or with the host. The spec's `stdin` and `limits`
 /// are the caller's to heed.

@@ -75,10 +75,7 @@ impl JsonSchema for RawPrompt {
 
 #[derive(Debug)]
 pub(crate) struct Prompt {
-    /// The author's text, with names where it has placeholders.
-    instructions: String,
-    /// The values that they name; none is the whole event.
-    paths: Vec<String>,
+    instructions: Instructions,
     model: Option<ModelRef>,
     max_tokens: Option<u32>,
     cache: Option<Cache>,
@@ -100,36 +97,23 @@ impl Kind for Prompt {
         if raw.max_tokens == Some(0) {
             return Err(Mistake::new("maxTokens", "0 tokens leave no reply"));
         }
-        let template = Template::new(&raw.text).map_err(|message| Mistake::new("text", message))?;
-        let mut paths: Vec<String> = Vec::new();
-        for path in template.paths() {
-            if path.contains(char::is_whitespace) {
-                let message = format!("`${{{}}}` names no member", path.escape_debug());
-                return Err(
-                    Mistake::new("text", message).help("a placeholder ends with `}`: write `${tool.input.command}`")
-                );
-            }
-            if !paths.iter().any(|known| known == path) {
-                paths.push(path.to_string());
-            }
-        }
-        let instructions = template.text(&|path| Some(Value::String(format!("`{path}`"))));
+        let instructions = Instructions::new("text", &raw.text)?;
         let cache = raw.cache.map(|time| Cache { time: time.get(), verdicts: Mutex::default() });
-        Ok(Prompt { instructions, paths, model: cx.model(raw.model)?, max_tokens: raw.max_tokens, cache })
+        Ok(Prompt { instructions, model: cx.model(raw.model)?, max_tokens: raw.max_tokens, cache })
     }
 
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
-        let data = self.data(call)?;
+        let data = self.instructions.data(call)?;
         let model = call.model(self.model.as_ref())?;
         let name = model.model().to_string();
-        let key = || key(&[&model.model().identity(), &self.instructions, &data]);
+        let key = || key(&[&model.model().identity(), &self.instructions.text, &data]);
         if let Some(verdict) = self.cache.as_ref().and_then(|cache| cache.get(&key())) {
             call.transcript.note(json!({"model": name, "cached": true}));
             return Ok(verdict.answer());
         }
         let (boundary, nonce) = (random_hex()?, random_hex()?);
         let request = Request {
-            system: system(&self.instructions, &boundary, &nonce),
+            system: system(&self.instructions.text, &boundary, &nonce),
             messages: vec![Message::User { text: format!("{boundary}\n{data}\n{boundary}") }],
             schema: Some(schema()),
             max_tokens: self.max_tokens,
@@ -157,9 +141,36 @@ impl Kind for Prompt {
     }
 }
 
-impl Prompt {
+/// What an author wrote to a model.
+#[derive(Debug)]
+pub(super) struct Instructions {
+    /// The text, with names where it has placeholders.
+    pub(super) text: String,
+    /// The values that they name; none is the whole event.
+    paths: Vec<String>,
+}
+
+impl Instructions {
+    /// Takes the author's text, which the definition's `field` holds, apart.
+    pub(super) fn new(field: &'static str, text: &str) -> Result<Instructions, Mistake> {
+        let template = Template::new(text).map_err(|message| Mistake::new(field, message))?;
+        let mut paths: Vec<String> = Vec::new();
+        for path in template.paths() {
+            if path.contains(char::is_whitespace) {
+                let message = format!("`${{{}}}` names no member", path.escape_debug());
+                return Err(
+                    Mistake::new(field, message).help("a placeholder ends with `}`: write `${tool.input.command}`")
+                );
+            }
+            if !paths.iter().any(|known| known == path) {
+                paths.push(path.to_string());
+            }
+        }
+        Ok(Instructions { text: template.text(&|path| Some(Value::String(format!("`{path}`")))), paths })
+    }
+
     /// What the model sees of the event, in one line of JSON.
-    fn data(&self, call: &Call<'_>) -> Result<String, HandlerError> {
+    pub(super) fn data(&self, call: &Call<'_>) -> Result<String, HandlerError> {
         let data = if self.paths.is_empty() {
             String::from_utf8_lossy(&call.moment.payload(call.hook)).into_owned()
         } else {
@@ -224,20 +235,20 @@ fn schema() -> Value {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-struct Verdict {
-    decision: Option<Decision>,
+pub(super) struct Verdict {
+    pub(super) decision: Option<Decision>,
     reason: String,
 }
 
 impl Verdict {
-    fn answer(self) -> Answer {
+    pub(super) fn answer(self) -> Answer {
         let reason = Some(self.reason).filter(|reason| !reason.is_empty());
         Answer { decision: self.decision, reason, ..Answer::default() }
     }
 }
 
 /// Takes a reply for a verdict if it is one and nothing else.
-fn read(text: &str, nonce: &str) -> Result<Verdict, String> {
+pub(super) fn read(text: &str, nonce: &str) -> Result<Verdict, String> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Said {

@@ -7,10 +7,10 @@ use super::Call;
 use serde_json::Value;
 
 /// What a template is made of.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Template(Vec<Part>);
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Part {
     Text(String),
     Placeholder(String),
@@ -81,6 +81,44 @@ impl Template {
                 },
             })
             .collect()
+    }
+}
+
+/// Any JSON with its strings taken apart.
+#[derive(Debug)]
+pub(crate) enum Body {
+    Text(Template),
+    List(Vec<Body>),
+    Map(Vec<(String, Body)>),
+    Other(Value),
+}
+
+impl Body {
+    /// Takes every string apart.
+    ///
+    /// # Errors
+    /// As for [`Template::new`].
+    pub(crate) fn new(value: Value) -> Result<Body, String> {
+        Ok(match value {
+            Value::String(text) => Body::Text(Template::new(&text)?),
+            Value::Array(items) => Body::List(items.into_iter().map(Body::new).collect::<Result<_, _>>()?),
+            Value::Object(members) => Body::Map(
+                members.into_iter().map(|(key, value)| Ok((key, Body::new(value)?))).collect::<Result<_, String>>()?,
+            ),
+            other => Body::Other(other),
+        })
+    }
+
+    /// The JSON with what the call's event says.
+    pub(crate) fn fill(&self, call: &Call<'_>) -> Value {
+        match self {
+            Body::Text(template) => template.value(&|path| lookup(call, path)),
+            Body::List(items) => items.iter().map(|item| item.fill(call)).collect(),
+            Body::Map(members) => {
+                Value::Object(members.iter().map(|(key, body)| (key.clone(), body.fill(call))).collect())
+            }
+            Body::Other(value) => value.clone(),
+        }
     }
 }
 

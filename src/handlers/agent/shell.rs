@@ -1,0 +1,167 @@
+//! Which command a text is, when it may be nothing more than one program with plain words.
+
+use crate::matching::shell::{self, CommandPattern};
+
+/// Programs and arguments that may be run.
+#[derive(Debug)]
+pub(super) struct AllowList {
+    patterns: Vec<Pattern>,
+}
+
+#[derive(Debug)]
+struct Pattern {
+    /// As it was written.
+    text: String,
+    /// Its words, if it is one command and nothing else.
+    exact: Option<Vec<String>>,
+    pattern: CommandPattern,
+}
+
+impl AllowList {
+    /// Compiles patterns as in `if: Bash(pattern)`.
+    pub(super) fn new(patterns: Vec<String>) -> Result<AllowList, String> {
+        if patterns.is_empty() {
+            return Err("`run_command` allows nothing: list patterns such as `cargo test*`".into());
+        }
+        let compile = |text: String| match CommandPattern::new(&text) {
+            Ok(pattern) => Ok(Pattern { exact: words(&text).ok(), text, pattern }),
+            Err(error) => Err(format!("`{text}`: {error}")),
+        };
+        Ok(AllowList { patterns: patterns.into_iter().map(compile).collect::<Result<_, _>>()? })
+    }
+
+    /// The patterns as they were written.
+    pub(super) fn texts(&self) -> Vec<&str> {
+        self.patterns.iter().map(|it| it.text.as_str()).collect()
+    }
+
+    /// The words of a text, if it is one plain command that a pattern allows.
+    pub(super) fn admit(&self, text: &str) -> Result<Vec<String>, String> {
+        let words = words(text)?;
+        // Word for word what the author wrote, whatever it does.
+        if self.patterns.iter().any(|it| it.exact.as_ref() == Some(&words)) {
+            return Ok(words);
+        }
+        let allowed = |command: &String| self.patterns.iter().any(|it| it.pattern.matches(command));
+        // A second reader, which also knows programs that run others.
+        let read = shell::parse(text);
+        if let Some(reason) = read.opaque {
+            return Err(format!("`{text}` is not allowed: {reason}; only a pattern without `*` could allow it"));
+        }
+        if read.commands.is_empty() || !read.commands.iter().all(allowed) || !allowed(&words.join(" ")) {
+            return Err(format!("`{text}` is not on the list of allowed commands: {}", self.texts().join(", ")));
+        }
+        Ok(words)
+    }
+}
+
+/// Takes a text apart as a shell would if there were nothing but words and quotes; whatever else a
+/// shell would act upon is refused.
+fn words(text: &str) -> Result<Vec<String>, String> {
+    const MAX_TEXT: usize = 8 * 1024;
+    if text.len() > MAX_TEXT {
+        return Err(format!("a command has at most {MAX_TEXT} bytes"));
+    }
+    let refuse = |c: char| {
+        let what = if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+        Err(format!(
+            "`{what}` is not allowed: a command is one program with plain words, without a shell; quote words that \
+             hold special characters with '...'"
+        ))
+    };
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut rest = text.trim_matches([' ', '\t']).chars();
+    while let Some(c) = rest.next() {
+        match c {
+            ' ' | '\t' => words.extend(word.take()),
+            '\'' | '"' => {
+                let word = word.get_or_insert_default();
+                loop {
+                    match rest.next() {
+                        None => return Err("a quote is not closed".into()),
+                        Some(end) if end == c => break,
+                        // Between double quotes, these are not what they seem.
+                        Some(inner @ ('$' | '`' | '\\' | '!')) if c == '"' => return refuse(inner),
+                        Some(inner) if inner.is_control() => return refuse(inner),
+                        Some(inner) => word.push(inner),
+                    }
+                }
+            }
+            '~' | '#' if word.is_none() => return refuse(c),
+            ';' | '&' | '|' | '<' | '>' | '(' | ')' | '{' | '}' | '$' | '`' | '*' | '?' | '[' | ']' | '!' | '\\' => {
+                return refuse(c);
+            }
+            c if c.is_control() || (c.is_whitespace() && c != ' ') => return refuse(c),
+            c => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    match words.first() {
+        None => Err("the command is empty".into()),
+        Some(program) if program.contains('=') || program.is_empty() => {
+            Err("a command begins with its program, not with a variable".into())
+        }
+        Some(_) => Ok(words),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_listed_and_plain() {
+        let list = AllowList::new(
+            ["cargo test *", "npm run lint", "git log*", "./check", "sh -c 'make it'"].map(String::from).to_vec(),
+        )
+        .unwrap();
+        for (text, expected) in [
+            ("cargo test", "cargo|test"),
+            ("  cargo   test --lib 'a b' \"c d\" ", "cargo|test|--lib|a b|c d"),
+            ("cargo test 'a;b'", "cargo|test|a;b"),
+            ("npm run lint", "npm|run|lint"),
+            ("./check", "./check"),
+            ("git log --oneline", "git|log|--oneline"),
+            ("npm run lint:fix", "not on the list"),
+            ("cargo build", "not on the list of allowed commands: cargo test *, npm run lint, git log*, ./check, sh"),
+            ("sh -c \"make it\"", "sh|-c|make it"),
+            ("sh -c make it", "not on the list"),
+            ("cargo test --config a.b=c", "not allowed: an option that runs text"),
+            ("rm -rf /", "not on the list"),
+            ("cargo test; rm -rf /", "`;` is not allowed"),
+            ("cargo test && rm x", "`&` is not allowed"),
+            ("cargo test | sh", "`|` is not allowed"),
+            ("cargo test > /etc/passwd", "`>` is not allowed"),
+            ("cargo test < x", "`<` is not allowed"),
+            ("cargo test $(rm x)", "`$` is not allowed"),
+            ("cargo test `rm x`", "``` is not allowed"),
+            ("cargo test \"$(rm x)\"", "`$` is not allowed"),
+            ("cargo test $HOME", "`$` is not allowed"),
+            ("cargo test *", "`*` is not allowed"),
+            ("cargo test {a,b}", "`{` is not allowed"),
+            ("cargo test ~", "`~` is not allowed"),
+            ("cargo test #x", "`#` is not allowed"),
+            ("cargo test \\;", "`\\` is not allowed"),
+            ("cargo test\nrm x", "`\\n` is not allowed"),
+            ("cargo test 'x\ny'", "`\\n` is not allowed"),
+            ("cargo test\u{a0}x", "is not allowed"),
+            ("PATH=/tmp cargo test", "a command begins with its program"),
+            ("'' cargo test", "a command begins with its program"),
+            ("cargo test 'x", "a quote is not closed"),
+            ("sh -c 'cargo test'", "not on the list"),
+            ("env cargo test", "not on the list"),
+            ("sudo cargo test", "not on the list"),
+            ("/tmp/cargo test", "not on the list"),
+            ("git log -c 'core.pager=rm x'", "git|log|-c|core.pager=rm x"),
+            ("git -c core.pager=x log", "not "),
+            (" ", "the command is empty"),
+        ] {
+            match list.admit(text) {
+                Ok(words) => assert_eq!(words.join("|"), expected, "{text}"),
+                Err(error) => assert!(error.contains(expected), "{text}: {error}"),
+            }
+        }
+        assert!(AllowList::new(Vec::new()).is_err());
+    }
+}

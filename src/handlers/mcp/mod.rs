@@ -1,0 +1,224 @@
+//! `mcp`: a tool of an MCP server. How servers are started, shared and ended is [`servers`]'
+//! matter.
+
+mod servers;
+
+use super::template::Body;
+use super::{Call, Compile, HandlerError, Kind, Mistake, command, http};
+use crate::definitions::compile::RawDuration;
+use crate::event::Phase;
+use crate::verdict::Answer;
+use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::de::{SeqAccess, Visitor};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+#[cfg(feature = "models")]
+pub(super) use servers::Lease;
+pub(super) use servers::{Reach, ServerDefinition, Servers};
+
+/// A call of one tool of an MCP server; its result is the hook's answer.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "Mcp")]
+pub(crate) struct RawMcp {
+    /// The server. Hooks with equal servers share one.
+    server: RawServer,
+    /// The tool's name.
+    tool: String,
+    /// What the tool is called with: a map of any JSON, `${path}` placeholders in its strings.
+    #[serde(default)]
+    arguments: serde_json::Map<String, Value>,
+    /// How long the server stays up without a call; 10 minutes if it isn't said.
+    #[schemars(default)]
+    idle: Option<RawDuration>,
+}
+
+/// A program that speaks MCP over stdio, or a streamable HTTP endpoint.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "McpServer")]
+pub(crate) struct RawServer {
+    /// The program and its arguments. A program with a slash starts at the definition's file.
+    #[schemars(with = "Option<Vec<String>>")]
+    command: Option<Argv>,
+    /// The endpoint. Public addresses; loopback only from trusted layers; others need `--allow-host`.
+    url: Option<String>,
+    /// Variables to set for the program.
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    /// Variables to take over from the host's environment, by name: for the program, or for headers.
+    #[serde(default)]
+    inherit_env: Vec<String>,
+    /// The program's working directory; a relative one starts at the definition's file. Default: the
+    /// project root.
+    cwd: Option<String>,
+    /// Headers for the endpoint; a value may hold `${env.NAME}` for a variable that `inheritEnv` names.
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+}
+
+/// A program and its arguments. Other hosts want them apart, so the form is told.
+struct Argv(Vec<String>);
+
+impl<'de> Deserialize<'de> for Argv {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ArgvVisitor;
+        impl<'de> Visitor<'de> for ArgvVisitor {
+            type Value = Argv;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a list of the program and its arguments, such as `[npx, -y, some-server]`")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Argv, A::Error> {
+                let mut argv = Vec::new();
+                while let Some(argument) = seq.next_element()? {
+                    argv.push(argument);
+                }
+                Ok(Argv(argv))
+            }
+        }
+        deserializer.deserialize_any(ArgvVisitor)
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Mcp {
+    server: Arc<ServerDefinition>,
+    tool: String,
+    arguments: Body,
+    idle: Duration,
+}
+
+/// How long a server stays up without a call.
+pub(crate) const IDLE: Duration = Duration::from_secs(600);
+
+/// The largest result of a tool, in bytes.
+const MAX_RESULT: usize = 1024 * 1024;
+
+impl Kind for Mcp {
+    type Raw = RawMcp;
+
+    fn compile(raw: RawMcp, cx: &Compile<'_>) -> Result<Self, Mistake> {
+        if raw.tool.is_empty() {
+            return Err(Mistake::new("tool", "the tool has no name"));
+        }
+        let arguments = Body::new(Value::Object(raw.arguments));
+        Ok(Mcp {
+            server: Arc::new(raw.server.compile(cx)?),
+            tool: raw.tool,
+            arguments: arguments.map_err(|message| Mistake::new("arguments", message))?,
+            idle: raw.idle.map_or(IDLE, RawDuration::get),
+        })
+    }
+
+    async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
+        let arguments = match self.arguments.fill(call) {
+            Value::Object(arguments) => arguments,
+            _ => JsonObject::new(),
+        };
+        let servers = &call.services.servers;
+        let server = servers.get(&self.server, self.idle, call.services).await.map_err(HandlerError)?;
+        let result = server.call(&self.tool, arguments).await.map_err(HandlerError)?;
+        self.answer(call, result).map_err(HandlerError)
+    }
+}
+
+impl Mcp {
+    fn answer(&self, call: &Call<'_>, result: CallToolResult) -> Result<Answer, String> {
+        let Mcp { tool, .. } = self;
+        let text = text(&result)?;
+        if result.is_error == Some(true) {
+            return Err(format!("call tool `{tool}`: {}", excerpt(text.trim(), "it failed and doesn't say why")));
+        }
+        let (event, reply) = (call.moment.event(), call.hook.contract.reply);
+        if let Some(structured) = result.structured_content.filter(|it| !it.is_null() && !is_wrapped(it)) {
+            return reply(event, structured).map_err(|error| format!("{error} (from tool `{tool}`)"));
+        }
+        match text.trim() {
+            "" => Ok(Answer::default()),
+            text if text.starts_with('{') => {
+                let value =
+                    crate::json::parse(text).map_err(|error| format!("read the result of tool `{tool}`: {error}"))?;
+                reply(event, value).map_err(|error| format!("{error} (from tool `{tool}`)"))
+            }
+            // As with a command's stdout: a gate's reply is a decision, elsewhere tools may chat.
+            text if event.spec.phase == Phase::Gate => {
+                Err(format!("read the result of tool `{tool}`: it is not a JSON object: {}", excerpt(text, "nothing")))
+            }
+            _ => Ok(Answer::default()),
+        }
+    }
+}
+
+/// The texts of a result, one after the other.
+pub(crate) fn text(result: &CallToolResult) -> Result<String, String> {
+    let texts: Vec<&str> = result
+        .content
+        .iter()
+        .filter_map(|block| match block {
+            ContentBlock::Text(text) => Some(text.text.as_str()),
+            _ => None,
+        })
+        .collect();
+    let text = texts.join("\n");
+    let structured = result.structured_content.as_ref().map_or(0, |it| it.to_string().len());
+    if text.len() > MAX_RESULT || structured > MAX_RESULT {
+        return Err(format!("read a tool's result: it has more than {MAX_RESULT} bytes"));
+    }
+    Ok(text)
+}
+
+/// Python's SDK wraps whatever isn't an object like this; the text is the same without the wrapper.
+fn is_wrapped(structured: &Value) -> bool {
+    structured.as_object().is_some_and(|it| it.len() == 1 && it.contains_key("result"))
+}
+
+/// The beginning of a text, in one line.
+fn excerpt(text: &str, default: &str) -> String {
+    let text = if text.is_empty() { default } else { text };
+    let line: String = text.chars().take(300).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if line.len() < text.len() { line + "…" } else { line }
+}
+
+impl RawServer {
+    /// Checks what was written.
+    pub(crate) fn compile(self, cx: &Compile<'_>) -> Result<ServerDefinition, Mistake> {
+        let bad = |message: &str| Mistake::new("server", message);
+        let reach = match (self.command, self.url) {
+            (None, None) => return Err(bad("the server has neither `command` nor `url`")),
+            (Some(_), Some(_)) => return Err(bad("the server has both `command` and `url`").help("keep one")),
+            (Some(Argv(mut argv)), None) => {
+                if !self.headers.is_empty() {
+                    return Err(bad("`headers` are for a server with a `url`"));
+                }
+                let program =
+                    argv.first_mut().filter(|it| !it.is_empty()).ok_or_else(|| bad("the command is empty"))?;
+                if program.contains('/') {
+                    *program = cx.dir.join(&program).to_string_lossy().into_owned();
+                }
+                let env = command::environment(self.env, &self.inherit_env).map_err(in_server)?;
+                Reach::Command { argv, env, cwd: self.cwd.map(|cwd| cx.dir.join(cwd)) }
+            }
+            (None, Some(url)) => {
+                if !self.env.is_empty() || self.cwd.is_some() {
+                    return Err(bad("`env` and `cwd` are for a server with a `command`"));
+                }
+                http::check(&url).map_err(|error| bad(&format!("`url`: {error}")))?;
+                let headers = http::Headers::new(&self.headers, &self.inherit_env).map_err(in_server)?;
+                Reach::Url { url, headers, layer: cx.layer }
+            }
+        };
+        Ok(ServerDefinition::new(reach))
+    }
+}
+
+/// The place of a mistake that is deeper inside.
+fn in_server(mistake: Mistake) -> Mistake {
+    Mistake { field: Some("server"), ..mistake }
+}
