@@ -503,12 +503,22 @@ export const quick = () => ({ reason: String(process.pid) });
 }
 
 #[test]
-fn two_hundred_calls_at_once_are_all_answered() {
-    let code = "import time\ndef nap(tool_input): time.sleep(0.01); return {'reason': str(tool_input['n'])}\n";
-    let (mut host, _dir) = serving(&[("nap", "{ python: 'it:nap' }")], &[("it.py", code)]);
-    let ids: Vec<_> = (0..200).map(|n| host.ask("hooks/dispatch", to("nap", json!({"n": n})))).collect();
-    for (n, id) in ids.into_iter().enumerate() {
-        assert_eq!(told(&host.reply(id)["result"]), n.to_string());
+fn two_hundred_calls_at_once_are_all_answered_by_a_cold_worker_too() {
+    let code = "import asyncio, time\ndef nap(tool_input): time.sleep(0.01); return {'reason': str(tool_input['n'])}\nasync def anap(tool_input): await asyncio.sleep(0.01); return {'reason': str(tool_input['n'])}\n";
+    let node = "export default async (event) => ({ reason: String(event.tool.input.n) });";
+    let (mut host, _dir) = serving(
+        &[
+            ("nap", "{ python: 'it:nap' }"),
+            ("anap", "{ python: 'it:anap', env: { OWN: worker } }"),
+            ("js", "{ node: './it.mjs' }"),
+        ],
+        &[("it.py", code), ("it.mjs", node)],
+    );
+    for hook in ["nap", "anap", "js"] {
+        let ids: Vec<_> = (0..200).map(|n| host.ask("hooks/dispatch", to(hook, json!({"n": n})))).collect();
+        for (n, id) in ids.into_iter().enumerate() {
+            assert_eq!(told(&host.reply(id)["result"]), n.to_string(), "{hook}");
+        }
     }
 }
 

@@ -64,7 +64,7 @@ fn what_a_result_comes_to() {
         ("asks", "allow: refused decline empty"),
         ("chat", "deny: failed to read the result of tool `chat`: it is not a JSON object: all is well"),
         ("misspelt", "deny: failed to read the reply: unknown field `decison`"),
-        ("text", "deny: failed to read the reply: unknown field `file`"),
+        ("text", "deny: failed to read the reply: unknown field `command`"),
         ("twice", "deny: failed to read the result of tool `twice`: duplicate key `decision`"),
         ("fails", "deny: failed to call tool `fails`: the disk is full"),
         ("big", "deny: failed to read a tool's result: it has more than 1048576 bytes"),

@@ -266,6 +266,7 @@ fn existing_file(field: &'static str, text: &str, dir: &Path) -> Result<PathBuf,
 }
 
 fn no_file(field: &'static str, text: &str, path: PathBuf) -> Mistake {
+    let path = std::path::absolute(&path).unwrap_or(path);
     Mistake::new(field, format!("there is no file `{text}`"))
         .help(format!("it is looked for from the definition's directory: {}", path.display()))
         .missing(path)

@@ -575,7 +575,7 @@ def read():
             if "event" in message:
                 call = calls[message["id"]] = Call(message)
                 function = functions.get(message["call"])
-                if function is not None and function.is_async:
+                if function is not None and function.is_async and loop_runs.is_set():
                     loop.call_soon_threadsafe(begin, call, function, None)
                 else:
                     threads.run(call)
