@@ -1,4 +1,5 @@
-//! A spanned tree becomes hooks. Pure: no file, no clock.
+//! A spanned tree becomes hooks. Pure: no clock, and no file but those that a hook names, which its
+//! [`Origin`] reads.
 //!
 //! Each hook stands by itself: a mistake in one leaves the others of its file in force, and every
 //! mistake is found in one pass.
@@ -49,7 +50,8 @@ pub struct Compiled {
     pub hook: Option<Arc<Hook>>,
     /// Stands in for a broken definition that is readable as a gate that fails closed.
     pub stand_in: Option<Arc<Hook>>,
-    /// Names the definition as written, what the file says for all its hooks included.
+    /// Names the definition as written, what the file says for all its hooks and the content of the
+    /// files that it names included.
     pub digest: [u8; 16],
     /// Its mistakes, as a range of the file's.
     pub problems: std::ops::Range<usize>,
@@ -63,6 +65,8 @@ pub struct CompiledFile {
     pub problems: Vec<Problem>,
     /// There is a mistake outside of the hooks: they are not what the author means.
     pub is_broken: bool,
+    /// Names the content of the files that the hook names which is being compiled.
+    named: Vec<u8>,
 }
 
 /// Where a file is and who wrote it.
@@ -75,6 +79,8 @@ pub struct Origin<'a> {
     pub layer: Layer,
     /// The connection that registers the hooks, if they come over the wire.
     pub client: Option<&'a Arc<dyn Client>>,
+    /// Reads a file that a hook names; the error is for people.
+    pub read: &'a dyn Fn(&Path) -> Result<String, String>,
 }
 
 /// `5s`, `250ms`, `1m 30s`; a bare number is seconds.
@@ -275,7 +281,7 @@ const FILE_FIELDS: [&str; 4] = ["defaults", "hooks", "dialect", "$schema"];
 
 /// Compiles a file's tree; `lines` are those of its text.
 pub fn compile(root: &Node, origin: &Origin<'_>, lines: &LineIndex<'_>) -> CompiledFile {
-    let mut file = CompiledFile { hooks: Vec::new(), problems: Vec::new(), is_broken: false };
+    let mut file = CompiledFile { hooks: Vec::new(), problems: Vec::new(), is_broken: false, named: Vec::new() };
     let NodeValue::Map(entries) = &root.value else {
         let help = match root.value {
             NodeValue::Seq(_) => "write `hooks:` above the list",
@@ -306,9 +312,11 @@ pub fn compile(root: &Node, origin: &Origin<'_>, lines: &LineIndex<'_>) -> Compi
     let context = format!("{dialect}\0{}\0", root.get("defaults").map(Node::to_json).unwrap_or_default());
     for (position, item) in hooks.iter().enumerate() {
         let start = file.problems.len();
+        file.named.clear();
         let compiled = hook(&mut file, item, origin, &defaults, dialect, position, lines);
         file.problems[start..].sort_by_key(|problem| problem.span.start);
-        let digest = Sha256::new_with_prefix(&context).chain_update(item.to_json().to_string()).finalize();
+        let digest = Sha256::new_with_prefix(&context).chain_update(item.to_json().to_string());
+        let digest = digest.chain_update(&file.named).finalize();
         let digest = digest.first_chunk().copied().unwrap_or_default();
         file.hooks.push(Compiled { digest, problems: start..file.problems.len(), ..compiled });
     }
@@ -393,7 +401,7 @@ fn hook(
         Err(error) => {
             let value = node.get("when").unwrap_or(node);
             file.push(
-                value.part(&(error.offset..text.len())),
+                value.part(&(error.offset..text.len()), lines.text()),
                 Severity::Error,
                 "bad-when",
                 format!("`when` is not valid CEL: {}", cel_in_words(&error.message)),
@@ -405,7 +413,7 @@ fn hook(
     });
     let agents = file.globs(raw.agents.or_else(|| defaults.agents.clone()), &at("agents"), scope);
     // Whoever misspelt the handler's key has been told so.
-    let handler = if keys.is_empty() && misspelt_handler { None } else { file.handler(&keys, node, origin, scope) };
+    let handler = if keys.is_empty() && misspelt_handler { None } else { file.handler(&keys, node, origin, lines, scope) };
 
     let fail = raw.fail.or(defaults.fail);
     let super::diagnostic::Position { line, column } = lines.position(node.span.start);
@@ -633,7 +641,14 @@ impl CompiledFile {
         globs
     }
 
-    fn handler(&mut self, keys: &[&Entry], node: &Node, origin: &Origin<'_>, hook: Option<&str>) -> Option<Handler> {
+    fn handler(
+        &mut self,
+        keys: &[&Entry],
+        node: &Node,
+        origin: &Origin<'_>,
+        lines: &LineIndex<'_>,
+        hook: Option<&str>,
+    ) -> Option<Handler> {
         let entry = match keys {
             [] => {
                 // Callbacks can't be written in a file.
@@ -658,8 +673,26 @@ impl CompiledFile {
             }
         };
         let kind = KINDS.iter().find(|kind| kind.key == entry.key)?;
-        let cx = Compile { dir: origin.dir, layer: origin.layer, client: origin.client };
-        match (kind.compile)(&entry.value, &cx) {
+        let named = std::cell::RefCell::new(Sha256::new());
+        let read = |path: &Path| {
+            let text = (origin.read)(path);
+            named.borrow_mut().update(Sha256::digest(text.as_deref().unwrap_or_default()));
+            text
+        };
+        let member_lines = |field: &str| {
+            let places = entry.value.get(field).unwrap_or(&entry.value).line_places(lines.text());
+            places.into_iter().map(|place| lines.position(place).line).collect()
+        };
+        let cx = Compile {
+            dir: origin.dir,
+            layer: origin.layer,
+            client: origin.client,
+            read: &read,
+            lines: &member_lines,
+        };
+        let compiled = (kind.compile)(&entry.value, &cx);
+        self.named = named.into_inner().finalize().to_vec();
+        match compiled {
             Ok(handler) => Some(handler),
             Err(CompileError::Form(error)) => {
                 self.misfit(entry, error, hook);
@@ -667,7 +700,7 @@ impl CompiledFile {
             }
             Err(CompileError::Meaning(handlers::Mistake { field, at, message, help })) => {
                 let node = field.and_then(|field| entry.value.get(field)).unwrap_or(&entry.value);
-                let span = at.map_or(node.span.clone(), |at| node.part(&at));
+                let span = at.map_or(node.span.clone(), |at| node.part(&at, lines.text()));
                 self.push(span, Severity::Error, "bad-handler", message, help, hook);
                 None
             }

@@ -12,6 +12,8 @@ pub(crate) mod process;
 pub mod process_tree;
 #[cfg(test)]
 mod sample;
+#[cfg(feature = "script")]
+mod script;
 mod template;
 
 use crate::client::Client;
@@ -53,6 +55,12 @@ pub struct Compile<'a> {
     pub layer: Layer,
     /// The connection that registers the hook, if it comes over the wire.
     pub client: Option<&'a Arc<dyn Client>>,
+    /// Reads a file that the definition names, and has it watched: a change of it compiles the
+    /// definition again. The error is for people.
+    pub read: &'a dyn Fn(&Path) -> Result<String, String>,
+    /// The lines of the definition's file where a member's text is written, one for each of its own,
+    /// as far as it is written as it is. Of a definition that is a lone text, whatever the member.
+    pub lines: &'a dyn Fn(&str) -> Vec<usize>,
 }
 
 /// A mistake in a handler's definition.
@@ -176,13 +184,23 @@ pub struct Services {
     pub state: Store,
     /// Which run an event counts towards.
     pub runs: Arc<Runs>,
+    #[cfg(feature = "script")]
+    scripts: Arc<script::pool::Pool>,
     egress: Arc<[OnceLock<egress::Egress>; 2]>,
 }
 
 impl Services {
     /// Services for hooks of a project.
     pub fn new(root: PathBuf, grants: Vec<HostPort>) -> Services {
-        Services { root: root.into(), grants, state: Store::default(), runs: Arc::default(), egress: Arc::default() }
+        Services {
+            root: root.into(),
+            grants,
+            state: Store::default(),
+            runs: Arc::default(),
+            #[cfg(feature = "script")]
+            scripts: Arc::default(),
+            egress: Arc::default(),
+        }
     }
 
     fn egress(&self, layer: Layer) -> &egress::Egress {
@@ -259,6 +277,8 @@ handlers! {
     "command", "a shell text or a program with arguments; the event on its stdin" => Command(command::Command);
     "http", "a POST to a service, through guarded egress" => Http(http::Http);
     "callback", "a call back into the client that registered the hook" => Callback(callback::Callback);
+    #[cfg(feature = "script")]
+    "script", "JavaScript in the definition or a file: no file, network or process" => Script(script::Script);
     #[cfg(test)]
     "sample", "the commented sample: see sample.rs" => Sample(sample::Sample);
 }
