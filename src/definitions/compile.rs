@@ -413,7 +413,8 @@ fn hook(
     });
     let agents = file.globs(raw.agents.or_else(|| defaults.agents.clone()), &at("agents"), scope);
     // Whoever misspelt the handler's key has been told so.
-    let handler = if keys.is_empty() && misspelt_handler { None } else { file.handler(&keys, node, origin, lines, scope) };
+    let handler =
+        if keys.is_empty() && misspelt_handler { None } else { file.handler(&keys, node, origin, lines, scope) };
 
     let fail = raw.fail.or(defaults.fail);
     let super::diagnostic::Position { line, column } = lines.position(node.span.start);
@@ -683,13 +684,8 @@ impl CompiledFile {
             let places = entry.value.get(field).unwrap_or(&entry.value).line_places(lines.text());
             places.into_iter().map(|place| lines.position(place).line).collect()
         };
-        let cx = Compile {
-            dir: origin.dir,
-            layer: origin.layer,
-            client: origin.client,
-            read: &read,
-            lines: &member_lines,
-        };
+        let cx =
+            Compile { dir: origin.dir, layer: origin.layer, client: origin.client, read: &read, lines: &member_lines };
         let compiled = (kind.compile)(&entry.value, &cx);
         self.named = named.into_inner().finalize().to_vec();
         match compiled {

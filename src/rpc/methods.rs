@@ -320,7 +320,13 @@ fn register(params: &Params<'_>, session: &Session) -> Reply<RegisterResult> {
     let text = params.as_str().unwrap_or("{}").to_string();
     let root = Node::from_json(&read(params)?);
     let client = session.as_client();
-    let origin = Origin { file: "session", dir: session.host.root(), layer: Layer::Session, client: client.as_ref(), read: &read_named };
+    let origin = Origin {
+        file: "session",
+        dir: session.host.root(),
+        layer: Layer::Session,
+        client: client.as_ref(),
+        read: &read_named,
+    };
     let lines = LineIndex::new(&text);
     let compiled = compile(&root, &origin, &lines);
     let diagnostics: Vec<_> = compiled.problems.iter().map(|problem| place("session", problem, &lines)).collect();

@@ -173,6 +173,12 @@ struct Program {
 }
 
 impl Program {
+    #[cfg(test)]
+    fn bare(code: &str) -> Program {
+        let (code, args, name) = (code.to_string(), "{}".to_string(), "the script".to_string());
+        Program { code, args, memory: DEFAULT_MEMORY, name, lines: Vec::new() }
+    }
+
     /// A line of the script as people find it.
     fn place(&self, line: usize) -> String {
         match self.lines.get(line - 1) {
@@ -218,10 +224,19 @@ impl Kind for Script {
         let is_inline = field == "code";
         realm::check(&code).map_err(|mistake| {
             let realm::SyntaxMistake { line, column, message } = mistake;
+            let n_lines = code.split('\n').count();
+            // What comes after the script is none of its author's.
+            let (line, column, message) = match line > n_lines {
+                true => (n_lines, usize::MAX, "it ends too early".to_string()),
+                false => (line, column, message),
+            };
             let at = offset(&code, line, column);
             match is_inline {
-                true => Mistake { at: Some(at..code.len().min(at + 1)), ..Mistake::new(field, format!("not valid JavaScript: {message}")) },
-                false => Mistake::new(field, format!("{name}:{line}:{column}: not valid JavaScript: {message}")),
+                true => Mistake {
+                    at: Some(at..code.len().min(at + 1)),
+                    ..Mistake::new(field, format!("not valid JavaScript: {message}"))
+                },
+                false => Mistake::new(field, format!("{name}:{line}: not valid JavaScript: {message}")),
             }
         })?;
         let lines = if is_inline { (cx.lines)(field) } else { Vec::new() };

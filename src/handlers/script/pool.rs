@@ -204,7 +204,11 @@ fn give_up(job: &Job, shared: &Shared) {
     let Some(permit) = take(job) else { return };
     let mut threads = shared.threads();
     threads.stuck += 1;
-    tracing::error!(hook = &*job.hook, stuck = threads.stuck, "A script can't be ended: it is inside of a built-in. Its thread is given up.");
+    tracing::error!(
+        hook = &*job.hook,
+        stuck = threads.stuck,
+        "A script can't be ended: it is inside of a built-in. Its thread is given up."
+    );
     drop(threads);
     drop(permit);
 }
@@ -253,4 +257,22 @@ fn run(realms: &mut Vec<(Weak<Program>, Realm)>, job: &Arc<Job>) -> Outcome {
         realms.push((Arc::downgrade(program), realm));
     }
     result.map_err(|Failure { text, .. }| text)
+}
+
+#[cfg(test)]
+impl Job {
+    /// A run without a pool.
+    pub(super) fn bare(program: &Arc<Program>, event: &serde_json::Value, store: Store) -> Arc<Job> {
+        Arc::new(Job {
+            program: program.clone(),
+            event: event.to_string().into(),
+            hook: "hostile".into(),
+            about: "{}".into(),
+            is_native: true,
+            scope: Scope::Global,
+            store,
+            stop: AtomicBool::new(false),
+            permit: Mutex::new(None),
+        })
+    }
 }

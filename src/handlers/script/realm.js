@@ -54,6 +54,18 @@
   }
   globalThis.Function = functions[0].constructor;
 
+  // The original crashes when there is no memory left.
+  wrap(getPrototypeOf(functions[0]), "bind", () => ({
+    method(self, ...given) {
+      const target = this;
+      if (typeof target !== "function") throw new TypeError("bind takes a function");
+      return function (...rest) {
+        const all = [...given, ...rest];
+        return new.target ? construct(target, all) : apply(target, self, all);
+      };
+    },
+  }).method);
+
   // Arrays. There are no proxies, so that an array's length is what it says.
   const check = (array) => {
     if (!isArray(array)) throw new TypeError("this takes an array; make one with Array.from");
@@ -189,6 +201,14 @@
       },
     }).method);
   }
+
+  wrap(String, "raw", () => ({
+    method(strings, ...given) {
+      let text = "";
+      for (let at = 0; at < strings.raw.length; at++) text += (at > 0 && at <= given.length ? toText(given[at - 1]) : "") + toText(strings.raw[at]);
+      return text;
+    },
+  }).method);
 
   // Patterns poll the deadline themselves, each time for itself; a call of `exec` between does the rest.
   const { test } = RegExp.prototype;

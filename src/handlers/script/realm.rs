@@ -140,7 +140,9 @@ impl Current {
         let hook = &*job.hook;
         let text = clip(text);
         match level {
-            _ if lines == MAX_LOG_LINES => tracing::warn!(hook, "The script logs more; the rest of this run is left out."),
+            _ if lines == MAX_LOG_LINES => {
+                tracing::warn!(hook, "The script logs more; the rest of this run is left out.")
+            }
             _ if lines > MAX_LOG_LINES => {}
             "debug" => tracing::debug!(hook, "{text}"),
             "info" => tracing::info!(hook, "{text}"),
@@ -295,7 +297,10 @@ fn functions<'js>(
     let script: Value<'js> = ctx.eval_with_options(text, file(SCRIPT))?;
     let is_whole: Function<'js> = realm.get("isWhole")?;
     if !is_whole.call::<_, bool>((script.clone(), whole))? {
-        return Err(Exception::throw_syntax(ctx, "the script is not the body of a function: it closes a brace too many"));
+        return Err(Exception::throw_syntax(
+            ctx,
+            "the script is not the body of a function: it closes a brace too many",
+        ));
     }
     let script = script.try_into_function().map_err(|_| rquickjs::Error::Unknown)?;
     let run: Function<'js> = realm.get("run")?;
@@ -324,4 +329,108 @@ fn failure(program: &Program, job: &Job, error: &CaughtError<'_>) -> Failure {
     // QuickJS says so when it has reached the limit; the realm has little room left.
     let is_fatal = what.contains("out of memory") || !matches!(error, CaughtError::Exception(_));
     Failure { text: format!("run the script: {what}{at}"), is_fatal }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::Store;
+    use serde_json::{Value, json};
+    use std::sync::atomic::AtomicUsize;
+    use std::time::Instant;
+
+    /// A call that is silent for this long is ended.
+    const SILENT: Duration = Duration::from_millis(40);
+    /// The most that a call may take to end, on a busy machine and with C that isn't optimised.
+    const LATE: Duration = Duration::from_secs(3);
+
+    /// Everything that a script can reach, called with what no built-in expects: each call ends soon
+    /// after it is told to, and nothing crashes. `HOOKWIRE_HOSTILE=1` makes every call instead of
+    /// one in 997.
+    #[test]
+    fn nothing_that_can_be_reached_holds_a_thread() {
+        let every: u64 = std::env::var("HOOKWIRE_HOSTILE").ok().and_then(|it| it.parse().ok()).unwrap_or(997);
+        let program = Arc::new(Program::bare(include_str!("hostile.js")));
+        let count = {
+            let job = Job::bare(&program, &json!({"count": true}), Store::default());
+            let realm = Realm::new(&program, &job).unwrap_or_else(|error| panic!("{}", error.text));
+            let done = realm.run(&program, &job).unwrap_or_else(|error| panic!("{}", error.text));
+            serde_json::from_str::<Value>(&done.answer.unwrap()).unwrap()["count"].as_u64().unwrap()
+        };
+        assert!(count > 300, "the walk has found only {count} functions");
+        let (next, slowest) = (AtomicUsize::new(0), std::sync::Mutex::new((Duration::ZERO, Value::Null)));
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                std::thread::Builder::new()
+                    .stack_size(super::super::pool::STACK)
+                    .spawn_scoped(scope, || {
+                        let mut realm = None;
+                        loop {
+                            let callable = next.fetch_add(1, Ordering::Relaxed) as u64;
+                            if callable >= count {
+                                return;
+                            }
+                            let mut from = 0;
+                            while let Some((at, late, place)) = sweep(&program, &mut realm, callable, from, every) {
+                                from = at;
+                                let mut slowest = slowest.lock().unwrap();
+                                if late > slowest.0 {
+                                    *slowest = (late, place);
+                                }
+                            }
+                        }
+                    })
+                    .unwrap();
+            }
+        });
+        let (late, place) = slowest.into_inner().unwrap();
+        println!("the last to end took {late:?}: {place}");
+        assert!(late < LATE, "{late:?}: {place}");
+    }
+
+    /// Makes the calls of one function until one has to be ended: which, and how long that took.
+    fn sweep(
+        program: &Arc<Program>,
+        realm: &mut Option<Realm>,
+        callable: u64,
+        from: u64,
+        every: u64,
+    ) -> Option<(u64, Duration, Value)> {
+        let store = Store::default();
+        let event = json!({"every": every, "from": {"callable": callable, "at": from}});
+        let job = Job::bare(program, &event, store.clone());
+        let at = || store.get(&Scope::Global, "at").unwrap_or(json!({"at": from}));
+        let (done, is_done) = std::sync::mpsc::channel::<()>();
+        let stopped = std::thread::scope(|scope| {
+            let (is_done, at, job) = (is_done, &at, &job);
+            let watchdog = scope.spawn(move || {
+                let mut last = (at(), Instant::now());
+                while is_done.recv_timeout(SILENT / 8).is_err_and(|it| it == std::sync::mpsc::RecvTimeoutError::Timeout)
+                {
+                    let now = at();
+                    if now != last.0 {
+                        last = (now, Instant::now());
+                    } else if last.1.elapsed() > SILENT {
+                        job.stop.store(true, Ordering::Relaxed);
+                        let stopped = Instant::now();
+                        while is_done
+                            .recv_timeout(Duration::from_secs(20))
+                            .is_err_and(|it| it == std::sync::mpsc::RecvTimeoutError::Timeout)
+                        {
+                            println!("still inside after {:?}: {}", stopped.elapsed(), at());
+                        }
+                        return Some((stopped, at()));
+                    }
+                }
+                None
+            });
+            let taken = realm.take().map_or_else(|| Realm::new(program, job), Ok);
+            let result = taken.and_then(|taken| taken.run(program, job).map(|_| taken));
+            drop(done);
+            *realm = result.ok();
+            watchdog.join().unwrap()
+        });
+        let (stopped, place) = stopped?;
+        Some((place["at"].as_u64().unwrap_or(from) + 1, stopped.elapsed(), place))
+    }
 }
