@@ -283,7 +283,7 @@ impl Kind for Script {
     }
 }
 
-/// Where a line and column, counted from 1, are in a text.
+/// Where a line and column, counted from 1, are in a text; columns are bytes, as QuickJS has them.
 fn offset(text: &str, line: usize, column: usize) -> usize {
     let start = match line {
         0 | 1 => 0,
@@ -291,7 +291,7 @@ fn offset(text: &str, line: usize, column: usize) -> usize {
     };
     let rest = &text[start..];
     let end = rest.find('\n').unwrap_or(rest.len());
-    start + rest[..end].char_indices().nth(column.saturating_sub(1)).map_or(end, |(at, _)| at)
+    start + (0..=end.min(column.saturating_sub(1))).rev().find(|at| rest.is_char_boundary(*at)).unwrap_or(0)
 }
 
 fn about(hook: &Hook) -> Arc<str> {

@@ -53,7 +53,7 @@ const TAIL: &str = "\n})";
 pub(super) struct SyntaxMistake {
     /// Counted from 1.
     pub line: usize,
-    /// In characters, counted from 1.
+    /// In bytes, counted from 1.
     pub column: usize,
     pub message: String,
 }
