@@ -59,7 +59,7 @@ struct Figure {
     notes: Vec<String>,
 }
 
-const ROWS: [Row; 8] = [
+const ROWS: [Row; 9] = [
     Row {
         name: "latency",
         what: "dispatch over stdio, one in flight, p50",
@@ -94,6 +94,13 @@ const ROWS: [Row; 8] = [
         unit: Unit::Micros,
         target: Target::Faster(50.0, 200.0),
         measure: callable,
+    },
+    Row {
+        name: "script",
+        what: "`script` hook, added to a dispatch of a fixed one, p50",
+        unit: Unit::Micros,
+        target: Target::Most(25.0, 8.0),
+        measure: script,
     },
     Row {
         name: "edit",
@@ -359,6 +366,42 @@ fn callable(bench: &Bench) -> Figure {
     let (p90, p90_floor) = (quantile(&mut with_host, 0.9), quantile(&mut with_floor, 0.9));
     let note = format!("p90 {p90:.0} µs against {p90_floor:.0} µs; {}", python.trim());
     Figure { measured: p50(&mut with_host), floor: Some(p50(&mut with_floor)), notes: vec![note] }
+}
+
+/// Pinned, the script's thread shares its CPU with the one that reads; free, it has to be woken on
+/// another.
+fn script(bench: &Bench) -> Figure {
+    const SCRIPTS: [(&str, &str); 2] = [
+        ("one pattern", "if (/push --force/.test(event.tool.input.command)) return deny('not here');"),
+        ("three members", "return { decision: 'deny', reason: 'not here', annotations: { tool: event.tool.name } };"),
+    ];
+    let request = dispatch(1, &push());
+    let mut figures = Vec::new();
+    for (name, script) in SCRIPTS {
+        let scripted =
+            definitions(1, 1, |_| format!("on: PreToolUse\n    fail: closed\n    script: |\n      {script}"));
+        let fixed = definitions(1, 1, |_| "on: PreToolUse\n    deny: not here".into());
+        for is_free in [false, true] {
+            let (mut host, mut floor) = (bench.host(scripted.path()), bench.host(fixed.path()));
+            if is_free {
+                affinity::pin(&bench.cpus);
+                host.unpin(&bench.cpus);
+                floor.unpin(&bench.cpus);
+            }
+            let reply = host.ask(&request);
+            assert_eq!(reply["result"]["reason"], "not here", "{reply}");
+            let (mut with, mut without) = (Vec::new(), Vec::new());
+            for _ in 0..bench.times(40) {
+                host.time(&request, 250, &mut with);
+                floor.time(&request, 250, &mut without);
+            }
+            let place = if is_free { "on any CPU" } else { "on one CPU" };
+            let note = format!("{name}, {place}: p90 {:.1} µs", quantile(&mut with, 0.9));
+            figures.push((p50(&mut with) - p50(&mut without), note));
+        }
+    }
+    let notes = figures.iter().map(|(added, note)| format!("{added:.1} µs: {note}")).collect();
+    Figure { measured: figures.iter().map(|it| it.0).fold(0.0, f64::max), floor: None, notes }
 }
 
 fn edit(bench: &Bench) -> Figure {

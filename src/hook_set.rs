@@ -223,6 +223,7 @@ mod tests {
     use super::*;
     use crate::definitions::compile::{Origin, compile};
     use crate::definitions::diagnostic::LineIndex;
+    use crate::definitions::load::read_named;
     use crate::definitions::node::Node;
     use crate::event::Event;
     use crate::hook::Layer;
@@ -354,7 +355,7 @@ mod tests {
         for (position, hook) in hooks.iter_mut().enumerate() {
             hook["name"] = format!("h{position}").into();
         }
-        let origin = Origin { file: "f", dir: Path::new("/p"), layer: Layer::Hooks, client: None };
+        let origin = Origin { file: "f", dir: Path::new("/p"), layer: Layer::Hooks, client: None, read: &read_named };
         let file = compile(&Node::from_json(&json!({ "hooks": hooks })), &origin, &LineIndex::new(""));
         file.hooks.into_iter().map(|it| it.hook.unwrap_or_else(|| panic!("{:?}", file.problems))).collect()
     }

@@ -8,6 +8,7 @@ use hookwire::client::{Answers, Client as HostClient, Reply};
 use hookwire::definitions::compile::{Origin, compile};
 use hookwire::definitions::diagnostic::{LineIndex, Severity};
 use hookwire::definitions::formats::{Format, parse};
+use hookwire::definitions::load::read_named;
 use hookwire::dialects;
 use hookwire::engine::{Engine, Honours, HooksInForce, MAX_SEND_BACKS, Question, decide};
 use hookwire::event::Event;
@@ -46,7 +47,7 @@ fn hooks(text: &str, client: &Arc<dyn HostClient>) -> Vec<Arc<Hook>> {
         let on = if rest.contains("on: ") { "" } else { "on: '*', " };
         let yaml = format!("hooks: [{{ name: {name}, {on}{rest} }}]");
         let root = parse(&yaml, Format::Yaml).unwrap();
-        let origin = Origin { file: "hooks.yaml", dir: Path::new("/"), layer, client: Some(client) };
+        let origin = Origin { file: "hooks.yaml", dir: Path::new("/"), layer, client: Some(client), read: &read_named };
         let compiled = compile(&root, &origin, &LineIndex::new(&yaml));
         let errors: Vec<_> = compiled.problems.iter().filter(|it| it.severity == Severity::Error).collect();
         assert!(errors.is_empty(), "{line}: {errors:?}");

@@ -1,4 +1,5 @@
-//! A spanned tree becomes hooks. Pure: no file, no clock.
+//! A spanned tree becomes hooks. Pure: no clock, and no file but those that a hook names, which its
+//! [`Origin`] reads.
 //!
 //! Each hook stands by itself: a mistake in one leaves the others of its file in force, and every
 //! mistake is found in one pass.
@@ -19,7 +20,7 @@ use serde::{Deserialize, Deserializer};
 use sha2::{Digest, Sha256};
 use std::fmt::Display;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -50,7 +51,8 @@ pub struct Compiled {
     pub hook: Option<Arc<Hook>>,
     /// Stands in for a broken definition that is readable as a gate that fails closed.
     pub stand_in: Option<Arc<Hook>>,
-    /// Names the definition as written, what the file says for all its hooks included.
+    /// Names the definition as written, what the file says for all its hooks and the content of the
+    /// files that it names included.
     pub digest: [u8; 16],
     /// Its mistakes, as a range of the file's.
     pub problems: std::ops::Range<usize>,
@@ -64,8 +66,8 @@ pub struct CompiledFile {
     pub problems: Vec<Problem>,
     /// There is a mistake outside of the hooks: they are not what the author means.
     pub is_broken: bool,
-    /// What hooks name and isn't there: when it comes, the file means something else.
-    pub missing: Vec<PathBuf>,
+    /// Names the content of the files that the hook names which is being compiled.
+    named: Vec<u8>,
 }
 
 /// Where a file is and who wrote it.
@@ -78,6 +80,8 @@ pub struct Origin<'a> {
     pub layer: Layer,
     /// The connection that registers the hooks, if they come over the wire.
     pub client: Option<&'a Arc<dyn Client>>,
+    /// Reads a file that a hook names; the error is for people.
+    pub read: &'a dyn Fn(&Path) -> Result<String, String>,
 }
 
 /// `5s`, `250ms`, `1m 30s`; a bare number is seconds.
@@ -292,7 +296,7 @@ const FILE_FIELDS: [&str; 4] = ["defaults", "hooks", "dialect", "$schema"];
 
 /// Compiles a file's tree; `lines` are those of its text.
 pub fn compile(root: &Node, origin: &Origin<'_>, lines: &LineIndex<'_>) -> CompiledFile {
-    let mut file = CompiledFile { hooks: Vec::new(), problems: Vec::new(), is_broken: false, missing: Vec::new() };
+    let mut file = CompiledFile { hooks: Vec::new(), problems: Vec::new(), is_broken: false, named: Vec::new() };
     let NodeValue::Map(entries) = &root.value else {
         let help = match root.value {
             NodeValue::Seq(_) => "write `hooks:` above the list",
@@ -323,9 +327,11 @@ pub fn compile(root: &Node, origin: &Origin<'_>, lines: &LineIndex<'_>) -> Compi
     let context = format!("{dialect}\0{}\0", root.get("defaults").map(Node::to_json).unwrap_or_default());
     for (position, item) in hooks.iter().enumerate() {
         let start = file.problems.len();
+        file.named.clear();
         let compiled = hook(&mut file, item, origin, &defaults, dialect, position, lines);
         file.problems[start..].sort_by_key(|problem| problem.span.start);
-        let digest = Sha256::new_with_prefix(&context).chain_update(item.to_json().to_string()).finalize();
+        let digest = Sha256::new_with_prefix(&context).chain_update(item.to_json().to_string());
+        let digest = digest.chain_update(&file.named).finalize();
         let digest = digest.first_chunk().copied().unwrap_or_default();
         file.hooks.push(Compiled { digest, problems: start..file.problems.len(), ..compiled });
     }
@@ -410,7 +416,7 @@ fn hook(
         Err(error) => {
             let value = node.get("when").unwrap_or(node);
             file.push(
-                value.part(&(error.offset..text.len())),
+                value.part(&(error.offset..text.len()), lines.text()),
                 Severity::Error,
                 "bad-when",
                 format!("`when` is not valid CEL: {}", cel_in_words(&error.message)),
@@ -424,7 +430,7 @@ fn hook(
     // Whoever misspelt the handler's key has been told so.
     let model = defaults.model.as_ref();
     let handler =
-        if keys.is_empty() && misspelt_handler { None } else { file.handler(&keys, node, origin, model, scope) };
+        if keys.is_empty() && misspelt_handler { None } else { file.handler(&keys, node, origin, lines, model, scope) };
 
     let fail = raw.fail.or(defaults.fail);
     let super::diagnostic::Position { line, column } = lines.position(node.span.start);
@@ -673,6 +679,7 @@ impl CompiledFile {
         keys: &[&Entry],
         node: &Node,
         origin: &Origin<'_>,
+        lines: &LineIndex<'_>,
         model: Option<&RawModel>,
         hook: Option<&str>,
     ) -> Option<Handler> {
@@ -700,15 +707,37 @@ impl CompiledFile {
             }
         };
         let kind = KINDS.iter().find(|kind| kind.key == entry.key)?;
-        let cx = Compile { dir: origin.dir, layer: origin.layer, client: origin.client, model };
-        match (kind.compile)(&entry.value, &cx) {
+        let named = std::cell::RefCell::new(Sha256::new());
+        let read = |path: &Path| {
+            let text = (origin.read)(path);
+            named.borrow_mut().update(Sha256::digest(text.as_deref().unwrap_or_default()));
+            text
+        };
+        let member_lines = |field: &str| {
+            let places = entry.value.get(field).unwrap_or(&entry.value).line_places(lines.text());
+            places.into_iter().map(|place| lines.position(place).line).collect()
+        };
+        let cx = Compile {
+            dir: origin.dir,
+            layer: origin.layer,
+            client: origin.client,
+            read: &read,
+            lines: &member_lines,
+            model,
+        };
+        let compiled = (kind.compile)(&entry.value, &cx);
+        self.named = named.into_inner().finalize().to_vec();
+        match compiled {
             Ok(handler) => Some(handler),
             Err(CompileError::Form(error)) => {
                 self.misfit(entry, error, hook);
                 None
             }
             Err(CompileError::Meaning(handlers::Mistake { field, at, message, help, missing })) => {
-                self.missing.extend(missing);
+                if let Some(missing) = missing {
+                    // Named like any other: when it comes, the definition is compiled again.
+                    let _ = (origin.read)(&missing);
+                }
                 // A guard's settings are below its name.
                 let settings = match &entry.value.value {
                     NodeValue::Map(inner) if entry.key == "guard" => inner.first().map(|inner| &inner.value),
@@ -716,7 +745,7 @@ impl CompiledFile {
                 };
                 let node = settings.and_then(|settings| field.map_or(Some(settings), |field| settings.get(field)));
                 let node = node.unwrap_or(&entry.value);
-                let span = at.map_or(node.span.clone(), |at| node.part(&at));
+                let span = at.map_or(node.span.clone(), |at| node.part(&at, lines.text()));
                 self.push(span, Severity::Error, "bad-handler", message, help, hook);
                 None
             }

@@ -128,6 +128,11 @@ impl<'a> LineIndex<'a> {
         LineIndex { text, starts }
     }
 
+    /// The text.
+    pub fn text(&self) -> &'a str {
+        self.text
+    }
+
     /// The place as people count it.
     pub fn position(&self, offset: usize) -> Position {
         let (line, before) = self.line_up_to(offset);

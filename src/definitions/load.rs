@@ -8,6 +8,7 @@ use crate::handlers::Handler;
 use crate::hook::{Hook, Layer};
 use crate::hook_set::HookSet;
 use sha2::{Digest, Sha256};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, Metadata};
@@ -107,14 +108,23 @@ struct FileState {
     /// Name and place of every hook that can be read, for duplicates.
     names: Vec<(Arc<str>, super::node::Span, Range)>,
     diagnostics: Vec<Diagnostic>,
-    /// What its hooks name and isn't there.
-    missing: Vec<PathBuf>,
+    /// Other files that the definitions name, as they were when they were read.
+    named: Vec<Named>,
 }
 
-impl FileState {
-    /// Whether something has come that was missing.
-    fn is_overtaken(&self) -> bool {
-        self.missing.iter().any(|path| path.exists())
+/// A file that a definition names. When it changes, the definition is compiled again.
+#[derive(Clone, Debug, PartialEq)]
+struct Named {
+    path: PathBuf,
+    /// `None` if it leads nowhere.
+    signature: Option<Signature>,
+    /// It may have changed since without looking different.
+    racy: bool,
+}
+
+impl Named {
+    fn may_have_changed(&self) -> bool {
+        self.racy || signature(&self.path) != self.signature
     }
 }
 
@@ -239,13 +249,15 @@ impl Loader {
                     continue;
                 }
                 if let Some(state) = self.update(&found, dir.layer, before, look, &mut scan) {
+                    for Named { path, signature, .. } in &state.named {
+                        scan.follow_path(path);
+                        scan.looked_at.push(Found { path: path.clone(), real: real_path(path), signature: *signature });
+                    }
                     scan.files.insert(key, state);
                 }
                 scan.looked_at.push(found);
             }
         }
-        let missing: Vec<PathBuf> = scan.files.values().flat_map(|state| state.missing.iter().cloned()).collect();
-        missing.iter().for_each(|path| scan.follow_path(path));
         scan
     }
 
@@ -259,29 +271,40 @@ impl Loader {
         scan: &mut Scan,
     ) -> Option<Arc<FileState>> {
         let is_new = before.is_none_or(|before| before.signature != found.signature);
-        if let (Look::Holding { quiet_since: Some(since), .. }, Some(signature), true) = (look, found.signature, is_new)
-            && signature.is_newer_than(since)
-        {
-            scan.unsettled = true;
-            return before.cloned();
+        let mut changed: Vec<(PathBuf, Option<Signature>)> = Vec::new();
+        if is_new {
+            changed.push((found.real.clone(), found.signature));
         }
-        if let (Look::Settled, Some(signature), true) = (look, found.signature, is_new) {
-            scan.restless.insert(found.real.clone(), signature);
-            if self.restless.get(&found.real) != Some(&signature) {
+        let named = before.iter().flat_map(|before| &before.named).filter(|named| named.may_have_changed());
+        changed.extend(named.map(|named| (real_path(&named.path), signature(&named.path))));
+        let is_stale = changed.len() > usize::from(is_new);
+        for (path, signature) in changed {
+            let Some(signature) = signature else { continue };
+            let is_held = match look {
+                Look::Now => false,
+                Look::Holding { open, quiet_since } => {
+                    open.contains(&path) || quiet_since.is_some_and(|since| signature.is_newer_than(since))
+                }
+                Look::Settled => {
+                    scan.restless.insert(path.clone(), signature);
+                    self.restless.get(&path) != Some(&signature)
+                }
+            };
+            if is_held {
                 scan.unsettled = true;
                 return before.cloned();
             }
         }
         if let Some(before) = before
             && !is_new
+            && !is_stale
             && !before.racy
-            && !before.is_overtaken()
             && before.signature.is_some()
         {
             return Some(before.clone());
         }
         Some(match read(&found.real) {
-            Ok((text, signature)) => taken(found, text, signature, layer, before),
+            Ok((text, signature)) => taken(found, text, signature, layer, before, is_stale),
             Err(problem) => {
                 let whole = whole("unreadable", format!("failed to read the file: {problem}"));
                 let state = broken(found, before, None, "".into(), vec![whole]);
@@ -393,13 +416,14 @@ fn taken(
     signature: Signature,
     layer: Layer,
     before: Option<&Arc<FileState>>,
+    is_stale: bool,
 ) -> Arc<FileState> {
     let racy = signature.is_racy();
     let content: [u8; 32] = Sha256::digest(text.as_bytes()).into();
     let seen = |state: FileState| Arc::new(FileState { signature: Some(signature), racy, ..state });
     if let Some(before) = before
         && before.content == Some(content)
-        && !before.is_overtaken()
+        && !is_stale
     {
         if before.signature == Some(signature) && before.racy == racy {
             return before.clone();
@@ -412,7 +436,7 @@ fn taken(
             hooks: before.hooks.clone(),
             names: before.names.clone(),
             diagnostics: before.diagnostics.clone(),
-            missing: before.missing.clone(),
+            named: before.named.clone(),
         });
     }
     let text: Arc<str> = text.into();
@@ -433,12 +457,21 @@ fn taken(
     };
     let file = found.path.display().to_string();
     let parent = found.path.parent().unwrap_or(Path::new("/"));
-    let origin = Origin { file: &file, dir: parent, layer, client: None };
+    let named = RefCell::new(Vec::new());
+    let read = |path: &Path| {
+        let result = read(path);
+        let signature = result.as_ref().map_or_else(|_| self::signature(path), |(_, signature)| Some(*signature));
+        let racy = signature.is_some_and(|signature| signature.is_racy());
+        named.borrow_mut().push(Named { path: path.to_path_buf(), signature, racy });
+        result.map(|(text, _)| text)
+    };
+    let origin = Origin { file: &file, dir: parent, layer, client: None, read: &read };
     let lines = LineIndex::new(&text);
     let compiled = compile(&root, &origin, &lines);
+    let named = named.into_inner();
     let mut problems = compiled.problems;
     if had_hooks && compiled.is_broken {
-        return seen(broken(found, before, Some(content), text, problems));
+        return seen(FileState { named, ..broken(found, before, Some(content), text, problems) });
     }
     if compiled.is_broken
         && compiled.hooks.is_empty()
@@ -473,8 +506,7 @@ fn taken(
         hooks.extend(kept.or(stand_in));
     }
     let diagnostics = problems.iter().map(|problem| place(&file, problem, &lines)).collect();
-    let missing = compiled.missing;
-    seen(FileState { signature: None, racy, content: Some(content), text, hooks, names, diagnostics, missing })
+    seen(FileState { signature: None, racy, content: Some(content), text, hooks, names, diagnostics, named })
 }
 
 /// A file that can't be used keeps its last good hooks in force.
@@ -495,8 +527,8 @@ fn broken(
     let diagnostics = problems.iter().map(|problem| place(&file, problem, &lines)).collect();
     let racy = found.signature.is_some_and(|signature| signature.is_racy());
     // The places of the names are of another text: nothing is said of duplicates until it is mended.
-    let (signature, names, missing) = (found.signature, Vec::new(), Vec::new());
-    FileState { signature, racy, content, text: text.clone(), hooks, names, diagnostics, missing }
+    let (names, named) = (Vec::new(), Vec::new());
+    FileState { signature: found.signature, racy, content, text: text.clone(), hooks, names, diagnostics, named }
 }
 
 fn whole(code: &'static str, message: String) -> Problem {
@@ -526,6 +558,23 @@ pub(crate) fn place(file: &str, problem: &Problem, lines: &LineIndex<'_>) -> Dia
 
 fn unplaced(path: &Path, code: &'static str, message: String) -> Diagnostic {
     place(&path.display().to_string(), &whole(code, message), &LineIndex::new(""))
+}
+
+/// Reads a file that a definition names.
+///
+/// # Errors
+/// It can't be read, is too large or isn't text; for people.
+pub fn read_named(path: &Path) -> Result<String, String> {
+    read(path).map(|(text, _)| text)
+}
+
+fn signature(path: &Path) -> Option<Signature> {
+    fs::metadata(path).ok().map(|it| Signature::of(&it))
+}
+
+/// A path without symlinks, as far as it leads anywhere.
+fn real_path(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf())
 }
 
 /// A file's text, and what it looked like when it was opened.
@@ -623,9 +672,8 @@ struct Scan {
 impl Scan {
     /// Whether everything still looks as it was found.
     fn is_still_true(&self) -> bool {
-        let now = |path: &Path| fs::metadata(path).ok().map(|it| Signature::of(&it));
-        self.directories.iter().all(|(path, signature)| now(path) == Some(*signature))
-            && self.looked_at.iter().all(|it| now(&it.path) == it.signature)
+        self.directories.iter().all(|(path, it)| signature(path) == Some(*it))
+            && self.looked_at.iter().all(|it| signature(&it.path) == it.signature)
     }
 
     /// Collects the definition files of a directory. `real` is where it is, `path` how it is known.

@@ -56,10 +56,15 @@ pub struct Entry {
 }
 
 impl Node {
-    /// Where a part of a text is written, given in bytes of the text. Exact where the text is
-    /// written as it is; escapes and folded lines shift it within the value.
-    pub fn part(&self, part: &std::ops::Range<usize>) -> Span {
+    /// Where a part of a text is written, given in bytes of the text. Exact where the text is written
+    /// as it is, on one line or several; escapes shift it within the value.
+    pub fn part(&self, part: &std::ops::Range<usize>, file: &str) -> Span {
         let NodeValue::String(text) = &self.value else { return self.span.clone() };
+        let place = |offset: usize| self.written(text, file).find(|(at, _)| *at >= offset).map(|(_, place)| place);
+        let last = part.end.saturating_sub(1).max(part.start);
+        if let (Some(start), Some(end)) = (place(part.start), place(last)) {
+            return start..if part.end >= text.len() { self.span.end } else { end + 1 }.max(start);
+        }
         let quote = usize::from(self.span.len() == text.len() + 2);
         let start = (self.span.start + quote + part.start).min(self.span.end.saturating_sub(1)).max(self.span.start);
         let end = if part.end >= text.len() {
@@ -68,6 +73,35 @@ impl Node {
             (self.span.start + quote + part.end).min(self.span.end)
         };
         start..end.max(start)
+    }
+
+    /// For each line of a text where it is written, as far as it is written as it is.
+    pub fn line_places(&self, file: &str) -> Vec<usize> {
+        let NodeValue::String(text) = &self.value else { return Vec::new() };
+        let mut written = self.written(text, file).peekable();
+        let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1));
+        let place = |start: usize| {
+            while written.next_if(|(at, _)| *at < start).is_some() {}
+            written.peek().map(|(_, place)| *place)
+        };
+        starts.map_while(place).collect()
+    }
+
+    /// Bytes of a text with their places in the file. Formats indent and fold, which is white space
+    /// and left out; whatever else the text is made of has to be there in the same order.
+    fn written<'a>(&self, text: &'a str, file: &'a str) -> impl Iterator<Item = (usize, usize)> + use<'a> {
+        let start = self.span.start;
+        let source = file.get(self.span.clone()).unwrap_or_default();
+        let head = match source.as_bytes() {
+            [b'|' | b'>', ..] => source.find('\n').unwrap_or_default(),
+            [b'"', b'"', b'"', ..] | [b'\'', b'\'', b'\'', ..] => 3,
+            [b'"' | b'\'', ..] => 1,
+            _ => 0,
+        };
+        let solid = |(_, c): &(usize, char)| !c.is_whitespace();
+        let source = source.char_indices().skip_while(move |(at, _)| *at < head).filter(solid);
+        let text = text.char_indices().filter(solid);
+        text.zip(source).map_while(move |((at, c), (place, same))| (c == same).then_some((at, start + place)))
     }
 
     /// The value under `key`, if this is a map that has it.

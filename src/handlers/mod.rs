@@ -20,6 +20,8 @@ pub mod process_tree;
 mod prompt;
 #[cfg(test)]
 mod sample;
+#[cfg(feature = "script")]
+mod script;
 mod template;
 
 use crate::approvals::Approvals;
@@ -69,6 +71,12 @@ pub struct Compile<'a> {
     pub client: Option<&'a Arc<dyn Client>>,
     /// The model that the file's `defaults` name.
     pub model: Option<&'a RawModel>,
+    /// Reads a file that the definition names, and has it watched: a change of it compiles the
+    /// definition again. The error is for people.
+    pub read: &'a dyn Fn(&Path) -> Result<String, String>,
+    /// The lines of the definition's file where a member's text is written, one for each of its own,
+    /// as far as it is written as it is. Of a definition that is a lone text, whatever the member.
+    pub lines: &'a dyn Fn(&str) -> Vec<usize>,
 }
 
 #[cfg(feature = "models")]
@@ -245,6 +253,8 @@ pub struct Services {
     /// MCP servers that stay up between events.
     #[cfg(feature = "mcp")]
     servers: Arc<mcp::Servers>,
+    #[cfg(feature = "script")]
+    scripts: Arc<script::pool::Pool>,
     egress: Arc<[OnceLock<egress::Egress>; 2]>,
     /// Warm worker processes.
     workers: Arc<callable::Pool>,
@@ -263,6 +273,8 @@ impl Services {
             model: None,
             #[cfg(feature = "mcp")]
             servers: Arc::default(),
+            #[cfg(feature = "script")]
+            scripts: Arc::default(),
             egress: Arc::default(),
             workers: Arc::default(),
         }
@@ -347,6 +359,8 @@ handlers! {
     #[cfg(feature = "models")]
     "agent", "a bounded sub-agent with an allow-list of tools" => Agent(agent::Agent);
     "callback", "a call back into the client that registered the hook" => Callback(callback::Callback);
+    #[cfg(feature = "script")]
+    "script", "JavaScript in the definition or a file: no file, network or process" => Script(script::Script);
     "guard", "a built-in guard that needs no code: limits, patterns, secrets, audit" => Guard(guards::Guard);
     #[cfg(feature = "mcp")]
     "mcp", "a tool of an MCP server that stays up between events" => Mcp(mcp::Mcp);

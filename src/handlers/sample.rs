@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn the_sample_works() {
-        use crate::definitions::{compile, diagnostic::LineIndex, formats};
+        use crate::definitions::{compile, diagnostic::LineIndex, formats, load::read_named};
         use crate::engine::{Engine, Honours, HooksInForce, Question, decide};
         use crate::{dialects, event::Event, hook::Layer, hook_set::HookSet};
         let load = |max: usize| {
@@ -65,7 +65,13 @@ mod tests {
                 "hooks: [{{ name: short, on: UserPromptSubmit, fail: closed, sample: {{ maxChars: {max} }} }}]"
             );
             let root = formats::parse(&text, formats::Format::Yaml).unwrap();
-            let origin = compile::Origin { file: "hooks.yaml", dir: "/".as_ref(), layer: Layer::Hooks, client: None };
+            let origin = compile::Origin {
+                file: "hooks.yaml",
+                dir: "/".as_ref(),
+                layer: Layer::Hooks,
+                client: None,
+                read: &read_named,
+            };
             compile::compile(&root, &origin, &LineIndex::new(&text))
         };
         assert_eq!(load(0).problems[0].message, "a limit of 0 would refuse every prompt");

@@ -14,7 +14,7 @@ use super::session::Session;
 use crate::definitions::compile::{Origin, compile};
 use crate::definitions::diagnostic::{Diagnostic, LineIndex, Severity};
 use crate::definitions::formats::{self, Format};
-use crate::definitions::load::place;
+use crate::definitions::load::{place, read_named};
 use crate::definitions::node::{Node, closest, decode};
 use crate::dialects::{self, Dialect};
 use crate::engine::{self, HooksInForce, Question};
@@ -322,7 +322,7 @@ pub fn check_text(file: &str, text: &str) -> Vec<Diagnostic> {
     match formats::parse(text, Format::from_path(path).unwrap_or(Format::Yaml)) {
         Ok(root) => {
             let dir = path.parent().unwrap_or(Path::new(""));
-            let origin = Origin { file, dir, layer: Layer::Hooks, client: None };
+            let origin = Origin { file, dir, layer: Layer::Hooks, client: None, read: &read_named };
             let compiled = compile(&root, &origin, &lines);
             compiled.problems.iter().map(|problem| place(file, problem, &lines)).collect()
         }
@@ -354,7 +354,13 @@ fn register(params: &Params<'_>, session: &Session) -> Reply<RegisterResult> {
     let root = Node::from_json(&read(params)?);
     let client = session.as_client();
     session.may_register(&root)?;
-    let origin = Origin { file: "session", dir: session.host.root(), layer: Layer::Session, client: client.as_ref() };
+    let origin = Origin {
+        file: "session",
+        dir: session.host.root(),
+        layer: Layer::Session,
+        client: client.as_ref(),
+        read: &read_named,
+    };
     let lines = LineIndex::new(&text);
     let compiled = compile(&root, &origin, &lines);
     let diagnostics: Vec<_> = compiled.problems.iter().map(|problem| place("session", problem, &lines)).collect();

@@ -1,0 +1,305 @@
+//! `script`: JavaScript in process.
+//!
+//! The text is the body of a function that sees the event as frozen data and returns the answer. It
+//! reaches no file, network or process. What a script may do is [`realm`]'s matter, on which thread
+//! it does it [`pool`]'s.
+
+pub(crate) mod pool;
+mod realm;
+
+use super::{Call, Compile, HandlerError, Kind, Mistake};
+use crate::hook::Hook;
+use crate::state::Scope;
+use crate::verdict::Answer;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::de::{MapAccess, Visitor, value::MapAccessDeserializer};
+use serde_json::{Map, Value, json};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use tokio::sync::Semaphore;
+
+/// The body of a function, or where it is and what it may use.
+pub(crate) struct RawScript(RawLong);
+
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct RawLong {
+    /// The body of a function: `event`, `args`, `state`, `log` and `hook` are in scope; what it
+    /// returns is the answer, nothing is no opinion.
+    code: Option<String>,
+    /// A file that holds it; a relative path starts at the definition's file.
+    file: Option<String>,
+    /// The most memory that the script may use: bytes, or a text such as `64MiB`. Default 32 MiB.
+    memory: Option<RawMemory>,
+    /// What the script sees as `args`.
+    #[serde(default)]
+    args: Map<String, Value>,
+}
+
+struct RawMemory(usize);
+
+/// Below this there is no room for the language itself.
+const MIN_MEMORY: usize = 4 * 1024 * 1024;
+const MAX_MEMORY: usize = 1024 * 1024 * 1024;
+const DEFAULT_MEMORY: usize = 32 * 1024 * 1024;
+/// The longest script, in bytes.
+const MAX_CODE: usize = 256 * 1024;
+/// Runs of one script at once: one that hangs must not take every thread.
+const MAX_RUNS: usize = pool::MAX_THREADS / 2;
+
+struct ScriptVisitor;
+
+impl<'de> Visitor<'de> for ScriptVisitor {
+    type Value = RawScript;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("JavaScript or a map with `code` or `file`")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<RawScript, E> {
+        Ok(RawScript(RawLong { code: Some(text.to_string()), ..RawLong::default() }))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RawScript, A::Error> {
+        RawLong::deserialize(MapAccessDeserializer::new(map)).map(RawScript)
+    }
+}
+
+impl<'de> Deserialize<'de> for RawScript {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ScriptVisitor)
+    }
+}
+
+impl JsonSchema for RawScript {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Script".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let long = generator.subschema_for::<RawLong>();
+        schemars::json_schema!({
+            "description": "The body of a JavaScript function, or a map with `code` or `file`.",
+            "anyOf": [{ "type": "string", "minLength": 1 }, long],
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for RawMemory {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct MemoryVisitor;
+        impl Visitor<'_> for MemoryVisitor {
+            type Value = RawMemory;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a number of bytes or a text such as `64MiB`")
+            }
+
+            fn visit_u64<E: serde::de::Error>(self, bytes: u64) -> Result<RawMemory, E> {
+                match usize::try_from(bytes) {
+                    Ok(bytes) if (MIN_MEMORY..=MAX_MEMORY).contains(&bytes) => Ok(RawMemory(bytes)),
+                    _ => Err(E::custom(format_args!(
+                        "a script has between {} MiB and {} MiB of memory",
+                        MIN_MEMORY >> 20,
+                        MAX_MEMORY >> 20
+                    ))),
+                }
+            }
+
+            fn visit_i64<E: serde::de::Error>(self, bytes: i64) -> Result<RawMemory, E> {
+                self.visit_u64(u64::try_from(bytes).unwrap_or(0))
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<RawMemory, E> {
+                let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+                let factor = match unit.trim() {
+                    "" | "B" => 1,
+                    "KiB" => 1 << 10,
+                    "MiB" => 1 << 20,
+                    "GiB" => 1 << 30,
+                    _ => return Err(E::custom(format_args!("`{text}` is no size; write `64MiB`"))),
+                };
+                match number.parse::<u64>().ok().and_then(|number| number.checked_mul(factor)) {
+                    Some(bytes) => self.visit_u64(bytes),
+                    None => Err(E::custom(format_args!("`{text}` is no size; write `64MiB`"))),
+                }
+            }
+        }
+        deserializer.deserialize_any(MemoryVisitor)
+    }
+}
+
+impl JsonSchema for RawMemory {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Memory".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": "A number of bytes, or a text such as `64MiB`.",
+            "anyOf": [{ "type": "string", "pattern": "^[0-9]+ *([KMG]iB|B)?$" }, { "type": "integer", "minimum": MIN_MEMORY }],
+        })
+    }
+}
+
+pub(crate) struct Script {
+    program: Arc<Program>,
+    /// What the script sees as `hook`: known once it runs.
+    about: OnceLock<Arc<str>>,
+    turns: Semaphore,
+    /// The last run took long: whoever asks for another doesn't wait on the spot.
+    is_slow: AtomicBool,
+}
+
+impl std::fmt::Debug for Script {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Script").field("code", &self.program.code).finish_non_exhaustive()
+    }
+}
+
+/// What the threads know of a script.
+struct Program {
+    code: String,
+    /// What the script sees as `args`, as JSON.
+    args: String,
+    /// In bytes.
+    memory: usize,
+    /// What messages call it.
+    name: String,
+    /// Where the script's lines are in the definition's file, if they are there.
+    lines: Vec<usize>,
+}
+
+impl Program {
+    #[cfg(test)]
+    fn bare(code: &str) -> Program {
+        let (code, args, name) = (code.to_string(), "{}".to_string(), "the script".to_string());
+        Program { code, args, memory: DEFAULT_MEMORY, name, lines: Vec::new() }
+    }
+
+    /// A line of the script as people find it.
+    fn place(&self, line: usize) -> String {
+        match self.lines.get(line - 1) {
+            Some(written) => format!("line {written} of the definition"),
+            None => format!("line {line} of {}", self.name),
+        }
+    }
+}
+
+/// What came of a run.
+struct Done {
+    /// The script's answer as JSON.
+    answer: Option<String>,
+    /// It may have changed shared values.
+    changed: bool,
+}
+
+impl Kind for Script {
+    type Raw = RawScript;
+
+    fn compile(RawScript(raw): RawScript, cx: &Compile<'_>) -> Result<Self, Mistake> {
+        let (code, name, field) = match (raw.code, raw.file) {
+            (Some(_), Some(_)) => return Err(Mistake::new("file", "a script has `code` or `file`, this has both")),
+            (None, None) => return Err(Mistake::whole("a script needs `code` or `file`")),
+            (Some(code), None) => (code, "the script".to_string(), "code"),
+            (None, Some(file)) => {
+                let path = cx.dir.join(&file);
+                let code = (cx.read)(&path);
+                let missing = |problem| {
+                    Mistake::new("file", format!("can't read the script {}: {problem}", path.display()))
+                        .help("a relative path starts at the definition's directory")
+                };
+                let name = Path::new(&file).file_name().unwrap_or_default().to_string_lossy().into_owned();
+                (code.map_err(missing)?, name, "file")
+            }
+        };
+        if code.trim().is_empty() {
+            return Err(Mistake::new(field, "the script is empty"));
+        }
+        if code.len() > MAX_CODE {
+            return Err(Mistake::new(field, format!("the script is larger than {} KiB", MAX_CODE >> 10)));
+        }
+        let is_inline = field == "code";
+        realm::check(&code).map_err(|mistake| {
+            let realm::SyntaxMistake { line, column, message } = mistake;
+            let n_lines = code.split('\n').count();
+            // What comes after the script is none of its author's.
+            let (line, column, message) = match line > n_lines {
+                true => (n_lines, usize::MAX, "it ends too early".to_string()),
+                false => (line, column, message),
+            };
+            let at = offset(&code, line, column);
+            match is_inline {
+                true => Mistake {
+                    at: Some(at..code.len().min(at + 1)),
+                    ..Mistake::new(field, format!("not valid JavaScript: {message}"))
+                },
+                false => Mistake::new(field, format!("{name}:{line}: not valid JavaScript: {message}")),
+            }
+        })?;
+        let lines = if is_inline { (cx.lines)(field) } else { Vec::new() };
+        let args = Value::Object(raw.args).to_string();
+        let memory = raw.memory.map_or(DEFAULT_MEMORY, |memory| memory.0);
+        Ok(Script {
+            program: Arc::new(Program { code, args, memory, name, lines }),
+            about: OnceLock::new(),
+            turns: Semaphore::new(MAX_RUNS),
+            is_slow: AtomicBool::new(false),
+        })
+    }
+
+    async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
+        let event = call.moment.event();
+        let request = pool::Request {
+            program: self.program.clone(),
+            event: call.moment.payload(call.hook),
+            hook: call.hook.name.clone(),
+            about: self.about.get_or_init(|| about(call.hook)).clone(),
+            is_native: call.hook.contract.dialect == crate::hook::NATIVE,
+            scope: Scope::of(event.text("/session")),
+            store: call.services.state.clone(),
+        };
+        let turn = self.turns.acquire().await.map_err(|_| HandlerError("run the script".into()))?;
+        let mut running = call.services.scripts.start(request).await?;
+        let at_once = if self.is_slow.load(Ordering::Relaxed) { None } else { running.wait_briefly() };
+        let done = match at_once {
+            Some(done) => done?,
+            None => {
+                let started = std::time::Instant::now();
+                let done = running.await?;
+                self.is_slow.store(started.elapsed() > pool::BRIEFLY, Ordering::Relaxed);
+                done
+            }
+        };
+        drop(turn);
+        if done.changed {
+            call.services.state.saved().await.map_err(|error| HandlerError(error.0))?;
+        }
+        let Some(answer) = done.answer else { return Ok(Answer::default()) };
+        let answer = crate::json::parse(&answer).map_err(|error| HandlerError(format!("read the answer: {error}")))?;
+        (call.hook.contract.reply)(event, answer).map_err(HandlerError)
+    }
+}
+
+/// Where a line and column, counted from 1, are in a text; columns are bytes, as QuickJS has them.
+fn offset(text: &str, line: usize, column: usize) -> usize {
+    let start = match line {
+        0 | 1 => 0,
+        _ => text.match_indices('\n').nth(line - 2).map_or(text.len(), |(at, _)| at + 1),
+    };
+    let rest = &text[start..];
+    let end = rest.find('\n').unwrap_or(rest.len());
+    start + (0..=end.min(column.saturating_sub(1))).rev().find(|at| rest.is_char_boundary(*at)).unwrap_or(0)
+}
+
+fn about(hook: &Hook) -> Arc<str> {
+    let about = json!({
+        "name": hook.name,
+        "dialect": hook.contract.dialect,
+        "tags": hook.tags,
+        "file": hook.source.file,
+    });
+    about.to_string().into()
+}

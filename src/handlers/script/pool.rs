@@ -1,0 +1,278 @@
+//! The threads that scripts run on.
+//!
+//! A script may run into a loop inside of QuickJS that no deadline ends. So scripts have threads of
+//! their own, a few for all hooks: whoever asks waits for the answer and never for the thread. A
+//! thread that doesn't come back after its run was ended is given up and another takes its place,
+//! until too many are stuck.
+
+use super::realm::{Failure, Realm};
+use super::{Done, Program};
+use crate::handlers::HandlerError;
+use crate::state::{Scope, Store};
+use bytes::Bytes;
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Context, Poll};
+use std::thread::Thread;
+use std::time::{Duration, Instant};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+
+/// Scripts that run at once. More than CPUs: a script that loops until its deadline must not keep
+/// the others waiting.
+pub(super) const MAX_THREADS: usize = 8;
+/// Threads that didn't come back; with more, no script is run.
+const MAX_STUCK: usize = 4;
+/// How long a thread may take to come back after its run was ended.
+const GRACE: Duration = Duration::from_secs(2);
+/// Realms that a thread keeps; the one that was used longest ago goes first.
+const MAX_REALMS: usize = 32;
+/// Of a thread, in bytes: what QuickJS is allowed and what is around it.
+pub(super) const STACK: usize = 4 * 1024 * 1024;
+/// How long whoever asks waits on the spot: shorter than being woken takes.
+pub(super) const BRIEFLY: Duration = Duration::from_micros(150);
+
+/// One run.
+pub(super) struct Job {
+    pub program: Arc<Program>,
+    /// The event as JSON.
+    pub event: Bytes,
+    /// The hook's name, for the log.
+    pub hook: Arc<str>,
+    /// What the script sees of its hook, as JSON.
+    pub about: Arc<str>,
+    pub is_native: bool,
+    /// Whose values `state` are.
+    pub scope: Scope,
+    pub store: Store,
+    /// Nobody waits any more.
+    pub stop: AtomicBool,
+    /// Gone when the thread has come back or was given up, whichever was first.
+    permit: Mutex<Option<OwnedSemaphorePermit>>,
+}
+
+/// What a run needs besides its turn.
+pub(super) struct Request {
+    pub program: Arc<Program>,
+    pub event: Bytes,
+    pub hook: Arc<str>,
+    pub about: Arc<str>,
+    pub is_native: bool,
+    pub scope: Scope,
+    pub store: Store,
+}
+
+type Outcome = Result<Done, String>;
+
+struct Task {
+    job: Arc<Job>,
+    reply: oneshot::Sender<Outcome>,
+    /// Whoever waits on the spot.
+    waiter: Thread,
+    /// The way back to the thread, for when it is idle again. The thread itself has none, so that
+    /// it ends with the pool.
+    thread: Sender<Task>,
+}
+
+/// See the module.
+#[derive(Default)]
+pub(crate) struct Pool(Arc<Shared>);
+
+struct Shared {
+    turns: Arc<Semaphore>,
+    threads: Mutex<Threads>,
+}
+
+#[derive(Default)]
+struct Threads {
+    /// The one that ran last is last: its realms are warm.
+    idle: Vec<Sender<Task>>,
+    stuck: usize,
+}
+
+impl Default for Shared {
+    fn default() -> Self {
+        Shared { turns: Arc::new(Semaphore::new(MAX_THREADS)), threads: Mutex::default() }
+    }
+}
+
+impl Shared {
+    fn threads(&self) -> MutexGuard<'_, Threads> {
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Pool {
+    /// Starts a run when it is its turn. Dropping what this gives ends the run.
+    pub(super) async fn start(&self, request: Request) -> Result<Running, HandlerError> {
+        let permit = match self.0.turns.clone().try_acquire_owned() {
+            Ok(permit) => permit,
+            Err(_) => self.0.turns.clone().acquire_owned().await.map_err(|_| HandlerError("run the script".into()))?,
+        };
+        let Request { program, event, hook, about, is_native, scope, store } = request;
+        let (stop, permit) = (AtomicBool::new(false), Mutex::new(Some(permit)));
+        let job = Arc::new(Job { program, event, hook, about, is_native, scope, store, stop, permit });
+        let (sender, reply) = oneshot::channel();
+        let idle = {
+            let mut threads = self.0.threads();
+            if threads.stuck >= MAX_STUCK {
+                let stuck = threads.stuck;
+                return Err(HandlerError(format!("run the script: {stuck} others can't be ended; restart the host")));
+            }
+            threads.idle.pop()
+        };
+        let thread = match idle {
+            Some(thread) => thread,
+            None => {
+                let (sender, tasks) = mpsc::channel();
+                let shared = Arc::downgrade(&self.0);
+                let thread = std::thread::Builder::new().name("script".into()).stack_size(STACK);
+                let started = thread.spawn(move || work(&shared, &tasks));
+                started.map_err(|error| HandlerError(format!("start a thread for the script: {error}")))?;
+                sender
+            }
+        };
+        let task = Task { job: job.clone(), reply: sender, waiter: std::thread::current(), thread: thread.clone() };
+        // A thread takes what it is sent: it ends only when nobody can send to it.
+        let _ = thread.send(task);
+        Ok(Running { job, reply, shared: self.0.clone(), is_done: false })
+    }
+}
+
+/// A run that somebody waits for.
+pub(super) struct Running {
+    job: Arc<Job>,
+    reply: oneshot::Receiver<Outcome>,
+    shared: Arc<Shared>,
+    is_done: bool,
+}
+
+impl Running {
+    /// Waits on the spot, so briefly that nobody notices.
+    pub(super) fn wait_briefly(&mut self) -> Option<Result<Done, HandlerError>> {
+        let until = Instant::now() + BRIEFLY;
+        loop {
+            match self.reply.try_recv() {
+                Err(oneshot::error::TryRecvError::Empty) => {}
+                result => {
+                    self.is_done = true;
+                    return Some(outcome(result.ok()));
+                }
+            }
+            let left = until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())?;
+            std::thread::park_timeout(left);
+        }
+    }
+}
+
+impl Future for Running {
+    type Output = Result<Done, HandlerError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.reply).poll(cx).map(|result| {
+            self.is_done = true;
+            outcome(result.ok())
+        })
+    }
+}
+
+fn outcome(result: Option<Outcome>) -> Result<Done, HandlerError> {
+    result.unwrap_or_else(|| Err("run the script: its thread has ended".into())).map_err(HandlerError)
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if self.is_done {
+            return;
+        }
+        self.job.stop.store(true, Ordering::Relaxed);
+        let (job, shared) = (self.job.clone(), self.shared.clone());
+        // Without a runtime the host is at its end.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                tokio::time::sleep(GRACE).await;
+                give_up(&job, &shared);
+            });
+        }
+    }
+}
+
+/// Lets another thread take the place of one that hasn't come back.
+fn give_up(job: &Job, shared: &Shared) {
+    let Some(permit) = take(job) else { return };
+    let mut threads = shared.threads();
+    threads.stuck += 1;
+    tracing::error!(
+        hook = &*job.hook,
+        stuck = threads.stuck,
+        "A script can't be ended: it is inside of a built-in. Its thread is given up."
+    );
+    drop(threads);
+    drop(permit);
+}
+
+fn take(job: &Job) -> Option<OwnedSemaphorePermit> {
+    job.permit.lock().unwrap_or_else(PoisonError::into_inner).take()
+}
+
+/// A thread: one run after the other.
+fn work(shared: &Weak<Shared>, tasks: &Receiver<Task>) {
+    let mut realms: Vec<(Weak<Program>, Realm)> = Vec::new();
+    while let Ok(Task { job, reply, waiter, thread }) = tasks.recv() {
+        let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| run(&mut realms, &job))).unwrap_or_else(|_| {
+            realms.clear();
+            Err("run the script: it panicked; this is a bug in hookwire".into())
+        });
+        let Some(shared) = shared.upgrade() else { return };
+        let Some(permit) = take(&job) else {
+            // Another one has taken its place.
+            shared.threads().stuck -= 1;
+            return;
+        };
+        // Idle before the answer is known, or the next event would start another thread.
+        shared.threads().idle.push(thread);
+        drop(permit);
+        // Nobody may wait any more.
+        let _ = reply.send(outcome);
+        waiter.unpark();
+    }
+}
+
+fn run(realms: &mut Vec<(Weak<Program>, Realm)>, job: &Arc<Job>) -> Outcome {
+    let program = &job.program;
+    // Definitions that are no longer in force.
+    realms.retain(|(known, _)| known.strong_count() > 0);
+    let known = realms.iter().position(|(known, _)| std::ptr::eq(known.as_ptr(), Arc::as_ptr(program)));
+    let realm = match known {
+        Some(at) => realms.remove(at).1,
+        None => Realm::new(program, job).map_err(|failure| failure.text)?,
+    };
+    let result = realm.run(program, job);
+    if !result.as_ref().is_err_and(|failure| failure.is_fatal) {
+        if realms.len() >= MAX_REALMS {
+            realms.remove(0);
+        }
+        realms.push((Arc::downgrade(program), realm));
+    }
+    result.map_err(|Failure { text, .. }| text)
+}
+
+#[cfg(test)]
+impl Job {
+    /// A run without a pool.
+    pub(super) fn bare(program: &Arc<Program>, event: &serde_json::Value, store: Store) -> Arc<Job> {
+        Arc::new(Job {
+            program: program.clone(),
+            event: event.to_string().into(),
+            hook: "hostile".into(),
+            about: "{}".into(),
+            is_native: true,
+            scope: Scope::Global,
+            store,
+            stop: AtomicBool::new(false),
+            permit: Mutex::new(None),
+        })
+    }
+}
