@@ -373,7 +373,10 @@ fn callable(bench: &Bench) -> Figure {
 fn script(bench: &Bench) -> Figure {
     const SCRIPTS: [(&str, &str); 2] = [
         ("one pattern", "if (/push --force/.test(event.tool.input.command)) return deny('not here');"),
-        ("three members", "return { decision: 'deny', reason: 'not here', annotations: { tool: event.tool.name } };"),
+        (
+            "three statements",
+            "if (['ls', 'cat'].includes(event.tool.name)) return; return { decision: 'deny', reason: 'not here', userMessages: [`${event.tool.name} asked`] };",
+        ),
     ];
     let request = dispatch(1, &push());
     let mut figures = Vec::new();

@@ -67,6 +67,7 @@ fn failures() {
         ("const f = () => f(); f()", "run the script: RangeError: Maximum call stack size exceeded at line 7"),
         ("const a = []; for (;;) a.push('x'.repeat(1e5) + a.length)", "run the script: InternalError: out of memory"),
         ("return { reason: 'x'.repeat(2e6) }", "use the script's answer: it is larger than 1 MiB"),
+        ("queueMicrotask(() => nope.x)", "run the script: what it put off until later failed"),
         ("}(1), function () {", "run the script: SyntaxError: the script is not the body of a function"),
     ] {
         let verdict = run(script);
@@ -144,7 +145,7 @@ fn nothing_is_left_to_the_next_run() {
         "RegExp.prototype.exec = () => null",
         "JSON.parse = JSON.stringify = null",
         "Symbol.prototype.leak = 1; Math.leak = 1; Reflect.leak = 1",
-        "queueMicrotask(() => { globalThis.leak = 1 })",
+        "queueMicrotask(() => { try { globalThis.leak = 1 } catch {} })",
         "Promise.resolve().then(() => { state.set('late', 1) })",
     ];
     let script = format!(
@@ -169,7 +170,7 @@ fn a_deadline_can_not_be_dodged() {
         "const g = (function* () { for (;;) try { yield 1 } finally { for (;;); } })(); for (const _ of g) for (;;);",
         "return { get reason() { for (;;); } }",
         "return { toJSON() { for (;;); } }",
-        "const f = () => Promise.resolve().then(f); f();",
+        "const f = () => { Promise.resolve().then(f) }; f();",
         "(async () => { for (;;) try { await null } catch {} })();",
         "queueMicrotask(() => { for (;;); });",
         "[2, 1].sort(() => { for (;;); });",
@@ -371,7 +372,10 @@ fn mistakes_are_placed() {
         assert_eq!(diagnostics(&files), [format!("{expected}{broken}")], "{script}");
     }
     let toml = "[[hooks]]\nname = 'h'\non = 'PreToolUse'\nfail = 'closed'\nscript = '''\nconst ok = 1;\n\n  return (ok;\n'''\n";
-    assert_eq!(diagnostics(&[("hooks.toml", toml)]), [format!("8:13: not valid JavaScript: Unexpected token ';'{broken}")]);
+    assert_eq!(
+        diagnostics(&[("hooks.toml", toml)]),
+        [format!("8:13: not valid JavaScript: Unexpected token ';'{broken}")]
+    );
 }
 
 #[test]
@@ -415,4 +419,28 @@ fn a_script_file_is_reloaded_like_a_definition() {
         });
         assert_eq!(brief(&host.bash("ls")), "deny by h: fifth");
     }
+}
+
+#[test]
+fn a_script_that_can_not_be_ended_costs_a_thread_and_not_the_host() {
+    // Each product takes long inside of QuickJS, which looks at the deadline once in 10,000 turns.
+    let stuck = "const x = 2n ** 500000n; for (;;) x * x;";
+    let yaml = format!(
+        "hooks:\n  - {{ name: stuck, on: PreToolUse, matcher: Stuck, timeout: 50ms, fail: closed, script: '{stuck}' }}\n  \
+           - {{ name: quick, on: PreToolUse, matcher: Bash, fail: closed, script: return deny('quick') }}\n"
+    );
+    let (mut host, _dir) = TestHost::with(&yaml);
+    let started = Instant::now();
+    for _ in 0..4 {
+        let verdict = host.dispatch(json!({"event": "PreToolUse", "tool": {"name": "Stuck", "input": {}}}));
+        assert!(brief(&verdict).contains("finish within its timeout"), "{verdict}");
+    }
+    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+    // Others have threads of their own, until too many have been given up.
+    assert_eq!(brief(&host.bash("ls")), "deny by quick: quick");
+    eventually("they are given up", || {
+        brief(&host.bash("ls")).contains("4 others can't be ended; restart the host").then_some(())
+    });
+    // It ends when its input does, whatever its threads are doing.
+    drop(host);
 }

@@ -32,7 +32,7 @@ if (from === undefined) return { count: callables.length + syntax.length };
 const fill = () => {
   let n = 0;
   for (const size of [1 << 20, 1 << 16, 1 << 13, 1 << 10, 1 << 7, 1 << 5, 1]) {
-    try { while (n < hold.length) { hold[n] = "x".repeat(size); n++; } } catch {}
+    try { while (n < hold.length) { hold[n] = 1n << BigInt(size * 8); n++; } } catch {}
   }
   return n;
 };

@@ -224,13 +224,13 @@ impl Kind for Script {
         let is_inline = field == "code";
         realm::check(&code).map_err(|mistake| {
             let realm::SyntaxMistake { line, column, message } = mistake;
-            let n_lines = code.split('\n').count();
             // What comes after the script is none of its author's.
-            let (line, column, message) = match line > n_lines {
-                true => (n_lines, usize::MAX, "it ends too early".to_string()),
-                false => (line, column, message),
+            let n_lines = code.trim_end().lines().count();
+            let last = code.trim_end().char_indices().last().map_or(0, |(at, _)| at);
+            let (line, at, message) = match line > n_lines {
+                true => (n_lines, last, "it ends too early".to_string()),
+                false => (line, offset(&code, line, column), message),
             };
-            let at = offset(&code, line, column);
             match is_inline {
                 true => Mistake {
                     at: Some(at..code.len().min(at + 1)),

@@ -18,6 +18,8 @@
   const MAX_SEARCH = 2 ** 27;
   // The longest pattern made at run time, in characters.
   const MAX_PATTERN = 4096;
+  // The longest text made by repeating; a longer one that fails for memory fails character by character.
+  const MAX_REPEATED = 2 ** 24;
   // From this size on, work is worth a look at the deadline.
   const LARGE = 1000;
 
@@ -187,6 +189,15 @@
           else limit(text, given[0]);
         }
         return apply(original, text, given);
+      },
+    }).method);
+  }
+  for (const key of ["repeat", "padStart", "padEnd"]) {
+    wrap(texts, key, (original) => ({
+      method(size, ...rest) {
+        const text = toText(this), count = +size;
+        if ((key === "repeat" ? text.length * count : count) > MAX_REPEATED) throw new RangeError(`${key} makes at most ${MAX_REPEATED} characters`);
+        return apply(original, text, [count, ...rest]);
       },
     }).method);
   }

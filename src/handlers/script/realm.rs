@@ -237,8 +237,11 @@ impl Realm {
             if self.current.is_stopped() {
                 return Err(ended());
             }
-            // Nobody waits for what it came to.
-            let _ = self.runtime.execute_pending_job();
+            if self.runtime.execute_pending_job().is_err() {
+                // A rejected promise is no such error: this is a callback, or the memory.
+                let text = "run the script: what it put off until later failed".to_string();
+                return Err(Failure { text, is_fatal: true });
+            }
         }
         self.current.job.replace(None);
         let answer = result?;
@@ -327,7 +330,7 @@ fn failure(program: &Program, job: &Job, error: &CaughtError<'_>) -> Failure {
     };
     let at = line.map(|line| format!(" at {}", program.place(line))).unwrap_or_default();
     // QuickJS says so when it has reached the limit; the realm has little room left.
-    let is_fatal = what.contains("out of memory") || !matches!(error, CaughtError::Exception(_));
+    let is_fatal = what.contains("out of memory") || matches!(error, CaughtError::Error(_));
     Failure { text: format!("run the script: {what}{at}"), is_fatal }
 }
 
@@ -349,7 +352,7 @@ mod tests {
     /// one in 997.
     #[test]
     fn nothing_that_can_be_reached_holds_a_thread() {
-        let every: u64 = std::env::var("HOOKWIRE_HOSTILE").ok().and_then(|it| it.parse().ok()).unwrap_or(997);
+        let every = every();
         let program = Arc::new(Program::bare(include_str!("hostile.js")));
         let count = {
             let job = Job::bare(&program, &json!({"count": true}), Store::default());
@@ -386,6 +389,35 @@ mod tests {
         let (late, place) = slowest.into_inner().unwrap();
         println!("the last to end took {late:?}: {place}");
         assert!(late < LATE, "{late:?}: {place}");
+    }
+
+    /// Everything that a script can reach, and what the language does by itself, when there is hardly
+    /// any memory left: QuickJS may fail, but not crash. Takes what `HOOKWIRE_HOSTILE` says, too.
+    #[test]
+    fn nothing_that_fails_for_memory_ends_the_process() {
+        let bare = Program::bare(include_str!("brim.js"));
+        let program = Arc::new(Program { memory: super::super::MIN_MEMORY, ..bare });
+        let run = |event: Value| {
+            let job = Job::bare(&program, &event, Store::default());
+            let (watched, (done, is_done)) = (job.clone(), std::sync::mpsc::channel::<()>());
+            let watchdog = std::thread::spawn(move || {
+                let _ = is_done.recv_timeout(Duration::from_secs(5));
+                watched.stop.store(true, Ordering::Relaxed);
+            });
+            let realm = Realm::new(&program, &job).unwrap_or_else(|error| panic!("{}", error.text));
+            let answer = realm.run(&program, &job).ok().and_then(|done| done.answer);
+            drop(done);
+            watchdog.join().unwrap();
+            serde_json::from_str::<Value>(&answer.unwrap_or_default()).unwrap_or_default()
+        };
+        let count = run(json!({}))["count"].as_u64().unwrap();
+        for from in (0..count).step_by(if every() == 1 { 1 } else { 37 }) {
+            run(json!({"from": from}));
+        }
+    }
+
+    fn every() -> u64 {
+        std::env::var("HOOKWIRE_HOSTILE").ok().and_then(|it| it.parse().ok()).unwrap_or(997)
     }
 
     /// Makes the calls of one function until one has to be ended: which, and how long that took.
