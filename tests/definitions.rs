@@ -290,23 +290,18 @@ fn exit_codes() {
 
 /// Directories under `path` that hold definitions themselves.
 fn definition_dirs(path: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(path).unwrap().flatten().map(|entry| entry.path()) {
-        if !entry.is_dir() {
-            continue;
-        }
-        if entry.ends_with("hooks") || entry.ends_with(".hookwire") {
-            found.push(entry);
-        } else if entry.file_name().is_some_and(|name| name != "node_modules") {
-            definition_dirs(&entry, found);
-        }
+    let entries: Vec<_> = fs::read_dir(path).unwrap().flatten().map(|entry| entry.path()).collect();
+    if entries.iter().any(|entry| entry.extension().is_some_and(|it| it == "yaml" || it == "toml")) {
+        found.push(path.to_path_buf());
     }
+    entries.iter().filter(|entry| entry.is_dir()).for_each(|entry| definition_dirs(entry, found));
 }
 
 #[test]
 fn examples_and_starter_are_without_a_remark() {
     let mut dirs = Vec::new();
     definition_dirs(&repo("examples"), &mut dirs);
-    assert!(!dirs.is_empty());
+    assert!(dirs.len() > 10, "{dirs:?}");
     let home = tempfile::tempdir().unwrap();
     let (code, out, err) = run(hookwire().current_dir(home.path()).arg("init"));
     assert_eq!((code, out.lines().next()), (0, Some("Wrote .hookwire/guard.yaml.")), "{err}");

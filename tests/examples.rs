@@ -9,7 +9,9 @@ mod support;
 
 use models::ModelServer;
 use serde_json::Value;
+use std::fs::File;
 use std::path::Path;
+use std::process::Command;
 use support::*;
 
 /// Whether a value has everything that is expected of it: members of objects, at any depth.
@@ -25,15 +27,21 @@ fn has(value: &Value, expected: &Value) -> bool {
     }
 }
 
-/// Replays an example's session and holds the verdicts to what it expects. A model says what
-/// `replies.jsonl` holds.
+/// Replays an example's session, or has its own agent do it, and holds the verdicts to what it
+/// expects. A model says what `replies.jsonl` holds.
 fn replay(kind: &str) {
     let dir = tempfile::tempdir().unwrap();
     let example = dir.path().join(kind);
     copy(&repo("examples/handlers").join(kind), &example);
+    let (session, agent) = (example.join("session.jsonl"), example.join("agent.py"));
     let mut command = hookwire();
-    command.args(["replay", "--format", "json", "--isolated", "--hooks"]).arg(&example);
-    command.arg("--root").arg(&example).arg(example.join("session.jsonl"));
+    if agent.exists() {
+        command = Command::new("python3");
+        command.arg(agent).stdin(File::open(session).unwrap()).env("HOOKWIRE", env!("CARGO_BIN_EXE_hookwire"));
+    } else {
+        command.args(["replay", "--format", "json", "--isolated", "--hooks"]).arg(&example);
+        command.arg("--root").arg(&example).arg(session);
+    }
     let replies = example.join("replies.jsonl");
     let model = replies.exists().then(|| ModelServer::replaying(&replies));
     if let Some(model) = &model {
@@ -48,14 +56,10 @@ fn replay(kind: &str) {
     let lines = |text: &str| -> Vec<Value> { text.lines().map(|line| serde_json::from_str(line).unwrap()).collect() };
     let replayed = lines(&String::from_utf8_lossy(&output.stdout));
     let expected = lines(&std::fs::read_to_string(example.join("expected.jsonl")).unwrap());
-    assert!(!expected.is_empty() && replayed.len() == expected.len(), "{kind}: {} events", replayed.len());
-    for (replayed, expected) in replayed.iter().zip(&expected) {
-        let verdict = &replayed["verdict"];
-        assert!(
-            has(verdict, expected),
-            "{kind}, line {}: {expected} is not in {verdict}\n{problems}",
-            replayed["line"]
-        );
+    assert!(!expected.is_empty() && replayed.len() == expected.len(), "{kind}: {} events\n{problems}", replayed.len());
+    for (n, (replayed, expected)) in replayed.iter().zip(&expected).enumerate() {
+        let verdict = replayed.get("verdict").unwrap_or(replayed);
+        assert!(has(verdict, expected), "{kind}, line {}: {expected} is not in {verdict}\n{problems}", n + 1);
     }
 }
 
@@ -76,8 +80,8 @@ fn each_does_what_it_says() {
     let examples = std::fs::read_dir(repo("examples/handlers")).unwrap();
     let kinds: Vec<_> = examples.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     kinds.iter().for_each(|kind| replay(kind));
-    // Fixed verdicts, `command` and `http` are shown by the quickstart, callbacks by the agents.
-    for kind in ["agent", "callable", "guard", "mcp", "prompt", "script", "state"] {
+    for kind in hookwire::handlers::KINDS.iter().map(|kind| kind.key) {
+        let kind = if ["allow", "deny", "ask"].contains(&kind) { "verdict" } else { kind };
         assert!(kinds.iter().any(|it| it == kind), "no example of {kind}");
     }
 }
