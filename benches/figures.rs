@@ -368,40 +368,33 @@ fn callable(bench: &Bench) -> Figure {
     Figure { measured: p50(&mut with_host), floor: Some(p50(&mut with_floor)), notes: vec![note] }
 }
 
-/// Pinned, the script's thread shares its CPU with the one that reads; free, it has to be woken on
-/// another.
+/// Quick ones are run on the spot, one that changes something on a thread. What waking a thread on
+/// another CPU costs, these figures leave out: host and client have one CPU each.
 fn script(bench: &Bench) -> Figure {
-    const SCRIPTS: [(&str, &str); 2] = [
+    const SCRIPTS: [(&str, &str); 3] = [
         ("one pattern", "if (/push --force/.test(event.tool.input.command)) return deny('not here');"),
         (
             "three statements",
             "if (['ls', 'cat'].includes(event.tool.name)) return; return { decision: 'deny', reason: 'not here', userMessages: [`${event.tool.name} asked`] };",
         ),
+        ("a counter, on a thread", "state.increment('pushes'); return deny('not here');"),
     ];
     let request = dispatch(1, &push());
+    let fixed = definitions(1, 1, |_| "on: PreToolUse\n    deny: not here".into());
     let mut figures = Vec::new();
     for (name, script) in SCRIPTS {
         let scripted =
             definitions(1, 1, |_| format!("on: PreToolUse\n    fail: closed\n    script: |\n      {script}"));
-        let fixed = definitions(1, 1, |_| "on: PreToolUse\n    deny: not here".into());
-        for is_free in [false, true] {
-            let (mut host, mut floor) = (bench.host(scripted.path()), bench.host(fixed.path()));
-            if is_free {
-                affinity::pin(&bench.cpus);
-                host.unpin(&bench.cpus);
-                floor.unpin(&bench.cpus);
-            }
-            let reply = host.ask(&request);
-            assert_eq!(reply["result"]["reason"], "not here", "{reply}");
-            let (mut with, mut without) = (Vec::new(), Vec::new());
-            for _ in 0..bench.times(40) {
-                host.time(&request, 250, &mut with);
-                floor.time(&request, 250, &mut without);
-            }
-            let place = if is_free { "on any CPU" } else { "on one CPU" };
-            let note = format!("{name}, {place}: p90 {:.1} µs", quantile(&mut with, 0.9));
-            figures.push((p50(&mut with) - p50(&mut without), note));
+        let (mut host, mut floor) = (bench.host(scripted.path()), bench.host(fixed.path()));
+        let reply = host.ask(&request);
+        assert_eq!(reply["result"]["reason"], "not here", "{reply}");
+        let (mut with, mut without) = (Vec::new(), Vec::new());
+        for _ in 0..bench.times(40) {
+            host.time(&request, 250, &mut with);
+            floor.time(&request, 250, &mut without);
         }
+        let note = format!("{name}: p90 {:.1} µs", quantile(&mut with, 0.9));
+        figures.push((p50(&mut with) - p50(&mut without), note));
     }
     let notes = figures.iter().map(|(added, note)| format!("{added:.1} µs: {note}")).collect();
     Figure { measured: figures.iter().map(|it| it.0).fold(0.0, f64::max), floor: None, notes }

@@ -334,6 +334,9 @@ fn agents_that_judge_agents_end_somewhere() {
 #[cfg(feature = "mcp")]
 #[test]
 fn tools_of_an_mcp_server() {
+    if !is_there("python3") {
+        return;
+    }
     let script = repo("tests/data/mcp/server.py");
     let tools = json!([{"mcp": {"server": {"command": ["python3", script]}, "tools": ["echo", "fails"]}}]);
     let say =

@@ -92,6 +92,12 @@ def unicode(): return say("é \u2028 \U0001f600")
 
 #[test]
 fn what_a_python_function_gets() {
+    if !is_there("python3") {
+        return;
+    }
+    if !is_there("node") {
+        return;
+    }
     let cases = [
         ("members", "{ limit: 5 }", "PreToolUse members {'a': 1} t1 s s 3 coder coder /tmp 5"),
         ("whole", "{}", "PreToolUse {'a': 1}"),
@@ -121,6 +127,12 @@ fn what_a_python_function_gets() {
 
 #[test]
 fn a_python_file_is_found_and_finds_what_is_beside_it() {
+    if !is_there("python3") {
+        return;
+    }
+    if !is_there("node") {
+        return;
+    }
     let (mut host, dir) = serving(
         &[
             ("beside", "{ python: 'rules/my-policy.py:review' }"),
@@ -150,6 +162,12 @@ fn a_python_file_is_found_and_finds_what_is_beside_it() {
 
 #[test]
 fn what_a_node_function_gets() {
+    if !is_there("python3") {
+        return;
+    }
+    if !is_there("node") {
+        return;
+    }
     let (mut host, _dir) = serving(
         &[
             ("named", "{ node: './policy.mjs#review', args: { limit: 5 } }"),
@@ -200,6 +218,12 @@ done
 
 #[test]
 fn any_program_can_be_a_worker() {
+    if !is_there("python3") {
+        return;
+    }
+    if !is_there("node") {
+        return;
+    }
     let (mut host, dir) = serving(
         &[("sh", "{ command: [sh, worker.sh] }"), ("script", "{ command: [./worker.sh] }")],
         &[("worker.sh", SH)],
@@ -216,6 +240,12 @@ fn any_program_can_be_a_worker() {
 
 #[test]
 fn what_failures_say() {
+    if !is_there("python3") {
+        return;
+    }
+    if !is_there("node") {
+        return;
+    }
     let broken = r#"
 import json
 def raises(): json.loads("{")
@@ -415,6 +445,12 @@ export async function rejects() { await null; throw new RangeError("later") }
 
 #[test]
 fn a_crash_fails_what_is_in_flight_and_nothing_else() {
+    if !is_there("python3") {
+        return;
+    }
+    if !is_there("node") {
+        return;
+    }
     let code = r#"
 import os, sys, time
 def pid(): return {"reason": str(os.getpid())}
@@ -458,6 +494,12 @@ def fall(): os.kill(os.getpid(), 11); time.sleep(60)
 
 #[test]
 fn a_slow_call_holds_up_nobody() {
+    if !is_there("python3") {
+        return;
+    }
+    if !is_there("node") {
+        return;
+    }
     let code = r#"
 import asyncio, os, pathlib, time
 def until(path):
@@ -504,6 +546,12 @@ export const quick = () => ({ reason: String(process.pid) });
 
 #[test]
 fn two_hundred_calls_at_once_are_all_answered_by_a_cold_worker_too() {
+    if !is_there("python3") {
+        return;
+    }
+    if !is_there("node") {
+        return;
+    }
     let code = "import asyncio, time\ndef nap(tool_input): time.sleep(0.01); return {'reason': str(tool_input['n'])}\nasync def anap(tool_input): await asyncio.sleep(0.01); return {'reason': str(tool_input['n'])}\n";
     let node = "export default async (event) => ({ reason: String(event.tool.input.n) });";
     let (mut host, _dir) = serving(
@@ -526,6 +574,12 @@ const PID: &str = "import os\ndef pid(): return {'reason': str(os.getpid())}\n";
 
 #[test]
 fn equal_hooks_share_a_worker_and_a_reload_keeps_it() {
+    if !is_there("python3") {
+        return;
+    }
+    if !is_there("node") {
+        return;
+    }
     let callables = [
         ("one", "{ python: 'it:pid' }"),
         ("two", "{ python: 'it:pid', args: {}, idle: 1h }"),
@@ -544,6 +598,12 @@ fn equal_hooks_share_a_worker_and_a_reload_keeps_it() {
 
 #[test]
 fn at_most_sixteen_workers_run_and_the_one_unused_longest_makes_room() {
+    if !is_there("python3") {
+        return;
+    }
+    if !is_there("node") {
+        return;
+    }
     let names: Vec<String> = (0..18).map(|n| format!("h{n}")).collect();
     let callables: Vec<_> = (0..18).map(|n| format!("{{ command: [./worker.sh], env: {{ N: '{n}' }} }}")).collect();
     let callables: Vec<_> = names.iter().zip(&callables).map(|(name, it)| (name.as_str(), it.as_str())).collect();
@@ -569,6 +629,12 @@ fn at_most_sixteen_workers_run_and_the_one_unused_longest_makes_room() {
 
 #[test]
 fn a_changed_source_takes_over_without_a_lost_call() {
+    if !is_there("python3") {
+        return;
+    }
+    if !is_there("node") {
+        return;
+    }
     let code = |word: &str| {
         format!(
             "import os, pathlib, time, helper\ndef say(): return {{'reason': '{word} ' + helper.word}}\ndef pid(): return {{'reason': str(os.getpid())}}\ndef wait(tool_input):\n    while not pathlib.Path(tool_input['file']).exists(): time.sleep(0.002)\n    return {{'reason': '{word} ' + str(os.getpid())}}\n"
@@ -630,6 +696,12 @@ fn a_changed_source_takes_over_without_a_lost_call() {
 
 #[test]
 fn a_mended_mistake_counts_at_once() {
+    if !is_there("python3") {
+        return;
+    }
+    if !is_there("node") {
+        return;
+    }
     let (mut host, dir) = serving(
         &[("py", "{ python: 'it:review' }"), ("js", "{ node: './it.mjs' }"), ("new", "{ python: 'later:review' }")],
         &[("it.py", "def review(: pass\n"), ("it.mjs", "export default () => {"), ("other.py", "")],
@@ -650,6 +722,12 @@ fn a_mended_mistake_counts_at_once() {
 
 #[test]
 fn an_idle_worker_is_ended() {
+    if !is_there("python3") {
+        return;
+    }
+    if !is_there("node") {
+        return;
+    }
     let (mut host, _dir) = serving(
         &[("soon", "{ python: 'it:pid', idle: 50ms }"), ("late", "{ python: 'it:pid', env: { A: b } }")],
         &[("it.py", PID)],
@@ -662,6 +740,12 @@ fn an_idle_worker_is_ended() {
 
 #[test]
 fn a_cancelled_call_is_ended_where_it_can_be() {
+    if !is_there("python3") {
+        return;
+    }
+    if !is_there("node") {
+        return;
+    }
     let code = r#"
 import asyncio, os, pathlib, time
 def note(path, text):
@@ -728,6 +812,12 @@ export function hang() { for (;;); }
 
 #[test]
 fn a_worker_that_never_gets_ready_costs_the_call_its_time_only() {
+    if !is_there("python3") {
+        return;
+    }
+    if !is_there("node") {
+        return;
+    }
     let (mut host, _dir) = serving(&[("mute", "{ command: [sleep, '60'] }, timeout: 100ms")], &[]);
     let told = say(&mut host, "mute", json!({}));
     assert!(told.starts_with("failed to finish within its timeout"), "{told}");
@@ -737,6 +827,12 @@ fn a_worker_that_never_gets_ready_costs_the_call_its_time_only() {
 
 #[test]
 fn nothing_that_user_code_writes_reaches_the_protocol() {
+    if !is_there("python3") {
+        return;
+    }
+    if !is_there("node") {
+        return;
+    }
     let code = r#"
 import ctypes, os, subprocess, sys
 print("while it is imported")
@@ -770,6 +866,12 @@ export default () => {
 
 #[test]
 fn secrets_are_in_no_log_and_no_error() {
+    if !is_there("python3") {
+        return;
+    }
+    if !is_there("node") {
+        return;
+    }
     let code = r#"
 import os, sys
 def review():
@@ -811,6 +913,12 @@ def flood():
 
 #[test]
 fn the_environment_is_small() {
+    if !is_there("python3") {
+        return;
+    }
+    if !is_there("node") {
+        return;
+    }
     let code = "import os\ndef review(): return {'reason': ' '.join(sorted(k for k in os.environ if not k.startswith(('LC_', 'PYENV'))))}\n";
     let dir =
         definitions(&[("py", "{ python: 'it:review', env: { MINE: x }, inheritEnv: [THEIRS] }")], &[("it.py", code)]);
@@ -829,6 +937,12 @@ fn the_environment_is_small() {
 
 #[test]
 fn a_virtual_environment_is_used() {
+    if !is_there("python3") {
+        return;
+    }
+    if !is_there("node") {
+        return;
+    }
     let code = "import sys\ndef where(): return {'reason': sys.prefix}\n";
     let callables = [("own", "{ python: 'it:where' }"), ("named", "{ python: 'it:where', venv: envs/mine }")];
     let dir = hooks(&[("it.py", code)]);
@@ -859,6 +973,12 @@ fn a_virtual_environment_is_used() {
 
 #[test]
 fn functions_share_the_store() {
+    if !is_there("python3") {
+        return;
+    }
+    if !is_there("node") {
+        return;
+    }
     let code = r#"
 from hookwire import state, StateError
 def say(*values): return {"reason": " ".join(str(value) for value in values)}
@@ -945,6 +1065,12 @@ fn family(host: &mut TestHost) -> Vec<u32> {
 
 #[test]
 fn workers_end_with_the_host_however_it_ends() {
+    if !is_there("python3") {
+        return;
+    }
+    if !is_there("node") {
+        return;
+    }
     let js = "export default () => ({ reason: String(process.pid) });";
     let callables = [("py", "{ python: 'it:family' }"), ("js", "{ node: './it.mjs' }")];
     for end in ["its input ends", "SIGTERM", "SIGKILL"] {
@@ -964,6 +1090,12 @@ fn workers_end_with_the_host_however_it_ends() {
 
 #[test]
 fn what_a_worker_started_ends_with_it() {
+    if !is_there("python3") {
+        return;
+    }
+    if !is_there("node") {
+        return;
+    }
     let (mut host, _dir) = serving(&[("py", "{ python: 'it:family', idle: 50ms }")], &[("it.py", FAMILY)]);
     let pids: Vec<u32> = say(&mut host, "py", json!({})).split(' ').map(number).collect();
     pids.into_iter().for_each(gone);
@@ -973,6 +1105,12 @@ fn what_a_worker_started_ends_with_it() {
 
 #[test]
 fn mistakes_are_found_where_they_are_written() {
+    if !is_there("python3") {
+        return;
+    }
+    if !is_there("node") {
+        return;
+    }
     let cases = [
         ("'acme.policy:review'", "`callable`: expected a map, found a string"),
         ("{}", "a callable needs `python`, `node` or `command`"),
@@ -1024,6 +1162,12 @@ fn mistakes_are_found_where_they_are_written() {
 
 #[test]
 fn a_file_that_comes_later_mends_its_definition() {
+    if !is_there("python3") {
+        return;
+    }
+    if !is_there("node") {
+        return;
+    }
     let (mut host, dir) = serving(
         &[
             ("py", "{ python: './rules/late.py:pid' }"),

@@ -51,6 +51,9 @@ fn pid(host: &mut TestHost) -> u32 {
 
 #[test]
 fn what_a_result_comes_to() {
+    if !is_there("python3") {
+        return;
+    }
     let tools = ["judge", "text", "wrapped", "echo", "chat", "nothing", "misspelt", "twice", "fails", "big", "asks"];
     let (mut host, _dir) = host(&tools);
     let deny = host.dispatch(event("PreToolUse", "judge", json!({"command": "rm -rf /"})));
@@ -78,6 +81,9 @@ fn what_a_result_comes_to() {
 
 #[test]
 fn one_server_serves_many_and_is_restarted() {
+    if !is_there("python3") {
+        return;
+    }
     let (mut host, _dir) = host(&["pid", "crash", "flood", "judge"]);
     let first = pid(&mut host);
     assert_eq!(pid(&mut host), first);
@@ -100,6 +106,9 @@ fn one_server_serves_many_and_is_restarted() {
 
 #[test]
 fn a_server_that_keeps_failing_has_to_wait() {
+    if !is_there("python3") {
+        return;
+    }
     let (mut host, _dir) = TestHost::with(
         "hooks: [{ name: broken, on: PreToolUse, fail: closed, mcp: { server: { command: [sh, -c, 'echo no such module >&2; exit 7'] }, tool: t } }]",
     );
@@ -113,6 +122,9 @@ fn a_server_that_keeps_failing_has_to_wait() {
 
 #[test]
 fn a_cancelled_call_leaves_the_server_up() {
+    if !is_there("python3") {
+        return;
+    }
     let (mut host, dir) = host(&["holds", "pid"]);
     let server = pid(&mut host);
     let file = dir.path().join("held");
@@ -137,6 +149,9 @@ fn read(file: &Path) -> String {
 
 #[test]
 fn servers_end() {
+    if !is_there("python3") {
+        return;
+    }
     // When idle.
     let idle = hook("pid", "PreToolUse", "pid", ", idle: 200ms");
     let (mut host, _dir) = TestHost::with(&format!("hooks:\n{idle}"));
@@ -159,6 +174,9 @@ fn servers_end() {
 
 #[test]
 fn what_a_server_sees() {
+    if !is_there("python3") {
+        return;
+    }
     let dir = hooks(&[(
         "hooks.yaml",
         &format!(
@@ -177,6 +195,9 @@ fn what_a_server_sees() {
 
 #[test]
 fn too_many_servers() {
+    if !is_there("python3") {
+        return;
+    }
     let mut yaml = String::from("hooks:\n");
     for n in 0..18 {
         let script = repo("tests/data/mcp/server.py");
@@ -199,6 +220,9 @@ fn too_many_servers() {
 
 #[test]
 fn mistakes() {
+    if !is_there("python3") {
+        return;
+    }
     let server = server();
     for (mcp, expected) in [
         ("{ server: {}, tool: t }".to_string(), "the server has neither `command` nor `url`"),
@@ -236,6 +260,9 @@ fn mistakes() {
 
 #[test]
 fn an_endpoint_where_nobody_is() {
+    if !is_there("python3") {
+        return;
+    }
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let (mut host, _dir) = TestHost::with(&format!(
         "hooks: [{{ name: a, on: PreToolUse, fail: closed, mcp: {{ server: {{ url: 'http://127.0.0.1:{port}/mcp?key=secret' }}, tool: t }} }}]"
@@ -248,6 +275,9 @@ fn an_endpoint_where_nobody_is() {
 
 #[test]
 fn an_endpoint_of_a_stranger_is_out_of_reach() {
+    if !is_there("python3") {
+        return;
+    }
     for url in ["http://127.0.0.1:9/mcp?key=secret", "http://[::1]:9/", "http://169.254.169.254/"] {
         let (mut host, _dir) = TestHost::with("hooks: []");
         // What is registered over the wire is not trusted.
@@ -310,6 +340,9 @@ fn converse_with_the_sdk(server: &str) {
 
 #[test]
 fn sdk_over_stdio() {
+    if !is_there("python3") {
+        return;
+    }
     let Some(python) = sdk() else { return };
     let script = repo("tests/data/mcp/sdk_server.py");
     converse_with_the_sdk(&format!("{{ command: [{}, {}] }}", python.display(), script.display()));
@@ -317,6 +350,9 @@ fn sdk_over_stdio() {
 
 #[test]
 fn sdk_over_http() {
+    if !is_there("python3") {
+        return;
+    }
     let Some(python) = sdk() else { return };
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let mut server = std::process::Command::new(python);

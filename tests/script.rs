@@ -427,7 +427,7 @@ fn a_script_that_can_not_be_ended_costs_a_thread_and_not_the_host() {
     let stuck = "const x = 2n ** 500000n; for (;;) x * x;";
     let yaml = format!(
         "hooks:\n  - {{ name: stuck, on: PreToolUse, matcher: Stuck, timeout: 50ms, fail: closed, script: '{stuck}' }}\n  \
-           - {{ name: quick, on: PreToolUse, matcher: Bash, fail: closed, script: return deny('quick') }}\n"
+           - {{ name: quick, on: PreToolUse, matcher: Bash, fail: closed, script: \"state.increment('n'); return deny('quick')\" }}\n"
     );
     let (mut host, _dir) = TestHost::with(&yaml);
     let started = Instant::now();
@@ -436,11 +436,38 @@ fn a_script_that_can_not_be_ended_costs_a_thread_and_not_the_host() {
         assert!(brief(&verdict).contains("finish within its timeout"), "{verdict}");
     }
     assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
-    // Others have threads of their own, until too many have been given up.
+    // Others have threads of their own, until too many have been given up. One that changes something
+    // always takes a thread.
     assert_eq!(brief(&host.bash("ls")), "deny by quick: quick");
     eventually("they are given up", || {
         brief(&host.bash("ls")).contains("4 others can't be ended; restart the host").then_some(())
     });
     // It ends when its input does, whatever its threads are doing.
     drop(host);
+}
+
+/// A script that was quick is tried where the event is read. What it does later must come to the same.
+#[test]
+fn what_was_quick_may_change_its_mind() {
+    let event =
+        |step: u64| json!({"event": "PreToolUse", "session": "s", "step": step, "tool": {"name": "Bash", "input": {}}});
+    for (then, expected) in [
+        ("state.increment('n'); return deny('counted')", "deny by h: counted"),
+        ("try { state.increment('n') } catch {} return deny('counted')", "deny by h: counted"),
+        ("throw new Error('no')", "deny by h: hook `h` failed to run the script: Error: no at line"),
+        ("const f = n => n ? f(n - 1) + 1 : 0; return deny(`deep ${f(500)}`)", "deny by h: deep 500"),
+        ("for (;;);", "deny by h: hook `h` failed to finish within its timeout"),
+    ] {
+        let (mut host, _dir) = TestHost::with(&definition(&format!("if (event.step > 6) {{ {then} }}"), "timeout: 1s"));
+        for step in 1..=6 {
+            assert_eq!(brief(&host.dispatch(event(step))), "allow", "{then}");
+        }
+        let id = host.ask("hooks/dispatch", event(7));
+        // Meanwhile the host reads on.
+        host.request("hooks/list", json!({}));
+        let verdict = brief(&host.reply(id)["result"]);
+        assert!(verdict.starts_with(expected), "{then}: {verdict}");
+        let counted = if then.contains("increment") { json!({"value": 1}) } else { json!({}) };
+        assert_eq!(host.request("state/get", json!({"key": "n", "session": "s"})), counted, "{then}");
+    }
 }

@@ -38,6 +38,9 @@ hooks:
 
 #[test]
 fn each_kind_decides_and_the_worker_may_die() {
+    if !is_there("python3") {
+        return;
+    }
     let dir = hooks(&[("policy.py", POLICY)]);
     let pid_file = dir.path().join("pid");
     std::fs::write(dir.path().join("hooks.yaml"), HOOKS.replace("PIDFILE", &json!(pid_file).to_string())).unwrap();
@@ -98,6 +101,9 @@ fn each_kind_decides_and_the_worker_may_die() {
 /// Hooks of every kind can be registered over the wire, and are gone with the connection.
 #[test]
 fn every_kind_can_be_registered() {
+    if !is_there("python3") {
+        return;
+    }
     let dir = hooks(&[("policy.py", "def review():\n    return {'decision': 'deny', 'reason': 'function'}\n")]);
     std::fs::copy(repo("tests/data/mcp/server.py"), dir.path().join("server.py")).unwrap();
     let model = ModelServer::with([Say::Verdict("deny", "prompt"), Say::Verdict("deny", "agent")]);

@@ -224,7 +224,8 @@ pub(super) struct RawHook {
     /// Lower runs earlier (default 100); reversed for after-events.
     #[schemars(default)]
     priority: Option<i64>,
-    /// For one run; 30 s if neither this nor the file's defaults say.
+    /// For one run; else what the file's defaults say, else 30 s. A sub-agent has 2 minutes and an approval
+    /// its `wait` unless it is said here.
     #[schemars(default)]
     timeout: Option<RawDuration>,
     /// What a failure of the hook means: open (go on), closed (deny) or ask.

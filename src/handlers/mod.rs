@@ -373,6 +373,8 @@ impl Handler {
     pub fn patience(&self) -> Option<Duration> {
         match self {
             Handler::Guard(guard) => guard.patience(),
+            #[cfg(feature = "models")]
+            Handler::Agent(_) => Some(agent::PATIENCE),
             _ => None,
         }
     }

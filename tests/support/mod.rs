@@ -24,6 +24,17 @@ pub fn hookwire() -> Command {
     command
 }
 
+/// Whether a program that a test needs is there; without it, the test says so and is over. Where
+/// everything must be there, its absence is a failure.
+pub fn is_there(program: &str) -> bool {
+    let found = Command::new(program).arg("--version").output().is_ok();
+    assert!(found || std::env::var_os("CI").is_none(), "{program} is missing");
+    if !found {
+        println!("SKIPPED: {program} is missing");
+    }
+    found
+}
+
 /// A file of the repository.
 pub fn repo(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)

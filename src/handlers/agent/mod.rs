@@ -157,6 +157,8 @@ pub(crate) struct Agent {
     triggers_hooks: bool,
 }
 
+/// How long a run may take where the definition doesn't say: a few replies of a slow model.
+pub(super) const PATIENCE: std::time::Duration = std::time::Duration::from_secs(120);
 /// The most turns that a definition may allow.
 const MAX_TURNS: u32 = 50;
 /// The most calls of one turn that are made.

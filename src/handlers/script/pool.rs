@@ -4,12 +4,17 @@
 //! their own, a few for all hooks: whoever asks waits for the answer and never for the thread. A
 //! thread that doesn't come back after its run was ended is given up and another takes its place,
 //! until too many are stuck.
+//!
+//! Waking a thread costs more than most scripts. One of a trusted layer that was quick the last times
+//! is tried on the spot, for an event of ordinary size, for a millisecond at most and without changing anything:
+//! whatever comes of it but an answer, it is run again on a thread of its own ([`on_the_spot`]).
 
 use super::realm::{Failure, Realm};
 use super::{Done, Program};
 use crate::handlers::HandlerError;
 use crate::state::{Scope, Store};
 use bytes::Bytes;
+use std::cell::RefCell;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,6 +36,18 @@ const GRACE: Duration = Duration::from_secs(2);
 const MAX_REALMS: usize = 32;
 /// Of a thread, in bytes: what QuickJS is allowed and what is around it.
 pub(super) const STACK: usize = 4 * 1024 * 1024;
+/// How long a realm may take to be made on the spot.
+const MAKING: Duration = Duration::from_millis(50);
+/// The longest run on the spot.
+const ON_THE_SPOT: Duration = Duration::from_millis(1);
+/// The largest event that a script is tried on, on the spot: what takes its time inside of QuickJS does so
+/// by the size of the event.
+const MAX_EVENT: usize = 64 * 1024;
+/// A run that takes no longer is quick.
+pub(super) const QUICK: Duration = Duration::from_micros(100);
+/// Quick runs in a row after which a script is tried on the spot.
+pub(super) const ENOUGH: u32 = 3;
+
 /// How long whoever asks waits on the spot: shorter than being woken takes.
 pub(super) const BRIEFLY: Duration = Duration::from_micros(150);
 
@@ -49,11 +66,21 @@ pub(super) struct Job {
     pub store: Store,
     /// Nobody waits any more.
     pub stop: AtomicBool,
+    /// Run on the spot: until then, and without changing anything.
+    pub until: Option<Instant>,
     /// Gone when the thread has come back or was given up, whichever was first.
     permit: Mutex<Option<OwnedSemaphorePermit>>,
 }
 
+impl Job {
+    /// Nobody waits any more, or not for so long.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.until.is_some_and(|until| Instant::now() >= until)
+    }
+}
+
 /// What a run needs besides its turn.
+#[derive(Clone)]
 pub(super) struct Request {
     pub program: Arc<Program>,
     pub event: Bytes,
@@ -62,6 +89,37 @@ pub(super) struct Request {
     pub is_native: bool,
     pub scope: Scope,
     pub store: Store,
+}
+
+impl Request {
+    fn job(self, until: Option<Instant>, permit: Option<OwnedSemaphorePermit>) -> Job {
+        let Request { program, event, hook, about, is_native, scope, store } = self;
+        let (stop, permit) = (AtomicBool::new(false), Mutex::new(permit));
+        Job { program, event, hook, about, is_native, scope, store, stop, until, permit }
+    }
+}
+
+/// Runs a script on this very thread, if it is done at once and changes nothing.
+pub(super) fn on_the_spot(request: &Request) -> Option<Done> {
+    thread_local! {
+        static REALMS: RefCell<Vec<(Weak<Program>, Realm)>> = const { RefCell::new(Vec::new()) };
+    }
+    if request.event.len() > MAX_EVENT {
+        return None;
+    }
+    REALMS.with(|realms| {
+        let mut realms = realms.try_borrow_mut().ok()?;
+        let job = |time| Arc::new(request.clone().job(Some(Instant::now() + time), None));
+        let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| {
+            // Made once: nothing of the script is run yet.
+            let realm = realm(&mut realms, &job(MAKING))?;
+            run_in(realm, &mut realms, &job(ON_THE_SPOT))
+        }));
+        if outcome.is_err() {
+            realms.clear();
+        }
+        outcome.ok()?.ok().filter(|done| !done.changed)
+    })
 }
 
 type Outcome = Result<Done, String>;
@@ -111,9 +169,7 @@ impl Pool {
             Ok(permit) => permit,
             Err(_) => self.0.turns.clone().acquire_owned().await.map_err(|_| HandlerError("run the script".into()))?,
         };
-        let Request { program, event, hook, about, is_native, scope, store } = request;
-        let (stop, permit) = (AtomicBool::new(false), Mutex::new(Some(permit)));
-        let job = Arc::new(Job { program, event, hook, about, is_native, scope, store, stop, permit });
+        let job = Arc::new(request.job(None, Some(permit)));
         let (sender, reply) = oneshot::channel();
         let idle = {
             let mut threads = self.0.threads();
@@ -241,15 +297,28 @@ fn work(shared: &Weak<Shared>, tasks: &Receiver<Task>) {
 }
 
 fn run(realms: &mut Vec<(Weak<Program>, Realm)>, job: &Arc<Job>) -> Outcome {
+    let realm = realm(realms, job)?;
+    run_in(realm, realms, job)
+}
+
+/// The realm of a job's script; put back by [`run_in`].
+fn realm(realms: &mut Vec<(Weak<Program>, Realm)>, job: &Arc<Job>) -> Result<Realm, String> {
     let program = &job.program;
     // Definitions that are no longer in force.
     realms.retain(|(known, _)| known.strong_count() > 0);
-    let known = realms.iter().position(|(known, _)| std::ptr::eq(known.as_ptr(), Arc::as_ptr(program)));
-    let realm = match known {
-        Some(at) => realms.remove(at).1,
-        None => Realm::new(program, job).map_err(|failure| failure.text)?,
-    };
-    let result = realm.run(program, job);
+    match realms.iter().position(|(known, _)| std::ptr::eq(known.as_ptr(), Arc::as_ptr(program))) {
+        Some(at) => Ok(realms.remove(at).1),
+        None => Realm::new(program, job).map_err(|failure| failure.text),
+    }
+}
+
+fn run_in(realm: Realm, realms: &mut Vec<(Weak<Program>, Realm)>, job: &Arc<Job>) -> Outcome {
+    let program = &job.program;
+    let started = Instant::now();
+    let mut result = realm.run(program, job);
+    if let Ok(done) = &mut result {
+        done.took = started.elapsed();
+    }
     if !result.as_ref().is_err_and(|failure| failure.is_fatal) {
         if realms.len() >= MAX_REALMS {
             realms.remove(0);
@@ -272,6 +341,7 @@ impl Job {
             scope: Scope::Global,
             store,
             stop: AtomicBool::new(false),
+            until: None,
             permit: Mutex::new(None),
         })
     }

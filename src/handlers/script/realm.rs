@@ -14,7 +14,6 @@ use rquickjs::{CatchResultExt, CaughtError, Context, Ctx, Exception, Function, O
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// What scripts have of the language. No proxies: whatever takes an array could be told another
@@ -131,7 +130,7 @@ pub(super) struct Failure {
 
 impl Current {
     fn is_stopped(&self) -> bool {
-        self.job.borrow().as_ref().is_none_or(|job| job.stop.load(Ordering::Relaxed))
+        self.job.borrow().as_ref().is_none_or(|job| job.is_stopped())
     }
 
     fn log(&self, level: &str, text: &str) {
@@ -172,6 +171,9 @@ impl Current {
         let ttl = ttl.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         if matches!(operation, "set" | "increment" | "compareAndSet" | "delete") {
             self.changed.set(true);
+            if job.until.is_some() {
+                return Err(StateError("change the state on the spot".into()));
+            }
         }
         let store = &job.store;
         Ok(match operation {
@@ -249,7 +251,7 @@ impl Realm {
             let text = format!("use the script's answer: it is larger than {} MiB", MAX_ANSWER >> 20);
             return Err(Failure { text, is_fatal: false });
         }
-        Ok(Done { answer, changed: self.current.changed.get() })
+        Ok(Done { answer, changed: self.current.changed.get(), took: Duration::ZERO })
     }
 }
 
@@ -312,7 +314,7 @@ fn functions<'js>(
 
 /// What went wrong, for whoever wrote the script.
 fn failure(program: &Program, job: &Job, error: &CaughtError<'_>) -> Failure {
-    if job.stop.load(Ordering::Relaxed) {
+    if job.is_stopped() {
         return ended();
     }
     let (what, line) = match error {
@@ -339,7 +341,7 @@ mod tests {
     use super::*;
     use crate::state::Store;
     use serde_json::{Value, json};
-    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Instant;
 
     /// A call that is silent for this long is ended.
