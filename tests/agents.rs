@@ -23,11 +23,7 @@ impl Run {
 
 /// Runs the agent to its end; `None` where it can't run.
 fn agent(hooks: &Path, task: &[&str], env: &[(&str, &str)]) -> Option<Run> {
-    if Command::new("python3").arg("--version").output().is_err() {
-        #[expect(clippy::print_stdout, reason = "a test that isn't run says so")]
-        {
-            println!("SKIPPED: python3 is missing");
-        }
+    if !is_there("python3") {
         return None;
     }
     let dir = tempfile::tempdir().unwrap();
