@@ -50,7 +50,7 @@ enum StateAction {
         /// What to add.
         #[arg(default_value = "1", allow_negative_numbers = true)]
         by: serde_json::Number,
-        /// How long it is kept: `10m`, `2h`.
+        /// How long a new number is kept, from now: `10m`, `2h`. One that is there keeps its own time.
         #[arg(long, value_parser = humantime::parse_duration)]
         ttl: Option<Duration>,
     },

@@ -389,7 +389,7 @@ pub struct StateIncrement {
     /// What to add; 1 if absent.
     #[serde(default)]
     pub by: Option<serde_json::Number>,
-    /// How long it is kept, in milliseconds; absent: for good.
+    /// How long a new number is kept, in milliseconds; absent: for good. One that is there keeps its own time.
     #[serde(default)]
     pub ttl_ms: Option<u64>,
 }

@@ -72,6 +72,17 @@ const GUARDS_BYTES: usize = 8 * 1024 * 1024;
 /// Sessions whose values are kept; the one that was changed longest ago is forgotten first.
 pub const MAX_SESSIONS: usize = 10_000;
 
+/// A time beyond which clocks can't count.
+const FOR_GOOD: Duration = Duration::from_secs(1 << 32);
+
+/// When a value is forgotten.
+enum Expiry {
+    /// After so long.
+    In(Option<Duration>),
+    /// So too, but one that is there keeps its own time.
+    OfNew(Option<Duration>),
+}
+
 /// See the module. Cheap to clone; clones share the values.
 #[derive(Clone, Default)]
 pub struct Store(Arc<Shared>);
@@ -146,7 +157,8 @@ impl Store {
         self.update(scope, key, ttl, |_| Ok(Some(value))).map(drop)
     }
 
-    /// Adds to a number; a key without a value counts as 0. Integers stay integers.
+    /// Adds to a number; a key without a value counts as 0. Integers stay integers. The time to live is
+    /// that of a new number: one that is there keeps its own, so that counting doesn't prolong it.
     ///
     /// # Errors
     /// The value is not a number or leaves the range of 64-bit integers; as for [`Store::set`].
@@ -158,7 +170,7 @@ impl Store {
         ttl: Option<Duration>,
     ) -> Result<Number, StateError> {
         let mut sum = Number::from(0);
-        self.update(scope, key, ttl, |value| {
+        self.change(scope, key, Expiry::OfNew(ttl), |value| {
             sum = match value {
                 None => by.clone(),
                 Some(Value::Number(number)) => add(number, by).ok_or_else(|| {
@@ -236,6 +248,16 @@ impl Store {
         ttl: Option<Duration>,
         change: impl FnOnce(Option<&Value>) -> Result<Option<Value>, StateError>,
     ) -> Result<Option<Value>, StateError> {
+        self.change(scope, key, Expiry::In(ttl), change)
+    }
+
+    fn change(
+        &self,
+        scope: &Scope,
+        key: &str,
+        expiry: Expiry,
+        change: impl FnOnce(Option<&Value>) -> Result<Option<Value>, StateError>,
+    ) -> Result<Option<Value>, StateError> {
         if key.is_empty() || key.len() > MAX_KEY {
             return Err(StateError(format!("use the key: it has 1 to {MAX_KEY} bytes, this has {}", key.len())));
         }
@@ -243,6 +265,11 @@ impl Store {
         let mut values = self.values();
         let present = values.scopes.get(scope).and_then(|entries| entries.by_key.get(key));
         let present = present.filter(|entry| entry.is_live(now));
+        let at = |ttl: Option<Duration>| ttl.map(|ttl| now.checked_add(ttl).unwrap_or(now + FOR_GOOD));
+        let expires = match (expiry, present) {
+            (Expiry::OfNew(_), Some(entry)) => entry.expires,
+            (Expiry::OfNew(ttl) | Expiry::In(ttl), _) => at(ttl),
+        };
         let Some(value) = change(present.map(|entry| &entry.value))? else {
             values.remove(scope, key);
             return Ok(None);
@@ -251,7 +278,6 @@ impl Store {
         if size > MAX_VALUE {
             return Err(StateError(format!("keep `{key}`: a value has at most {MAX_VALUE} bytes, this has {size}")));
         }
-        let expires = ttl.map(|ttl| now.checked_add(ttl).unwrap_or(now + Duration::from_secs(1 << 32)));
         let entry = Entry { value: value.clone(), size: size + key.len(), expires };
         values.insert(scope, key, entry, now)?;
         Ok(Some(value))
@@ -395,6 +421,8 @@ mod tests {
         store.set(&Scope::Global, "here", json!(1), Some(Duration::from_secs(3600))).unwrap();
         assert_eq!(store.get(&Scope::Global, "gone"), None);
         assert_eq!(store.increment(&Scope::Global, "gone", &1.into(), None).unwrap(), Number::from(1));
+        // Counting neither prolongs nor shortens.
+        store.increment(&Scope::Global, "here", &1.into(), None).unwrap();
         let items = store.list(&Scope::Global, "", 10);
         assert_eq!((items[0].ttl_ms, items[1].ttl_ms.map(|it| it > 3_590_000)), (None, Some(true)));
     }
