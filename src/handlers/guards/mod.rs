@@ -1,7 +1,7 @@
 //! `guard`: built-in guards that need no code. One small file a guard, one row in the table below;
 //! `list --guards`, the schema and diagnostics follow from the row.
 //!
-//! A guard is a [`Kind`] of its own. What it counts is [`memory`]'s matter; the simplest guard to
+//! A guard is a `Kind` of its own. What it counts is `memory`'s matter; the simplest guard to
 //! copy is `finish_reason.rs`, the simplest that counts is `step_limit.rs`.
 
 mod approval;
