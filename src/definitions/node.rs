@@ -23,6 +23,50 @@ pub struct Node {
     pub value: NodeValue,
 }
 
+/// A value that is a text or, to say more, a map: how `$raw($long)` is read, and its schema.
+macro_rules! text_or_map {
+    ($raw:ident($long:ty), $schema:literal, $expecting:literal, $about:literal, $of_text:expr) => {
+        impl<'de> serde::Deserialize<'de> for $raw {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct TextOrMap;
+                impl<'de> serde::de::Visitor<'de> for TextOrMap {
+                    type Value = $raw;
+
+                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        f.write_str($expecting)
+                    }
+
+                    fn visit_str<E>(self, text: &str) -> Result<$raw, E> {
+                        let of_text: fn(String) -> $long = $of_text;
+                        Ok($raw(of_text(text.to_string())))
+                    }
+
+                    fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<$raw, A::Error> {
+                        let map = serde::de::value::MapAccessDeserializer::new(map);
+                        <$long as serde::Deserialize>::deserialize(map).map($raw)
+                    }
+                }
+                deserializer.deserialize_any(TextOrMap)
+            }
+        }
+
+        impl schemars::JsonSchema for $raw {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                $schema.into()
+            }
+
+            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                let long = generator.subschema_for::<$long>();
+                schemars::json_schema!({
+                    "description": $about,
+                    "anyOf": [{ "type": "string", "minLength": 1 }, long],
+                })
+            }
+        }
+    };
+}
+pub(crate) use text_or_map;
+
 /// The shape of a [`Node`]; the common ground of YAML, TOML and JSON.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NodeValue {

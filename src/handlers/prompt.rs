@@ -9,11 +9,11 @@
 use super::template::{Template, lookup};
 use super::{Call, Compile, HandlerError, Kind, Mistake};
 use crate::definitions::compile::RawDuration;
+use crate::definitions::node::text_or_map;
 use crate::models::{Message, Model, ModelRef, RawModel, Request, clean, random_hex};
 use crate::verdict::{Answer, Decision};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde::de::{MapAccess, Visitor, value::MapAccessDeserializer};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -40,38 +40,13 @@ struct RawLong {
     max_tokens: Option<u32>,
 }
 
-impl<'de> Deserialize<'de> for RawPrompt {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct PromptVisitor;
-        impl<'de> Visitor<'de> for PromptVisitor {
-            type Value = RawPrompt;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("instructions for a model or a map with `text`")
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<RawPrompt, E> {
-                Ok(RawPrompt(RawLong { text: text.to_string(), model: None, cache: None, max_tokens: None }))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RawPrompt, A::Error> {
-                RawLong::deserialize(MapAccessDeserializer::new(map)).map(RawPrompt)
-            }
-        }
-        deserializer.deserialize_any(PromptVisitor)
-    }
-}
-
-impl JsonSchema for RawPrompt {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Prompt".into()
-    }
-
-    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        let long = generator.subschema_for::<RawLong>();
-        schemars::json_schema!({ "anyOf": [{ "type": "string", "minLength": 1 }, long] })
-    }
-}
+text_or_map!(
+    RawPrompt(RawLong),
+    "Prompt",
+    "instructions for a model or a map with `text`",
+    "Instructions for a model, or a map with `text`.",
+    |text| RawLong { text, model: None, cache: None, max_tokens: None }
+);
 
 #[derive(Debug)]
 pub(crate) struct Prompt {

@@ -1,10 +1,9 @@
 //! Which model: `provider:model`, as definitions, options and the environment name it.
 
-use crate::definitions::node::closest;
+use crate::definitions::node::{closest, text_or_map};
 use crate::egress::{Grants, check_url};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde::de::{MapAccess, Visitor, value::MapAccessDeserializer};
 use std::fmt;
 use std::str::FromStr;
 
@@ -32,41 +31,13 @@ struct RawLong {
     stream: bool,
 }
 
-impl<'de> Deserialize<'de> for RawModel {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct ModelVisitor;
-        impl<'de> Visitor<'de> for ModelVisitor {
-            type Value = RawModel;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("`provider:model` or a map with `name`")
-            }
-
-            fn visit_str<E>(self, name: &str) -> Result<RawModel, E> {
-                Ok(RawModel(RawLong { name: name.to_string(), ..RawLong::default() }))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RawModel, A::Error> {
-                RawLong::deserialize(MapAccessDeserializer::new(map)).map(RawModel)
-            }
-        }
-        deserializer.deserialize_any(ModelVisitor)
-    }
-}
-
-impl JsonSchema for RawModel {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Model".into()
-    }
-
-    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        let long = generator.subschema_for::<RawLong>();
-        schemars::json_schema!({
-            "description": "`provider:model`, such as `anthropic:claude-haiku-4-5`; `client` is the agent's own model.",
-            "anyOf": [{ "type": "string", "minLength": 1 }, long],
-        })
-    }
-}
+text_or_map!(
+    RawModel(RawLong),
+    "Model",
+    "`provider:model` or a map with `name`",
+    "`provider:model`, such as `anthropic:claude-haiku-4-5`; `client` is the agent's own model. Or a map with `name`.",
+    |name| RawLong { name, ..RawLong::default() }
+);
 
 /// Who runs a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ mod tools;
 
 use super::prompt::{Instructions, read};
 use super::{Call, Compile, HandlerError, Kind, Mistake};
-use crate::definitions::node::closest;
+use crate::definitions::node::{closest, text_or_map};
 use crate::models::{Message, Model, ModelRef, RawModel, Request, ToolCall, ToolResult, clean, random_hex};
 use crate::verdict::Answer;
 use schemars::JsonSchema;
@@ -24,7 +24,7 @@ use tools::{Tool, Toolbox};
 /// A task, or a map with `task`.
 pub(crate) struct RawAgent(RawLong);
 
-#[derive(Deserialize, JsonSchema)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "AgentMap")]
 struct RawLong {
@@ -46,45 +46,13 @@ struct RawLong {
     triggers_hooks: bool,
 }
 
-impl<'de> Deserialize<'de> for RawAgent {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct AgentVisitor;
-        impl<'de> Visitor<'de> for AgentVisitor {
-            type Value = RawAgent;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a task for a sub-agent or a map with `task`")
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<RawAgent, E> {
-                Ok(RawAgent(RawLong {
-                    task: text.to_string(),
-                    model: None,
-                    tools: None,
-                    max_turns: None,
-                    max_tokens: None,
-                    triggers_hooks: false,
-                }))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RawAgent, A::Error> {
-                RawLong::deserialize(MapAccessDeserializer::new(map)).map(RawAgent)
-            }
-        }
-        deserializer.deserialize_any(AgentVisitor)
-    }
-}
-
-impl JsonSchema for RawAgent {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Agent".into()
-    }
-
-    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        let long = generator.subschema_for::<RawLong>();
-        schemars::json_schema!({ "anyOf": [{ "type": "string", "minLength": 1 }, long] })
-    }
-}
+text_or_map!(
+    RawAgent(RawLong),
+    "Agent",
+    "a task for a sub-agent or a map with `task`",
+    "A task for a sub-agent, or a map with `task`.",
+    |task| RawLong { task, ..RawLong::default() }
+);
 
 /// A tool by its name, or a map for one that needs to be told its bounds.
 enum RawTool {

@@ -8,12 +8,13 @@ pub(crate) mod pool;
 mod realm;
 
 use super::{Call, Compile, HandlerError, Kind, Mistake};
+use crate::definitions::node::text_or_map;
 use crate::hook::Hook;
 use crate::state::Scope;
 use crate::verdict::Answer;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde::de::{MapAccess, Visitor, value::MapAccessDeserializer};
+use serde::de::Visitor;
 use serde_json::{Map, Value, json};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -50,43 +51,13 @@ const MAX_CODE: usize = 256 * 1024;
 /// Runs of one script at once: one that hangs must not take every thread.
 const MAX_RUNS: usize = pool::MAX_THREADS / 2;
 
-struct ScriptVisitor;
-
-impl<'de> Visitor<'de> for ScriptVisitor {
-    type Value = RawScript;
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("JavaScript or a map with `code` or `file`")
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<RawScript, E> {
-        Ok(RawScript(RawLong { code: Some(text.to_string()), ..RawLong::default() }))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RawScript, A::Error> {
-        RawLong::deserialize(MapAccessDeserializer::new(map)).map(RawScript)
-    }
-}
-
-impl<'de> Deserialize<'de> for RawScript {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ScriptVisitor)
-    }
-}
-
-impl JsonSchema for RawScript {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Script".into()
-    }
-
-    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        let long = generator.subschema_for::<RawLong>();
-        schemars::json_schema!({
-            "description": "The body of a JavaScript function, or a map with `code` or `file`.",
-            "anyOf": [{ "type": "string", "minLength": 1 }, long],
-        })
-    }
-}
+text_or_map!(
+    RawScript(RawLong),
+    "Script",
+    "JavaScript or a map with `code` or `file`",
+    "The body of a JavaScript function, or a map with `code` or `file`.",
+    |code| RawLong { code: Some(code), ..RawLong::default() }
+);
 
 impl<'de> Deserialize<'de> for RawMemory {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

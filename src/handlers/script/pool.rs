@@ -53,17 +53,7 @@ pub(super) const BRIEFLY: Duration = Duration::from_micros(150);
 
 /// One run.
 pub(super) struct Job {
-    pub program: Arc<Program>,
-    /// The event as JSON.
-    pub event: Bytes,
-    /// The hook's name, for the log.
-    pub hook: Arc<str>,
-    /// What the script sees of its hook, as JSON.
-    pub about: Arc<str>,
-    pub is_native: bool,
-    /// Whose values `state` are.
-    pub scope: Scope,
-    pub store: Store,
+    pub request: Request,
     /// Nobody waits any more.
     pub stop: AtomicBool,
     /// Run on the spot: until then, and without changing anything.
@@ -83,19 +73,21 @@ impl Job {
 #[derive(Clone)]
 pub(super) struct Request {
     pub program: Arc<Program>,
+    /// The event as JSON.
     pub event: Bytes,
+    /// The hook's name, for the log.
     pub hook: Arc<str>,
+    /// What the script sees of its hook, as JSON.
     pub about: Arc<str>,
     pub is_native: bool,
+    /// Whose values `state` are.
     pub scope: Scope,
     pub store: Store,
 }
 
 impl Request {
     fn job(self, until: Option<Instant>, permit: Option<OwnedSemaphorePermit>) -> Job {
-        let Request { program, event, hook, about, is_native, scope, store } = self;
-        let (stop, permit) = (AtomicBool::new(false), Mutex::new(permit));
-        Job { program, event, hook, about, is_native, scope, store, stop, until, permit }
+        Job { request: self, stop: AtomicBool::new(false), until, permit: Mutex::new(permit) }
     }
 }
 
@@ -261,7 +253,7 @@ fn give_up(job: &Job, shared: &Shared) {
     let mut threads = shared.threads();
     threads.stuck += 1;
     tracing::error!(
-        hook = &*job.hook,
+        hook = &*job.request.hook,
         stuck = threads.stuck,
         "A script can't be ended: it is inside of a built-in. Its thread is given up."
     );
@@ -303,7 +295,7 @@ fn run(realms: &mut Vec<(Weak<Program>, Realm)>, job: &Arc<Job>) -> Outcome {
 
 /// The realm of a job's script; put back by [`run_in`].
 fn realm(realms: &mut Vec<(Weak<Program>, Realm)>, job: &Arc<Job>) -> Result<Realm, String> {
-    let program = &job.program;
+    let program = &job.request.program;
     // Definitions that are no longer in force.
     realms.retain(|(known, _)| known.strong_count() > 0);
     match realms.iter().position(|(known, _)| std::ptr::eq(known.as_ptr(), Arc::as_ptr(program))) {
@@ -313,7 +305,7 @@ fn realm(realms: &mut Vec<(Weak<Program>, Realm)>, job: &Arc<Job>) -> Result<Rea
 }
 
 fn run_in(realm: Realm, realms: &mut Vec<(Weak<Program>, Realm)>, job: &Arc<Job>) -> Outcome {
-    let program = &job.program;
+    let program = &job.request.program;
     let started = Instant::now();
     let mut result = realm.run(program, job);
     if let Ok(done) = &mut result {
@@ -332,7 +324,7 @@ fn run_in(realm: Realm, realms: &mut Vec<(Weak<Program>, Realm)>, job: &Arc<Job>
 impl Job {
     /// A run without a pool.
     pub(super) fn bare(program: &Arc<Program>, event: &serde_json::Value, store: Store) -> Arc<Job> {
-        Arc::new(Job {
+        let request = Request {
             program: program.clone(),
             event: event.to_string().into(),
             hook: "hostile".into(),
@@ -340,9 +332,7 @@ impl Job {
             is_native: true,
             scope: Scope::Global,
             store,
-            stop: AtomicBool::new(false),
-            until: None,
-            permit: Mutex::new(None),
-        })
+        };
+        Arc::new(request.job(None, None))
     }
 }

@@ -136,7 +136,7 @@ impl Current {
     fn log(&self, level: &str, text: &str) {
         let lines = self.lines.replace(self.lines.get() + 1);
         let Some(job) = self.job.borrow().clone() else { return };
-        let hook = &*job.hook;
+        let hook = &*job.request.hook;
         let text = clip(text);
         match level {
             _ if lines == MAX_LOG_LINES => {
@@ -165,7 +165,7 @@ impl Current {
         if self.is_stopped() {
             return Err(StateError("use the state: the run was ended".into()));
         }
-        let scope = if scope == "global" { &Scope::Global } else { &job.scope };
+        let scope = if scope == "global" { &Scope::Global } else { &job.request.scope };
         let read = |text: &str| crate::json::parse(text).map_err(|error| StateError(format!("read a value: {error}")));
         let value = value.as_deref().map(read).transpose()?.unwrap_or_default();
         let ttl = ttl.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
@@ -175,7 +175,7 @@ impl Current {
                 return Err(StateError("change the state on the spot".into()));
             }
         }
-        let store = &job.store;
+        let store = &job.request.store;
         Ok(match operation {
             "get" => store.get(scope, key).map(|value| value.to_string()),
             "set" => {
@@ -228,7 +228,7 @@ impl Realm {
         let result = self.context.with(|ctx| {
             let call = || -> rquickjs::Result<Option<String>> {
                 let (script, run) = (self.script.clone().restore(&ctx)?, self.run.clone().restore(&ctx)?);
-                let event = std::str::from_utf8(&job.event)?;
+                let event = std::str::from_utf8(&job.request.event)?;
                 let answer: Option<rquickjs::String<'_>> = run.call((script, event))?;
                 answer.map(|answer| answer.to_string()).transpose()
             };
@@ -295,7 +295,7 @@ fn functions<'js>(
     };
     native.set("store", Function::new(ctx.clone(), store)?)?;
     let make: Function<'js> = ctx.eval_with_options(include_str!("realm.js"), file("<realm>"))?;
-    let realm: Object<'js> = make.call((native, &*job.about, &*program.args, job.is_native))?;
+    let realm: Object<'js> = make.call((native, &*job.request.about, &*program.args, job.request.is_native))?;
     let text = format!("{HEAD}{}{TAIL}", program.code);
     // The parentheses make it an expression and aren't part of the function's text.
     let whole = text[1..text.len() - 1].to_string();
