@@ -13,6 +13,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 use tokio::sync::oneshot;
@@ -56,8 +57,8 @@ pub struct ApprovalReply {
     /// Why; the agent reads it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub reason: Option<String>,
-    /// With an approval: do this instead.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    /// With an approval: do this instead; null is a value.
+    #[serde(skip_serializing_if = "Option::is_none", default, deserialize_with = "crate::verdict::present")]
     pub subject: Option<Value>,
     /// Give the same answer to the same question for the rest of the session.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
@@ -89,8 +90,10 @@ pub enum Remember {
 
 /// A question before it has a name.
 pub struct Question<'a> {
-    /// The hook that asks.
+    /// The hook that asks, or all that do.
     pub hook: &'a str,
+    /// The file that it is written in.
+    pub file: &'a str,
     /// Why.
     pub message: String,
     /// What is asked about.
@@ -123,6 +126,8 @@ pub struct Approvals(Arc<Shared>);
 struct Shared {
     waiting: Mutex<BTreeMap<String, Waiting>>,
     ids: RandomState,
+    /// How many were asked: hooks of one name have questions of their own.
+    asked: AtomicU64,
 }
 
 struct Waiting {
@@ -146,7 +151,7 @@ impl Approvals {
             return serde_json::from_value(reply)
                 .map_err(|error| NoAnswer::Error(format!("recall an approval: {error}")));
         }
-        let timeout = question.timeout;
+        let (timeout, remember) = (question.timeout, question.remember);
         let request = self.request(question);
         let answered = async {
             match client.filter(|client| client.answers().approvals) {
@@ -163,7 +168,9 @@ impl Approvals {
             .await
             .map_err(|_| NoAnswer::Silence(format!("nobody answered within {}", humantime::format_duration(timeout))))?
             .map_err(NoAnswer::Error)?;
-        if let Some(key) = key.filter(|_| reply.remember) {
+        // What stands in for one input doesn't for another.
+        let fits_others = remember != Remember::Tool || reply.subject.is_none();
+        if let Some(key) = key.filter(|_| reply.remember && fits_others) {
             let value = serde_json::to_value(&reply).unwrap_or_default();
             if let Err(error) = state.set(&Scope::Guards, &key, value, Some(REMEMBERED)) {
                 tracing::warn!(%error, "An approval is not remembered.");
@@ -215,7 +222,7 @@ impl Approvals {
         let event = question.event;
         let asked_at = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         ApprovalRequest {
-            id: format!("{:08x}", self.0.ids.hash_one((&event.id, question.hook)) as u32),
+            id: format!("{:08x}", self.0.ids.hash_one(self.0.asked.fetch_add(1, Ordering::Relaxed)) as u32),
             hook: question.hook.to_string(),
             message: question.message,
             event: event.name.to_string(),
@@ -242,7 +249,7 @@ fn remembered_key(question: &Question<'_>) -> Option<String> {
         Remember::Never => return None,
     };
     let session = Some(event.session()).filter(|session| !session.is_empty())?;
-    let parts = [session, question.hook, &event.name, event.tool_name().unwrap_or_default(), &subject];
+    let parts = [session, question.file, question.hook, &event.name, event.tool_name().unwrap_or_default(), &subject];
     let mut hash = Sha256::new();
     for part in parts {
         // The length first: parts can't be shifted into one another.

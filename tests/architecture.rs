@@ -12,7 +12,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("verdict", &[]),
     ("json", &[]),
     ("client", &[]),
-    ("approvals", &["client", "event", "json", "state"]),
+    ("approvals", &["client", "event", "json", "state", "verdict"]),
     ("egress", &[]),
     ("state", &["event"]),
     ("models", &["client", "egress", "json", "definitions"]),

@@ -1190,3 +1190,55 @@ fn a_file_that_comes_later_mends_its_definition() {
     }
     assert_eq!(host.request("hooks/check", json!({}))["diagnostics"], json!([]));
 }
+
+/// What an event holds neither ends the worker that others share nor hides what the event is about.
+#[test]
+fn hostile_events_stay_data() {
+    if !is_there("python3") || !is_there("node") {
+        return;
+    }
+    let node = "
+export function parse(event) { JSON.parse(event.tool.input.command) }
+export function odd() { throw Object.create(null) }
+export async function count(event, { state }) {
+  await Promise.all(Array.from({ length: 6000 }, () => state.increment('k')));
+  return { decision: 'deny', reason: String(await state.get('k')) };
+}
+export const pid = () => ({ decision: 'deny', reason: String(process.pid) });
+";
+    let python = "
+def seen(tool_input, hook): return {'decision': 'deny', 'reason': f'{hook} {tool_input}'}
+class Mute(Exception):
+    def __str__(self): raise ValueError()
+def mute(): raise Mute()
+";
+    let hook = |name: &str, target: &str| {
+        format!(
+            "  - {{ name: {name}, on: PreToolUse, matcher: {name}, fail: closed, timeout: 20s, callable: {{ {target} }} }}\n"
+        )
+    };
+    let names = ["parse", "odd", "count", "pid"];
+    let mut yaml: String = names.iter().map(|it| hook(it, &format!("node: './h.mjs#{it}'"))).collect();
+    yaml += &["seen", "mute"].map(|it| hook(it, &format!("python: 'h:{it}'"))).concat();
+    let dir = hooks(&[("h.mjs", node), ("h.py", python), ("hooks.yaml", &format!("hooks:\n{yaml}"))]);
+    let mut host = TestHost::serve(dir.path());
+    let mut ask = |name: &str, more: Value| {
+        let mut event =
+            json!({"event": "PreToolUse", "session": "s", "tool": {"name": name, "input": {"command": "ls"}}});
+        event.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        brief(&host.dispatch(event))
+    };
+    let worker = ask("pid", json!({}));
+    for command in ["/a%zz.js:1".to_string(), "/".repeat(80_000), format!("\n    at /{}.js:1", "x/".repeat(40_000))] {
+        let started = Instant::now();
+        let verdict = ask("parse", json!({"tool": {"name": "parse", "input": {"command": command}}}));
+        assert!(verdict.starts_with("deny by parse: hook `parse` failed to call"), "{verdict}");
+        assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+    }
+    assert!(ask("odd", json!({})).starts_with("deny by odd: hook `odd` failed to call"));
+    assert_eq!(ask("count", json!({})), "deny by count: 6000");
+    assert_eq!(ask("pid", json!({})), worker, "the worker is the same");
+    let hidden = json!({"tool_input": {"command": "other"}, "toolInput": {}, "hook": "other"});
+    assert_eq!(ask("seen", hidden), "deny by seen: seen {'command': 'ls'}");
+    assert!(ask("mute", json!({})).contains("it failed, and so did telling how"));
+}

@@ -54,7 +54,21 @@ fn what_a_result_comes_to() {
     if !is_there("python3") {
         return;
     }
-    let tools = ["judge", "text", "wrapped", "echo", "chat", "nothing", "misspelt", "twice", "fails", "big", "asks"];
+    let tools = [
+        "judge",
+        "text",
+        "wrapped",
+        "wrapped_object",
+        "image",
+        "echo",
+        "chat",
+        "nothing",
+        "misspelt",
+        "twice",
+        "fails",
+        "big",
+        "asks",
+    ];
     let (mut host, _dir) = host(&tools);
     let deny = host.dispatch(event("PreToolUse", "judge", json!({"command": "rm -rf /"})));
     assert_eq!(brief(&deny), "deny by judge: not rm -rf /");
@@ -63,6 +77,8 @@ fn what_a_result_comes_to() {
         ("wrapped", "allow: unwrapped"),
         // One placeholder is the value itself, and what isn't there is null.
         ("echo", r#"allow: {"command": null, "file": null, "nested": [1, "<s>"]}"#),
+        ("wrapped_object", "deny: inside"),
+        ("image", "deny: failed to read the result of tool `image`: it has no text and no structured content"),
         ("nothing", "allow: "),
         ("asks", "allow: refused decline empty"),
         ("chat", "deny: failed to read the result of tool `chat`: it is not a JSON object: all is well"),

@@ -454,6 +454,11 @@ fn what_was_quick_may_change_its_mind() {
     for (then, expected) in [
         ("state.increment('n'); return deny('counted')", "deny by h: counted"),
         ("try { state.increment('n') } catch {} return deny('counted')", "deny by h: counted"),
+        // What it catches after its time on the spot is no answer.
+        (
+            "let n; try { for (let i = 0; i < 2e5; i++) n = state.get('none') } catch { return allow('caught') } return deny('done')",
+            "deny by h: done",
+        ),
         ("throw new Error('no')", "deny by h: hook `h` failed to run the script: Error: no at line"),
         ("const f = n => n ? f(n - 1) + 1 : 0; return deny(`deep ${f(500)}`)", "deny by h: deep 500"),
         ("for (;;);", "deny by h: hook `h` failed to finish within its timeout"),

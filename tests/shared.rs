@@ -230,6 +230,14 @@ fn a_client_asks_its_person() {
         assert_eq!(brief(&verdict), expected, "{reply}");
         assert_eq!(verdict["subject"]["command"].as_str(), subject, "{reply}");
     }
+    // There may be nothing to change.
+    host.request("hooks/register", json!({"hooks": [{"name": "start", "on": "SessionStart", "ask": "begin?"}]}));
+    let id = host.ask("hooks/dispatch", json!({"event": "SessionStart", "session": "s"}));
+    let question = host.receive_where(|message| message["method"] == "approval/request");
+    host.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": approve(json!({"subject": 1}))}));
+    let verdict = host.reply(id)["result"].take();
+    let expected = "deny by start: begin? (failed to take the change: SessionStart has nothing to change)";
+    assert_eq!((brief(&verdict), verdict.get("subject")), (expected.into(), None));
     // A deadline takes the question back.
     let mut event = bash("git push");
     event["deadlineMs"] = json!(300);
@@ -352,6 +360,76 @@ fn the_guard_waits_for_a_person() {
         let world = World::new(&guard(settings));
         assert_eq!(brief(&world.host(&[]).dispatch(pay.clone())), expected, "{settings}");
     }
+}
+
+/// What a person said to one question is no answer to another.
+#[test]
+fn what_is_remembered_is_the_question() {
+    let world = World::new(
+        "
+hooks:
+  - { name: careful, on: PreToolUse, matcher: Bash, ask: this needs a look }
+  - name: payments
+    on: PreToolUse
+    when: has(tool.input.amount)
+    ask: this pays
+  - { name: push, on: PreToolUse, matcher: Push, fail: closed, guard: { approval: { remember: tool } } }
+  - { name: secrets, on: PreToolUse, guard: redact-secrets, fail: closed }
+",
+    );
+    let mut host = world.host(&[]);
+    host.request("initialize", json!({"capabilities": {"hooks": {"requests": ["approval/request"]}}}));
+    let mut ask = |tool: &str, input: Value, reply: Option<Value>| {
+        let event = json!({"event": "PreToolUse", "session": "s", "tool": {"name": tool, "input": input}});
+        let id = host.ask("hooks/dispatch", event);
+        let asked = reply.map(|reply| {
+            let question = host.receive_where(|message| message["method"] == "approval/request");
+            host.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": reply}));
+            question["params"]["message"].as_str().unwrap().to_string()
+        });
+        let verdict = host.reply(id)["result"].take();
+        (asked, verdict["decision"].as_str().unwrap().to_string(), verdict["subject"].clone())
+    };
+    let approve = || Some(json!({"decision": "approve", "remember": true}));
+    let asked = |text: &str| Some(text.to_string());
+    let (yes, unchanged) = ("allow".to_string(), Value::Null);
+    let (both, one) = (json!({"command": "pay", "amount": 1}), json!({"command": "pay"}));
+    assert_eq!(ask("Bash", one.clone(), approve()), (asked("this needs a look"), yes.clone(), unchanged.clone()));
+    assert_eq!(ask("Bash", one, None), (None, yes.clone(), unchanged.clone()));
+    // Another hook asks as well, and so does the person hear of it.
+    let answer = (asked("this needs a look; this pays"), yes.clone(), unchanged.clone());
+    assert_eq!(ask("Bash", both, approve()), answer);
+    // What stands in for one input doesn't for another.
+    let instead = json!({"decision": "approve", "remember": true, "subject": {"to": "topic"}});
+    let pushed = ask("Push", json!({"to": "main"}), Some(instead.clone()));
+    assert_eq!(pushed, (asked("`push` needs an approval"), yes.clone(), json!({"to": "topic"})));
+    assert_eq!(ask("Push", json!({"to": "other"}), approve()).2, unchanged);
+    assert_eq!(ask("Push", json!({"to": "third"}), None), (None, yes, unchanged));
+    // Null is a value, and nobody takes a secret in for a person.
+    let null = ask("Bash", json!({"command": "x"}), Some(json!({"decision": "approve", "subject": null})));
+    assert_eq!((null.1.as_str(), null.2), ("allow", Value::Null));
+    let secret = format!("curl -H 'Authorization: token gh{}_{}'", "p", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
+    let reply = json!({"decision": "approve", "subject": {"command": secret}});
+    assert_eq!(ask("Bash", json!({"command": secret.replace('1', "2")}), Some(reply)).1, "deny");
+}
+
+/// Guests that come and go leave nothing open.
+#[test]
+fn guests_leave_nothing_behind() {
+    let world = World::new("hooks: []");
+    let mut host = world.host(&[]);
+    let socket = world.sockets().pop().unwrap();
+    let descriptors = |pid: u32| std::fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count);
+    let before = descriptors(host.pid());
+    for _ in 0..20 {
+        let mut guest = BufReader::new(UnixStream::connect(&socket).unwrap());
+        let wanted = json!({"capabilities": {"hooks": {"notifications": ["hooks/executed", "hooks/changed"]}}});
+        let request = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": wanted});
+        guest.get_mut().write_all(format!("{request}\n").as_bytes()).unwrap();
+        guest.read_line(&mut String::new()).unwrap();
+    }
+    eventually("their descriptors are closed", || (descriptors(host.pid()) <= before).then_some(()));
+    host.request("hooks/list", json!({}));
 }
 
 #[test]

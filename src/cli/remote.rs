@@ -125,7 +125,7 @@ struct ReplyError {
 }
 
 /// A host answers at once; what doesn't is stuck.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(3);
 
 impl Remote {
     fn new(stream: UnixStream) -> std::io::Result<Remote> {
@@ -207,7 +207,7 @@ pub(super) fn state(args: &StateArgs, out: &mut Output) -> Result<Finding, Failu
         }
         StateAction::Delete { key } => found(ask("state/delete", json!({ "key": key }))?["deleted"] == true),
         StateAction::List { prefix } => {
-            let reply = ask("state/list", json!({ "prefix": prefix }))?;
+            let reply = ask("state/list", json!({ "prefix": prefix, "limit": usize::MAX }))?;
             for item in reply["items"].as_array().into_iter().flatten() {
                 if out.json {
                     out.json(item);
@@ -281,9 +281,17 @@ pub(super) fn deny(args: &DenyArgs, out: &mut Output) -> Result<Finding, Failure
 }
 
 fn answer(id: &str, reply: &Value, out: &mut Output) -> Result<Finding, Failure> {
-    for (_, stream) in socket::running(None)? {
+    for (path, stream) in socket::running(None)? {
         let mut remote = Remote::new(stream)?;
-        let list: ApprovalList = serde_json::from_value(remote.request("approvals/list", &json!({}))?)?;
+        let list = remote.request("approvals/list", &json!({}));
+        let list = match list.and_then(|list| Ok(serde_json::from_value::<ApprovalList>(list)?)) {
+            Ok(list) => list,
+            // Another one may have it.
+            Err(Failure(problem)) => {
+                eprintln!("hookwire: {}: {problem}", path.display());
+                continue;
+            }
+        };
         if list.approvals.iter().any(|approval| approval.id == id) {
             remote.request("approvals/answer", &json!({ "id": id, "reply": reply }))?;
             out.line("Answered.");

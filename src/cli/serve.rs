@@ -99,11 +99,19 @@ fn end_when_gone(connection: Arc<Connection>, gone: mpsc::Receiver<()>) -> std::
             // Otherwise the reader is ending already, and knows the exit code.
             if connection.session().hang_up() {
                 connection.drain(Duration::ZERO, stdio::AFTER_DRAIN);
+                remove_socket(&connection);
                 std::process::exit(0);
             }
         }
     };
     std::thread::Builder::new().name("end".into()).spawn(wait).map(drop)
+}
+
+/// For ways to end on which nothing is dropped.
+fn remove_socket(connection: &Connection) {
+    if let Some(socket) = connection.session().host.engine.services.socket.get() {
+        let _ = std::fs::remove_file(socket);
+    }
 }
 
 fn end_on_signal(runtime: &Runtime, connection: Arc<Connection>) -> std::io::Result<()> {
@@ -118,6 +126,7 @@ fn end_on_signal(runtime: &Runtime, connection: Arc<Connection>) -> std::io::Res
                 std::thread::spawn(move || {
                     connection.abandon();
                     connection.drain(Duration::ZERO, SHUTDOWN);
+                    remove_socket(&connection);
                     std::process::exit(128 + kind.as_raw_value());
                 });
             }

@@ -3,7 +3,7 @@
 use super::aggregate::{Folded, combine_rewrites};
 use super::run::{self, HookRun, Limits};
 use super::{Engine, HooksInForce, is_chain};
-use crate::approvals::{self, Approval, NoAnswer, Remember};
+use crate::approvals::{self, Approval, ApprovalReply, NoAnswer, Remember};
 use crate::event::{Event, Phase};
 use crate::handlers::Moment;
 use crate::hook::{Composition, Contract, Hook};
@@ -252,9 +252,19 @@ impl Chain {
     /// value, which no hook has judged: then this says so.
     pub(super) async fn ask(&mut self, engine: &Engine, limits: &Limits<'_>, timeout: Duration) -> bool {
         let moment = self.moment.clone();
-        let reason = self.folded.reason().unwrap_or_default();
+        // Everybody who asks: a person answers what all of them want to know.
+        let asking: Vec<_> = self.runs.iter().filter(|run| run.outcome.decision == Some(Decision::Ask)).collect();
+        let hooks: Vec<&str> = asking.iter().map(|run| &*run.outcome.hook).collect();
+        let mut reasons: Vec<&str> = Vec::new();
+        for run in &asking {
+            let reason = run.outcome.reason.as_deref().or(run.outcome.error.as_deref());
+            reasons.extend(reason.filter(|reason| !reasons.contains(reason)));
+        }
+        let reason = reasons.join("; ");
+        let hooks = hooks.join(", ");
         let question = approvals::Question {
-            hook: self.folded.decided_by.as_deref().unwrap_or_default(),
+            hook: &hooks,
+            file: "",
             message: reason.clone(),
             event: moment.event(),
             timeout,
@@ -265,6 +275,12 @@ impl Chain {
         let reply = tokio::select! {
             reply = asked => reply,
             () = limits.ended() => Err(NoAnswer::Error("get an approval in time".into())),
+        };
+        let reply = match reply {
+            Ok(ApprovalReply { subject: Some(_), .. }) if moment.event().subject().is_none() => {
+                Err(NoAnswer::Error(format!("take the change: {} has nothing to change", moment.event().name)))
+            }
+            reply => reply,
         };
         let (decision, reasons) = match &reply {
             Ok(reply) => {
@@ -317,8 +333,12 @@ impl Chain {
                 answer =
                     Answer::decide(Decision::Deny, format!("hook `{}` {error}, judging a rewritten value", hook.name));
             }
-            if rewrites(moment.event(), &answer) && !knows(&self.made, hook, None) {
-                let reason = format!("hook `{}` would rewrite again what another hook rewrote", hook.name);
+            // A hook that always adds something is passed over the second time. Of one that takes out what
+            // must not be there, the value has something left; what a person made is nobody's to change.
+            let may_repeat = knows(&self.made, hook, None) && !hook.handler.is_idempotent() && asks == Asks::Count;
+            if rewrites(moment.event(), &answer) && !may_repeat {
+                let who = if asks == Asks::Count { "another hook rewrote" } else { "a person changed" };
+                let reason = format!("hook `{}` would rewrite again what {who}", hook.name);
                 answer = Answer::decide(Decision::Deny, reason);
             }
             answer.subject = None;

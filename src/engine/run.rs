@@ -224,7 +224,7 @@ fn finish(selected: &Selected, moment: &Moment, result: Result<Answer, Failure>,
             }
             match answer.decision {
                 None => {
-                    tracing::warn!(hook = %hook.name, %error, event = %event.name, event_id = %event.id, "Hook failed; its direction is open.")
+                    tracing::warn!(hook = %hook.name, %error, event = %event.name, event_id = %event.id, "Hook failed; it decides nothing.")
                 }
                 Some(decision) => {
                     tracing::warn!(hook = %hook.name, %error, event = %event.name, event_id = %event.id, decision = decision.as_str(), "Hook failed.")

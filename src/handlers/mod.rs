@@ -369,6 +369,11 @@ handlers! {
 }
 
 impl Handler {
+    /// Whether its own rewrite leaves it nothing to rewrite.
+    pub fn is_idempotent(&self) -> bool {
+        matches!(self, Handler::Guard(_))
+    }
+
     /// How long a run may take where neither the hook nor its file says, if longer than others.
     pub fn patience(&self) -> Option<Duration> {
         match self {

@@ -109,17 +109,18 @@ impl<'a> Bound<'a> {
         let headers = self.headers(key.as_deref())?;
         for tried in 0.. {
             let response = self.egress.post(&url, headers.clone(), body.clone(), MAX_REPLY).await;
-            let response = response.map_err(|error| format!("can't {error}"))?;
+            let mut response = response.map_err(|error| format!("can't {error}"))?;
+            mask(&mut response, key.as_deref());
             if (200..300).contains(&response.status) {
                 return self.read(&response);
             }
             let wait = match response.status {
                 429 | 503 | 529 if tried < RETRIES => retry_after(&response.headers).unwrap_or(WAIT * 2_u32.pow(tried)),
-                _ => return Err(refusal(&response, key.as_deref())),
+                _ => return Err(refusal(&response)),
             };
             if Instant::now().checked_add(wait).is_none_or(|again| again >= self.until) {
                 let seconds = wait.as_secs_f32().ceil();
-                let refusal = refusal(&response, key.as_deref());
+                let refusal = refusal(&response);
                 return Err(format!("{refusal}; trying again in {seconds} s would take longer than the hook may"));
             }
             tracing::debug!(model = %self.model, status = response.status, ?wait, "The provider is busy.");
@@ -259,13 +260,18 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     (seconds >= 0.0).then(|| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
 }
 
-/// What a status other than 2xx says, without the key that some repeat.
-fn refusal(response: &Response, key: Option<&str>) -> String {
+/// Some repeat the key: nobody here is to see it, before anything is cut.
+fn mask(response: &mut Response, key: Option<&str>) {
+    if let (Some(key), Ok(body)) = (key, std::str::from_utf8(&response.body))
+        && body.contains(key)
+    {
+        response.body = body.replace(key, "***").into();
+    }
+}
+
+/// What a status other than 2xx says.
+fn refusal(response: &Response) -> String {
     let said = std::str::from_utf8(&response.body).ok().and_then(|body| message(&serde_json::from_str(body).ok()?));
-    let said = said.map(|text| match key {
-        Some(key) => text.replace(key, "***"),
-        None => text,
-    });
     match said.filter(|text| !text.is_empty()) {
         Some(text) => format!("it answered {}: {text}", response.status),
         None => format!("it answered {}", response.status),

@@ -35,6 +35,8 @@ pub struct Session {
     next_id: AtomicU64,
     initialized: AtomicBool,
     shut_down: AtomicBool,
+    /// Cancelled when nobody is there to be told anything.
+    ended: CancellationToken,
     this: Weak<Session>,
     side: Side,
 }
@@ -88,6 +90,7 @@ impl Session {
             next_id: AtomicU64::new(1),
             initialized: AtomicBool::new(false),
             shut_down: AtomicBool::new(false),
+            ended: CancellationToken::new(),
             this: this.clone(),
             side,
         })
@@ -210,6 +213,7 @@ impl Session {
 
     /// No answer can come any more: whoever waits for one is told. Says whether that is news.
     pub fn hang_up(&self) -> bool {
+        self.ended.cancel();
         lock(&self.pending).take().is_some()
     }
 
@@ -228,8 +232,9 @@ impl Session {
         if wants(NotificationKind::Changed) {
             let mut changes = self.host.changes();
             let outbox = self.outbox.clone();
+            let ended = self.ended.clone();
             self.runtime.spawn(async move {
-                while let Some(change) = next(&mut changes).await {
+                while let Some(Some(change)) = ended.run_until_cancelled(next(&mut changes)).await {
                     let message = json!({ "jsonrpc": "2.0", "method": "hooks/changed", "params": change });
                     outbox.offer(message.to_string().as_bytes());
                 }
@@ -239,8 +244,9 @@ impl Session {
         if executed || failed {
             let mut reports = self.host.engine.reports();
             let outbox = self.outbox.clone();
+            let ended = self.ended.clone();
             self.runtime.spawn(async move {
-                while let Some(report) = next(&mut reports).await {
+                while let Some(Some(report)) = ended.run_until_cancelled(next(&mut reports)).await {
                     let is_failure = report.outcome.error.is_some();
                     for (method, wanted) in [("hooks/executed", executed), ("hooks/failed", failed && is_failure)] {
                         if wanted {

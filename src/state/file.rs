@@ -47,11 +47,8 @@ impl File {
     pub(super) fn open(path: &Path) -> Result<(File, Vec<Row>), StateError> {
         let failed =
             |error: &dyn std::fmt::Display| StateError(format!("open the state file {}: {error}", path.display()));
-        let file =
-            std::fs::OpenOptions::new().read(true).write(true).create(true).mode(0o600).truncate(false).open(path);
-        let file = file.map_err(|error| failed(&error))?;
-        let database = Database::builder().create_file(file).map_err(|error| match error {
-            redb::DatabaseError::DatabaseAlreadyOpen => failed(&"another host has it open"),
+        let database = database(path).map_err(|error| match error {
+            redb::Error::DatabaseAlreadyOpen => failed(&"another host has it open"),
             other => failed(&other),
         })?;
         let entries = read(&database).map_err(|error| failed(&error))?;
@@ -61,7 +58,8 @@ impl File {
             saved: watch::Sender::new((0, None)),
         });
         let writer = shared.clone();
-        let write = move || writer.run(&database);
+        let path = path.to_path_buf();
+        let write = move || writer.run(database, &path);
         let thread = std::thread::Builder::new().name("state".into()).spawn(write).map_err(|error| failed(&error))?;
         Ok((File { shared, thread: Some(thread) }, entries))
     }
@@ -110,7 +108,8 @@ impl Shared {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn run(&self, database: &Database) {
+    fn run(&self, database: Database, path: &Path) {
+        let mut database = Some(database);
         loop {
             let waiting = self.changed.wait_while(self.waiting(), |it| it.changes.is_empty() && !it.closed);
             let mut waiting = waiting.unwrap_or_else(PoisonError::into_inner);
@@ -119,9 +118,15 @@ impl Shared {
             }
             let (changes, last, closed) = (std::mem::take(&mut waiting.changes), waiting.last, waiting.closed);
             drop(waiting);
-            match write(database, &changes) {
+            // After a failed write the database refuses all others until it is opened again.
+            let written = match &database {
+                Some(open) => write(open, &changes),
+                None => self::database(path).and_then(|open| write(database.insert(open), &changes)),
+            };
+            match written {
                 Ok(()) => drop(self.saved.send_replace((last, None))),
                 Err(error) => {
+                    database = None;
                     tracing::error!(%error, "The state file can't be written; state is kept in memory meanwhile.");
                     let before = self.saved.borrow().0;
                     self.saved.send_replace((before, Some(error.to_string())));
@@ -139,6 +144,13 @@ impl Shared {
             }
         }
     }
+}
+
+/// Opens the database, or makes it, readable by its owner only.
+fn database(path: &Path) -> Result<Database, redb::Error> {
+    let file =
+        std::fs::OpenOptions::new().read(true).write(true).create(true).mode(0o600).truncate(false).open(path)?;
+    Ok(Database::builder().create_file(file)?)
 }
 
 fn write(database: &Database, changes: &HashMap<(Scope, String), Option<Entry>>) -> Result<(), redb::Error> {
@@ -161,8 +173,10 @@ fn write(database: &Database, changes: &HashMap<(Scope, String), Option<Entry>>)
     Ok(())
 }
 
+/// What is in the file; what has expired is removed.
 fn read(database: &Database) -> Result<Vec<Row>, redb::Error> {
     let mut entries = Vec::new();
+    let mut expired = HashMap::new();
     let table = match database.begin_read()?.open_table(VALUES) {
         Ok(table) => table,
         Err(redb::TableError::TableDoesNotExist(_)) => return Ok(entries),
@@ -185,7 +199,13 @@ fn read(database: &Database) -> Result<Vec<Row>, redb::Error> {
         let entry = Entry { size: json.len() + key.len(), value, expires };
         if entry.is_live(SystemTime::now()) {
             entries.push((scope, key.to_string(), entry));
+        } else {
+            expired.insert((scope, key.to_string()), None);
         }
+    }
+    drop(table);
+    if !expired.is_empty() {
+        write(database, &expired)?;
     }
     Ok(entries)
 }

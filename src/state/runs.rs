@@ -17,9 +17,10 @@ pub struct Runs(Mutex<Known>);
 struct Known {
     /// Run to the run that started it, each with its session.
     parents: Remembered,
-    /// Prompts so far, for agents that don't name their runs.
+    /// The latest prompt of a session, for agents that don't name their runs. No two have one number.
     prompts: HashMap<String, u64>,
-    order: VecDeque<String>,
+    order: VecDeque<(String, u64)>,
+    n_prompts: u64,
 }
 
 #[derive(Default)]
@@ -47,15 +48,16 @@ impl Runs {
             }
             (None, _) if begins && event.text("/agent/parent").is_none() => {
                 let known = &mut *self.known();
-                let prompts = known.prompts.entry(event.session().to_string()).or_insert_with(|| {
-                    known.order.push_back(event.session().to_string());
-                    0
-                });
-                *prompts += 1;
+                known.n_prompts += 1;
+                let prompt = (event.session().to_string(), known.n_prompts);
+                known.prompts.insert(prompt.0.clone(), prompt.1);
+                known.order.push_back(prompt);
+                // The session whose latest prompt is oldest is forgotten first.
                 if known.order.len() > MAX_REMEMBERED
-                    && let Some(oldest) = known.order.pop_front()
+                    && let Some((session, number)) = known.order.pop_front()
+                    && known.prompts.get(&session) == Some(&number)
                 {
-                    known.prompts.remove(&oldest);
+                    known.prompts.remove(&session);
                 }
             }
             _ => {}

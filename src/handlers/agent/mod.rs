@@ -249,13 +249,13 @@ impl Agent {
             request.max_tokens = (left < 4096).then_some(left);
             let started = Instant::now();
             let reply = model.complete(&request).await?;
-            let mut tokens = reply.usage.input_tokens + reply.usage.output_tokens;
+            let mut tokens = reply.usage.input_tokens.saturating_add(reply.usage.output_tokens);
             if tokens == 0 {
                 // Who doesn't count is counted by a rule of thumb, or the bound would be none.
                 let text = serde_json::to_string(&(&request, &reply)).unwrap_or_default();
                 tokens = (text.len() / 4) as u64;
             }
-            spent += tokens;
+            spent = spent.saturating_add(tokens);
             call.transcript.note(json!({
                 "turn": turn,
                 "model": name,

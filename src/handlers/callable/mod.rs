@@ -144,13 +144,13 @@ impl Kind for Callable {
         };
         let slot = self.slot.get_or_init(|| call.services.workers.slot(self.launch(&call.services.root)));
         let reply = call.services.workers.call(slot, &call.services.state, &request).await;
-        let reply = reply
-            .map_err(|error| HandlerError(self.launch.secrets.mask(&format!("call `{}`: {error}", self.label))))?;
+        let masked = |error: String| HandlerError(self.launch.secrets.mask(&error));
+        let reply = reply.map_err(|error| masked(format!("call `{}`: {error}", self.label)))?;
         let value = crate::json::parse(reply.get())
-            .map_err(|error| HandlerError(format!("read what `{}` returned: {error}", self.label)))?;
+            .map_err(|error| masked(format!("read what `{}` returned: {error}", self.label)))?;
         match value {
             Value::Null => Ok(Answer::default()),
-            Value::Object(_) => (call.hook.contract.reply)(event, value).map_err(HandlerError),
+            Value::Object(_) => (call.hook.contract.reply)(event, value).map_err(masked),
             other => Err(HandlerError(format!(
                 "read what `{}` returned: {}, not an object (return nothing to have no opinion)",
                 self.label,

@@ -92,20 +92,42 @@ async function tellLoaded(...files) {
     // Built without an inspector: only the named files are watched.
   }
   const loaded = [...found].filter((file) => isUserCode(file) && !told.has(file));
+  if (told.size + loaded.length > 4096) return;
   for (const file of loaded) told.add(file);
   if (loaded.length > 0) send({ loaded });
 }
 
-// Files that an error names: what a mended version may differ in.
+// The frames of an error, without its message, which may hold whatever the event does.
+function framesOf(error) {
+  try {
+    const stack = String(error.stack);
+    const head = String(error);
+    const frames = stack.startsWith(head) ? stack.slice(head.length) : stack;
+    const lines = frames.slice(0, 64 * 1024).split("\n").slice(0, 50);
+    return lines.filter((line) => line.length < 1000 && /^\s+at /.test(line) || line.length < 1000 && line.startsWith("file://"));
+  } catch {
+    return [];
+  }
+}
+
+function decoded(file) {
+  try {
+    return decodeURI(file);
+  } catch {
+    return file;
+  }
+}
+
+// Files on the way to an error: what a mended version may differ in.
 function filesIn(error) {
-  const matches = String(error?.stack ?? "").matchAll(/(?:file:\/\/)?(\/[^\s:'"()]+\.[cm]?[jt]s)\b/g);
-  return [...matches].map((match) => decodeURI(match[1]));
+  const files = framesOf(error).map((line) => /(?:file:\/\/)?(\/[^\s:'"()]+\.[cm]?[jt]s)\b/.exec(line)?.[1]);
+  return files.filter(Boolean).map(decoded);
 }
 
 function placeOf(error) {
-  for (const line of String(error?.stack ?? "").split("\n")) {
+  for (const line of framesOf(error)) {
     const match = /(?:file:\/\/)?(\/[^\s:'"()]+\.[cm]?[jt]s:\d+)/.exec(line);
-    if (match && isUserCode(match[1])) return decodeURI(match[1]);
+    if (match && isUserCode(match[1])) return decoded(match[1]);
   }
   return undefined;
 }
@@ -171,12 +193,27 @@ function cancel(id) {
 
 let asked = 0;
 const waiting = new Map();
+// What is asked beyond this waits here: a pipe that nobody reads would stop the whole worker.
+const MAX_ASKED = 256;
+const backlog = [];
+let n_sent = 0;
+
+function askHost(request) {
+  if (n_sent >= MAX_ASKED) return backlog.push(request);
+  n_sent++;
+  send(request);
+}
+
+function answered() {
+  n_sent--;
+  if (backlog.length > 0) askHost(backlog.shift());
+}
 
 function stateOf(call) {
   const ask = (op, key, { scope = "session", ttl } = {}, more = {}) => {
     const id = ++asked;
     const reply = new Promise((resolve, reject) => waiting.set(id, { resolve, reject }));
-    send({ id, call, state: { op, key, scope, ttl, ...more } });
+    askHost({ id, call, state: { op, key, scope, ttl, ...more } });
     return reply;
   };
   return {
@@ -206,11 +243,17 @@ input.on("data", (chunk) => {
     start = end + 1;
     const message = JSON.parse(Buffer.concat(rest).toString());
     rest = [];
-    if ("event" in message) run(message);
+    if ("event" in message) {
+      run(message).catch(() => {
+        calls.delete(message.id);
+        send({ id: message.id, error: "it failed, and so did telling how" });
+      });
+    }
     else if ("cancel" in message) cancel(message.cancel);
     else {
       const { resolve, reject } = waiting.get(message.id) ?? {};
       waiting.delete(message.id);
+      answered();
       if ("error" in message) reject?.(new StateError(message.error));
       else resolve?.(message.value);
     }

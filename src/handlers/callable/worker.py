@@ -284,14 +284,18 @@ def snake(name):
 def members_of(message):
     """Everything that a parameter may be filled with, by name."""
     event = message["event"]
-    members = {"hook": message["hook"], "dialect": message["dialect"], "deadline_ms": message["deadlineMs"]}
+    grouped = {}
     for group in GROUPS:
         inner = event.get(group)
         if isinstance(inner, dict):
             for key, value in inner.items():
-                members[f"{group}_{snake(key)}"] = value
+                grouped.setdefault(f"{group}_{snake(key)}", value)
+    # What the vocabulary knows comes first: a member that is only spelt like it doesn't hide it.
+    exact = {key: value for key, value in event.items() if snake(key) == key}
+    members = {**exact, **grouped} if message["dialect"] == "native" else {**grouped, **exact}
     for key, value in event.items():
-        members[snake(key)] = value
+        members.setdefault(snake(key), value)
+    members.update(hook=message["hook"], dialect=message["dialect"], deadline_ms=message["deadlineMs"])
     if "event" in event:
         members["event_name"] = event["event"]
     for name, alias in ALIASES:
@@ -398,8 +402,12 @@ async def drive(call, function, awaitable):
 def answer(call, result):
     try:
         line = encode({"id": call.id, "answer": result})
-    except (TypeError, ValueError, RecursionError) as error:
-        return fail(call, Complaint(f"what it returned can't be JSON: {text(error)}"))
+    except Exception as error:
+        try:
+            why = text(error)
+        except Exception:
+            why = type(error).__name__
+        return fail(call, Complaint(f"what it returned can't be JSON: {why}"))
     if len(line) > MAX_LINE:
         return fail(call, Complaint(f"what it returned is more than {MAX_LINE >> 20} MiB"))
     if calls.pop(call.id, None):
@@ -407,6 +415,15 @@ def answer(call, result):
 
 
 def fail(call, error):
+    try:
+        message, files = failure(call, error)
+    except Exception:  # The exception itself can't be told.
+        message, files = {"id": call.id, "error": "it failed, and so did telling how"}, ()
+    if calls.pop(call.id, None):
+        send(newly_loaded(*files), encode(message))
+
+
+def failure(call, error):
     message, files = {"id": call.id}, ()
     if isinstance(error, Complaint):
         message["error"] = text(error)[:4000]
@@ -423,8 +440,7 @@ def fail(call, error):
         if place:
             message["place"] = text(place)
         tell(error)
-    if calls.pop(call.id, None):
-        send(newly_loaded(*files), encode(message))
+    return message, files
 
 
 def place_of(error):

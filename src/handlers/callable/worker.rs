@@ -526,7 +526,8 @@ impl Worker {
     }
 
     fn garbage(&self, line: &[u8], why: &str) -> String {
-        let line = excerpt(&String::from_utf8_lossy(line), 200);
+        let line = excerpt(&self.secrets.mask(&String::from_utf8_lossy(line)), 200);
+        let why = self.secrets.mask(why);
         format!("its worker wrote what the protocol doesn't have ({why}): {line}")
     }
 
@@ -547,7 +548,7 @@ impl Worker {
             Said { id: Some(id), answer: Some(answer), .. } => self.answered(id, Ok(answer.to_owned())),
             Said { id: Some(id), error: Some(error), place, .. } => {
                 let place = place.map(|place| format!(" ({place})")).unwrap_or_default();
-                self.answered(id, Err(excerpt(&format!("{error}{place}"), 4000)));
+                self.answered(id, Err(excerpt(&self.secrets.mask(&format!("{error}{place}")), 4000)));
             }
             Said { id: Some(id), abandoned: Some(true), .. } => {
                 let mut state = lock(&self.state);

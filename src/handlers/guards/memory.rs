@@ -12,7 +12,8 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::sync::LazyLock;
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// What a guard counts together.
@@ -38,14 +39,21 @@ pub(super) struct Memory {
 
 /// Long after any run has ended; what nothing touches is forgotten.
 const KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
-/// Events whose judgement is remembered, for those that are judged again: as many may be on their
-/// way at once without one being counted twice.
-const REMEMBERED_EVENTS: usize = 16;
+/// Judgements that are remembered, for events that are judged again: as many may be on their way at
+/// once without one being counted twice.
+const REMEMBERED: usize = 10_000;
 
-#[derive(Serialize, Deserialize)]
-struct Kept<S> {
-    state: S,
-    judged: Vec<(String, Option<String>)>,
+/// What was said of events, by event and counter. No event outlives the process.
+#[derive(Default)]
+struct Judged {
+    said: HashMap<(Arc<str>, String), Option<String>>,
+    order: VecDeque<(Arc<str>, String)>,
+}
+
+static JUDGED: LazyLock<Mutex<Judged>> = LazyLock::new(Mutex::default);
+
+fn judged() -> MutexGuard<'static, Judged> {
+    JUDGED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Memory {
@@ -64,26 +72,31 @@ impl Memory {
         let key = self.key(call)?;
         let event = call.moment.event();
         let state = &call.services.state;
+        let this = (event.id.clone(), key.clone());
+        if let Some(before) = judged().said.get(&this) {
+            return Ok(before.clone());
+        }
         let mut judgement = None;
         let failed = |StateError(error)| HandlerError(error);
         state
             .update(&Scope::Guards, &key, Some(KEPT), |present| {
                 // Of another version, or nothing: begin anew.
-                let kept = present.and_then(|value| Kept::<S>::deserialize(value).ok());
-                let mut kept = kept.unwrap_or_else(|| Kept { state: S::default(), judged: Vec::new() });
-                if let Some((_, before)) = kept.judged.iter().find(|(id, _)| **id == *event.id) {
-                    judgement = before.clone();
-                    return Ok(present.cloned());
-                }
-                judgement = judge(&mut kept.state);
-                if kept.judged.len() >= REMEMBERED_EVENTS {
-                    kept.judged.remove(0);
-                }
-                kept.judged.push((event.id.to_string(), judgement.clone()));
+                let mut kept = present.and_then(|value| S::deserialize(value).ok()).unwrap_or_default();
+                judgement = judge(&mut kept);
                 let value = serde_json::to_value(kept).map_err(|error| StateError(format!("keep a count: {error}")))?;
                 Ok(Some(value))
             })
             .map_err(failed)?;
+        {
+            let mut judged = judged();
+            judged.said.insert(this.clone(), judgement.clone());
+            judged.order.push_back(this);
+            if judged.order.len() > REMEMBERED
+                && let Some(oldest) = judged.order.pop_front()
+            {
+                judged.said.remove(&oldest);
+            }
+        }
         state.saved().await.map_err(failed)?;
         Ok(judgement)
     }

@@ -320,14 +320,26 @@ fn model_name(event: &Event) -> Option<&str> {
 
 /// The tokens of a model call: input and output.
 fn usage(event: &Event) -> Result<(u64, u64), HandlerError> {
-    let tokens = |key: &str| event.at("/model/usage").and_then(|usage| usage.get(key)).and_then(Value::as_u64);
-    match (tokens("inputTokens"), tokens("outputTokens")) {
+    let usage = event.at("/model/usage");
+    let tokens = |key: &str| match usage.and_then(|usage| usage.get(key)) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => whole(value).map(Some).ok_or_else(|| {
+            HandlerError(format!("count tokens: model.usage.{key} of {} is not a whole number", event.name))
+        }),
+    };
+    match (tokens("inputTokens")?, tokens("outputTokens")?) {
         (None, None) => Err(HandlerError(format!(
             "count tokens: {} has no model.usage with inputTokens and outputTokens",
             event.name
         ))),
         (input, output) => Ok((input.unwrap_or_default(), output.unwrap_or_default())),
     }
+}
+
+/// A whole number, however it is written.
+fn whole(value: &Value) -> Option<u64> {
+    let float = || value.as_f64().filter(|it| it.fract() == 0.0 && (0.0..9e15).contains(it)).map(|it| it as u64);
+    value.as_u64().or_else(float)
 }
 
 /// Whether an event is one at which a model call's tokens are told.

@@ -55,7 +55,7 @@ pub(super) const RULES: &[Rule] = &[
         "private-key",
         "private",
         // A key that is cut off before its end is still one.
-        r"-----BEGIN[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----(?:[A-Za-z0-9+/=\s\\:,.@()-]{64,}?-----END[ A-Z0-9_-]{0,100}-----|[A-Za-z0-9+/=\s\\]{64,})",
+        r"-----BEGIN[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----(?:[^\x00]{64,}?-----END[ A-Z0-9_-]{0,100}-----|[A-Za-z0-9+/=\s\\]{64,})",
         0.0,
     ),
     whole("putty-private-key", "private-lines", r"Private-Lines: \d+\s+((?:[A-Za-z0-9+/=]{1,64}\s*)+)", 0.0),

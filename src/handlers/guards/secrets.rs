@@ -57,8 +57,13 @@ fn find(text: &str, redaction: &Redaction, found: &mut BTreeSet<&'static str>) -
         let Some(regex) = COMPILED[index].get_or_init(|| compile(rule)) else { continue };
         for captures in regex.captures_iter(text) {
             let Some(secret) = captures.get(1).or_else(|| captures.get(0)) else { continue };
-            let stays = secret.as_str().contains(&redaction.replacement) && !redaction.replacement.is_empty()
-                || redaction.allow.iter().any(|allow| allow.is_match(secret.as_str()));
+            // What was redacted already isn't again; what stands around it still may be a secret.
+            let rest = match &*redaction.replacement {
+                "" => secret.as_str().to_string(),
+                replacement => secret.as_str().replace(replacement, ""),
+            };
+            let is_done = rest.is_empty() || rest.len() < secret.len() && !is_random(&rest, rule);
+            let stays = is_done || redaction.allow.iter().any(|allow| allow.is_match(secret.as_str()));
             if is_random(secret.as_str(), rule) && !stays {
                 spans.push(secret.range());
                 found.insert(rule.name);
@@ -98,7 +103,7 @@ const END: &str = r"(?:[^A-Za-z0-9_-]|$)";
 const START: &str = r"(?:(?-u:\b)|\\[nrt]|_)";
 /// From a name to its value, as code, configuration, JSON (also within a text) and headers have it.
 const ASSIGNED: &str = r#"[A-Za-z0-9_.-]{0,30}[\\"'`\]]{0,3}[ \t]{0,3}(?::=|=>|==|=|:)[ \t]{0,3}[\\"'`]{0,3}"#;
-const VALUE_END: &str = r#"(?:["'`\s\\;,)\]}&<|]|$)"#;
+const VALUE_END: &str = r#"(?:["'`\s\\;,)\[\]}&<|]|$)"#;
 
 fn compile(rule: &Rule) -> Option<Regex> {
     let source = match rule.form {
@@ -244,6 +249,23 @@ mod tests {
         }
         let source = include_str!("../command.rs");
         assert_eq!(rules_for(source), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn what_is_redacted_in_part_is_redacted_whole() {
+        let of = |text: &str| redact(&Value::String(text.into()), &redaction()).map(|(clean, _)| clean);
+        let password = format!("pass{}=Zk38fjQ2xx9qWm4Tb7Lp0Rs5", "word");
+        assert!(of(&password).is_some());
+        let clean = of(&format!("{password}[redacted]")).unwrap();
+        assert!(!clean.to_string().contains("Zk38"), "{clean}");
+        assert_eq!(of(clean.as_str().unwrap()), None, "and not again");
+        let key = [
+            "-----BEGIN RSA PRIVATE KEY-----",
+            "[redacted]",
+            &"MIIEpAIBAAKCAQEA7bq9Xz".repeat(4),
+            "-----END RSA PRIVATE KEY-----",
+        ];
+        assert!(!of(&key.join("\n")).unwrap().to_string().contains("MIIE"));
     }
 
     #[test]

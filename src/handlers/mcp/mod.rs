@@ -137,15 +137,24 @@ impl Mcp {
             return Err(format!("call tool `{tool}`: {}", excerpt(text.trim(), "it failed and doesn't say why")));
         }
         let (event, reply) = (call.moment.event(), call.hook.contract.reply);
-        if let Some(structured) = result.structured_content.filter(|it| !it.is_null() && !is_wrapped(it)) {
-            return reply(event, structured).map_err(|error| format!("{error} (from tool `{tool}`)"));
+        let answer = |value| reply(event, value).map_err(|error| format!("{error} (from tool `{tool}`)"));
+        match result.structured_content.map(unwrapped) {
+            Some(Value::Null) | None => {}
+            Some(structured @ Value::Object(_)) => return answer(structured),
+            // Not an object: the text says the same.
+            Some(_) if !text.trim().is_empty() => {}
+            Some(other) => return answer(other),
         }
         match text.trim() {
+            // An image says nothing that a gate could heed.
+            "" if !result.content.is_empty() && event.spec.phase == Phase::Gate => {
+                Err(format!("read the result of tool `{tool}`: it has no text and no structured content"))
+            }
             "" => Ok(Answer::default()),
             text if text.starts_with('{') => {
                 let value =
                     crate::json::parse(text).map_err(|error| format!("read the result of tool `{tool}`: {error}"))?;
-                reply(event, value).map_err(|error| format!("{error} (from tool `{tool}`)"))
+                answer(value)
             }
             // As with a command's stdout: a gate's reply is a decision, elsewhere tools may chat.
             text if event.spec.phase == Phase::Gate => {
@@ -174,9 +183,14 @@ pub(crate) fn text(result: &CallToolResult) -> Result<String, String> {
     Ok(text)
 }
 
-/// Python's SDK wraps whatever isn't an object like this; the text is the same without the wrapper.
-fn is_wrapped(structured: &Value) -> bool {
-    structured.as_object().is_some_and(|it| it.len() == 1 && it.contains_key("result"))
+/// Python's SDK wraps like this whatever it doesn't know to be an object.
+fn unwrapped(structured: Value) -> Value {
+    match structured {
+        Value::Object(mut members) if members.len() == 1 && members.contains_key("result") => {
+            members.remove("result").unwrap_or_default()
+        }
+        other => other,
+    }
 }
 
 /// The beginning of a text, in one line.

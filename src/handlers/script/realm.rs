@@ -245,6 +245,10 @@ impl Realm {
                 return Err(Failure { text, is_fatal: true });
             }
         }
+        // What ran on past its end may have caught what it was told meanwhile: no answer.
+        if self.current.is_stopped() {
+            return Err(ended());
+        }
         self.current.job.replace(None);
         let answer = result?;
         if answer.as_ref().is_some_and(|answer| answer.len() > MAX_ANSWER) {

@@ -60,6 +60,8 @@ TOOLS = {
     "wrapped": lambda _: {**text('{"reason": "unwrapped"}'), "structuredContent": {"result": '{"reason": "unwrapped"}'}},
     "echo": lambda arguments: answer({"reason": json.dumps(arguments)}),
     "chat": lambda _: text("all is well"),
+    "wrapped_object": lambda _: {"content": [], "structuredContent": {"result": {"decision": "deny", "reason": "inside"}}},
+    "image": lambda _: {"content": [{"type": "image", "data": "AAAA", "mimeType": "image/png"}]},
     "nothing": lambda _: {"content": []},
     "misspelt": lambda _: answer({"decison": "deny"}),
     "twice": lambda _: text('{"decision": "deny", "decision": "allow"}'),
