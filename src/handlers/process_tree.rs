@@ -693,17 +693,20 @@ mod tests {
             .spawn()
             .expect("host");
         eventually(|| running(&words).len() == 4);
-        // The helper is started beside the first child, not before it.
+        // The helper is started beside the first child, not before it. It is one as soon as it has a session
+        // of its own: before, this one writes to the host as tests do, and fails if nobody reads.
         let helper = "handlers::process_tree::tests::helper --ignored";
-        let started_by_host = |pid: &u32| {
+        let is_ready = |pid: &u32| {
             let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-            stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(1)?.parse().ok()) == Some(host.id())
+            let fields: Vec<_> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+            matches!(fields[..], [_, parent, _, session, ..]
+                if parent == host.id().to_string() && session == pid.to_string())
         };
         let ends_in = |pid: &u32| {
             let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
             String::from_utf8_lossy(&line).replace('\0', " ").trim().ends_with(helper)
         };
-        eventually(|| processes().any(|pid| started_by_host(&pid) && ends_in(&pid)));
+        eventually(|| processes().any(|pid| is_ready(&pid) && ends_in(&pid)));
         host.kill().expect("kill");
         let killed = Instant::now();
         host.wait().expect("wait");
