@@ -558,6 +558,8 @@ impl Worker {
                 }
             }
             Said { ready: Some(true), .. } => {
+                // Starting is not idling.
+                lock(&self.state).idle_since = Instant::now();
                 self.phase.send_if_modified(|phase| {
                     let is_starting = matches!(phase, Phase::Starting);
                     if is_starting {
