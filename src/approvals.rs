@@ -4,13 +4,12 @@
 //! What waits here belongs to its event, not to the definitions: a reload changes nothing about it.
 
 use crate::client::{self, Client};
+use crate::digest;
 use crate::event::Event;
-use crate::json::canonical;
 use crate::state::{Scope, Store};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -244,18 +243,12 @@ impl Approvals {
 fn remembered_key(question: &Question<'_>) -> Option<String> {
     let event = question.event;
     let subject = match question.remember {
-        Remember::Input => event.subject().map(canonical).unwrap_or_default(),
+        Remember::Input => event.subject().map(digest::of_value).unwrap_or_default(),
         Remember::Tool => String::new(),
         Remember::Never => return None,
     };
     let session = Some(event.session()).filter(|session| !session.is_empty())?;
-    let parts = [session, question.file, question.hook, &event.name, event.tool_name().unwrap_or_default(), &subject];
-    let mut hash = Sha256::new();
-    for part in parts {
-        // The length first: parts can't be shifted into one another.
-        hash.update((part.len() as u64).to_le_bytes());
-        hash.update(part);
-    }
-    let hash: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-    Some(format!("approval {hash}"))
+    let tool = event.tool_name().unwrap_or_default();
+    let key = digest::of_texts(&[session, question.file, question.hook, &event.name, tool, &subject]);
+    Some(format!("approval {}", digest::hex(&key)))
 }

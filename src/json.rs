@@ -18,23 +18,6 @@ pub fn parse(text: &str) -> Result<Value, serde_json::Error> {
     Ok(value)
 }
 
-/// One text for equal values: members in order of their names. Recursion is bounded by the parser
-/// that read the value.
-pub fn canonical(value: &Value) -> String {
-    fn sorted(value: &Value) -> Value {
-        match value {
-            Value::Object(members) => {
-                let mut members: Vec<_> = members.iter().map(|(key, value)| (key.clone(), sorted(value))).collect();
-                members.sort_by(|(a, _), (b, _)| a.cmp(b));
-                Value::Object(members.into_iter().collect())
-            }
-            Value::Array(items) => items.iter().map(sorted).collect(),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
-        }
-    }
-    sorted(value).to_string()
-}
-
 #[derive(Clone, Copy)]
 struct Strict<'t> {
     text: &'t str,

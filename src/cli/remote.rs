@@ -233,18 +233,24 @@ fn show(out: &mut Output, value: &Value) {
     }
 }
 
+/// Every running host with the questions that wait there. One that doesn't answer is told and passed
+/// over: others may have what is looked for.
+fn hosts() -> Result<Vec<(Remote, ApprovalList)>, Failure> {
+    let mut hosts = Vec::new();
+    for (path, stream) in socket::running(None)? {
+        let mut remote = Remote::new(stream)?;
+        let list = remote.request("approvals/list", &json!({}));
+        match list.and_then(|list| Ok(serde_json::from_value(list)?)) {
+            Ok(list) => hosts.push((remote, list)),
+            Err(Failure(problem)) => eprintln!("hookwire: {}: {problem}", path.display()),
+        }
+    }
+    Ok(hosts)
+}
+
 pub(super) fn approvals(out: &mut Output) -> Result<Finding, Failure> {
     let mut n_waiting = 0;
-    for (path, stream) in socket::running(None)? {
-        let list = Remote::new(stream)?.request("approvals/list", &json!({}));
-        let list = list.and_then(|list| Ok(serde_json::from_value::<ApprovalList>(list)?));
-        let list = match list {
-            Ok(list) => list,
-            Err(Failure(problem)) => {
-                eprintln!("hookwire: {}: {problem}", path.display());
-                continue;
-            }
-        };
+    for (_, list) in hosts()? {
         n_waiting += list.approvals.len();
         if out.json {
             out.json(&list);
@@ -281,17 +287,7 @@ pub(super) fn deny(args: &DenyArgs, out: &mut Output) -> Result<Finding, Failure
 }
 
 fn answer(id: &str, reply: &Value, out: &mut Output) -> Result<Finding, Failure> {
-    for (path, stream) in socket::running(None)? {
-        let mut remote = Remote::new(stream)?;
-        let list = remote.request("approvals/list", &json!({}));
-        let list = match list.and_then(|list| Ok(serde_json::from_value::<ApprovalList>(list)?)) {
-            Ok(list) => list,
-            // Another one may have it.
-            Err(Failure(problem)) => {
-                eprintln!("hookwire: {}: {problem}", path.display());
-                continue;
-            }
-        };
+    for (mut remote, list) in hosts()? {
         if list.approvals.iter().any(|approval| approval.id == id) {
             remote.request("approvals/answer", &json!({ "id": id, "reply": reply }))?;
             out.line("Answered.");

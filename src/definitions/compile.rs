@@ -734,17 +734,9 @@ impl CompiledFile {
                 self.misfit(entry, error, hook);
                 None
             }
-            Err(CompileError::Meaning(handlers::Mistake { field, at, message, help, missing })) => {
-                if let Some(missing) = missing {
-                    // Named like any other: when it comes, the definition is compiled again.
-                    let _ = (origin.read)(&missing);
-                }
-                // A guard's settings are below its name.
-                let settings = match &entry.value.value {
-                    NodeValue::Map(inner) if entry.key == "guard" => inner.first().map(|inner| &inner.value),
-                    _ => Some(&entry.value),
-                };
-                let node = settings.and_then(|settings| field.map_or(Some(settings), |field| settings.get(field)));
+            Err(CompileError::Meaning(handlers::Mistake { within, field, at, message, help })) => {
+                let outer = within.map_or(Some(&entry.value), |within| entry.value.get(within));
+                let node = outer.and_then(|outer| field.map_or(Some(outer), |field| outer.get(field)));
                 let node = node.unwrap_or(&entry.value);
                 let span = at.map_or(node.span.clone(), |at| node.part(&at, lines.text()));
                 self.push(span, Severity::Error, "bad-handler", message, help, hook);

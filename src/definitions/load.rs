@@ -137,12 +137,12 @@ struct Defined {
 
 /// What says that a file is unchanged without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Signature {
+pub(crate) struct Signature {
     device: u64,
     inode: u64,
     size: u64,
     modified: SystemTime,
-    changed: SystemTime,
+    pub(crate) changed: SystemTime,
 }
 
 /// A file that was changed this shortly before it was read may change again within the clock's
@@ -401,12 +401,8 @@ impl Loader {
                 hash.update(digest);
             }
         }
-        hex(&hash.finalize()[..16]).into()
+        crate::digest::hex(&hash.finalize()[..16]).into()
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A file's text, compiled unless it is the one that is known.
@@ -568,7 +564,8 @@ pub fn read_named(path: &Path) -> Result<String, String> {
     read(path).map(|(text, _)| text)
 }
 
-fn signature(path: &Path) -> Option<Signature> {
+/// What a path leads to, if it leads anywhere.
+pub(crate) fn signature(path: &Path) -> Option<Signature> {
     fs::metadata(path).ok().map(|it| Signature::of(&it))
 }
 

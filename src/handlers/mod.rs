@@ -91,6 +91,8 @@ impl Compile<'_> {
 /// A mistake in a handler's definition.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Mistake {
+    /// The member that `field` is within, if not the value itself.
+    pub within: Option<&'static str>,
     /// The member it is about, if not the whole.
     pub field: Option<&'static str>,
     /// The part of the field's text that it is about, in bytes, where the text is written as it is.
@@ -99,14 +101,12 @@ pub struct Mistake {
     pub message: String,
     /// What to do.
     pub help: Option<String>,
-    /// It is none any more as soon as this is there.
-    pub missing: Option<PathBuf>,
 }
 
 impl Mistake {
     /// A mistake in the value as a whole.
     fn whole(message: impl Into<String>) -> Mistake {
-        Mistake { field: None, at: None, message: message.into(), help: None, missing: None }
+        Mistake { within: None, field: None, at: None, message: message.into(), help: None }
     }
 
     /// With what to do about it.
@@ -115,12 +115,7 @@ impl Mistake {
     }
 
     fn new(field: &'static str, message: impl Into<String>) -> Mistake {
-        Mistake { field: Some(field), at: None, message: message.into(), help: None, missing: None }
-    }
-
-    /// Something that the definition names is not there.
-    fn missing(self, path: impl Into<PathBuf>) -> Mistake {
-        Mistake { missing: Some(path.into()), ..self }
+        Mistake { within: None, field: Some(field), at: None, message: message.into(), help: None }
     }
 }
 

@@ -107,9 +107,6 @@ pub(crate) enum ProcessError {
         /// The limit that was passed.
         limit: usize,
     },
-    /// As many workers run already as may.
-    #[cfg_attr(not(feature = "mcp"), allow(dead_code, reason = "nothing outlives its call then"))]
-    TooManyWorkers,
     /// The pipes or the exit status could not be read.
     Io {
         /// The system's reason.
@@ -137,9 +134,6 @@ impl fmt::Display for ProcessError {
             Self::OutputTooLarge { limit } => {
                 write!(f, "read the program's stdout: more than {limit} bytes")
             }
-            Self::TooManyWorkers => {
-                write!(f, "start a program: {} that outlive their calls run already", process_tree::MAX_WORKERS)
-            }
             Self::Io { source } => write!(f, "talk to the program: {source}"),
         }
     }
@@ -153,8 +147,7 @@ impl std::error::Error for ProcessError {
             | Self::NotFound { .. }
             | Self::NotExecutable { .. }
             | Self::NoDirectory { .. }
-            | Self::OutputTooLarge { .. }
-            | Self::TooManyWorkers => None,
+            | Self::OutputTooLarge { .. } => None,
         }
     }
 }
@@ -167,13 +160,12 @@ impl std::error::Error for ProcessError {
 /// expense.
 pub(crate) async fn run(spec: Spec) -> Result<Output, ProcessError> {
     let permit = CHILDREN.acquire().await.map_err(|error| ProcessError::Io { source: io::Error::other(error) })?;
-    let (tree, pipes) = start(&spec, permit)?;
+    let (tree, pipes) = spawn(&spec, permit)?;
     converse(tree, pipes, &spec).await
 }
 
-/// A child that serves many calls, with the host's ends of its pipes.
-#[cfg(feature = "mcp")]
-pub(super) struct Worker {
+/// A child that outlives the call that started it, with the host's ends of its pipes.
+pub(super) struct Child {
     pub(super) stdin: ChildStdin,
     pub(super) stdout: ChildStdout,
     pub(super) stderr: ChildStderr,
@@ -181,13 +173,11 @@ pub(super) struct Worker {
     pub(super) tree: Tree,
 }
 
-/// Starts a child that outlives the call: it ends with its [`Worker::tree`], or with the host. The
-/// spec's `stdin` and `limits` don't apply.
-#[cfg(feature = "mcp")]
-pub(super) fn spawn_worker(spec: &Spec) -> Result<Worker, ProcessError> {
-    let permit = WORKERS.try_acquire().map_err(|_| ProcessError::TooManyWorkers)?;
-    let (tree, pipes) = start(spec, permit)?;
-    Ok(Worker {
+/// Starts a child that ends with its [`Child::tree`] or with the host. The spec's `stdin` and
+/// `limits` are the caller's to heed.
+pub(super) fn start(spec: &Spec, permit: SemaphorePermit<'static>) -> Result<Child, ProcessError> {
+    let (tree, pipes) = spawn(spec, permit)?;
+    Ok(Child {
         stdin: ChildStdin::from_std(pipes.stdin)?,
         stdout: ChildStdout::from_std(pipes.stdout)?,
         stderr: ChildStderr::from_std(pipes.stderr)?,
@@ -195,15 +185,7 @@ pub(super) fn spawn_worker(spec: &Spec) -> Result<Worker, ProcessError> {
     })
 }
 
-#[cfg(feature = "mcp")]
-static WORKERS: Semaphore = Semaphore::const_new(process_tree::MAX_WORKERS);
-
-/// Starts a child, which ends with its [`Tree`] or with the host. The spec's `stdin` and `limits`
-/// are the caller's to heed.
-pub(super) fn start(
-    spec: &Spec,
-    permit: SemaphorePermit<'static>,
-) -> Result<(Tree, process_tree::Pipes), ProcessError> {
+fn spawn(spec: &Spec, permit: SemaphorePermit<'static>) -> Result<(Tree, process_tree::Pipes), ProcessError> {
     let path = resolve(spec)?;
     // Three details keep std on posix_spawn; fork would copy the page tables
     // of the whole host: an absolute path, `process_group`, and no `pre_exec`.

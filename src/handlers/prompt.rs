@@ -10,12 +10,12 @@ use super::template::{Template, lookup};
 use super::{Call, Compile, HandlerError, Kind, Mistake};
 use crate::definitions::compile::RawDuration;
 use crate::definitions::node::text_or_map;
+use crate::digest;
 use crate::models::{Message, Model, ModelRef, RawModel, Request, clean, random_hex};
 use crate::verdict::{Answer, Decision};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -81,7 +81,7 @@ impl Kind for Prompt {
         let data = self.instructions.data(call)?;
         let model = call.model(self.model.as_ref())?;
         let name = model.model().to_string();
-        let key = || key(&[&model.model().identity(), &self.instructions.text, &data]);
+        let key = || digest::of_texts(&[&model.model().identity(), &self.instructions.text, &data]);
         if let Some(verdict) = self.cache.as_ref().and_then(|cache| cache.get(&key())) {
             call.transcript.note(json!({"model": name, "cached": true}));
             return Ok(verdict.answer());
@@ -298,16 +298,6 @@ impl Cache {
     }
 }
 
-/// A hash of texts that keeps them apart.
-fn key(texts: &[&str]) -> [u8; 32] {
-    let mut hash = Sha256::new();
-    for text in texts {
-        hash.update((text.len() as u64).to_le_bytes());
-        hash.update(text);
-    }
-    hash.finalize().into()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -348,13 +338,12 @@ mod tests {
         let cache = Cache { time: Duration::from_secs(600), verdicts: Mutex::default() };
         let verdict = Verdict { decision: Some(Decision::Deny), reason: String::new() };
         for n in 0..2 * MAX_VERDICTS {
-            cache.keep(key(&[&n.to_string()]), verdict.clone());
+            cache.keep(digest::of_texts(&[&n.to_string()]), verdict.clone());
         }
         assert_eq!(cache.verdicts.lock().unwrap().len(), MAX_VERDICTS);
-        assert_eq!(cache.get(&key(&["0"])), None);
-        assert_eq!(cache.get(&key(&["1999"])), Some(verdict.clone()));
+        assert_eq!(cache.get(&digest::of_texts(&["0"])), None);
+        assert_eq!(cache.get(&digest::of_texts(&["1999"])), Some(verdict.clone()));
         let brief = Cache { time: Duration::ZERO, ..cache };
-        assert_eq!(brief.get(&key(&["1999"])), None);
-        assert_ne!(key(&["a", "bc"]), key(&["ab", "c"]));
+        assert_eq!(brief.get(&digest::of_texts(&["1999"])), None);
     }
 }

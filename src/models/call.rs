@@ -325,7 +325,7 @@ pub(crate) fn random_hex() -> Result<String, ModelError> {
     let mut bytes = [0; 16];
     let random = rustls::crypto::ring::default_provider().secure_random;
     random.fill(&mut bytes).map_err(|_| ModelError("get random numbers from the system".into()))?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(crate::digest::hex(&bytes))
 }
 
 #[cfg(test)]

@@ -10,11 +10,12 @@ use crate::engine::Honours;
 use crate::hook_set::HookSet;
 use crate::host::Host;
 use crate::state::Store;
+pub(super) use crate::sync::lock;
 use crate::transport::outbox::Outbox;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -281,8 +282,4 @@ impl Client for Session {
     fn answers(&self) -> Answers {
         lock(&self.settings).answers
     }
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

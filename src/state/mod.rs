@@ -213,13 +213,6 @@ impl Store {
         removed.is_some_and(|entry| entry.is_live(SystemTime::now()))
     }
 
-    /// Removes all values of a scope.
-    pub fn clear(&self, scope: &Scope) {
-        for item in self.list(scope, "", usize::MAX) {
-            self.delete(scope, &item.key);
-        }
-    }
-
     /// Values whose keys start with a prefix, in order of the keys.
     pub fn list(&self, scope: &Scope, prefix: &str, limit: usize) -> Vec<Item> {
         let values = self.values();

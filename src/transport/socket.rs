@@ -108,7 +108,7 @@ pub fn running(root: Option<&Path>) -> Result<Vec<(PathBuf, UnixStream)>> {
 fn name(root: &Path) -> String {
     let root = root.canonicalize().unwrap_or_else(|_| root.to_path_buf());
     let hash = Sha256::digest(root.as_os_str().as_encoded_bytes());
-    hash[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+    crate::digest::hex(&hash[..8])
 }
 
 /// `$XDG_RUNTIME_DIR/hookwire`, else a directory of the user's own under the temporary directory.

@@ -95,16 +95,16 @@ impl Kind for Callable {
         }
         let (runtime, target, label) = match (raw.python, raw.node, raw.command) {
             (Some(text), _, _) => {
-                let python = python(&text, cx.dir)?;
-                let venv = raw.venv.as_deref().map(|venv| find_venv(venv, cx.dir)).transpose()?;
+                let python = python(&text, cx)?;
+                let venv = raw.venv.as_deref().map(|venv| find_venv(venv, cx)).transpose()?;
                 let runtime = Runtime::Python { venv, venvs: vec![cx.dir.join(".venv")], search: python.search };
                 (runtime, Some(python.target), text)
             }
-            (_, Some(text), _) => (Runtime::Node, Some(node(&text, cx.dir)?), text),
+            (_, Some(text), _) => (Runtime::Node, Some(node(&text, cx)?), text),
             (_, _, argv) => {
                 let argv = argv.unwrap_or_default();
                 let label = argv.join(" ");
-                (Runtime::Command(program(argv, cx.dir)?), None, label)
+                (Runtime::Command(program(argv, cx)?), None, label)
             }
         };
         if raw.venv.is_some() && !matches!(runtime, Runtime::Python { .. }) {
@@ -199,7 +199,7 @@ struct Python {
     search: Vec<PathBuf>,
 }
 
-fn python(text: &str, dir: &Path) -> Result<Python, Mistake> {
+fn python(text: &str, cx: &Compile<'_>) -> Result<Python, Mistake> {
     let bad = |message: String, help: &str| Err(Mistake::new("python", message).help(help));
     let Some((place, function)) = text.rsplit_once(':') else {
         let example = match text.rsplit_once('.') {
@@ -215,11 +215,11 @@ fn python(text: &str, dir: &Path) -> Result<Python, Mistake> {
         );
     }
     if place.ends_with(".py") || place.contains('/') {
-        let file = existing_file("python", place, dir)?;
+        let file = existing_file("python", place, cx)?;
         // As `python3 file.py` has it: modules beside the file are found.
-        let beside = file.parent().unwrap_or(dir).to_path_buf();
+        let beside = file.parent().unwrap_or(cx.dir).to_path_buf();
         let target = format!("{}:{function}", file.display());
-        let search = if beside == dir { vec![beside] } else { vec![beside, dir.to_path_buf()] };
+        let search = if beside == cx.dir { vec![beside] } else { vec![beside, cx.dir.to_path_buf()] };
         return Ok(Python { target, search });
     }
     if !is_dotted(place) {
@@ -228,7 +228,7 @@ fn python(text: &str, dir: &Path) -> Result<Python, Mistake> {
             "write `module:function` or `path/to/file.py:function`",
         );
     }
-    Ok(Python { target: text.to_string(), search: vec![dir.to_path_buf()] })
+    Ok(Python { target: text.to_string(), search: vec![cx.dir.to_path_buf()] })
 }
 
 /// Names joined by dots.
@@ -240,20 +240,20 @@ fn is_dotted(text: &str) -> bool {
     })
 }
 
-fn node(text: &str, dir: &Path) -> Result<String, Mistake> {
+fn node(text: &str, cx: &Compile<'_>) -> Result<String, Mistake> {
     let (place, export) = text.split_once('#').map_or((text, None), |(place, export)| (place, Some(export)));
     if export.is_some_and(|name| name.is_empty() || name.contains('#')) {
         return Err(Mistake::new("node", format!("`{text}` names no export after `#`"))
             .help("write `./file.mjs#name`, or `./file.mjs` for the default export"));
     }
-    let file = existing_file("node", place, dir)?;
+    let file = existing_file("node", place, cx)?;
     let name = export.map(|name| format!("#{name}")).unwrap_or_default();
     Ok(format!("{}{name}", file.display()))
 }
 
 /// The file that a definition names.
-fn existing_file(field: &'static str, text: &str, dir: &Path) -> Result<PathBuf, Mistake> {
-    let path = dir.join(text);
+fn existing_file(field: &'static str, text: &str, cx: &Compile<'_>) -> Result<PathBuf, Mistake> {
+    let path = cx.dir.join(text);
     // Symlinks stay: they may be pointed elsewhere while the definition is in force.
     match std::path::absolute(&path) {
         Ok(path) if path.is_file() && path.to_string_lossy().contains('#') => {
@@ -261,19 +261,24 @@ fn existing_file(field: &'static str, text: &str, dir: &Path) -> Result<PathBuf,
         }
         Ok(path) if path.is_file() => Ok(path),
         _ if path.exists() => Err(Mistake::new(field, format!("`{text}` is not a file"))),
-        _ => Err(no_file(field, text, path)),
+        _ => Err(no_file(field, text, &path, cx)),
     }
 }
 
-fn no_file(field: &'static str, text: &str, path: PathBuf) -> Mistake {
-    let path = std::path::absolute(&path).unwrap_or(path);
+fn no_file(field: &'static str, text: &str, path: &Path, cx: &Compile<'_>) -> Mistake {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    wait_for(&path, cx);
     Mistake::new(field, format!("there is no file `{text}`"))
         .help(format!("it is looked for from the definition's directory: {}", path.display()))
-        .missing(path)
 }
 
-fn find_venv(text: &str, dir: &Path) -> Result<PathBuf, Mistake> {
-    let path = dir.join(text);
+/// Has the definition compiled again when the file comes.
+fn wait_for(missing: &Path, cx: &Compile<'_>) {
+    let _ = (cx.read)(missing);
+}
+
+fn find_venv(text: &str, cx: &Compile<'_>) -> Result<PathBuf, Mistake> {
+    let path = cx.dir.join(text);
     if launch::python_of(&path).is_some() {
         return Ok(path);
     }
@@ -282,16 +287,17 @@ fn find_venv(text: &str, dir: &Path) -> Result<PathBuf, Mistake> {
         false => format!("there is no directory `{text}`"),
     };
     let help = format!("make it with `python3 -m venv {}`", path.display());
-    Err(Mistake::new("venv", message).help(help).missing(path.join("bin/python3")))
+    wait_for(&path.join("bin/python3"), cx);
+    Err(Mistake::new("venv", message).help(help))
 }
 
-fn program(mut argv: Vec<String>, dir: &Path) -> Result<Vec<String>, Mistake> {
+fn program(mut argv: Vec<String>, cx: &Compile<'_>) -> Result<Vec<String>, Mistake> {
     match argv.first_mut() {
         Some(program) if !program.is_empty() => {
             if program.contains('/') {
-                let path = dir.join(&*program);
+                let path = cx.dir.join(&*program);
                 if !path.is_file() {
-                    return Err(no_file("command", program, path));
+                    return Err(no_file("command", program, &path, cx));
                 }
                 *program = path.to_string_lossy().into_owned();
             }

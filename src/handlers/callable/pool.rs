@@ -5,10 +5,11 @@ use super::super::process_tree::MAX_CALLABLE_WORKERS;
 use super::launch::Launch;
 use super::worker::{LEAVE, NotAnswered, Request, Worker};
 use crate::state::Store;
+use crate::sync::lock;
 use serde_json::value::RawValue;
 use std::collections::{HashMap, VecDeque};
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 use tokio::time::Instant;
@@ -223,10 +224,6 @@ impl Circuit {
             _ => Ok(()),
         }
     }
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

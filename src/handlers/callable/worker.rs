@@ -7,11 +7,13 @@
 //! true}` for a cancelled call that it can't end, `{"loaded": [paths]}` for files whose change makes
 //! it stale, and `{"id", "state": {...}, "call": id}` to ask the store.
 
-use super::super::process;
-use super::super::process_tree::{self, Tree};
+use super::super::process::{self, Child};
+use super::super::process_tree;
 use super::launch::{Launch, Secrets};
-use super::pool::{FREED, Slot, Slots, lock, room};
+use super::pool::{FREED, Slot, Slots, room};
+use crate::definitions::load::{Signature, signature};
 use crate::state::{Scope, Store};
+use crate::sync::lock;
 use bytes::Bytes;
 use futures_util::FutureExt;
 use serde::{Deserialize, Deserializer};
@@ -19,7 +21,6 @@ use serde_json::value::RawValue;
 use serde_json::{Number, Value, json};
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
-use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
@@ -27,7 +28,7 @@ use std::process::ExitStatus;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
-use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
+use tokio::process::{ChildStderr, ChildStdout};
 use tokio::sync::{Notify, Semaphore, SemaphorePermit, mpsc, oneshot, watch};
 use tokio::time::Instant;
 
@@ -299,7 +300,7 @@ impl Worker {
         let mut state = lock(&self.state);
         let started = Instant::now();
         if !state.stale && started >= state.look_again {
-            state.stale = state.sources.iter().any(|(path, then)| Signature::of(path) != *then);
+            state.stale = state.sources.iter().any(|(path, then)| signature(path) != *then);
             let now = Instant::now();
             state.look_again = now + ((now - started) * LOOKING_SHARE).min(MAX_BLIND);
         }
@@ -319,10 +320,10 @@ impl Worker {
         {
             let mut state = lock(&self.state);
             state.started = SystemTime::now();
-            state.sources = plan.sources.into_iter().map(|path| (path.clone(), Signature::of(&path))).collect();
+            state.sources = plan.sources.into_iter().map(|path| (path.clone(), signature(&path))).collect();
         }
         match process::start(&plan.spec, permit) {
-            Ok((tree, pipes)) => match self.converse(tree, pipes, store, to_write).await {
+            Ok(child) => match self.converse(child, store, to_write).await {
                 Ok(end) => end,
                 Err(error) => End::Crashed(format!("talk to its worker: {error}")),
             },
@@ -330,16 +331,8 @@ impl Worker {
         }
     }
 
-    async fn converse(
-        &self,
-        tree: Tree,
-        pipes: process_tree::Pipes,
-        store: &Store,
-        mut to_write: mpsc::Receiver<Bytes>,
-    ) -> std::io::Result<End> {
-        let mut stdin = ChildStdin::from_std(pipes.stdin)?;
-        let stdout = ChildStdout::from_std(pipes.stdout)?;
-        let stderr = ChildStderr::from_std(pipes.stderr)?;
+    async fn converse(&self, child: Child, store: &Store, mut to_write: mpsc::Receiver<Bytes>) -> std::io::Result<End> {
+        let Child { mut stdin, stdout, stderr, tree } = child;
         let (asked, to_save) = mpsc::channel(MAX_ASKED);
         let how = {
             let mut exited = pin!(tree.exited());
@@ -603,9 +596,9 @@ impl Worker {
         if !path.is_absolute() || state.sources.len() >= MAX_SOURCES || state.sources.contains_key(path) {
             return;
         }
-        let signature = Signature::of(path);
+        let signature = signature(path);
         // Changed since the process started, so perhaps after it was read. A time in the future is another clock's.
-        let changed = signature.and_then(|it| it.changed());
+        let changed = signature.map(|it| it.changed);
         state.stale |= changed.is_some_and(|at| at >= state.started && at <= SystemTime::now());
         state.sources.insert(path.to_path_buf(), signature);
     }
@@ -811,30 +804,6 @@ struct Asked {
     result: Result<Value, String>,
     /// It must be saved first.
     change: bool,
-}
-
-/// What says that a file is unchanged without reading it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Signature {
-    device: u64,
-    inode: u64,
-    size: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
-}
-
-impl Signature {
-    /// `None`: there is no such file.
-    fn of(path: &Path) -> Option<Signature> {
-        let it = std::fs::metadata(path).ok()?;
-        let (modified, changed) = ((it.mtime(), it.mtime_nsec()), (it.ctime(), it.ctime_nsec()));
-        Some(Signature { device: it.dev(), inode: it.ino(), size: it.size(), modified, changed })
-    }
-
-    fn changed(&self) -> Option<SystemTime> {
-        let (seconds, nanos) = (self.changed.0.try_into().ok()?, self.changed.1.try_into().ok()?);
-        SystemTime::UNIX_EPOCH.checked_add(Duration::new(seconds, nanos))
-    }
 }
 
 /// How much of a line is kept for the log; what is beyond what is shown lets secrets be found whole.

@@ -5,8 +5,9 @@
 
 use super::super::template::lookup;
 use super::super::{Call, Compile, HandlerError, Kind, Mistake};
+use super::is_rest;
 use super::secrets::{self, Redaction};
-use super::{is_rest, text};
+use crate::digest;
 use crate::verdict::Answer;
 use rustix::fs::FlockOperation;
 use schemars::JsonSchema;
@@ -148,7 +149,7 @@ impl AuditLog {
         match (self.subject, event.subject()) {
             (Subject::None, _) | (_, None) => {}
             (Subject::Hash, Some(subject)) => {
-                record.insert("subjectSha256".into(), json!(text::digest(subject)));
+                record.insert("subjectSha256".into(), json!(digest::of_value(subject)));
             }
             (Subject::Full, Some(subject)) => {
                 record.insert("subject".into(), subject.clone());

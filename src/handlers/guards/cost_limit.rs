@@ -24,7 +24,7 @@ pub(crate) struct RawCostLimit {
     #[serde(default = "default_unknown")]
     unknown_model: UnknownModel,
     /// What is counted together.
-    #[serde(default = "default_per")]
+    #[serde(default)]
     per: Per,
 }
 
@@ -49,10 +49,6 @@ enum UnknownModel {
 
 fn default_unknown() -> UnknownModel {
     UnknownModel::Fail
-}
-
-fn default_per() -> Per {
-    Per::Run
 }
 
 #[derive(Debug)]

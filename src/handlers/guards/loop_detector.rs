@@ -4,8 +4,8 @@
 use super::super::{Call, Compile, HandlerError, Kind, Mistake};
 use super::deny;
 use super::memory::{Memory, Per, now};
-use super::text::digest;
 use crate::definitions::compile::RawDuration;
+use crate::digest;
 use crate::verdict::Answer;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ pub(crate) struct RawLoopDetector {
     /// Calls that are longer ago don't count; without it, all of the run do.
     window: Option<RawDuration>,
     /// What is looked at together.
-    #[serde(default = "default_per")]
+    #[serde(default)]
     per: Per,
 }
 
@@ -35,10 +35,6 @@ fn default_repeats() -> usize {
 
 fn default_cycle() -> usize {
     4
-}
-
-fn default_per() -> Per {
-    Per::Run
 }
 
 #[derive(Debug)]
@@ -75,7 +71,7 @@ impl Kind for LoopDetector {
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
         let event = call.moment.event();
         let tool = event.tool_name().unwrap_or(&event.name);
-        let mut hash = digest(event.subject().unwrap_or(&serde_json::Value::Null));
+        let mut hash = digest::of_value(event.subject().unwrap_or(&serde_json::Value::Null));
         hash.truncate(32);
         let made = Made { call: format!("{}\n{tool}\n{hash}", event.name), tool: tool.to_string(), at: now() };
         let refusal = self.memory.judge(call, |calls: &mut Vec<Made>| self.judge(calls, made));

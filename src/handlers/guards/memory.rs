@@ -7,20 +7,21 @@
 
 use super::super::{Call, HandlerError};
 use super::raw::Expression;
+use crate::digest;
 use crate::state::{Scope, StateError};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// What a guard counts together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Per {
     /// One prompt until the agent rests, its sub-agents included.
+    #[default]
     Run,
     /// A session.
     Session,
@@ -118,17 +119,13 @@ impl Memory {
                 .map_err(|error| HandlerError(format!("tell by what to count: `{}` {error}", by.source())))?,
             None => String::new(),
         };
-        let mut digest = Sha256::new();
         let per = match self.per {
             Per::Run => "run",
             Per::Session => "session",
             Per::Host => "host",
         };
-        for part in [&*call.hook.source.file, &*call.hook.name, per, &whose, &by] {
-            digest.update((part.len() as u64).to_be_bytes());
-            digest.update(part);
-        }
-        Ok(format!("{}:{}", self.guard, hex(&digest.finalize())))
+        let key = digest::of_texts(&[&call.hook.source.file, &call.hook.name, per, &whose, &by]);
+        Ok(format!("{}:{}", self.guard, digest::hex(&key)))
     }
 }
 
@@ -141,13 +138,4 @@ pub(super) fn now() -> u64 {
         LazyLock::new(|| (SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(), Instant::now()));
     let (start, instant) = *START;
     u64::try_from((start + instant.elapsed()).as_millis()).unwrap_or(u64::MAX)
-}
-
-/// Bytes as hexadecimal digits.
-pub(super) fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }

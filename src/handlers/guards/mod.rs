@@ -101,7 +101,9 @@ macro_rules! guards {
 
             fn compile(raw: RawGuard, cx: &Compile<'_>) -> Result<Self, Mistake> {
                 match raw {
-                    $(RawGuard::$variant(raw) => <$kind as Kind>::compile(raw, cx).map(Guard::$variant),)*
+                    $(RawGuard::$variant(raw) => <$kind as Kind>::compile(raw, cx)
+                        .map(Guard::$variant)
+                        .map_err(|mistake| Mistake { within: Some($name), ..mistake }),)*
                 }
             }
 

@@ -2,6 +2,7 @@
 //! told at the very item of a list.
 
 use crate::definitions::compile::cel_in_words;
+use crate::matching::last_line;
 use crate::matching::when::When;
 use regex::{Regex, RegexBuilder};
 use schemars::JsonSchema;
@@ -18,11 +19,9 @@ impl<'de> Deserialize<'de> for Pattern {
             return Err(D::Error::custom("an empty regex would match everything"));
         }
         let regex = RegexBuilder::new(&text).size_limit(1 << 20).build();
-        regex.map(Pattern).map_err(|error| {
-            let error = error.to_string();
-            let last = error.lines().last().unwrap_or_default().trim_start_matches("error: ");
-            D::Error::custom(format_args!("bad regex `{text}`: {last}"))
-        })
+        regex
+            .map(Pattern)
+            .map_err(|error| D::Error::custom(format_args!("bad regex `{text}`: {}", last_line(&error.to_string()))))
     }
 }
 

@@ -17,7 +17,7 @@ pub(crate) struct RawStepLimit {
     #[serde(default = "default_max")]
     max: u64,
     /// What is counted together.
-    #[serde(default = "default_per")]
+    #[serde(default)]
     per: Per,
     /// Counts apart for each value of this CEL expression, e.g. `agent.name`.
     by: Option<Expression>,
@@ -25,10 +25,6 @@ pub(crate) struct RawStepLimit {
 
 fn default_max() -> u64 {
     20
-}
-
-fn default_per() -> Per {
-    Per::Run
 }
 
 #[derive(Debug)]

@@ -2,7 +2,6 @@
 
 use super::super::HandlerError;
 use serde_json::{Map, Value};
-use sha2::{Digest, Sha256};
 
 /// All texts of a value that guards look through, in bytes.
 const MOST: usize = 16 * 1024 * 1024;
@@ -67,36 +66,4 @@ pub(super) fn rewrite(
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => None,
     }
-}
-
-/// SHA-256 of a value, in hexadecimal digits, whatever the order of its members.
-pub(super) fn digest(value: &Value) -> String {
-    fn feed(value: &Value, hash: &mut Sha256) {
-        match value {
-            Value::Object(members) => {
-                let mut members: Vec<_> = members.iter().collect();
-                members.sort_by_key(|(key, _)| *key);
-                hash.update(b"{");
-                for (key, value) in members {
-                    hash.update(Value::from(key.as_str()).to_string());
-                    hash.update(b":");
-                    feed(value, hash);
-                    hash.update(b",");
-                }
-                hash.update(b"}");
-            }
-            Value::Array(items) => {
-                hash.update(b"[");
-                for item in items {
-                    feed(item, hash);
-                    hash.update(b",");
-                }
-                hash.update(b"]");
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => hash.update(value.to_string()),
-        }
-    }
-    let mut hash = Sha256::new();
-    feed(value, &mut hash);
-    super::memory::hex(&hash.finalize())
 }

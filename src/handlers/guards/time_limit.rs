@@ -18,12 +18,8 @@ pub(crate) struct RawTimeLimit {
     /// How long; 300 s if not said.
     max: Option<RawDuration>,
     /// What is measured.
-    #[serde(default = "default_per")]
+    #[serde(default)]
     per: Per,
-}
-
-fn default_per() -> Per {
-    Per::Run
 }
 
 #[derive(Debug)]

@@ -21,7 +21,7 @@ pub(crate) struct RawTokenLimit {
     #[serde(default = "default_count")]
     count: Count,
     /// What is counted together.
-    #[serde(default = "default_per")]
+    #[serde(default)]
     per: Per,
 }
 
@@ -43,10 +43,6 @@ fn default_max() -> u64 {
 
 fn default_count() -> Count {
     Count::Total
-}
-
-fn default_per() -> Per {
-    Per::Run
 }
 
 #[derive(Debug)]

@@ -7,9 +7,10 @@
 use crate::definitions::node::closest;
 use crate::handlers::Services;
 use crate::handlers::http::Headers;
-use crate::handlers::process::{self, Worker};
-use crate::handlers::process_tree::Tree;
+use crate::handlers::process;
+use crate::handlers::process_tree::{self, Tree};
 use crate::hook::Layer;
+use crate::sync::lock;
 use rmcp::ClientHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ClientConfig, Implementation,
@@ -22,11 +23,12 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
 use tokio::process::ChildStderr;
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -42,6 +44,9 @@ const MAX_MESSAGE: usize = 4 * 1024 * 1024;
 const MAX_TOOLS: usize = 1000;
 /// The longest wait between two starts of a server that keeps failing.
 const MAX_PAUSE: Duration = Duration::from_secs(30);
+
+/// Those that are ending count until they have ended.
+static PROCESSES: Semaphore = Semaphore::const_new(process_tree::MAX_WORKERS);
 
 /// What a server is; equal ones are one server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -150,10 +155,6 @@ impl Servers {
         table.insert(definition.clone(), slot.clone());
         Ok(slot)
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The place of one server, whether it runs or not.
@@ -460,8 +461,12 @@ async fn connect(
                 stdin: Default::default(),
                 limits: process::Limits::default(),
             };
-            let Worker { stdin, stdout, stderr, tree } =
-                process::spawn_worker(&spec).map_err(|error| error.to_string())?;
+            let most = process_tree::MAX_WORKERS;
+            let permit = PROCESSES
+                .try_acquire()
+                .map_err(|_| format!("start a program: {most} that outlive their calls run already"))?;
+            let process::Child { stdin, stdout, stderr, tree } =
+                process::start(&spec, permit).map_err(|error| error.to_string())?;
             let stdout = Lines { pipe: stdout, line: 0, too_long: Arc::default() };
             let stderr = Stderr::new(stderr, definition.label.clone());
             let mut child = Child { tree, stderr, too_long: stdout.too_long.clone() };
