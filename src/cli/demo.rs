@@ -48,6 +48,8 @@ struct Client {
     host: Child,
     stdin: ChildStdin,
     lines: Receiver<String>,
+    /// What came while something else was waited for: a notification may overtake a reply.
+    early: Vec<Value>,
     wire: Option<File>,
     next_id: u64,
 }
@@ -186,7 +188,7 @@ impl Client {
         std::thread::spawn(move || {
             let _ = BufReader::new(stdout).lines().map_while(Result::ok).try_for_each(|line| sender.send(line));
         });
-        Ok(Client { host, stdin, lines, wire, next_id: 1 })
+        Ok(Client { host, stdin, lines, early: Vec::new(), wire, next_id: 1 })
     }
 
     fn request(&mut self, method: &str, params: &Value) -> Result<Value, Failure> {
@@ -233,6 +235,9 @@ impl Client {
     }
 
     fn receive(&mut self, fits: impl Fn(&Value) -> bool) -> Result<Value, Failure> {
+        if let Some(at) = self.early.iter().position(&fits) {
+            return Ok(self.early.remove(at));
+        }
         loop {
             let line = self.lines.recv_timeout(PATIENCE).map_err(|_| Failure("the host doesn't answer".into()))?;
             self.log('<', &line)?;
@@ -240,6 +245,7 @@ impl Client {
             if fits(&message) {
                 return Ok(message);
             }
+            self.early.push(message);
         }
     }
 
