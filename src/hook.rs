@@ -6,12 +6,14 @@ use crate::handlers::Handler;
 use crate::matching::rule::{ToolRule, Views};
 use crate::matching::when::When;
 use crate::matching::{Facts, Matcher, MatcherRule, Truth};
+use crate::template::Placeholders;
 use crate::verdict::{Answer, Decision};
 use globset::GlobMatcher;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::borrow::Cow;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -92,15 +94,66 @@ pub struct Contract {
     pub runs_equal_hooks_once: bool,
     /// How a matcher is held against a text.
     pub matcher: MatcherRule,
-    /// What it is held against at an event of this name: a JSON pointer, mostly [`TOOL_NAME`].
-    /// `None` where a matcher means nothing and is passed over.
-    pub matched: fn(&str) -> Option<&'static str>,
+    /// What it is held against at an event of this name.
+    pub matched: fn(&str) -> Target,
+    /// How long a run may take where nobody says.
+    pub timeout: Duration,
+    /// What a failure means at a gate where nobody says; elsewhere it is open.
+    pub gates_fail: Fail,
+    /// The decisions that its clients know beside allow and deny.
+    pub decisions: &'static [Decision],
+    /// The members of an answer's `context` that its clients can take.
+    pub context: &'static [&'static str],
     /// The event as its hooks read it.
     pub payload: fn(&Event) -> Value,
+    /// The same for commands, where they read less than others.
+    pub stdin: Option<fn(&Event) -> Value>,
+    /// Variables that its commands have beside those of the event; the path is their working directory.
+    pub environment: fn(&Event, &Path) -> Vec<(String, String)>,
+    /// How its texts name what the event says.
+    pub placeholders: Placeholders,
+    /// How its prompts are answered.
+    pub judgement: Judgement,
     /// What a JSON reply means.
-    pub reply: fn(&Event, Value) -> Result<Answer, String>,
+    pub reply: Reader,
+    /// What a function's result means, where not only objects have a meaning.
+    pub returned: Option<Reader>,
     /// What a command's exit means.
     pub exit: fn(&Event, &Exit<'_>) -> Result<Answer, String>,
+}
+
+/// Makes an answer of a JSON reply; the error is for people.
+pub type Reader = fn(&Event, Value) -> Result<Answer, String>;
+
+/// What a matcher is held against.
+#[derive(Clone, Copy, Debug)]
+pub enum Target {
+    /// A matcher means nothing here and is passed over.
+    Nothing,
+    /// A member of the event, by JSON pointer; mostly [`TOOL_NAME`].
+    Member(&'static str),
+    /// Any of these texts.
+    Texts(fn(&Event) -> Vec<String>),
+}
+
+impl Target {
+    /// Whether it is the tool's name alone.
+    pub fn is_tool(self) -> bool {
+        matches!(self, Target::Member(TOOL_NAME))
+    }
+}
+
+/// How a model answers a prompt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Judgement {
+    /// With a verdict in hookwire's form.
+    Verdict,
+    /// The same, but a person can't be asked. (agentpool.)
+    AllowOrDeny,
+    /// The same, but where the author asks for YES or NO, YES is a deny. (hooks-article.)
+    YesDenies,
+    /// With a text: a deny if one of these is anywhere in it, in lower case. (workflow-framework.)
+    Keywords(&'static [&'static str]),
 }
 
 /// The native dialect's name.
@@ -216,9 +269,9 @@ pub struct Miss {
 }
 
 impl Hook {
-    /// The failure direction in force.
-    pub fn fail(&self) -> Fail {
-        self.fail.unwrap_or(Fail::Open)
+    /// The failure direction in force, for a moment of this phase.
+    pub fn fail_at(&self, phase: Phase) -> Fail {
+        self.fail.unwrap_or(if phase == Phase::Gate { self.contract.gates_fail } else { Fail::Open })
     }
 
     /// Holds every condition against an event, cheapest first: the reason why one is opaque, if
@@ -241,12 +294,21 @@ impl Hook {
                 return miss("agents", format!("agent `{agent}` is not listed"));
             }
         }
-        if let (Some(matcher), Some(pointer)) = (&self.matcher, (self.contract.matched)(&event.name)) {
-            let what = if pointer == TOOL_NAME { "tool" } else { pointer.trim_start_matches('/') };
-            match event.text(pointer) {
-                Some(text) if matcher.matches(text) => {}
-                Some(text) => return miss("matcher", format!("doesn't match {what} `{text}`")),
-                None => return miss("matcher", format!("the event has no {what}")),
+        match (&self.matcher, (self.contract.matched)(&event.name)) {
+            (None, _) | (Some(_), Target::Nothing) => {}
+            (Some(matcher), Target::Member(pointer)) => {
+                let what = if pointer == TOOL_NAME { "tool" } else { pointer.trim_start_matches('/') };
+                match event.text(pointer) {
+                    Some(text) if matcher.matches(text) => {}
+                    Some(text) => return miss("matcher", format!("doesn't match {what} `{text}`")),
+                    None => return miss("matcher", format!("the event has no {what}")),
+                }
+            }
+            (Some(matcher), Target::Texts(texts)) => {
+                let texts = texts(event);
+                if !texts.iter().any(|text| matcher.matches(text)) {
+                    return miss("matcher", format!("doesn't match `{}`", texts.join("` or `")));
+                }
             }
         }
         let mut opaque = None;

@@ -4,7 +4,7 @@
 //! The index only proposes candidates; [`Hook::applies`] decides. It may propose too many, never
 //! too few: a property test holds it to the plain walk over all hooks.
 
-use crate::hook::{Composition, Hook, NATIVE, On, TOOL_NAME};
+use crate::hook::{Composition, Hook, NATIVE, On};
 use crate::matching::paths::PathViews;
 use crate::matching::rule::Key;
 use crate::matching::{Facts, Matcher};
@@ -115,7 +115,7 @@ impl EventIndex {
             return;
         }
         // Elsewhere a matcher is about something else, or nothing.
-        let about_tool = (hook.contract.matched)(event) == Some(TOOL_NAME);
+        let about_tool = (hook.contract.matched)(event).is_tool();
         let matcher = hook.matcher.as_ref().filter(|_| about_tool);
         let key = hook.rule.as_ref().map_or(Key::None, |rule| rule.key());
         let literal = hook.rule.as_ref().and_then(|rule| rule.literal_tool());

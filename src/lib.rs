@@ -56,5 +56,6 @@ pub mod models;
 pub mod rpc;
 pub mod state;
 mod sync;
+pub mod template;
 pub mod transport;
 pub mod verdict;

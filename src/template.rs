@@ -1,10 +1,54 @@
-//! `${path}` placeholders over an event.
+//! Texts with placeholders for what an event says. One pass: what a value contains is never
+//! expanded again.
 //!
-//! A path names a member of the event (`${tool.input.path}`); `${timestamp}` is the time in
-//! RFC 3339. One pass: what a value contains is never expanded again. `$${` stands for `${`.
+//! hookwire's own are `${path}` ([`PATHS`]); other vocabularies have theirs.
 
-use super::Call;
+use crate::event::Event;
 use serde_json::Value;
+
+/// How a vocabulary writes placeholders, and what they stand for.
+#[derive(Debug)]
+pub struct Placeholders {
+    /// How they are written.
+    pub style: Style,
+    /// Whether a name is one of them; where it isn't, the text stays as it is.
+    pub knows: fn(&str) -> bool,
+    /// What a name stands for at an event.
+    pub value: fn(&Event, &str) -> Option<Value>,
+}
+
+/// How placeholders are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// `${a.b}`; `$${` stands for `${`.
+    Paths,
+    /// `{name}`.
+    Braces,
+    /// `$name` and `${name}`; `$$` stands for `$`. (Python's `string.Template`.)
+    Dollars,
+}
+
+/// hookwire's own: a path names a member of the event (`${tool.input.path}`), `${timestamp}` is the
+/// time in RFC 3339.
+pub const PATHS: Placeholders = Placeholders { style: Style::Paths, knows: |_| true, value: at_path };
+
+fn at_path(event: &Event, path: &str) -> Option<Value> {
+    if path == "timestamp" {
+        return Some(Value::String(now()));
+    }
+    let step = |at: &'_ Value, key: &str| match at {
+        Value::Array(items) => items.get(key.parse::<usize>().ok()?).cloned(),
+        other => other.get(key).cloned(),
+    };
+    let mut keys = path.split('.');
+    let first = event.data.get(keys.next()?)?.clone();
+    keys.try_fold(first, |at, key| step(&at, key))
+}
+
+/// The time in RFC 3339, to the millisecond.
+pub fn now() -> String {
+    humantime::format_rfc3339_millis(std::time::SystemTime::now()).to_string()
+}
 
 /// What a template is made of.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -21,7 +65,51 @@ impl Template {
     ///
     /// # Errors
     /// An unclosed or empty placeholder.
-    pub(crate) fn new(text: &str) -> Result<Template, String> {
+    pub(crate) fn new(text: &str, placeholders: &Placeholders) -> Result<Template, String> {
+        match placeholders.style {
+            Style::Paths => Template::with_paths(text),
+            style => Ok(Template::with_names(text, style, placeholders.knows)),
+        }
+    }
+
+    fn with_names(text: &str, style: Style, knows: fn(&str) -> bool) -> Template {
+        let mut parts = Vec::new();
+        let mut literal = String::new();
+        let mut rest = text;
+        let sign = if style == Style::Braces { '{' } else { '$' };
+        while let Some(at) = rest.find(sign) {
+            literal.push_str(&rest[..at]);
+            rest = &rest[at..];
+            let (name, len) = match (style, rest[1..].chars().next()) {
+                (Style::Dollars, Some('$')) => {
+                    literal.push('$');
+                    rest = &rest[2..];
+                    continue;
+                }
+                (Style::Dollars, Some('{')) => (word(&rest[2..]), 3),
+                (Style::Dollars, _) => (word(&rest[1..]), 1),
+                _ => (word(&rest[1..]), 2),
+            };
+            let is_closed = len == 1 || rest[len - 1 + name.len()..].starts_with('}');
+            if is_closed && knows(name) {
+                if !literal.is_empty() {
+                    parts.push(Part::Text(std::mem::take(&mut literal)));
+                }
+                parts.push(Part::Placeholder(name.to_string()));
+                rest = &rest[len + name.len()..];
+            } else {
+                literal.push(sign);
+                rest = &rest[1..];
+            }
+        }
+        literal.push_str(rest);
+        if !literal.is_empty() {
+            parts.push(Part::Text(literal));
+        }
+        Template(parts)
+    }
+
+    fn with_paths(text: &str) -> Result<Template, String> {
         let mut parts = Vec::new();
         let mut literal = String::new();
         let mut rest = text;
@@ -98,44 +186,35 @@ impl Body {
     ///
     /// # Errors
     /// As for [`Template::new`].
-    pub(crate) fn new(value: Value) -> Result<Body, String> {
+    pub(crate) fn new(value: Value, placeholders: &Placeholders) -> Result<Body, String> {
+        let new = |value| Body::new(value, placeholders);
         Ok(match value {
-            Value::String(text) => Body::Text(Template::new(&text)?),
-            Value::Array(items) => Body::List(items.into_iter().map(Body::new).collect::<Result<_, _>>()?),
+            Value::String(text) => Body::Text(Template::new(&text, placeholders)?),
+            Value::Array(items) => Body::List(items.into_iter().map(new).collect::<Result<_, _>>()?),
             Value::Object(members) => Body::Map(
-                members.into_iter().map(|(key, value)| Ok((key, Body::new(value)?))).collect::<Result<_, String>>()?,
+                members.into_iter().map(|(key, value)| Ok((key, new(value)?))).collect::<Result<_, String>>()?,
             ),
             other => Body::Other(other),
         })
     }
 
-    /// The JSON with what the call's event says.
-    pub(crate) fn fill(&self, call: &Call<'_>) -> Value {
+    /// The JSON with what the placeholders stand for.
+    pub(crate) fn fill(&self, lookup: &dyn Fn(&str) -> Option<Value>) -> Value {
         match self {
-            Body::Text(template) => template.value(&|path| lookup(call, path)),
-            Body::List(items) => items.iter().map(|item| item.fill(call)).collect(),
+            Body::Text(template) => template.value(lookup),
+            Body::List(items) => items.iter().map(|item| item.fill(lookup)).collect(),
             Body::Map(members) => {
-                Value::Object(members.iter().map(|(key, body)| (key.clone(), body.fill(call))).collect())
+                Value::Object(members.iter().map(|(key, body)| (key.clone(), body.fill(lookup))).collect())
             }
             Body::Other(value) => value.clone(),
         }
     }
 }
 
-/// Looks a path up in the event of a call.
-pub(crate) fn lookup(call: &Call<'_>, path: &str) -> Option<Value> {
-    let event = call.moment.event();
-    match path {
-        "timestamp" => Some(Value::String(humantime::format_rfc3339_millis(std::time::SystemTime::now()).to_string())),
-        "hook" => Some(Value::String(call.hook.name.to_string())),
-        _ => path
-            .split('.')
-            .try_fold(&event.data, |at, key| match at {
-                Value::Array(items) => items.get(key.parse::<usize>().ok()?),
-                other => other.get(key),
-            })
-            .cloned(),
-    }
+/// The name that a text begins with.
+fn word(text: &str) -> &str {
+    let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(text.len());
+    &text[..end]
 }
 
 #[cfg(test)]
@@ -160,10 +239,32 @@ mod tests {
             ("[${missing}]", json!("[]")),
             ("a $${x} ${n}", json!("a ${x} {\"a\":1}")),
         ] {
-            assert_eq!(Template::new(text).unwrap().value(&lookup), expected, "{text}");
+            assert_eq!(Template::new(text, &PATHS).unwrap().value(&lookup), expected, "{text}");
         }
         for bad in ["${", "a ${} b", "${a..b}"] {
-            assert!(Template::new(bad).is_err(), "{bad}");
+            assert!(Template::new(bad, &PATHS).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn names() {
+        let value = |name: &str| Some(json!(format!("<{name}>")));
+        let knows: fn(&str) -> bool = |name| matches!(name, "NAME" | "toolName");
+        for (style, text, expected) in [
+            (
+                Style::Dollars,
+                "a $NAME, ${NAME}. $NAMES $$NAME $ ${NAME $other ${other}",
+                "a <NAME>, <NAME>. $NAMES $NAME $ ${NAME $other ${other}",
+            ),
+            (Style::Dollars, "$", "$"),
+            (
+                Style::Braces,
+                "a {toolName} {other} {{toolName}} {toolName",
+                "a <toolName> {other} {<toolName>} {toolName",
+            ),
+            (Style::Braces, "{", "{"),
+        ] {
+            assert_eq!(Template::with_names(text, style, knows).text(&value), expected, "{text}");
         }
     }
 }

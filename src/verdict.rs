@@ -64,6 +64,10 @@ pub struct Answer {
     /// What to do about a failed model call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,
+    /// What whoever reads a reply in another vocabulary noticed about it: the verdict lists it under
+    /// `errors`. Not part of the answer's form.
+    #[serde(skip)]
+    pub remarks: Vec<String>,
 }
 
 /// `Some(null)` for a member that is there and null; serde alone would say `None`.

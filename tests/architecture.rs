@@ -19,7 +19,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("state", &["event"]),
     ("models", &["client", "digest", "egress", "json", "definitions"]),
     ("matching", &["event"]),
-    ("hook", &["event", "verdict", "matching", "handlers"]),
+    ("template", &["event"]),
+    ("hook", &["event", "verdict", "matching", "handlers", "template"]),
     ("hook_set", &["hook", "matching"]),
     (
         "handlers",
@@ -37,11 +38,12 @@ const ARROWS: &[(&str, &[&str])] = &[
             "approvals",
             "digest",
             "sync",
+            "template",
         ],
     ),
     ("engine", &["event", "verdict", "hook", "hook_set", "handlers", "matching", "client", "state", "approvals"]),
     ("definitions", &["client", "digest", "event", "hook", "hook_set", "handlers", "matching", "models", "dialects"]),
-    ("dialects", &["event", "verdict", "hook", "matching", "json", "definitions"]),
+    ("dialects", &["event", "verdict", "hook", "matching", "json", "definitions", "template"]),
     ("transport", &["digest", "rpc"]),
     ("host", &["definitions", "engine", "handlers", "hook", "hook_set", "models", "state"]),
 ];

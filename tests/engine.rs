@@ -13,9 +13,8 @@ use hookwire::dialects;
 use hookwire::engine::{Engine, Honours, HooksInForce, MAX_SEND_BACKS, Question, decide};
 use hookwire::event::Event;
 use hookwire::handlers::Services;
-use hookwire::hook::{Composition, Contract, Hook, Layer, TOOL_NAME};
+use hookwire::hook::{Composition, Contract, Hook, Layer};
 use hookwire::hook_set::HookSet;
-use hookwire::matching::MatcherRule;
 use hookwire::verdict::{Answer, Status, Verdict};
 use serde_json::{Value, json};
 use std::future::Future;
@@ -67,12 +66,10 @@ fn contract(word: &str) -> &'static Contract {
         Contract {
             dialect,
             composition,
-            runs_equal_hooks_once: false,
-            matcher: MatcherRule::WholeName,
-            matched: |_| Some(TOOL_NAME),
-            payload: |event| event.data.clone(),
+            context: &["metadata"],
             reply: |_, value| serde_json::from_value::<Answer>(value).map_err(|error| format!("read: {error}")),
             exit: |_, _| Err("run: no commands here".into()),
+            ..dialects::CONTRACT
         }
     }
     static CONTRACTS: [Contract; 5] = [

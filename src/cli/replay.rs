@@ -94,7 +94,7 @@ async fn judge(host: &Host, dialect: &'static Dialect, event: &Event) -> (Verdic
         hooks: HooksInForce { files: host.hooks(), session: None },
         contract: &dialect.contract,
         // Nobody is asked here: what would be asked is told as such.
-        honours: Honours { ask: true, defer: true, rewrite: can_rewrite },
+        honours: Honours::of(&dialect.contract, can_rewrite),
         client: None,
         hurry: CancellationToken::new(),
     };

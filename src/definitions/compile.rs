@@ -9,7 +9,7 @@ use super::node::{DecodeError, Entry, Node, NodeValue, Span, closest, decode};
 use crate::client::Client;
 use crate::dialects;
 use crate::handlers::{self, Compile, CompileError, Handler, KINDS};
-use crate::hook::{Fail, Hook, Layer, On, Source};
+use crate::hook::{Contract, Fail, Hook, Layer, On, Source};
 use crate::matching::Matcher;
 use crate::matching::rule::ToolRule;
 use crate::matching::when::When;
@@ -291,7 +291,6 @@ pub(super) struct RawDefaults {
     model: Option<RawModel>,
 }
 
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 const DEFAULTS_FIELDS: [&str; 5] = ["timeout", "fail", "priority", "agents", "model"];
 const FILE_FIELDS: [&str; 4] = ["defaults", "hooks", "dialect", "$schema"];
 
@@ -308,8 +307,19 @@ pub fn compile(root: &Node, origin: &Origin<'_>, lines: &LineIndex<'_>) -> Compi
         file.is_broken = true;
         return file;
     };
+    let written_for = match root.get("dialect").map(|node| &node.value) {
+        Some(NodeValue::String(name)) => dialects::by_name(name).ok(),
+        Some(_) => None,
+        None => dialects::DIALECTS.iter().copied().find(|it| it.files.as_ref().is_some_and(|files| (files.are)(root))),
+    };
+    let mut dialect = written_for.map_or(dialects::NATIVE, dialects::Dialect::name);
+    // Another system's own file is read as hookwire's.
+    let read = written_for.and_then(|it| it.files.as_ref()).map(|files| (files.read)(root, &mut file.problems));
+    let entries = match read.as_ref().map(|root| &root.value) {
+        Some(NodeValue::Map(entries)) => entries,
+        Some(_) | None => entries,
+    };
     let mut defaults = RawDefaults::default();
-    let mut dialect = dialects::NATIVE;
     let mut hooks: &[Node] = &[];
     for entry in entries {
         match (entry.key.as_str(), &entry.value.value) {
@@ -325,7 +335,10 @@ pub fn compile(root: &Node, origin: &Origin<'_>, lines: &LineIndex<'_>) -> Compi
         }
     }
     file.is_broken = file.errors() > 0;
-    let context = format!("{dialect}\0{}\0", root.get("defaults").map(Node::to_json).unwrap_or_default());
+    let context = format!(
+        "{dialect}\0{}\0",
+        read.as_ref().unwrap_or(root).get("defaults").map(Node::to_json).unwrap_or_default()
+    );
     for (position, item) in hooks.iter().enumerate() {
         let start = file.problems.len();
         file.named.clear();
@@ -395,7 +408,7 @@ fn hook(
     let contract = dialects::by_name(dialect).map_or_else(|_| &dialects::DIALECTS[0].contract, |it| &it.contract);
     let at = |key: &str| node.get(key).map_or(node.span.clone(), |it| it.span.clone());
 
-    let on = file.on(raw.on, node, scope);
+    let on = file.on(raw.on, node, dialect, scope);
     let matcher = raw.matcher.as_deref().and_then(|text| match Matcher::new(text, contract.matcher) {
         Ok(matcher) => matcher,
         Err(message) => {
@@ -430,8 +443,11 @@ fn hook(
     let agents = file.globs(raw.agents.or_else(|| defaults.agents.clone()), &at("agents"), scope);
     // Whoever misspelt the handler's key has been told so.
     let model = defaults.model.as_ref();
-    let handler =
-        if keys.is_empty() && misspelt_handler { None } else { file.handler(&keys, node, origin, lines, model, scope) };
+    let handler = if keys.is_empty() && misspelt_handler {
+        None
+    } else {
+        file.handler(&keys, node, origin, lines, (model, contract), scope)
+    };
 
     let fail = raw.fail.or(defaults.fail);
     let super::diagnostic::Position { line, column } = lines.position(node.span.start);
@@ -440,7 +456,7 @@ fn hook(
         let fingerprint = fingerprint(keys.first());
         // What takes its time by nature isn't cut short by what the file says for all.
         let timeout = raw.timeout.map(RawDuration::get).or(handler.patience());
-        let timeout = timeout.or(defaults.timeout.map(RawDuration::get)).unwrap_or(DEFAULT_TIMEOUT);
+        let timeout = timeout.or(defaults.timeout.map(RawDuration::get)).unwrap_or(contract.timeout);
         Arc::new(Hook {
             name,
             description: raw.description.clone(),
@@ -466,7 +482,9 @@ fn hook(
     if file.errors() > errors_before {
         let why = file.problems[..].iter().rev().find(|it| it.severity == Severity::Error);
         let why = why.map(|it| it.message.clone()).unwrap_or_default();
-        let closed = fail == Some(Fail::Closed) && raw.enabled != Some(false) && raw.r#async != Some(true);
+        let closed = fail.unwrap_or(contract.gates_fail) == Fail::Closed
+            && raw.enabled != Some(false)
+            && raw.r#async != Some(true);
         let stand_in = match (closed, on) {
             (true, Some(on)) => {
                 let label = name.clone().unwrap_or_else(|| format!("{}#{position}", origin.file).into());
@@ -613,7 +631,7 @@ impl CompiledFile {
         }
     }
 
-    fn on(&mut self, raw: Option<OneOrMany>, node: &Node, hook: Option<&str>) -> Option<On> {
+    fn on(&mut self, raw: Option<OneOrMany>, node: &Node, dialect: &str, hook: Option<&str>) -> Option<On> {
         let Some(value) = node.get("on") else {
             if let Some(guard) = node.get("guard") {
                 // Who misspelt the guard is told so.
@@ -644,8 +662,8 @@ impl CompiledFile {
         };
         let mut names = Vec::new();
         for (word, span) in words.iter().zip(spans) {
-            match dialects::canonical(word) {
-                Ok(name) => names.push(name),
+            match dialects::canonical(word, dialect) {
+                Ok(found) => names.extend(found),
                 Err(message) => {
                     let (message, help) = with_help(message);
                     self.push(span.clone(), Severity::Error, "unknown-event", message, help, hook);
@@ -681,7 +699,7 @@ impl CompiledFile {
         node: &Node,
         origin: &Origin<'_>,
         lines: &LineIndex<'_>,
-        model: Option<&RawModel>,
+        (model, contract): (Option<&RawModel>, &'static Contract),
         hook: Option<&str>,
     ) -> Option<Handler> {
         let entry = match keys {
@@ -725,6 +743,7 @@ impl CompiledFile {
             read: &read,
             lines: &member_lines,
             model,
+            placeholders: &contract.placeholders,
         };
         let compiled = (kind.compile)(&entry.value, &cx);
         self.named = named.into_inner().finalize().to_vec();
@@ -769,7 +788,7 @@ impl CompiledFile {
             file.push(at(key), Severity::Warning, "never-matches", message, help, name);
         };
         if toolless {
-            let about_tool = names.iter().all(|name| (hook.contract.matched)(name) == Some(crate::hook::TOOL_NAME));
+            let about_tool = names.iter().all(|name| (hook.contract.matched)(name).is_tool());
             for (key, present) in [("matcher", hook.matcher.is_some() && about_tool), ("if", hook.rule.is_some())] {
                 if present {
                     let are = if names.len() == 1 { "is" } else { "are" };
@@ -850,7 +869,9 @@ impl CompiledFile {
                 name,
             );
         }
-        if !decides && !hook.detached && hook.fail.is_none() && hook.is_for_gates() {
+        // Other systems say themselves what a failure means.
+        let is_native = hook.contract.dialect == dialects::NATIVE;
+        if is_native && !decides && !hook.detached && hook.fail.is_none() && hook.is_for_gates() {
             let help = Some(
                 "add `fail: closed` for a guard, `fail: open` for an observer, or set it in the file's `defaults`"
                     .into(),

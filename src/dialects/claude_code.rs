@@ -3,16 +3,16 @@
 //!
 //! Where the client lets latency decide between two rewrites, the order of definition does here.
 
-use super::native::{or, tail};
+use super::native::{CONTRACT, or, tail};
 use super::{Dialect, EventRow};
 use crate::event::Event;
-use crate::hook::{Composition, Contract, Exit, TOOL_NAME};
+use crate::hook::{Composition, Contract, Exit, TOOL_NAME, Target};
 use crate::matching::MatcherRule;
 use crate::verdict::{Answer, Decision, Verdict};
 use serde_json::{Map, Value, json};
 
 const fn row(name: &'static str, blocks: bool, rewrites: bool) -> EventRow {
-    EventRow { name, canonical: name, blocks, rewrites, members: &[] }
+    EventRow { name, also: &[], picks: None, canonical: name, blocks, rewrites, members: &[] }
 }
 
 pub(super) static DIALECT: Dialect = Dialect {
@@ -24,8 +24,10 @@ pub(super) static DIALECT: Dialect = Dialect {
         matcher: MatcherRule::ListOrSearch,
         matched,
         payload: |event| DIALECT.write(event),
+        context: &["metadata"],
         reply: read_reply,
         exit,
+        ..CONTRACT
     },
     events: &[
         // A name there, a map of facts here.
@@ -83,12 +85,14 @@ pub(super) static DIALECT: Dialect = Dialect {
         ("/last_assistant_message", "/lastMessage"),
         ("/compact_summary", "/summary"),
     ],
+    complete: |_, _| {},
+    files: None,
     reply: write_reply,
 };
 
 /// What a matcher is held against. At other events the client passes over it.
-fn matched(event: &str) -> Option<&'static str> {
-    Some(match event {
+fn matched(event: &str) -> Target {
+    Target::Member(match event {
         "PreToolUse" | "PermissionRequest" | "PermissionDenied" | "PostToolUse" | "PostToolUseFailure" => TOOL_NAME,
         "SessionStart" | "ConfigChange" | "DirectoryAdded" => "/source",
         "SessionEnd" => "/reason",
@@ -100,7 +104,7 @@ fn matched(event: &str) -> Option<&'static str> {
         "SubagentStart" | "SubagentStop" => "/agent/name",
         "FileChanged" => "/file_path",
         "Elicitation" | "ElicitationResult" => "/mcp_server_name",
-        _ => return None,
+        _ => return Target::Nothing,
     })
 }
 

@@ -8,6 +8,8 @@ mod native;
 #[cfg(test)]
 mod sample;
 
+use crate::definitions::compile::Problem;
+use crate::definitions::node::Node;
 use crate::event::{Event, NotAnEvent, Original, set_pointer, spec, unknown_event};
 use crate::hook::Contract;
 use crate::verdict::Verdict;
@@ -15,6 +17,7 @@ use serde_json::{Map, Value};
 use std::sync::Arc;
 
 pub use crate::hook::NATIVE;
+pub use native::CONTRACT;
 
 /// Every dialect.
 pub static DIALECTS: &[&Dialect] = &[
@@ -37,8 +40,22 @@ pub struct Dialect {
     pub event_name: &'static str,
     /// Where members live: JSON pointers, theirs and ours. An event's own pairs come first.
     pub members: &'static [(&'static str, &'static str)],
+    /// What the tables can't say of a payload: makes the native event whole. Theirs, then ours.
+    pub complete: fn(&Value, &mut Value),
     /// A verdict in its words: what a hook of that system would have replied.
     pub reply: fn(&Event, &Verdict) -> Value,
+    /// How its own definition files become hookwire's, if it has such.
+    pub files: Option<Files>,
+}
+
+/// Definition files as another system writes them.
+#[derive(Debug)]
+pub struct Files {
+    /// Whether a file that names no dialect is written for that system.
+    pub are: fn(&Node) -> bool,
+    /// The same file as hookwire's own would be: `hooks` with native fields, each value where its
+    /// original is written. What is native already stays as it is.
+    pub read: fn(&Node, &mut Vec<Problem>) -> Node,
 }
 
 /// An event of a dialect.
@@ -46,6 +63,10 @@ pub struct Dialect {
 pub struct EventRow {
     /// Its name there.
     pub name: &'static str,
+    /// Other names of it, in definitions and payloads.
+    pub also: &'static [&'static str],
+    /// Tells it from other rows of the same name, by the payload.
+    pub picks: Option<fn(&Value) -> bool>,
     /// Its canonical name.
     pub canonical: &'static str,
     /// A deny is obeyed there.
@@ -60,6 +81,11 @@ impl Dialect {
     /// The name.
     pub fn name(&self) -> &'static str {
         self.contract.dialect
+    }
+
+    /// Whether a text names the row's event.
+    fn named<'a>(&self, name: &'a str) -> impl Iterator<Item = &'static EventRow> + use<'a> {
+        self.events.iter().filter(move |row| row.name == name || row.also.contains(&name))
     }
 
     /// The row of an event, by its canonical name.
@@ -82,7 +108,7 @@ impl Dialect {
         let Some(name) = payload.pointer(self.event_name).and_then(Value::as_str) else {
             return Err(NotAnEvent(format!("`{member}` is missing: the name of the event")));
         };
-        let Some(row) = self.events.iter().find(|row| row.name == name) else {
+        let Some(row) = self.named(name).find(|row| row.picks.is_none_or(|picks| picks(&payload))) else {
             let nearest = crate::definitions::node::closest(name, self.events.iter().map(|row| row.name));
             return Err(NotAnEvent(match nearest {
                 Some(nearest) => format!("unknown {} event `{name}`; did you mean `{nearest}`?", self.name()),
@@ -106,6 +132,7 @@ impl Dialect {
                 set_pointer(&mut data, &format!("/{key}"), value.clone());
             }
         }
+        (self.complete)(&payload, &mut data);
         let mut event = Event::from_json(data)?;
         event.original = Some(Arc::new(Original { dialect: self.name(), payload }));
         Ok(event)
@@ -148,19 +175,23 @@ pub fn by_name(name: &str) -> Result<&'static Dialect, String> {
     })
 }
 
-/// The canonical name for an event that a definition names in any dialect's words.
+/// The canonical names for an event that a definition names in its own dialect's words, hookwire's
+/// or any other's. Where others have one event for several of ours, they are all meant.
 ///
 /// # Errors
 /// Names the nearest one.
-pub fn canonical(name: &str) -> Result<Arc<str>, String> {
+pub fn canonical(name: &str, own: &str) -> Result<Vec<Arc<str>>, String> {
+    let of = |dialect: &&'static Dialect| {
+        let names: Vec<Arc<str>> = dialect.named(name).map(|row| row.canonical.into()).collect();
+        (!names.is_empty()).then_some(names)
+    };
+    if let Some(names) = DIALECTS.iter().filter(|dialect| dialect.name() == own).find_map(of) {
+        return Ok(names);
+    }
     if spec(name).is_some() {
-        return Ok(name.into());
+        return Ok(vec![name.into()]);
     }
-    let rows = DIALECTS.iter().flat_map(|dialect| dialect.events);
-    match rows.into_iter().find(|row| row.name == name) {
-        Some(row) => Ok(row.canonical.into()),
-        None => Err(unknown_event(name)),
-    }
+    DIALECTS.iter().find_map(of).ok_or_else(|| unknown_event(name))
 }
 
 #[cfg(test)]

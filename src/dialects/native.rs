@@ -1,28 +1,44 @@
 //! hookwire's own vocabulary: nothing is translated.
 
 use super::{Dialect, NATIVE};
-use crate::event::{Event, Phase};
-use crate::hook::{Composition, Contract, Exit, TOOL_NAME};
+use crate::event::{CONTEXT_MEMBERS, Event, Phase};
+use crate::hook::{Composition, Contract, Exit, Fail, Judgement, TOOL_NAME, Target};
 use crate::matching::MatcherRule;
+use crate::template::PATHS;
 use crate::verdict::{Answer, Decision};
 use serde::Deserialize;
 use serde_json::Value;
+use std::time::Duration;
+
+/// hookwire's own contract, which others differ from.
+pub const CONTRACT: Contract = Contract {
+    dialect: NATIVE,
+    composition: Composition::Onion,
+    runs_equal_hooks_once: false,
+    matcher: MatcherRule::WholeName,
+    matched: |_| Target::Member(TOOL_NAME),
+    timeout: Duration::from_secs(30),
+    gates_fail: Fail::Open,
+    decisions: &[Decision::Ask, Decision::Defer],
+    context: &CONTEXT_MEMBERS,
+    payload: |event| event.data.clone(),
+    stdin: None,
+    environment: |_, _| Vec::new(),
+    placeholders: PATHS,
+    judgement: Judgement::Verdict,
+    reply,
+    returned: None,
+    exit,
+};
 
 pub(super) static DIALECT: Dialect = Dialect {
     about: "hookwire's own",
-    contract: Contract {
-        dialect: NATIVE,
-        composition: Composition::Onion,
-        runs_equal_hooks_once: false,
-        matcher: MatcherRule::WholeName,
-        matched: |_| Some(TOOL_NAME),
-        payload: |event| event.data.clone(),
-        reply,
-        exit,
-    },
+    contract: CONTRACT,
     events: &[],
     event_name: "/event",
     members: &[],
+    complete: |_, _| {},
+    files: None,
     reply: |_, verdict| serde_json::to_value(verdict).unwrap_or_default(),
 };
 

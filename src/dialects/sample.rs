@@ -1,8 +1,9 @@
 //! A commented sample of a dialect. Copy this file, rename, and add one line to `DIALECTS` in
 //! `dialects/mod.rs`. It is compiled and tested, so it can't go stale.
 
+use super::native::CONTRACT;
 use super::{Dialect, EventRow};
-use crate::hook::{Composition, Contract, TOOL_NAME};
+use crate::hook::{Composition, Contract, TOOL_NAME, Target};
 use crate::matching::MatcherRule;
 use crate::verdict::{Answer, Decision};
 use serde_json::{Value, json};
@@ -16,7 +17,11 @@ pub(super) static DIALECT: Dialect = Dialect {
         runs_equal_hooks_once: false,
         matcher: MatcherRule::WholeName,
         // What a matcher is held against; some systems have one for a session's source and the like.
-        matched: |_| Some(TOOL_NAME),
+        matched: |_| Target::Member(TOOL_NAME),
+        // Its clients know these decisions beside allow and deny.
+        decisions: &[],
+        // Its clients can take nothing but a rewritten subject; `metadata` is for hooks only.
+        context: &["metadata"],
         // What its hooks read. The translator follows the tables below.
         payload: |event| DIALECT.write(event),
         // What its hooks reply, over stdout, HTTP or a callback. An `Err` finishes "failed to ..."
@@ -31,10 +36,15 @@ pub(super) static DIALECT: Dialect = Dialect {
             Some(0) => Ok(Answer::default()),
             _ => Ok(Answer::decide(Decision::Deny, exit.stderr.trim())),
         },
+        // The rest is as with hookwire's own: see `Contract`.
+        ..CONTRACT
     },
     // Its events: the name there, the canonical name, whether a deny and a rewrite are obeyed there.
     events: &[EventRow {
         name: "before_tool",
+        // Other names of it, and what tells rows of one name apart.
+        also: &["beforeTool"],
+        picks: None,
         canonical: "PreToolUse",
         blocks: true,
         rewrites: true,
@@ -45,6 +55,10 @@ pub(super) static DIALECT: Dialect = Dialect {
     event_name: "/kind",
     // Where members live, in both directions.
     members: &[("/conversation", "/session"), ("/tool", "/tool/name")],
+    // What the tables can't say of a payload.
+    complete: |_, _| {},
+    // How its own definition files become hookwire's, if it has such.
+    files: None,
     // A verdict in its words.
     reply: |_, verdict| json!({ "ok": verdict.decision == Decision::Allow }),
 };

@@ -91,6 +91,7 @@ impl Folded {
             additional_context: self.additional_context,
             context: self.context,
             retry: self.retry,
+            remarks: Vec::new(),
         }
     }
 

@@ -68,7 +68,7 @@ impl Member {
             Member::Hook(it) => {
                 let (mine, theirs) = (&it.hook, &other.hook);
                 mine.fingerprint == theirs.fingerprint
-                    && mine.fail() == theirs.fail()
+                    && mine.fail_at(Phase::Gate) == theirs.fail_at(Phase::Gate)
                     && mine.timeout == theirs.timeout
                     && (mine.detached, mine.once) == (theirs.detached, theirs.once)
                     && it.opaque.is_some() == other.opaque.is_some()
@@ -218,6 +218,8 @@ impl Chain {
             self.judged.extend(run.judged.into_iter().map(|hook| (hook, self.version)));
             makers.extend(run.rewrote);
             self.errors.extend(run.errors);
+            let remark = |remark: &String| format!("hook `{}`: {remark}", run.name);
+            self.errors.extend(run.answer.remarks.iter().map(remark));
             self.runs.extend(run.runs);
             self.folded.add(composition, event.spec.phase, &run.name, run.answer);
         }

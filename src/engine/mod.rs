@@ -75,6 +75,14 @@ pub struct Honours {
     pub rewrite: bool,
 }
 
+impl Honours {
+    /// Of whoever speaks a vocabulary, and so knows its decisions.
+    pub fn of(contract: &Contract, rewrite: bool) -> Honours {
+        let knows = |decision| contract.decisions.contains(&decision);
+        Honours { ask: knows(Decision::Ask), defer: knows(Decision::Defer), rewrite }
+    }
+}
+
 impl Default for Honours {
     fn default() -> Self {
         Honours { ask: false, defer: false, rewrite: true }
@@ -269,13 +277,9 @@ fn finish(engine: &Engine, question: &Question, chain: Chain) -> Verdict {
 
 /// What a client can't honour becomes a deny.
 fn honour(verdict: &mut Verdict, honours: Honours, client: &Contract) {
-    // Other vocabularies have no word for what a context changes. `metadata` is for hooks only.
-    let unspoken = client.dialect != NATIVE
-        && verdict
-            .context
-            .as_ref()
-            .and_then(|it| it.as_object())
-            .is_some_and(|it| it.keys().any(|key| key != "metadata"));
+    // Other vocabularies have no word for what a context changes.
+    let context = verdict.context.as_ref().and_then(|it| it.as_object());
+    let unspoken = context.is_some_and(|it| it.keys().any(|key| !client.context.contains(&key.as_str())));
     let rewritten = verdict.subject.is_some() || verdict.context.is_some() && client.dialect == NATIVE;
     let refusal = match verdict.decision {
         Decision::Ask if !honours.ask => "this needs a person's approval, and the client can't ask",

@@ -217,7 +217,7 @@ fn finish(selected: &Selected, moment: &Moment, result: Result<Answer, Failure>,
                 Failure::Stopped(error) => (error, true),
             };
             // Nobody waits for a detached hook: its failure decides nothing.
-            let fail = if hook.detached { Fail::Open } else { hook.fail() };
+            let fail = if hook.detached { Fail::Open } else { hook.fail_at(event.spec.phase) };
             let mut answer = aggregate::failure(fail, event.spec.phase, is_rest(&event.name), &hook.name, &error);
             if event.spec.subject.is_none() {
                 (answer.subject, answer.replace) = (None, false);

@@ -4,9 +4,9 @@
 //! whole arguments. How the process is run and ended is [`super::process`]'s matter; what its exit
 //! means is the dialect's.
 
-use super::template::{Template, lookup};
 use super::{Call, Compile, HandlerError, Kind, Mistake, Moment, process, tool_path};
 use crate::hook::Exit;
+use crate::template::Template;
 use crate::verdict::Answer;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -155,11 +155,12 @@ impl Kind for Command {
                 let label = argv.join(" ");
                 let mut argv = argv.into_iter();
                 let program = argv.next().filter(|program| !program.is_empty()).ok_or_else(empty)?;
-                if program.contains("${") {
+                if Template::new(&program, cx.placeholders).is_ok_and(|program| program.paths().next().is_some()) {
                     return Err(Mistake::whole("the program can't be taken from the event")
                         .help("placeholders are for arguments"));
                 }
-                let arguments = argv.map(|argument| Template::new(&argument)).collect::<Result<_, _>>();
+                let arguments =
+                    argv.map(|argument| Template::new(&argument, cx.placeholders)).collect::<Result<_, _>>();
                 let arguments = arguments.map_err(Mistake::whole)?;
                 (Run::Program { program, arguments }, label)
             }
@@ -172,15 +173,16 @@ impl Kind for Command {
         let argv = match &self.run {
             Run::Shell(text) => vec!["/bin/sh".to_string(), "-c".to_string(), text.clone()],
             Run::Program { program, arguments } => {
-                let expand = |argument: &Template| argument.text(&|path| lookup(call, path));
+                let expand = |argument: &Template| argument.text(&|name| call.placeholder(name));
                 std::iter::once(self.program(program)).chain(arguments.iter().map(expand)).collect()
             }
         };
+        let cwd = self.cwd(call);
         let spec = process::Spec {
             argv,
-            env: self.environment(call),
-            cwd: self.cwd(call),
-            stdin: call.moment.payload(call.hook),
+            env: self.environment(call, &cwd),
+            cwd,
+            stdin: call.moment.stdin(call.hook),
             limits: process::Limits::default(),
         };
         // The first poll is the connection's reader: other requests must not wait for a process to start.
@@ -236,11 +238,14 @@ impl Command {
     }
 
     /// The definition's variables and the event's, of which the definition's win.
-    fn environment(&self, call: &Call<'_>) -> Vec<(String, String)> {
+    fn environment(&self, call: &Call<'_>, cwd: &Path) -> Vec<(String, String)> {
         let event = call.moment.environment.get_or_init(|| event_variables(call.moment));
+        let spoken = (call.hook.contract.environment)(call.moment.event(), cwd);
         let mut env = self.env.clone();
         let own: HashSet<&str> = self.env.iter().map(|(name, _)| name.as_str()).collect();
-        env.extend(event.iter().filter(|(name, _)| !own.contains(name.as_str())).cloned());
+        let fits = |(_, value): &&(String, String)| value.len() <= MAX_VARIABLE && !value.contains('\0');
+        let both = event.iter().chain(spoken.iter().filter(fits));
+        env.extend(both.filter(|(name, _)| !own.contains(name.as_str())).cloned());
         env.push(("HOOKWIRE_HOOK".into(), call.hook.name.to_string()));
         if let Some(socket) = call.services.socket.get() {
             env.push(("HOOKWIRE_SOCKET".into(), socket.to_string_lossy().into_owned()));

@@ -1,8 +1,8 @@
 //! `http`: a POST to a service. What it may reach is [`crate::egress`]'s matter.
 
-use super::template::{Body, Template};
 use super::{Call, Compile, HandlerError, Kind, Mistake};
 use crate::egress::{check_url, is_reserved};
+use crate::template::{Body, PATHS, Template};
 use crate::verdict::Answer;
 use bytes::Bytes;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
@@ -48,14 +48,17 @@ impl Kind for Http {
     fn compile(raw: RawHttp, cx: &Compile<'_>) -> Result<Self, Mistake> {
         check(&raw.url).map_err(|message| Mistake::new("url", message))?;
         let headers = Headers::new(&raw.headers, &raw.inherit_env)?;
-        let _ = cx;
-        let body = raw.body.map(Body::new).transpose().map_err(|message| Mistake::new("body", message))?;
+        let body = raw
+            .body
+            .map(|body| Body::new(body, cx.placeholders))
+            .transpose()
+            .map_err(|message| Mistake::new("body", message))?;
         Ok(Http { url: raw.url, body, headers })
     }
 
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
         let body = match &self.body {
-            Some(body) => Bytes::from(body.fill(call).to_string()),
+            Some(body) => Bytes::from(body.fill(&|name| call.placeholder(name)).to_string()),
             None => call.moment.payload(call.hook),
         };
         let egress = call.services.egress(call.hook.source.layer);
@@ -97,7 +100,7 @@ impl Headers {
             if is_reserved(&header) {
                 return Err(bad(format!("header `{name}` is the client's own")));
             }
-            let template = Template::new(value).map_err(bad)?;
+            let template = Template::new(value, &PATHS).map_err(bad)?;
             for path in template.paths() {
                 match path.strip_prefix("env.") {
                     Some(variable) if inherit_env.iter().any(|it| it == variable) => {}

@@ -22,7 +22,6 @@ mod prompt;
 mod sample;
 #[cfg(feature = "script")]
 mod script;
-mod template;
 
 use crate::approvals::Approvals;
 use crate::client::Client;
@@ -35,6 +34,7 @@ use crate::models::{Bound, ModelError};
 use crate::models::{ModelRef, RawModel};
 use crate::state::Store;
 use crate::state::runs::Runs;
+use crate::template::{self, Placeholders};
 use crate::verdict::{Answer, Decision, Verdict};
 use bytes::Bytes;
 use schemars::JsonSchema;
@@ -71,6 +71,8 @@ pub struct Compile<'a> {
     pub client: Option<&'a Arc<dyn Client>>,
     /// The model that the file's `defaults` name.
     pub model: Option<&'a RawModel>,
+    /// How the hook's vocabulary names what an event says.
+    pub placeholders: &'static Placeholders,
     /// Reads a file that the definition names, and has it watched: a change of it compiles the
     /// definition again. The error is for people.
     pub read: &'a dyn Fn(&Path) -> Result<String, String>,
@@ -154,6 +156,24 @@ pub trait Judge: Send + Sync {
     fn depth(&self) -> u8;
 }
 
+impl Call<'_> {
+    /// What a placeholder of the hook's vocabulary stands for.
+    fn placeholder(&self, name: &str) -> Option<Value> {
+        match name {
+            "hook" if self.hook.contract.dialect == crate::hook::NATIVE => Some(self.hook.name.to_string().into()),
+            _ => (self.hook.contract.placeholders.value)(self.moment.event(), name),
+        }
+    }
+
+    /// What a path of hookwire's own vocabulary stands for.
+    fn path(&self, path: &str) -> Option<Value> {
+        match path {
+            "hook" => Some(self.hook.name.to_string().into()),
+            _ => (template::PATHS.value)(self.moment.event(), path),
+        }
+    }
+}
+
 #[cfg(feature = "models")]
 impl Call<'_> {
     /// The model to ask: the hook's, else the host's, else the client's own.
@@ -223,7 +243,16 @@ impl Moment {
 
     /// The event as JSON, in the vocabulary of the hook's dialect.
     fn payload(&self, hook: &Hook) -> Bytes {
-        let encode = || Bytes::from((hook.contract.payload)(self.event()).to_string());
+        self.encoded(hook, hook.contract.payload)
+    }
+
+    /// The same, for a command's stdin.
+    fn stdin(&self, hook: &Hook) -> Bytes {
+        self.encoded(hook, hook.contract.stdin.unwrap_or(hook.contract.payload))
+    }
+
+    fn encoded(&self, hook: &Hook, payload: fn(&Event) -> Value) -> Bytes {
+        let encode = || Bytes::from(payload(self.event()).to_string());
         if hook.contract.dialect == crate::hook::NATIVE { self.native.get_or_init(encode).clone() } else { encode() }
     }
 }

@@ -95,6 +95,10 @@ pub enum MatcherRule {
     /// A name or a list of names when it is made of name characters, `|` and `,` only; else a
     /// regex that is searched for. (Claude Code.)
     ListOrSearch,
+    /// A regex that is searched for; `*` is everything. (agentpool.)
+    Search,
+    /// A regex that is searched for, and nothing else. (workflow-framework.)
+    SearchOnly,
 }
 
 /// A compiled matcher.
@@ -117,24 +121,31 @@ impl Matcher {
     /// # Errors
     /// The regex crate's last line.
     pub fn new(text: &str, rule: MatcherRule) -> Result<Option<Matcher>, String> {
-        if text.is_empty() || text == "*" {
+        if text.is_empty() || text == "*" && rule != MatcherRule::SearchOnly {
             return Ok(None);
         }
         let separators: &[char] = match rule {
             MatcherRule::WholeName => &['|'],
             MatcherRule::ListOrSearch => &['|', ','],
+            MatcherRule::Search | MatcherRule::SearchOnly => &[],
         };
         let is_name =
             |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
         let names: Vec<&str> = text.split(separators).map(str::trim).collect();
         // In a regex a blank is a blank; only the list rule trims.
-        let plain = rule == MatcherRule::ListOrSearch || !text.contains(' ');
+        let plain = match rule {
+            MatcherRule::WholeName => !text.contains(' '),
+            MatcherRule::ListOrSearch => true,
+            MatcherRule::Search | MatcherRule::SearchOnly => false,
+        };
         if plain && names.iter().all(|name| is_name(name)) {
             return Ok(Some(Matcher::Names(names.into_iter().map(str::to_string).collect())));
         }
         let (source, prefix) = match rule {
             MatcherRule::WholeName => (format!("^(?:{text})$"), literal_prefix(text)),
-            MatcherRule::ListOrSearch => (text.to_string(), String::new()),
+            MatcherRule::ListOrSearch | MatcherRule::Search | MatcherRule::SearchOnly => {
+                (text.to_string(), String::new())
+            }
         };
         let regex = regex::RegexBuilder::new(&source).size_limit(1 << 20).build();
         regex.map(|regex| Some(Matcher::Pattern { regex, prefix })).map_err(|error| last_line(&error.to_string()))
@@ -174,7 +185,7 @@ mod tests {
 
     #[test]
     fn matchers() {
-        use MatcherRule::{ListOrSearch, WholeName};
+        use MatcherRule::{ListOrSearch, Search, SearchOnly, WholeName};
         for (rule, pattern, name, expected) in [
             (WholeName, "Bash", "Bash", true),
             (WholeName, "Bash", "BashOutput", false),
@@ -188,6 +199,9 @@ mod tests {
             (ListOrSearch, "^Ba", "Bash", true),
             (ListOrSearch, "as.", "Bash", true),
             (ListOrSearch, "mcp__mini", "mcp__mini__gate", false),
+            (Search, "Bash", "BashOutput", true),
+            (Search, "^Bash$", "BashOutput", false),
+            (SearchOnly, "tool*", "PreToolCall:too", true),
         ] {
             let matcher = Matcher::new(pattern, rule).unwrap().unwrap();
             assert_eq!(matcher.matches(name), expected, "{pattern} on {name}");
@@ -195,6 +209,7 @@ mod tests {
         for everything in ["", "*"] {
             assert!(Matcher::new(everything, WholeName).unwrap().is_none());
         }
+        assert!(Matcher::new("*", SearchOnly).is_err());
         assert_eq!(Matcher::new("Ba[", WholeName).unwrap_err(), "unclosed character class");
     }
 

@@ -17,8 +17,8 @@ use crate::definitions::formats::{self, Format};
 use crate::definitions::load::{place, read_named};
 use crate::definitions::node::{Node, closest, decode};
 use crate::dialects::{self, Dialect};
-use crate::engine::{self, HooksInForce, Question};
-use crate::event::Event;
+use crate::engine::{self, Honours, HooksInForce, Question};
+use crate::event::{Event, Phase};
 use crate::hook::{Hook, Layer, On};
 use crate::hook_set::HookSet;
 use crate::matching::Facts;
@@ -230,10 +230,7 @@ async fn dispatch(params: &Params<'_>, session: &Session) -> Reply<Box<RawValue>
 async fn judge(event: Arc<Event>, dialect: &'static Dialect, session: &Session) -> Verdict {
     let mut honours = session.honours();
     if let Some(row) = dialect.row(&event.name) {
-        honours.rewrite &= row.rewrites;
-        // Whoever speaks another system's words knows its decisions.
-        honours.ask = true;
-        honours.defer = true;
+        honours = Honours::of(&dialect.contract, honours.rewrite && row.rewrites);
     }
     let question = Question {
         event,
@@ -276,7 +273,7 @@ pub fn info(hook: &Hook) -> HookInfo {
         handler: hook.handler.key(),
         dialect: hook.contract.dialect,
         priority: hook.priority,
-        fail: hook.fail(),
+        fail: hook.fail_at(if hook.is_for_gates() { Phase::Gate } else { Phase::After }),
         timeout_ms: u64::try_from(hook.timeout.as_millis()).unwrap_or(u64::MAX),
         enabled: hook.enabled,
         r#async: hook.detached,

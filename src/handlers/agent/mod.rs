@@ -168,7 +168,7 @@ impl Kind for Agent {
             }
         }
         Ok(Agent {
-            task: Instructions::new("task", &raw.task)?,
+            task: Instructions::new("task", &raw.task, cx.placeholders)?,
             model: cx.model(raw.model)?,
             tools,
             max_turns,

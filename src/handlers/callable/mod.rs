@@ -150,6 +150,10 @@ impl Kind for Callable {
             .map_err(|error| masked(format!("read what `{}` returned: {error}", self.label)))?;
         match value {
             Value::Null => Ok(Answer::default()),
+            value if call.hook.contract.returned.is_some() => {
+                let returned = call.hook.contract.returned.unwrap_or(call.hook.contract.reply);
+                returned(event, value).map_err(masked)
+            }
             Value::Object(_) => (call.hook.contract.reply)(event, value).map_err(masked),
             other => Err(HandlerError(format!(
                 "read what `{}` returned: {}, not an object (return nothing to have no opinion)",

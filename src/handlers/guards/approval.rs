@@ -1,10 +1,10 @@
 //! `approval`: a person decides, through the client where it can ask, else from another terminal.
 //! See [`crate::approvals`].
 
-use super::super::template::{Template, lookup};
 use super::super::{Call, Compile, HandlerError, Kind, Mistake};
 use crate::approvals::{self, Remember};
 use crate::definitions::compile::RawDuration;
+use crate::template::{PATHS, Template};
 use crate::verdict::{Answer, Decision};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -61,7 +61,7 @@ impl Kind for Approval {
     type Raw = RawApproval;
 
     fn compile(raw: RawApproval, _: &Compile<'_>) -> Result<Self, Mistake> {
-        let message = raw.message.as_deref().map(Template::new).transpose();
+        let message = raw.message.as_deref().map(|text| Template::new(text, &PATHS)).transpose();
         Ok(Approval {
             message: message.map_err(|message| Mistake::new("message", message))?,
             wait: raw.wait.map_or(DEFAULT_WAIT, RawDuration::get),
@@ -73,7 +73,7 @@ impl Kind for Approval {
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
         let hook = call.hook;
         let message = match (&self.message, &hook.description) {
-            (Some(message), _) => message.text(&|path| lookup(call, path)),
+            (Some(message), _) => message.text(&|path| call.path(path)),
             (None, Some(description)) => description.clone(),
             (None, None) => format!("`{}` needs an approval", hook.name),
         };

@@ -3,7 +3,6 @@
 //! Lines are appended whole (`O_APPEND`), by however many hooks and hosts share a file. Who finds
 //! it full rotates it under the file's lock; who doesn't get the lock appends to the full file.
 
-use super::super::template::lookup;
 use super::super::{Call, Compile, HandlerError, Kind, Mistake};
 use super::is_rest;
 use super::secrets::{self, Redaction};
@@ -130,7 +129,7 @@ impl AuditLog {
     fn record(&self, call: &Call<'_>) -> Map<String, Value> {
         let event = call.moment.event();
         let mut record = Map::new();
-        if let Some(time) = lookup(call, "timestamp") {
+        if let Some(time) = call.path("timestamp") {
             record.insert("time".into(), time);
         }
         record.insert("eventId".into(), json!(&*event.id));
@@ -142,7 +141,7 @@ impl AuditLog {
             ("tool", "tool.name"),
             ("callId", "tool.callId"),
         ] {
-            if let Some(value) = lookup(call, path) {
+            if let Some(value) = call.path(path) {
                 record.insert(name.into(), value);
             }
         }
@@ -156,10 +155,10 @@ impl AuditLog {
             }
         }
         for field in &self.fields {
-            record.insert(field.clone(), lookup(call, field).unwrap_or(Value::Null));
+            record.insert(field.clone(), call.path(field).unwrap_or(Value::Null));
         }
         if is_rest(&event.name)
-            && let Some(active) = lookup(call, "stopActive")
+            && let Some(active) = call.path("stopActive")
         {
             record.insert("stopActive".into(), active);
         }

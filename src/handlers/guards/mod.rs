@@ -27,6 +27,7 @@ use super::{Call, Compile, HandlerError, Kind, Mistake};
 use crate::definitions::node::{Node, NodeValue, closest};
 use crate::event::{Event, EventSpec, Phase};
 use crate::hook::{Layer, On};
+use crate::template::PATHS;
 use crate::verdict::{Answer, Decision};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::value::{MapDeserializer, StrDeserializer};
@@ -87,7 +88,7 @@ macro_rules! guards {
             fn schemas(generator: &mut SchemaGenerator) -> Vec<(&'static GuardRow, Schema, bool)> {
                 let (read, lines) = (|_: &std::path::Path| Err(String::new()), |_: &str| Vec::new());
                 let dir = std::path::Path::new(".");
-                let cx = Compile { dir, layer: Layer::Hooks, client: None, model: None, read: &read, lines: &lines };
+                let cx = Compile { dir, layer: Layer::Hooks, client: None, model: None, placeholders: &PATHS, read: &read, lines: &lines };
                 let schemas = [$((
                     generator.subschema_for::<<$kind as Kind>::Raw>(),
                     none::<_, serde::de::value::Error>().is_ok_and(|raw| <$kind as Kind>::compile(raw, &cx).is_ok()),

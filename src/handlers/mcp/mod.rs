@@ -3,10 +3,10 @@
 
 mod servers;
 
-use super::template::Body;
 use super::{Call, Compile, HandlerError, Kind, Mistake, command, http};
 use crate::definitions::compile::RawDuration;
 use crate::event::Phase;
+use crate::template::Body;
 use crate::verdict::Answer;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
 use schemars::JsonSchema;
@@ -108,7 +108,7 @@ impl Kind for Mcp {
         if raw.tool.is_empty() {
             return Err(Mistake::new("tool", "the tool has no name"));
         }
-        let arguments = Body::new(Value::Object(raw.arguments));
+        let arguments = Body::new(Value::Object(raw.arguments), cx.placeholders);
         Ok(Mcp {
             server: Arc::new(raw.server.compile(cx)?),
             tool: raw.tool,
@@ -118,7 +118,7 @@ impl Kind for Mcp {
     }
 
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
-        let arguments = match self.arguments.fill(call) {
+        let arguments = match self.arguments.fill(&|name| call.placeholder(name)) {
             Value::Object(arguments) => arguments,
             _ => JsonObject::new(),
         };
