@@ -1,5 +1,5 @@
-//! Every example of a handler kind does what it says: its session is replayed, and each verdict has
-//! what `expected.jsonl` lists.
+//! Every example does what it says: its session is replayed and held to what `expected.jsonl` lists.
+//! Of a handler's, each verdict has what is listed; of another system's, each reply is what is listed.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -27,19 +27,19 @@ fn has(value: &Value, expected: &Value) -> bool {
     }
 }
 
-/// Replays an example's session, or has its own agent do it, and holds the verdicts to what it
-/// expects. A model says what `replies.jsonl` holds.
-fn replay(kind: &str) {
+/// Replays an example's session in a dialect, or has its own agent do it: what came of each event,
+/// and what is expected of it. A model says what `replies.jsonl` holds.
+fn replay(name: &str, dialect: &str) -> Vec<(Value, Value)> {
     let dir = tempfile::tempdir().unwrap();
-    let example = dir.path().join(kind);
-    copy(&repo("examples/handlers").join(kind), &example);
+    let example = dir.path().join("example");
+    copy(&repo("examples").join(name), &example);
     let (session, agent) = (example.join("session.jsonl"), example.join("agent.py"));
     let mut command = hookwire();
     if agent.exists() {
         command = Command::new("python3");
         command.arg(agent).stdin(File::open(session).unwrap()).env("HOOKWIRE", env!("CARGO_BIN_EXE_hookwire"));
     } else {
-        command.args(["replay", "--format", "json", "--isolated", "--hooks"]).arg(&example);
+        command.args(["replay", "--format", "json", "--dialect", dialect, "--isolated", "--hooks"]).arg(&example);
         command.arg("--root").arg(&example).arg(session);
     }
     let replies = example.join("replies.jsonl");
@@ -52,15 +52,21 @@ fn replay(kind: &str) {
     let path = format!("{bin}:{}", std::env::var("PATH").unwrap());
     let output = command.env("PATH", path).current_dir(&example).output().unwrap();
     let problems = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{kind}: {problems}");
+    assert!(output.status.success(), "{name}: {problems}");
     let lines = |text: &str| -> Vec<Value> { text.lines().map(|line| serde_json::from_str(line).unwrap()).collect() };
     let replayed = lines(&String::from_utf8_lossy(&output.stdout));
     let expected = lines(&std::fs::read_to_string(example.join("expected.jsonl")).unwrap());
-    assert!(!expected.is_empty() && replayed.len() == expected.len(), "{kind}: {} events\n{problems}", replayed.len());
-    for (n, (replayed, expected)) in replayed.iter().zip(&expected).enumerate() {
-        let verdict = replayed.get("verdict").unwrap_or(replayed);
-        assert!(has(verdict, expected), "{kind}, line {}: {expected} is not in {verdict}\n{problems}", n + 1);
-    }
+    assert!(!expected.is_empty() && replayed.len() == expected.len(), "{name}: {} events\n{problems}", replayed.len());
+    replayed.into_iter().zip(expected).collect()
+}
+
+/// The names of the directories in one of the examples.
+fn directories(of: &str) -> Vec<String> {
+    let entries = std::fs::read_dir(repo("examples").join(of)).unwrap().map(Result::unwrap);
+    let directories = entries.filter(|entry| entry.path().is_dir());
+    let mut names: Vec<_> = directories.map(|entry| entry.file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -83,11 +89,34 @@ fn each_does_what_it_says() {
     if !is_there("node") {
         return;
     }
-    let examples = std::fs::read_dir(repo("examples/handlers")).unwrap();
-    let kinds: Vec<_> = examples.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    kinds.iter().for_each(|kind| replay(kind));
+    let kinds = directories("handlers");
+    for kind in &kinds {
+        for (n, (replayed, expected)) in replay(&format!("handlers/{kind}"), "native").iter().enumerate() {
+            let verdict = replayed.get("verdict").unwrap_or(replayed);
+            assert!(has(verdict, expected), "{kind}, line {}: {expected} is not in {verdict}", n + 1);
+        }
+    }
     for kind in hookwire::handlers::KINDS.iter().map(|kind| kind.key) {
         let kind = if ["allow", "deny", "ask"].contains(&kind) { "verdict" } else { kind };
         assert!(kinds.iter().any(|it| it == kind), "no example of {kind}");
+    }
+}
+
+/// One directory a system, in it one a case of its documentation.
+#[test]
+fn each_system_answers_as_it_does_itself() {
+    if !is_there("python3") {
+        return;
+    }
+    let systems = hookwire::dialects::DIALECTS.iter().map(|dialect| dialect.name());
+    for system in systems.filter(|name| !["native", "claude-code"].contains(name)) {
+        let cases = directories(&format!("systems/{system}"));
+        assert!(!cases.is_empty(), "no example of {system}");
+        for case in cases {
+            for (n, (replayed, expected)) in replay(&format!("systems/{system}/{case}"), system).iter().enumerate() {
+                let reply = replayed.get("reply").unwrap_or(replayed);
+                assert_eq!(reply, expected, "{system}/{case}, line {}: {replayed}", n + 1);
+            }
+        }
     }
 }
