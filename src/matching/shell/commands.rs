@@ -49,14 +49,13 @@ impl Parser<'_> {
             return self.shell(name, words, input);
         }
         // `docker exec`, `npm exec`, …: a wrapper named by two words.
-        if let Some(verb) = words.get(1).and_then(Word::as_literal) {
-            let is_pair = |wrapper: &&Wrapper| wrapper.name.split_once(' ') == Some((name, verb));
-            if let Some(wrapper) = WRAPPERS.iter().find(is_pair) {
-                self.emit(name, &words[1..]);
-                return self.unwrap(wrapper, &words[1..], input);
-            }
+        if let Some(verb) = words.get(1).and_then(Word::as_literal)
+            && let Some(wrapper) = wrapper_of(name, verb)
+        {
+            self.emit(name, &words[1..]);
+            return self.unwrap(wrapper, &words[1..], input);
         }
-        if let Some(wrapper) = WRAPPERS.iter().find(|wrapper| wrapper.name == name) {
+        if let Some(wrapper) = wrapper_of(name, "") {
             if wrapper.listed {
                 self.emit(name, &words[1..]);
             }
@@ -655,7 +654,7 @@ impl Parser<'_> {
             for piece in pieces {
                 let name = base_name(piece.split_whitespace().next().unwrap_or_default());
                 let known = [&FILE_TOOLS, &PLAIN, &SHELLS, &RUNS_TEXT, &INERT].iter().any(|names| names.has(name))
-                    || WRAPPERS.iter().any(|wrapper| wrapper.name == name)
+                    || wrapper_of(name, "").is_some()
                     || is_interpreter(name)
                     || matches!(name, "git" | "find" | "su" | "runuser" | "awk" | "sed");
                 if known && !COMMON_VERBS.has(name) {

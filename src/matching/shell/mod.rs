@@ -56,6 +56,8 @@ pub fn parse(text: &str) -> ShellText {
 const MAX_TEXT: usize = 256 * 1024;
 const MAX_DEPTH: usize = 24;
 const MAX_COMMANDS: usize = 20_000;
+/// Among so many commands a walk is faster than a set.
+const FEW: usize = 16;
 /// Texts inside texts (`sh -c`, back-quotes) are read again, once per level: this bounds the sum.
 const WORK_PER_BYTE: usize = 40;
 
@@ -63,6 +65,7 @@ const WORK_PER_BYTE: usize = 40;
 #[derive(Default)]
 struct Found {
     commands: Vec<String>,
+    /// The same, once there are more than a few.
     known: HashSet<String>,
     opaque: Option<&'static str>,
     allowance: usize,
@@ -81,8 +84,17 @@ impl Found {
         if self.commands.len() >= MAX_COMMANDS {
             self.opaque("there are too many commands");
             self.allowance = 0;
-        } else if self.known.insert(command.clone()) {
-            self.commands.push(command);
+        } else if self.commands.len() < FEW {
+            if !self.commands.contains(&command) {
+                self.commands.push(command);
+            }
+        } else {
+            if self.known.is_empty() {
+                self.known.extend(self.commands.iter().cloned());
+            }
+            if self.known.insert(command.clone()) {
+                self.commands.push(command);
+            }
         }
     }
 

@@ -751,7 +751,7 @@ impl<'a> Parser<'a> {
 
     /// The next word, or nothing if an operator stands here.
     pub(super) fn word(&mut self) -> Option<Word> {
-        let mut word = Word::default();
+        let mut word = Word { text: String::with_capacity(16), ..Word::default() };
         let from = self.at;
         while let Some(c) = self.peek() {
             match c {

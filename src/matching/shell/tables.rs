@@ -1,7 +1,7 @@
 //! What is known of programs: wrappers and their options, shells, interpreters, hazards.
 
-use std::collections::HashSet;
-use std::sync::OnceLock;
+use std::collections::{HashMap, HashSet};
+use std::sync::{LazyLock, OnceLock};
 
 /// A set of names, written as one text with blanks in between: one line then holds a dozen.
 pub(super) struct Names {
@@ -81,7 +81,18 @@ pub(super) const UNSHARE_LONG: &str = "\
     map-root-user map-current-user fork mount uts ipc net pid user cgroup time mount-proc \
     kill-child keep-caps";
 
-pub(super) static WRAPPERS: &[Wrapper] = &[
+/// The wrapper that a program is, or together with its first word, such as `docker exec`.
+pub(super) fn wrapper_of(name: &str, verb: &str) -> Option<&'static Wrapper> {
+    static BY_WORDS: LazyLock<HashMap<(&'static str, &'static str), &'static Wrapper>> = LazyLock::new(|| {
+        let words = |it: &'static Wrapper| (it.name.split_once(' ').unwrap_or((it.name, "")), it);
+        WRAPPERS.iter().map(words).collect()
+    });
+    // Shortens the keys' lifetime to that of the words.
+    let by_words: &HashMap<(&str, &str), &'static Wrapper> = &BY_WORDS;
+    by_words.get(&(name, verb)).copied()
+}
+
+static WRAPPERS: &[Wrapper] = &[
     Wrapper {
         assigns: true,
         long: "login shell preserve-env set-home non-interactive stdin background reset-timestamp askpass bell preserve-groups",
