@@ -833,6 +833,16 @@ impl CompiledFile {
                 never(self, "if", format!("`if` is about `{tool}`, which `matcher` leaves out"), None);
             }
         }
+        if hook.contract.matcher_names_events {
+            let words = matcher.unwrap_or_default().split(|c: char| !c.is_ascii_alphanumeric());
+            let there = |word: &str| dialects::by_name(hook.contract.dialect).ok()?.row(word);
+            if let Some((word, row)) =
+                words.filter_map(|word| Some((word, there(word)?))).find(|(it, row)| row.name != *it)
+            {
+                let message = format!("`matcher` names `{word}`, which is `{}` in {}", row.name, hook.contract.dialect);
+                never(self, "matcher", message, Some(format!("did you mean `{}`?", row.name)));
+            }
+        }
         if let (Some(Matcher::Pattern { .. }), Some(text)) = (&hook.matcher, matcher)
             && text.ends_with(')')
             && crate::matching::tools::TOOLS.iter().any(|tool| text.starts_with(&format!("{}(", tool.name)))

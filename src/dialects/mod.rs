@@ -206,7 +206,13 @@ pub fn canonical(name: &str, own: &str) -> Result<Vec<Arc<str>>, String> {
     if spec(name).is_some() {
         return Ok(vec![name.into()]);
     }
-    DIALECTS.iter().find_map(of).ok_or_else(|| unknown_event(name))
+    DIALECTS.iter().find_map(of).ok_or_else(|| {
+        let events = DIALECTS.iter().filter(|dialect| dialect.name() == own).flat_map(|dialect| dialect.events);
+        match crate::definitions::node::closest(name, events.map(|row| row.name)) {
+            Some(nearest) => format!("unknown event `{name}`; did you mean `{nearest}`?"),
+            None => unknown_event(name),
+        }
+    })
 }
 
 #[cfg(test)]
