@@ -96,6 +96,8 @@ pub struct Contract {
     pub matcher: MatcherRule,
     /// What it is held against at an event of this name.
     pub matched: fn(&str) -> Target,
+    /// Whether matchers name events too: a hook may then leave out `on`, and is for every event.
+    pub matcher_names_events: bool,
     /// How long a run may take where nobody says.
     pub timeout: Duration,
     /// What a failure means at a gate where nobody says; elsewhere it is open.
@@ -120,6 +122,8 @@ pub struct Contract {
     pub returned: Option<Reader>,
     /// What a command's exit means.
     pub exit: fn(&Event, &Exit<'_>) -> Result<Answer, String>,
+    /// What it means that a command can't be started: its program, and the reason for people.
+    pub unstarted: fn(&str, String) -> Result<Answer, String>,
 }
 
 /// Makes an answer of a JSON reply; the error is for people.

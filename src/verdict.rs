@@ -129,6 +129,9 @@ pub enum Status {
     Skipped,
 }
 
+/// The reason in the outcome of a hook that was started and not waited for.
+pub const NOT_WAITED_FOR: &str = "started and not waited for";
+
 /// One selected hook's part in a verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

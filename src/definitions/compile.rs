@@ -210,7 +210,8 @@ pub(super) struct RawHook {
     /// For people.
     #[schemars(default)]
     description: Option<String>,
-    /// One event or a list; `'*'` is every event. Any dialect's name for it is understood.
+    /// One event or a list; `'*'` is every event. Any dialect's name for it is understood. May be left out
+    /// where `matcher` names events (workflow-framework).
     on: Option<OneOrMany>,
     /// A regex that must match the tool's whole name; absent, '' and '*' match all.
     #[schemars(default)]
@@ -408,7 +409,7 @@ fn hook(
     let contract = dialects::by_name(dialect).map_or_else(|_| &dialects::DIALECTS[0].contract, |it| &it.contract);
     let at = |key: &str| node.get(key).map_or(node.span.clone(), |it| it.span.clone());
 
-    let on = file.on(raw.on, node, dialect, scope);
+    let on = file.on(raw.on, node, contract, scope);
     let matcher = raw.matcher.as_deref().and_then(|text| match Matcher::new(text, contract.matcher) {
         Ok(matcher) => matcher,
         Err(message) => {
@@ -631,11 +632,20 @@ impl CompiledFile {
         }
     }
 
-    fn on(&mut self, raw: Option<OneOrMany>, node: &Node, dialect: &str, hook: Option<&str>) -> Option<On> {
+    fn on(
+        &mut self,
+        raw: Option<OneOrMany>,
+        node: &Node,
+        contract: &'static Contract,
+        hook: Option<&str>,
+    ) -> Option<On> {
         let Some(value) = node.get("on") else {
             if let Some(guard) = node.get("guard") {
                 // Who misspelt the guard is told so.
                 return handlers::guards::natural_events(guard);
+            }
+            if contract.matcher_names_events {
+                return Some(On::Every);
             }
             let help = Some("add `on: PreToolUse`, a list, or `on: '*'` for every event".to_string());
             self.push(
@@ -662,7 +672,7 @@ impl CompiledFile {
         };
         let mut names = Vec::new();
         for (word, span) in words.iter().zip(spans) {
-            match dialects::canonical(word, dialect) {
+            match dialects::canonical(word, contract.dialect) {
                 Ok(found) => names.extend(found),
                 Err(message) => {
                     let (message, help) = with_help(message);
@@ -821,6 +831,16 @@ impl CompiledFile {
                 && !tools.iter().any(|it| it == tool)
             {
                 never(self, "if", format!("`if` is about `{tool}`, which `matcher` leaves out"), None);
+            }
+        }
+        if hook.contract.matcher_names_events {
+            let words = matcher.unwrap_or_default().split(|c: char| !c.is_ascii_alphanumeric());
+            let there = |word: &str| dialects::by_name(hook.contract.dialect).ok()?.row(word);
+            if let Some((word, row)) =
+                words.filter_map(|word| Some((word, there(word)?))).find(|(it, row)| row.name != *it)
+            {
+                let message = format!("`matcher` names `{word}`, which is `{}` in {}", row.name, hook.contract.dialect);
+                never(self, "matcher", message, Some(format!("did you mean `{}`?", row.name)));
             }
         }
         if let (Some(Matcher::Pattern { .. }), Some(text)) = (&hook.matcher, matcher)

@@ -7,6 +7,7 @@ mod claude_code;
 mod native;
 #[cfg(test)]
 mod sample;
+mod workflow_framework;
 
 use crate::definitions::compile::Problem;
 use crate::definitions::node::Node;
@@ -19,10 +20,14 @@ use std::sync::Arc;
 pub use crate::hook::NATIVE;
 pub use native::CONTRACT;
 
+/// Where an event of ours has its name.
+const EVENT: &str = "/event";
+
 /// Every dialect.
 pub static DIALECTS: &[&Dialect] = &[
     &native::DIALECT,
     &claude_code::DIALECT,
+    &workflow_framework::DIALECT,
     #[cfg(test)]
     &sample::DIALECT,
 ];
@@ -38,7 +43,8 @@ pub struct Dialect {
     pub events: &'static [EventRow],
     /// JSON pointer of the event's name in a payload.
     pub event_name: &'static str,
-    /// Where members live: JSON pointers, theirs and ours. An event's own pairs come first.
+    /// Where members live: JSON pointers, theirs and ours. An event's own pairs come first. Ours is `/event`
+    /// for further places of the event's name.
     pub members: &'static [(&'static str, &'static str)],
     /// What the tables can't say of a payload: makes the native event whole. Theirs, then ours.
     pub complete: fn(&Value, &mut Value),
@@ -105,7 +111,13 @@ impl Dialect {
             return Err(NotAnEvent(format!("a {} payload is a JSON object", self.name())));
         };
         let member = self.event_name.trim_start_matches('/');
-        let Some(name) = payload.pointer(self.event_name).and_then(Value::as_str) else {
+        let others = self.members.iter().filter(|(_, ours)| *ours == EVENT).map(|(theirs, _)| *theirs);
+        let name = std::iter::once(self.event_name).chain(others).find_map(|place| match payload.pointer(place)? {
+            Value::String(name) => Some(name.clone()),
+            Value::Number(number) => Some(number.to_string()),
+            _ => None,
+        });
+        let Some(name) = name.as_deref() else {
             return Err(NotAnEvent(format!("`{member}` is missing: the name of the event")));
         };
         let Some(row) = self.named(name).find(|row| row.picks.is_none_or(|picks| picks(&payload))) else {
@@ -116,13 +128,15 @@ impl Dialect {
             }));
         };
         let mut data = Value::Object(Map::new());
-        set_pointer(&mut data, "/event", Value::String(row.canonical.to_string()));
+        set_pointer(&mut data, EVENT, Value::String(row.canonical.to_string()));
         let mut taken = vec![self.event_name];
         for (theirs, ours) in row.members.iter().chain(self.members) {
             if let Some(value) = payload.pointer(theirs)
                 && !taken.contains(theirs)
             {
-                set_pointer(&mut data, ours, value.clone());
+                if *ours != EVENT {
+                    set_pointer(&mut data, ours, value.clone());
+                }
                 taken.push(theirs);
             }
         }
@@ -151,6 +165,7 @@ impl Dialect {
         for (theirs, ours) in row.map_or(&[][..], |row| row.members).iter().chain(self.members) {
             if let Some(value) = event.data.pointer(ours)
                 && !given.contains(ours)
+                && *ours != EVENT
             {
                 given.push(ours);
                 set_pointer(&mut payload, theirs, value.clone());
@@ -191,7 +206,13 @@ pub fn canonical(name: &str, own: &str) -> Result<Vec<Arc<str>>, String> {
     if spec(name).is_some() {
         return Ok(vec![name.into()]);
     }
-    DIALECTS.iter().find_map(of).ok_or_else(|| unknown_event(name))
+    DIALECTS.iter().find_map(of).ok_or_else(|| {
+        let events = DIALECTS.iter().filter(|dialect| dialect.name() == own).flat_map(|dialect| dialect.events);
+        match crate::definitions::node::closest(name, events.map(|row| row.name)) {
+            Some(nearest) => format!("unknown event `{name}`; did you mean `{nearest}`?"),
+            None => unknown_event(name),
+        }
+    })
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ pub const CONTRACT: Contract = Contract {
     runs_equal_hooks_once: false,
     matcher: MatcherRule::WholeName,
     matched: |_| Target::Member(TOOL_NAME),
+    matcher_names_events: false,
     timeout: Duration::from_secs(30),
     gates_fail: Fail::Open,
     decisions: &[Decision::Ask, Decision::Defer],
@@ -29,6 +30,7 @@ pub const CONTRACT: Contract = Contract {
     reply,
     returned: None,
     exit,
+    unstarted: |_, error| Err(error),
 };
 
 pub(super) static DIALECT: Dialect = Dialect {

@@ -14,6 +14,8 @@ use std::sync::Arc;
 pub struct Folded {
     /// The strongest decision so far.
     pub decision: Option<Decision>,
+    /// A hook said no, even where that decides nothing.
+    pub refused: bool,
     /// The first hook that gave it.
     pub decided_by: Option<Arc<str>>,
     /// Its reason, and the reasons of others that gave the same where the composition collects.
@@ -39,6 +41,7 @@ pub struct Folded {
 impl Folded {
     /// Takes one more answer in.
     pub fn add(&mut self, composition: Composition, phase: Phase, hook: &Arc<str>, answer: Answer) {
+        self.refused |= answer.decision == Some(Decision::Deny);
         // Nobody can stop what has happened without being a gate's business.
         let decision = if phase == Phase::Note { None } else { answer.decision };
         if let Some(decision) = decision {
@@ -73,7 +76,7 @@ impl Folded {
         let denied = self.decision == Some(Decision::Deny);
         match composition {
             Composition::Onion => denied || self.replaced || self.stop.is_some(),
-            Composition::Pipeline => denied,
+            Composition::Pipeline => self.refused,
             Composition::Veto | Composition::Middleware | Composition::Parallel => false,
         }
     }

@@ -8,7 +8,7 @@ use crate::event::{CONTEXT_MEMBERS, Phase};
 use crate::handlers::{Call, Moment, Transcript};
 use crate::hook::{Contract, Fail};
 use crate::hook_set::Selected;
-use crate::verdict::{Answer, Decision, Outcome, Status};
+use crate::verdict::{Answer, Decision, NOT_WAITED_FOR, Outcome, Status};
 use futures_util::FutureExt;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -242,6 +242,9 @@ fn finish(selected: &Selected, moment: &Moment, result: Result<Answer, Failure>,
         (false, false, true) => Status::NonBlockingError,
         (false, false, false) => Status::Success,
     };
+    for remark in &answer.remarks {
+        tracing::warn!(hook = %hook.name, remark, event = %event.name, event_id = %event.id, "Hook's reply is odd.");
+    }
     let mut outcome = outcome(selected, status, elapsed);
     outcome.decision = decision;
     outcome.rewrote = answer.subject.as_ref().is_some_and(|subject| Some(subject) != event.subject())
@@ -297,7 +300,7 @@ fn detach(engine: &Engine, limits: &Limits<'_>, selected: &Selected, moment: &Ar
         drop(permit);
     });
     let mut outcome = outcome(selected, Status::Success, Duration::ZERO);
-    outcome.reason = Some("started and not waited for".into());
+    outcome.reason = Some(NOT_WAITED_FOR.into());
     HookRun { answer: Answer::default(), failed: false, outcome }
 }
 

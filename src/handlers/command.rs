@@ -187,7 +187,17 @@ impl Kind for Command {
         };
         // The first poll is the connection's reader: other requests must not wait for a process to start.
         tokio::task::yield_now().await;
-        let output = process::run(spec).await.map_err(|error| HandlerError(error.to_string()))?;
+        let output = match process::run(spec).await {
+            Ok(output) => output,
+            Err(error) if error.is_unstarted() => {
+                let program = match &self.run {
+                    Run::Shell(text) => text,
+                    Run::Program { program, .. } => program,
+                };
+                return (call.hook.contract.unstarted)(program, error.to_string()).map_err(HandlerError);
+            }
+            Err(error) => return Err(HandlerError(error.to_string())),
+        };
         let exit = Exit {
             code: match output.status {
                 process::Exit::Code(code) => Some(code),

@@ -114,6 +114,20 @@ pub(crate) enum ProcessError {
     },
 }
 
+impl ProcessError {
+    /// Whether the program never ran.
+    pub(crate) fn is_unstarted(&self) -> bool {
+        match self {
+            Self::NoProgram
+            | Self::NotFound { .. }
+            | Self::NotExecutable { .. }
+            | Self::NoDirectory { .. }
+            | Self::Spawn { .. } => true,
+            Self::OutputTooLarge { .. } | Self::Io { .. } => false,
+        }
+    }
+}
+
 impl fmt::Display for ProcessError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

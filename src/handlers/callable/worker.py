@@ -275,7 +275,7 @@ snakes = {}
 def snake(name):
     known = snakes.get(name)
     if known is None:
-        known = "".join("_" + c.lower() if c.isascii() and c.isupper() else c for c in name)
+        known = "".join("_" * (at > 0) + c.lower() if c.isascii() and c.isupper() else c for at, c in enumerate(name))
         if len(snakes) < 1000:
             snakes[name] = known
     return known
@@ -296,8 +296,9 @@ def members_of(message):
     for key, value in event.items():
         members.setdefault(snake(key), value)
     members.update(hook=message["hook"], dialect=message["dialect"], deadline_ms=message["deadlineMs"])
-    if "event" in event:
-        members["event_name"] = event["event"]
+    for key in ("event", "Event"):
+        if key in event:
+            members["event_name"] = event[key]
     for name, alias in ALIASES:
         if name in members:
             members.setdefault(alias, members[name])
