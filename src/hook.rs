@@ -96,6 +96,8 @@ pub struct Contract {
     pub matcher: MatcherRule,
     /// What it is held against at an event of this name.
     pub matched: fn(&str) -> Target,
+    /// Whether its clients may send events that nobody knows: like `custom:` and the name.
+    pub takes_other_events: bool,
     /// How long a run may take where nobody says.
     pub timeout: Duration,
     /// What a failure means at a gate where nobody says; elsewhere it is open.
@@ -150,7 +152,7 @@ pub enum Judgement {
     Verdict,
     /// The same, but a person can't be asked. (agentpool.)
     AllowOrDeny,
-    /// The same, but where the author asks for YES or NO, YES is a deny. (hooks-article.)
+    /// The same, but to a question the answer YES is a deny. (hooks-article.)
     YesDenies,
     /// With a text: a deny if one of these is anywhere in it, in lower case. (workflow-framework.)
     Keywords(&'static [&'static str]),

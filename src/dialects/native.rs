@@ -17,6 +17,7 @@ pub const CONTRACT: Contract = Contract {
     runs_equal_hooks_once: false,
     matcher: MatcherRule::WholeName,
     matched: |_| Target::Member(TOOL_NAME),
+    takes_other_events: false,
     timeout: Duration::from_secs(30),
     gates_fail: Fail::Open,
     decisions: &[Decision::Ask, Decision::Defer],
