@@ -502,6 +502,14 @@ impl Reader<'_> {
                 let message = format!("a hook of mode `{mode}` needs `{field}`");
                 self.error(at, "missing-field", message, Some(format!("add `{field}`")), Some(&name));
             }
+            Some(it)
+                if text(&it.value).is_none()
+                    && (mode == "http"
+                        || !matches!(it.value.value, NodeValue::String(_) | NodeValue::Map(_) | NodeValue::Seq(_))) =>
+            {
+                let message = format!("`{field}`: expected a string, found {}", it.value.kind());
+                self.error(&it.value.span, "wrong-type", message, None, Some(&name));
+            }
             Some(url) if mode == "http" => {
                 let mut http = vec![url.clone()];
                 http.extend(written("payload_template").map(|it| Entry { key: "body".into(), ..it.clone() }));

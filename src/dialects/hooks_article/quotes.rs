@@ -189,7 +189,7 @@ mod tests {
             ("echo() { sh -c \"$1\"; }; echo '$p'", "echo() { sh -c \"$1\"; }; echo '$p'", "$p"),
             ("sh <<E\necho '$p'\nE", "sh <<E\necho '$p'\nE", "$p"),
             ("echo $'$p'", "echo $'$p'", "$p"),
-            ("echo \"$(echo '\")' '$p'", "echo \"$(echo '\")' '$p'", "$p"),
+            ("echo \"$(date)\" '$p'", "echo \"$(date)\" '$p'", "$p"),
             // What is not closed.
             ("echo '$p", "echo '$p", ""),
             ("echo \"' '$p'", "echo \"' '$p'", ""),
