@@ -605,3 +605,151 @@ fn is_none(node: &Node) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(event: &str) -> Event {
+        DIALECT
+            .read(json!({
+                "event": event, "tool_name": "Bash", "tool_input": {"command": "ls", "a-b": {"c": 1}, "a": null},
+                "tool_output": "out", "prompt": "Go.", "context": {"session_id": "s1", "cwd": "/p", "turn": 3},
+            }))
+            .unwrap()
+    }
+
+    /// An answer in one line.
+    fn told(answer: Result<Answer, String>) -> String {
+        match answer {
+            Err(error) => error,
+            Ok(answer) => {
+                let decision = answer.decision.map(|it| format!("{} ", it.as_str())).unwrap_or_default();
+                let subject = answer.subject.map(|it| format!(" = {it}")).unwrap_or_default();
+                let context = answer.additional_context.iter().map(|it| format!(" + {it}")).collect::<String>();
+                let stop = answer.stop.map(|it| format!(" stop: {it}")).unwrap_or_default();
+                format!("{decision}{}{subject}{context}{stop}", answer.reason.unwrap_or_default())
+            }
+        }
+    }
+
+    #[test]
+    fn replies() {
+        for (name, reply, expected) in [
+            ("PreToolUse", json!({}), ""),
+            ("PreToolUse", json!({"status": "ok", "seen": 3}), ""),
+            ("PreToolUse", json!({"status": "success"}), ""),
+            ("PreToolUse", json!({"status": 200}), ""),
+            ("PreToolUse", json!({"status": "blocking", "reason": "r"}), "deny r"),
+            ("PreToolUse", json!({"status": "blocking"}), "deny the hook blocked it without a reason"),
+            ("PreToolUse", json!({"blocked": true, "reasons": ["a", "b"]}), "deny a; b"),
+            ("PreToolUse", json!({"blocked": false, "reasons": []}), ""),
+            ("PreToolUse", json!({"status": "non_blocking_error", "error": "e"}), "do its work: e"),
+            ("PreToolUse", json!({"status": "cancelled"}), "do its work: cancelled"),
+            ("PreToolUse", json!({"tool_input": {"command": "pwd"}}), r#" = {"command":"pwd"}"#),
+            ("PostToolUse", json!({"tool_output": {"n": 1}}), r#" = {"n":1}"#),
+            ("PostToolUse", json!({"additional_context": ["a", "b"]}), " + a + b"),
+            ("UserPromptSubmit", json!({"prompt": "Stop.", "additional_context": "a"}), r#" = "Stop." + a"#),
+            // A program that prints what it has read.
+            (
+                "PostToolUse",
+                json!({"event": "PostToolUse", "tool_input": {"command": "ls", "a-b": {"c": 1}, "a": null}, "tool_output": "out"}),
+                "",
+            ),
+            // Claude Code's words.
+            ("PreToolUse", json!({"decision": "block", "reason": "r"}), "deny r"),
+            ("Stop", json!({"decision": "block", "reason": "r"}), "deny r"),
+            (
+                "PreToolUse",
+                json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": "r"}}),
+                "deny r",
+            ),
+            ("PreToolUse", json!({"continue": false, "stopReason": "r"}), " stop: r"),
+            // What can't be meant is not a yes.
+            ("PreToolUse", json!([]), "read the reply: it is not a JSON object"),
+            (
+                "PreToolUse",
+                json!({"status": "blocked"}),
+                "read the reply: `status` is `blocked`, not one of success, blocking, non_blocking_error, cancelled",
+            ),
+            ("PreToolUse", json!({"blocked": "yes"}), "read the reply: `blocked` is not a boolean"),
+            ("PreToolUse", json!({"blocked": true, "reason": 3}), "read the reply: `reason` is not a string"),
+            ("PreToolUse", json!({"tool_input": "ls"}), "read the reply: `tool_input` is not an object"),
+            ("PreToolUse", json!({"tool_output": "x"}), "read the reply: `tool_output` can't be changed at PreToolUse"),
+            ("UserPromptSubmit", json!({"prompt": 3}), "read the reply: `prompt` is not a string"),
+            (
+                "Stop",
+                json!({"additional_context": 3}),
+                "read the reply: `additional_context` is not a string or a list of strings",
+            ),
+        ] {
+            assert_eq!(told(read_reply(&event(name), reply.clone())), expected, "{reply}");
+        }
+    }
+
+    #[test]
+    fn exits() {
+        for (name, code, stdout, stderr, expected) in [
+            ("PreToolUse", Some(0), "all good", "", ""),
+            ("PreToolUse", Some(0), r#"{"blocked": true, "reason": "r"}"#, "", "deny r"),
+            (
+                "PreToolUse",
+                Some(0),
+                "{",
+                "",
+                "read the reply on stdout: EOF while parsing an object at line 1 column 1",
+            ),
+            ("PreToolUse", Some(2), "", "r\n", "deny r"),
+            ("PreToolUse", Some(2), r#"{"blocked": true, "reason": "r"}"#, "s", "deny r"),
+            ("PreToolUse", Some(2), r#"{"status": "success"}"#, "s", "deny s"),
+            ("PreToolUse", Some(1), r#"{"blocked": true, "reason": "r"}"#, "", "deny r"),
+            ("PreToolUse", Some(1), r#"{"problems": 3}"#, "oops", "run: exit status 1: oops"),
+            ("PreToolUse", Some(127), "", "sh: no: not found", "run: exit status 127: sh: no: not found"),
+            ("PreToolUse", None, "", "", "run: ended by a signal"),
+            ("UserPromptSubmit", Some(0), "a fact", "", " + a fact"),
+            ("PermissionRequest", Some(2), "", "r", "deny r"),
+        ] {
+            let answer = exit(&event(name), &Exit { code, command: "c", stdout, stderr });
+            assert_eq!(told(answer), expected, "{name} {code:?} {stdout}");
+        }
+    }
+
+    #[test]
+    fn names_stand_for_what_the_event_says() {
+        let event = event("PreToolUse");
+        for (name, expected) in [
+            ("event", json!("PreToolUse")),
+            ("session_id", json!("s1")),
+            ("cwd", json!("/p")),
+            ("tool_input", json!({"command": "ls", "a-b": {"c": 1}, "a": null})),
+            ("tool_input_command", json!("ls")),
+            ("tool_input_a_b", json!({"c": 1})),
+            ("tool_input_a_b_c", json!(1)),
+            ("tool_output", json!("out")),
+            ("tool_input_path", json!(null)),
+            ("tool_input_x", json!(null)),
+        ] {
+            assert!(knows(name));
+            assert_eq!(value(&event, name).unwrap_or_default(), expected, "{name}");
+        }
+        for unknown in ["HOME", "tool_input_", "tool", "events", ""] {
+            assert!(!knows(unknown), "{unknown}");
+        }
+        let payload = payload(&event);
+        assert_eq!(payload["context"], json!({"session_id": "s1", "cwd": "/p", "turn": 3}));
+        assert_eq!((&payload["session_id"], &payload["event"]), (&json!("s1"), &json!("PreToolUse")));
+    }
+
+    #[test]
+    fn an_end_of_the_run_is_not_to_go_on() {
+        let verdict: Verdict = serde_json::from_value(json!({
+            "decision": "allow", "stop": "enough", "outcomes": [], "generation": 1, "hash": "", "eventId": "",
+        }))
+        .unwrap();
+        for (name, blocked) in [("PreToolUse", true), ("PostToolUse", true), ("Stop", false), ("SessionEnd", false)] {
+            let reply = write_reply(&event(name), &verdict);
+            let reasons = if blocked { json!(["enough"]) } else { json!([]) };
+            assert_eq!((&reply["blocked"], &reply["reasons"]), (&json!(blocked), &reasons), "{name}");
+        }
+    }
+}
