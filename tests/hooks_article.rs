@@ -364,10 +364,7 @@ fn mistakes_are_told_in_its_own_words_and_break_one_hook_alone() {
         ),
         ("{ event: Stop, prompt: x }", "{}: a hook needs a `mode` (add `mode: prompt`)"),
         ("{ event: Stop, mode: htp, url: x }", "htp: unknown mode `htp` (did you mean `http`?)"),
-        (
-            "{ event: Stop, mode: 3 }",
-            "3: `mode`: expected command, prompt, agent or http, found a number (write it as text)",
-        ),
+        ("{ event: Stop, mode: 3 }", "3: `mode`: expected command, prompt, agent or http, found a number"),
         (
             "{ mode: command, command: x }",
             "{}: a hook needs an `event` (add `event: PreToolUse`, or another of the events)",
@@ -404,6 +401,16 @@ fn mistakes_are_told_in_its_own_words_and_break_one_hook_alone() {
             "\"lint '$tool_name'\": `$tool_name` is in single quotes, where its value doesn't come (write `\"$tool_name\"`, in double quotes)",
         ),
         ("{ event: Stop, name: 3, mode: command, command: x }", "3: `name`: expected a string, found a number"),
+        ("{ event: Stop, mode: http, url: '' }", "'': can't use the URL: relative URL without a base"),
+        ("{ event: Stop, mode: command, command: '' }", "'': the command is empty"),
+        (
+            "{ event: 3, mode: command, command: x }",
+            "3: `event`: expected a string, found a number (write one hook for each event)",
+        ),
+        (
+            "{ event: , mode: command, command: x }",
+            "{}: a hook needs an `event` (add `event: PreToolUse`, or another of the events)",
+        ),
         ("3", "3: a hook is a map, found a number"),
         ("{ event: Stop, mode: command, command: x, condition: None, matcher: null, timeout: None, url: None }", ""),
         ("{ event: Stop, mode: command, command: x, fail: closed, enabled: false, tags: [a] }", ""),

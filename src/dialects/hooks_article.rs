@@ -351,8 +351,10 @@ fn outcome(outcome: &Outcome) -> Value {
     Value::Object(told)
 }
 
-/// A mode with the field that says what to do, and hookwire's key for it.
-const MODES: [(&str, &str, &str); 4] = [
+/// A mode, the field that says what to do, and hookwire's key for it.
+type Mode = (&'static str, &'static str, &'static str);
+
+const MODES: [Mode; 4] = [
     ("command", "command", "command"),
     ("prompt", "prompt", "prompt"),
     ("agent", "prompt", "agent"),
@@ -379,7 +381,7 @@ const EXTRAS: [&str; 10] =
 /// A list of hook configs, or a map from event names to such lists, as the registry has them.
 fn read(root: &Node, problems: &mut Vec<Problem>) -> Node {
     let NodeValue::Map(entries) = &root.value else { return root.clone() };
-    let mut reader = Reader { problems, names: HashMap::new() };
+    let mut reader = Reader { problems, unnamed: HashMap::new(), hook: None };
     let entries = entries.iter().map(|entry| match entry.key.as_str() {
         "hooks" => Entry { value: reader.hooks(&entry.value), ..entry.clone() },
         _ => entry.clone(),
@@ -390,7 +392,9 @@ fn read(root: &Node, problems: &mut Vec<Problem>) -> Node {
 struct Reader<'a> {
     problems: &'a mut Vec<Problem>,
     /// How many hooks of the same event and matcher have no name of their own.
-    names: HashMap<String, usize>,
+    unnamed: HashMap<String, usize>,
+    /// The hook that is being read.
+    hook: Option<String>,
 }
 
 impl Reader<'_> {
@@ -405,8 +409,9 @@ impl Reader<'_> {
                         NodeValue::Seq(items) => hooks.extend(items.iter().map(|item| self.hook(item, Some(&event)))),
                         NodeValue::Null => {}
                         _ => {
+                            self.hook = None;
                             let message = format!("`{key}` is a list of hooks, found {}", value.kind());
-                            self.error(&value.span, "wrong-type", message, None, None);
+                            self.error(&value.span, "wrong-type", message, "");
                         }
                     }
                 }
@@ -416,138 +421,135 @@ impl Reader<'_> {
         Node { span: node.span.clone(), value: NodeValue::Seq(hooks) }
     }
 
-    fn error(&mut self, span: &Span, code: &'static str, message: String, help: Option<String>, hook: Option<&str>) {
-        let hook = hook.map(str::to_string);
-        self.problems.push(Problem { span: span.clone(), severity: Severity::Error, code, message, help, hook });
+    /// Says what is wrong, and what to do unless that is empty.
+    fn error(&mut self, span: &Span, code: &'static str, message: String, help: &str) {
+        self.tell(span, Severity::Error, code, message, help);
+    }
+
+    fn tell(&mut self, span: &Span, severity: Severity, code: &'static str, message: String, help: &str) {
+        let help = Some(help.to_string()).filter(|help| !help.is_empty());
+        self.problems.push(Problem { span: span.clone(), severity, code, message, help, hook: self.hook.clone() });
+    }
+
+    fn unfit(&mut self, it: &Entry, wanted: &str, help: &str) {
+        let message = format!("`{}`: expected {wanted}, found {}", it.key, it.value.kind());
+        self.error(&it.value.span, "wrong-type", message, help);
     }
 
     /// A hook config as hookwire writes it; what is written that way already stays.
-    fn hook(&mut self, item: &Node, event: Option<&Node>) -> Node {
+    fn hook(&mut self, item: &Node, under: Option<&Node>) -> Node {
         let NodeValue::Map(entries) = &item.value else { return item.clone() };
         let mut hook: Vec<Entry> = Vec::new();
         if item.get("mode").is_none() && (item.get("on").is_some() || item.get("guard").is_some()) {
-            let name = item.get("name").and_then(text).unwrap_or_default();
-            hook.extend(entries.iter().map(|entry| self.opened(entry, name)));
+            self.hook = item.get("name").and_then(text).map(str::to_string);
+            hook.extend(entries.iter().map(|entry| self.opened(entry)));
             return Node { span: item.span.clone(), value: NodeValue::Map(hook) };
         }
-        let event = event.or(item.get("event"));
+        let own = item.get("event").filter(|event| !is_none(event));
+        let event = under.or(own);
         let name = self.name(item, event);
-        let written = |key: &str| item.entry(key).filter(|entry| !is_none(&entry.value));
-        let generated = Node { span: item.span.clone(), value: NodeValue::String(name.clone()) };
-        let name_node = item.get("name").filter(|node| text(node).is_some()).unwrap_or(&generated);
-        hook.push(entry("name", &name_node.span, Node { value: generated.value.clone(), ..name_node.clone() }));
+        self.hook = Some(name.clone());
+        let at = item.get("name").filter(|node| text(node).is_some()).map_or(&item.span, |node| &node.span);
+        hook.push(entry("name", at, Node { span: at.clone(), value: NodeValue::String(name) }));
         match event {
-            Some(event) => hook.push(entry("on", &event.span, event.clone())),
+            Some(event) if text(event).is_some() => hook.push(entry("on", &event.span, event.clone())),
+            // What it is instead is told with the field.
+            Some(_) => {}
             None => {
-                let help = Some("add `event: PreToolUse`, or another of the events".to_string());
-                self.error(&item.span, "missing-event", "a hook needs an `event`".into(), help, Some(&name));
+                let help = "add `event: PreToolUse`, or another of the events";
+                self.error(&item.span, "missing-event", "a hook needs an `event`".into(), help);
             }
         }
-        if let (Some(outer), Some(inner)) = (event.and_then(text), item.get("event"))
-            && text(inner) != Some(outer)
+        if let (Some(under), Some(own)) = (under.and_then(text), own)
+            && text(own) != Some(under)
         {
-            let message = format!("`event` is another than `{outer}`, under which the hook stands");
-            self.error(&inner.span, "wrong-event", message, Some("leave it out".into()), Some(&name));
+            let message = format!("`event` is another than `{under}`, under which the hook stands");
+            self.error(&own.span, "wrong-event", message, "leave it out");
         }
         for it in entries {
-            let renamed = |key: &str| Entry { key: key.into(), ..it.clone() };
-            match it.key.as_str() {
-                "name" if !is_none(&it.value) && text(&it.value).is_none() => {
-                    let message = format!("`name`: expected a string, found {}", it.value.kind());
-                    self.error(&it.value.span, "wrong-type", message, None, Some(&name));
-                }
-                "name" | "event" | "mode" | "command" | "prompt" | "url" | "payload_template" => {}
-                _ if is_none(&it.value) && FIELDS.contains(&it.key.as_str()) => {}
-                "condition" if text(&it.value).is_none() => {
-                    let message = format!("`condition`: expected a string, found {}", it.value.kind());
-                    let help = Some("write `condition: Write(src/**/*.ts)`".to_string());
-                    self.error(&it.value.span, "wrong-type", message, help, Some(&name));
-                }
-                "condition" => hook.push(renamed("if")),
-                "async_mode" if !matches!(it.value.value, NodeValue::Bool(_)) => {
-                    let message = format!("`async_mode`: expected true or false, found {}", it.value.kind());
-                    self.error(&it.value.span, "wrong-type", message, None, Some(&name));
-                }
-                "async_mode" => hook.push(renamed("async")),
-                "matcher" | "timeout" => hook.push(it.clone()),
-                key if EXTRAS.contains(&key) => hook.push(it.clone()),
-                unknown => {
-                    let known = FIELDS.into_iter().chain(EXTRAS);
-                    let help = closest(unknown, known).map(|nearest| format!("did you mean `{nearest}`?"));
-                    self.error(&it.key_span, "unknown-field", format!("unknown field `{unknown}`"), help, Some(&name));
-                }
-            }
+            self.field(it, &mut hook);
         }
-        let Some((mode, field, key)) = self.mode(item, &name) else {
-            return Node { span: item.span.clone(), value: NodeValue::Map(hook) };
-        };
-        for other in ["command", "prompt", "url", "payload_template"] {
-            let fits = other == field || (other == "payload_template" && mode == "http");
-            if let Some(it) = written(other).filter(|_| !fits) {
-                let of: Vec<_> = MODES.iter().filter(|(_, field, _)| *field == other).map(|(mode, ..)| *mode).collect();
-                let of = if of.is_empty() { "http".to_string() } else { of.join("` or `") };
-                let message = format!("`{other}` is for mode `{of}`, and this hook is of mode `{mode}`");
-                self.error(
-                    &it.key_span,
-                    "wrong-mode",
-                    message,
-                    Some("leave it out, or change `mode`".into()),
-                    Some(&name),
-                );
-            }
-        }
-        match written(field) {
-            None => {
-                let at = item.get("mode").map_or(&item.span, |it| &it.span);
-                let message = format!("a hook of mode `{mode}` needs `{field}`");
-                self.error(at, "missing-field", message, Some(format!("add `{field}`")), Some(&name));
-            }
-            Some(it)
-                if text(&it.value).is_none()
-                    && (mode == "http"
-                        || !matches!(it.value.value, NodeValue::String(_) | NodeValue::Map(_) | NodeValue::Seq(_))) =>
-            {
-                let message = format!("`{field}`: expected a string, found {}", it.value.kind());
-                self.error(&it.value.span, "wrong-type", message, None, Some(&name));
-            }
-            Some(url) if mode == "http" => {
-                let mut http = vec![url.clone()];
-                http.extend(written("payload_template").map(|it| Entry { key: "body".into(), ..it.clone() }));
-                let value = Node { span: url.value.span.clone(), value: NodeValue::Map(http) };
-                hook.push(entry(key, &url.key_span, value));
-            }
-            Some(it) => {
-                let it = self.opened(it, &name);
-                hook.push(Entry { key: key.into(), ..it });
-            }
+        if let Some(mode) = self.mode(item) {
+            hook.extend(self.handler(item, mode));
         }
         Node { span: item.span.clone(), value: NodeValue::Map(hook) }
     }
 
+    /// A field that all modes have.
+    fn field(&mut self, it: &Entry, hook: &mut Vec<Entry>) {
+        let is_text = matches!(it.value.value, NodeValue::String(_));
+        match it.key.as_str() {
+            key if is_none(&it.value) && FIELDS.contains(&key) => {}
+            "name" if !is_text => self.unfit(it, "a string", ""),
+            "event" if !is_text => self.unfit(it, "a string", "write one hook for each event"),
+            "condition" if !is_text => self.unfit(it, "a string", "write `condition: Write(src/**/*.ts)`"),
+            "condition" => hook.push(Entry { key: "if".into(), ..it.clone() }),
+            "async_mode" if !matches!(it.value.value, NodeValue::Bool(_)) => self.unfit(it, "true or false", ""),
+            "async_mode" => hook.push(Entry { key: "async".into(), ..it.clone() }),
+            "name" | "event" | "mode" | "command" | "prompt" | "url" | "payload_template" => {}
+            key if FIELDS.contains(&key) || EXTRAS.contains(&key) => hook.push(it.clone()),
+            unknown => {
+                let nearest = closest(unknown, FIELDS.into_iter().chain(EXTRAS));
+                let help = nearest.map(|nearest| format!("did you mean `{nearest}`?")).unwrap_or_default();
+                self.error(&it.key_span, "unknown-field", format!("unknown field `{unknown}`"), &help);
+            }
+        }
+    }
+
     /// The row of the config's mode.
-    fn mode(&mut self, item: &Node, name: &str) -> Option<(&'static str, &'static str, &'static str)> {
+    fn mode(&mut self, item: &Node) -> Option<Mode> {
         let modes = "command, prompt, agent or http";
-        let (span, message, help) = match item.get("mode").map(|node| (node, text(node))) {
-            Some((_, Some(mode))) if MODES.iter().any(|(known, ..)| *known == mode) => {
-                return MODES.into_iter().find(|(known, ..)| *known == mode);
-            }
-            Some((node, Some(mode))) => {
-                let nearest = closest(mode, MODES.iter().map(|(mode, ..)| *mode));
-                let help =
-                    nearest.map_or_else(|| format!("there are {modes}"), |near| format!("did you mean `{near}`?"));
-                (&node.span, format!("unknown mode `{mode}`"), help)
-            }
-            Some((node, None)) if !is_none(node) => {
-                (&node.span, format!("`mode`: expected {modes}, found {}", node.kind()), "write it as text".into())
-            }
-            Some(_) | None => {
-                let fits = |(_, field, _): &&(&str, &str, &str)| item.get(field).is_some();
-                let mode = MODES.iter().find(fits).map_or(modes, |(mode, ..)| *mode);
-                (&item.span, "a hook needs a `mode`".into(), format!("add `mode: {mode}`"))
-            }
+        let Some(it) = item.entry("mode").filter(|it| !is_none(&it.value)) else {
+            let fits = |(_, field, _): &&Mode| item.get(field).is_some();
+            let mode = MODES.iter().find(fits).map_or(modes, |(mode, ..)| *mode);
+            self.error(&item.span, "bad-mode", "a hook needs a `mode`".into(), &format!("add `mode: {mode}`"));
+            return None;
         };
-        self.error(span, "bad-mode", message, Some(help), Some(name));
-        None
+        let NodeValue::String(mode) = &it.value.value else {
+            self.unfit(it, modes, "");
+            return None;
+        };
+        let row = MODES.into_iter().find(|(known, ..)| known == mode);
+        if row.is_none() {
+            let help = match closest(mode, MODES.iter().map(|(mode, ..)| *mode)) {
+                Some(nearest) => format!("did you mean `{nearest}`?"),
+                None => format!("there are {modes}"),
+            };
+            self.error(&it.value.span, "bad-mode", format!("unknown mode `{mode}`"), &help);
+        }
+        row
+    }
+
+    /// What the mode carries out, from its own fields and no other mode's.
+    fn handler(&mut self, item: &Node, (mode, field, key): Mode) -> Option<Entry> {
+        let written = |key: &str| item.entry(key).filter(|it| !is_none(&it.value));
+        for (other, of) in
+            [("command", "command"), ("prompt", "prompt` or `agent"), ("url", "http"), ("payload_template", "http")]
+        {
+            if let Some(it) = written(other).filter(|_| other != field && of != mode) {
+                let message = format!("`{other}` is for mode `{of}`, and this hook is of mode `{mode}`");
+                self.error(&it.key_span, "wrong-mode", message, "leave it out, or change `mode`");
+            }
+        }
+        let Some(it) = written(field) else {
+            let at = item.get("mode").map_or(&item.span, |it| &it.span);
+            let message = format!("a hook of mode `{mode}` needs `{field}`");
+            self.error(at, "missing-field", message, &format!("add `{field}`"));
+            return None;
+        };
+        // Under hookwire's key a mistake would be told in hookwire's words.
+        if key != field && !matches!(it.value.value, NodeValue::String(_)) {
+            self.unfit(it, "a string", "");
+            return None;
+        }
+        let value = if mode == "http" {
+            let body = written("payload_template").map(|it| Entry { key: "body".into(), ..it.clone() });
+            let fields = [it.clone()].into_iter().chain(body).collect();
+            Node { span: it.value.span.clone(), value: NodeValue::Map(fields) }
+        } else {
+            self.opened(it).value
+        };
+        Some(entry(key, &it.key_span, value))
     }
 
     /// The name that was given, else one of the event and the matcher.
@@ -559,27 +561,19 @@ impl Reader<'_> {
         if let Some(matcher) = item.get("matcher").filter(|it| !is_none(it)).and_then(text) {
             base = format!("{base}/{matcher}");
         }
-        let count = self.names.entry(base.clone()).or_default();
+        let count = self.unnamed.entry(base.clone()).or_default();
         *count += 1;
         format!("{base}#{count}")
     }
 
     /// A shell text with quotes opened around names; anything else as it is.
-    fn opened(&mut self, it: &Entry, name: &str) -> Entry {
-        let NodeValue::String(shell) = &it.value.value else { return it.clone() };
-        if it.key != "command" {
-            return it.clone();
-        }
+    fn opened(&mut self, it: &Entry) -> Entry {
+        let (NodeValue::String(shell), "command") = (&it.value.value, it.key.as_str()) else { return it.clone() };
         let (opened, left) = quotes::open(shell, knows);
-        if let Some(variable) = left.first() {
-            self.problems.push(Problem {
-                span: it.value.span.clone(),
-                severity: Severity::Warning,
-                code: "quoted-variable",
-                message: format!("`{variable}` is in single quotes, where its value doesn't come"),
-                help: Some(format!("write `\"{variable}\"`, in double quotes")),
-                hook: Some(name.to_string()),
-            });
+        if let Some(name) = left.first() {
+            let message = format!("`{name}` is in single quotes, where its value doesn't come");
+            let help = format!("write `\"{name}\"`, in double quotes");
+            self.tell(&it.value.span, Severity::Warning, "quoted-variable", message, &help);
         }
         Entry { value: Node { span: it.value.span.clone(), value: NodeValue::String(opened) }, ..it.clone() }
     }
