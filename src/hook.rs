@@ -98,6 +98,8 @@ pub struct Contract {
     pub matched: fn(&str) -> Target,
     /// Whether matchers name events too: a hook may then leave out `on`, and is for every event.
     pub matcher_names_events: bool,
+    /// Whether its clients may send events that nobody knows: like `custom:` and the name.
+    pub takes_other_events: bool,
     /// How long a run may take where nobody says.
     pub timeout: Duration,
     /// What a failure means at a gate where nobody says; elsewhere it is open.
@@ -154,7 +156,7 @@ pub enum Judgement {
     Verdict,
     /// The same, but a person can't be asked. (agentpool.)
     AllowOrDeny,
-    /// The same, but where the author asks for YES or NO, YES is a deny. (hooks-article.)
+    /// The same, but to a question the answer YES is a deny. (hooks-article.)
     YesDenies,
     /// With a text: a deny if one of these is anywhere in it, in lower case. (workflow-framework.)
     Keywords(&'static [&'static str]),

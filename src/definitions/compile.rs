@@ -68,6 +68,8 @@ pub struct CompiledFile {
     pub is_broken: bool,
     /// Names the content of the files that the hook names which is being compiled.
     named: Vec<u8>,
+    /// What the reader of another system's file said of hooks that are not compiled yet.
+    told: Vec<Problem>,
 }
 
 /// Where a file is and who wrote it.
@@ -297,7 +299,8 @@ const FILE_FIELDS: [&str; 4] = ["defaults", "hooks", "dialect", "$schema"];
 
 /// Compiles a file's tree; `lines` are those of its text.
 pub fn compile(root: &Node, origin: &Origin<'_>, lines: &LineIndex<'_>) -> CompiledFile {
-    let mut file = CompiledFile { hooks: Vec::new(), problems: Vec::new(), is_broken: false, named: Vec::new() };
+    let mut file =
+        CompiledFile { hooks: Vec::new(), problems: Vec::new(), is_broken: false, named: Vec::new(), told: Vec::new() };
     let NodeValue::Map(entries) = &root.value else {
         let help = match root.value {
             NodeValue::Seq(_) => "write `hooks:` above the list",
@@ -315,7 +318,8 @@ pub fn compile(root: &Node, origin: &Origin<'_>, lines: &LineIndex<'_>) -> Compi
     };
     let mut dialect = written_for.map_or(dialects::NATIVE, dialects::Dialect::name);
     // Another system's own file is read as hookwire's.
-    let read = written_for.and_then(|it| it.files.as_ref()).map(|files| (files.read)(root, &mut file.problems));
+    let mut told = Vec::new();
+    let read = written_for.and_then(|it| it.files.as_ref()).map(|files| (files.read)(root, &mut told));
     let entries = match read.as_ref().map(|root| &root.value) {
         Some(NodeValue::Map(entries)) => entries,
         Some(_) | None => entries,
@@ -335,6 +339,11 @@ pub fn compile(root: &Node, origin: &Origin<'_>, lines: &LineIndex<'_>) -> Compi
             (unknown, _) => file.unknown_field(entry, closest(unknown, FILE_FIELDS), None),
         }
     }
+    // What is wrong with one hook is told with it and leaves the others in force.
+    let of_hook = |problem: &Problem| hooks.iter().any(|hook| is_about(problem, hook));
+    let (of_hooks, of_file) = told.into_iter().partition(of_hook);
+    file.told = of_hooks;
+    file.problems.extend::<Vec<_>>(of_file);
     file.is_broken = file.errors() > 0;
     let context = format!(
         "{dialect}\0{}\0",
@@ -371,6 +380,10 @@ fn hook(
         return compiled(None, None, None);
     };
     let errors_before = file.errors();
+    let told = file.told.extract_if(.., |problem| is_about(problem, node));
+    file.problems.extend(told);
+    // Who was told in another system's words isn't told again in hookwire's.
+    let is_told = file.errors() > errors_before;
     let name = file.name(name_node, node);
     let scope = name.as_deref();
 
@@ -409,7 +422,7 @@ fn hook(
     let contract = dialects::by_name(dialect).map_or_else(|_| &dialects::DIALECTS[0].contract, |it| &it.contract);
     let at = |key: &str| node.get(key).map_or(node.span.clone(), |it| it.span.clone());
 
-    let on = file.on(raw.on, node, contract, scope);
+    let on = if is_told && node.get("on").is_none() { None } else { file.on(raw.on, node, contract, scope) };
     let matcher = raw.matcher.as_deref().and_then(|text| match Matcher::new(text, contract.matcher) {
         Ok(matcher) => matcher,
         Err(message) => {
@@ -444,7 +457,7 @@ fn hook(
     let agents = file.globs(raw.agents.or_else(|| defaults.agents.clone()), &at("agents"), scope);
     // Whoever misspelt the handler's key has been told so.
     let model = defaults.model.as_ref();
-    let handler = if keys.is_empty() && misspelt_handler {
+    let handler = if keys.is_empty() && (misspelt_handler || is_told) {
         None
     } else {
         file.handler(&keys, node, origin, lines, (model, contract), scope)
@@ -502,6 +515,11 @@ fn hook(
     let hook = make(hook_name, on, handler, fail);
     file.lint(&hook, node, raw.matcher.as_deref());
     compiled(name, Some(hook), None)
+}
+
+/// Whether a reader meant this hook.
+fn is_about(problem: &Problem, hook: &Node) -> bool {
+    matches!((hook.get("name").map(|it| &it.value), &problem.hook), (Some(NodeValue::String(name)), Some(hook)) if name == hook)
 }
 
 /// A hash of the handler: what makes two definitions equal where equal ones run once.

@@ -91,7 +91,7 @@ pub(super) static DIALECT: Dialect = Dialect {
 };
 
 /// What a matcher is held against. At other events the client passes over it.
-fn matched(event: &str) -> Target {
+pub(super) fn matched(event: &str) -> Target {
     Target::Member(match event {
         "PreToolUse" | "PermissionRequest" | "PermissionDenied" | "PostToolUse" | "PostToolUseFailure" => TOOL_NAME,
         "SessionStart" | "ConfigChange" | "DirectoryAdded" => "/source",
@@ -109,7 +109,8 @@ fn matched(event: &str) -> Target {
 }
 
 /// Events whose plain stdout is context for the model.
-const TEXT_IS_CONTEXT: [&str; 4] = ["UserPromptSubmit", "UserPromptExpansion", "SessionStart", "PostModelSwitch"];
+pub(super) const TEXT_IS_CONTEXT: [&str; 4] =
+    ["UserPromptSubmit", "UserPromptExpansion", "SessionStart", "PostModelSwitch"];
 
 fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
     let stdout = exit.stdout.trim();
@@ -161,7 +162,7 @@ fn text(object: &Map<String, Value>, key: &str) -> Result<Option<String>, String
     }
 }
 
-fn read_reply(event: &Event, value: Value) -> Result<Answer, String> {
+pub(super) fn read_reply(event: &Event, value: Value) -> Result<Answer, String> {
     let object = value.as_object().ok_or_else(|| unfit("it is not a JSON object"))?;
     let mut answer = Answer::default();
     match object.get("continue") {

@@ -4,6 +4,7 @@
 //! A new dialect is one new file and one line in [`DIALECTS`]; see `sample.rs`.
 
 mod claude_code;
+mod hooks_article;
 mod native;
 #[cfg(test)]
 mod sample;
@@ -11,7 +12,7 @@ mod workflow_framework;
 
 use crate::definitions::compile::Problem;
 use crate::definitions::node::Node;
-use crate::event::{Event, NotAnEvent, Original, set_pointer, spec, unknown_event};
+use crate::event::{CUSTOM_PREFIX, Event, NotAnEvent, Original, set_pointer, spec, unknown_event};
 use crate::hook::Contract;
 use crate::verdict::Verdict;
 use serde_json::{Map, Value};
@@ -20,13 +21,14 @@ use std::sync::Arc;
 pub use crate::hook::NATIVE;
 pub use native::CONTRACT;
 
-/// Where an event of ours has its name.
+/// Where an event has its canonical name.
 const EVENT: &str = "/event";
 
 /// Every dialect.
 pub static DIALECTS: &[&Dialect] = &[
     &native::DIALECT,
     &claude_code::DIALECT,
+    &hooks_article::DIALECT,
     &workflow_framework::DIALECT,
     #[cfg(test)]
     &sample::DIALECT,
@@ -43,8 +45,8 @@ pub struct Dialect {
     pub events: &'static [EventRow],
     /// JSON pointer of the event's name in a payload.
     pub event_name: &'static str,
-    /// Where members live: JSON pointers, theirs and ours. An event's own pairs come first. Ours is `/event`
-    /// for further places of the event's name.
+    /// Where members live: JSON pointers, theirs and ours. An event's own pairs come first. A pair
+    /// with `/event` is another place of the event's name, which then counts before `event_name`.
     pub members: &'static [(&'static str, &'static str)],
     /// What the tables can't say of a payload: makes the native event whole. Theirs, then ours.
     pub complete: fn(&Value, &mut Value),
@@ -60,7 +62,8 @@ pub struct Files {
     /// Whether a file that names no dialect is written for that system.
     pub are: fn(&Node) -> bool,
     /// The same file as hookwire's own would be: `hooks` with native fields, each value where its
-    /// original is written. What is native already stays as it is.
+    /// original is written. What is native already stays as it is. A problem that names a hook, by
+    /// the `name` that it has in the result, breaks that hook alone.
     pub read: fn(&Node, &mut Vec<Problem>) -> Node,
 }
 
@@ -112,7 +115,7 @@ impl Dialect {
         };
         let member = self.event_name.trim_start_matches('/');
         let others = self.members.iter().filter(|(_, ours)| *ours == EVENT).map(|(theirs, _)| *theirs);
-        let name = std::iter::once(self.event_name).chain(others).find_map(|place| match payload.pointer(place)? {
+        let name = others.chain([self.event_name]).find_map(|place| match payload.pointer(place)? {
             Value::String(name) => Some(name.clone()),
             Value::Number(number) => Some(number.to_string()),
             _ => None,
@@ -120,17 +123,15 @@ impl Dialect {
         let Some(name) = name.as_deref() else {
             return Err(NotAnEvent(format!("`{member}` is missing: the name of the event")));
         };
-        let Some(row) = self.named(name).find(|row| row.picks.is_none_or(|picks| picks(&payload))) else {
-            let nearest = crate::definitions::node::closest(name, self.events.iter().map(|row| row.name));
-            return Err(NotAnEvent(match nearest {
-                Some(nearest) => format!("unknown {} event `{name}`; did you mean `{nearest}`?", self.name()),
-                None => format!("unknown {} event `{name}`", self.name()),
-            }));
+        let row = self.named(name).find(|row| row.picks.is_none_or(|picks| picks(&payload)));
+        let canonical = match row {
+            Some(row) => row.canonical.to_string(),
+            None => self.other_event(name)?,
         };
         let mut data = Value::Object(Map::new());
-        set_pointer(&mut data, EVENT, Value::String(row.canonical.to_string()));
+        set_pointer(&mut data, EVENT, Value::String(canonical));
         let mut taken = vec![self.event_name];
-        for (theirs, ours) in row.members.iter().chain(self.members) {
+        for (theirs, ours) in row.map_or(&[][..], |row| row.members).iter().chain(self.members) {
             if let Some(value) = payload.pointer(theirs)
                 && !taken.contains(theirs)
             {
@@ -152,6 +153,21 @@ impl Dialect {
         Ok(event)
     }
 
+    /// The canonical name of an event that the table lacks. A slip of the pen is not an event.
+    fn other_event(&self, name: &str) -> Result<String, NotAnEvent> {
+        let nearest = crate::definitions::node::closest(name, self.events.iter().map(|row| row.name));
+        match nearest {
+            Some(nearest) => {
+                Err(NotAnEvent(format!("unknown {} event `{name}`; did you mean `{nearest}`?", self.name())))
+            }
+            None if !self.contract.takes_other_events || name.is_empty() => {
+                Err(NotAnEvent(format!("unknown {} event `{name}`", self.name())))
+            }
+            None if spec(name).is_some() => Ok(name.to_string()),
+            None => Ok(format!("{CUSTOM_PREFIX}{name}")),
+        }
+    }
+
     /// An event as a hook of this dialect reads it.
     fn write(&self, event: &Event) -> Value {
         let row = self.row(&event.name);
@@ -161,11 +177,10 @@ impl Dialect {
         };
         let name = row.map_or(&*event.name, |row| row.name);
         set_pointer(&mut payload, self.event_name, Value::String(name.to_string()));
-        let mut given: Vec<&str> = Vec::new();
+        let mut given: Vec<&str> = vec![EVENT];
         for (theirs, ours) in row.map_or(&[][..], |row| row.members).iter().chain(self.members) {
             if let Some(value) = event.data.pointer(ours)
                 && !given.contains(ours)
-                && *ours != EVENT
             {
                 given.push(ours);
                 set_pointer(&mut payload, theirs, value.clone());

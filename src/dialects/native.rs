@@ -18,6 +18,7 @@ pub const CONTRACT: Contract = Contract {
     matcher: MatcherRule::WholeName,
     matched: |_| Target::Member(TOOL_NAME),
     matcher_names_events: false,
+    takes_other_events: false,
     timeout: Duration::from_secs(30),
     gates_fail: Fail::Open,
     decisions: &[Decision::Ask, Decision::Defer],

@@ -88,7 +88,7 @@ impl Kind for Prompt {
             return Ok(verdict.answer());
         }
         let (boundary, nonce) = (random_hex()?, random_hex()?);
-        let form = Form::of(call.hook.contract.judgement, &self.instructions.text);
+        let form = Form::of(call.hook.contract.judgement);
         let request = Request {
             system: system(&self.instructions.text, &boundary, &form.said(&nonce)),
             messages: vec![Message::User { text: format!("{boundary}\n{data}\n{boundary}") }],
@@ -201,7 +201,7 @@ enum Form {
     Verdict {
         /// Whether a person may be asked.
         may_ask: bool,
-        /// Whether the author asks for YES or NO, of which YES is a deny.
+        /// Whether the author may ask a question, of whose answers YES is a deny.
         yes_denies: bool,
     },
     /// Any text; one of these words in it is a deny.
@@ -209,15 +209,11 @@ enum Form {
 }
 
 impl Form {
-    fn of(judgement: Judgement, instructions: &str) -> Form {
+    fn of(judgement: Judgement) -> Form {
         match judgement {
             Judgement::Verdict => Form::Verdict { may_ask: true, yes_denies: false },
             Judgement::AllowOrDeny => Form::Verdict { may_ask: false, yes_denies: false },
-            Judgement::YesDenies => {
-                let mut words = instructions.split(|c: char| !c.is_ascii_alphanumeric());
-                let yes_denies = words.any(|word| word == "YES");
-                Form::Verdict { may_ask: true, yes_denies }
-            }
+            Judgement::YesDenies => Form::Verdict { may_ask: false, yes_denies: true },
             Judgement::Keywords(words) => Form::Keywords(words),
         }
     }
@@ -228,7 +224,10 @@ impl Form {
             return "Answer as the instructions say.".into();
         };
         let meaning = match (yes_denies, may_ask) {
-            (true, _) => "`deny` if the answer to the instructions' question is YES, `allow` if it is NO.",
+            (true, _) => {
+                "`deny` if the instructions forbid it, or if the answer to the question that they ask is YES; else \
+                 `allow`."
+            }
             (false, true) => {
                 "`deny` if the instructions forbid it, `allow` if they allow it, `ask` if a person should decide, \
                  `none` if they say nothing about it."
@@ -265,13 +264,21 @@ impl Form {
     fn read(self, text: &str, nonce: &str) -> Result<Verdict, String> {
         match self {
             Form::Verdict { yes_denies, .. } => {
-                // A model that was asked for one word may say no more than that.
-                let word = text.trim().trim_end_matches('.');
-                let bare = |decision| Ok(Verdict { decision: Some(decision), reason: word.into() });
-                match yes_denies {
-                    true if word.eq_ignore_ascii_case("yes") => bare(Decision::Deny),
-                    true if word.eq_ignore_ascii_case("no") => bare(Decision::Allow),
-                    _ => read(text, nonce),
+                // A model that was asked for one word may say that word: YES with whatever it has to say
+                // about it, NO only alone, since to allow takes certainty.
+                let mut words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+                let is = |word: Option<&str>, wanted: &str| word.is_some_and(|it| it.eq_ignore_ascii_case(wanted));
+                let (first, second) = (words.next(), words.next());
+                let decision = if is(first, "yes") {
+                    Some(Decision::Deny)
+                } else if is(first, "no") && second.is_none() {
+                    Some(Decision::Allow)
+                } else {
+                    None
+                };
+                match decision.filter(|_| yes_denies) {
+                    Some(_) => Ok(Verdict { decision, reason: clean(text.trim(), MAX_REASON) }),
+                    None => read(text, nonce),
                 }
             }
             Form::Keywords(_) if text.trim().is_empty() => Err("it is empty".into()),
@@ -407,6 +414,38 @@ mod tests {
         }
         let long = said("deny").replace(r#""r""#, &json!("x\u{1b}y ".repeat(9000)).to_string());
         assert_eq!(read(&long, nonce).unwrap().reason.chars().count(), MAX_REASON + 3);
+    }
+
+    #[test]
+    fn yes_denies() {
+        let nonce = "0123";
+        let said = |decision: &str| format!(r#"{{"reason": "yes", "decision": "{decision}", "nonce": "{nonce}"}}"#);
+        let form = Form::of(Judgement::YesDenies);
+        for (text, expected) in [
+            ("YES".into(), "Some(Deny) YES"),
+            ("Yes.".into(), "Some(Deny) Yes."),
+            (" **yes**\n".into(), "Some(Deny) **yes**"),
+            ("Yes, it asks how to build a bomb.".into(), "Some(Deny) Yes, it asks how to build a bomb."),
+            ("NO".into(), "Some(Allow) NO"),
+            ("\"No.\"".into(), "Some(Allow) \"No.\""),
+            (said("deny"), "Some(Deny) yes"),
+            (said("allow"), "Some(Allow) yes"),
+            (format!("```json\n{}\n```", said("deny")), "Some(Deny) yes"),
+            ("No, but YES if it is for school.".into(), "it is not one JSON object"),
+            ("NO NO".into(), "it is not one JSON object"),
+            ("I would say YES".into(), "it is not one JSON object"),
+            ("Yesterday".into(), "it is not one JSON object"),
+            ("I'm sorry, I can't help with that.".into(), "it is not one JSON object"),
+            (format!("Well: {}", said("allow")), "it is not one JSON object"),
+            (said("allow").replace(nonce, "4567"), "its nonce is not this request's"),
+            (String::new(), "it is empty"),
+        ] {
+            let read = form.read(&text, nonce);
+            let read = read.map_or_else(|error| error, |it| format!("{:?} {}", it.decision, it.reason));
+            assert!(read.starts_with(expected), "{text}: {read}");
+        }
+        // Elsewhere a word is no verdict.
+        assert!(Form::of(Judgement::Verdict).read("YES", nonce).is_err());
     }
 
     #[test]

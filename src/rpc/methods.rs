@@ -6,16 +6,16 @@
 
 use super::protocol::{
     ApprovalAnswer, ApprovalList, CheckParams, CheckResult, DialectEvent, DialectReply, ExplainResult, Explanation,
-    HookInfo, InForce, InForceBrief, InitializeParams, InitializeResult, ListResult, RegisterResult, ReloadResult,
-    ServerInfo, StateCompareAndSet, StateDeleted, StateIncrement, StateItems, StateKey, StateList, StateSet,
-    StateValue, UnregisterParams, code,
+    HookInfo, InForce, InForceBrief, InitializeParams, InitializeResult, ListParams, ListResult, RegisterResult,
+    ReloadResult, ServerInfo, StateCompareAndSet, StateDeleted, StateIncrement, StateItems, StateKey, StateList,
+    StateSet, StateValue, UnregisterParams, code,
 };
 use super::session::Session;
 use crate::definitions::compile::{Origin, compile};
 use crate::definitions::diagnostic::{Diagnostic, LineIndex, Severity};
 use crate::definitions::formats::{self, Format};
 use crate::definitions::load::{place, read_named};
-use crate::definitions::node::{Node, closest, decode};
+use crate::definitions::node::{Node, NodeValue, closest, decode};
 use crate::dialects::{self, Dialect};
 use crate::engine::{self, Honours, HooksInForce, Question};
 use crate::event::{Event, Phase};
@@ -117,7 +117,7 @@ pub fn router(session: Arc<Session>) -> Result<RpcModule<Session>, RegisterMetho
         "hooks/dispatch",
         |params, session, _| async move { dispatch(&params, &session).await },
     )?;
-    router.register_method("hooks/list", |_, session, _| value(list(session)))?;
+    router.register_method("hooks/list", |params, session, _| list(&params, session).and_then(value))?;
     router.register_method("hooks/explain", |params, session, _| explain(&params, session).and_then(value))?;
     router.register_method("hooks/check", |params, session, _| check(&params, session).and_then(value))?;
     router.register_method("hooks/reload", |_, session, _| value(reload(session)))?;
@@ -248,17 +248,22 @@ fn in_force(session: &Session) -> HooksInForce {
     HooksInForce { files: session.host.hooks(), session: session.registered().set.clone() }
 }
 
-fn list(session: &Session) -> ListResult {
+fn list(params: &Params<'_>, session: &Session) -> Reply<ListResult> {
+    let ListParams { event } = typed(params)?;
+    // For an event that nobody knows there is no hook.
+    let events = event.map(|name| dialects::canonical(&name, session.dialect().name()).unwrap_or_default());
+    let is_asked =
+        |hook: &&Arc<Hook>| events.as_ref().is_none_or(|events| events.iter().any(|event| hook.on.includes(event)));
     let hooks = in_force(session);
     let registered = hooks.session.iter().flat_map(|set| &set.hooks);
-    ListResult {
+    Ok(ListResult {
         in_force: InForceBrief {
             generation: hooks.files.generation,
             hash: hooks.files.hash.clone(),
             session_generation: hooks.session.as_ref().map(|set| set.generation),
         },
-        hooks: hooks.files.hooks.iter().chain(registered).map(|hook| info(hook)).collect(),
-    }
+        hooks: hooks.files.hooks.iter().chain(registered).filter(is_asked).map(|hook| info(hook)).collect(),
+    })
 }
 
 /// A hook as `list` tells it.
@@ -350,7 +355,6 @@ fn register(params: &Params<'_>, session: &Session) -> Reply<RegisterResult> {
     let text = params.as_str().unwrap_or("{}").to_string();
     let root = Node::from_json(&read(params)?);
     let client = session.as_client();
-    session.may_register(&root)?;
     let origin = Origin {
         file: "session",
         dir: session.host.root(),
@@ -369,11 +373,24 @@ fn register(params: &Params<'_>, session: &Session) -> Reply<RegisterResult> {
         refusal.data = serde_json::to_value(json!({ "diagnostics": diagnostics })).ok();
         return Err(refusal);
     }
-    let new: Vec<_> = compiled.hooks.into_iter().filter_map(|it| it.hook).collect();
+    let mut new: Vec<_> = compiled.hooks.into_iter().filter_map(|it| it.hook).collect();
+    session.may_register(&new)?;
     if new.is_empty() {
         return Err(RpcError::params("`hooks` is missing or empty; it is a list of hooks as in a definition file"));
     }
     let mut registered = session.registered();
+    // A hook that wasn't named adds to those that weren't either.
+    for n in 0..new.len() {
+        let is_taken = |name: &str| registered.hooks.iter().chain(&new[..n]).any(|hook| *hook.name == *name);
+        let name = new[n].name.clone();
+        if is_taken(&name) && !is_said(&root, &name) {
+            let stem = name.rsplit_once('#').map_or(&*name, |(stem, _)| stem);
+            let free = (1..=MAX_REGISTERED + new.len()).map(|n| format!("{stem}#{n}")).find(|name| !is_taken(name));
+            if let (Some(free), Some(hook)) = (free, Arc::get_mut(&mut new[n])) {
+                hook.name = free.into();
+            }
+        }
+    }
     let names: Vec<_> = new.iter().map(|hook| hook.name.clone()).collect();
     // A name that is registered again replaces the hook that had it.
     registered.hooks.retain(|hook| !names.contains(&hook.name));
@@ -383,6 +400,19 @@ fn register(params: &Params<'_>, session: &Session) -> Reply<RegisterResult> {
     }
     registered.hooks.extend(new);
     Ok(publish(&mut registered, diagnostics))
+}
+
+/// Whether a client has written this as somebody's `name`. Recursion is bounded by the parser's depth
+/// limit.
+fn is_said(node: &Node, name: &str) -> bool {
+    match &node.value {
+        NodeValue::Seq(items) => items.iter().any(|item| is_said(item, name)),
+        NodeValue::Map(entries) => entries.iter().any(|entry| match &entry.value.value {
+            NodeValue::String(said) => entry.key == "name" && said == name,
+            _ => is_said(&entry.value, name),
+        }),
+        _ => false,
+    }
 }
 
 fn unregister(params: &Params<'_>, session: &Session) -> Reply<RegisterResult> {

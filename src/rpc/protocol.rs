@@ -217,6 +217,15 @@ pub struct HookInfo {
     pub source: Source,
 }
 
+/// `hooks/list`.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct ListParams {
+    /// Only the hooks for this event, by any dialect's name for it; for one that nobody knows there
+    /// are none.
+    pub event: Option<String>,
+}
+
 /// The reply to `hooks/list`.
 #[derive(Serialize, JsonSchema)]
 pub struct ListResult {

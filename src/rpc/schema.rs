@@ -25,7 +25,7 @@ pub fn protocol() -> Value {
     methods! {
         "initialize": p::InitializeParams => p::InitializeResult;
         "shutdown": () => ();
-        "hooks/list": () => p::ListResult;
+        "hooks/list": p::ListParams => p::ListResult;
         "hooks/explain": p::DispatchParams => p::ExplainResult;
         "hooks/check": p::CheckParams => p::CheckResult;
         "hooks/reload": () => p::ReloadResult;

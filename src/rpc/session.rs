@@ -4,7 +4,6 @@
 use super::methods::RpcError;
 use super::protocol::{Honour, HookCapabilities, NotificationKind, RequestKind, Trace};
 use crate::client::{Answers, Client, Reply};
-use crate::definitions::node::{Node, NodeValue};
 use crate::dialects::{self, Dialect};
 use crate::engine::Honours;
 use crate::hook_set::HookSet;
@@ -159,23 +158,17 @@ impl Session {
         &self.host.engine.services.state
     }
 
-    /// Whether the connection may register these definitions: a guest only callbacks, which run
-    /// nothing on this side.
+    /// Whether the connection may register these hooks: a guest only callbacks, which run nothing on
+    /// this side. Judged by what was compiled, since another system's form may hide a handler.
     ///
     /// # Errors
-    /// Names the first that it may not.
-    pub(super) fn may_register(&self, definitions: &Node) -> Result<(), RpcError> {
-        if self.side == Side::Parent {
+    /// It may not.
+    pub(super) fn may_register(&self, hooks: &[Arc<crate::hook::Hook>]) -> Result<(), RpcError> {
+        let is_callback = |hook: &Arc<crate::hook::Hook>| hook.handler.key() == "callback";
+        if self.side == Side::Parent || hooks.iter().all(is_callback) {
             return Ok(());
         }
-        let hooks = match definitions.get("hooks").map(|it| &it.value) {
-            Some(NodeValue::Seq(hooks)) => &hooks[..],
-            _ => &[],
-        };
-        match hooks.iter().find(|hook| hook.get("callback").is_none()) {
-            Some(_) => Err(RpcError::request("over the shared socket only callbacks can be registered")),
-            None => Ok(()),
-        }
+        Err(RpcError::request("over the shared socket only callbacks can be registered"))
     }
 
     /// This connection as what callbacks are called through.

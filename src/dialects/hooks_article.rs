@@ -1,0 +1,749 @@
+//! The hooks of the article on lifecycle hooks with four execution modes: command, prompt, agent and
+//! http. What it leaves open is as with Claude Code, whose event names and conditions it has.
+//!
+//! Its runner lets every hook run and keeps every reason of a block; a hook that fails or takes too
+//! long never blocks.
+
+mod quotes;
+
+use super::claude_code;
+use super::native::{CONTRACT, or, tail};
+use super::{Dialect, EventRow, Files};
+use crate::definitions::compile::Problem;
+use crate::definitions::diagnostic::Severity;
+use crate::definitions::node::{Entry, Node, NodeValue, Span, closest};
+use crate::event::{CUSTOM_PREFIX, Event, set_pointer};
+use crate::hook::{Composition, Contract, Exit, Judgement};
+use crate::matching::{MatcherRule, tools};
+use crate::template::{Placeholders, Style, now};
+use crate::verdict::{Answer, Decision, Outcome, Status, Verdict};
+use serde_json::{Map, Value, json};
+use std::collections::HashMap;
+use std::path::Path;
+
+const fn gate(name: &'static str) -> EventRow {
+    EventRow { name, also: &[], picks: None, canonical: name, blocks: true, rewrites: false, members: &[] }
+}
+/// A gate or an after-event with a subject that its clients take back.
+const fn rewritten(name: &'static str) -> EventRow {
+    EventRow { rewrites: true, ..gate(name) }
+}
+const fn note(name: &'static str) -> EventRow {
+    EventRow { blocks: false, ..gate(name) }
+}
+
+pub(super) static DIALECT: Dialect = Dialect {
+    about: "the article on lifecycle hooks in four modes",
+    contract: Contract {
+        dialect: "hooks-article",
+        composition: Composition::Veto,
+        matcher: MatcherRule::WholeName,
+        matched: claude_code::matched,
+        takes_other_events: true,
+        decisions: &[],
+        context: &["metadata"],
+        payload,
+        environment,
+        placeholders: Placeholders { style: Style::Dollars, knows, value },
+        judgement: Judgement::YesDenies,
+        reply: read_reply,
+        exit,
+        ..CONTRACT
+    },
+    events: &[
+        // A name there, a map of facts here.
+        EventRow { members: &[("/model", "/model/name")], ..gate("SessionStart") },
+        note("SessionEnd"),
+        note("Setup"),
+        note("InstructionsLoaded"),
+        rewritten("UserPromptSubmit"),
+        rewritten("UserPromptExpansion"),
+        rewritten("PreToolUse"),
+        rewritten("PermissionRequest"),
+        note("PermissionDenied"),
+        rewritten("PostToolUse"),
+        EventRow {
+            members: &[("/error", "/tool/error"), ("/is_interrupt", "/tool/isInterrupt")],
+            ..rewritten("PostToolUseFailure")
+        },
+        gate("PostToolBatch"),
+        note("Notification"),
+        EventRow { members: &[("/delta", "/lastMessage")], ..gate("MessageDisplay") },
+        gate("Stop"),
+        note("StopFailure"),
+        rewritten("SubagentStart"),
+        gate("SubagentStop"),
+        gate("TaskCreated"),
+        gate("TaskCompleted"),
+        gate("TeammateIdle"),
+        gate("PreCompact"),
+        note("PostCompact"),
+        gate("PreModelSwitch"),
+        note("PostModelSwitch"),
+        gate("ConfigChange"),
+        note("CwdChanged"),
+        note("DirectoryAdded"),
+        note("FileChanged"),
+        gate("WorktreeCreate"),
+        note("WorktreeRemove"),
+        gate("Elicitation"),
+        gate("ElicitationResult"),
+    ],
+    event_name: "/event",
+    members: &[
+        ("/hook_event_name", "/event"),
+        ("/session_id", "/session"),
+        ("/prompt_id", "/run"),
+        ("/cwd", "/cwd"),
+        ("/tool_name", "/tool/name"),
+        ("/tool_use_id", "/tool/callId"),
+        ("/tool_input", "/tool/input"),
+        ("/tool_output", "/tool/output"),
+        ("/duration_ms", "/tool/durationMs"),
+        ("/prompt", "/prompt"),
+        ("/agent_type", "/agent/name"),
+        ("/agent_id", "/agent/id"),
+        ("/stop_hook_active", "/stopActive"),
+        ("/last_assistant_message", "/lastMessage"),
+        ("/compact_summary", "/summary"),
+    ],
+    complete,
+    files: Some(Files { are: |_| false, read }),
+    reply: write_reply,
+};
+
+/// What stands in `context` and not beside it.
+fn complete(payload: &Value, data: &mut Value) {
+    for (theirs, ours) in IN_CONTEXT {
+        if data.get(ours).is_none()
+            && let Some(value) = payload.get("context").and_then(|context| context.get(theirs))
+        {
+            set_pointer(data, &format!("/{ours}"), value.clone());
+        }
+    }
+}
+
+/// Members of a payload's `context`: theirs, ours.
+const IN_CONTEXT: [(&str, &str); 2] = [("session_id", "session"), ("cwd", "cwd")];
+
+fn payload(event: &Event) -> Value {
+    let mut payload = DIALECT.write(event);
+    payload["event"] = json!(name(event));
+    if payload.get("context").is_none_or(Value::is_object) {
+        for (theirs, ours) in IN_CONTEXT {
+            if let Some(value) = event.data.get(ours) {
+                set_pointer(&mut payload, &format!("/context/{theirs}"), value.clone());
+            }
+        }
+    }
+    payload
+}
+
+/// The event's name as clients have it.
+fn name(event: &Event) -> &str {
+    event.name.strip_prefix(CUSTOM_PREFIX).unwrap_or(&event.name)
+}
+
+/// The member that holds the event's subject.
+fn subject_member(event: &Event) -> &'static str {
+    match event.spec.subject {
+        Some("/tool/input") => "tool_input",
+        Some("/tool/output") => "tool_output",
+        Some("/prompt") => "prompt",
+        Some(_) | None => "subject",
+    }
+}
+
+/// Names of what an event says, beside the members of `tool_input` and `tool_output`.
+const NAMES: [&str; 8] =
+    ["event", "timestamp", "session_id", "tool_name", "tool_input", "tool_output", "prompt", "cwd"];
+
+fn knows(name: &str) -> bool {
+    NAMES.contains(&name)
+        || ["tool_input_", "tool_output_"].iter().any(|of| name.len() > of.len() && name.starts_with(of))
+}
+
+fn value(event: &Event, name: &str) -> Option<Value> {
+    let path = || tools::main_path(event.tool_name()?, event.at("/tool/input")?);
+    match name {
+        "event" => Some(json!(self::name(event))),
+        "timestamp" => Some(json!(now())),
+        "session_id" => event.at("/session").cloned(),
+        "tool_name" => event.at("/tool/name").cloned(),
+        "tool_input" => event.at("/tool/input").cloned(),
+        "tool_output" => event.at("/tool/output").cloned(),
+        "tool_input_path" => path().map(Value::from),
+        "prompt" | "cwd" => event.data.get(name).cloned(),
+        _ => {
+            let (of, field) = match name.strip_prefix("tool_input_") {
+                Some(field) => ("/tool/input", field),
+                None => ("/tool/output", name.strip_prefix("tool_output_")?),
+            };
+            member(event.at(of)?, field).cloned()
+        }
+    }
+}
+
+/// A member as variables name it: what no name may hold is `_`, as is the step into a map. Recursion
+/// is bounded by the depth limit of the parser that read the event.
+fn member<'v>(value: &'v Value, field: &str) -> Option<&'v Value> {
+    value.as_object()?.iter().find_map(|(key, value)| {
+        let key: String = key.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+        match field.strip_prefix(&key)? {
+            "" => Some(value),
+            rest => member(value, rest.strip_prefix('_')?),
+        }
+    })
+}
+
+/// What commands read beside the variables that every event has.
+fn environment(event: &Event, _: &Path) -> Vec<(String, String)> {
+    let text = |name: &str| match value(event, name)? {
+        Value::String(text) => Some((name.to_string(), text)),
+        other => Some((name.to_string(), other.to_string())),
+    };
+    ["event", "timestamp", "session_id", "tool_input", "tool_output"].into_iter().filter_map(text).collect()
+}
+
+/// What is wrong with a reply.
+fn unfit(what: &str) -> String {
+    format!("read the reply: {what}")
+}
+
+/// The article's own words; Claude Code's beside them mean what they mean there.
+fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
+    let mut answer = claude_code::read_reply(event, reply.clone())?;
+    let said = |key: &str| reply.get(key).filter(|value| !value.is_null());
+    let text = |key: &str| match said(key) {
+        None => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(_) => Err(unfit(&format!("`{key}` is not a string"))),
+    };
+    let texts = |key: &str| match said(key) {
+        None => Ok(Vec::new()),
+        Some(Value::String(text)) => Ok(vec![text.clone()]),
+        Some(Value::Array(texts)) if texts.iter().all(Value::is_string) => {
+            Ok(texts.iter().filter_map(Value::as_str).map(str::to_string).collect())
+        }
+        Some(_) => Err(unfit(&format!("`{key}` is not a string or a list of strings"))),
+    };
+    let mut blocks = match said("blocked") {
+        None => false,
+        Some(Value::Bool(blocks)) => *blocks,
+        Some(_) => return Err(unfit("`blocked` is not a boolean")),
+    };
+    // Services tell with a number or an `ok` that they have it.
+    if let Some(Value::String(status)) = said("status") {
+        match status.as_str() {
+            "success" | "ok" => {}
+            "blocking" => blocks = true,
+            "non_blocking_error" | "cancelled" => {
+                let why = text("error")?.or(text("reason")?).unwrap_or_else(|| status.clone());
+                return Err(format!("do its work: {why}"));
+            }
+            other => return Err(unfit(&format!("`status` is `{other}`, not one of {}", STATUSES.join(", ")))),
+        }
+    }
+    if blocks {
+        let mut reasons = texts("reasons")?;
+        reasons.extend(text("reason")?);
+        (answer.decision, answer.reason) = (Some(Decision::Deny), Some(or(&reasons.join("; "), NO_REASON)));
+    }
+    for (key, pointer) in [("tool_input", "/tool/input"), ("tool_output", "/tool/output"), ("prompt", "/prompt")] {
+        match said(key) {
+            // A hook may give back what it has read.
+            Some(value) if event.at(pointer) == Some(value) => {}
+            Some(_) if event.spec.subject != Some(pointer) => {
+                return Err(unfit(&format!("`{key}` can't be changed at {}", self::name(event))));
+            }
+            Some(value) if key == "tool_input" && !value.is_object() => {
+                return Err(unfit("`tool_input` is not an object"));
+            }
+            Some(value) if key == "prompt" && !value.is_string() => return Err(unfit("`prompt` is not a string")),
+            Some(value) => answer.subject = Some(value.clone()),
+            None => {}
+        }
+    }
+    answer.additional_context.extend(texts("additional_context")?);
+    Ok(answer)
+}
+
+const STATUSES: [&str; 4] = ["success", "blocking", "non_blocking_error", "cancelled"];
+const NO_REASON: &str = "the hook blocked it without a reason";
+
+/// 0 is fine, 2 blocks, anything else failed unless a reply says what is meant. (Claude Code.)
+fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
+    let stdout = exit.stdout.trim();
+    let reply = stdout.starts_with('{').then(|| {
+        let value = crate::json::parse(stdout).map_err(|error| format!("read the reply on stdout: {error}"))?;
+        read_reply(event, value)
+    });
+    match (exit.code, reply) {
+        (Some(2), reply) => {
+            let said = reply.and_then(Result::ok).filter(|answer| answer.decision == Some(Decision::Deny));
+            let reason = said.and_then(|answer| answer.reason);
+            Ok(Answer::decide(Decision::Deny, reason.unwrap_or_else(|| or(exit.stderr.trim(), NO_REASON))))
+        }
+        (Some(0), Some(reply)) => reply,
+        (Some(0), None) if !stdout.is_empty() && claude_code::TEXT_IS_CONTEXT.contains(&&*event.name) => {
+            Ok(Answer { additional_context: vec![stdout.to_string()], ..Answer::default() })
+        }
+        (Some(0), None) => Ok(Answer::default()),
+        // Tools print JSON that is no reply; only one that decides is worth more than the code.
+        (Some(_), Some(Ok(answer))) if answer.decision.is_some() => Ok(answer),
+        (Some(code), _) => Err(format!("run: exit status {code}{}", tail(exit.stderr))),
+        (None, _) => Err(format!("run: ended by a signal{}", tail(exit.stderr))),
+    }
+}
+
+fn write_reply(event: &Event, verdict: &Verdict) -> Value {
+    // Its clients know no other end of a run than not to go on here; at a stop they would go on.
+    let stop = verdict.stop.as_ref().filter(|_| DIALECT.row(&event.name).is_none_or(|row| row.blocks));
+    let is_rest = matches!(&*event.name, "Stop" | "SubagentStop");
+    let mut reasons = reasons(verdict);
+    reasons.extend(stop.filter(|_| !is_rest).map(|reason| or(reason, "a hook ends the run")));
+    let blocked = (verdict.decision != Decision::Allow || stop.is_some()) && !(is_rest && stop.is_some());
+    if !blocked {
+        reasons.clear();
+    }
+    let outcomes: Vec<Value> = verdict.outcomes.iter().map(outcome).collect();
+    let mut reply = json!({ "blocked": blocked, "reasons": reasons, "outcomes": outcomes });
+    if let Some(subject) = &verdict.subject {
+        reply[subject_member(event)] = subject.clone();
+    }
+    for (key, texts) in [("additional_context", &verdict.additional_context), ("user_messages", &verdict.user_messages)]
+    {
+        if !texts.is_empty() {
+            reply[key] = json!(texts);
+        }
+    }
+    reply
+}
+
+/// The reason of every hook that blocks, in order.
+fn reasons(verdict: &Verdict) -> Vec<String> {
+    let blocks = |outcome: &&Outcome| outcome.decision.is_some_and(|decision| decision != Decision::Allow);
+    let blocking: Vec<_> = verdict.outcomes.iter().filter(blocks).collect();
+    // What no hook said: a person denied it, or nobody could be asked, or a rewrite can't be taken.
+    if !blocking.iter().any(|outcome| outcome.decision == Some(Decision::Deny)) {
+        return verdict.reason.clone().into_iter().collect();
+    }
+    let reason = |outcome: &&Outcome| {
+        let said = outcome.reason.clone().or(outcome.error.clone());
+        said.unwrap_or_else(|| NO_REASON.into())
+    };
+    blocking.iter().map(reason).collect()
+}
+
+fn outcome(outcome: &Outcome) -> Value {
+    let mut told = Map::new();
+    told.insert("hook".into(), json!(outcome.hook));
+    // It has no word for a hook that was selected and then left out.
+    let status = if outcome.status == Status::Skipped { Status::Cancelled } else { outcome.status };
+    told.insert("status".into(), json!(status));
+    // A hook that ran out of time has nothing more to say than that.
+    let error = outcome.error.as_ref().filter(|_| outcome.status != Status::Cancelled);
+    for (key, text) in [("reason", outcome.reason.as_ref()), ("error", error)] {
+        if let Some(text) = text {
+            told.insert(key.into(), json!(text));
+        }
+    }
+    Value::Object(told)
+}
+
+/// A mode, the field that says what to do, and hookwire's key for it.
+type Mode = (&'static str, &'static str, &'static str);
+
+const MODES: [Mode; 4] = [
+    ("command", "command", "command"),
+    ("prompt", "prompt", "prompt"),
+    ("agent", "prompt", "agent"),
+    ("http", "url", "http"),
+];
+/// The fields of a hook config.
+const FIELDS: [&str; 11] = [
+    "name",
+    "event",
+    "matcher",
+    "mode",
+    "command",
+    "prompt",
+    "url",
+    "condition",
+    "timeout",
+    "async_mode",
+    "payload_template",
+];
+/// What hookwire adds to them.
+const EXTRAS: [&str; 10] =
+    ["description", "when", "priority", "fail", "parallel", "once", "enabled", "agents", "dialect", "tags"];
+
+/// A list of hook configs, or a map from event names to such lists, as the registry has them.
+fn read(root: &Node, problems: &mut Vec<Problem>) -> Node {
+    let NodeValue::Map(entries) = &root.value else { return root.clone() };
+    let mut reader = Reader { problems, unnamed: HashMap::new(), hook: None };
+    let entries = entries.iter().map(|entry| match entry.key.as_str() {
+        "hooks" => Entry { value: reader.hooks(&entry.value), ..entry.clone() },
+        _ => entry.clone(),
+    });
+    Node { value: NodeValue::Map(entries.collect()), span: root.span.clone() }
+}
+
+struct Reader<'a> {
+    problems: &'a mut Vec<Problem>,
+    /// How many hooks of the same event and matcher have no name of their own.
+    unnamed: HashMap<String, usize>,
+    /// The hook that is being read.
+    hook: Option<String>,
+}
+
+impl Reader<'_> {
+    fn hooks(&mut self, node: &Node) -> Node {
+        let mut hooks = Vec::new();
+        match &node.value {
+            NodeValue::Seq(items) => hooks.extend(items.iter().map(|item| self.hook(item, None))),
+            NodeValue::Map(events) => {
+                for Entry { key, key_span, value } in events {
+                    let event = Node { span: key_span.clone(), value: NodeValue::String(key.clone()) };
+                    match &value.value {
+                        NodeValue::Seq(items) => hooks.extend(items.iter().map(|item| self.hook(item, Some(&event)))),
+                        NodeValue::Null => {}
+                        _ => {
+                            self.hook = None;
+                            let message = format!("`{key}` is a list of hooks, found {}", value.kind());
+                            self.error(&value.span, "wrong-type", message, "");
+                        }
+                    }
+                }
+            }
+            _ => return node.clone(),
+        }
+        Node { span: node.span.clone(), value: NodeValue::Seq(hooks) }
+    }
+
+    /// Says what is wrong, and what to do unless that is empty.
+    fn error(&mut self, span: &Span, code: &'static str, message: String, help: &str) {
+        self.tell(span, Severity::Error, code, message, help);
+    }
+
+    fn tell(&mut self, span: &Span, severity: Severity, code: &'static str, message: String, help: &str) {
+        let help = Some(help.to_string()).filter(|help| !help.is_empty());
+        self.problems.push(Problem { span: span.clone(), severity, code, message, help, hook: self.hook.clone() });
+    }
+
+    fn unfit(&mut self, it: &Entry, wanted: &str, help: &str) {
+        let message = format!("`{}`: expected {wanted}, found {}", it.key, it.value.kind());
+        self.error(&it.value.span, "wrong-type", message, help);
+    }
+
+    /// A hook config as hookwire writes it; what is written that way already stays.
+    fn hook(&mut self, item: &Node, under: Option<&Node>) -> Node {
+        let NodeValue::Map(entries) = &item.value else { return item.clone() };
+        let mut hook: Vec<Entry> = Vec::new();
+        if item.get("mode").is_none() && (item.get("on").is_some() || item.get("guard").is_some()) {
+            self.hook = item.get("name").and_then(text).map(str::to_string);
+            hook.extend(entries.iter().map(|entry| self.opened(entry)));
+            return Node { span: item.span.clone(), value: NodeValue::Map(hook) };
+        }
+        let own = item.get("event").filter(|event| !is_none(event));
+        let event = under.or(own);
+        let name = self.name(item, event);
+        self.hook = Some(name.clone());
+        let at = item.get("name").filter(|node| text(node).is_some()).map_or(&item.span, |node| &node.span);
+        hook.push(entry("name", at, Node { span: at.clone(), value: NodeValue::String(name) }));
+        match event {
+            Some(event) if text(event).is_some() => hook.push(entry("on", &event.span, event.clone())),
+            // What it is instead is told with the field.
+            Some(_) => {}
+            None => {
+                let help = "add `event: PreToolUse`, or another of the events";
+                self.error(&item.span, "missing-event", "a hook needs an `event`".into(), help);
+            }
+        }
+        if let (Some(under), Some(own)) = (under.and_then(text), own)
+            && text(own) != Some(under)
+        {
+            let message = format!("`event` is another than `{under}`, under which the hook stands");
+            self.error(&own.span, "wrong-event", message, "leave it out");
+        }
+        for it in entries {
+            self.field(it, &mut hook);
+        }
+        if let Some(mode) = self.mode(item) {
+            hook.extend(self.handler(item, mode));
+        }
+        Node { span: item.span.clone(), value: NodeValue::Map(hook) }
+    }
+
+    /// A field that all modes have.
+    fn field(&mut self, it: &Entry, hook: &mut Vec<Entry>) {
+        let is_text = matches!(it.value.value, NodeValue::String(_));
+        match it.key.as_str() {
+            key if is_none(&it.value) && FIELDS.contains(&key) => {}
+            "name" if !is_text => self.unfit(it, "a string", ""),
+            "event" if !is_text => self.unfit(it, "a string", "write one hook for each event"),
+            "condition" if !is_text => self.unfit(it, "a string", "write `condition: Write(src/**/*.ts)`"),
+            "condition" => hook.push(Entry { key: "if".into(), ..it.clone() }),
+            "async_mode" if !matches!(it.value.value, NodeValue::Bool(_)) => self.unfit(it, "true or false", ""),
+            "async_mode" => hook.push(Entry { key: "async".into(), ..it.clone() }),
+            "name" | "event" | "mode" | "command" | "prompt" | "url" | "payload_template" => {}
+            key if FIELDS.contains(&key) || EXTRAS.contains(&key) => hook.push(it.clone()),
+            unknown => {
+                let nearest = closest(unknown, FIELDS.into_iter().chain(EXTRAS));
+                let help = nearest.map(|nearest| format!("did you mean `{nearest}`?")).unwrap_or_default();
+                self.error(&it.key_span, "unknown-field", format!("unknown field `{unknown}`"), &help);
+            }
+        }
+    }
+
+    /// The row of the config's mode.
+    fn mode(&mut self, item: &Node) -> Option<Mode> {
+        let modes = "command, prompt, agent or http";
+        let Some(it) = item.entry("mode").filter(|it| !is_none(&it.value)) else {
+            let fits = |(_, field, _): &&Mode| item.get(field).is_some();
+            let mode = MODES.iter().find(fits).map_or(modes, |(mode, ..)| *mode);
+            self.error(&item.span, "bad-mode", "a hook needs a `mode`".into(), &format!("add `mode: {mode}`"));
+            return None;
+        };
+        let NodeValue::String(mode) = &it.value.value else {
+            self.unfit(it, modes, "");
+            return None;
+        };
+        let row = MODES.into_iter().find(|(known, ..)| known == mode);
+        if row.is_none() {
+            let help = match closest(mode, MODES.iter().map(|(mode, ..)| *mode)) {
+                Some(nearest) => format!("did you mean `{nearest}`?"),
+                None => format!("there are {modes}"),
+            };
+            self.error(&it.value.span, "bad-mode", format!("unknown mode `{mode}`"), &help);
+        }
+        row
+    }
+
+    /// What the mode carries out, from its own fields and no other mode's.
+    fn handler(&mut self, item: &Node, (mode, field, key): Mode) -> Option<Entry> {
+        let written = |key: &str| item.entry(key).filter(|it| !is_none(&it.value));
+        for (other, of) in
+            [("command", "command"), ("prompt", "prompt` or `agent"), ("url", "http"), ("payload_template", "http")]
+        {
+            if let Some(it) = written(other).filter(|_| other != field && of != mode) {
+                let message = format!("`{other}` is for mode `{of}`, and this hook is of mode `{mode}`");
+                self.error(&it.key_span, "wrong-mode", message, "leave it out, or change `mode`");
+            }
+        }
+        let Some(it) = written(field) else {
+            let at = item.get("mode").map_or(&item.span, |it| &it.span);
+            let message = format!("a hook of mode `{mode}` needs `{field}`");
+            self.error(at, "missing-field", message, &format!("add `{field}`"));
+            return None;
+        };
+        // Under hookwire's key a mistake would be told in hookwire's words.
+        if key != field && !matches!(it.value.value, NodeValue::String(_)) {
+            self.unfit(it, "a string", "");
+            return None;
+        }
+        let value = if mode == "http" {
+            let body = written("payload_template").map(|it| Entry { key: "body".into(), ..it.clone() });
+            let fields = [it.clone()].into_iter().chain(body).collect();
+            Node { span: it.value.span.clone(), value: NodeValue::Map(fields) }
+        } else {
+            self.opened(it).value
+        };
+        Some(entry(key, &it.key_span, value))
+    }
+
+    /// The name that was given, else one of the event and the matcher.
+    fn name(&mut self, item: &Node, event: Option<&Node>) -> String {
+        if let Some(name) = item.get("name").and_then(text) {
+            return name.to_string();
+        }
+        let mut base = event.and_then(text).unwrap_or("hook").to_string();
+        if let Some(matcher) = item.get("matcher").filter(|it| !is_none(it)).and_then(text) {
+            base = format!("{base}/{matcher}");
+        }
+        let count = self.unnamed.entry(base.clone()).or_default();
+        *count += 1;
+        format!("{base}#{count}")
+    }
+
+    /// A shell text with quotes opened around names; anything else as it is.
+    fn opened(&mut self, it: &Entry) -> Entry {
+        let (NodeValue::String(shell), "command") = (&it.value.value, it.key.as_str()) else { return it.clone() };
+        let (opened, left) = quotes::open(shell, knows);
+        if let Some(name) = left.first() {
+            let message = format!("`{name}` is in single quotes, where its value doesn't come");
+            let help = format!("write `\"{name}\"`, in double quotes");
+            self.tell(&it.value.span, Severity::Warning, "quoted-variable", message, &help);
+        }
+        Entry { value: Node { span: it.value.span.clone(), value: NodeValue::String(opened) }, ..it.clone() }
+    }
+}
+
+fn entry(key: &str, key_span: &Span, value: Node) -> Entry {
+    Entry { key: key.into(), key_span: key_span.clone(), value }
+}
+
+/// A text that says something.
+fn text(node: &Node) -> Option<&str> {
+    match &node.value {
+        NodeValue::String(text) if !text.trim().is_empty() => Some(text),
+        _ => None,
+    }
+}
+
+/// Nothing; the article writes `None`.
+fn is_none(node: &Node) -> bool {
+    match &node.value {
+        NodeValue::Null => true,
+        NodeValue::String(text) => text == "None",
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(event: &str) -> Event {
+        DIALECT
+            .read(json!({
+                "event": event, "tool_name": "Bash", "tool_input": {"command": "ls", "a-b": {"c": 1}, "a": null},
+                "tool_output": "out", "prompt": "Go.", "context": {"session_id": "s1", "cwd": "/p", "turn": 3},
+            }))
+            .unwrap()
+    }
+
+    /// An answer in one line.
+    fn told(answer: Result<Answer, String>) -> String {
+        match answer {
+            Err(error) => error,
+            Ok(answer) => {
+                let decision = answer.decision.map(|it| format!("{} ", it.as_str())).unwrap_or_default();
+                let subject = answer.subject.map(|it| format!(" = {it}")).unwrap_or_default();
+                let context = answer.additional_context.iter().map(|it| format!(" + {it}")).collect::<String>();
+                let stop = answer.stop.map(|it| format!(" stop: {it}")).unwrap_or_default();
+                format!("{decision}{}{subject}{context}{stop}", answer.reason.unwrap_or_default())
+            }
+        }
+    }
+
+    #[test]
+    fn replies() {
+        for (name, reply, expected) in [
+            ("PreToolUse", json!({}), ""),
+            ("PreToolUse", json!({"status": "ok", "seen": 3}), ""),
+            ("PreToolUse", json!({"status": "success"}), ""),
+            ("PreToolUse", json!({"status": 200}), ""),
+            ("PreToolUse", json!({"status": "blocking", "reason": "r"}), "deny r"),
+            ("PreToolUse", json!({"status": "blocking"}), "deny the hook blocked it without a reason"),
+            ("PreToolUse", json!({"blocked": true, "reasons": ["a", "b"]}), "deny a; b"),
+            ("PreToolUse", json!({"blocked": false, "reasons": []}), ""),
+            ("PreToolUse", json!({"status": "non_blocking_error", "error": "e"}), "do its work: e"),
+            ("PreToolUse", json!({"status": "cancelled"}), "do its work: cancelled"),
+            ("PreToolUse", json!({"tool_input": {"command": "pwd"}}), r#" = {"command":"pwd"}"#),
+            ("PostToolUse", json!({"tool_output": {"n": 1}}), r#" = {"n":1}"#),
+            ("PostToolUse", json!({"additional_context": ["a", "b"]}), " + a + b"),
+            ("UserPromptSubmit", json!({"prompt": "Stop.", "additional_context": "a"}), r#" = "Stop." + a"#),
+            // A program that prints what it has read.
+            (
+                "PostToolUse",
+                json!({"event": "PostToolUse", "tool_input": {"command": "ls", "a-b": {"c": 1}, "a": null}, "tool_output": "out"}),
+                "",
+            ),
+            // Claude Code's words.
+            ("PreToolUse", json!({"decision": "block", "reason": "r"}), "deny r"),
+            ("Stop", json!({"decision": "block", "reason": "r"}), "deny r"),
+            (
+                "PreToolUse",
+                json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": "r"}}),
+                "deny r",
+            ),
+            ("PreToolUse", json!({"continue": false, "stopReason": "r"}), " stop: r"),
+            // What can't be meant is not a yes.
+            ("PreToolUse", json!([]), "read the reply: it is not a JSON object"),
+            (
+                "PreToolUse",
+                json!({"status": "blocked"}),
+                "read the reply: `status` is `blocked`, not one of success, blocking, non_blocking_error, cancelled",
+            ),
+            ("PreToolUse", json!({"blocked": "yes"}), "read the reply: `blocked` is not a boolean"),
+            ("PreToolUse", json!({"blocked": true, "reason": 3}), "read the reply: `reason` is not a string"),
+            ("PreToolUse", json!({"tool_input": "ls"}), "read the reply: `tool_input` is not an object"),
+            ("PreToolUse", json!({"tool_output": "x"}), "read the reply: `tool_output` can't be changed at PreToolUse"),
+            ("UserPromptSubmit", json!({"prompt": 3}), "read the reply: `prompt` is not a string"),
+            (
+                "Stop",
+                json!({"additional_context": 3}),
+                "read the reply: `additional_context` is not a string or a list of strings",
+            ),
+        ] {
+            assert_eq!(told(read_reply(&event(name), reply.clone())), expected, "{reply}");
+        }
+    }
+
+    #[test]
+    fn exits() {
+        for (name, code, stdout, stderr, expected) in [
+            ("PreToolUse", Some(0), "all good", "", ""),
+            ("PreToolUse", Some(0), r#"{"blocked": true, "reason": "r"}"#, "", "deny r"),
+            (
+                "PreToolUse",
+                Some(0),
+                "{",
+                "",
+                "read the reply on stdout: EOF while parsing an object at line 1 column 1",
+            ),
+            ("PreToolUse", Some(2), "", "r\n", "deny r"),
+            ("PreToolUse", Some(2), r#"{"blocked": true, "reason": "r"}"#, "s", "deny r"),
+            ("PreToolUse", Some(2), r#"{"status": "success"}"#, "s", "deny s"),
+            ("PreToolUse", Some(1), r#"{"blocked": true, "reason": "r"}"#, "", "deny r"),
+            ("PreToolUse", Some(1), r#"{"problems": 3}"#, "oops", "run: exit status 1: oops"),
+            ("PreToolUse", Some(127), "", "sh: no: not found", "run: exit status 127: sh: no: not found"),
+            ("PreToolUse", None, "", "", "run: ended by a signal"),
+            ("UserPromptSubmit", Some(0), "a fact", "", " + a fact"),
+            ("PermissionRequest", Some(2), "", "r", "deny r"),
+        ] {
+            let answer = exit(&event(name), &Exit { code, command: "c", stdout, stderr });
+            assert_eq!(told(answer), expected, "{name} {code:?} {stdout}");
+        }
+    }
+
+    #[test]
+    fn names_stand_for_what_the_event_says() {
+        let event = event("PreToolUse");
+        for (name, expected) in [
+            ("event", json!("PreToolUse")),
+            ("session_id", json!("s1")),
+            ("cwd", json!("/p")),
+            ("tool_input", json!({"command": "ls", "a-b": {"c": 1}, "a": null})),
+            ("tool_input_command", json!("ls")),
+            ("tool_input_a_b", json!({"c": 1})),
+            ("tool_input_a_b_c", json!(1)),
+            ("tool_output", json!("out")),
+            ("tool_input_path", json!(null)),
+            ("tool_input_x", json!(null)),
+        ] {
+            assert!(knows(name));
+            assert_eq!(value(&event, name).unwrap_or_default(), expected, "{name}");
+        }
+        for unknown in ["HOME", "tool_input_", "tool", "events", ""] {
+            assert!(!knows(unknown), "{unknown}");
+        }
+        let payload = payload(&event);
+        assert_eq!(payload["context"], json!({"session_id": "s1", "cwd": "/p", "turn": 3}));
+        assert_eq!((&payload["session_id"], &payload["event"]), (&json!("s1"), &json!("PreToolUse")));
+    }
+
+    #[test]
+    fn an_end_of_the_run_is_not_to_go_on() {
+        let verdict: Verdict = serde_json::from_value(json!({
+            "decision": "allow", "stop": "enough", "outcomes": [], "generation": 1, "hash": "", "eventId": "",
+        }))
+        .unwrap();
+        for (name, blocked) in [("PreToolUse", true), ("PostToolUse", true), ("Stop", false), ("SessionEnd", false)] {
+            let reply = write_reply(&event(name), &verdict);
+            let reasons = if blocked { json!(["enough"]) } else { json!([]) };
+            assert_eq!((&reply["blocked"], &reply["reasons"]), (&json!(blocked), &reasons), "{name}");
+        }
+    }
+}
