@@ -29,6 +29,8 @@ pub const CONTRACT: Contract = Contract {
     reply,
     returned: None,
     exit,
+    trace: None,
+    tally: None,
 };
 
 pub(super) static DIALECT: Dialect = Dialect {
