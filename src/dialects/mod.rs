@@ -4,6 +4,7 @@
 //! A new dialect is one new file and one line in [`DIALECTS`]; see `sample.rs`.
 
 mod claude_code;
+mod instructor;
 mod native;
 #[cfg(test)]
 mod sample;
@@ -23,6 +24,7 @@ pub use native::CONTRACT;
 pub static DIALECTS: &[&Dialect] = &[
     &native::DIALECT,
     &claude_code::DIALECT,
+    &instructor::DIALECT,
     #[cfg(test)]
     &sample::DIALECT,
 ];

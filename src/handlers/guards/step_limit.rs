@@ -1,9 +1,9 @@
 //! `step-limit`: ends a run after a number of steps. A runaway agent's simplest leash.
 
 use super::super::{Call, Compile, HandlerError, Kind, Mistake};
-use super::{Refusal, end_run, tally};
 use super::memory::{Memory, Per};
 use super::raw::Expression;
+use super::{Refusal, end_run, tally};
 use crate::verdict::{Answer, StopReason};
 use schemars::JsonSchema;
 use serde::Deserialize;

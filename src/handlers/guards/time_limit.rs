@@ -2,8 +2,8 @@
 //! hook has seen of it, or since the agent says that it began.
 
 use super::super::{Call, Compile, HandlerError, Kind, Mistake};
-use super::{Refusal, end_run, tally};
 use super::memory::{Memory, Per, now};
+use super::{Refusal, end_run, tally};
 use crate::definitions::compile::RawDuration;
 use crate::verdict::{Answer, StopReason};
 use schemars::JsonSchema;
