@@ -5,6 +5,7 @@
 pub mod aggregate;
 pub(crate) use run::panic_text;
 mod compose;
+mod intercept;
 mod run;
 mod sessions;
 
@@ -16,6 +17,7 @@ use crate::hook_set::{HookSet, Selected};
 use crate::matching::Facts;
 use crate::verdict::{Decision, Outcome, Verdict};
 use compose::{Asks, Chain};
+pub use intercept::{Interceptor, Judging, PassThrough};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sessions::Sessions;
