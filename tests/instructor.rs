@@ -11,7 +11,6 @@ use hookwire::event::Event;
 use hookwire::host::{Host, HostOptions};
 use hookwire::{dialects, verdict::Decision};
 use serde_json::{Value, json};
-use std::io::Read;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -141,7 +140,7 @@ fn mistakes_in_definitions_are_told() {
     for (definitions, expected) in [
         ("useGuards: { maxStep: 3 }", "1: `useGuards`: unknown field `maxStep`"),
         ("useGuards: 20", "1: `useGuards` is a map, found a number"),
-        ("dialect: instructor\nuseGuards:\n  maxSteps: ten", "3: `guard.step-limit.max`: expected an unsigned"),
+        ("dialect: instructor\nuseGuards:\n  maxSteps: ten", "3: `guard.step-limit.max`: expected a whole number"),
         ("dialect: instructor\nuseGuards:\n  maxSteps: 0", "3: a limit of 0 would let nothing pass"),
         ("useContextConfig: { systemPrmpt: x }", "1: `useContextConfig`: unknown field `systemPrmpt`"),
         (
@@ -322,19 +321,19 @@ hooks:
 #[test]
 fn pass_through() {
     let dir = hooks(&[("hooks.yaml", "dialect: instructor\nhooks: [{ name: no, on: before_tool_use, deny: never }]")]);
-    let mut command = serve(dir.path());
-    command.arg("--pass-through").stderr(Stdio::piped());
-    let mut host = TestHost::start(&mut command);
-    let ready = host.request("initialize", json!({}));
-    assert_eq!(ready["hooks"]["passThrough"], true);
+    let passing = || {
+        let mut command = serve(dir.path());
+        command.arg("--pass-through");
+        command
+    };
+    let mut host = TestHost::start(&mut passing());
+    assert_eq!(host.request("initialize", json!({}))["hooks"]["passThrough"], true);
     let result = dispatch(&mut host, call("rm_rf"));
     assert_eq!(result["reply"], call("rm_rf"));
     assert_eq!((&result["verdict"]["decision"], &result["verdict"]["outcomes"]), (&json!("allow"), &json!([])));
     assert_eq!(brief(&host.bash("rm -rf /")), "allow");
-    drop(host);
-    let output = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
-    let mut told = String::new();
-    output.stderr.unwrap().read_to_string(&mut told).unwrap();
+    let output = passing().stdin(Stdio::null()).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
     assert!(told.contains("Pass-through: every event is allowed and no hook runs."), "{told}");
     let mut host = TestHost::serve(dir.path());
     assert_eq!(host.request("initialize", json!({}))["hooks"].get("passThrough"), None);

@@ -500,10 +500,10 @@ fn tally(event: &Event) -> Tally {
 fn since_1970(time: &Value) -> Option<u64> {
     let text = match time {
         Value::String(text) => text.as_str(),
-        other => return other.as_f64().map(|seconds| (seconds * 1000.0) as u64),
+        other => return other.as_f64().map(|seconds| (seconds * 1000.0).round() as u64),
     };
     if let Ok(seconds) = text.parse::<f64>() {
-        return Some((seconds * 1000.0) as u64);
+        return Some((seconds * 1000.0).round() as u64);
     }
     let (local, offset) = match text.strip_suffix('Z') {
         Some(local) => (local, 0),

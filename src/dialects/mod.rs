@@ -10,7 +10,7 @@ mod native;
 mod sample;
 
 use crate::definitions::compile::Problem;
-use crate::definitions::node::Node;
+use crate::definitions::node::{Node, closest};
 use crate::event::{Event, NotAnEvent, Original, set_pointer, spec, unknown_event};
 use crate::hook::Contract;
 use crate::verdict::Verdict;
@@ -111,7 +111,7 @@ impl Dialect {
             return Err(NotAnEvent(format!("`{member}` is missing: the name of the event")));
         };
         let Some(row) = self.named(name).find(|row| row.picks.is_none_or(|picks| picks(&payload))) else {
-            let nearest = crate::definitions::node::closest(name, self.events.iter().map(|row| row.name));
+            let nearest = closest(name, self.events.iter().map(|row| row.name));
             return Err(NotAnEvent(match nearest {
                 Some(nearest) => format!("unknown {} event `{name}`; did you mean `{nearest}`?", self.name()),
                 None => format!("unknown {} event `{name}`", self.name()),
@@ -171,7 +171,7 @@ pub fn by_name(name: &str) -> Result<&'static Dialect, String> {
         return Ok(dialect);
     }
     let names = DIALECTS.iter().map(|dialect| dialect.name());
-    Err(match crate::definitions::node::closest(name, names.clone()) {
+    Err(match closest(name, names.clone()) {
         Some(nearest) => format!("unknown dialect `{name}`; did you mean `{nearest}`?"),
         None => format!("unknown dialect `{name}`; there are {}", names.collect::<Vec<_>>().join(", ")),
     })
@@ -193,7 +193,13 @@ pub fn canonical(name: &str, own: &str) -> Result<Vec<Arc<str>>, String> {
     if spec(name).is_some() {
         return Ok(vec![name.into()]);
     }
-    DIALECTS.iter().find_map(of).ok_or_else(|| unknown_event(name))
+    DIALECTS.iter().find_map(of).ok_or_else(|| {
+        let rows = DIALECTS.iter().filter(|dialect| dialect.name() == own).flat_map(|dialect| dialect.events);
+        match closest(name, rows.flat_map(|row| row.also.iter().copied().chain([row.name]))) {
+            Some(nearest) => format!("unknown event `{name}`; did you mean `{nearest}`?"),
+            None => unknown_event(name),
+        }
+    })
 }
 
 #[cfg(test)]
