@@ -360,7 +360,8 @@ impl Event {
 }
 
 /// The members that a hook's `context` may patch.
-pub const CONTEXT_MEMBERS: [&str; 5] = ["metadata", "messages", "systemPrompt", "responseFormat", "tool"];
+pub const CONTEXT_MEMBERS: [&str; 8] =
+    ["metadata", "messages", "systemPrompt", "responseFormat", "tool", "errors", "eventMetadata", "state"];
 
 /// "unknown event `x`", with the nearest known name.
 pub(crate) fn unknown_event(name: &str) -> String {

@@ -126,6 +126,25 @@ pub struct Contract {
     pub exit: fn(&Event, &Exit<'_>) -> Result<Answer, String>,
     /// What it means that a command can't be started: its program, and the reason for people.
     pub unstarted: fn(&str, String) -> Result<Answer, String>,
+    /// What later hooks of the chain see of an answer besides what it changed: a merge patch on the
+    /// event. For systems whose hooks see that another one denied.
+    pub trace: Option<fn(&Event, &Answer) -> Option<Value>>,
+    /// What its agents tell of a run so far, where guards read it; there, guards that end a run only
+    /// signal it and deny nothing.
+    pub tally: Option<fn(&Event) -> Tally>,
+}
+
+/// What an agent itself tells of the run that an event belongs to.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Tally {
+    /// Completed steps.
+    pub steps: Option<u64>,
+    /// Tokens of all model calls.
+    pub tokens: Option<u64>,
+    /// When the run began, in milliseconds since 1970.
+    pub started_ms: Option<u64>,
+    /// When the event happened, in milliseconds since 1970.
+    pub now_ms: Option<u64>,
 }
 
 /// Makes an answer of a JSON reply; the error is for people.

@@ -3,7 +3,7 @@
 use crate::definitions::diagnostic::Diagnostic;
 use crate::definitions::load::{Changes, LayerDir, Loaded, Loader, Look};
 use crate::definitions::watch::{self, Watching};
-use crate::engine::Engine;
+use crate::engine::{Engine, Interceptor, PassThrough};
 use crate::handlers::{HostPort, Services};
 use crate::hook::Layer;
 use crate::hook_set::HookSet;
@@ -38,6 +38,8 @@ pub struct HostOptions {
     pub model: Option<ModelRef>,
     /// Look at the definitions regularly instead of asking the kernel.
     pub poll: bool,
+    /// Allow every event and run no hook.
+    pub pass_through: bool,
 }
 
 impl HostOptions {
@@ -98,8 +100,10 @@ pub struct Changed {
 
 /// See the module.
 pub struct Host {
-    /// Judges events.
+    /// Runs hooks.
     pub engine: Engine,
+    /// Judges events: the engine, unless somebody took its place.
+    pub interceptor: Arc<dyn Interceptor>,
     /// What it was started with.
     pub options: HostOptions,
     published: cell::Sender<Published>,
@@ -112,6 +116,12 @@ pub struct Host {
 impl Host {
     /// Loads the definitions. Nothing is watched yet.
     pub fn new(options: HostOptions) -> Arc<Host> {
+        let pass_through = options.pass_through;
+        Host::intercepted(options, |engine| if pass_through { Arc::new(PassThrough) } else { Arc::new(engine) })
+    }
+
+    /// The same, where somebody else judges events; who wants to may hand them on to the engine.
+    pub fn intercepted(options: HostOptions, interceptor: impl FnOnce(Engine) -> Arc<dyn Interceptor>) -> Arc<Host> {
         let mut loader = Loader::new(options.dirs());
         let loaded = loader.load(Look::Now);
         let root = std::path::absolute(&options.root).unwrap_or_else(|_| options.root.clone());
@@ -121,6 +131,7 @@ impl Host {
         let mut engine = Engine::new(services);
         engine.ask_elsewhere = options.ask_elsewhere;
         Arc::new(Host {
+            interceptor: interceptor(engine.clone()),
             engine,
             published: cell::Sender::new(publishable(&loaded)),
             loader: Mutex::new(loader),

@@ -2,8 +2,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 /// What may happen next. The order is that of strength: a later one wins over an earlier one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -57,8 +58,8 @@ pub struct Answer {
     /// Given to the model.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub additional_context: Vec<String>,
-    /// A JSON merge patch (RFC 7396) over `metadata`, `messages`, `systemPrompt`, `responseFormat` and
-    /// `tool`.
+    /// A JSON merge patch (RFC 7396) over `metadata`, `messages`, `systemPrompt`, `responseFormat`,
+    /// `tool`, `errors`, `eventMetadata` (gone after the event) and `state` (whatever else the agent has).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<Value>,
     /// What to do about a failed model call.
@@ -68,6 +69,60 @@ pub struct Answer {
     /// `errors`. Not part of the answer's form.
     #[serde(skip)]
     pub remarks: Vec<String>,
+    /// The same as `stop` for systems that tell why in a code. Not part of the answer's form.
+    #[serde(skip)]
+    pub signals: Vec<StopSignal>,
+}
+
+/// Asks for the end of a run, and tells why. (instructor.)
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct StopSignal {
+    /// In a word.
+    pub reason: StopReason,
+    /// For people.
+    #[serde(default)]
+    pub message: String,
+    /// The numbers behind it.
+    #[serde(default)]
+    pub context: Map<String, Value>,
+    /// Who asks; a hook's name unless it says otherwise.
+    #[serde(default)]
+    pub source: Option<String>,
+}
+
+/// Why a run is to end. The order is that of strength: the first is reported, whoever else asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StopReason {
+    /// Something failed.
+    Error,
+    /// A hook or a tool asks.
+    StopRequested,
+    /// The person asks.
+    UserRequested,
+    /// Too many steps.
+    StepsLimit,
+    /// Too many tokens.
+    TokenLimit,
+    /// Too much time.
+    TimeLimit,
+    /// Too many attempts.
+    RetryLimit,
+    /// The model stopped for a reason that ends the run.
+    FinishReason,
+    /// The work is done.
+    Completed,
+    /// Nobody says.
+    Unknown,
+}
+
+impl StopSignal {
+    /// What it asks for, in words.
+    pub fn text(&self) -> String {
+        let reason = serde_json::to_value(self.reason).ok().and_then(|it| it.as_str().map(str::to_string));
+        Some(&self.message).filter(|it| !it.is_empty()).cloned().or(reason).unwrap_or_default()
+    }
 }
 
 /// `Some(null)` for a member that is there and null; serde alone would say `None`.
@@ -161,8 +216,22 @@ pub struct Outcome {
     /// What it did step by step, for the kinds that tell: sub-agents and judges.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub transcript: Vec<Value>,
+    /// Why it wants the run to end, for the kinds that tell in a code.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub stop_signals: Vec<StopSignal>,
     /// How long it ran, in microseconds.
     pub duration_micros: u64,
+    /// When it began; absent when it wasn't run.
+    #[serde(skip)]
+    pub started_at: Option<SystemTime>,
+}
+
+impl Outcome {
+    /// When the run began and when it ended, if it was run.
+    pub fn times(&self) -> Option<(SystemTime, SystemTime)> {
+        let start = self.started_at?;
+        Some((start, start + Duration::from_micros(self.duration_micros)))
+    }
 }
 
 /// The one combined answer to an event.

@@ -424,6 +424,11 @@ fn middleware() {
         "middleware/a, deny: no\n middleware/b, allow: fine\n middleware/c, callback: '{}'",
         "deny by a: no | a blocking, b success, c success",
     );
+    // The last word stands.
+    check(
+        "middleware/a, deny: one\n middleware/b, allow: fine\n middleware/c, deny: two",
+        "deny by c: two | a blocking, b success, c blocking",
+    );
     check(
         "middleware/a, callback: '{\"context\":{\"metadata\":{\"n\":1}}}'\n middleware/b, callback: see /metadata/n",
         "allow say 1 context {\"metadata\":{\"n\":1}}",
@@ -721,7 +726,7 @@ fn a_reply_that_cannot_be_meant_is_a_failure() {
         (
             "PreToolUse",
             "{\"context\":{\"cwd\":\"/\"}}",
-            "failed to give a context: `cwd` can't be changed, only metadata, messages, systemPrompt, responseFormat, tool",
+            "failed to give a context: `cwd` can't be changed, only metadata, messages, systemPrompt, responseFormat, tool, errors, eventMetadata, state",
         ),
         // Two values for one subject: hooks would judge one and the client might take the other.
         (

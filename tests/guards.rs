@@ -261,7 +261,7 @@ fn time() {
     let denied = eventually("the time is over", || {
         Some(told(&host.dispatch(event("StepStart run=r")))).filter(|it| it != "allow")
     });
-    assert!(denied.starts_with("deny by g: Time limit reached: 0."), "{denied}");
+    assert!(denied.starts_with("deny by g: Execution time limit reached: 0."), "{denied}");
     assert!(denied.ends_with("s/0.08s STOP"), "{denied}");
     assert_eq!(told(&host.dispatch(event("StepStart run=other"))), "allow");
 }

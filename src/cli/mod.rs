@@ -139,6 +139,7 @@ impl HooksArgs {
             allow_hosts: self.allow_host.clone(),
             model: self.model.clone(),
             poll: self.poll,
+            pass_through: false,
         })
     }
 
@@ -157,6 +158,10 @@ impl HooksArgs {
     /// A host of these definitions. A directory that was named but isn't there is a mistake: the
     /// guards in it would be missing in silence.
     fn host(&self) -> Result<Arc<Host>, Failure> {
+        self.host_of(self.options()?)
+    }
+
+    fn host_of(&self, options: HostOptions) -> Result<Arc<Host>, Failure> {
         for dir in &self.hooks {
             if !dir.is_dir() {
                 return Err(Failure(format!("--hooks {}: no such directory", dir.display())));
@@ -165,7 +170,7 @@ impl HooksArgs {
         if !self.root.is_dir() {
             return Err(Failure(format!("--root {}: no such directory", self.root.display())));
         }
-        Ok(Host::new(self.options()?))
+        Ok(Host::new(options))
     }
 }
 

@@ -4,7 +4,7 @@
 use super::output::{Output, Tone, safe, short};
 use super::{Failure, Finding, HooksArgs, dialect};
 use crate::dialects::{Dialect, NATIVE};
-use crate::engine::{Honours, HooksInForce, Question, decide};
+use crate::engine::{Honours, HooksInForce, Question};
 use crate::event::Event;
 use crate::host::Host;
 use crate::matching::Facts;
@@ -99,7 +99,7 @@ async fn judge(host: &Host, dialect: &'static Dialect, event: &Event) -> (Verdic
         hurry: CancellationToken::new(),
     };
     let started = Instant::now();
-    let verdict = decide(&host.engine, question).await;
+    let verdict = host.interceptor.intercept(question).await;
     (verdict, started.elapsed())
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Failure, Finding, HooksArgs};
 use crate::handlers::process_tree;
-use crate::host::Host;
+use crate::host::{Host, HostOptions};
 use crate::rpc::connection::{Connection, Next};
 use crate::rpc::session::{Session, Side};
 use crate::transport::outbox::Outbox;
@@ -22,6 +22,9 @@ pub(super) struct ServeArgs {
     /// The largest message that is read, in bytes.
     #[arg(long, value_name = "BYTES", default_value_t = MAX_MESSAGE)]
     max_message: usize,
+    /// Allow every event and run no hook, to see how an agent does without.
+    #[arg(long)]
+    pass_through: bool,
     /// Don't listen on a socket: no `hookwire state`, `approvals` or editor reaches this host.
     #[arg(long)]
     no_share: bool,
@@ -34,7 +37,10 @@ const SHUTDOWN: Duration = Duration::from_millis(50);
 
 pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
     let protocol = stdio::take_stdout()?;
-    let host = args.hooks.host()?;
+    let host = args.hooks.host_of(HostOptions { pass_through: args.pass_through, ..args.hooks.options()? })?;
+    if args.pass_through {
+        tracing::error!("Pass-through: every event is allowed and no hook runs.");
+    }
     host.watch()?;
     if let Ok(program) = std::env::current_exe() {
         process_tree::enable_reaper(program, vec!["reaper".into()]);

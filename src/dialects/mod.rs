@@ -5,13 +5,14 @@
 
 mod claude_code;
 mod hooks_article;
+mod instructor;
 mod native;
 #[cfg(test)]
 mod sample;
 mod workflow_framework;
 
 use crate::definitions::compile::Problem;
-use crate::definitions::node::Node;
+use crate::definitions::node::{Node, closest};
 use crate::event::{CUSTOM_PREFIX, Event, NotAnEvent, Original, set_pointer, spec, unknown_event};
 use crate::hook::Contract;
 use crate::verdict::Verdict;
@@ -29,6 +30,7 @@ pub static DIALECTS: &[&Dialect] = &[
     &native::DIALECT,
     &claude_code::DIALECT,
     &hooks_article::DIALECT,
+    &instructor::DIALECT,
     &workflow_framework::DIALECT,
     #[cfg(test)]
     &sample::DIALECT,
@@ -155,7 +157,7 @@ impl Dialect {
 
     /// The canonical name of an event that the table lacks. A slip of the pen is not an event.
     fn other_event(&self, name: &str) -> Result<String, NotAnEvent> {
-        let nearest = crate::definitions::node::closest(name, self.events.iter().map(|row| row.name));
+        let nearest = closest(name, self.events.iter().map(|row| row.name));
         match nearest {
             Some(nearest) => {
                 Err(NotAnEvent(format!("unknown {} event `{name}`; did you mean `{nearest}`?", self.name())))
@@ -199,7 +201,7 @@ pub fn by_name(name: &str) -> Result<&'static Dialect, String> {
         return Ok(dialect);
     }
     let names = DIALECTS.iter().map(|dialect| dialect.name());
-    Err(match crate::definitions::node::closest(name, names.clone()) {
+    Err(match closest(name, names.clone()) {
         Some(nearest) => format!("unknown dialect `{name}`; did you mean `{nearest}`?"),
         None => format!("unknown dialect `{name}`; there are {}", names.collect::<Vec<_>>().join(", ")),
     })
@@ -222,8 +224,8 @@ pub fn canonical(name: &str, own: &str) -> Result<Vec<Arc<str>>, String> {
         return Ok(vec![name.into()]);
     }
     DIALECTS.iter().find_map(of).ok_or_else(|| {
-        let events = DIALECTS.iter().filter(|dialect| dialect.name() == own).flat_map(|dialect| dialect.events);
-        match crate::definitions::node::closest(name, events.map(|row| row.name)) {
+        let rows = DIALECTS.iter().filter(|dialect| dialect.name() == own).flat_map(|dialect| dialect.events);
+        match closest(name, rows.flat_map(|row| row.also.iter().copied().chain([row.name]))) {
             Some(nearest) => format!("unknown event `{name}`; did you mean `{nearest}`?"),
             None => unknown_event(name),
         }

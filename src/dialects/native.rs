@@ -32,6 +32,8 @@ pub const CONTRACT: Contract = Contract {
     returned: None,
     exit,
     unstarted: |_, error| Err(error),
+    trace: None,
+    tally: None,
 };
 
 pub(super) static DIALECT: Dialect = Dialect {

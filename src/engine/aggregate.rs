@@ -5,7 +5,7 @@
 
 use crate::event::Phase;
 use crate::hook::{Composition, Fail};
-use crate::verdict::{Answer, Decision, Retry};
+use crate::verdict::{Answer, Decision, Retry, StopSignal};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub struct Folded {
     pub decision: Option<Decision>,
     /// A hook said no, even where that decides nothing.
     pub refused: bool,
-    /// The first hook that gave it.
+    /// The first hook that gave it; of several blocks of a middleware chain, the last.
     pub decided_by: Option<Arc<str>>,
     /// Its reason, and the reasons of others that gave the same where the composition collects.
     pub reasons: Vec<String>,
@@ -36,6 +36,8 @@ pub struct Folded {
     pub context: Option<Value>,
     /// The first word on a failed model call.
     pub retry: Option<Retry>,
+    /// Every signal to end the run, in order.
+    pub signals: Vec<StopSignal>,
 }
 
 impl Folded {
@@ -45,7 +47,9 @@ impl Folded {
         // Nobody can stop what has happened without being a gate's business.
         let decision = if phase == Phase::Note { None } else { answer.decision };
         if let Some(decision) = decision {
-            if self.decision.is_none_or(|strongest| decision > strongest) {
+            // A second block replaces the first one's message. (instructor.)
+            let replaces = composition == Composition::Middleware && decision == Decision::Deny;
+            if self.decision.is_none_or(|strongest| decision > strongest || decision == strongest && replaces) {
                 self.decision = Some(decision);
                 self.decided_by = Some(hook.clone());
                 self.reasons = answer.reason.into_iter().collect();
@@ -69,6 +73,7 @@ impl Folded {
             });
         }
         self.retry = self.retry.take().or(answer.retry);
+        self.signals.extend(answer.signals);
     }
 
     /// Whether no further hook of the chain is to run.
@@ -95,6 +100,7 @@ impl Folded {
             context: self.context,
             retry: self.retry,
             remarks: Vec::new(),
+            signals: self.signals,
         }
     }
 

@@ -18,7 +18,7 @@ use std::time::Duration;
 /// A hook, or the hooks of one layer in a foreign dialect, which enter as one.
 pub(super) enum Member {
     Hook(Selected),
-    Block { name: Arc<str>, composition: Composition, members: Vec<Member> },
+    Block { contract: &'static Contract, members: Vec<Member> },
 }
 
 /// Puts selected hooks in the client's order: blocks for foreign dialects, after-events reversed,
@@ -37,7 +37,7 @@ pub(super) fn plan(selected: Vec<Selected>, client: &'static Contract) -> Vec<Me
             continue;
         }
         let block = keyed.iter_mut().find_map(|(at, _, member)| match member {
-            Member::Block { name, members, .. } if *at == layer && **name == *contract.dialect => Some(members),
+            Member::Block { contract: of, members } if *at == layer && *of == contract => Some(members),
             Member::Block { .. } | Member::Hook(_) => None,
         });
         match block {
@@ -46,16 +46,15 @@ pub(super) fn plan(selected: Vec<Selected>, client: &'static Contract) -> Vec<Me
             Some(members) => members.push(Member::Hook(selected)),
             None => {
                 let members = vec![Member::Hook(selected)];
-                let block = Member::Block { name: contract.dialect.into(), composition: contract.composition, members };
-                keyed.push((layer, composition.order_key(None), block));
+                keyed.push((layer, composition.order_key(None), Member::Block { contract, members }));
             }
         }
     }
     // Stable: within one key, the order of the set.
     keyed.sort_by_key(|(layer, key, _)| (*layer, *key));
     for (_, _, member) in &mut keyed {
-        if let Member::Block { composition, members, .. } = member {
-            members.sort_by_key(|member| composition.order_key(member.priority()));
+        if let Member::Block { contract, members } = member {
+            members.sort_by_key(|member| contract.composition.order_key(member.priority()));
         }
     }
     keyed.into_iter().map(|(_, _, member)| member).collect()
@@ -153,9 +152,10 @@ impl Chain {
         &mut self,
         engine: &Engine,
         limits: &Limits<'_>,
-        composition: Composition,
+        contract: &'static Contract,
         mut members: Vec<Member>,
     ) {
+        let composition = contract.composition;
         if composition == Composition::Onion && self.moment.event().spec.phase == Phase::After {
             members.reverse();
         }
@@ -177,7 +177,7 @@ impl Chain {
                 1 => vec![run_member(engine, limits, group.remove(0), &moment).await],
                 _ => join_all(group.into_iter().map(|member| run_member(engine, limits, member, &moment))).await,
             };
-            self.absorb(composition, results);
+            self.absorb(contract, results);
         }
     }
 
@@ -195,8 +195,12 @@ impl Chain {
     }
 
     /// Takes in what members made of the same value.
-    fn absorb(&mut self, composition: Composition, mut results: Vec<MemberRun>) {
+    fn absorb(&mut self, contract: &Contract, mut results: Vec<MemberRun>) {
         let event = self.moment.event().clone();
+        let traced: Vec<Answer> = match contract.trace {
+            Some(_) => results.iter().map(|run| run.answer.clone()).collect(),
+            None => Vec::new(),
+        };
         let results_alone = results.len() == 1;
         let rewrites: Vec<_> = results
             .iter_mut()
@@ -212,7 +216,7 @@ impl Chain {
         } else {
             combine_rewrites(event.subject(), &rewrites)
         };
-        let before = self.folded.context.clone();
+        let patches: Vec<_> = results.iter().filter_map(|run| run.answer.context.clone()).collect();
         let mut makers = Vec::new();
         for run in results {
             self.judged.extend(run.judged.into_iter().map(|hook| (hook, self.version)));
@@ -221,7 +225,7 @@ impl Chain {
             let remark = |remark: &String| format!("hook `{}`: {remark}", run.name);
             self.errors.extend(run.answer.remarks.iter().map(remark));
             self.runs.extend(run.runs);
-            self.folded.add(composition, event.spec.phase, &run.name, run.answer);
+            self.folded.add(contract.composition, event.spec.phase, &run.name, run.answer);
         }
         self.errors.extend(conflicts);
         if let Some(subject) = subject.clone()
@@ -234,9 +238,15 @@ impl Chain {
         if let Some(subject) = subject.filter(|subject| Some(subject) != event.subject()) {
             next = Some(event.with_subject(subject));
         }
-        if let Some(patch) = self.folded.context.as_ref().filter(|patch| before.as_ref() != Some(*patch)) {
-            let patched = next.as_ref().unwrap_or(&event).with_context(patch);
-            next = (patched.data != event.data).then_some(patched);
+        let mut patch = |make: &dyn Fn(&Event) -> Option<Value>| {
+            let seen = next.as_ref().unwrap_or(&event);
+            if let Some(patch) = make(seen) {
+                next = Some(seen.with_context(&patch)).filter(|patched| patched.data != event.data);
+            }
+        };
+        patches.iter().for_each(|it| patch(&|_| Some(it.clone())));
+        if let Some(trace) = contract.trace {
+            traced.iter().for_each(|answer| patch(&|seen| trace(seen, answer)));
         }
         if let Some(next) = next {
             // Only what hooks can veto counts as another value: the subject and the tool.
@@ -405,11 +415,11 @@ fn run_member<'a>(
                     errors: Vec::new(),
                 }
             }
-            Member::Block { name, composition, members } => {
+            Member::Block { contract, members } => {
                 let mut chain = Chain::start(moment.clone());
-                chain.run(engine, limits, composition, members).await;
+                chain.run(engine, limits, contract, members).await;
                 // The hook inside is what people look for, not the block.
-                let name = chain.folded.decided_by.clone().unwrap_or(name);
+                let name = chain.folded.decided_by.clone().unwrap_or_else(|| contract.dialect.into());
                 let unchanged = chain.version == 0;
                 MemberRun {
                     name,

@@ -5,6 +5,7 @@
 pub mod aggregate;
 pub(crate) use run::panic_text;
 mod compose;
+mod intercept;
 mod run;
 mod sessions;
 
@@ -16,6 +17,7 @@ use crate::hook_set::{HookSet, Selected};
 use crate::matching::Facts;
 use crate::verdict::{Decision, Outcome, Verdict};
 use compose::{Asks, Chain};
+pub use intercept::{Interceptor, Judging, PassThrough};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sessions::Sessions;
@@ -100,6 +102,12 @@ pub struct Report {
     /// Started and forgotten: not part of a verdict.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub detached: bool,
+    /// When the run began: RFC 3339, in UTC, to the millisecond.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub started_at: Option<String>,
+    /// When it ended.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub completed_at: Option<String>,
     /// The outcome.
     #[serde(flatten)]
     pub outcome: Outcome,
@@ -172,7 +180,7 @@ async fn decide_within(engine: &Engine, question: Question, depth: u8) -> Verdic
         depth,
     };
     let mut chain = Chain::start(moment);
-    chain.run(engine, &limits, question.contract.composition, compose::plan(selected, question.contract)).await;
+    chain.run(engine, &limits, question.contract, compose::plan(selected, question.contract)).await;
     if question.contract.dialect == NATIVE {
         chain.judge_again(engine, &limits, &question.hooks, Asks::Count).await;
     }

@@ -14,7 +14,7 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -81,7 +81,7 @@ pub(super) async fn run(engine: &Engine, limits: &Limits<'_>, selected: &Selecte
     if hook.detached {
         return detach(engine, limits, selected, moment);
     }
-    let started = Instant::now();
+    let (started, began) = (Instant::now(), SystemTime::now());
     let transcript = Transcript::default();
     let result = match fixed(selected) {
         Some(result) => result,
@@ -89,6 +89,7 @@ pub(super) async fn run(engine: &Engine, limits: &Limits<'_>, selected: &Selecte
         None => Box::pin(limited(engine, limits, selected, moment, &transcript)).await,
     };
     let mut run = finish(selected, moment, result, started.elapsed());
+    run.outcome.started_at = Some(began);
     run.outcome.transcript = transcript.take();
     report(engine, moment, &run.outcome, false);
     run
@@ -209,7 +210,7 @@ fn touches(patch: &Value, pointer: &str) -> bool {
 fn finish(selected: &Selected, moment: &Moment, result: Result<Answer, Failure>, elapsed: Duration) -> HookRun {
     let hook = &selected.hook;
     let event = moment.event();
-    let (answer, error, stopped) = match result {
+    let (mut answer, error, stopped) = match result {
         Ok(answer) => (answer, None, false),
         Err(failure) => {
             let (error, stopped) = match failure {
@@ -252,6 +253,14 @@ fn finish(selected: &Selected, moment: &Moment, result: Result<Answer, Failure>,
     // A reason without a decision is still worth reading.
     outcome.reason = answer.reason.clone().filter(|_| error.is_none());
     outcome.error = error;
+    if counts {
+        for signal in &mut answer.signals {
+            signal.source.get_or_insert_with(|| hook.name.to_string());
+        }
+        outcome.stop_signals = answer.signals.clone();
+    } else {
+        answer.signals.clear();
+    }
     HookRun { failed: outcome.error.is_some(), answer, outcome }
 }
 
@@ -266,6 +275,8 @@ fn outcome(selected: &Selected, status: Status, elapsed: Duration) -> Outcome {
         rewrote: false,
         rejudged: false,
         transcript: Vec::new(),
+        stop_signals: Vec::new(),
+        started_at: None,
         duration_micros: u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX),
     }
 }
@@ -280,7 +291,7 @@ fn detach(engine: &Engine, limits: &Limits<'_>, selected: &Selected, moment: &Ar
     let (contract, depth) = (limits.contract, limits.depth);
     let (selected_hook, moment, client) = (selected.clone(), moment.clone(), limits.client.cloned());
     tokio::spawn(async move {
-        let started = Instant::now();
+        let (started, began) = (Instant::now(), SystemTime::now());
         let hook = &selected_hook.hook;
         let transcript = Transcript::default();
         let client = client.as_ref();
@@ -295,6 +306,7 @@ fn detach(engine: &Engine, limits: &Limits<'_>, selected: &Selected, moment: &Ar
             Err(_) => Err(Failure::Stopped("finish within its timeout".into())),
         };
         let mut run = finish(&selected_hook, &moment, result, started.elapsed());
+        run.outcome.started_at = Some(began);
         run.outcome.transcript = transcript.take();
         send(&engine.reports, &moment, &run.outcome, true);
         drop(permit);
@@ -313,9 +325,16 @@ fn send(reports: &tokio::sync::broadcast::Sender<Report>, moment: &Moment, outco
         return;
     }
     let event = moment.event();
-    let report = Report { event: event.name.clone(), event_id: event.id.clone(), detached, outcome: outcome.clone() };
+    let times = outcome.times().map(|(start, end)| (millis(start), millis(end)));
+    let (started_at, completed_at) = times.unzip();
+    let (event, event_id, outcome) = (event.name.clone(), event.id.clone(), outcome.clone());
+    let report = Report { event, event_id, detached, started_at, completed_at, outcome };
     // An error means that the last listener has just left.
     let _ = reports.send(report);
+}
+
+fn millis(time: SystemTime) -> String {
+    humantime::format_rfc3339_millis(time).to_string()
 }
 
 fn rounded(elapsed: Duration) -> Duration {

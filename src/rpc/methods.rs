@@ -17,7 +17,7 @@ use crate::definitions::formats::{self, Format};
 use crate::definitions::load::{place, read_named};
 use crate::definitions::node::{Node, NodeValue, closest, decode};
 use crate::dialects::{self, Dialect};
-use crate::engine::{self, Honours, HooksInForce, Question};
+use crate::engine::{Honours, HooksInForce, Question};
 use crate::event::{Event, Phase};
 use crate::hook::{Hook, Layer, On};
 use crate::hook_set::HookSet;
@@ -192,6 +192,7 @@ fn initialize(params: &Params<'_>, session: &Session) -> Reply<Box<RawValue>> {
             hooks: published.hooks.hooks.len(),
             diagnostics: published.diagnostics.len(),
             watching: session.host.watching(),
+            pass_through: session.host.interceptor.is_pass_through(),
         },
     })
 }
@@ -240,8 +241,7 @@ async fn judge(event: Arc<Event>, dialect: &'static Dialect, session: &Session) 
         client: session.as_client(),
         hurry: session.hurry.clone(),
     };
-    // Boxed apart from the method's own future: blocks over a kilobyte are the allocator's slow way.
-    Box::pin(engine::decide(&session.host.engine, question)).await
+    session.host.interceptor.intercept(question).await
 }
 
 fn in_force(session: &Session) -> HooksInForce {

@@ -149,6 +149,9 @@ pub struct InForce {
     pub diagnostics: usize,
     /// How changes are noticed.
     pub watching: Watching,
+    /// Every event is allowed and no hook runs.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub pass_through: bool,
 }
 
 /// `hooks/dispatch`: either a native event, or a payload in a dialect's vocabulary.

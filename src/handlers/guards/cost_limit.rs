@@ -3,8 +3,8 @@
 
 use super::super::{Call, Compile, HandlerError, Kind, Mistake};
 use super::memory::{Memory, Per};
-use super::{end_run, model_name, tells_usage, usage};
-use crate::verdict::Answer;
+use super::{Refusal, end_run, model_name, tells_usage, usage};
+use crate::verdict::{Answer, StopReason};
 use globset::{Glob, GlobMatcher};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -109,11 +109,13 @@ impl Kind for CostLimit {
         let max = self.max;
         let refusal = self.memory.judge(call, |spent: &mut f64| {
             *spent += cost;
-            (*spent >= max).then(|| format!("Cost limit reached: {}/{}", amount(*spent), amount(max)))
+            let facts = [("cost", (*spent).into()), ("maxCost", max.into())];
+            let message = || format!("Cost limit reached: {}/{}", amount(*spent), amount(max));
+            (*spent >= max).then(|| Refusal::new(message(), facts))
         });
         let refusal = refusal.await?;
         let refusal = refusal.filter(|_| !tells_usage(event) || !call.hook.is_for_gates());
-        Ok(refusal.map_or_else(Answer::default, |message| end_run(event, message)))
+        Ok(refusal.map_or_else(Answer::default, |refusal| end_run(call, StopReason::StopRequested, refusal)))
     }
 }
 

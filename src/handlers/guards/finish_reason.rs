@@ -1,8 +1,8 @@
 //! `finish-reason`: ends a run when the model stops for one of the listed reasons.
 
 use super::super::{Call, Compile, HandlerError, Kind, Mistake};
-use super::end_run;
-use crate::verdict::Answer;
+use super::{Refusal, end_run};
+use crate::verdict::{Answer, StopReason};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -35,7 +35,9 @@ impl Kind for FinishReason {
         let event = call.moment.event();
         Ok(match event.text("/model/finishReason") {
             Some(reason) if self.stop.iter().any(|it| it == reason) => {
-                end_run(event, format!("Finish reason \"{reason}\" matched stop condition"))
+                let message = format!("Finish reason \"{reason}\" matched stop condition");
+                let facts = [("finishReason", reason.into()), ("stopReasons", self.stop.clone().into())];
+                end_run(call, StopReason::FinishReason, Refusal::new(message, facts))
             }
             _ => Answer::default(),
         })

@@ -75,7 +75,7 @@ impl Kind for LoopDetector {
         hash.truncate(32);
         let made = Made { call: format!("{}\n{tool}\n{hash}", event.name), tool: tool.to_string(), at: now() };
         let refusal = self.memory.judge(call, |calls: &mut Vec<Made>| self.judge(calls, made));
-        Ok(refusal.await?.map_or_else(Answer::default, |message| deny(event, message)))
+        Ok(refusal.await?.map_or_else(Answer::default, |refusal| deny(event, refusal.message)))
     }
 }
 

@@ -6,6 +6,7 @@
 //! asked about it: after a rewrite, guards judge the new value again.
 
 use super::super::{Call, HandlerError};
+use super::Refusal;
 use super::raw::Expression;
 use crate::digest;
 use crate::state::{Scope, StateError};
@@ -47,7 +48,7 @@ const REMEMBERED: usize = 10_000;
 /// What was said of events, by event and counter. No event outlives the process.
 #[derive(Default)]
 struct Judged {
-    said: HashMap<(Arc<str>, String), Option<String>>,
+    said: HashMap<(Arc<str>, String), Option<Refusal>>,
     order: VecDeque<(Arc<str>, String)>,
 }
 
@@ -65,11 +66,11 @@ impl Memory {
     /// Lets `judge` change the state and say what stands against the event, if anything; for an
     /// event that was judged before, gives what was said then. One step for all who ask at once.
     /// Returns when it will survive the host.
-    pub(super) async fn judge<S: Serialize + DeserializeOwned + Default>(
+    pub(super) async fn judge<S: Serialize + DeserializeOwned + Default, R: Into<Refusal>>(
         &self,
         call: &Call<'_>,
-        judge: impl FnOnce(&mut S) -> Option<String>,
-    ) -> Result<Option<String>, HandlerError> {
+        judge: impl FnOnce(&mut S) -> Option<R>,
+    ) -> Result<Option<Refusal>, HandlerError> {
         let key = self.key(call)?;
         let event = call.moment.event();
         let state = &call.services.state;
@@ -83,7 +84,7 @@ impl Memory {
             .update(&Scope::Guards, &key, Some(KEPT), |present| {
                 // Of another version, or nothing: begin anew.
                 let mut kept = present.and_then(|value| S::deserialize(value).ok()).unwrap_or_default();
-                judgement = judge(&mut kept);
+                judgement = judge(&mut kept).map(R::into);
                 let value = serde_json::to_value(kept).map_err(|error| StateError(format!("keep a count: {error}")))?;
                 Ok(Some(value))
             })

@@ -26,13 +26,13 @@ mod token_limit;
 use super::{Call, Compile, HandlerError, Kind, Mistake};
 use crate::definitions::node::{Node, NodeValue, closest};
 use crate::event::{Event, EventSpec, Phase};
-use crate::hook::{Layer, On};
+use crate::hook::{Layer, On, Tally};
 use crate::template::PATHS;
-use crate::verdict::{Answer, Decision};
+use crate::verdict::{Answer, Decision, StopReason, StopSignal};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::value::{MapDeserializer, StrDeserializer};
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
 /// A row of the guard table.
@@ -296,15 +296,43 @@ impl JsonSchema for RawGuard {
     }
 }
 
-/// No, and the run ends. A deny of Stop would send the agent back to work: there the end is enough.
-fn end_run(event: &Event, message: String) -> Answer {
-    let denies = event.spec.phase == Phase::Gate && !is_rest(&event.name);
+/// No, and the run ends. A deny of Stop would send the agent back to work: there the end is enough,
+/// and so it is in systems whose guards only signal.
+fn end_run(call: &Call<'_>, reason: StopReason, refusal: Refusal) -> Answer {
+    let event = call.moment.event();
+    let Refusal { message, facts: context } = refusal;
+    let denies = event.spec.phase == Phase::Gate && !is_rest(&event.name) && call.hook.contract.tally.is_none();
     Answer {
         decision: denies.then_some(Decision::Deny),
         reason: Some(message.clone()),
-        stop: Some(message),
+        stop: Some(message.clone()),
+        signals: vec![StopSignal { reason, message, context, source: None }],
         ..Answer::default()
     }
+}
+
+/// What stands against an event, and the numbers behind it.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Refusal {
+    message: String,
+    facts: Map<String, Value>,
+}
+
+impl Refusal {
+    fn new<const N: usize>(message: String, facts: [(&str, Value); N]) -> Refusal {
+        Refusal { message, facts: facts.into_iter().map(|(key, value)| (key.to_string(), value)).collect() }
+    }
+}
+
+impl From<String> for Refusal {
+    fn from(message: String) -> Refusal {
+        Refusal { message, facts: Map::new() }
+    }
+}
+
+/// What the agent itself tells of the run, where it does.
+fn tally(call: &Call<'_>) -> Option<Tally> {
+    call.hook.contract.tally.map(|tally| tally(call.moment.event()))
 }
 
 /// No to an after-event: what happened can't be undone, but what came of it is withheld.

@@ -75,6 +75,6 @@ impl Kind for RateLimit {
                 humantime::format_duration(Duration::from_secs(free.div_ceil(1000)))
             ))
         });
-        Ok(refusal.await?.map_or_else(Answer::default, |message| deny(call.moment.event(), message)))
+        Ok(refusal.await?.map_or_else(Answer::default, |refusal| deny(call.moment.event(), refusal.message)))
     }
 }

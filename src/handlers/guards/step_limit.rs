@@ -1,10 +1,10 @@
 //! `step-limit`: ends a run after a number of steps. A runaway agent's simplest leash.
 
 use super::super::{Call, Compile, HandlerError, Kind, Mistake};
-use super::end_run;
 use super::memory::{Memory, Per};
 use super::raw::Expression;
-use crate::verdict::Answer;
+use super::{Refusal, end_run, tally};
+use crate::verdict::{Answer, StopReason};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -45,13 +45,22 @@ impl Kind for StepLimit {
 
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
         let max = self.max;
-        let refusal = self.memory.judge(call, |steps: &mut u64| {
-            if *steps >= max {
-                return Some(format!("Step limit reached: {steps}/{max}"));
+        let judge = |steps: u64| {
+            let facts = [("currentSteps", steps.into()), ("maxSteps", max.into())];
+            (steps >= max).then(|| Refusal::new(format!("Step limit reached: {steps}/{max}"), facts))
+        };
+        let counts_steps = self.memory.per == Per::Run && self.memory.by.is_none();
+        let refusal = match tally(call).filter(|_| counts_steps).and_then(|tally| tally.steps) {
+            Some(steps) => judge(steps),
+            None => {
+                let count = |steps: &mut u64| {
+                    let refusal = judge(*steps);
+                    *steps += u64::from(refusal.is_none());
+                    refusal
+                };
+                self.memory.judge(call, count).await?
             }
-            *steps += 1;
-            None
-        });
-        Ok(refusal.await?.map_or_else(Answer::default, |message| end_run(call.moment.event(), message)))
+        };
+        Ok(refusal.map_or_else(Answer::default, |refusal| end_run(call, StopReason::StepsLimit, refusal)))
     }
 }

@@ -1,11 +1,11 @@
 //! `time-limit`: ends a run that has taken too long, by the wall, since the first event that the
-//! hook has seen of it.
+//! hook has seen of it, or since the agent says that it began.
 
 use super::super::{Call, Compile, HandlerError, Kind, Mistake};
-use super::end_run;
 use super::memory::{Memory, Per, now};
+use super::{Refusal, end_run, tally};
 use crate::definitions::compile::RawDuration;
-use crate::verdict::Answer;
+use crate::verdict::{Answer, StopReason};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::time::Duration;
@@ -38,12 +38,23 @@ impl Kind for TimeLimit {
 
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
         let max = self.max;
+        let tally = tally(call);
+        let event = &*call.moment.event().name;
         let refusal = self.memory.judge(call, |start: &mut Option<u64>| {
+            let now = tally.and_then(|tally| tally.now_ms).unwrap_or_else(now);
+            match tally {
+                None => *start = start.or(Some(now)),
+                Some(_) if event == "RunStart" => *start = Some(now),
+                Some(tally) if event == "StepStart" => *start = tally.started_ms.or(*start),
+                Some(_) => return None,
+            }
             // A clock that was set back between two hosts makes a start in the future: no time has passed.
-            let elapsed = Duration::from_millis(now().saturating_sub(*start.get_or_insert_with(now)));
-            let seconds = |it: Duration| it.as_secs_f64();
-            (elapsed >= max).then(|| format!("Time limit reached: {:.2}s/{:.2}s", seconds(elapsed), seconds(max)))
+            let elapsed = Duration::from_millis(now.saturating_sub((*start)?));
+            let [seconds, most] = [elapsed, max].map(|it| it.as_secs_f64());
+            let message = format!("Execution time limit reached: {seconds:.2}s/{most:.2}s");
+            let facts = [("elapsedSeconds", seconds.into()), ("maxSeconds", most.into())];
+            (elapsed >= max).then(|| Refusal::new(message, facts))
         });
-        Ok(refusal.await?.map_or_else(Answer::default, |message| end_run(call.moment.event(), message)))
+        Ok(refusal.await?.map_or_else(Answer::default, |refusal| end_run(call, StopReason::TimeLimit, refusal)))
     }
 }

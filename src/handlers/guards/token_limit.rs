@@ -3,8 +3,9 @@
 
 use super::super::{Call, Compile, HandlerError, Kind, Mistake};
 use super::memory::{Memory, Per};
-use super::{end_run, tells_usage, usage};
-use crate::verdict::Answer;
+use super::{Refusal, end_run, tally, tells_usage, usage};
+use crate::hook::On;
+use crate::verdict::{Answer, StopReason};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -64,6 +65,25 @@ impl Kind for TokenLimit {
 
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
         let event = call.moment.event();
+        let max = self.max;
+        let judge = |tokens: u64| {
+            let facts = [("totalTokens", tokens.into()), ("maxTotalTokens", max.into())];
+            (tokens >= max).then(|| Refusal::new(format!("Token limit reached: {tokens}/{max}"), facts))
+        };
+        if let Some(tally) = tally(call) {
+            let told = tally.tokens.filter(|_| self.memory.per == Per::Run);
+            match told {
+                Some(tokens) => {
+                    let refusal = judge(tokens);
+                    return Ok(refusal.map_or_else(Answer::default, |it| end_run(call, StopReason::TokenLimit, it)));
+                }
+                None if !sees_usage(&call.hook.on) => {
+                    let what = "neither the event nor another one that the hook is for tells how many there are";
+                    return Err(HandlerError(format!("count tokens: {what}")));
+                }
+                None => {}
+            }
+        }
         let used = match (tells_usage(event), self.count) {
             (false, _) => 0,
             (true, count) => {
@@ -75,14 +95,18 @@ impl Kind for TokenLimit {
                 }
             }
         };
-        let max = self.max;
         let refusal = self.memory.judge(call, |tokens: &mut u64| {
             *tokens = tokens.saturating_add(used);
-            (*tokens >= max).then(|| format!("Token limit reached: {tokens}/{max}"))
+            judge(*tokens)
         });
         let refusal = refusal.await?;
         // Where a gate follows, it is the gate that ends the run.
         let refusal = refusal.filter(|_| !tells_usage(event) || !call.hook.is_for_gates());
-        Ok(refusal.map_or_else(Answer::default, |message| end_run(event, message)))
+        Ok(refusal.map_or_else(Answer::default, |refusal| end_run(call, StopReason::TokenLimit, refusal)))
     }
+}
+
+/// Whether a hook is told the tokens of model calls.
+fn sees_usage(on: &On) -> bool {
+    on.includes("PostModelCall")
 }

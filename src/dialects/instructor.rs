@@ -1,0 +1,743 @@
+//! The hooks of instructor-php's agents (`packages/agents`): ten triggers of an agent loop, a
+//! `HookContext` that every hook gets and gives back changed, guards that signal a stop.
+//!
+//! A context is JSON here. A hook returns the whole of it or only what it changes: what is absent or
+//! null stays, members of `metadata` and of the state are set one by one, and what was signalled or
+//! blocked can't be taken back.
+
+use super::native::{CONTRACT, tail};
+use super::{Dialect, EventRow, Files};
+use crate::definitions::compile::Problem;
+use crate::definitions::diagnostic::Severity;
+use crate::definitions::node::{Entry, Node, NodeValue, Span, closest};
+use crate::event::{CONTEXT_MEMBERS, Event, merge_patch, set_pointer};
+use crate::hook::{Composition, Contract, Exit, Fail, Tally};
+use crate::verdict::{Answer, Decision, Outcome, StopReason, StopSignal, Verdict};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use std::time::SystemTime;
+
+const fn row(name: &'static str, also: &'static [&'static str], canonical: &'static str) -> EventRow {
+    EventRow { name, also, picks: None, canonical, blocks: false, rewrites: false, members: &[] }
+}
+
+/// Of a finished call, what was called is within the execution.
+const EXECUTED: &[(&str, &str)] = &[
+    ("/toolExecution/toolCall/name", "/tool/name"),
+    ("/toolExecution/toolCall/id", "/tool/callId"),
+    ("/toolExecution/toolCall/arguments", "/tool/input"),
+];
+
+pub(super) static DIALECT: Dialect = Dialect {
+    about: "instructor-php agents, as of 2.x",
+    contract: Contract {
+        dialect: "instructor",
+        composition: Composition::Middleware,
+        // What a hook throws there breaks the run.
+        gates_fail: Fail::Closed,
+        decisions: &[],
+        context: &CONTEXT_MEMBERS,
+        payload: write,
+        reply: read_reply,
+        exit,
+        trace: Some(trace),
+        tally: Some(tally),
+        ..CONTRACT
+    },
+    events: &[
+        row("before_execution", &["BeforeExecution"], "RunStart"),
+        row("before_step", &["BeforeStep"], "StepStart"),
+        EventRow { rewrites: true, ..row("before_inference_request", &["BeforeInferenceRequest"], "PreModelCall") },
+        EventRow { rewrites: true, ..row("after_inference_response", &["AfterInferenceResponse"], "PostModelCall") },
+        EventRow { blocks: true, rewrites: true, ..row("before_tool_use", &["BeforeToolUse"], "PreToolUse") },
+        EventRow {
+            picks: Some(has_failed),
+            rewrites: true,
+            members: EXECUTED,
+            ..row("after_tool_use", &["AfterToolUse"], "PostToolUseFailure")
+        },
+        EventRow { rewrites: true, members: EXECUTED, ..row("after_tool_use", &["AfterToolUse"], "PostToolUse") },
+        row("after_step", &["AfterStep"], "StepEnd"),
+        row("on_stop", &["OnStop"], "Stop"),
+        row("after_execution", &["AfterExecution"], "RunEnd"),
+        row("on_error", &["OnError"], "RunError"),
+    ],
+    event_name: "/triggerType",
+    members: &[
+        // Without what has a place of its own, below.
+        ("/state", "/state"),
+        ("/state/metadata", "/metadata"),
+        ("/state/systemPrompt", "/systemPrompt"),
+        ("/state/messages", "/messages"),
+        ("/state/responseFormat", "/responseFormat"),
+        ("/toolCall/name", "/tool/name"),
+        ("/toolCall/id", "/tool/callId"),
+        ("/toolCall/arguments", "/tool/input"),
+        ("/toolExecution/result", "/tool/output"),
+        ("/toolExecution/error", "/tool/error"),
+        ("/inferenceRequest", "/model/request"),
+        ("/inferenceResponse", "/model/response"),
+        ("/errorList", "/errors"),
+        ("/metadata", "/eventMetadata"),
+        ("/updatedAt", "/updatedAt"),
+    ],
+    complete,
+    files: Some(Files { are: |root| CAPABILITIES.iter().any(|key| root.get(key).is_some()), read: read_file }),
+    reply: write_reply,
+};
+
+/// The members of a context; a client may have others, which pass through.
+const MEMBERS: [&str; 13] = [
+    "triggerType",
+    "state",
+    "toolCall",
+    "toolExecution",
+    "errorList",
+    "metadata",
+    "isToolExecutionBlocked",
+    "inferenceRequest",
+    "inferenceResponse",
+    "stopSignals",
+    "createdAt",
+    "updatedAt",
+    "hooksExecuted",
+];
+
+/// Members of the state that have a place of their own in an event.
+const OWN_PLACES: [&str; 4] = ["metadata", "systemPrompt", "messages", "responseFormat"];
+
+const BLOCKED: &str = "ToolExecutionBlockedException";
+
+fn has_failed(payload: &Value) -> bool {
+    let error = payload.pointer("/toolExecution/error");
+    error.is_some_and(|error| !error.is_null() && error != "")
+}
+
+fn is_post_tool(event: &Event) -> bool {
+    matches!(&*event.name, "PostToolUse" | "PostToolUseFailure")
+}
+
+/// What the tables can't say of a context.
+fn complete(theirs: &Value, ours: &mut Value) {
+    if let Some(ours) = ours.as_object_mut() {
+        // As `tool`, `blocked` and `state`; of what was said about an earlier event, nothing.
+        let twice = ["toolCall", "toolExecution", "isToolExecutionBlocked", "stopSignals", "hooksExecuted"];
+        twice.iter().for_each(|key| drop(ours.remove(*key)));
+    }
+    if let Some(state) = ours.get_mut("state").and_then(Value::as_object_mut) {
+        OWN_PLACES.iter().for_each(|key| drop(state.remove(*key)));
+    }
+    // Null is nothing there, and PHP writes an empty map as an empty list.
+    let empty = |value: &Value| value.as_array().is_some_and(Vec::is_empty);
+    for key in ["metadata", "eventMetadata", "systemPrompt", "messages", "responseFormat", "errors"] {
+        let drop = |value: &Value| value.is_null() || key.ends_with("etadata") && empty(value);
+        if ours.get(key).is_some_and(drop)
+            && let Some(ours) = ours.as_object_mut()
+        {
+            ours.remove(key);
+        }
+    }
+    let event = ours["event"].as_str().unwrap_or_default().to_string();
+    let within_step = ["StepStart", "PreModelCall", "PostModelCall", "PreToolUse", "PostToolUse", "PostToolUseFailure"];
+    let is_tool = event.contains("ToolUse");
+    if is_tool {
+        // As the library itself writes an execution.
+        for (key, pointer) in [("name", "/tool/name"), ("id", "/tool/callId"), ("arguments", "/tool/input")] {
+            if let Some(value) = theirs.pointer("/toolExecution/tool_call").and_then(|call| call.get(key))
+                && ours.pointer(pointer).is_none()
+            {
+                set_pointer(ours, pointer, value.clone());
+            }
+        }
+        if ours.pointer("/tool/input").is_some_and(empty) {
+            set_pointer(ours, "/tool/input", json!({}));
+        }
+        match ours.get_mut("tool") {
+            Some(Value::Object(tool)) => {
+                for key in ["callId", "error"] {
+                    if tool.get(key).is_some_and(|value| value.is_null() || value == "") {
+                        tool.remove(key);
+                    }
+                }
+            }
+            // Told to be missing, rather than passed by every guard of a tool.
+            Some(_) | None => ours["tool"] = json!({}),
+        }
+        if theirs.get("isToolExecutionBlocked") == Some(&Value::Bool(true)) {
+            let message = theirs.pointer("/toolExecution/error").and_then(error_text);
+            ours["blocked"] = message.unwrap_or_default().into();
+        }
+    }
+    let state = |key: &str| theirs.get("state").and_then(|state| state.get(key)).filter(|it| !it.is_null());
+    for (key, pointer) in [
+        ("sessionId", "/session"),
+        ("executionId", "/run"),
+        ("agentName", "/agent/name"),
+        ("parentAgentId", "/agent/parent"),
+        ("finishReason", "/model/finishReason"),
+    ] {
+        if let Some(text) = state(key).filter(|it| it.is_string()) {
+            set_pointer(ours, pointer, text.clone());
+        }
+    }
+    // An agent that names no session is one, and one that has no name goes by its identifier.
+    for pointer in ["/session", "/agent/name"] {
+        if let Some(id) = state("agentId").filter(|it| it.is_string())
+            && ours.pointer(pointer).is_none()
+        {
+            set_pointer(ours, pointer, id.clone());
+        }
+    }
+    let steps = state("stepCount").and_then(Value::as_u64).filter(|_| within_step.contains(&&*event));
+    if let Some(step) = state("currentStep").and_then(Value::as_u64).or(steps.map(|steps| steps.saturating_add(1))) {
+        ours["step"] = step.into();
+    }
+    // Of this call; what the state tells is of all.
+    for (theirs_key, key) in [("input", "inputTokens"), ("output", "outputTokens")] {
+        let usage = theirs.pointer("/inferenceResponse/usage");
+        if let Some(tokens) = usage.and_then(|usage| usage.get(key).or(usage.get(theirs_key))) {
+            set_pointer(ours, &format!("/model/usage/{key}"), tokens.clone());
+        }
+    }
+    if let Some(reason) = theirs.pointer("/inferenceResponse/finishReason").filter(|it| it.is_string()) {
+        set_pointer(ours, "/model/finishReason", reason.clone());
+    }
+    let last = |role: &str| {
+        let messages = state("messages")?.as_array()?;
+        messages.iter().rev().find(|it| it["role"] == role)?.get("content").cloned()
+    };
+    let (pointer, value) = match &*event {
+        "RunStart" => ("prompt", last("user")),
+        "StepEnd" | "Stop" => ("lastMessage", last("assistant")),
+        "RunEnd" => ("result", last("assistant")),
+        "RunError" => ("error", theirs.pointer("/errorList").and_then(|it| it.as_array()?.last().cloned())),
+        _ => return,
+    };
+    if let Some(value) = value
+        && ours.get(pointer).is_none()
+    {
+        ours[pointer] = value;
+    }
+}
+
+/// A context as its hooks read it.
+fn write(event: &Event) -> Value {
+    let mut context = DIALECT.write(event);
+    let mut default = |pointer: &str, value: Value| {
+        if context.pointer(pointer).is_none_or(Value::is_null) {
+            set_pointer(&mut context, pointer, value);
+        }
+    };
+    for pointer in ["/state", "/state/metadata", "/metadata"] {
+        default(pointer, json!({}));
+    }
+    default("/errorList", json!([]));
+    if is_post_tool(event) && event.at("/tool/error").is_none() {
+        // What a hook has turned into a success is no failure any more.
+        set_pointer(&mut context, "/toolExecution/error", Value::Null);
+    }
+    let blocked = event.data.get("blocked").and_then(Value::as_str);
+    context["isToolExecutionBlocked"] = blocked.is_some().into();
+    if let Some(message) = blocked {
+        let call = context.get("toolCall").cloned().unwrap_or_default();
+        context["toolExecution"] = json!({"toolCall": call, "result": null, "error": message, "blocked": true});
+    }
+    context
+}
+
+/// What is wrong with a reply.
+fn unfit(what: impl std::fmt::Display) -> String {
+    format!("read the reply: {what}")
+}
+
+fn error_text(error: &Value) -> Option<String> {
+    error.as_str().or_else(|| error.get("message")?.as_str()).map(str::to_string)
+}
+
+fn object<'v>(value: &'v Value, what: &str) -> Result<&'v Map<String, Value>, String> {
+    value.as_object().ok_or_else(|| unfit(format_args!("`{what}` is not an object")))
+}
+
+/// What a hook gives back, held against what it was given.
+fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
+    let reply = reply.as_object().ok_or_else(|| unfit("it is not a HookContext, a JSON object"))?;
+    let given = write(event);
+    let mut answer = Answer::default();
+    let mut patch = Map::new();
+    let mut blocks = false;
+    for (key, value) in reply {
+        if !MEMBERS.contains(&key.as_str()) && given.get(key).is_none() {
+            let nearest = closest(key, MEMBERS).map(|it| format!("; did you mean `{it}`?")).unwrap_or_default();
+            return Err(unfit(format_args!("a HookContext has no `{key}`{nearest}")));
+        }
+        let before = given.get(key).unwrap_or(&Value::Null);
+        if value.is_null() || value == before {
+            continue;
+        }
+        match (key.as_str(), &*event.name) {
+            ("state", _) => read_state(object(value, "state")?, before, &mut patch, &mut answer)?,
+            ("stopSignals", _) => read_signals(value, &given["state"]["stopSignals"], &mut answer)?,
+            ("metadata", _) => set(&mut patch, "eventMetadata", entries(object(value, "metadata")?, before)),
+            ("errorList", _) => {
+                let errors = value.as_array().ok_or_else(|| unfit("`errorList` is not a list"))?;
+                patch.insert("errors".into(), value.clone());
+                // An exception of this kind blocks, flag or no flag.
+                let new = errors.iter().find(|it| it["type"] == BLOCKED && !has(before, it));
+                if let Some(new) = new.filter(|_| &*event.name == "PreToolUse") {
+                    blocks = true;
+                    let text = error_text(new).unwrap_or_default();
+                    answer.reason = Some(text.split_once(" was blocked: ").map_or(&*text, |(_, it)| it).to_string());
+                }
+            }
+            ("isToolExecutionBlocked", name) => match value {
+                Value::Bool(true) if name == "PreToolUse" => blocks = true,
+                Value::Bool(true) => {
+                    answer.remarks.push(format!("it blocks a tool at {}, where none can be blocked", trigger(event)));
+                }
+                // Once blocked, it stays so.
+                Value::Bool(false) => {}
+                _ => return Err(unfit("`isToolExecutionBlocked` is not true or false")),
+            },
+            ("toolCall", "PreToolUse") => {
+                let call = object(value, "toolCall")?;
+                let changed = |key: &str| call.get(key).filter(|it| !it.is_null() && **it != before[key]);
+                let mut tool = Map::new();
+                for (theirs, ours) in [("name", "name"), ("id", "callId")] {
+                    if let Some(value) = changed(theirs) {
+                        tool.insert(ours.into(), value.clone());
+                    }
+                }
+                set(&mut patch, "tool", tool);
+                answer.subject = changed("arguments").cloned();
+            }
+            ("toolExecution", "PreToolUse") => {
+                // One that comes without a block is nobody's result.
+                let message = object(value, "toolExecution")?.get("error").and_then(error_text);
+                if let Some(message) = message.filter(|it| before["error"] != **it) {
+                    blocks |= given["isToolExecutionBlocked"] == true;
+                    answer.reason = Some(message);
+                }
+            }
+            ("toolExecution", "PostToolUse" | "PostToolUseFailure") => {
+                let execution = object(value, "toolExecution")?;
+                let changed = |key: &str| execution.get(key).filter(|it| !it.is_null() && **it != before[key]);
+                // It is either a success or a failure.
+                let error = match (changed("error"), changed("result")) {
+                    (Some(error), _) => {
+                        answer.subject = Some(Value::Null);
+                        error.clone()
+                    }
+                    (None, Some(result)) => {
+                        answer.subject = Some(result.clone());
+                        Value::Null
+                    }
+                    (None, None) => continue,
+                };
+                if error != before["error"] {
+                    set(&mut patch, "tool", Map::from_iter([("error".to_string(), error)]));
+                }
+            }
+            ("inferenceRequest", "PreModelCall") | ("inferenceResponse", "PostModelCall") => {
+                answer.subject = Some(value.clone());
+            }
+            // The rest is the loop's own, or nothing that the moment is about.
+            _ => {}
+        }
+    }
+    match blocks {
+        true => answer.decision = Some(Decision::Deny),
+        false => answer.reason = None,
+    }
+    answer.context = (!patch.is_empty()).then_some(Value::Object(patch));
+    answer.stop = answer.signals.first().map(StopSignal::text);
+    Ok(answer)
+}
+
+fn read_state(
+    state: &Map<String, Value>,
+    given: &Value,
+    patch: &mut Map<String, Value>,
+    answer: &mut Answer,
+) -> Result<(), String> {
+    let mut others = Map::new();
+    for (key, value) in state {
+        let before = &given[key];
+        if value.is_null() || value == before {
+            continue;
+        }
+        match key.as_str() {
+            "metadata" => set(patch, key, entries(object(value, "state.metadata")?, before)),
+            "systemPrompt" if !value.is_string() => return Err(unfit("`state.systemPrompt` is not a string")),
+            "messages" if !value.is_array() => return Err(unfit("`state.messages` is not a list")),
+            "systemPrompt" | "messages" | "responseFormat" => {
+                drop(patch.insert(key.clone(), difference(before, value)))
+            }
+            "stopSignals" => read_signals(value, before, answer)?,
+            _ => drop(others.insert(key.clone(), difference(before, value))),
+        }
+    }
+    set(patch, "state", others);
+    Ok(())
+}
+
+/// The signals that a hook has added; those that it left out stay.
+fn read_signals(signals: &Value, before: &Value, answer: &mut Answer) -> Result<(), String> {
+    let signals = signals.as_array().ok_or_else(|| unfit("`stopSignals` is not a list"))?;
+    for (n, signal) in signals.iter().enumerate().filter(|(_, signal)| !has(before, signal)) {
+        let signal = StopSignal::deserialize(signal);
+        let signal = signal.map_err(|error| unfit(format_args!("`stopSignals[{n}]`: {error}")))?;
+        if !answer.signals.contains(&signal) {
+            answer.signals.push(signal);
+        }
+    }
+    Ok(())
+}
+
+fn has(list: &Value, item: &Value) -> bool {
+    list.as_array().is_some_and(|list| list.contains(item))
+}
+
+/// Adds members to a member of a patch.
+fn set(patch: &mut Map<String, Value>, key: &str, members: Map<String, Value>) {
+    if !members.is_empty()
+        && let Value::Object(present) = patch.entry(key).or_insert_with(|| json!({}))
+    {
+        present.extend(members);
+    }
+}
+
+/// The entries that were set; the others stay.
+fn entries(after: &Map<String, Value>, before: &Value) -> Map<String, Value> {
+    let changed = after.iter().filter(|(key, value)| before.get(key) != Some(value));
+    changed.map(|(key, value)| (key.clone(), difference(&before[key], value))).collect()
+}
+
+/// A merge patch that makes one value another. As deep as the parser let them be.
+fn difference(before: &Value, after: &Value) -> Value {
+    let (Value::Object(before), Value::Object(after)) = (before, after) else { return after.clone() };
+    let gone = before.keys().filter(|key| !after.contains_key(*key)).map(|key| (key.clone(), Value::Null));
+    let changed = after.iter().filter(|(key, value)| before.get(*key) != Some(value));
+    let changed = changed.map(|(key, value)| match before.get(key) {
+        Some(present) => (key.clone(), difference(present, value)),
+        None => (key.clone(), value.clone()),
+    });
+    gone.chain(changed).collect()
+}
+
+/// A command is no hook of that system: it gives a context back on stdout, or nothing if it changes
+/// none. Any other end than with 0 is what an exception is there.
+fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
+    match exit.code {
+        Some(0) if exit.stdout.trim().is_empty() => Ok(Answer::default()),
+        Some(0) => {
+            let reply = crate::json::parse(exit.stdout).map_err(|error| unfit(format_args!("stdout: {error}")))?;
+            read_reply(event, reply)
+        }
+        Some(code) => Err(format!("run: exit status {code}{}", tail(exit.stderr))),
+        None => Err(format!("run: ended by a signal{}", tail(exit.stderr))),
+    }
+}
+
+fn trigger(event: &Event) -> &str {
+    DIALECT.row(&event.name).map_or(&event.name, |row| row.name)
+}
+
+/// What a block leaves in the context: the message, and one error in the place of all.
+fn block(event: &Event, message: Option<&str>) -> Value {
+    let tool = event.tool_name().unwrap_or_default();
+    let arguments = event.at("/tool/input").map_or("{}".into(), Value::to_string);
+    let message = message.filter(|it| !it.is_empty()).map(str::to_string).unwrap_or_else(|| {
+        let errors = event.at("/errors").and_then(Value::as_array).map_or(0, Vec::len);
+        format!(
+            "Execution blocked by hook: HookContext(triggerType=BeforeToolUse, toolCall={tool}({arguments}), \
+             toolExecution=null, errors={errors})"
+        )
+    });
+    let error = format!("Tool call to '{tool}' ({arguments}) was blocked: {message}");
+    json!({"blocked": message, "errors": [{"type": BLOCKED, "message": error}]})
+}
+
+/// What later hooks see of a block and of signals.
+fn trace(event: &Event, answer: &Answer) -> Option<Value> {
+    let mut patch = json!({});
+    if answer.decision == Some(Decision::Deny) && &*event.name == "PreToolUse" {
+        patch = block(event, answer.reason.as_deref());
+    }
+    if !answer.signals.is_empty() {
+        patch["state"] = json!({"stopSignals": all_signals(event, &answer.signals)});
+    }
+    let unchanged = answer.subject.is_none() && answer.context.is_none() && patch == json!({});
+    if unchanged {
+        return None;
+    }
+    patch["updatedAt"] = millis(SystemTime::now()).into();
+    Some(patch)
+}
+
+fn millis(time: SystemTime) -> String {
+    humantime::format_rfc3339_millis(time).to_string()
+}
+
+/// Those of the state and new ones.
+fn all_signals(event: &Event, new: &[StopSignal]) -> Vec<Value> {
+    let present = event.at("/state/stopSignals").and_then(Value::as_array).cloned().unwrap_or_default();
+    present.into_iter().chain(new.iter().filter_map(|it| serde_json::to_value(it).ok())).collect()
+}
+
+/// What the state tells of the execution so far.
+fn tally(event: &Event) -> Tally {
+    let usage = |key: &str| event.at("/state/usage").and_then(|usage| usage.get(key)).and_then(Value::as_u64);
+    let sum = || Some(usage("input").unwrap_or(0).saturating_add(usage("output")?));
+    Tally {
+        steps: event.at("/state/stepCount").and_then(Value::as_u64),
+        tokens: usage("total").or_else(sum),
+        started_ms: event.at("/state/executionStartedAt").and_then(since_1970),
+        now_ms: event.at("/createdAt").and_then(since_1970),
+    }
+}
+
+/// A time in milliseconds: RFC 3339 in any zone, or seconds as PHP's `U.u` has them.
+fn since_1970(time: &Value) -> Option<u64> {
+    let text = match time {
+        Value::String(text) => text.as_str(),
+        other => return other.as_f64().map(|seconds| (seconds * 1000.0).round() as u64),
+    };
+    if let Ok(seconds) = text.parse::<f64>() {
+        return Some((seconds * 1000.0).round() as u64);
+    }
+    let (local, offset) = match text.strip_suffix('Z') {
+        Some(local) => (local, 0),
+        None => {
+            let (local, zone) = text.split_at_checked(text.len().checked_sub(6)?)?;
+            let (hours, minutes) = zone.get(1..)?.split_once(':')?;
+            let minutes = hours.parse::<i64>().ok()? * 60 + minutes.parse::<i64>().ok()?;
+            (local, if zone.starts_with('-') { -minutes } else { minutes })
+        }
+    };
+    let time = humantime::parse_rfc3339(&format!("{local}Z")).ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    u64::try_from(i64::try_from(time.as_millis()).ok()? - offset * 60_000).ok()
+}
+
+/// The changed context, and beside it what came of it: `stopSignals`, the strongest first;
+/// `toolResult`, what the model is to read in the place of a result; `hooksExecuted`.
+fn write_reply(event: &Event, verdict: &Verdict) -> Value {
+    let mut after = event.clone();
+    if let Some(patch) = &verdict.context {
+        after = after.with_context(patch);
+    }
+    if let Some(subject) = &verdict.subject {
+        after = after.with_subject(subject.clone());
+    }
+    let denied = verdict.decision == Decision::Deny;
+    let is_gate_of_tool = &*event.name == "PreToolUse";
+    let mut new = signals(verdict);
+    let mut refusal = None;
+    if denied && is_gate_of_tool {
+        let mark = block(event, verdict.reason.as_deref());
+        refusal = mark["blocked"].as_str().map(str::to_string);
+        // Those that came after the block stay with it.
+        if !after.at("/errors").is_some_and(|errors| has(errors, &mark["errors"][0])) {
+            merge_patch(&mut after.data, &json!({"errors": mark["errors"]}));
+        }
+        merge_patch(&mut after.data, &json!({"blocked": mark["blocked"]}));
+    } else if denied && is_post_tool(event) {
+        let reason = verdict.reason.clone().unwrap_or_else(|| "withheld by a hook".into());
+        set_pointer(&mut after.data, "/tool/output", Value::Null);
+        set_pointer(&mut after.data, "/tool/error", reason.clone().into());
+        refusal = Some(reason);
+    } else if denied && new.is_empty() && &*event.name != "Stop" {
+        // It has no other word for a "no" at these moments. Nothing revives a loop that stops.
+        let source = verdict.decided_by.as_ref().map(ToString::to_string);
+        let message = verdict.reason.clone().unwrap_or_default();
+        new.push(StopSignal { reason: StopReason::StopRequested, message, context: Map::new(), source });
+    }
+    let all = all_signals(event, &new);
+    if !new.is_empty() {
+        set_pointer(&mut after.data, "/state/stopSignals", all.clone().into());
+    }
+    let mut context = match &event.original {
+        // Nobody touched it.
+        Some(original) if original.dialect == DIALECT.name() && after.data == event.data => original.payload.clone(),
+        Some(_) | None => {
+            let ended = verdict.outcomes.iter().filter_map(|outcome| Some(outcome.times()?.1)).max();
+            if let Some(ended) = ended {
+                after.data["updatedAt"] = millis(ended).into();
+            }
+            write(&after)
+        }
+    };
+    let mut say = |key: &str, value: Value| {
+        if value.as_array().is_none_or(|it| !it.is_empty()) {
+            context[key] = value;
+        }
+    };
+    let strength = |it: &Value| StopReason::deserialize(&it["reason"]).unwrap_or(StopReason::Unknown);
+    let mut strongest = all;
+    strongest.sort_by_key(strength);
+    say("stopSignals", strongest.into());
+    if let Some(message) = refusal {
+        say("toolResult", json!({"isError": true, "content": format!("Error in tool call: {message}")}));
+    }
+    say("additionalContext", verdict.additional_context.clone().into());
+    say("userMessages", verdict.user_messages.clone().into());
+    say("hooksExecuted", verdict.outcomes.iter().filter_map(|outcome| executed(event, outcome)).collect());
+    context
+}
+
+/// The signals that hooks of any vocabulary gave at an event.
+fn signals(verdict: &Verdict) -> Vec<StopSignal> {
+    let mut signals: Vec<StopSignal> = Vec::new();
+    for outcome in &verdict.outcomes {
+        signals.extend(outcome.stop_signals.iter().cloned());
+        // What a hook throws breaks the run; so does one that fails closed.
+        if let (Some(error), Some(Decision::Deny)) = (&outcome.error, outcome.decision) {
+            let message = format!("hook `{}` {error}", outcome.hook);
+            let source = Some(outcome.hook.to_string());
+            signals.push(StopSignal { reason: StopReason::Error, message, context: Map::new(), source });
+        }
+    }
+    // Other vocabularies only have words for it.
+    if let Some(stop) = verdict.stop.as_ref().filter(|stop| !signals.iter().any(|it| it.text() == **stop)) {
+        let (reason, message) = (StopReason::StopRequested, stop.clone());
+        signals.push(StopSignal { reason, message, context: Map::new(), source: None });
+    }
+    signals
+}
+
+/// `HookExecuted`: told of a hook that returned, not of one that threw.
+fn executed(event: &Event, outcome: &Outcome) -> Option<Value> {
+    let (start, end) = outcome.times().filter(|_| outcome.error.is_none())?;
+    Some(json!({
+        "triggerType": trigger(event),
+        "hookName": outcome.hook,
+        "startedAt": millis(start),
+        "completedAt": millis(end),
+        "duration_ms": outcome.duration_micros / 1000,
+    }))
+}
+
+/// What a file has beside hooks: the two capabilities that register hooks.
+const CAPABILITIES: [&str; 2] = ["useGuards", "useContextConfig"];
+
+/// `useGuards` and `useContextConfig` become the hooks that they register, in the order of the file.
+fn read_file(root: &Node, problems: &mut Vec<Problem>) -> Node {
+    let NodeValue::Map(written) = &root.value else { return root.clone() };
+    let mut entries = Vec::new();
+    let mut hooks = Vec::new();
+    let mut at = None;
+    for entry in written {
+        match (entry.key.as_str(), &entry.value.value) {
+            ("useGuards", _) => hooks.extend(use_guards(entry, problems)),
+            ("useContextConfig", _) => hooks.extend(use_context_config(entry, problems)),
+            ("hooks", NodeValue::Seq(items)) => {
+                hooks.extend(items.iter().cloned());
+                at = Some((entry.key_span.clone(), entry.value.span.clone()));
+            }
+            _ => entries.push(entry.clone()),
+        }
+    }
+    if !hooks.is_empty() || at.is_some() {
+        let (key_span, span) = at.unwrap_or_else(|| (root.span.clone(), root.span.clone()));
+        entries.push(Entry { key: "hooks".into(), key_span, value: Node { span, value: NodeValue::Seq(hooks) } });
+    }
+    Node { span: root.span.clone(), value: NodeValue::Map(entries) }
+}
+
+/// The settings of a capability; an empty value and `true` mean its defaults, `false` means none of it.
+fn settings<'a, const N: usize>(
+    entry: &'a Entry,
+    known: [&str; N],
+    problems: &mut Vec<Problem>,
+) -> Option<[Option<&'a Node>; N]> {
+    let capability = &entry.key;
+    match &entry.value.value {
+        NodeValue::Null | NodeValue::Bool(true) => {}
+        NodeValue::Bool(false) => return None,
+        NodeValue::Map(settings) => {
+            for setting in settings.iter().filter(|it| !known.contains(&it.key.as_str())) {
+                problems.push(Problem {
+                    span: setting.key_span.clone(),
+                    severity: Severity::Error,
+                    code: "unknown-field",
+                    message: format!("`{capability}`: unknown field `{}`", setting.key),
+                    help: closest(&setting.key, known).map(|it| format!("did you mean `{it}`?")),
+                    hook: None,
+                });
+            }
+        }
+        NodeValue::Int(_) | NodeValue::UInt(_) | NodeValue::Float(_) | NodeValue::String(_) | NodeValue::Seq(_) => {
+            problems.push(Problem {
+                span: entry.value.span.clone(),
+                severity: Severity::Error,
+                code: "wrong-type",
+                message: format!("`{capability}` is a map, found {}", entry.value.kind()),
+                help: Some(format!("settings are {}", known.join(", "))),
+                hook: None,
+            });
+            return None;
+        }
+    }
+    Some(known.map(|key| entry.value.get(key)))
+}
+
+fn use_guards(entry: &Entry, problems: &mut Vec<Problem>) -> Vec<Node> {
+    let known = ["maxSteps", "maxTokens", "maxExecutionTime", "finishReasons"];
+    let Some([steps, tokens, time, reasons]) = settings(entry, known, problems) else { return Vec::new() };
+    let before = &["before_step"][..];
+    // Name, events, priority, the guard with its setting's name, the setting, its default.
+    let rows = [
+        ("guard:steps_limit", before, 200, ("step-limit", "max"), steps, NodeValue::Int(20)),
+        ("guard:token_limit", before, 200, ("token-limit", "max"), tokens, NodeValue::Int(32_768)),
+        (
+            "guard:time_limit",
+            &["before_execution", "before_step"][..],
+            200,
+            ("time-limit", "max"),
+            time,
+            NodeValue::Float(300.0),
+        ),
+        ("guard:finish_reason", &["after_step"][..], -200, ("finish-reason", "stop"), reasons, NodeValue::Null),
+    ];
+    let hook = |(name, on, priority, (guard, field), setting, default): (_, &[&str], _, _, Option<&Node>, _)| {
+        let default = Node { span: entry.key_span.clone(), value: default };
+        let value = setting.unwrap_or(&default);
+        let off =
+            matches!(&value.value, NodeValue::Null) || matches!(&value.value, NodeValue::Seq(it) if it.is_empty());
+        (!off).then(|| register(&value.span, name, on, priority, guard, vec![(field, value.clone())]))
+    };
+    rows.into_iter().filter_map(hook).collect()
+}
+
+fn use_context_config(entry: &Entry, problems: &mut Vec<Problem>) -> Option<Node> {
+    let known = ["systemPrompt", "responseFormat"];
+    let given = settings(entry, known, problems)?;
+    // What is empty is not applied.
+    let is_empty = |node: &Node| match &node.value {
+        NodeValue::Null => true,
+        NodeValue::String(text) => text.is_empty(),
+        NodeValue::Seq(items) => items.is_empty(),
+        NodeValue::Map(entries) => entries.is_empty(),
+        NodeValue::Bool(_) | NodeValue::Int(_) | NodeValue::UInt(_) | NodeValue::Float(_) => false,
+    };
+    let given = known.into_iter().zip(given).filter_map(|(key, node)| Some((key, node?.clone())));
+    let given: Vec<_> = given.filter(|(_, node)| !is_empty(node)).collect();
+    let span = &entry.value.span;
+    (!given.is_empty()).then(|| register(span, "context:config", &["before_execution"], 100, "context-config", given))
+}
+
+/// A definition of a guard with its settings, all of it written at one place but for these.
+fn register(span: &Span, name: &str, on: &[&str], priority: i64, guard: &str, settings: Vec<(&str, Node)>) -> Node {
+    let node = |value| Node { span: span.clone(), value };
+    let text = |text: &str| node(NodeValue::String(text.into()));
+    let map = |entries: Vec<(&str, Node)>| {
+        let entries = entries.into_iter();
+        let entry = |(key, value): (&str, Node)| Entry { key: key.into(), key_span: span.clone(), value };
+        node(NodeValue::Map(entries.map(entry).collect()))
+    };
+    map(vec![
+        ("name", text(name)),
+        ("on", node(NodeValue::Seq(on.iter().map(|it| text(it)).collect()))),
+        ("priority", node(NodeValue::Int(priority))),
+        ("guard", map(vec![(guard, map(settings))])),
+    ])
+}

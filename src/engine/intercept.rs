@@ -1,0 +1,61 @@
+//! Who judges events: the engine, or whatever a host is given in its place.
+//!
+//! (instructor: `CanInterceptAgentLifecycle`, with the hook stack and the pass-through as its own two.)
+
+use super::{Engine, Question, decide};
+use crate::verdict::{Decision, Verdict};
+use std::future::Future;
+use std::pin::Pin;
+
+/// A verdict to come. Dropping it means that nobody waits for it any more.
+pub type Judging<'a> = Pin<Box<dyn Future<Output = Verdict> + Send + 'a>>;
+
+/// Judges every event of a host.
+pub trait Interceptor: Send + Sync {
+    /// Judges one event. Never fails: what goes wrong is in the verdict.
+    fn intercept(&self, question: Question) -> Judging<'_>;
+
+    /// Whether no event is judged at all, for whoever has to be told so.
+    fn is_pass_through(&self) -> bool {
+        false
+    }
+}
+
+impl Interceptor for Engine {
+    fn intercept(&self, question: Question) -> Judging<'_> {
+        // Boxed apart from the caller's own future: blocks over a kilobyte are the allocator's slow way.
+        Box::pin(decide(self, question))
+    }
+}
+
+/// Allows every event; no hook runs.
+#[derive(Clone, Copy, Debug)]
+pub struct PassThrough;
+
+impl Interceptor for PassThrough {
+    fn intercept(&self, question: Question) -> Judging<'_> {
+        let verdict = Verdict {
+            decision: Decision::Allow,
+            reason: None,
+            decided_by: None,
+            subject: None,
+            replaced: false,
+            stop: None,
+            user_messages: Vec::new(),
+            additional_context: Vec::new(),
+            context: None,
+            retry: None,
+            outcomes: Vec::new(),
+            errors: Vec::new(),
+            generation: question.hooks.files.generation,
+            hash: question.hooks.files.hash.clone(),
+            session_generation: question.hooks.session.as_ref().map(|set| set.generation),
+            event_id: question.event.id.clone(),
+        };
+        Box::pin(std::future::ready(verdict))
+    }
+
+    fn is_pass_through(&self) -> bool {
+        true
+    }
+}
