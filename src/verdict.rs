@@ -68,6 +68,10 @@ pub struct Answer {
     /// `errors`. Not part of the answer's form.
     #[serde(skip)]
     pub remarks: Vec<String>,
+    /// The reply in the hook's own vocabulary, where its dialect makes more of it than the members
+    /// above can hold. Not part of the answer's form.
+    #[serde(skip)]
+    pub said: Option<Value>,
 }
 
 /// `Some(null)` for a member that is there and null; serde alone would say `None`.
@@ -158,6 +162,9 @@ pub struct Outcome {
     /// What it did step by step, for the kinds that tell: sub-agents and judges.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub transcript: Vec<Value>,
+    /// The answer's own words, for the dialect that knows them. Not part of the outcome's form.
+    #[serde(skip)]
+    pub said: Option<Value>,
     /// How long it ran, in microseconds.
     pub duration_micros: u64,
 }

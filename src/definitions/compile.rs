@@ -68,6 +68,8 @@ pub struct CompiledFile {
     pub is_broken: bool,
     /// Names the content of the files that the hook names which is being compiled.
     named: Vec<u8>,
+    /// What was wrong with hooks when another system's file was read, until their turn comes.
+    misread: Vec<Problem>,
 }
 
 /// Where a file is and who wrote it.
@@ -296,7 +298,13 @@ const FILE_FIELDS: [&str; 4] = ["defaults", "hooks", "dialect", "$schema"];
 
 /// Compiles a file's tree; `lines` are those of its text.
 pub fn compile(root: &Node, origin: &Origin<'_>, lines: &LineIndex<'_>) -> CompiledFile {
-    let mut file = CompiledFile { hooks: Vec::new(), problems: Vec::new(), is_broken: false, named: Vec::new() };
+    let mut file = CompiledFile {
+        hooks: Vec::new(),
+        problems: Vec::new(),
+        is_broken: false,
+        named: Vec::new(),
+        misread: Vec::new(),
+    };
     let NodeValue::Map(entries) = &root.value else {
         let help = match root.value {
             NodeValue::Seq(_) => "write `hooks:` above the list",
@@ -314,7 +322,8 @@ pub fn compile(root: &Node, origin: &Origin<'_>, lines: &LineIndex<'_>) -> Compi
     };
     let mut dialect = written_for.map_or(dialects::NATIVE, dialects::Dialect::name);
     // Another system's own file is read as hookwire's.
-    let read = written_for.and_then(|it| it.files.as_ref()).map(|files| (files.read)(root, &mut file.problems));
+    let read = written_for.and_then(|it| it.files.as_ref()).map(|files| (files.read)(root, &mut file.misread));
+    file.problems = file.misread.extract_if(.., |problem| problem.hook.is_none()).collect();
     let entries = match read.as_ref().map(|root| &root.value) {
         Some(NodeValue::Map(entries)) => entries,
         Some(_) | None => entries,
@@ -375,7 +384,10 @@ fn hook(
 
     let mut raw = RawHook::default();
     let mut keys: Vec<&Entry> = Vec::new();
-    let mut misspelt_handler = false;
+    let misread = file.misread.extract_if(.., |problem| problem.hook.as_deref() == scope).collect::<Vec<_>>();
+    // Whoever misspelt the handler's key has been told so.
+    let mut misspelt_handler = !misread.is_empty();
+    file.problems.extend(misread);
     for entry in entries {
         match entry.key.as_str() {
             "name" => {}

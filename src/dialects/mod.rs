@@ -3,6 +3,7 @@
 //!
 //! A new dialect is one new file and one line in [`DIALECTS`]; see `sample.rs`.
 
+mod agentpool;
 mod claude_code;
 mod native;
 #[cfg(test)]
@@ -23,6 +24,7 @@ pub use native::CONTRACT;
 pub static DIALECTS: &[&Dialect] = &[
     &native::DIALECT,
     &claude_code::DIALECT,
+    &agentpool::DIALECT,
     #[cfg(test)]
     &sample::DIALECT,
 ];
@@ -54,7 +56,8 @@ pub struct Files {
     /// Whether a file that names no dialect is written for that system.
     pub are: fn(&Node) -> bool,
     /// The same file as hookwire's own would be: `hooks` with native fields, each value where its
-    /// original is written. What is native already stays as it is.
+    /// original is written. What is native already stays as it is. A problem that names its hook
+    /// breaks that hook alone.
     pub read: fn(&Node, &mut Vec<Problem>) -> Node,
 }
 

@@ -28,6 +28,7 @@ pub const CONTRACT: Contract = Contract {
     judgement: Judgement::Verdict,
     reply,
     returned: None,
+    failed: |_, _| None,
     exit,
 };
 

@@ -92,6 +92,7 @@ impl Folded {
             context: self.context,
             retry: self.retry,
             remarks: Vec::new(),
+            said: None,
         }
     }
 
