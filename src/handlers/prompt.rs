@@ -264,14 +264,17 @@ impl Form {
 
     fn read(self, text: &str, nonce: &str) -> Result<Verdict, String> {
         match self {
-            Form::Verdict { yes_denies, .. } => {
+            Form::Verdict { yes_denies, may_ask } => {
                 // A model that was asked for one word may say no more than that.
                 let word = text.trim().trim_end_matches('.');
                 let bare = |decision| Ok(Verdict { decision: Some(decision), reason: word.into() });
                 match yes_denies {
                     true if word.eq_ignore_ascii_case("yes") => bare(Decision::Deny),
                     true if word.eq_ignore_ascii_case("no") => bare(Decision::Allow),
-                    _ => read(text, nonce),
+                    _ => read(text, nonce).and_then(|verdict| match verdict.decision {
+                        Some(Decision::Ask) | None if !may_ask => Err("its decision is not `allow` or `deny`".into()),
+                        _ => Ok(verdict),
+                    }),
                 }
             }
             Form::Keywords(_) if text.trim().is_empty() => Err("it is empty".into()),
