@@ -7,8 +7,7 @@ mod support;
 use serde_json::{Value, json};
 use support::*;
 
-/// Definitions as each system writes them, one file a system: each refuses what another lets pass, and the last
-/// argument is what it says. A further system is a further row.
+/// Each system's own file, and the word in a command that its hook refuses.
 const SYSTEMS: &[(&str, &str, &str)] = &[
     (
         "agentpool.yaml",
