@@ -7,6 +7,8 @@ use crate::matching::rule::{ToolRule, Views};
 use crate::matching::when::When;
 use crate::matching::{Facts, Matcher, MatcherRule, Truth};
 use crate::template::Placeholders;
+#[cfg(doc)]
+use crate::verdict::Outcome;
 use crate::verdict::{Answer, Decision};
 use globset::GlobMatcher;
 use schemars::JsonSchema;
@@ -122,6 +124,9 @@ pub struct Contract {
     pub reply: Reader,
     /// What a function's result means, where not only objects have a meaning.
     pub returned: Option<Reader>,
+    /// What a run that failed has said nevertheless ([`Outcome::said`]), by the kind of its handler and
+    /// the error. A run that was out of time says nothing.
+    pub failed: fn(&str, &str) -> Option<Value>,
     /// What a command's exit means.
     pub exit: fn(&Event, &Exit<'_>) -> Result<Answer, String>,
     /// What it means that a command can't be started: its program, and the reason for people.

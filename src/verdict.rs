@@ -72,6 +72,10 @@ pub struct Answer {
     /// The same as `stop` for systems that tell why in a code. Not part of the answer's form.
     #[serde(skip)]
     pub signals: Vec<StopSignal>,
+    /// The reply in the hook's own vocabulary, where its dialect makes more of it than the members
+    /// above can hold. Not part of the answer's form.
+    #[serde(skip)]
+    pub said: Option<Value>,
 }
 
 /// Asks for the end of a run, and tells why. (instructor.)
@@ -216,6 +220,9 @@ pub struct Outcome {
     /// What it did step by step, for the kinds that tell: sub-agents and judges.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub transcript: Vec<Value>,
+    /// The answer's own words, for the dialect that knows them. Not part of the outcome's form.
+    #[serde(skip)]
+    pub said: Option<Value>,
     /// Why it wants the run to end, for the kinds that tell in a code.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub stop_signals: Vec<StopSignal>,

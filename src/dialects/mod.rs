@@ -3,6 +3,7 @@
 //!
 //! A new dialect is one new file and one line in [`DIALECTS`]; see `sample.rs`.
 
+mod agentpool;
 mod claude_code;
 mod hooks_article;
 mod instructor;
@@ -29,6 +30,7 @@ const EVENT: &str = "/event";
 pub static DIALECTS: &[&Dialect] = &[
     &native::DIALECT,
     &claude_code::DIALECT,
+    &agentpool::DIALECT,
     &hooks_article::DIALECT,
     &instructor::DIALECT,
     &workflow_framework::DIALECT,

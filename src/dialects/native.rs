@@ -30,6 +30,7 @@ pub const CONTRACT: Contract = Contract {
     judgement: Judgement::Verdict,
     reply,
     returned: None,
+    failed: |_, _| None,
     exit,
     unstarted: |_, error| Err(error),
     trace: None,

@@ -101,6 +101,7 @@ impl Folded {
             retry: self.retry,
             remarks: Vec::new(),
             signals: self.signals,
+            said: None,
         }
     }
 

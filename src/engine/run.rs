@@ -210,11 +210,15 @@ fn touches(patch: &Value, pointer: &str) -> bool {
 fn finish(selected: &Selected, moment: &Moment, result: Result<Answer, Failure>, elapsed: Duration) -> HookRun {
     let hook = &selected.hook;
     let event = moment.event();
+    let mut said = None;
     let (mut answer, error, stopped) = match result {
         Ok(answer) => (answer, None, false),
         Err(failure) => {
             let (error, stopped) = match failure {
-                Failure::Error(error) => (error, false),
+                Failure::Error(error) => {
+                    said = (hook.contract.failed)(hook.handler.key(), &error);
+                    (error, false)
+                }
                 Failure::Stopped(error) => (error, true),
             };
             // Nobody waits for a detached hook: its failure decides nothing.
@@ -253,6 +257,7 @@ fn finish(selected: &Selected, moment: &Moment, result: Result<Answer, Failure>,
     // A reason without a decision is still worth reading.
     outcome.reason = answer.reason.clone().filter(|_| error.is_none());
     outcome.error = error;
+    outcome.said = answer.said.clone().or(said);
     if counts {
         for signal in &mut answer.signals {
             signal.source.get_or_insert_with(|| hook.name.to_string());
@@ -275,6 +280,7 @@ fn outcome(selected: &Selected, status: Status, elapsed: Duration) -> Outcome {
         rewrote: false,
         rejudged: false,
         transcript: Vec::new(),
+        said: None,
         stop_signals: Vec::new(),
         started_at: None,
         duration_micros: u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX),

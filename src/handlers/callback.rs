@@ -59,7 +59,7 @@ impl Kind for Callback {
         let reply = client.request(client::INVOKE, params).await.map_err(failed)?;
         match reply {
             Value::Null => Ok(Answer::default()),
-            reply => (contract.reply)(event, reply).map_err(HandlerError),
+            reply => contract.returned.unwrap_or(contract.reply)(event, reply).map_err(HandlerError),
         }
     }
 }

@@ -263,7 +263,7 @@ impl Form {
 
     fn read(self, text: &str, nonce: &str) -> Result<Verdict, String> {
         match self {
-            Form::Verdict { yes_denies, .. } => {
+            Form::Verdict { yes_denies, may_ask } => {
                 // A model that was asked for one word may say that word: YES with whatever it has to say
                 // about it, NO only alone, since to allow takes certainty.
                 let mut words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
@@ -278,7 +278,10 @@ impl Form {
                 };
                 match decision.filter(|_| yes_denies) {
                     Some(_) => Ok(Verdict { decision, reason: clean(text.trim(), MAX_REASON) }),
-                    None => read(text, nonce),
+                    None => read(text, nonce).and_then(|verdict| match verdict.decision {
+                        Some(Decision::Ask) | None if !may_ask => Err("its decision is not `allow` or `deny`".into()),
+                        _ => Ok(verdict),
+                    }),
                 }
             }
             Form::Keywords(_) if text.trim().is_empty() => Err("it is empty".into()),

@@ -178,15 +178,31 @@ def is_importable(name, path):
         return False
 
 
+def split(where, names):
+    """Of a dotted path, the longest part that is a module, and the rest."""
+    start = where, names
+    while "." in where:
+        try:
+            if importlib.util.find_spec(where) is not None:
+                return where, names
+        except (ImportError, AttributeError, ValueError):
+            pass
+        where, _, name = where.rpartition(".")
+        names = f"{name}.{names}"
+    return start if importlib.util.find_spec(where) is None else (where, names)
+
+
 functions = {}
 
 
-def find(target):
+def find(target, dialect="native"):
     function = functions.get(target)
     if function is None:
         # A file may have come since the directory was looked at.
         importlib.invalidate_caches()
         where, _, names = target.rpartition(":")
+        if dialect == "agentpool":
+            where, names = split(where, names)
         value = module = import_file(where) if where.endswith(".py") or os.sep in where else import_module(where)
         for name in names.split("."):
             if not hasattr(value, name):
@@ -225,6 +241,9 @@ class Function:
         self.names = {name for name, _, _ in self.parameters}
 
     def bind(self, message):
+        if message["dialect"] == "agentpool":
+            # It passes everything, whether the function takes it or not.
+            return [], {"event": None, **message["event"], **message["args"]}
         given, members = message["args"], members_of(message)
         if not self.takes_all:
             for name in given:
@@ -306,6 +325,14 @@ def members_of(message):
     return members
 
 
+def told(result):
+    """What agentpool reads of a result. The rest needn't be JSON, and a value that isn't is told as a text."""
+    if isinstance(result, dict):
+        members = ("decision", "reason", "modified_input", "additional_context", "continue_")
+        return json.loads(json.dumps({name: result[name] for name in members if name in result}, default=str))
+    return result if result is None or isinstance(result, (str, bool)) else []
+
+
 # Calls.
 
 
@@ -356,7 +383,7 @@ def run(call):
         return fail(call, Complaint("cancelled"))
     current.set(call)
     try:
-        function = find(call.message["call"])
+        function = find(call.message["call"], call.message["dialect"])
         if function.is_async:
             return on_loop(call, function, None)
         positional, named = function.bind(call.message)
@@ -402,6 +429,8 @@ async def drive(call, function, awaitable):
 
 def answer(call, result):
     try:
+        if call.message["dialect"] == "agentpool":
+            result = told(result)
         line = encode({"id": call.id, "answer": result})
     except Exception as error:
         try:
@@ -430,6 +459,11 @@ def failure(call, error):
         message["error"] = text(error)[:4000]
     elif call.cancelled:
         message["error"] = "cancelled"
+    elif call.message["dialect"] == "agentpool" and text(error):
+        # The error's own text is the reason that is given.
+        message["error"] = text(error)[:4000]
+        files = place_of(error)[1]
+        tell(error)
     else:
         kind = type(error)
         name = kind.__qualname__ if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}.{kind.__qualname__}"

@@ -1,0 +1,2 @@
+def raises(**kwargs):
+    raise ValueError("e")

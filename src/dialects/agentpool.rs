@@ -1,0 +1,589 @@
+//! agentpool's hooks (`agentpool/hooks` of phil65/agentpool 2.2.4), and its YAML as it stands.
+//!
+//! All hooks of an event run at once on the same input, and what they say is combined in the order of
+//! the list. A reply is made of what each hook said in its own words ([`Outcome::said`]): agentpool
+//! gives the reasons of hooks that allow too, and only the arguments that change.
+//!
+//! What differs from the source on purpose: `$PROJECT_DIR` is a variable and not a replacement in the
+//! shell's text, a command that is out of time is ended, a prompt's values are data and never part of
+//! its instructions, and its time limit counts.
+
+use super::native::{CONTRACT, or, tail};
+use super::{Dialect, EventRow, Files};
+use crate::definitions::compile::{COMMON_FIELDS, Problem};
+use crate::definitions::diagnostic::Severity;
+use crate::definitions::node::{Entry, Node, NodeValue, Span, closest};
+use crate::event::Event;
+use crate::hook::{Composition, Contract, Exit, Judgement, TOOL_NAME, Target};
+use crate::matching::MatcherRule;
+use crate::template::{Placeholders, Style};
+use crate::verdict::{Answer, Decision, Outcome, Status, Verdict};
+use serde::de::IgnoredAny;
+use serde_json::{Map, Value, json};
+use std::path::Path;
+use std::time::Duration;
+
+const fn row(name: &'static str, canonical: &'static str, blocks: bool, rewrites: bool) -> EventRow {
+    EventRow { name, also: &[], picks: None, canonical, blocks, rewrites, members: &[] }
+}
+
+pub(super) static DIALECT: Dialect = Dialect {
+    about: "agentpool 2.2.4",
+    contract: Contract {
+        dialect: "agentpool",
+        composition: Composition::Parallel,
+        matcher: MatcherRule::Search,
+        matched: |event| if is_about_tool(event) { Target::Member(TOOL_NAME) } else { Target::Nothing },
+        timeout: Duration::from_secs(60),
+        decisions: &[Decision::Ask],
+        context: &["metadata"],
+        payload,
+        environment,
+        placeholders: Placeholders { style: Style::Dollars, knows: |name| VALUES.contains(&name), value },
+        judgement: Judgement::AllowOrDeny,
+        reply: read_reply,
+        returned: Some(read_returned),
+        failed,
+        exit,
+        ..CONTRACT
+    },
+    events: &[
+        row("pre_run", "RunStart", true, false),
+        row("post_run", "RunEnd", false, false),
+        row("pre_tool_use", "PreToolUse", true, true),
+        row("post_tool_use", "PostToolUse", false, false),
+    ],
+    event_name: "/event",
+    members: &[
+        ("/agent_name", "/agent/name"),
+        ("/conversation_id", "/session"),
+        ("/prompt", "/prompt"),
+        ("/result", "/result"),
+        ("/tool_name", "/tool/name"),
+        ("/tool_input", "/tool/input"),
+        ("/tool_output", "/tool/output"),
+        ("/duration_ms", "/tool/durationMs"),
+    ],
+    complete: |_, event| {
+        // Tool events have none.
+        if let Some(members) = event.as_object_mut()
+            && members.get("session").is_some_and(Value::is_null)
+        {
+            members.remove("session");
+        }
+    },
+    reply: write_reply,
+    files: Some(Files { are, read }),
+};
+
+fn is_about_tool(event: &str) -> bool {
+    event == "PreToolUse" || event == "PostToolUse"
+}
+
+/// What a hook reads. Functions take these members as keywords, so every one of them is there,
+/// whoever sent the event.
+fn payload(event: &Event) -> Value {
+    let mut payload = DIALECT.write(event);
+    let members: &[(&str, Value)] = match &*event.name {
+        "RunStart" => &[("prompt", json!(""))],
+        "RunEnd" => &[("prompt", json!("")), ("result", Value::Null)],
+        "PreToolUse" => &[("tool_input", json!({}))],
+        "PostToolUse" => &[("tool_input", json!({})), ("tool_output", Value::Null), ("duration_ms", json!(0.0))],
+        _ => &[],
+    };
+    let common = [("agent_name", json!("")), ("conversation_id", Value::Null)];
+    if let Value::Object(payload) = &mut payload {
+        for (name, value) in common.iter().chain(members) {
+            payload.entry(*name).or_insert_with(|| value.clone());
+        }
+    }
+    payload
+}
+
+fn environment(_: &Event, cwd: &Path) -> Vec<(String, String)> {
+    let dir = std::env::var("PROJECT_DIR").unwrap_or_else(|_| cwd.to_string_lossy().into_owned());
+    vec![("PROJECT_DIR".into(), dir)]
+}
+
+/// What a prompt's placeholders may be.
+const VALUES: [&str; 7] = ["INPUT", "TOOL_NAME", "TOOL_INPUT", "TOOL_OUTPUT", "AGENT_NAME", "PROMPT", "EVENT"];
+
+fn value(event: &Event, name: &str) -> Option<Value> {
+    let payload = payload(event);
+    let member = |name: &str, none: Value| payload.get(name).cloned().unwrap_or(none);
+    Some(match name {
+        "INPUT" => payload,
+        "TOOL_INPUT" => member("tool_input", json!({})),
+        name => member(&name.to_ascii_lowercase(), json!("")),
+    })
+}
+
+/// What a hook says: agentpool's `HookResult`.
+const RESULT: [&str; 5] = ["decision", "reason", "modified_input", "additional_context", "continue_"];
+
+/// The JSON of a command: every member has a second name, and decisions have synonyms. Nothing nested
+/// is read.
+fn read_reply(event: &Event, value: Value) -> Result<Answer, String> {
+    let Value::Object(reply) = value else {
+        return Err("read the reply: it is not a JSON object".into());
+    };
+    let either = |first: &str, second: &str| reply.get(first).filter(|it| is_true(it)).or(reply.get(second)).cloned();
+    let given = |first: &str, second: &str| reply.get(first).or(reply.get(second)).cloned();
+    let decision = either("decision", "permissionDecision").map(|decision| match decision.as_str() {
+        Some("approve") => json!("allow"),
+        Some("block") => json!("deny"),
+        _ => decision,
+    });
+    let members = [
+        decision,
+        either("reason", "permissionDecisionReason"),
+        given("modified_input", "updatedInput"),
+        given("additional_context", "additionalContext"),
+        given("continue", "continue_"),
+    ];
+    let said = RESULT.into_iter().zip(members).filter_map(|(name, value)| Some((name.to_string(), value?)));
+    let mut answer = answer(event, said.collect())?;
+    if reply.contains_key("hookSpecificOutput") {
+        answer.remarks.push("`hookSpecificOutput` means nothing to agentpool; give its members themselves".into());
+    }
+    Ok(answer)
+}
+
+/// What a function returned.
+fn read_returned(event: &Event, value: Value) -> Result<Answer, String> {
+    let decide = |decision: &str| Map::from_iter([("decision".to_string(), json!(decision))]);
+    let mut remark = None;
+    let said = match value {
+        Value::Null => Map::new(),
+        Value::Bool(true) => decide("allow"),
+        Value::Bool(false) => decide("deny"),
+        Value::String(text) => Map::from_iter([("additional_context".to_string(), json!(text))]),
+        Value::Object(mut members) => {
+            members.retain(|name, _| RESULT.contains(&name.as_str()));
+            members
+        }
+        Value::Number(_) | Value::Array(_) => {
+            remark = Some("it returned neither a dict, a text, a bool nor None, which counts as allow".to_string());
+            Map::new()
+        }
+    };
+    let mut answer = answer(event, said)?;
+    answer.remarks.extend(remark);
+    Ok(answer)
+}
+
+fn answer(event: &Event, said: Map<String, Value>) -> Result<Answer, String> {
+    let mut answer = Answer::default();
+    let mut unfit = |name: &str, what: &str| answer.remarks.push(format!("`{name}` of its reply is not {what}"));
+    let mut text = |name: &str| match said.get(name).filter(|it| is_true(it)) {
+        None => None,
+        Some(Value::String(text)) => Some(text.clone()),
+        Some(_) => {
+            unfit(name, "a text");
+            None
+        }
+    };
+    answer.reason = text("reason");
+    answer.additional_context = text("additional_context").into_iter().collect();
+    let mut rewrite = None;
+    match said.get("modified_input").filter(|it| is_true(it)) {
+        Some(Value::Object(changes)) => rewrite = Some(changes),
+        Some(_) => unfit("modified_input", "an object"),
+        None => {}
+    }
+    answer.decision = match said.get("decision").filter(|it| is_true(it)).map(Value::as_str) {
+        Some(Some("allow")) => Some(Decision::Allow),
+        Some(Some("deny")) => Some(Decision::Deny),
+        Some(Some("ask")) => Some(Decision::Ask),
+        Some(_) => {
+            unfit("decision", "`allow`, `deny` or `ask`, and counts as allow");
+            None
+        }
+        None => None,
+    };
+    if said.get("continue_") == Some(&Value::Bool(false)) {
+        answer.stop = Some(answer.reason.clone().unwrap_or_default());
+    }
+    // agentpool reads it at every event, and obeys it here.
+    if let Some(changes) = rewrite.filter(|_| &*event.name == "PreToolUse") {
+        let mut input = event.subject().and_then(Value::as_object).cloned().unwrap_or_default();
+        input.extend(changes.clone());
+        answer.subject = Some(Value::Object(input));
+    }
+    answer.said = Some(Value::Object(said));
+    Ok(answer)
+}
+
+/// Python's truth.
+fn is_true(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Bool(value) => *value,
+        Value::Number(number) => number.as_f64() != Some(0.0),
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(members) => !members.is_empty(),
+    }
+}
+
+/// 0 is fine, 2 is a deny, anything else failed and decides nothing.
+fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
+    match exit.code {
+        Some(0) => read_stdout(event, exit.stdout.trim()),
+        Some(2) => {
+            let reason = or(exit.stderr.trim(), "Hook denied the operation");
+            answer(event, Map::from_iter([("decision".into(), json!("deny")), ("reason".into(), json!(reason))]))
+        }
+        Some(code) => Err(format!("run: exit status {code}{}", tail(exit.stderr))),
+        None => Err(format!("run: ended by a signal{}", tail(exit.stderr))),
+    }
+}
+
+fn read_stdout(event: &Event, stdout: &str) -> Result<Answer, String> {
+    match crate::json::parse(stdout) {
+        _ if stdout.is_empty() => answer(event, Map::new()),
+        Ok(value @ Value::Object(_)) => read_reply(event, value),
+        Ok(_) => Err("read the reply on stdout: it is JSON, but not an object".into()),
+        // JSON that can be read in two ways.
+        Err(error) if serde_json::from_str::<IgnoredAny>(stdout).is_ok() => {
+            Err(format!("read the reply on stdout: {error}"))
+        }
+        Err(error) => {
+            let mut answer = answer(event, Map::from_iter([("additional_context".into(), json!(stdout))]))?;
+            if stdout.starts_with('{') {
+                answer.remarks.push(format!("its stdout begins like JSON, but is only a text: {error}"));
+            }
+            Ok(answer)
+        }
+    }
+}
+
+/// agentpool gives the error of a function or a prompt as a reason, that of a command to the log only.
+fn failed(kind: &str, error: &str) -> Option<Value> {
+    let reason = match kind {
+        "callable" => error.split_once("`: ").map_or(error, |(_, error)| error),
+        "callback" => error.strip_prefix("call back: ").unwrap_or(error),
+        "prompt" => error,
+        _ => return None,
+    };
+    Some(json!({ "reason": reason }))
+}
+
+fn write_reply(event: &Event, verdict: &Verdict) -> Value {
+    let mut decision = verdict.decision;
+    let mut reasons: Vec<&str> = verdict.outcomes.iter().filter_map(reason).collect();
+    // Who decided otherwise than every hook: the host, for its client, or a person.
+    if verdict.outcomes.iter().filter_map(|it| it.decision).max().unwrap_or(Decision::Allow) != decision {
+        reasons = verdict.reason.as_deref().into_iter().collect();
+    }
+    let said = || verdict.outcomes.iter().filter_map(|it| it.said.as_ref());
+    let mut changes = Map::new();
+    let mut lost = None;
+    if verdict.outcomes.iter().any(|it| it.rewrote && it.said.is_none())
+        && let (Some(after), Some("pre_tool_use")) = (&verdict.subject, DIALECT.row(&event.name).map(|row| row.name))
+    {
+        // Hooks of another vocabulary rewrote too: what came of it all.
+        let before = event.subject().and_then(Value::as_object).cloned().unwrap_or_default();
+        let after = after.as_object().cloned().unwrap_or_default();
+        lost = before.keys().find(|key| !after.contains_key(*key)).cloned();
+        changes.extend(after.into_iter().filter(|(key, value)| before.get(key) != Some(value)));
+    } else {
+        for modified in said().filter_map(|said| said.get("modified_input")?.as_object()) {
+            changes.extend(modified.clone());
+        }
+    }
+    let refusal = lost.map(|key| format!("a hook took `{key}` out of the input, and the client can only set"));
+    if let Some(refusal) = &refusal {
+        decision = Decision::Deny;
+        reasons.push(refusal);
+    }
+    let mut reply = Map::from_iter([("decision".to_string(), json!(decision.as_str()))]);
+    let mut put = |name: &str, value: Value| drop(reply.insert(name.to_string(), value));
+    if !reasons.is_empty() {
+        put("reason", json!(reasons.join("; ")));
+    }
+    if !changes.is_empty() {
+        put("modified_input", Value::Object(changes));
+    }
+    if !verdict.additional_context.is_empty() {
+        put("additional_context", json!(verdict.additional_context.join("\n")));
+    }
+    if verdict.stop.is_some() {
+        put("continue_", json!(false));
+    }
+    Value::Object(reply)
+}
+
+/// A hook's own words, if it has some; those of a hook that has decided nothing are no reason.
+fn reason(outcome: &Outcome) -> Option<&str> {
+    let text = match &outcome.said {
+        _ if outcome.status == Status::Skipped => None,
+        Some(said) if outcome.error.is_none() || outcome.decision.is_none() => said.get("reason")?.as_str(),
+        _ => outcome.decision.and(outcome.reason.as_deref().or(outcome.error.as_deref())),
+    };
+    text.filter(|text| !text.is_empty())
+}
+
+/// The members of an agent's `hooks`.
+const EVENTS: [&str; 4] = ["pre_run", "post_run", "pre_tool_use", "post_tool_use"];
+/// How far `inherits` is followed.
+const MAX_INHERITED: usize = 64;
+
+/// A map of agents, and no word of hookwire's.
+fn are(root: &Node) -> bool {
+    let agents = match root.get("agents").map(|it| &it.value) {
+        Some(NodeValue::Map(agents)) => &agents[..],
+        _ => &[],
+    };
+    let is_map = |entry: &Entry| matches!(entry.value.value, NodeValue::Map(_));
+    !agents.is_empty() && agents.iter().all(is_map) && root.get("hooks").is_none() && root.get("dialect").is_none()
+}
+
+/// Every agent's hooks, in the order of the file; what else it says of agents and all the rest is
+/// agentpool's matter.
+fn read(root: &Node, problems: &mut Vec<Problem>) -> Node {
+    let Some(agents) = root.get("agents") else { return root.clone() };
+    let mut hooks = Vec::new();
+    match &agents.value {
+        NodeValue::Map(list) => {
+            for agent in list {
+                read_agent(agent, agents, &mut hooks, problems);
+            }
+        }
+        _ => problems.push(misfit(agents, "`agents`", "a map of agents")),
+    }
+    let NodeValue::Map(entries) = &root.value else { return root.clone() };
+    let mut native: Vec<Entry> =
+        entries.iter().filter(|it| ["defaults", "dialect"].contains(&it.key.as_str())).cloned().collect();
+    // hookwire's own may stand beside.
+    if let Some(Node { value: NodeValue::Seq(own), .. }) = root.get("hooks") {
+        hooks.extend(own.iter().cloned());
+    }
+    native.push(entry("hooks", &agents.span, NodeValue::Seq(hooks)));
+    Node { span: root.span.clone(), value: NodeValue::Map(native) }
+}
+
+fn read_agent(agent: &Entry, agents: &Node, hooks: &mut Vec<Node>, problems: &mut Vec<Problem>) {
+    let Some(own) = hooks_of(agent, agents) else { return };
+    let events = match &own.value {
+        NodeValue::Map(events) => &events[..],
+        NodeValue::Null => &[],
+        _ => {
+            problems.push(misfit(own, "`hooks`", "a map of events"));
+            return;
+        }
+    };
+    for event in events {
+        if !EVENTS.contains(&event.key.as_str()) {
+            let message = format!("unknown event `{}`", event.key);
+            let help = closest(&event.key, EVENTS).map(|it| format!("did you mean `{it}`?"));
+            let help = help.or_else(|| Some(format!("there are {}", EVENTS.join(", "))));
+            problems.push(problem(&event.key_span, "unknown-event", message, help));
+            continue;
+        }
+        match &event.value.value {
+            NodeValue::Seq(items) => {
+                for (n, item) in items.iter().enumerate() {
+                    let name = format!("{}/{}#{}", agent.key, event.key, n + 1);
+                    hooks.push(Reading { name, problems }.hook(item, agent, event));
+                }
+            }
+            NodeValue::Null => {}
+            _ => problems.push(misfit(&event.value, &format!("`{}`", event.key), "a list of hooks")),
+        }
+    }
+}
+
+/// An agent's `hooks`, or those of the nearest agent that it inherits from.
+fn hooks_of<'a>(agent: &'a Entry, agents: &'a Node) -> Option<&'a Node> {
+    let mut at = &agent.value;
+    for _ in 0..MAX_INHERITED {
+        if let Some(hooks) = at.get("hooks") {
+            return Some(hooks);
+        }
+        match &at.get("inherits")?.value {
+            NodeValue::String(parent) => at = agents.get(parent)?,
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// One entry of a list on its way to a native hook.
+struct Reading<'a> {
+    name: String,
+    problems: &'a mut Vec<Problem>,
+}
+
+impl Reading<'_> {
+    fn hook(mut self, item: &Node, agent: &Entry, event: &Entry) -> Node {
+        let place = &item.span;
+        let text = |text: &str| NodeValue::String(text.to_string());
+        let mut native = vec![
+            entry("name", place, text(&self.name)),
+            entry("on", &event.key_span, text(&event.key)),
+            entry("agents", &agent.key_span, text(&globset::escape(&agent.key))),
+        ];
+        let NodeValue::Map(members) = &item.value else {
+            self.wrong(misfit(item, "a hook", "a map with `type`"));
+            return Node { span: place.clone(), value: NodeValue::Map(native) };
+        };
+        let own: &[&str] = match item.get("type").map(|it| &it.value) {
+            Some(NodeValue::String(kind)) => match kind.as_str() {
+                "command" => &["command", "env"],
+                "callable" => &["import_path", "arguments"],
+                "prompt" => &["prompt", "model"],
+                other => {
+                    let help = closest(other, KINDS).map(|it| format!("did you mean `{it}`?"));
+                    let help = help.or_else(|| Some(format!("there are {}", KINDS.join(", "))));
+                    let at = item.get("type").unwrap_or(item);
+                    self.wrong(problem(&at.span, "missing-handler", format!("unknown type `{other}`"), help));
+                    &[]
+                }
+            },
+            _ => {
+                let help = Some(format!("write `type:` and one of {}", KINDS.join(", ")));
+                self.wrong(problem(place, "missing-handler", "a hook needs a `type`".into(), help));
+                &[]
+            }
+        };
+        for member in members {
+            match member.key.as_str() {
+                "type" => {}
+                "timeout" => native.push(Entry { value: number(&member.value), ..member.clone() }),
+                "enabled" => native.push(Entry { value: truth(&member.value), ..member.clone() }),
+                key if own.contains(&key) || own.is_empty() => {}
+                // hookwire's own, such as `fail: closed` or `when`, have their meaning here too.
+                key if COMMON_FIELDS.contains(&key) && !["name", "on", "agents", "dialect"].contains(&key) => {
+                    native.push(member.clone());
+                }
+                key => {
+                    let known = own.iter().copied().chain(["type", "matcher", "timeout", "enabled"]);
+                    let help = closest(key, known).map(|it| format!("did you mean `{it}`?"));
+                    self.wrong(problem(&member.key_span, "unknown-field", format!("unknown field `{key}`"), help));
+                }
+            }
+        }
+        match own {
+            ["command", env] => native.extend(self.command(item, env)),
+            ["import_path", arguments] => native.extend(self.callable(item, arguments)),
+            ["prompt", model] => native.extend(self.prompt(item, model)),
+            _ => {}
+        }
+        Node { span: place.clone(), value: NodeValue::Map(native) }
+    }
+
+    fn command(&mut self, item: &Node, env: &str) -> Option<Entry> {
+        let run = self.text(item, "command")?;
+        let value = match filled(item, env) {
+            None => run.value.value.clone(),
+            Some(env) => NodeValue::Map(vec![Entry { key: "run".into(), ..run.clone() }, env.clone()]),
+        };
+        Some(entry("command", &run.value.span, value))
+    }
+
+    fn callable(&mut self, item: &Node, arguments: &str) -> Option<Entry> {
+        let path = self.text(item, "import_path")?;
+        let NodeValue::String(dotted) = &path.value.value else { return None };
+        let dotted = dotted.replace(':', ".");
+        let Some((module, function)) = dotted.rsplit_once('.') else {
+            let help = Some("write `module.function`".to_string());
+            let message = format!("`{dotted}` names no function of a module");
+            self.wrong(problem(&path.value.span, "bad-handler", message, help));
+            return None;
+        };
+        let target = NodeValue::String(format!("{module}:{function}"));
+        let mut members = vec![entry("python", &path.value.span, target)];
+        members.extend(filled(item, arguments).map(|it| Entry { key: "args".into(), ..it.clone() }));
+        Some(entry("callable", &item.span, NodeValue::Map(members)))
+    }
+
+    fn prompt(&mut self, item: &Node, model: &str) -> Option<Entry> {
+        let text = self.text(item, "prompt")?;
+        let mut members = vec![Entry { key: "text".into(), ..text.clone() }];
+        members.extend(filled(item, model).map(|it| {
+            let value = match &it.value.value {
+                NodeValue::String(name) => NodeValue::String(model_name(name)),
+                other => other.clone(),
+            };
+            entry("model", &it.value.span, value)
+        }));
+        Some(entry("prompt", &text.value.span, NodeValue::Map(members)))
+    }
+
+    /// A member that is a text, of which there has to be one.
+    fn text<'n>(&mut self, item: &'n Node, key: &str) -> Option<&'n Entry> {
+        let found = item.entry(key);
+        match found.map(|it| &it.value.value) {
+            Some(NodeValue::String(_)) => return found,
+            Some(_) => self.wrong(misfit(item.get(key)?, &format!("`{key}`"), "a text")),
+            None => {
+                let kind = KINDS.iter().find(|kind| key.starts_with(**kind)).unwrap_or(&"callable");
+                let message = format!("a {kind} hook needs `{key}`");
+                self.wrong(problem(&item.span, "missing-handler", message, None));
+            }
+        }
+        None
+    }
+
+    fn wrong(&mut self, problem: Problem) {
+        self.problems.push(Problem { hook: Some(self.name.clone()), ..problem });
+    }
+}
+
+const KINDS: [&str; 3] = ["command", "callable", "prompt"];
+
+/// A member that is there and not null.
+fn filled<'n>(item: &'n Node, key: &str) -> Option<&'n Entry> {
+    item.entry(key).filter(|it| it.value.value != NodeValue::Null)
+}
+
+/// What agentpool's own reader takes for a number.
+fn number(node: &Node) -> Node {
+    match &node.value {
+        NodeValue::String(text) => match text.trim().parse() {
+            Ok(number) => Node { span: node.span.clone(), value: NodeValue::Float(number) },
+            Err(_) => node.clone(),
+        },
+        _ => node.clone(),
+    }
+}
+
+/// What agentpool's own reader takes for true or false.
+fn truth(node: &Node) -> Node {
+    let value = match &node.value {
+        NodeValue::String(text) => match text.to_ascii_lowercase().as_str() {
+            "yes" | "y" | "on" | "true" | "t" | "1" => NodeValue::Bool(true),
+            "no" | "n" | "off" | "false" | "f" | "0" => NodeValue::Bool(false),
+            _ => return node.clone(),
+        },
+        NodeValue::Int(number @ 0..=1) => NodeValue::Bool(*number == 1),
+        _ => return node.clone(),
+    };
+    Node { span: node.span.clone(), value }
+}
+
+/// pydantic-ai's name of a model as hookwire has it. What it can't ask stays, and is refused by name.
+fn model_name(name: &str) -> String {
+    match name.split_once(':') {
+        Some(("openai-chat" | "openai-responses", model)) => format!("openai:{model}"),
+        Some(("google-gla" | "google", model)) => format!("gemini:{model}"),
+        Some(_) => name.to_string(),
+        None if name.starts_with("claude") => format!("anthropic:{name}"),
+        None if name.starts_with("gemini") => format!("gemini:{name}"),
+        None if name.starts_with("gpt") || name.starts_with("o1") || name.starts_with("o3") => format!("openai:{name}"),
+        None => name.to_string(),
+    }
+}
+
+fn entry(key: &str, span: &Span, value: NodeValue) -> Entry {
+    Entry { key: key.to_string(), key_span: span.clone(), value: Node { span: span.clone(), value } }
+}
+
+fn problem(span: &Span, code: &'static str, message: String, help: Option<String>) -> Problem {
+    Problem { span: span.clone(), severity: Severity::Error, code, message, help, hook: None }
+}
+
+fn misfit(node: &Node, what: &str, expected: &str) -> Problem {
+    problem(&node.span, "wrong-type", format!("{what} is {expected}, found {}", node.kind()), None)
+}
