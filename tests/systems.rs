@@ -23,6 +23,18 @@ const SYSTEMS: &[(&str, &str, &str)] = &[
         "production",
     ),
     (
+        "article.yaml",
+        "dialect: hooks-article
+hooks:
+  PreToolUse:
+    - matcher: Bash
+      mode: command
+      command: grep -q secrets && { echo 'no secrets' >&2; exit 2; } || true
+      condition: Bash(deploy*)
+",
+        "secrets",
+    ),
+    (
         "claude-code.yaml",
         "dialect: claude-code
 hooks:
@@ -35,8 +47,8 @@ hooks:
     ),
 ];
 
-/// The same call, as clients of three vocabularies tell it.
-fn calls(command: &str) -> [(&'static str, Value); 3] {
+/// The same call, as clients of four vocabularies tell it.
+fn calls(command: &str) -> [(&'static str, Value); 4] {
     let input = json!({"command": command});
     [
         (
@@ -46,6 +58,13 @@ fn calls(command: &str) -> [(&'static str, Value); 3] {
         (
             "agentpool",
             json!({"event": "pre_tool_use", "agent_name": "coder", "tool_name": "Bash", "tool_input": input}),
+        ),
+        (
+            "hooks-article",
+            json!({
+                "event": "PreToolUse", "agent_type": "coder", "tool_name": "Bash", "tool_input": input,
+                "context": {"session_id": "s"},
+            }),
         ),
         (
             "claude-code",
@@ -84,6 +103,7 @@ fn three_systems_judge_one_call() {
             assert_eq!(verdict["decision"], decision, "{dialect}: {told}");
             match dialect {
                 "agentpool" => assert_eq!(told["reply"]["decision"], decision, "{told}"),
+                "hooks-article" => assert_eq!(told["reply"]["blocked"], !refused.is_empty(), "{told}"),
                 "claude-code" if refused.is_empty() => assert_eq!(told["reply"], json!({}), "{told}"),
                 "claude-code" => {
                     assert_eq!(told["reply"]["hookSpecificOutput"]["permissionDecision"], "deny", "{told}");
