@@ -1,11 +1,12 @@
 //! The host: the published hook set, the engine, the reload loop. The only long-lived state.
 
+use crate::client::Client;
 use crate::definitions::diagnostic::Diagnostic;
 use crate::definitions::load::{Changes, LayerDir, Loaded, Loader, Look};
 use crate::definitions::watch::{self, Watching};
-use crate::engine::Engine;
+use crate::engine::{Engine, Honours};
 use crate::handlers::{HostPort, Services};
-use crate::hook::Layer;
+use crate::hook::{Hook, Layer};
 use crate::hook_set::HookSet;
 use crate::models::ModelRef;
 use crate::state::Store;
@@ -102,6 +103,8 @@ pub struct Host {
     pub engine: Engine,
     /// What it was started with.
     pub options: HostOptions,
+    /// Who asks, where a program embeds the host.
+    pub(crate) asker: Asker,
     published: cell::Sender<Published>,
     loader: Mutex<Loader>,
     watching: cell::Sender<Watching>,
@@ -109,10 +112,23 @@ pub struct Host {
     changes: broadcast::Sender<Changed>,
 }
 
+/// A program that embeds the host, as hooks meet it.
+#[derive(Clone, Default)]
+pub(crate) struct Asker {
+    pub(crate) honours: Honours,
+    pub(crate) client: Option<Arc<dyn Client>>,
+}
+
 impl Host {
     /// Loads the definitions. Nothing is watched yet.
     pub fn new(options: HostOptions) -> Arc<Host> {
+        Host::embedded(options, Vec::new(), Asker::default())
+    }
+
+    /// The same, with hooks of the program that embeds the host.
+    pub(crate) fn embedded(options: HostOptions, hooks: Vec<Hook>, asker: Asker) -> Arc<Host> {
         let mut loader = Loader::new(options.dirs());
+        hooks.into_iter().for_each(|hook| loader.add(hook));
         let loaded = loader.load(Look::Now);
         let root = std::path::absolute(&options.root).unwrap_or_else(|_| options.root.clone());
         let mut services = Services::new(root, options.allow_hosts.clone());
@@ -128,6 +144,7 @@ impl Host {
             watcher: OnceLock::new(),
             changes: broadcast::Sender::new(64),
             options,
+            asker,
         })
     }
 
@@ -182,7 +199,7 @@ impl Host {
         self.changes.subscribe()
     }
 
-    fn loader(&self) -> MutexGuard<'_, Loader> {
+    pub(crate) fn loader(&self) -> MutexGuard<'_, Loader> {
         self.loader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

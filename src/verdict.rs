@@ -81,6 +81,21 @@ pub(crate) fn any<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<V
 }
 
 impl Answer {
+    /// No, for this reason.
+    pub fn deny(reason: impl Into<String>) -> Answer {
+        Answer::decide(Decision::Deny, reason)
+    }
+
+    /// A person is to decide, for this reason.
+    pub fn ask(reason: impl Into<String>) -> Answer {
+        Answer::decide(Decision::Ask, reason)
+    }
+
+    /// The subject is to be this; later hooks see it.
+    pub fn rewrite(subject: impl Into<Value>) -> Answer {
+        Answer { subject: Some(subject.into()), ..Answer::default() }
+    }
+
     /// An answer that only decides.
     pub fn decide(decision: Decision, reason: impl Into<String>) -> Answer {
         Answer { decision: Some(decision), reason: Some(reason.into()), ..Answer::default() }

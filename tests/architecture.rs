@@ -45,7 +45,23 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("definitions", &["client", "digest", "event", "hook", "hook_set", "handlers", "matching", "models", "dialects"]),
     ("dialects", &["event", "verdict", "hook", "matching", "json", "definitions", "template"]),
     ("transport", &["digest", "rpc"]),
-    ("host", &["definitions", "engine", "handlers", "hook", "hook_set", "models", "state"]),
+    ("host", &["client", "definitions", "engine", "handlers", "hook", "hook_set", "models", "state"]),
+    (
+        "embed",
+        &[
+            "client",
+            "definitions",
+            "dialects",
+            "engine",
+            "event",
+            "handlers",
+            "hook",
+            "host",
+            "models",
+            "state",
+            "verdict",
+        ],
+    ),
 ];
 
 /// Files by the top-level module that they belong to.

@@ -17,6 +17,7 @@ use crate::models::{ModelRef, RawModel};
 use globset::{Glob, GlobMatcher};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::fmt::Display;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -501,6 +502,28 @@ fn hook(
     let hook = make(hook_name, on, handler, fail);
     file.lint(&hook, node, raw.matcher.as_deref());
     compiled(name, Some(hook), None)
+}
+
+/// A hook of the program that embeds the host: what a file's definition would say of it, without a
+/// handler, and its handler.
+///
+/// # Errors
+/// The first mistake, with what to do.
+pub(crate) fn embedded(mut definition: Value, handler: Handler, position: usize) -> Result<Hook, String> {
+    definition["allow"] = "".into();
+    let read = |_: &Path| Err(String::new());
+    let origin = Origin { file: "program", dir: Path::new("/"), layer: Layer::Hooks, client: None, read: &read };
+    let compiled = compile(&Node::from_json(&json!({ "hooks": [definition] })), &origin, &LineIndex::new(""));
+    if let Some(Problem { message, help, .. }) = compiled.problems.into_iter().find(|it| it.severity == Severity::Error)
+    {
+        let help = help.map(|help| format!(" ({help})")).unwrap_or_default();
+        return Err(format!("{message}{help}"));
+    }
+    let hook = compiled.hooks.into_iter().find_map(|it| it.hook).and_then(Arc::into_inner);
+    let hook = hook.ok_or("the definition is empty")?;
+    // No two closures are equal.
+    let fingerprint = position as u64;
+    Ok(Hook { handler, fingerprint, source: Source { line: 0, column: 0, position, ..hook.source }, ..hook })
 }
 
 /// A hash of the handler: what makes two definitions equal where equal ones run once.

@@ -36,6 +36,8 @@ pub struct Loader {
     published: Arc<HookSet>,
     /// The definitions of the published set by layer and name.
     in_force: InForce,
+    /// Hooks of the program that embeds the host.
+    own: Vec<Defined>,
 }
 
 /// How careful a load is with files that may not be finished yet.
@@ -172,7 +174,20 @@ impl Loader {
             watch: Watch::new(),
             published: Arc::default(),
             in_force: InForce::new(),
+            own: Vec::new(),
         }
+    }
+
+    /// Adds a hook that is in no file; the next load puts it in force.
+    pub(crate) fn add(&mut self, hook: Hook) {
+        let digest = Sha256::digest(format!("program\0{}", self.own.len()));
+        let digest = digest.first_chunk().copied().unwrap_or_default();
+        self.own.push(Defined { hook: Arc::new(hook), digest });
+    }
+
+    /// How many there are of these.
+    pub(crate) fn n_own(&self) -> usize {
+        self.own.len()
     }
 
     /// Where to watch, as of the last load.
@@ -362,6 +377,10 @@ impl Loader {
                 hooks.push(hook.clone());
             }
         }
+        for Defined { hook, digest } in &self.own {
+            in_force.entry((hook.source.layer, hook.name.clone())).or_default().push(*digest);
+            hooks.push(hook.clone());
+        }
         in_force.values_mut().for_each(|digests| digests.sort_unstable());
         let errors = diagnostics.iter().filter(|it| it.severity == Severity::Error);
         let mut broken: Vec<_> = errors.map(Diagnostic::one_line).collect();
@@ -400,6 +419,10 @@ impl Loader {
                 hash.update(format!("{}\0", hook.name));
                 hash.update(digest);
             }
+        }
+        for Defined { hook, digest } in &self.own {
+            hash.update(format!("{}\0", hook.name));
+            hash.update(digest);
         }
         crate::digest::hex(&hash.finalize()[..16]).into()
     }

@@ -8,6 +8,7 @@
 mod agent;
 mod callable;
 mod callback;
+mod closure;
 mod command;
 mod fixed;
 pub mod guards;
@@ -48,6 +49,8 @@ use std::time::Duration;
 
 pub use crate::egress::HostPort;
 pub use callback::CallbackCall;
+pub(crate) use closure::Closure;
+pub use closure::{HookError, HookEvent, IntoAnswer};
 
 /// One kind of handler.
 pub(crate) trait Kind: std::fmt::Debug + Sized + Send + Sync {
@@ -337,6 +340,9 @@ macro_rules! handlers {
         #[derive(Debug)]
         pub enum Handler {
             $($(#[$attribute])* #[doc = $about] #[allow(private_interfaces, reason = "handlers are opaque outside")] $variant($kind),)*
+            /// A closure of the program that embeds the host: nothing that a file could say.
+            #[allow(private_interfaces, reason = "handlers are opaque outside")]
+            Closure(Closure),
             /// A definition that is broken but says that it fails closed: always fails.
             Broken(String),
         }
@@ -357,6 +363,7 @@ macro_rules! handlers {
             pub fn key(&self) -> &'static str {
                 match self {
                     $($(#[$attribute])* Handler::$variant(_) => $key,)*
+                    Handler::Closure(_) => "closure",
                     Handler::Broken(_) => "broken",
                 }
             }
@@ -364,6 +371,7 @@ macro_rules! handlers {
             pub(crate) async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
                 match self {
                     $($(#[$attribute])* Handler::$variant(it) => it.run(call).await,)*
+                    Handler::Closure(it) => it.run(call).await,
                     Handler::Broken(problem) => Err(HandlerError(problem.clone())),
                 }
             }
