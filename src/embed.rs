@@ -2,7 +2,8 @@
 
 use crate::client::Client;
 use crate::definitions::compile::embedded;
-use crate::dialects;
+use crate::dialects::{self, Dialect};
+use crate::emit::EventSender;
 use crate::engine::{self, Honours, HooksInForce, Question, Report};
 use crate::event::{Event, NotAnEvent};
 use crate::handlers::{Closure, Handler, HookEvent, HostPort, IntoAnswer};
@@ -178,6 +179,19 @@ impl ClosureHook {
         ClosureHook { written: Map::new(), closure: Closure::new(run) }.with("name", name).with("on", vec![event])
     }
 
+    /// A hook on every event of a vocabulary, as that vocabulary's hooks are.
+    pub(crate) fn of<F, R>(dialect: &Dialect, name: &str, run: F) -> ClosureHook
+    where
+        F: Fn(HookEvent) -> R + Send + Sync + 'static,
+        R: Future<Output: IntoAnswer> + Send + 'static,
+    {
+        let events: Vec<&str> = dialect.events.iter().map(|row| row.canonical).collect();
+        ClosureHook { written: Map::new(), closure: Closure::new(run) }
+            .with("name", name)
+            .with("dialect", dialect.name())
+            .with("on", events)
+    }
+
     /// It is for this event too.
     pub fn also_on(mut self, event: &str) -> ClosureHook {
         if let Some(Value::Array(events)) = self.written.get_mut("on") {
@@ -347,6 +361,11 @@ impl Host {
     /// Every hook's run from now on. A listener that falls behind loses the oldest.
     pub fn subscribe(&self) -> broadcast::Receiver<Report> {
         self.engine.reports()
+    }
+
+    /// Where hooks tell what they do, for whoever listens.
+    pub fn events(&self) -> &EventSender {
+        &self.engine.services.events
     }
 
     /// What is wrong with the definitions, a line each.

@@ -37,6 +37,7 @@
 // stdout belongs to the protocol, and input never panics.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+pub mod agent_hook;
 pub mod approvals;
 pub mod cli;
 pub mod client;
@@ -45,6 +46,7 @@ pub mod dialects;
 mod digest;
 mod egress;
 mod embed;
+mod emit;
 pub mod engine;
 pub mod event;
 pub mod handlers;
@@ -62,6 +64,7 @@ pub mod transport;
 pub mod verdict;
 
 pub use embed::{BadHook, ClosureHook, HostBuilder, Reply};
+pub use emit::{AgentEvent, EventSender};
 pub use engine::Report;
 pub use event::{Event, NotAnEvent};
 pub use handlers::{HookError, HookEvent, IntoAnswer};

@@ -89,7 +89,8 @@ pub struct Origin<'a> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RawDuration(Duration);
 
-const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
+/// The longest time that one run of a hook may be given.
+pub(crate) const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 
 impl RawDuration {
     /// More than 0 and at most 24 h.

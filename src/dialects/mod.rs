@@ -3,6 +3,7 @@
 //!
 //! A new dialect is one new file and one line in [`DIALECTS`]; see `sample.rs`.
 
+pub(crate) mod agent_hook_trait;
 mod claude_code;
 mod native;
 #[cfg(test)]
@@ -23,6 +24,7 @@ pub use native::CONTRACT;
 pub static DIALECTS: &[&Dialect] = &[
     &native::DIALECT,
     &claude_code::DIALECT,
+    &agent_hook_trait::DIALECT,
     #[cfg(test)]
     &sample::DIALECT,
 ];

@@ -1,6 +1,7 @@
 //! `closure`: a hook in the program that embeds the host. It can't be written in a file.
 
 use super::{Call, HandlerError};
+use crate::emit::{AgentEvent, EventSender};
 use crate::event::Event;
 use crate::state::{Scope, StateError, Store};
 use crate::verdict::Answer;
@@ -16,6 +17,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 pub struct HookEvent {
     event: Arc<Event>,
     store: Store,
+    events: EventSender,
     ended: CancellationToken,
 }
 
@@ -50,6 +52,16 @@ impl HookEvent {
     /// What hooks know together.
     pub fn store(&self) -> &Store {
         &self.store
+    }
+
+    /// Tells whoever [listens](crate::Host::events) what `event` makes. Without a listener it isn't
+    /// called at all.
+    pub fn emit(&self, event: impl FnOnce() -> AgentEvent) {
+        self.events.emit(event);
+    }
+
+    pub(crate) fn events(&self) -> &EventSender {
+        &self.events
     }
 
     fn scope(&self) -> Scope {
@@ -135,7 +147,8 @@ impl Closure {
     pub(super) async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
         let ended = CancellationToken::new();
         let _ended = ended.clone().drop_guard();
-        let event = HookEvent { event: call.moment.event().clone(), store: call.services.state.clone(), ended };
+        let (store, events) = (call.services.state.clone(), call.services.events.clone());
+        let event = HookEvent { event: call.moment.event().clone(), store, events, ended };
         (self.0)(event).await.map_err(|HookError(text)| HandlerError(text))
     }
 }

@@ -28,6 +28,7 @@ use crate::approvals::Approvals;
 use crate::client::Client;
 use crate::definitions::node::{DecodeError, Node, decode};
 use crate::egress;
+use crate::emit::EventSender;
 use crate::event::Event;
 use crate::hook::{Hook, Layer};
 #[cfg(feature = "models")]
@@ -269,6 +270,8 @@ pub struct Services {
     pub grants: Vec<HostPort>,
     /// What hooks know together.
     pub state: Store,
+    /// Who listens to what hooks tell.
+    pub events: EventSender,
     /// Which run an event counts towards.
     pub runs: Arc<Runs>,
     /// Questions to a person.
@@ -294,6 +297,7 @@ impl Services {
             root: root.into(),
             grants,
             state: Store::default(),
+            events: EventSender::default(),
             runs: Arc::default(),
             approvals: Approvals::default(),
             socket: Arc::default(),
