@@ -10,6 +10,7 @@ use crate::handlers::{Closure, Handler, HookEvent, HostPort, IntoAnswer};
 use crate::hook::{Contract, Fail, Hook};
 use crate::host::{Asker, Host, HostOptions};
 use crate::models::ModelRef;
+use crate::policy::Policy;
 use crate::state::Store;
 use crate::verdict::{Decision, Verdict};
 use serde_json::{Map, Value};
@@ -27,6 +28,7 @@ pub struct HostBuilder {
     options: HostOptions,
     asker: Asker,
     hooks: Vec<(Value, Handler)>,
+    policy: Option<Policy>,
 }
 
 impl HostBuilder {
@@ -106,6 +108,12 @@ impl HostBuilder {
         self
     }
 
+    /// What tool calls must keep to before any hook is asked, beside what files say under `policy`.
+    pub fn policy(mut self, policy: Policy) -> HostBuilder {
+        self.policy = Some(policy);
+        self
+    }
+
     /// Loads the definitions. What is wrong with files is in [`Host::diagnostics`]: the rest is in force.
     ///
     /// # Errors
@@ -113,7 +121,7 @@ impl HostBuilder {
     pub fn build(self) -> Result<Arc<Host>, BadHook> {
         let hooks = self.hooks.into_iter().enumerate();
         let hooks = hooks.map(|(position, (written, handler))| compiled(written, handler, position));
-        Ok(Host::embedded(self.options, hooks.collect::<Result<_, _>>()?, self.asker))
+        Ok(Host::embedded(self.options, hooks.collect::<Result<_, _>>()?, self.policy, self.asker))
     }
 }
 

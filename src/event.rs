@@ -172,6 +172,9 @@ pub(crate) struct EventShape {
     agent: Option<AgentShape>,
     tool: Option<ToolShape>,
     model: Option<ModelShape>,
+    /// What the agent's own policy grants a tool call; hooks see it with what hookwire's adds: sandbox,
+    /// timeoutMs, maxOutputBytes, callsLeft.
+    grant: Option<Anything>,
     /// The subject of UserPromptSubmit and RunStart.
     prompt: Option<Anything>,
     /// The subject of RunEnd and RunError.

@@ -9,6 +9,7 @@ use crate::handlers::{HostPort, Services};
 use crate::hook::{Hook, Layer};
 use crate::hook_set::HookSet;
 use crate::models::ModelRef;
+use crate::policy::Policy;
 use crate::state::Store;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -122,13 +123,14 @@ pub(crate) struct Asker {
 impl Host {
     /// Loads the definitions. Nothing is watched yet.
     pub fn new(options: HostOptions) -> Arc<Host> {
-        Host::embedded(options, Vec::new(), Asker::default())
+        Host::embedded(options, Vec::new(), None, Asker::default())
     }
 
     /// The same, with hooks of the program that embeds the host.
-    pub(crate) fn embedded(options: HostOptions, hooks: Vec<Hook>, asker: Asker) -> Arc<Host> {
+    pub(crate) fn embedded(options: HostOptions, hooks: Vec<Hook>, policy: Option<Policy>, asker: Asker) -> Arc<Host> {
         let mut loader = Loader::new(options.dirs());
         hooks.into_iter().for_each(|hook| loader.add(hook));
+        policy.into_iter().for_each(|policy| loader.set_policy(policy));
         let loaded = loader.load(Look::Now);
         let root = std::path::absolute(&options.root).unwrap_or_else(|_| options.root.clone());
         let mut services = Services::new(root, options.allow_hosts.clone());
@@ -249,6 +251,9 @@ fn announce(loaded: &Loaded, before: &Published) {
     for name in removed {
         // A deleted guard is an event, not a silent change.
         tracing::warn!(hook = %name, generation, "Hook removed.");
+    }
+    if loaded.hooks.policies.len() < before.hooks.policies.len() {
+        tracing::warn!(generation, "Policy removed.");
     }
     for diagnostic in loaded.diagnostics.iter().filter(|it| !before.diagnostics.contains(it)) {
         log(diagnostic);

@@ -210,6 +210,10 @@ pub struct Verdict {
     /// What to do about a failed model call; the first hook's word wins.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,
+    /// What the policies grant a tool call: `sandbox`, `timeoutMs`, `maxOutputBytes`, `callsLeft`. Whoever
+    /// runs the tool keeps to it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub grant: Option<Value>,
     /// Every selected hook, in the order of running.
     pub outcomes: Vec<Outcome>,
     /// Definitions that are broken, conflicts between rewrites, capped send-backs.

@@ -21,8 +21,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("models", &["client", "digest", "egress", "json", "definitions"]),
     ("matching", &["event"]),
     ("template", &["event"]),
+    ("policy", &["event", "hook", "matching"]),
     ("hook", &["event", "verdict", "matching", "handlers", "template"]),
-    ("hook_set", &["hook", "matching"]),
+    ("hook_set", &["hook", "matching", "policy"]),
     (
         "handlers",
         &[
@@ -43,11 +44,29 @@ const ARROWS: &[(&str, &[&str])] = &[
             "template",
         ],
     ),
-    ("engine", &["event", "verdict", "hook", "hook_set", "handlers", "matching", "client", "state", "approvals"]),
-    ("definitions", &["client", "digest", "event", "hook", "hook_set", "handlers", "matching", "models", "dialects"]),
+    (
+        "engine",
+        &[
+            "event",
+            "verdict",
+            "hook",
+            "hook_set",
+            "handlers",
+            "matching",
+            "client",
+            "state",
+            "approvals",
+            "digest",
+            "policy",
+        ],
+    ),
+    (
+        "definitions",
+        &["client", "digest", "event", "hook", "hook_set", "handlers", "matching", "models", "dialects", "policy"],
+    ),
     ("dialects", &["event", "verdict", "hook", "matching", "json", "definitions", "template"]),
     ("transport", &["digest", "rpc"]),
-    ("host", &["client", "definitions", "engine", "handlers", "hook", "hook_set", "models", "state"]),
+    ("host", &["client", "definitions", "engine", "handlers", "hook", "hook_set", "models", "policy", "state"]),
     (
         "agent_hook",
         &[
@@ -77,6 +96,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "hook",
             "host",
             "models",
+            "policy",
             "state",
             "verdict",
         ],

@@ -226,7 +226,8 @@ impl HookChain {
     ) -> Result<Granted, ChainError> {
         let payload = json!({ "tool_name": tool_name, "args": args, "grant": grant });
         let run = self.run("pre_tool_call", payload, ctx).await?;
-        Ok(Granted { args: run.value()?.unwrap_or(args), grant })
+        let granted = run.reply.get("grant").and_then(|it| ExecutionGrant::deserialize(it).ok());
+        Ok(Granted { args: run.value()?.unwrap_or(args), grant: granted.unwrap_or(grant) })
     }
 
     /// After a tool ran: its result after all hooks.

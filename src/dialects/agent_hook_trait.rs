@@ -146,6 +146,9 @@ fn complete(payload: &Value, data: &mut Value) {
 
 fn payload(event: &Event) -> Value {
     let mut payload = DIALECT.write(event);
+    if let Some(grant) = payload.get_mut("grant") {
+        *grant = write_grant(grant.take());
+    }
     if let Some(Value::Object(result)) = payload.get_mut("result")
         && result.contains_key("Ok")
     {
@@ -158,6 +161,20 @@ fn payload(event: &Event) -> Value {
         set_pointer(&mut payload, "/elapsed", json!(ms / 1000.0));
     }
     payload
+}
+
+/// A grant in the trait's words.
+pub(crate) fn write_grant(mut grant: Value) -> Value {
+    for (theirs, ours) in
+        [("timeout_ms", "timeoutMs"), ("max_output_bytes", "maxOutputBytes"), ("calls_left", "callsLeft")]
+    {
+        if let Value::Object(members) = &mut grant
+            && let Some(value) = members.remove(ours)
+        {
+            members.insert(theirs.into(), value);
+        }
+    }
+    grant
 }
 
 /// An action: `{"action": "Continue" | "Transform" | "Reject" | "Replace", "value", "reason"}`.
@@ -258,6 +275,10 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
             say("value", value);
         }
         None => drop(say("action", "Continue".into())),
+    }
+    // Whoever runs the tool is to keep to it.
+    if let Some(grant) = &verdict.grant {
+        say("grant", write_grant(grant.clone()));
     }
     Value::Object(reply)
 }
