@@ -163,6 +163,7 @@ pub(crate) fn grant<'a>(
     calls_left: Option<u64>,
 ) -> Option<Value> {
     let mut grant = given.and_then(Value::as_object).cloned().unwrap_or_default();
+    let has_own = grant.contains_key("sandbox");
     let mut sandbox = None;
     let narrow = |grant: &mut Map<String, Value>, key: &str, bound: Option<u64>| {
         let Some(bound) = bound else { return };
@@ -174,7 +175,9 @@ pub(crate) fn grant<'a>(
         let timeout = timeout.map(|it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX));
         narrow(&mut grant, "timeoutMs", timeout);
         narrow(&mut grant, "maxOutputBytes", max_output_bytes);
-        sandbox = sandbox.or(policy.sandbox.as_deref());
+        // What comes with a clone doesn't lead out of the sandbox that the agent itself has chosen.
+        let may_name = policy.source.layer.is_trusted() || !has_own;
+        sandbox = sandbox.or(policy.sandbox.as_deref().filter(|_| may_name));
     }
     narrow(&mut grant, "callsLeft", calls_left);
     if let Some(sandbox) = sandbox {
@@ -230,5 +233,9 @@ mod tests {
         );
         assert_eq!(granted(None), json!({"timeoutMs": 5000, "maxOutputBytes": 7, "sandbox": "outer", "callsLeft": 2}));
         assert_eq!(grant([&Policy::new()].into_iter(), None, None), None);
+        let layer = crate::hook::Layer::Project;
+        let project = Policy::at(Source { layer, ..Policy::new().source }).sandbox("none");
+        let sandbox = |given: Value| grant([&project].into_iter(), Some(&given), None).unwrap()["sandbox"].clone();
+        assert_eq!((sandbox(json!({"sandbox": "strict"})), sandbox(json!({}))), (json!("strict"), json!("none")));
     }
 }

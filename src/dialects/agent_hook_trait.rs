@@ -7,6 +7,7 @@
 use super::native::{CONTRACT, or, tail};
 use super::{Dialect, EventRow, Files};
 use crate::definitions::compile::Problem;
+use crate::definitions::diagnostic::Severity;
 use crate::definitions::node::{Entry, Node, NodeValue};
 use crate::event::{Event, Phase, set_pointer};
 use crate::hook::{Composition, Contract, Exit};
@@ -97,31 +98,46 @@ pub(crate) static DIALECT: Dialect = Dialect {
 };
 
 /// The trait's word for a hook's failure direction: `fail_open: false` is `fail: closed`.
-fn read_file(root: &Node, _: &mut Vec<Problem>) -> Node {
-    let field = |entry: &Entry| match (entry.key.as_str(), &entry.value.value) {
-        ("fail_open", NodeValue::Bool(open)) => {
-            let word = if *open { "open" } else { "closed" };
-            let value = Node { value: NodeValue::String(word.into()), ..entry.value.clone() };
-            Entry { key: "fail".into(), value, ..entry.clone() }
+fn read_file(root: &Node, problems: &mut Vec<Problem>) -> Node {
+    let mut field = |entry: &Entry| {
+        if entry.key != "fail_open" {
+            return entry.clone();
         }
-        _ => entry.clone(),
+        let is_open = matches!(entry.value.value, NodeValue::Bool(true));
+        if !matches!(entry.value.value, NodeValue::Bool(_)) {
+            problems.push(Problem {
+                span: entry.value.span.clone(),
+                severity: Severity::Error,
+                code: "wrong-type",
+                message: format!("`fail_open` is true or false, found {}; it counts as false", entry.value.kind()),
+                help: None,
+                hook: None,
+            });
+        }
+        let word = if is_open { "open" } else { "closed" };
+        let value = Node { value: NodeValue::String(word.into()), ..entry.value.clone() };
+        Entry { key: "fail".into(), value, ..entry.clone() }
     };
-    let map = |node: &Node| match &node.value {
-        NodeValue::Map(entries) => Node { value: NodeValue::Map(entries.iter().map(field).collect()), ..node.clone() },
+    let mut map = |node: &Node| match &node.value {
+        NodeValue::Map(entries) => {
+            Node { value: NodeValue::Map(entries.iter().map(&mut field).collect()), ..node.clone() }
+        }
         _ => node.clone(),
     };
-    let member = |entry: &Entry| {
+    let mut member = |entry: &Entry| {
         let value = match (entry.key.as_str(), &entry.value.value) {
             ("defaults", _) => map(&entry.value),
             ("hooks", NodeValue::Seq(hooks)) => {
-                Node { value: NodeValue::Seq(hooks.iter().map(map).collect()), ..entry.value.clone() }
+                Node { value: NodeValue::Seq(hooks.iter().map(&mut map).collect()), ..entry.value.clone() }
             }
             _ => entry.value.clone(),
         };
         Entry { value, ..entry.clone() }
     };
     match &root.value {
-        NodeValue::Map(entries) => Node { value: NodeValue::Map(entries.iter().map(member).collect()), ..root.clone() },
+        NodeValue::Map(entries) => {
+            Node { value: NodeValue::Map(entries.iter().map(&mut member).collect()), ..root.clone() }
+        }
         _ => root.clone(),
     }
 }

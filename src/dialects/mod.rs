@@ -193,7 +193,15 @@ pub fn canonical(name: &str, own: &str) -> Result<Vec<Arc<str>>, String> {
     if spec(name).is_some() {
         return Ok(vec![name.into()]);
     }
-    DIALECTS.iter().find_map(of).ok_or_else(|| unknown_event(name))
+    DIALECTS.iter().find_map(of).ok_or_else(|| {
+        // Whoever writes in another system's words has misspelt one of them.
+        let dialect = DIALECTS.iter().find(|dialect| dialect.name() == own);
+        let names = dialect.iter().flat_map(|dialect| dialect.events.iter().map(|row| row.name));
+        match crate::definitions::node::closest(name, names) {
+            Some(nearest) => format!("unknown event `{name}`; did you mean `{nearest}`?"),
+            None => unknown_event(name),
+        }
+    })
 }
 
 #[cfg(test)]
