@@ -8,6 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{Deserializer, IgnoredAny, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::any::Any;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -35,6 +36,13 @@ pub struct EventSpec {
     pub subject: Option<&'static str>,
     /// One line for `--help`, hover and the README.
     pub about: &'static str,
+}
+
+impl EventSpec {
+    /// Whether it closes what another event opened: there an onion runs from within.
+    pub fn is_an_end(&self) -> bool {
+        self.phase == Phase::After || matches!(self.name, "SessionEnd" | "PostCompact")
+    }
 }
 
 const fn gate(name: &'static str, subject: Option<&'static str>, about: &'static str) -> EventSpec {
@@ -121,6 +129,18 @@ pub struct Event {
     pub data: Value,
     /// The payload as the client's dialect had it, for hooks that speak the same dialect.
     pub original: Option<Arc<Original>>,
+    /// What the program that embeds the host hands its own hooks along with it.
+    pub(crate) attached: Option<Attached>,
+}
+
+/// A value of whatever type; it is on no wire.
+#[derive(Clone)]
+pub(crate) struct Attached(pub(crate) Arc<dyn Any + Send + Sync>);
+
+impl std::fmt::Debug for Attached {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Attached")
+    }
 }
 
 /// A payload in a dialect's own vocabulary.
@@ -152,6 +172,9 @@ pub(crate) struct EventShape {
     agent: Option<AgentShape>,
     tool: Option<ToolShape>,
     model: Option<ModelShape>,
+    /// What the agent's own policy grants a tool call; hooks see it with what hookwire's adds: sandbox,
+    /// timeoutMs, maxOutputBytes, callsLeft.
+    grant: Option<Anything>,
     /// The subject of UserPromptSubmit and RunStart.
     prompt: Option<Anything>,
     /// The subject of RunEnd and RunError.
@@ -314,7 +337,7 @@ impl Event {
             return Err(NotAnEvent(unknown_event(name)));
         };
         check_shape(&data)?;
-        Ok(Event { name: Arc::from(name), spec, id: next_id(), data, original: None })
+        Ok(Event { name: Arc::from(name), spec, id: next_id(), data, original: None, attached: None })
     }
 
     /// The value that hooks may rewrite, if the moment has one.

@@ -27,7 +27,7 @@ pub enum Layer {
     Managed,
     /// `$XDG_CONFIG_HOME/hookwire/`.
     User,
-    /// A directory given with `--hooks`.
+    /// A directory given with `--hooks`, or the program that embeds the host.
     Hooks,
     /// `<root>/.hookwire/`.
     Project,
@@ -216,7 +216,8 @@ pub struct Exit<'a> {
 pub struct Source {
     /// The layer.
     pub layer: Layer,
-    /// The file, or `session` for a hook registered over the wire.
+    /// The file, `session` for a hook registered over the wire, or `program` for one of the program
+    /// that embeds the host.
     pub file: Arc<str>,
     /// Counted from 1.
     pub line: usize,

@@ -8,6 +8,7 @@ use crate::hook::{Composition, Hook, NATIVE, On};
 use crate::matching::paths::PathViews;
 use crate::matching::rule::Key;
 use crate::matching::{Facts, Matcher};
+use crate::policy::Policy;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,6 +24,8 @@ pub struct HookSet {
     pub hash: Arc<str>,
     /// Definitions that are not in force as written; every verdict lists them.
     pub broken: Arc<[String]>,
+    /// What tool calls must keep to before any hook is asked, outermost layer first.
+    pub policies: Vec<Arc<Policy>>,
     by_event: HashMap<Arc<str>, EventIndex>,
     /// For events that no hook names: the hooks for every event.
     other: EventIndex,

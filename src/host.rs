@@ -1,13 +1,15 @@
 //! The host: the published hook set, the engine, the reload loop. The only long-lived state.
 
+use crate::client::Client;
 use crate::definitions::diagnostic::Diagnostic;
 use crate::definitions::load::{Changes, LayerDir, Loaded, Loader, Look};
 use crate::definitions::watch::{self, Watching};
-use crate::engine::{Engine, Interceptor, PassThrough};
+use crate::engine::{Engine, Honours, Interceptor, PassThrough};
 use crate::handlers::{HostPort, Services};
-use crate::hook::Layer;
+use crate::hook::{Hook, Layer};
 use crate::hook_set::HookSet;
 use crate::models::ModelRef;
+use crate::policy::Policy;
 use crate::state::Store;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -106,6 +108,8 @@ pub struct Host {
     pub interceptor: Arc<dyn Interceptor>,
     /// What it was started with.
     pub options: HostOptions,
+    /// Who asks, where a program embeds the host.
+    pub(crate) asker: Asker,
     published: cell::Sender<Published>,
     loader: Mutex<Loader>,
     watching: cell::Sender<Watching>,
@@ -113,16 +117,37 @@ pub struct Host {
     changes: broadcast::Sender<Changed>,
 }
 
+/// A program that embeds the host, as hooks meet it.
+#[derive(Clone, Default)]
+pub(crate) struct Asker {
+    pub(crate) honours: Honours,
+    pub(crate) client: Option<Arc<dyn Client>>,
+}
+
+/// What a program that embeds the host puts in beside the definitions.
+#[derive(Default)]
+pub(crate) struct Own {
+    pub(crate) hooks: Vec<Hook>,
+    pub(crate) policy: Option<Policy>,
+    pub(crate) asker: Asker,
+    /// Makes whoever judges events of whoever would.
+    pub(crate) interceptor: Option<Intercept>,
+}
+
+pub(crate) type Intercept = Box<dyn FnOnce(Arc<dyn Interceptor>) -> Arc<dyn Interceptor> + Send>;
+
 impl Host {
     /// Loads the definitions. Nothing is watched yet.
     pub fn new(options: HostOptions) -> Arc<Host> {
-        let pass_through = options.pass_through;
-        Host::intercepted(options, |engine| if pass_through { Arc::new(PassThrough) } else { Arc::new(engine) })
+        Host::embedded(options, Own::default())
     }
 
-    /// The same, where somebody else judges events; who wants to may hand them on to the engine.
-    pub fn intercepted(options: HostOptions, interceptor: impl FnOnce(Engine) -> Arc<dyn Interceptor>) -> Arc<Host> {
+    /// The same, with what is the embedding program's own.
+    pub(crate) fn embedded(options: HostOptions, own: Own) -> Arc<Host> {
+        let Own { hooks, policy, asker, interceptor } = own;
         let mut loader = Loader::new(options.dirs());
+        hooks.into_iter().for_each(|hook| loader.add(hook));
+        policy.into_iter().for_each(|policy| loader.set_policy(policy));
         let loaded = loader.load(Look::Now);
         let root = std::path::absolute(&options.root).unwrap_or_else(|_| options.root.clone());
         let mut services = Services::new(root, options.allow_hosts.clone());
@@ -130,8 +155,14 @@ impl Host {
         services.model = options.model.clone().map(Arc::new);
         let mut engine = Engine::new(services);
         engine.ask_elsewhere = options.ask_elsewhere;
+        let judge: Arc<dyn Interceptor> =
+            if options.pass_through { Arc::new(PassThrough) } else { Arc::new(engine.clone()) };
+        let interceptor = match interceptor {
+            Some(interceptor) => interceptor(judge),
+            None => judge,
+        };
         Arc::new(Host {
-            interceptor: interceptor(engine.clone()),
+            interceptor,
             engine,
             published: cell::Sender::new(publishable(&loaded)),
             loader: Mutex::new(loader),
@@ -139,6 +170,7 @@ impl Host {
             watcher: OnceLock::new(),
             changes: broadcast::Sender::new(64),
             options,
+            asker,
         })
     }
 
@@ -193,7 +225,7 @@ impl Host {
         self.changes.subscribe()
     }
 
-    fn loader(&self) -> MutexGuard<'_, Loader> {
+    pub(crate) fn loader(&self) -> MutexGuard<'_, Loader> {
         self.loader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -243,6 +275,9 @@ fn announce(loaded: &Loaded, before: &Published) {
     for name in removed {
         // A deleted guard is an event, not a silent change.
         tracing::warn!(hook = %name, generation, "Hook removed.");
+    }
+    if loaded.hooks.policies.len() < before.hooks.policies.len() {
+        tracing::warn!(generation, "Policy removed.");
     }
     for diagnostic in loaded.diagnostics.iter().filter(|it| !before.diagnostics.contains(it)) {
         log(diagnostic);

@@ -4,6 +4,39 @@
 //! about to do. It keeps hook definitions from watched directories in force, runs the hooks that
 //! apply to an event and answers with one verdict.
 //!
+//! # In a Rust program
+//!
+//! [`Host`] is the same without a process around it: [closures](ClosureHook) and [AgentHook
+//! traits](agent_hook) judge together with the hooks of files, under one [`Policy`].
+//!
+//! ```
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use hookwire::{Answer, Decision, Event, Host, Policy};
+//! use serde_json::json;
+//!
+//! let host = Host::builder()
+//!     .root(".")
+//!     .hooks("examples/handlers/verdict")
+//!     .policy(Policy::new().deny("WebFetch(http://*)")?)
+//!     .on("PreToolUse", "no-tuesdays", |event| async move {
+//!         match event.text("/metadata/weekday") {
+//!             Some("Tuesday") => Answer::deny("Not on a Tuesday."),
+//!             _ => Answer::default(),
+//!         }
+//!     })
+//!     .build()?;
+//! host.watch()?;
+//! let event = json!({"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": "ls"}}, "metadata": {"weekday": "Tuesday"}});
+//! let verdict = host.dispatch(Event::from_json(event)?).await;
+//! assert_eq!((verdict.decision, verdict.reason.as_deref()), (Decision::Deny, Some("Not on a Tuesday.")));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The modules that aren't listed below are there for the program `hookwire`, its tests and its
+//! benchmarks: they change without notice.
+//!
 //! # The way of a request
 //!
 //! frame ([`transport`]) → message ([`rpc`]) → event ([`dialects`]) → verdict ([`engine`]: select,
@@ -22,6 +55,8 @@
 //! | [`definitions`] | files to hooks and diagnostics |
 //! | [`dialects`] | other systems' vocabularies, one file each |
 //! | [`rpc`], [`transport`] | the wire |
+//! | `policy` | what tool calls must keep to before any hook is asked |
+//! | `embed`, `emit`, [`agent_hook`] | the host within a Rust program: closures, outward events, the AgentHook trait |
 //! | [`host`] | the published hook set and the reload loop: the only long-lived state |
 //! | [`cli`] | the command line |
 //!
@@ -37,25 +72,57 @@
 // stdout belongs to the protocol, and input never panics.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+pub mod agent_hook;
+#[doc(hidden)]
 pub mod approvals;
+#[doc(hidden)]
 pub mod cli;
 pub mod client;
+#[doc(hidden)]
 pub mod definitions;
+#[doc(hidden)]
 pub mod dialects;
 mod digest;
 mod egress;
+mod embed;
+mod emit;
+#[doc(hidden)]
 pub mod engine;
 pub mod event;
+#[doc(hidden)]
 pub mod handlers;
+#[doc(hidden)]
 pub mod hook;
+#[doc(hidden)]
 pub mod hook_set;
+#[doc(hidden)]
 pub mod host;
+#[doc(hidden)]
 pub mod json;
+#[doc(hidden)]
 pub mod matching;
+#[doc(hidden)]
 pub mod models;
+mod policy;
+#[doc(hidden)]
 pub mod rpc;
+#[doc(hidden)]
 pub mod state;
 mod sync;
+#[doc(hidden)]
 pub mod template;
+#[doc(hidden)]
 pub mod transport;
 pub mod verdict;
+
+pub use embed::{BadHook, ClosureHook, HostBuilder, Reply};
+pub use emit::{AgentEvent, EventSender};
+pub use engine::{HooksInForce, Interceptor, Judging, PassThrough, Question, Report};
+pub use event::{Event, NotAnEvent};
+pub use handlers::{HookError, HookEvent, HostPort, IntoAnswer};
+pub use hook::{Fail, Layer, Source};
+pub use host::{Changed, Host, HostOptions, Published};
+pub use models::ModelRef;
+pub use policy::Policy;
+pub use state::{Scope, StateError, Store};
+pub use verdict::{Answer, Decision, Outcome, Retry, RetryAction, Status, Verdict};

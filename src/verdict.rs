@@ -140,6 +140,21 @@ pub(crate) fn any<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<V
 }
 
 impl Answer {
+    /// No, for this reason.
+    pub fn deny(reason: impl Into<String>) -> Answer {
+        Answer::decide(Decision::Deny, reason)
+    }
+
+    /// A person is to decide, for this reason.
+    pub fn ask(reason: impl Into<String>) -> Answer {
+        Answer::decide(Decision::Ask, reason)
+    }
+
+    /// The subject is to be this; later hooks see it.
+    pub fn rewrite(subject: impl Into<Value>) -> Answer {
+        Answer { subject: Some(subject.into()), ..Answer::default() }
+    }
+
     /// An answer that only decides.
     pub fn decide(decision: Decision, reason: impl Into<String>) -> Answer {
         Answer { decision: Some(decision), reason: Some(reason.into()), ..Answer::default() }
@@ -274,6 +289,10 @@ pub struct Verdict {
     /// What to do about a failed model call; the first hook's word wins.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,
+    /// What the policies grant a tool call: `sandbox`, `timeoutMs`, `maxOutputBytes`, `callsLeft`. Whoever
+    /// runs the tool keeps to it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub grant: Option<Value>,
     /// Every selected hook, in the order of running.
     pub outcomes: Vec<Outcome>,
     /// Definitions that are broken, conflicts between rewrites, capped send-backs.

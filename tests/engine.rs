@@ -767,18 +767,24 @@ fn messages_and_context_travel_beside_the_decision() {
         &call(),
         "allow say {\"n\":1} context {\"metadata\":{\"m\":null,\"n\":1},\"systemPrompt\":\"p\"}",
     );
-    // The first word on a retry counts, in the order of running: after-events are reversed.
+    // In an onion the outermost hook has the last word on a retry; elsewhere the first word counts.
     check(
         "a, callback: '{\"retry\":{\"action\":\"retry\"}}'\n b, callback: '{\"retry\":{\"action\":\"fail\"}}'\n c, callback: '{}'",
         &at("ModelCallError"),
-        "allow retry \"fail\"",
+        "allow retry \"retry\"",
     );
 }
 
 #[test]
 fn notes_are_only_told() {
     for event in ["Notification", "SessionEnd", "PostCompact", "PermissionDenied"] {
-        check("a, deny: no\n b, callback: '{\"decision\":\"ask\"}'", &at(event), "allow | a success, b success");
+        // What closes something runs from within.
+        let order = if ["SessionEnd", "PostCompact"].contains(&event) {
+            "b success, a success"
+        } else {
+            "a success, b success"
+        };
+        check("a, deny: no\n b, callback: '{\"decision\":\"ask\"}'", &at(event), &format!("allow | {order}"));
         let mut world = World::new("native", "a, callback: '{\"context\":{\"metadata\":{\"n\":1}}}'");
         world.honours = Honours::default();
         world.honours.rewrite = false;
@@ -908,7 +914,7 @@ fn once_is_once_a_session() {
             (of("s"), "a success, a success, b success"),
             (of("s"), "a skipped, a skipped, b success"),
             (of("t"), "a success, a success, b success"),
-            (json!({"event": "SessionEnd", "session": "s"}), "a skipped, a skipped, b success"),
+            (json!({"event": "SessionEnd", "session": "s"}), "b success, a skipped, a skipped"),
             (of("s"), "a success, a success, b success"),
         ] {
             assert_eq!(outcomes(&world.decide(&event).await), expected, "{event}");

@@ -5,17 +5,12 @@
 
 mod support;
 
-use hookwire::client::Client;
-use hookwire::engine::{Engine, Honours, HooksInForce, Interceptor, Judging, Question};
-use hookwire::event::Event;
-use hookwire::host::{Host, HostOptions};
-use hookwire::{dialects, verdict::Decision};
+use hookwire::{Decision, Host, Interceptor, Judging, Question};
 use serde_json::{Value, json};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use support::*;
-use tokio_util::sync::CancellationToken;
 
 /// A context with little in it.
 fn context(trigger: &str, more: Value) -> Value {
@@ -343,31 +338,23 @@ fn pass_through() {
 #[tokio::test]
 async fn an_interceptor_of_ones_own() {
     struct Counts {
-        engine: Engine,
+        hooks: Arc<dyn Interceptor>,
         seen: Arc<AtomicUsize>,
     }
     impl Interceptor for Counts {
         fn intercept(&self, question: Question) -> Judging<'_> {
             self.seen.fetch_add(1, Ordering::Relaxed);
-            self.engine.intercept(question)
+            self.hooks.intercept(question)
         }
     }
     let dir = hooks(&[("hooks.yaml", "dialect: instructor\nhooks: [{ name: no, on: before_tool_use, deny: never }]")]);
-    let options = HostOptions { hooks: vec![dir.path().into()], root: dir.path().into(), ..HostOptions::default() };
     let seen = Arc::new(AtomicUsize::new(0));
-    let host = Host::intercepted(options, |engine| Arc::new(Counts { engine, seen: seen.clone() }));
-    let contract = &dialects::by_name("instructor").unwrap().contract;
-    let event: Event = dialects::by_name("instructor").unwrap().read(call("search")).unwrap();
-    let question = Question {
-        event: Arc::new(event),
-        hooks: HooksInForce { files: host.hooks(), session: None },
-        contract,
-        honours: Honours::of(contract, true),
-        client: None::<Arc<dyn Client>>,
-        hurry: CancellationToken::new(),
-    };
-    assert_eq!(host.interceptor.intercept(question).await.decision, Decision::Deny);
-    assert_eq!(seen.load(Ordering::Relaxed), 1);
+    let counts = seen.clone();
+    let host = Host::builder().hooks(dir.path()).interceptor(|hooks| Arc::new(Counts { hooks, seen: counts }));
+    let told = host.build().unwrap().dispatch_as("instructor", call("search")).await.unwrap();
+    assert_eq!((told.verdict.decision, seen.load(Ordering::Relaxed)), (Decision::Deny, 1));
+    let host = Host::builder().hooks(dir.path()).pass_through(true).build().unwrap();
+    assert_eq!(host.dispatch_as("instructor", call("search")).await.unwrap().reply, call("search"));
 }
 
 /// The same hook may be there twice, and both run; that is told, since it is seldom meant.

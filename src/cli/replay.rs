@@ -303,10 +303,18 @@ pub(super) fn explain(args: &EventArgs, out: &mut Output) -> Result<Finding, Fai
     let event = Arc::new(args.read()?);
     let host = args.hooks.host()?;
     let hooks = host.hooks();
-    let result = explain_all(hooks.hooks.iter(), &Facts::new(event, &host.engine.services.root));
+    let result = explain_all(hooks.hooks.iter(), &hooks.policies, &Facts::new(event, &host.engine.services.root));
     if out.json {
         out.json(&result);
         return Ok(Finding::Fine);
+    }
+    for it in &result.policy {
+        let (mark, why) = match &it.denies {
+            Some(why) => (out.tone(Tone::Bad, "denies"), why.as_str()),
+            None => (out.tone(Tone::Good, "fine  "), ""),
+        };
+        let place = out.tone(Tone::Dim, &safe(&format!("{}:{}", it.source.file, it.source.line)));
+        out.line(&format!("{mark}  {:<24} {}  {place}", "policy", safe(why)));
     }
     for it in &result.hooks {
         let (mark, why) = match (&it.kept_out_by, &it.opaque) {

@@ -14,12 +14,15 @@ use crate::matching::Matcher;
 use crate::matching::rule::ToolRule;
 use crate::matching::when::When;
 use crate::models::{ModelRef, RawModel};
+use crate::policy::Policy;
 use globset::{Glob, GlobMatcher};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::fmt::Display;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::num::NonZeroU64;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -66,6 +69,8 @@ pub struct CompiledFile {
     pub problems: Vec<Problem>,
     /// There is a mistake outside of the hooks: they are not what the author means.
     pub is_broken: bool,
+    /// What tool calls must keep to before any hook is asked.
+    pub policy: Option<Policy>,
     /// Names the content of the files that the hook names which is being compiled.
     named: Vec<u8>,
     /// What the reader of another system's file said of hooks that are not compiled yet.
@@ -90,7 +95,8 @@ pub struct Origin<'a> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RawDuration(Duration);
 
-const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
+/// The longest time that one run of a hook may be given.
+pub(crate) const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 
 impl RawDuration {
     /// More than 0 and at most 24 h.
@@ -295,12 +301,48 @@ pub(super) struct RawDefaults {
 }
 
 const DEFAULTS_FIELDS: [&str; 5] = ["timeout", "fail", "priority", "agents", "model"];
-const FILE_FIELDS: [&str; 4] = ["defaults", "hooks", "dialect", "$schema"];
+/// Which tools may be called at all, how often and within what bounds: decided before any hook runs,
+/// and by every layer.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[schemars(rename = "Policy")]
+pub(super) struct RawPolicy {
+    /// `Tool(pattern)`: denied, also where it can't be told.
+    deny: Option<OneOrMany>,
+    /// `Tool(pattern)`: where this is given, whatever isn't on it is denied. A command line must fit one
+    /// entry as a whole.
+    allow: Option<OneOrMany>,
+    /// The bounds of tool calls.
+    limits: RawLimits,
+    /// The sandbox that tools are to run in, by a name that whoever runs them knows. hookwire passes it
+    /// on in the grant.
+    sandbox: Option<String>,
+}
+
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[schemars(rename = "PolicyLimits")]
+struct RawLimits {
+    /// Tool calls of one run.
+    max_calls: Option<NonZeroU64>,
+    /// How long a tool may run. Passed on in the grant.
+    timeout: Option<RawDuration>,
+    /// How much a tool may give back. Passed on in the grant.
+    max_output_bytes: Option<u64>,
+}
+
+const FILE_FIELDS: [&str; 5] = ["policy", "defaults", "hooks", "dialect", "$schema"];
 
 /// Compiles a file's tree; `lines` are those of its text.
 pub fn compile(root: &Node, origin: &Origin<'_>, lines: &LineIndex<'_>) -> CompiledFile {
-    let mut file =
-        CompiledFile { hooks: Vec::new(), problems: Vec::new(), is_broken: false, named: Vec::new(), told: Vec::new() };
+    let mut file = CompiledFile {
+        hooks: Vec::new(),
+        problems: Vec::new(),
+        is_broken: false,
+        policy: None,
+        named: Vec::new(),
+        told: Vec::new(),
+    };
     let NodeValue::Map(entries) = &root.value else {
         let help = match root.value {
             NodeValue::Seq(_) => "write `hooks:` above the list",
@@ -329,6 +371,7 @@ pub fn compile(root: &Node, origin: &Origin<'_>, lines: &LineIndex<'_>) -> Compi
     for entry in entries {
         match (entry.key.as_str(), &entry.value.value) {
             ("defaults", _) => defaults = file.defaults(entry),
+            ("policy", _) => file.policy(entry, origin, lines),
             ("dialect", _) => dialect = file.dialect(entry, None).unwrap_or(dialects::NATIVE),
             ("hooks", NodeValue::Seq(items)) => hooks = items,
             ("hooks", NodeValue::Null) | ("$schema", _) => {}
@@ -522,6 +565,28 @@ fn is_about(problem: &Problem, hook: &Node) -> bool {
     matches!((hook.get("name").map(|it| &it.value), &problem.hook), (Some(NodeValue::String(name)), Some(hook)) if name == hook)
 }
 
+/// A hook of the program that embeds the host: what a file's definition would say of it, without a
+/// handler, and its handler.
+///
+/// # Errors
+/// The first mistake, with what to do.
+pub(crate) fn embedded(mut definition: Value, handler: Handler, position: usize) -> Result<Hook, String> {
+    definition["allow"] = "".into();
+    let read = |_: &Path| Err(String::new());
+    let origin = Origin { file: "program", dir: Path::new("/"), layer: Layer::Hooks, client: None, read: &read };
+    let compiled = compile(&Node::from_json(&json!({ "hooks": [definition] })), &origin, &LineIndex::new(""));
+    if let Some(Problem { message, help, .. }) = compiled.problems.into_iter().find(|it| it.severity == Severity::Error)
+    {
+        let help = help.map(|help| format!(" ({help})")).unwrap_or_default();
+        return Err(format!("{message}{help}"));
+    }
+    let hook = compiled.hooks.into_iter().find_map(|it| it.hook).and_then(Arc::into_inner);
+    let hook = hook.ok_or("the definition is empty")?;
+    // No two closures are equal.
+    let fingerprint = position as u64;
+    Ok(Hook { handler, fingerprint, source: Source { line: 0, column: 0, position, ..hook.source }, ..hook })
+}
+
 /// A hash of the handler: what makes two definitions equal where equal ones run once.
 fn fingerprint(handler: Option<&&Entry>) -> u64 {
     let mut hasher = DefaultHasher::new();
@@ -624,6 +689,43 @@ impl CompiledFile {
             }
         }
         defaults
+    }
+
+    /// A policy with a mistake allows nothing until it is mended.
+    fn policy(&mut self, entry: &Entry, origin: &Origin<'_>, lines: &LineIndex<'_>) {
+        let super::diagnostic::Position { line, column } = lines.position(entry.key_span.start);
+        let source = Source { layer: origin.layer, file: origin.file.into(), line, column, position: 0 };
+        let before = self.problems.len();
+        let raw: Option<RawPolicy> = self.field(entry, None);
+        let RawPolicy { deny, allow, limits, sandbox } = raw.unwrap_or_default();
+        let mut policy = Policy::at(source);
+        if allow.is_some() {
+            policy = policy.allow_nothing_else();
+        }
+        type Add = fn(Policy, &str) -> Result<Policy, String>;
+        for (key, rules, add) in [("deny", deny, Policy::deny as Add), ("allow", allow, Policy::allow)] {
+            let node = entry.value.get(key).unwrap_or(&entry.value);
+            for (n, rule) in rules.iter().flat_map(OneOrMany::iter).enumerate() {
+                policy = match (ToolRule::new(rule), &node.value) {
+                    (Ok(_), _) => add(policy, rule).unwrap_or_else(|problem| Policy::new().broken(problem)),
+                    (Err(message), value) => {
+                        let item = if let NodeValue::Seq(items) = value { items.get(n) } else { None };
+                        let span = item.unwrap_or(node).span.clone();
+                        self.push(span, Severity::Error, "bad-rule", message, None, None);
+                        policy
+                    }
+                };
+            }
+        }
+        let RawLimits { max_calls, timeout, max_output_bytes } = limits;
+        policy = max_calls.map(NonZeroU64::get).into_iter().fold(policy, Policy::max_calls);
+        policy = timeout.map(RawDuration::get).into_iter().fold(policy, Policy::timeout);
+        policy = max_output_bytes.into_iter().fold(policy, Policy::max_output_bytes);
+        policy = sandbox.into_iter().fold(policy, Policy::sandbox);
+        if let Some(problem) = self.problems.get(before) {
+            policy = policy.broken(problem.message.clone());
+        }
+        self.policy = Some(policy);
     }
 
     fn unknown_field(&mut self, entry: &Entry, nearest: Option<&str>, hook: Option<&str>) {

@@ -7,6 +7,7 @@ use super::formats::{self, Format};
 use crate::handlers::Handler;
 use crate::hook::{Hook, Layer};
 use crate::hook_set::HookSet;
+use crate::policy::Policy;
 use sha2::{Digest, Sha256};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
@@ -36,6 +37,9 @@ pub struct Loader {
     published: Arc<HookSet>,
     /// The definitions of the published set by layer and name.
     in_force: InForce,
+    /// Hooks of the program that embeds the host.
+    own: Vec<Defined>,
+    own_policy: Option<Arc<Policy>>,
 }
 
 /// How careful a load is with files that may not be finished yet.
@@ -105,6 +109,7 @@ struct FileState {
     content: Option<[u8; 32]>,
     text: Arc<str>,
     hooks: Vec<Defined>,
+    policy: Option<Arc<Policy>>,
     /// Name and place of every hook that can be read, for duplicates.
     names: Vec<(Arc<str>, super::node::Span, Range)>,
     diagnostics: Vec<Diagnostic>,
@@ -172,7 +177,26 @@ impl Loader {
             watch: Watch::new(),
             published: Arc::default(),
             in_force: InForce::new(),
+            own: Vec::new(),
+            own_policy: None,
         }
+    }
+
+    /// Adds a hook that is in no file; the next load puts it in force.
+    pub(crate) fn add(&mut self, hook: Hook) {
+        let digest = Sha256::digest(format!("program\0{}", self.own.len()));
+        let digest = digest.first_chunk().copied().unwrap_or_default();
+        self.own.push(Defined { hook: Arc::new(hook), digest });
+    }
+
+    /// Sets the policy of the program that embeds the host.
+    pub(crate) fn set_policy(&mut self, policy: Policy) {
+        self.own_policy = Some(Arc::new(policy));
+    }
+
+    /// How many hooks of the program there are.
+    pub(crate) fn n_own(&self) -> usize {
+        self.own.len()
     }
 
     /// Where to watch, as of the last load.
@@ -362,6 +386,10 @@ impl Loader {
                 hooks.push(hook.clone());
             }
         }
+        for Defined { hook, digest } in &self.own {
+            in_force.entry((hook.source.layer, hook.name.clone())).or_default().push(*digest);
+            hooks.push(hook.clone());
+        }
         in_force.values_mut().for_each(|digests| digests.sort_unstable());
         let errors = diagnostics.iter().filter(|it| it.severity == Severity::Error);
         let mut broken: Vec<_> = errors.map(Diagnostic::one_line).collect();
@@ -373,7 +401,12 @@ impl Loader {
         let changes = changes(&self.in_force, &in_force, &hooks, &self.published.hooks);
         let (hash, before) = (self.hash(), self.published.clone());
         if before.generation == 0 || before.hash != hash || *before.broken != *broken {
-            self.published = Arc::new(HookSet::new(hooks, before.generation + 1, hash, broken));
+            let policies = self.files.values().filter_map(|state| state.policy.clone());
+            let mut policies: Vec<_> = policies.chain(self.own_policy.clone()).collect();
+            policies.sort_by_key(|policy| policy.source.layer);
+            let mut set = HookSet::new(hooks, before.generation + 1, hash, broken);
+            set.policies = policies;
+            self.published = Arc::new(set);
             self.in_force = in_force;
         }
         Loaded {
@@ -400,6 +433,10 @@ impl Loader {
                 hash.update(format!("{}\0", hook.name));
                 hash.update(digest);
             }
+        }
+        for Defined { hook, digest } in &self.own {
+            hash.update(format!("{}\0", hook.name));
+            hash.update(digest);
         }
         crate::digest::hex(&hash.finalize()[..16]).into()
     }
@@ -430,13 +467,15 @@ fn taken(
             content: before.content,
             text: before.text.clone(),
             hooks: before.hooks.clone(),
+            policy: before.policy.clone(),
             names: before.names.clone(),
             diagnostics: before.diagnostics.clone(),
             named: before.named.clone(),
         });
     }
     let text: Arc<str> = text.into();
-    let had_hooks = before.is_some_and(|before| !before.hooks.is_empty());
+    let had_policy = |it: &Arc<FileState>| it.policy.as_ref().is_some_and(|policy| !policy.is_broken());
+    let had_hooks = before.is_some_and(|before| !before.hooks.is_empty() || had_policy(before));
     if had_hooks && text.trim().is_empty() {
         // Editors truncate before they write.
         let mut empty = whole("empty-file", "the file is empty".into());
@@ -470,10 +509,13 @@ fn taken(
         return seen(FileState { named, ..broken(found, before, Some(content), text, problems) });
     }
     if compiled.is_broken
-        && compiled.hooks.is_empty()
         && let Some(first) = problems.first_mut()
     {
-        first.message.push_str(NO_HOOK);
+        if compiled.policy.as_ref().is_some_and(Policy::is_broken) {
+            first.message.push_str("; until it is mended, the policy allows nothing");
+        } else if compiled.hooks.is_empty() && compiled.policy.is_none() {
+            first.message.push_str(NO_HOOK);
+        }
     }
     let mut hooks = Vec::new();
     let mut names: Vec<(Arc<str>, _, _)> = Vec::new();
@@ -502,7 +544,8 @@ fn taken(
         hooks.extend(kept.or(stand_in));
     }
     let diagnostics = problems.iter().map(|problem| place(&file, problem, &lines)).collect();
-    seen(FileState { signature: None, racy, content: Some(content), text, hooks, names, diagnostics, named })
+    let policy = compiled.policy.map(Arc::new);
+    seen(FileState { signature: None, racy, content: Some(content), text, hooks, policy, names, diagnostics, named })
 }
 
 /// A file that can't be used keeps its last good hooks in force.
@@ -514,7 +557,8 @@ fn broken(
     mut problems: Vec<Problem>,
 ) -> FileState {
     let hooks = before.map(|before| before.hooks.clone()).unwrap_or_default();
-    let fate = if hooks.is_empty() { NO_HOOK } else { "; its last good hooks stay in force" };
+    let policy = before.and_then(|before| before.policy.clone());
+    let fate = if hooks.is_empty() && policy.is_none() { NO_HOOK } else { "; its last good hooks stay in force" };
     if let Some(first) = problems.first_mut() {
         first.message.push_str(fate);
     }
@@ -524,7 +568,8 @@ fn broken(
     let racy = found.signature.is_some_and(|signature| signature.is_racy());
     // The places of the names are of another text: nothing is said of duplicates until it is mended.
     let (names, named) = (Vec::new(), Vec::new());
-    FileState { signature: found.signature, racy, content, text: text.clone(), hooks, names, diagnostics, named }
+    let text = text.clone();
+    FileState { signature: found.signature, racy, content, text, hooks, policy, names, diagnostics, named }
 }
 
 fn whole(code: &'static str, message: String) -> Problem {

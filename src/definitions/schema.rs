@@ -1,6 +1,6 @@
 //! The JSON Schema of definition files, from the types that read them.
 
-use super::compile::{RawDefaults, RawHook};
+use super::compile::{RawDefaults, RawHook, RawPolicy};
 use crate::dialects::DIALECTS;
 use crate::event::EVENTS;
 use crate::handlers::KINDS;
@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 pub fn definitions() -> Value {
     let mut generator = SchemaSettings::draft2020_12().into_generator();
     let defaults = generator.subschema_for::<RawDefaults>();
+    let policy = generator.subschema_for::<RawPolicy>();
     let _ = generator.subschema_for::<RawHook>();
     // The sample kind is for tests only; the schema is the product's.
     let kinds: Vec<_> =
@@ -53,6 +54,7 @@ pub fn definitions() -> Value {
         "properties": {
             "$schema": { "type": "string" },
             "dialect": { "description": "The vocabulary that the file's hooks are written for.", "enum": dialects },
+            "policy": policy,
             "defaults": defaults,
             "hooks": { "type": "array", "items": { "$ref": "#/$defs/Hook" } },
         },

@@ -3,6 +3,7 @@
 //!
 //! A new dialect is one new file and one line in [`DIALECTS`]; see `sample.rs`.
 
+pub(crate) mod agent_hook_trait;
 mod agentpool;
 mod claude_code;
 mod hooks_article;
@@ -30,6 +31,7 @@ const EVENT: &str = "/event";
 pub static DIALECTS: &[&Dialect] = &[
     &native::DIALECT,
     &claude_code::DIALECT,
+    &agent_hook_trait::DIALECT,
     &agentpool::DIALECT,
     &hooks_article::DIALECT,
     &instructor::DIALECT,

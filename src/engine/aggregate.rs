@@ -34,7 +34,7 @@ pub struct Folded {
     pub additional_context: Vec<String>,
     /// The combined merge patch.
     pub context: Option<Value>,
-    /// The first word on a failed model call.
+    /// The word that counts on a failed model call.
     pub retry: Option<Retry>,
     /// Every signal to end the run, in order.
     pub signals: Vec<StopSignal>,
@@ -72,7 +72,13 @@ impl Folded {
                 None => patch,
             });
         }
-        self.retry = self.retry.take().or(answer.retry);
+        // In an onion the outer hook has the last word, as it has on a value.
+        self.retry = match composition {
+            Composition::Onion => answer.retry.or(self.retry.take()),
+            Composition::Pipeline | Composition::Veto | Composition::Middleware | Composition::Parallel => {
+                self.retry.take().or(answer.retry)
+            }
+        };
         self.signals.extend(answer.signals);
     }
 

@@ -156,7 +156,7 @@ impl Chain {
         mut members: Vec<Member>,
     ) {
         let composition = contract.composition;
-        if composition == Composition::Onion && self.moment.event().spec.phase == Phase::After {
+        if composition == Composition::Onion && self.moment.event().spec.is_an_end() {
             members.reverse();
         }
         let mut rest = members.into_iter().peekable();

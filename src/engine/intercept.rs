@@ -45,6 +45,7 @@ impl Interceptor for PassThrough {
             additional_context: Vec::new(),
             context: None,
             retry: None,
+            grant: None,
             outcomes: Vec::new(),
             errors: Vec::new(),
             generation: question.hooks.files.generation,

@@ -5,6 +5,7 @@
 pub mod aggregate;
 pub(crate) use run::panic_text;
 mod compose;
+mod gatekeeper;
 mod intercept;
 mod run;
 mod sessions;
@@ -167,7 +168,14 @@ pub async fn decide(engine: &Engine, question: Question) -> Verdict {
 async fn decide_within(engine: &Engine, question: Question, depth: u8) -> Verdict {
     engine.services.runs.note(&question.event);
     let moment = Arc::new(Moment::new(question.event.clone(), &engine.services.root));
+    let policies = &question.hooks.files.policies;
+    let (moment, refusal) = gatekeeper::admit(engine, policies, moment).await;
     let selected = question.hooks.select(&moment.facts);
+    if let Some(reason) = refusal {
+        let mut chain = Chain::start(moment);
+        chain.refuse(reason, &selected);
+        return finish(engine, &question, chain);
+    }
     if selected.is_empty() {
         return finish(engine, &question, Chain::start(moment));
     }
@@ -184,11 +192,13 @@ async fn decide_within(engine: &Engine, question: Question, depth: u8) -> Verdic
     if question.contract.dialect == NATIVE {
         chain.judge_again(engine, &limits, &question.hooks, Asks::Count).await;
     }
+    chain.keep_to(policies);
     if let Some(timeout) = asks_a_person(engine, &question, &chain) {
         let changed = chain.ask(engine, &limits, timeout).await;
         if changed && question.contract.dialect == NATIVE {
             chain.judge_again(engine, &limits, &question.hooks, Asks::AreAnswered).await;
         }
+        chain.keep_to(policies);
     }
     finish(engine, &question, chain)
 }
@@ -257,6 +267,7 @@ fn finish(engine: &Engine, question: &Question, chain: Chain) -> Verdict {
         additional_context: folded.additional_context,
         context: folded.context,
         retry: folded.retry,
+        grant: moment.event().data.get("grant").filter(|_| !question.hooks.files.policies.is_empty()).cloned(),
         outcomes: runs.into_iter().map(|run| run.outcome).collect(),
         errors,
         generation: question.hooks.files.generation,
@@ -278,6 +289,7 @@ fn finish(engine: &Engine, question: &Question, chain: Chain) -> Verdict {
     if verdict.decision == Decision::Deny && event.spec.phase == Phase::Gate {
         verdict.subject = None;
         verdict.replaced = false;
+        verdict.grant = None;
     }
     engine.sessions.note(event, &mut verdict);
     verdict

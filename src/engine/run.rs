@@ -5,8 +5,8 @@ use super::aggregate;
 use super::{Back, Engine, HooksInForce, Report, is_rest};
 use crate::client::Client;
 use crate::event::{CONTEXT_MEMBERS, Phase};
-use crate::handlers::{Call, Moment, Transcript};
-use crate::hook::{Contract, Fail};
+use crate::handlers::{Call, Handler, Moment, Transcript};
+use crate::hook::{Contract, Fail, Hook};
 use crate::hook_set::Selected;
 use crate::verdict::{Answer, Decision, NOT_WAITED_FOR, Outcome, Status};
 use futures_util::FutureExt;
@@ -160,14 +160,20 @@ async fn limited(
         result = guarded.catch_unwind() => match result {
             Ok(Ok(answer)) => check(moment, answer).map_err(Failure::Error),
             Ok(Err(error)) => Err(Failure::Error(error.0)),
-            Err(panic) => {
-                tracing::error!(hook = %hook.name, panic = panic_text(&*panic), "A handler panicked; this is a bug in hookwire.");
-                Err(Failure::Error("run: the handler panicked; this is a bug in hookwire".into()))
-            }
+            Err(panic) => Err(panicked(hook, &*panic)),
         },
         () = timer => Err(Failure::Stopped(format!("finish within {why} ({})", humantime::format_duration(rounded(now.elapsed()))))),
         () = limits.hurry.cancelled() => Err(Failure::Stopped("finish before the input ended".into())),
     }
+}
+
+fn panicked(hook: &Hook, panic: &(dyn std::any::Any + Send)) -> Failure {
+    let panic = panic_text(panic);
+    if matches!(hook.handler, Handler::Closure(_)) {
+        return Failure::Error(format!("run: it panicked: {panic}"));
+    }
+    tracing::error!(hook = %hook.name, panic, "A handler panicked; this is a bug in hookwire.");
+    Failure::Error("run: the handler panicked; this is a bug in hookwire".into())
 }
 
 /// An answer that can't be meant is an error, so that a guard's mistake is not an allow.
@@ -308,7 +314,7 @@ fn detach(engine: &Engine, limits: &Limits<'_>, selected: &Selected, moment: &Ar
         let result = match tokio::time::timeout(hook.timeout, work).await {
             Ok(Ok(Ok(answer))) => Ok(answer),
             Ok(Ok(Err(error))) => Err(Failure::Error(error.0)),
-            Ok(Err(_)) => Err(Failure::Error("run: the handler panicked; this is a bug in hookwire".into())),
+            Ok(Err(panic)) => Err(panicked(hook, &*panic)),
             Err(_) => Err(Failure::Stopped("finish within its timeout".into())),
         };
         let mut run = finish(&selected_hook, &moment, result, started.elapsed());

@@ -8,6 +8,7 @@
 mod agent;
 mod callable;
 mod callback;
+mod closure;
 mod command;
 mod fixed;
 pub mod guards;
@@ -27,6 +28,7 @@ use crate::approvals::Approvals;
 use crate::client::Client;
 use crate::definitions::node::{DecodeError, Node, decode};
 use crate::egress;
+use crate::emit::EventSender;
 use crate::event::Event;
 use crate::hook::{Hook, Layer};
 #[cfg(feature = "models")]
@@ -48,6 +50,8 @@ use std::time::Duration;
 
 pub use crate::egress::HostPort;
 pub use callback::CallbackCall;
+pub(crate) use closure::Closure;
+pub use closure::{HookError, HookEvent, IntoAnswer};
 
 /// One kind of handler.
 pub(crate) trait Kind: std::fmt::Debug + Sized + Send + Sync {
@@ -266,6 +270,8 @@ pub struct Services {
     pub grants: Vec<HostPort>,
     /// What hooks know together.
     pub state: Store,
+    /// Who listens to what hooks tell.
+    pub events: EventSender,
     /// Which run an event counts towards.
     pub runs: Arc<Runs>,
     /// Questions to a person.
@@ -291,6 +297,7 @@ impl Services {
             root: root.into(),
             grants,
             state: Store::default(),
+            events: EventSender::default(),
             runs: Arc::default(),
             approvals: Approvals::default(),
             socket: Arc::default(),
@@ -337,6 +344,9 @@ macro_rules! handlers {
         #[derive(Debug)]
         pub enum Handler {
             $($(#[$attribute])* #[doc = $about] #[allow(private_interfaces, reason = "handlers are opaque outside")] $variant($kind),)*
+            /// A closure of the program that embeds the host: nothing that a file could say.
+            #[allow(private_interfaces, reason = "handlers are opaque outside")]
+            Closure(Closure),
             /// A definition that is broken but says that it fails closed: always fails.
             Broken(String),
         }
@@ -357,6 +367,7 @@ macro_rules! handlers {
             pub fn key(&self) -> &'static str {
                 match self {
                     $($(#[$attribute])* Handler::$variant(_) => $key,)*
+                    Handler::Closure(_) => "closure",
                     Handler::Broken(_) => "broken",
                 }
             }
@@ -364,6 +375,7 @@ macro_rules! handlers {
             pub(crate) async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
                 match self {
                     $($(#[$attribute])* Handler::$variant(it) => it.run(call).await,)*
+                    Handler::Closure(it) => it.run(call).await,
                     Handler::Broken(problem) => Err(HandlerError(problem.clone())),
                 }
             }

@@ -6,9 +6,9 @@
 
 use super::protocol::{
     ApprovalAnswer, ApprovalList, CheckParams, CheckResult, DialectEvent, DialectReply, ExplainResult, Explanation,
-    HookInfo, InForce, InForceBrief, InitializeParams, InitializeResult, ListParams, ListResult, RegisterResult,
-    ReloadResult, ServerInfo, StateCompareAndSet, StateDeleted, StateIncrement, StateItems, StateKey, StateList,
-    StateSet, StateValue, UnregisterParams, code,
+    HookInfo, InForce, InForceBrief, InitializeParams, InitializeResult, ListParams, ListResult, PolicyExplanation,
+    RegisterResult, ReloadResult, ServerInfo, StateCompareAndSet, StateDeleted, StateIncrement, StateItems, StateKey,
+    StateList, StateSet, StateValue, UnregisterParams, code,
 };
 use super::session::Session;
 use crate::definitions::compile::{Origin, compile};
@@ -22,6 +22,7 @@ use crate::event::{Event, Phase};
 use crate::hook::{Hook, Layer, On};
 use crate::hook_set::HookSet;
 use crate::matching::Facts;
+use crate::policy::{self, Policy};
 use crate::state::{Scope, StateError};
 use crate::verdict::Verdict;
 use jsonrpsee::RpcModule;
@@ -292,11 +293,15 @@ fn explain(params: &Params<'_>, session: &Session) -> Reply<ExplainResult> {
     let hooks = in_force(session);
     let registered = hooks.session.iter().flat_map(|set| &set.hooks);
     let facts = Facts::new(Arc::new(event), &session.host.engine.services.root);
-    Ok(explain_all(hooks.files.hooks.iter().chain(registered), &facts))
+    Ok(explain_all(hooks.files.hooks.iter().chain(registered), &hooks.files.policies, &facts))
 }
 
 /// The same code as selection, told for each hook.
-pub fn explain_all<'a>(hooks: impl Iterator<Item = &'a Arc<Hook>>, facts: &Facts) -> ExplainResult {
+pub fn explain_all<'a>(
+    hooks: impl Iterator<Item = &'a Arc<Hook>>,
+    policies: &[Arc<Policy>],
+    facts: &Facts,
+) -> ExplainResult {
     let explain = |hook: &Arc<Hook>| {
         let (applies, kept_out_by, opaque) = match hook.applies(facts) {
             Ok(opaque) => (true, None, opaque.map(|it| it.to_string())),
@@ -304,7 +309,11 @@ pub fn explain_all<'a>(hooks: impl Iterator<Item = &'a Arc<Hook>>, facts: &Facts
         };
         Explanation { hook: hook.name.clone(), source: hook.source.clone(), applies, kept_out_by, opaque }
     };
-    ExplainResult { hooks: hooks.map(explain).collect() }
+    let policies = policies.iter().filter(|_| policy::is_for(&facts.event));
+    let policy = policies
+        .map(|policy| PolicyExplanation { source: policy.source.clone(), denies: policy.refusal(facts) })
+        .collect();
+    ExplainResult { policy, hooks: hooks.map(explain).collect() }
 }
 
 fn check(params: &Params<'_>, session: &Session) -> Reply<CheckResult> {
@@ -372,6 +381,9 @@ fn register(params: &Params<'_>, session: &Session) -> Reply<RegisterResult> {
         let mut refusal = RpcError::params(format!("{hook}{}{help}", error.message));
         refusal.data = serde_json::to_value(json!({ "diagnostics": diagnostics })).ok();
         return Err(refusal);
+    }
+    if compiled.policy.is_some() {
+        return Err(RpcError::params("`policy`: it is written in a definition file, not registered"));
     }
     let mut new: Vec<_> = compiled.hooks.into_iter().filter_map(|it| it.hook).collect();
     session.may_register(&new)?;

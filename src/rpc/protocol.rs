@@ -255,8 +255,21 @@ pub struct InForceBrief {
 /// The reply to `hooks/explain`: for each hook whether it would run on the event.
 #[derive(Serialize, JsonSchema)]
 pub struct ExplainResult {
+    /// For a tool call: what each file's policy says of it before any hook is asked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub policy: Vec<PolicyExplanation>,
     /// In order of running.
     pub hooks: Vec<Explanation>,
+}
+
+/// What a policy says of a tool call. Limits are not looked at.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct PolicyExplanation {
+    /// Where it is written.
+    pub source: Source,
+    /// Why it denies the call; absent: it doesn't.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub denies: Option<String>,
 }
 
 /// Why a hook would or would not run.

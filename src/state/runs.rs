@@ -2,7 +2,8 @@
 
 use crate::event::Event;
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Runs and sessions that are remembered at once; the oldest is forgotten first.
 const MAX_REMEMBERED: usize = 10_000;
@@ -81,6 +82,17 @@ impl Runs {
             }
         }
         run
+    }
+
+    /// The same by a name that no other process gives: for counts that outlive this one.
+    pub fn durable(&self, event: &Event) -> String {
+        static PROCESS: LazyLock<u128> =
+            LazyLock::new(|| SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos());
+        let run = self.of(event);
+        if event.text("/run").is_some() {
+            return run.to_string();
+        }
+        format!("{run}\n{}-{}", *PROCESS, std::process::id())
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {

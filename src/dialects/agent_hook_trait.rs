@@ -1,0 +1,315 @@
+//! The AgentHook trait of an agent framework's design: its methods as events for clients in any
+//! language, an action as the reply. The trait itself, in `agent_hook`, speaks this too.
+//!
+//! The design has no wire form: a payload is a method's arguments by their names, a reply is its
+//! action. Durations are in seconds.
+
+use super::native::{CONTRACT, or, tail};
+use super::{Dialect, EventRow, Files};
+use crate::definitions::compile::Problem;
+use crate::definitions::diagnostic::Severity;
+use crate::definitions::node::{Entry, Node, NodeValue};
+use crate::event::{Event, Phase, set_pointer};
+use crate::hook::{Composition, Contract, Exit};
+use crate::verdict::{Answer, Decision, Retry, RetryAction, Verdict};
+use serde_json::{Map, Value, json};
+
+type Members = &'static [(&'static str, &'static str)];
+
+/// A method that returns an action.
+const fn method(name: &'static str, canonical: &'static str, members: Members) -> EventRow {
+    EventRow { name, also: &[], picks: None, canonical, blocks: true, rewrites: true, members }
+}
+
+/// A method that doesn't.
+const fn told(name: &'static str, canonical: &'static str, members: Members) -> EventRow {
+    EventRow { blocks: false, rewrites: false, ..method(name, canonical, members) }
+}
+
+pub(crate) static DIALECT: Dialect = Dialect {
+    about: "the AgentHook trait",
+    contract: Contract {
+        dialect: "agent-hook-trait",
+        composition: Composition::Onion,
+        decisions: &[],
+        context: &["metadata"],
+        payload,
+        reply: read_reply,
+        exit,
+        ..CONTRACT
+    },
+    events: &[
+        // It gates by failing, says the design; a "no" in so many words counts too.
+        EventRow { rewrites: false, ..method("on_session_start", "SessionStart", &[]) },
+        told("on_session_end", "SessionEnd", &[]),
+        method("pre_turn", "RunStart", &[("/input/message", "/prompt")]),
+        method("post_turn", "RunEnd", &[("/input/message", "/prompt"), ("/output", "/result")]),
+        method("on_turn_error", "RunError", &[("/input/message", "/prompt"), ("/output", "/result")]),
+        method(
+            "pre_llm_call",
+            "PreModelCall",
+            &[("/messages", "/model/request/messages"), ("/tools", "/model/request/tools")],
+        ),
+        method("post_llm_call", "PostModelCall", &[("/response", "/model/response")]),
+        // The decision is its own member of a verdict, not a rewritten subject.
+        EventRow {
+            rewrites: false,
+            ..method("on_llm_error", "ModelCallError", &[("/error", "/model/error"), ("/attempt", "/model/attempt")])
+        },
+        method(
+            "pre_tool_call",
+            "PreToolUse",
+            &[
+                ("/args", "/tool/input"),
+                ("/grant", "/grant"),
+                ("/grant/timeout_ms", "/grant/timeoutMs"),
+                ("/grant/max_output_bytes", "/grant/maxOutputBytes"),
+                ("/grant/calls_left", "/grant/callsLeft"),
+            ],
+        ),
+        EventRow {
+            picks: Some(|payload| payload.pointer("/result/Err").is_some()),
+            ..method(
+                "post_tool_call",
+                "PostToolUseFailure",
+                &[("/args", "/tool/input"), ("/result/Ok", "/tool/output"), ("/result/Err", "/tool/error")],
+            )
+        },
+        method("post_tool_call", "PostToolUse", &[("/args", "/tool/input"), ("/result/Ok", "/tool/output")]),
+        method(
+            "pre_compaction",
+            "PreCompact",
+            &[("/messages", "/messages"), ("/budget", "/budget"), ("/hint", "/compaction")],
+        ),
+        told("post_compaction", "PostCompact", &[("/removed_count", "/removedCount"), ("/summary", "/summary")]),
+    ],
+    event_name: "/method",
+    members: &[
+        ("/ctx/session_id", "/session"),
+        ("/ctx/turn_number", "/turn"),
+        ("/ctx/step_number", "/step"),
+        // What kind of core it is, is the nearest that it has to an agent's name.
+        ("/ctx/core_type", "/agent/name"),
+        ("/tool_name", "/tool/name"),
+    ],
+    complete,
+    files: Some(Files { are: |_| false, read: read_file }),
+    reply: write_reply,
+};
+
+/// The trait's word for a hook's failure direction: `fail_open: false` is `fail: closed`.
+fn read_file(root: &Node, problems: &mut Vec<Problem>) -> Node {
+    let mut field = |entry: &Entry| {
+        if entry.key != "fail_open" {
+            return entry.clone();
+        }
+        let is_open = matches!(entry.value.value, NodeValue::Bool(true));
+        if !matches!(entry.value.value, NodeValue::Bool(_)) {
+            problems.push(Problem {
+                span: entry.value.span.clone(),
+                severity: Severity::Error,
+                code: "wrong-type",
+                message: format!("`fail_open` is true or false, found {}; it counts as false", entry.value.kind()),
+                help: None,
+                hook: None,
+            });
+        }
+        let word = if is_open { "open" } else { "closed" };
+        let value = Node { value: NodeValue::String(word.into()), ..entry.value.clone() };
+        Entry { key: "fail".into(), value, ..entry.clone() }
+    };
+    let mut map = |node: &Node| match &node.value {
+        NodeValue::Map(entries) => {
+            Node { value: NodeValue::Map(entries.iter().map(&mut field).collect()), ..node.clone() }
+        }
+        _ => node.clone(),
+    };
+    let mut member = |entry: &Entry| {
+        let value = match (entry.key.as_str(), &entry.value.value) {
+            ("defaults", _) => map(&entry.value),
+            ("hooks", NodeValue::Seq(hooks)) => {
+                Node { value: NodeValue::Seq(hooks.iter().map(&mut map).collect()), ..entry.value.clone() }
+            }
+            _ => entry.value.clone(),
+        };
+        Entry { value, ..entry.clone() }
+    };
+    match &root.value {
+        NodeValue::Map(entries) => {
+            Node { value: NodeValue::Map(entries.iter().map(&mut member).collect()), ..root.clone() }
+        }
+        _ => root.clone(),
+    }
+}
+
+/// What guards and hooks of other vocabularies look for under other names.
+fn complete(payload: &Value, data: &mut Value) {
+    for (theirs, ours) in [
+        ("/response/usage/input_tokens", "/model/usage/inputTokens"),
+        ("/response/usage/output_tokens", "/model/usage/outputTokens"),
+        ("/response/model", "/model/name"),
+        ("/response/finish_reason", "/model/finishReason"),
+        ("/error/retry_after", "/model/error/retryAfter"),
+    ] {
+        if let Some(value) = payload.pointer(theirs).filter(|it| !it.is_null()) {
+            set_pointer(data, ours, value.clone());
+        }
+    }
+    if let Some(seconds) = payload.get("elapsed").and_then(Value::as_f64) {
+        set_pointer(data, "/tool/durationMs", json!(seconds * 1000.0));
+    }
+}
+
+fn payload(event: &Event) -> Value {
+    let mut payload = DIALECT.write(event);
+    if let Some(grant) = payload.get_mut("grant") {
+        *grant = write_grant(grant.take());
+    }
+    if let Some(Value::Object(result)) = payload.get_mut("result")
+        && result.contains_key("Ok")
+    {
+        // A hook has made a result of the error.
+        result.remove("Err");
+    }
+    if payload.get("elapsed").is_none()
+        && let Some(ms) = event.at("/tool/durationMs").and_then(Value::as_f64)
+    {
+        set_pointer(&mut payload, "/elapsed", json!(ms / 1000.0));
+    }
+    payload
+}
+
+/// A grant in the trait's words.
+pub(crate) fn write_grant(mut grant: Value) -> Value {
+    for (theirs, ours) in
+        [("timeout_ms", "timeoutMs"), ("max_output_bytes", "maxOutputBytes"), ("calls_left", "callsLeft")]
+    {
+        if let Value::Object(members) = &mut grant
+            && let Some(value) = members.remove(ours)
+        {
+            members.insert(theirs.into(), value);
+        }
+    }
+    grant
+}
+
+/// An action: `{"action": "Continue" | "Transform" | "Reject" | "Replace", "value", "reason"}`.
+fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
+    let Value::Object(mut reply) = reply else {
+        return Err("read the reply: it is not a JSON object".into());
+    };
+    let (value, reason) = (reply.remove("value"), reply.remove("reason"));
+    let replace = match reply.get("action").and_then(Value::as_str) {
+        Some("Continue") => return Ok(Answer::default()),
+        Some("Reject") => {
+            let reason = reason.as_ref().and_then(Value::as_str).unwrap_or("rejected without a reason");
+            return Ok(reject(event, reason));
+        }
+        Some("Transform") => false,
+        Some("Replace") => true,
+        Some(other) => {
+            return Err(format!("read the reply: `action` is `{other}`, not Continue, Transform, Reject or Replace"));
+        }
+        None => return Err("read the reply: `action` is missing: Continue, Transform, Reject or Replace".into()),
+    };
+    let value = value.ok_or("read the reply: `value` is missing")?;
+    Ok(match &*event.name {
+        "ModelCallError" => Answer { retry: Some(read_retry(&value)?), replace, ..Answer::default() },
+        "RunStart" => {
+            let message = value.get("message").and_then(Value::as_str);
+            let message = message.ok_or("read the reply: `value.message` is not a string")?;
+            Answer { replace, ..Answer::rewrite(message) }
+        }
+        _ => Answer { replace, ..Answer::rewrite(value) },
+    })
+}
+
+/// The operation fails; what has come of it so far is withheld.
+fn reject(event: &Event, reason: &str) -> Answer {
+    let answer = Answer::deny(reason);
+    match event.spec.phase {
+        Phase::After if event.spec.subject.is_some() => Answer { subject: Some(Value::Null), replace: true, ..answer },
+        Phase::Gate | Phase::After | Phase::Note => answer,
+    }
+}
+
+/// `"Fail"`, `{"Retry": {"after": seconds}}` or `{"Fallback": {"model": name}}`.
+fn read_retry(value: &Value) -> Result<Retry, String> {
+    let retry = |action, after_ms, model| Ok(Retry { action, after_ms, model });
+    let (name, of) = match value {
+        Value::String(name) => (name.as_str(), &Value::Null),
+        Value::Object(members) if members.len() == 1 => {
+            members.iter().next().map_or(("", value), |(name, of)| (name.as_str(), of))
+        }
+        _ => ("", value),
+    };
+    match name {
+        "Retry" => {
+            let after = of.get("after").and_then(Value::as_f64).filter(|it| (0.0..1e9).contains(it));
+            retry(RetryAction::Retry, after.map(|seconds| (seconds * 1000.0).round() as u64), None)
+        }
+        "Fail" => retry(RetryAction::Fail, None, None),
+        "Fallback" => {
+            let model = of.get("model").and_then(Value::as_str).map(str::to_string);
+            let model = model.ok_or("read the reply: `Fallback` has no `model`")?;
+            retry(RetryAction::Fallback, None, Some(model))
+        }
+        _ => Err("read the reply: `value` is not Retry, Fail or Fallback".into()),
+    }
+}
+
+fn write_retry(retry: &Retry) -> Value {
+    match retry.action {
+        RetryAction::Retry => json!({ "Retry": { "after": retry.after_ms.unwrap_or(0) as f64 / 1000.0 } }),
+        RetryAction::Fail => "Fail".into(),
+        RetryAction::Fallback => json!({ "Fallback": { "model": retry.model } }),
+    }
+}
+
+fn write_reply(event: &Event, verdict: &Verdict) -> Value {
+    let mut reply = Map::new();
+    let mut say = |key: &str, value: Value| reply.insert(key.to_string(), value);
+    let rejected = verdict.decision == Decision::Deny;
+    if rejected || verdict.stop.is_some() {
+        let reason = if rejected { &verdict.reason } else { &verdict.stop };
+        let reason = reason.as_deref().filter(|it| !it.is_empty()).unwrap_or("rejected without a reason");
+        say("action", "Reject".into());
+        say("reason", reason.into());
+        if let Some(hook) = &verdict.decided_by {
+            say("hook", (**hook).into());
+        }
+        return Value::Object(reply);
+    }
+    let value = match (&verdict.subject, &verdict.retry) {
+        (_, Some(retry)) if &*event.name == "ModelCallError" => Some(write_retry(retry)),
+        (Some(prompt), _) if &*event.name == "RunStart" => Some(json!({ "message": prompt })),
+        (subject, _) => subject.clone(),
+    };
+    match value {
+        Some(value) => {
+            say("action", if verdict.replaced { "Replace" } else { "Transform" }.into());
+            say("value", value);
+        }
+        None => drop(say("action", "Continue".into())),
+    }
+    // Whoever runs the tool is to keep to it.
+    if let Some(grant) = &verdict.grant {
+        say("grant", write_grant(grant.clone()));
+    }
+    Value::Object(reply)
+}
+
+/// As hookwire's own, with an action on stdout.
+fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
+    let stdout = exit.stdout.trim();
+    match exit.code {
+        Some(0) if stdout.is_empty() => Ok(Answer::default()),
+        Some(0) => {
+            let value = crate::json::parse(stdout).map_err(|error| format!("read the reply on stdout: {error}"))?;
+            read_reply(event, value)
+        }
+        Some(2) => Ok(reject(event, &or(exit.stderr.trim(), "rejected without a reason"))),
+        Some(code) => Err(format!("run: exit status {code}{}", tail(exit.stderr))),
+        None => Err(format!("run: ended by a signal{}", tail(exit.stderr))),
+    }
+}

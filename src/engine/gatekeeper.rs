@@ -1,0 +1,123 @@
+//! The policy's part in an event: before any hook, and again on what hooks and people made of it.
+
+use super::Engine;
+use super::compose::Chain;
+use super::run::{self, HookRun};
+use crate::digest;
+use crate::event::set_pointer;
+use crate::handlers::Moment;
+use crate::hook_set::Selected;
+use crate::matching::Facts;
+use crate::policy::{self, Policy};
+use crate::state::{Scope, StateError};
+use crate::verdict::{Answer, Decision, Outcome, Status};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Long after any run has ended.
+const KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// Judges a tool call by the policies: the moment with what they grant, or why it is denied.
+pub(super) async fn admit(
+    engine: &Engine,
+    policies: &[Arc<Policy>],
+    moment: Arc<Moment>,
+) -> (Arc<Moment>, Option<String>) {
+    let event = moment.event();
+    if policies.is_empty() || !policy::is_for(event) {
+        return (moment, None);
+    }
+    if let Some(reason) = refusal(policies, &moment.facts) {
+        return (moment, Some(reason));
+    }
+    let left = match count(engine, policies, &moment).await {
+        Ok(left) => left,
+        Err(reason) => return (moment, Some(reason)),
+    };
+    let Some(grant) = policy::grant(policies.iter().map(|it| &**it), event.data.get("grant"), left) else {
+        return (moment, None);
+    };
+    let mut event = (**event).clone();
+    set_pointer(&mut event.data, "/grant", grant);
+    (Arc::new(moment.rewritten(Arc::new(event))), None)
+}
+
+fn refusal(policies: &[Arc<Policy>], facts: &Facts) -> Option<String> {
+    policies.iter().find_map(|policy| policy.refusal(facts))
+}
+
+/// Counts a call against every limit of its run: how many are left, or which limit is reached. A call
+/// that is refused doesn't count.
+async fn count(engine: &Engine, policies: &[Arc<Policy>], moment: &Moment) -> Result<Option<u64>, String> {
+    let event = moment.event();
+    let state = &engine.services.state;
+    if &*event.name != "PreToolUse" {
+        return Ok(None);
+    }
+    let mut left: Option<u64> = None;
+    for policy in policies {
+        let Some(max) = policy.limits().max_calls else { continue };
+        let run = engine.services.runs.durable(event);
+        let position = policy.source.position.to_string();
+        let key = format!("policy:{}", digest::hex(&digest::of_texts(&[&policy.source.file, &position, &run])));
+        let mut reached = false;
+        let counted = state.update(&Scope::Guards, &key, Some(KEPT), |calls| {
+            let calls = calls.and_then(Value::as_u64).unwrap_or(0);
+            reached = calls >= max;
+            let calls = if reached { calls } else { calls + 1 };
+            left = Some(left.unwrap_or(u64::MAX).min(max.saturating_sub(calls)));
+            Ok(Some(json!(calls)))
+        });
+        // Who can't count can't know that a call is within the limit.
+        let saved = match counted {
+            Ok(_) => state.saved().await,
+            Err(error) => Err(error),
+        };
+        saved.map_err(|StateError(error)| format!("the policy failed to count calls: {error}"))?;
+        if reached {
+            return Err(format!("the policy's limit is reached: {max} tool calls in this run"));
+        }
+    }
+    Ok(left)
+}
+
+impl Chain {
+    /// Denies in the policy's name; who hasn't run doesn't.
+    pub(super) fn refuse(&mut self, reason: String, selected: &[Selected]) {
+        let name: Arc<str> = policy::NAME.into();
+        let outcome = Outcome {
+            hook: name.clone(),
+            status: Status::Blocking,
+            decision: Some(Decision::Deny),
+            reason: Some(reason.clone()),
+            error: None,
+            opaque: None,
+            rewrote: false,
+            rejudged: !self.runs.is_empty(),
+            transcript: Vec::new(),
+            stop_signals: Vec::new(),
+            said: None,
+            started_at: None,
+            duration_micros: 0,
+        };
+        self.runs.push(HookRun { answer: Answer::default(), failed: false, outcome });
+        self.runs.extend(selected.iter().map(|selected| run::skipped(selected, "denied by the policy before")));
+        self.folded.decision = Some(Decision::Deny);
+        self.folded.decided_by = Some(name);
+        self.folded.reasons = vec![reason];
+    }
+
+    /// Holds what hooks or a person made of a call against the policies again: nobody smuggles in
+    /// what they deny. Nothing is counted twice.
+    pub(super) fn keep_to(&mut self, policies: &[Arc<Policy>]) {
+        let (first, last) = (self.first.event(), self.moment.event());
+        let same = first.subject() == last.subject() && first.data.get("tool") == last.data.get("tool");
+        if same || !policy::is_for(last) || self.folded.decision == Some(Decision::Deny) {
+            return;
+        }
+        if let Some(reason) = refusal(policies, &self.moment.facts) {
+            self.refuse(reason, &[]);
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! The policy: which tools may be called at all, how often and within what bounds. It is decided
+//! before any hook runs, and no hook can overrule it. Pure: who counts the calls is the engine.
+
+use crate::event::Event;
+use crate::hook::Source;
+use crate::matching::rule::{ToolRule, Views};
+use crate::matching::{Facts, Truth};
+use serde_json::{Map, Value, json};
+use std::time::Duration;
+
+/// What a definition file, or the program that embeds the host, says under `policy`.
+#[derive(Debug)]
+pub struct Policy {
+    deny: Vec<Rule>,
+    /// `None`: whatever isn't denied.
+    allow: Option<Vec<Rule>>,
+    limits: Limits,
+    sandbox: Option<String>,
+    /// What is wrong with it; then nothing is allowed.
+    broken: Option<String>,
+    pub(crate) source: Source,
+}
+
+#[derive(Debug)]
+struct Rule {
+    text: String,
+    rule: ToolRule,
+}
+
+/// The bounds of tool calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Limits {
+    /// Calls of one run.
+    pub(crate) max_calls: Option<u64>,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) max_output_bytes: Option<u64>,
+}
+
+/// As hooks and verdicts name it.
+pub(crate) const NAME: &str = "policy";
+
+impl Default for Policy {
+    fn default() -> Policy {
+        Policy::new()
+    }
+}
+
+impl Policy {
+    /// A policy that allows everything; of the program that embeds the host.
+    pub fn new() -> Policy {
+        let layer = crate::hook::Layer::Hooks;
+        Policy::at(Source { layer, file: "program".into(), line: 0, column: 0, position: 0 })
+    }
+
+    pub(crate) fn at(source: Source) -> Policy {
+        Policy { deny: Vec::new(), allow: None, limits: Limits::default(), sandbox: None, broken: None, source }
+    }
+
+    /// Denies what `Tool(pattern)` may stand for.
+    ///
+    /// # Errors
+    /// The rule's form.
+    pub fn deny(mut self, rule: &str) -> Result<Policy, String> {
+        self.deny.push(Rule { text: rule.into(), rule: ToolRule::new(rule)? });
+        Ok(self)
+    }
+
+    /// Allows what `Tool(pattern)` stands for in all its parts; what no such rule allows is denied.
+    ///
+    /// # Errors
+    /// The rule's form.
+    pub fn allow(mut self, rule: &str) -> Result<Policy, String> {
+        self.allow.get_or_insert_default().push(Rule { text: rule.into(), rule: ToolRule::new(rule)? });
+        Ok(self)
+    }
+
+    /// At most so many tool calls in one run.
+    pub fn max_calls(mut self, calls: u64) -> Policy {
+        self.limits.max_calls = Some(calls);
+        self
+    }
+
+    /// How long a tool may run. Whoever runs it keeps to it.
+    pub fn timeout(mut self, timeout: Duration) -> Policy {
+        self.limits.timeout = Some(timeout);
+        self
+    }
+
+    /// How much a tool may give back. Whoever runs it keeps to it.
+    pub fn max_output_bytes(mut self, bytes: u64) -> Policy {
+        self.limits.max_output_bytes = Some(bytes);
+        self
+    }
+
+    /// The sandbox that tools are to run in, by a name that whoever runs them knows.
+    pub fn sandbox(mut self, name: impl Into<String>) -> Policy {
+        self.sandbox = Some(name.into());
+        self
+    }
+
+    /// Allows nothing but what is named.
+    pub(crate) fn allow_nothing_else(mut self) -> Policy {
+        self.allow.get_or_insert_default();
+        self
+    }
+
+    /// It can't be read as it was meant: nothing is allowed.
+    pub(crate) fn broken(self, problem: String) -> Policy {
+        Policy { broken: Some(problem), ..self }
+    }
+
+    pub(crate) fn is_broken(&self) -> bool {
+        self.broken.is_some()
+    }
+
+    pub(crate) fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// Why a tool call is denied by the rules, if it is.
+    pub(crate) fn refusal(&self, facts: &Facts) -> Option<String> {
+        let tool = facts.event.tool_name().unwrap_or_default();
+        if let Some(problem) = &self.broken {
+            let Source { file, line, .. } = &self.source;
+            return Some(format!("the policy at {file}:{line} is broken, so nothing is allowed: {problem}"));
+        }
+        for Rule { text, rule } in &self.deny {
+            match rule.holds(facts, Views::Any) {
+                Truth::Yes => return Some(format!("the policy denies `{text}`")),
+                // To slip through takes no more than a text that can't be read.
+                Truth::Opaque(why) => {
+                    return Some(format!("the policy denies `{text}`, and whether this is it can't be told: {why}"));
+                }
+                Truth::No => {}
+            }
+        }
+        let allow = self.allow.as_ref()?;
+        let mut doubt = None;
+        for Rule { rule, .. } in allow {
+            match rule.holds(facts, Views::All) {
+                Truth::Yes => return None,
+                Truth::Opaque(why) => doubt = doubt.or(Some(why)),
+                Truth::No => {}
+            }
+        }
+        Some(match doubt {
+            Some(why) => format!("whether the policy allows this call of `{tool}` can't be told: {why}"),
+            None => format!("the policy doesn't allow this call of `{tool}`"),
+        })
+    }
+}
+
+/// Whether an event asks for a tool.
+pub(crate) fn is_for(event: &Event) -> bool {
+    matches!(&*event.name, "PreToolUse" | "PermissionRequest")
+}
+
+/// What all policies together grant, beside what the agent's own does: of two bounds the narrower, of
+/// two sandboxes that of the outer layer. `None`: nobody says anything.
+pub(crate) fn grant<'a>(
+    policies: impl Iterator<Item = &'a Policy>,
+    given: Option<&Value>,
+    calls_left: Option<u64>,
+) -> Option<Value> {
+    let mut grant = given.and_then(Value::as_object).cloned().unwrap_or_default();
+    let has_own = grant.contains_key("sandbox");
+    let mut sandbox = None;
+    let narrow = |grant: &mut Map<String, Value>, key: &str, bound: Option<u64>| {
+        let Some(bound) = bound else { return };
+        let given = grant.get(key).and_then(Value::as_u64);
+        grant.insert(key.into(), given.map_or(bound, |given| given.min(bound)).into());
+    };
+    for policy in policies {
+        let Limits { timeout, max_output_bytes, max_calls: _ } = policy.limits;
+        let timeout = timeout.map(|it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX));
+        narrow(&mut grant, "timeoutMs", timeout);
+        narrow(&mut grant, "maxOutputBytes", max_output_bytes);
+        // What comes with a clone doesn't lead out of the sandbox that the agent itself has chosen.
+        let may_name = policy.source.layer.is_trusted() || !has_own;
+        sandbox = sandbox.or(policy.sandbox.as_deref().filter(|_| may_name));
+    }
+    narrow(&mut grant, "callsLeft", calls_left);
+    if let Some(sandbox) = sandbox {
+        grant.insert("sandbox".into(), json!(sandbox));
+    }
+    (!grant.is_empty()).then_some(Value::Object(grant))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+    use std::sync::Arc;
+
+    fn refusal(policy: &Policy, tool: &str, command: Value) -> String {
+        let event = json!({"event": "PreToolUse", "cwd": "/p", "tool": {"name": tool, "input": {"command": command}}});
+        let facts = Facts::new(Arc::new(Event::from_json(event).unwrap()), Path::new("/"));
+        policy.refusal(&facts).unwrap_or_default()
+    }
+
+    #[test]
+    fn what_cannot_be_told_neither_slips_through_nor_is_allowed() {
+        let deny = Policy::new().deny("Bash(git push*)").unwrap();
+        let allow = Policy::new().allow("Bash(git *)").unwrap().allow("Read").unwrap();
+        for (policy, tool, command, expected) in [
+            (&deny, "Bash", json!("ls"), ""),
+            (&deny, "Write", json!("git push"), ""),
+            (&deny, "Bash", json!("ls && sudo git push -f"), "the policy denies `Bash(git push*)`"),
+            (&deny, "Bash", json!("$X"), "the policy denies `Bash(git push*)`, and whether this is it can't be told"),
+            (&deny, "Bash", json!(7), "the policy denies `Bash(git push*)`, and whether this is it can't be told"),
+            (&allow, "Bash", json!("git status && git log"), ""),
+            (&allow, "Read", json!(null), ""),
+            (&allow, "Bash", json!("git status && rm x"), "the policy doesn't allow this call of `Bash`"),
+            (&allow, "Bash", json!("git $(x)"), "whether the policy allows this call of `Bash` can't be told"),
+            (&allow, "Write", json!("git x"), "the policy doesn't allow this call of `Write`"),
+            (&Policy::new().allow_nothing_else(), "Read", json!("x"), "the policy doesn't allow this call of `Read`"),
+        ] {
+            let refusal = refusal(policy, tool, command.clone());
+            let fits = if expected.is_empty() { refusal.is_empty() } else { refusal.starts_with(expected) };
+            assert!(fits, "{tool} {command}: {refusal}");
+        }
+    }
+
+    #[test]
+    fn of_two_bounds_the_narrower() {
+        let outer = Policy::new().timeout(Duration::from_secs(5)).sandbox("outer");
+        let inner = Policy::new().timeout(Duration::from_secs(9)).max_output_bytes(7).sandbox("inner");
+        let given = json!({"timeoutMs": 6000, "maxOutputBytes": 3, "sandbox": "none", "own": 1});
+        let granted = |given| grant([&outer, &inner].into_iter(), given, Some(2)).unwrap();
+        assert_eq!(
+            granted(Some(&given)),
+            json!({"timeoutMs": 5000, "maxOutputBytes": 3, "sandbox": "outer", "callsLeft": 2, "own": 1})
+        );
+        assert_eq!(granted(None), json!({"timeoutMs": 5000, "maxOutputBytes": 7, "sandbox": "outer", "callsLeft": 2}));
+        assert_eq!(grant([&Policy::new()].into_iter(), None, None), None);
+        let layer = crate::hook::Layer::Project;
+        let project = Policy::at(Source { layer, ..Policy::new().source }).sandbox("none");
+        let sandbox = |given: Value| grant([&project].into_iter(), Some(&given), None).unwrap()["sandbox"].clone();
+        assert_eq!((sandbox(json!({"sandbox": "strict"})), sandbox(json!({}))), (json!("strict"), json!("none")));
+    }
+}

@@ -1,0 +1,170 @@
+//! The host within a Rust program: closures as hooks, beside those of files.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use hookwire::{Answer, ClosureHook, Decision, Event, Fail, HookError, Host, Status, Verdict};
+use serde_json::{Value, json};
+use std::future::pending;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
+
+fn event(value: Value) -> Event {
+    Event::from_json(value).unwrap()
+}
+
+fn bash(command: &str) -> Event {
+    event(json!({"event": "PreToolUse", "session": "s", "tool": {"name": "Bash", "input": {"command": command}}}))
+}
+
+fn hooks_run(verdict: &Verdict) -> Vec<&str> {
+    verdict.outcomes.iter().map(|outcome| &*outcome.hook).collect()
+}
+
+#[tokio::test]
+async fn closures_and_files_judge_together() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("hooks.yaml");
+    let hooks = |deny: &str| {
+        format!(
+            "hooks:\n  - {{ name: early, on: PreToolUse, priority: 5, allow: fine }}\n  - {{ name: late, on: PreToolUse, priority: 50, if: 'Bash({deny}*)', deny: no }}\n"
+        )
+    };
+    std::fs::write(&file, hooks("rm")).unwrap();
+    let rewrite = ClosureHook::new("PreToolUse", "rewrite", |event| async move {
+        let command = event.text("/tool/input/command").unwrap_or_default().replace("remove", "rm");
+        Answer::rewrite(json!({ "command": command }))
+    });
+    let host = Host::builder().hooks(dir.path()).hook(rewrite.matcher("Bash").priority(20)).build().unwrap();
+    assert_eq!(host.diagnostics(), [""; 0]);
+    let verdict = host.dispatch(bash("remove x")).await;
+    assert_eq!((verdict.decision, verdict.decided_by.as_deref()), (Decision::Deny, Some("late")));
+    assert_eq!(hooks_run(&verdict), ["early", "rewrite", "early", "late"]);
+    let verdict = host.dispatch(bash("ls")).await;
+    assert_eq!((verdict.decision, verdict.decided_by.as_deref()), (Decision::Allow, Some("early")));
+
+    // An edit keeps the closures; one that is added later is in force at once.
+    std::fs::write(&file, hooks("ls")).unwrap();
+    host.reload();
+    let mut runs = host.subscribe();
+    let mut changes = host.changes();
+    assert_eq!(host.dispatch(bash("ls")).await.decided_by.as_deref(), Some("late"));
+    assert_eq!(&*runs.recv().await.unwrap().outcome.hook, "early");
+    host.add(ClosureHook::new("PreToolUse", "first", |_| async { Answer::deny("never") }).priority(1)).unwrap();
+    assert_eq!(&*changes.recv().await.unwrap().added[0], "first");
+    let verdict = host.dispatch(bash("ls")).await;
+    assert_eq!((verdict.decided_by.as_deref(), verdict.outcomes.len()), (Some("first"), 4));
+    assert_eq!(verdict.outcomes[3].status, Status::Skipped);
+
+    let payload = json!({"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"}});
+    let reply = host.dispatch_as("claude-code", payload).await.unwrap();
+    assert_eq!(reply.reply["hookSpecificOutput"]["permissionDecisionReason"], "never");
+    assert_eq!(
+        host.dispatch_as("claude", json!({})).await.unwrap_err().0,
+        "unknown dialect `claude`; did you mean `claude-code`?"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_failure_in_every_direction() {
+    for (what, error) in [
+        ("err", "failed to reach the service"),
+        ("panic", "failed to run: it panicked: out of range"),
+        ("hang", "failed to finish within its timeout (2s)"),
+    ] {
+        for (fail, decision, status) in [
+            (Fail::Open, Decision::Allow, Status::NonBlockingError),
+            (Fail::Closed, Decision::Deny, Status::Blocking),
+            (Fail::Ask, Decision::Ask, Status::Blocking),
+        ] {
+            let hook = ClosureHook::new("PreToolUse", "h", move |_| async move {
+                match what {
+                    "err" => Err(HookError::new("reach the service")),
+                    "panic" => panic!("out of range"),
+                    _ => pending::<Result<(), HookError>>().await,
+                }
+            });
+            let hook = hook.fail(fail).timeout(Duration::from_secs(2));
+            let host = Host::builder().obeys([Decision::Ask]).hook(hook).build().unwrap();
+            let verdict = host.dispatch(bash("ls")).await;
+            let status = if what == "hang" { Status::Cancelled } else { status };
+            let outcome = &verdict.outcomes[0];
+            assert_eq!((verdict.decision, outcome.status, outcome.error.as_deref()), (decision, status, Some(error)));
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_error_of_any_type_is_the_hooks_failure() {
+    let host = Host::builder()
+        .on("PreToolUse", "parse", |event| async move {
+            let _: u8 = event.text("/tool/input/command").unwrap_or_default().parse()?;
+            Ok::<_, HookError>(())
+        })
+        .build()
+        .unwrap();
+    let verdict = host.dispatch(bash("ls")).await;
+    assert_eq!(verdict.outcomes[0].error.as_deref(), Some("failed to run: invalid digit found in string"));
+}
+
+#[tokio::test]
+async fn cancelling_reaches_a_closure() {
+    let (began, mut begin) = mpsc::channel(1);
+    let (told, tell) = oneshot::channel();
+    let (began, told) = (Arc::new(began), Arc::new(Mutex::new(Some(told))));
+    let host = Host::builder()
+        .on("PreToolUse", "waits", move |event| {
+            let (began, told) = (began.clone(), told.clone());
+            async move {
+                let spawned = event.clone();
+                tokio::spawn(async move {
+                    spawned.cancelled().await;
+                    told.lock().unwrap().take().map(|told| told.send(()))
+                });
+                began.send(()).await?;
+                pending::<Result<(), HookError>>().await
+            }
+        })
+        .build()
+        .unwrap();
+    let judging = tokio::spawn({
+        let host = host.clone();
+        async move { host.dispatch(bash("ls")).await }
+    });
+    begin.recv().await.unwrap();
+    judging.abort();
+    tell.await.unwrap();
+}
+
+#[tokio::test]
+async fn what_closures_keep_is_what_files_hooks_see() {
+    let dir = tempfile::tempdir().unwrap();
+    let script = "if (state.get('count') >= 2) return { decision: 'deny', reason: 'twice' };";
+    let hooks = json!({"hooks": [{"name": "limit", "on": "PreToolUse", "priority": 200, "script": script}]});
+    std::fs::write(dir.path().join("hooks.json"), hooks.to_string()).unwrap();
+    let count = ClosureHook::new("PreToolUse", "count", |event| async move {
+        let count = event.state("count").and_then(|it| it.as_u64()).unwrap_or(0);
+        event.set_state("count", json!(count + 1))
+    });
+    let host = Host::builder().hooks(dir.path()).hook(count.fail(Fail::Closed)).build().unwrap();
+    for decision in [Decision::Allow, Decision::Deny] {
+        let verdict = host.dispatch(bash("ls")).await;
+        assert_eq!(verdict.decision, decision, "{verdict:?}");
+    }
+}
+
+#[test]
+fn hooks_that_cannot_be_meant_are_refused() {
+    let hook = |on: &str| ClosureHook::new(on, "h", |_| async {});
+    for (hook, problem) in [
+        (hook("PreTolUse"), "hook `h`: unknown event `PreTolUse` (did you mean `PreToolUse`?)"),
+        (hook("PreToolUse").matcher("["), "hook `h`: bad regex: unclosed character class"),
+        (hook("PreToolUse").rule("Bash(x"), "hook `h`: a rule is written `Tool(pattern)`, such as `Bash(git push*)`"),
+        (
+            hook("PreToolUse").timeout(Duration::ZERO),
+            "hook `h`: `timeout`: a duration is more than 0 and at most 24 h, found `0`",
+        ),
+    ] {
+        assert_eq!(Host::builder().hook(hook).build().err().unwrap().to_string(), problem);
+    }
+}
