@@ -159,8 +159,11 @@ fn its_definitions_are_without_a_diagnostic() {
     assert_eq!(String::from_utf8_lossy(&check.stdout), "15 hooks in force, 0 errors, 0 warnings\n");
 }
 
-/// The same agent loop in each language: how to start it, where it can be.
-const LOOPS: [(&str, fn() -> Option<Command>); 3] = [("Python", python), ("TypeScript", typescript), ("Rust", rust)];
+/// How to start a loop, where it can be.
+type Start = fn() -> Option<Command>;
+
+/// The same agent loop in each language.
+const LOOPS: [(&str, Start); 3] = [("Python", python), ("TypeScript", typescript), ("Rust", rust)];
 
 fn python() -> Option<Command> {
     let mut command = Command::new("python3");

@@ -339,7 +339,7 @@ fn session(agent: &mut Agent, prompts: &[Value]) -> Result<(), Fault> {
         println!("> {}", plain(prompt));
         let verdict = agent.fire("UserPromptSubmit", json!({"prompt": prompt}));
         match settled(&verdict, prompt.clone()).and_then(|prompt| agent.run(prompt)) {
-            Ok(result) => agent.tell(plain(&result)),
+            Ok(result) => agent.tell(result.as_str().unwrap_or(&result.to_string())),
             Err(Fault::Refused(no)) => agent.tell(&format!("refused: {no}")),
             // Of the run; the session goes on.
             Err(Fault::Failed(error)) => agent.tell(&format!("failed: {error}")),

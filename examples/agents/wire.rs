@@ -47,7 +47,8 @@ impl Host {
         let mut problem = self.problem.borrow_mut();
         if let (Some(wire), None) = (&self.wire, &*problem) {
             let mut params = event.clone();
-            params["deadlineMs"] = json!(self.patience.mul_f64(0.8).as_millis() as u64); // a hook that hangs: the host answers without it
+            // A hook that hangs: the host answers without it.
+            params["deadlineMs"] = json!(self.patience.mul_f64(0.8).as_millis() as u64);
             let request = json!({"jsonrpc": "2.0", "id": 1, "method": "hooks/dispatch", "params": params});
             let _ = wire.requests.send(format!("{request}\n"));
             // One question at a time, so the next line is the answer.
@@ -57,7 +58,8 @@ impl Host {
                 Ok(reply) => return json!({"decision": "deny", "reason": reply["error"]["message"]}),
                 Err(_) => *problem = Some("hookwire gave no verdict".into()),
             }
-            let _ = wire.child.borrow_mut().kill(); // or its late answer would pass for the next one
+            // A host that hangs: its late answer would pass for that to the next question.
+            let _ = wire.child.borrow_mut().kill();
         }
         json!({"decision": "deny", "reason": *problem})
     }
