@@ -362,9 +362,11 @@ fn loops_tell_of_every_moment_and_obey() {
     }
 }
 
-/// A hook that ends the host, in the middle of the session.
+/// A hook that ends the host, in the middle of the session. It stays: a host takes a moment to stop, in
+/// which it could answer.
 fn fatal(signal: &str) -> tempfile::TempDir {
-    let hook = format!("{{ name: fatal, on: PreToolUse, if: Write(draft.md), command: 'kill -{signal} $PPID' }}");
+    let command = format!("kill -{signal} $PPID; sleep 3");
+    let hook = format!("{{ name: fatal, on: PreToolUse, if: Write(draft.md), command: '{command}' }}");
     hooks(&[("hooks.yaml", &format!("defaults: {{ timeout: 5s, fail: closed }}\nhooks: [{hook}]"))])
 }
 
@@ -393,7 +395,7 @@ fn loops_say_that_the_host_has_ended_and_do_nothing_more() {
             if signal == "KILL" {
                 assert_eq!(run.stdout, LEFT_ALONE, "{language}");
             }
-            assert!(!run.dir.path().join("draft.md").exists(), "{language}");
+            assert!(!run.dir.path().join("draft.md").exists(), "{language}, {signal}: {}", run.stdout);
         }
     }
 }

@@ -38,8 +38,8 @@ impl Host {
             Ok(wire) => (Some(wire), None),
             Err(problem) => (None, Some(format!("hookwire did not start: {problem}"))),
         };
-        let seconds = variable("PATIENCE").and_then(|text| text.parse().ok()).unwrap_or(5.0);
-        Host { wire, problem: RefCell::new(problem), patience: Duration::from_secs_f64(seconds) }
+        let patience = variable("PATIENCE").and_then(|text| Duration::try_from_secs_f64(text.parse().ok()?).ok());
+        Host { wire, problem: RefCell::new(problem), patience: patience.unwrap_or(Duration::from_secs(5)) }
     }
 
     /// The verdict on an event.
