@@ -47,7 +47,7 @@ class Agent:
         self.context = {key: patched.get(key) or type(value)() for key, value in self.context.items()}
         verdict["tool"] = patched.get("tool")
         if "stop" in verdict:  # a no to this act, and to what the run would do next
-            self.ending = verdict["stop"]
+            self.ending = verdict["stop"] or "a hook ended the run"
             verdict.update(decision="deny", reason=self.ending)
         return verdict
 
@@ -121,7 +121,7 @@ class Agent:
             output = f"not run: {self.ending}" if self.ending else self.judged(call)
         except Refused as no:
             output = f"refused: {no}"
-        print(f"{self.name}: {call['name']}: {output.strip()}", flush=True)
+        print(f"{self.name}: {call['name']}: {str(output).strip()}", flush=True)
         return output
 
     def judged(self, call):
@@ -168,7 +168,7 @@ class Agent:
         if tool["name"] == "Task" and not self.parent:  # or sub-agents would start sub-agents without end
             child = Agent(self.host, self.model, arguments["agent"], f"{self.run_id}.{tool['callId']}", self)
             return child.run(settled(child.fire("SubagentStart", prompt=arguments["prompt"]), arguments["prompt"]))
-        raise KeyError(f"no such tool: {tool['name']}")
+        raise ValueError(f"no such tool: {tool['name']}")
 
     def compact(self):
         """Puts a summary in the conversation's place, once the model reads more than it should."""

@@ -200,7 +200,7 @@ impl<'a> Agent<'a> {
                 other => other?,
             },
         };
-        println!("{}: {}: {}", self.name, plain(&call["name"]), plain(&output).trim());
+        println!("{}: {}: {}", self.name, plain(&call["name"]), output.as_str().unwrap_or(&output.to_string()).trim());
         Ok(output)
     }
 

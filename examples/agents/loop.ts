@@ -153,7 +153,7 @@ class Agent {
       if (!(error instanceof Refused)) throw error;
       output = `refused: ${error.message}`;
     }
-    console.log(`${this.name}: ${call.name}: ${output.trim()}`);
+    console.log(`${this.name}: ${call.name}: ${String(output).trim()}`);
     return output;
   }
 
