@@ -218,7 +218,7 @@ fn compile(modules: &Path) -> PathBuf {
 fn rust() -> Option<Command> {
     let program = Path::new(env!("CARGO_BIN_EXE_hookwire")).with_file_name("examples").join("loop");
     let built = |path: &Path| path.metadata().and_then(|it| it.modified()).ok();
-    let sources = ["loop.rs", "wire.rs", "session.json"].map(|name| repo("examples/agents").join(name));
+    let sources = ["loop.rs", "wire.rs", "world.rs", "session.json"].map(|name| repo("examples/agents").join(name));
     let fresh = sources.iter().all(|source| built(&program) >= built(source));
     assert!(fresh || std::env::var_os("CI").is_none(), "{} is not built", program.display());
     if !fresh {

@@ -1,4 +1,4 @@
-//! The wire to hookwire: spawn it, ask it, take its answers. To be copied as it is.
+//! What an agent needs to be hooked: the host, and `fire`. To be copied as it is.
 
 use serde_json::{Map, Value, json};
 use std::cell::RefCell;
@@ -13,6 +13,173 @@ pub(crate) enum Fault {
     Refused(String),
     /// What went wrong.
     Failed(String),
+}
+
+/// An agent as hooks know it, and what they may change of it.
+pub(crate) struct Agent<'a> {
+    pub(crate) host: &'a Host,
+    pub(crate) name: String,
+    pub(crate) run_id: Option<String>,
+    pub(crate) step: u64,
+    /// Name and run of the agent that started this one.
+    pub(crate) parent: Option<(String, Option<String>)>,
+    /// What hooks may change: metadata, system prompt and messages.
+    pub(crate) context: Value,
+    /// What hooks have to say to the model.
+    pub(crate) notes: Vec<String>,
+    /// Of the run.
+    pub(crate) usage: Value,
+    /// That the model read last.
+    pub(crate) tokens: u64,
+    /// Why a hook ended the run.
+    ending: Option<String>,
+}
+
+/// What a run that a hook has ended doesn't begin any more.
+const ACTS: [&str; 7] =
+    ["StepStart", "PreCompact", "PreModelCall", "PreToolUse", "PermissionRequest", "SubagentStop", "Stop"];
+/// Of these, hooks are only told.
+const NOTES: [&str; 5] = ["PermissionDenied", "PostCompact", "Checkpoint", "Notification", "SessionEnd"];
+
+/// What hooks may rewrite of a moment.
+fn subject(event: &str) -> &'static str {
+    match event {
+        "UserPromptSubmit" | "RunStart" | "SubagentStart" => "/prompt",
+        "RunEnd" | "RunError" => "/result",
+        "StepEnd" | "SubagentStop" | "Stop" => "/lastMessage",
+        "PreModelCall" => "/model/request",
+        "PostModelCall" => "/model/response",
+        "PreToolUse" | "PermissionRequest" => "/tool/input",
+        "PostToolUse" | "PostToolUseFailure" => "/tool/output",
+        "PreCompact" => "/compaction",
+        _ => "none",
+    }
+}
+
+impl<'a> Agent<'a> {
+    pub(crate) fn new(host: &'a Host, name: &str) -> Agent<'a> {
+        Agent {
+            host,
+            name: name.into(),
+            run_id: None,
+            step: 0,
+            parent: None,
+            context: json!({"metadata": {}, "systemPrompt": format!("You are {name}."), "messages": []}),
+            notes: vec![],
+            usage: no_usage(),
+            tokens: 0,
+            ending: None,
+        }
+    }
+
+    /// An agent that this one starts, for a tool call.
+    pub(crate) fn child(&self, name: &str, call: &str) -> Agent<'a> {
+        let mut child = Agent::new(self.host, name);
+        child.parent = Some((self.name.clone(), self.run_id.clone()));
+        child.run_id = self.run_id.as_ref().map(|run| format!("{run}.{call}"));
+        child
+    }
+
+    pub(crate) fn begin(&mut self, run: Option<String>) {
+        (self.run_id, self.step, self.ending, self.usage) = (run, 0, None, no_usage());
+    }
+
+    pub(crate) fn messages(&self) -> Vec<Value> {
+        self.context["messages"].as_array().cloned().unwrap_or_default()
+    }
+
+    pub(crate) fn add(&mut self, messages: impl IntoIterator<Item = Value>) {
+        match &mut self.context["messages"] {
+            Value::Array(all) => all.extend(messages),
+            other => *other = messages.into_iter().collect(),
+        }
+    }
+
+    pub(crate) fn add_notes(&mut self) {
+        let notes = std::mem::take(&mut self.notes);
+        self.add(notes.into_iter().map(|note| user(note.into())));
+    }
+
+    pub(crate) fn count(&mut self, usage: &Value) {
+        let tokens = |usage: &Value, kind: &str| usage[kind].as_u64().unwrap_or(0);
+        self.tokens = tokens(usage, "inputTokens");
+        for kind in ["inputTokens", "outputTokens"] {
+            self.usage[kind] = json!(tokens(&self.usage, kind) + tokens(usage, kind));
+        }
+    }
+
+    /// Tells of a moment: `data` as hooks left it, beside their verdict. Their no is [`Fault::Refused`].
+    pub(crate) fn fire(&mut self, name: &str, data: Value) -> Result<Value, Fault> {
+        if let Some(reason) = self.ending.as_ref().filter(|_| ACTS.contains(&name)) {
+            return Err(Fault::Refused(reason.clone()));
+        }
+        let (parent, parent_run) = self.parent.clone().unzip();
+        let event = json!({
+            "event": name,
+            "session": format!("s{}", std::process::id()),
+            "run": self.run_id,
+            "parentRun": parent_run,
+            "step": (self.step > 0).then_some(self.step),
+            "agent": {"name": self.name, "parent": parent},
+            "cwd": std::env::current_dir().unwrap_or_default(),
+            "metadata": self.context["metadata"],
+        });
+        let mut event = joined(event, data);
+        let mut verdict = self.host.judge(&event);
+        for text in texts(&verdict["userMessages"]) {
+            println!("[hook] {text}");
+        }
+        self.notes.extend(texts(&verdict["additionalContext"]).map(String::from));
+        if let Some(patch) = verdict.get("context") {
+            for (member, value) in self.context.as_object_mut().into_iter().flatten() {
+                patch.get(member).into_iter().for_each(|patch| merge(value, patch));
+            }
+            merge(&mut event, patch);
+        }
+        if let Some(reason) = verdict["stop"].as_str().map(String::from) {
+            // A no to this act, and to what the run would do next.
+            (verdict["decision"], verdict["reason"]) = (json!("deny"), json!(reason));
+            self.ending = Some(reason);
+        }
+        if verdict["decision"] != "allow" && !NOTES.contains(&name) {
+            return Err(Fault::Refused(verdict["reason"].as_str().unwrap_or("a hook said no").into()));
+        }
+        if name == "PermissionRequest" && verdict.get("decidedBy").is_none() {
+            // Where your agent would ask its user.
+            return Err(Fault::Refused("nobody has allowed it".into()));
+        }
+        if let (Some(value), Some(place)) = (verdict.get("subject"), event.pointer_mut(subject(name))) {
+            *place = value.clone();
+        }
+        Ok(joined(verdict, event))
+    }
+}
+
+/// Two objects in one; the second one's members win.
+pub(crate) fn joined(mut first: Value, second: Value) -> Value {
+    if let (Value::Object(first), Value::Object(second)) = (&mut first, second) {
+        first.extend(second);
+    }
+    first
+}
+
+/// A message of the conversation.
+pub(crate) fn user(content: Value) -> Value {
+    json!({"role": "user", "content": content})
+}
+
+fn no_usage() -> Value {
+    json!({"inputTokens": 0, "outputTokens": 0})
+}
+
+fn texts(list: &Value) -> impl Iterator<Item = &str> {
+    list.as_array().into_iter().flatten().filter_map(Value::as_str)
+}
+
+impl From<std::io::Error> for Fault {
+    fn from(error: std::io::Error) -> Fault {
+        Fault::Failed(error.to_string())
+    }
 }
 
 /// hookwire on two pipes. Without it every answer is a no: nothing goes on unjudged.
@@ -91,14 +258,6 @@ impl Wire {
         });
         Ok(Wire { child: RefCell::new(child), requests, replies })
     }
-}
-
-/// The value as hooks left it.
-pub(crate) fn settled(verdict: &Value, value: Value) -> Result<Value, Fault> {
-    if verdict["decision"] != "allow" {
-        return Err(Fault::Refused(verdict["reason"].as_str().unwrap_or("a hook said no").to_string()));
-    }
-    Ok(verdict.get("subject").cloned().unwrap_or(value))
 }
 
 /// Applies a JSON merge patch, RFC 7396.

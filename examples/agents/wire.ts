@@ -1,4 +1,4 @@
-// The wire to hookwire: spawn it, ask it, take its answers. To be copied as it is.
+// What an agent needs to be hooked: the host, and `fire`. To be copied as it is.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
@@ -6,8 +6,38 @@ import { createInterface } from "node:readline";
 const HOOKWIRE = process.env.HOOKWIRE ?? "hookwire";
 const PATIENCE = Number(process.env.PATIENCE ?? 5); // seconds for a verdict
 
-export type Data = Record<string, unknown>;
-export type Verdict = {
+// What hooks may rewrite of a moment.
+const SUBJECTS: Data = {
+  UserPromptSubmit: "prompt",
+  RunStart: "prompt",
+  RunEnd: "result",
+  RunError: "result",
+  StepEnd: "lastMessage",
+  PreModelCall: "model.request",
+  PostModelCall: "model.response",
+  PreToolUse: "tool.input",
+  PostToolUse: "tool.output",
+  PostToolUseFailure: "tool.output",
+  PermissionRequest: "tool.input",
+  SubagentStart: "prompt",
+  SubagentStop: "lastMessage",
+  PreCompact: "compaction",
+  Stop: "lastMessage",
+};
+// What a run that a hook has ended doesn't begin any more.
+const ACTS = ["StepStart", "PreCompact", "PreModelCall", "PreToolUse", "PermissionRequest", "SubagentStop", "Stop"];
+// Of these, hooks are only told.
+const NOTES = ["PermissionDenied", "PostCompact", "Checkpoint", "Notification", "SessionEnd"];
+
+type Data = Record<string, any>;
+export type Call = { callId: string; name: string; input: Record<string, string> };
+export type Message =
+  | { role: "user"; content: string }
+  | { role: "assistant"; content: string; calls: Call[] }
+  | { role: "tool"; callId: string; content: string };
+export type Usage = { inputTokens: number; outputTokens: number };
+export type Retry = { action: "retry" | "fail" | "fallback"; afterMs?: number; model?: string };
+type Verdict = {
   decision: "allow" | "deny" | "ask" | "defer";
   reason?: string;
   decidedBy?: string;
@@ -16,11 +46,89 @@ export type Verdict = {
   userMessages?: string[];
   additionalContext?: string[];
   context?: Data;
-  retry?: { action: "retry" | "fail" | "fallback"; afterMs?: number; model?: string };
+  retry?: Retry;
 };
 
 /** A hook's no. It is an answer and not a failure, so nothing here treats it as one. */
 export class Refused extends Error {}
+
+/** The reason of a no. What is none is thrown on. */
+export function refusal(error: unknown): string {
+  if (error instanceof Refused) return error.message;
+  throw error;
+}
+
+/** An agent as hooks know it, and what they may change of it. */
+export class Hooked {
+  context: { metadata: Data; systemPrompt: string; messages: Message[] };
+  notes: string[] = []; // what hooks have to say to the model
+  tokens = 0; // that the model read last
+  step = 0;
+  usage: Usage = { inputTokens: 0, outputTokens: 0 };
+  ending: string | undefined;
+  readonly host: Host;
+  readonly name: string;
+  runId: string | undefined;
+  readonly parent: Hooked | undefined;
+
+  constructor(host: Host, name: string, runId?: string, parent?: Hooked) {
+    [this.host, this.name, this.runId, this.parent] = [host, name, runId, parent];
+    this.context = { metadata: {}, systemPrompt: `You are ${name}.`, messages: [] };
+  }
+
+  begin(runId?: string): void {
+    [this.runId, this.step, this.ending] = [runId, 0, undefined];
+    this.usage = { inputTokens: 0, outputTokens: 0 };
+  }
+
+  get messages(): Message[] {
+    return this.context.messages;
+  }
+
+  addNotes(): void {
+    for (const content of this.notes.splice(0)) this.messages.push({ role: "user", content });
+  }
+
+  count(usage: Usage): void {
+    this.tokens = usage.inputTokens;
+    this.usage.inputTokens += usage.inputTokens;
+    this.usage.outputTokens += usage.outputTokens;
+  }
+
+  /** Tells of a moment: `data` as hooks left it, beside their verdict. Their no is Refused. */
+  async fire<T extends Data>(event: string, data: T): Promise<Verdict & T> {
+    if (this.ending !== undefined && ACTS.includes(event)) throw new Refused(this.ending);
+    const verdict = await this.host.judge({
+      event,
+      session: `s${process.pid}`,
+      run: this.runId,
+      parentRun: this.parent?.runId,
+      step: this.step || undefined,
+      agent: { name: this.name, parent: this.parent?.name },
+      cwd: process.cwd(),
+      metadata: this.context.metadata,
+      ...data,
+    });
+    for (const text of verdict.userMessages ?? []) console.log(`[hook] ${text}`);
+    this.notes.push(...(verdict.additionalContext ?? []));
+    const { metadata, systemPrompt, messages, ...rest } = merged({ ...this.context, ...data }, verdict.context ?? {});
+    this.context = { metadata: metadata ?? {}, systemPrompt: systemPrompt ?? "", messages: messages ?? [] };
+    if (verdict.stop !== undefined) {
+      // A no to this act, and to what the run would do next.
+      this.ending = verdict.reason = verdict.stop;
+      verdict.decision = "deny";
+    }
+    if (verdict.decision !== "allow" && !NOTES.includes(event)) throw new Refused(verdict.reason ?? "a hook said no");
+    if (event === "PermissionRequest" && verdict.decidedBy === undefined) {
+      throw new Refused("nobody has allowed it"); // where your agent would ask its user
+    }
+    if ("subject" in verdict) {
+      const [member, inner] = SUBJECTS[event].split(".");
+      rest[member] = inner ? { ...rest[member], [inner]: verdict.subject } : verdict.subject;
+    }
+    return { ...data, ...verdict, ...rest };
+  }
+}
 
 /** hookwire on two pipes. Without it every answer is a no: nothing goes on unjudged. */
 export class Host {
@@ -63,12 +171,6 @@ export class Host {
     await ended;
     clearTimeout(watchdog);
   }
-}
-
-/** The value as hooks left it. */
-export function settled<T>(verdict: Verdict, value: T): T {
-  if (verdict.decision !== "allow") throw new Refused(verdict.reason ?? "a hook said no");
-  return "subject" in verdict ? verdict.subject : value;
 }
 
 /** A JSON merge patch, RFC 7396. */
