@@ -32,7 +32,6 @@ class Agent(Hooked):
     def work(self):
         rest, stop_active = "SubagentStop" if self.parent else "Stop", False
         while True:
-            self.step += 1
             self.fire("StepStart")
             # Between steps every tool call has its result: here the conversation can be cut and added to.
             if self.tokens > BUDGET:

@@ -43,7 +43,6 @@ impl Agent<'_> {
         let rest = if self.parent.is_some() { "SubagentStop" } else { "Stop" };
         let mut stop_active = false;
         loop {
-            self.step += 1;
             self.fire("StepStart", json!({}))?;
             // Between steps every tool call has its result: here the conversation can be cut and added to.
             if self.tokens > BUDGET

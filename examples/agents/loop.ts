@@ -1,6 +1,6 @@
 // An agent loop that tells hookwire of every moment, and obeys: node loop.ts --hooks DIR
 
-import { type Call, Hooked, type Message, Refused, refusal } from "./wire.ts";
+import { type Call, Hooked, type Message, refusal } from "./wire.ts";
 import { ALLOWED, BUDGET, ModelError, type Response, SUMMARISE, argument, callModel } from "./world.ts";
 import { main, prompts, save, show, tried, use, waited, why } from "./world.ts";
 
@@ -21,14 +21,11 @@ class Agent extends Hooked {
     this.messages.push({ role: "user", content: prompt });
     let result: string;
     try {
-      result = await this.work();
+      result = await this.work().catch(refusal); // a no is an answer, not a failure
     } catch (error) {
-      if (!(error instanceof Refused)) {
-        const { subject } = await this.fire("RunError", { error: why(error), usage: this.usage });
-        if (subject == null) throw error;
-        return subject; // a hook's, in the place of the result
-      }
-      result = error.message; // an answer, not a failure
+      const { subject } = await this.fire("RunError", { error: why(error), usage: this.usage });
+      if (subject == null) throw error;
+      return subject; // a hook's, in the place of the result
     }
     return (await this.fire("RunEnd", { result, usage: this.usage })).result;
   }
@@ -37,10 +34,9 @@ class Agent extends Hooked {
     const rest = this.parent ? "SubagentStop" : "Stop";
     let stopActive = false;
     for (;;) {
-      this.step += 1;
       await this.fire("StepStart", {});
       // Between steps every tool call has its result: here the conversation can be cut and added to.
-      if (this.tokens > BUDGET) await this.compact();
+      if (this.tokens > BUDGET) await this.compact().catch(refusal); // refused, it stays whole
       this.addNotes();
       const { content, calls } = await this.ask(this.messages);
       const results: Message[] = [];
@@ -108,14 +104,10 @@ class Agent extends Hooked {
   /** Puts a summary in the conversation's place. */
   async compact(): Promise<void> {
     const messages = this.messages;
-    try {
-      const { compaction } = await this.fire("PreCompact", { compaction: SUMMARISE, messages, budget: BUDGET });
-      const { content } = await this.ask([...messages, { role: "user", content: compaction }]);
-      this.context.messages = [{ role: "user", content }];
-      await this.fire("PostCompact", { removedCount: messages.length, summary: content });
-    } catch (error) {
-      refusal(error); // the conversation stays whole
-    }
+    const { compaction } = await this.fire("PreCompact", { compaction: SUMMARISE, messages, budget: BUDGET });
+    const { content } = await this.ask([...messages, { role: "user", content: compaction }]);
+    this.context.messages = [{ role: "user", content }];
+    await this.fire("PostCompact", { removedCount: messages.length, summary: content });
   }
 }
 

@@ -66,6 +66,8 @@ class Hooked:
         """Tells of a moment: `data` as hooks left it, beside their verdict. Their no is Refused."""
         if self.ending and event in ACTS:
             raise Refused(self.ending)
+        if event == "StepStart":
+            self.step += 1
         parent = self.parent
         moment = {
             "event": event,

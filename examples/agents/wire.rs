@@ -113,6 +113,7 @@ impl<'a> Agent<'a> {
         if let Some(reason) = self.ending.as_ref().filter(|_| ACTS.contains(&name)) {
             return Err(Fault::Refused(reason.clone()));
         }
+        self.step += u64::from(name == "StepStart");
         let (parent, parent_run) = self.parent.clone().unzip();
         let event = json!({
             "event": name,

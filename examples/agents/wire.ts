@@ -98,6 +98,7 @@ export class Hooked {
   /** Tells of a moment: `data` as hooks left it, beside their verdict. Their no is Refused. */
   async fire<T extends Data>(event: string, data: T): Promise<Verdict & T> {
     if (this.ending !== undefined && ACTS.includes(event)) throw new Refused(this.ending);
+    if (event === "StepStart") this.step += 1;
     const verdict = await this.host.judge({
       event,
       session: `s${process.pid}`,

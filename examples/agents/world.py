@@ -25,7 +25,8 @@ class ModelError(Exception):
 
 def call_model(name, request):
     """What the script has next; yours would call a provider."""
-    said = {"content": "", "calls": [], "finishReason": "stop", **next(REPLIES)}
+    over = {"error": {"status": 500, "message": "the script is over"}}
+    said = {"content": "", "calls": [], "finishReason": "stop", **next(REPLIES, over)}
     if "error" in said:
         raise ModelError(**said["error"])
     response = {"content": said["content"], "calls": said["calls"]}
