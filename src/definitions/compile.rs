@@ -990,7 +990,11 @@ impl CompiledFile {
         if let Some(when) = &hook.when {
             let unguarded = when.unguarded();
             if !unguarded.is_empty() {
-                let help = Some(format!("ask first: `has({}) && ...`", unguarded[0]));
+                // In scripts `event` is the whole event.
+                let help = Some(match unguarded[0].strip_prefix("event.") {
+                    Some(member) => format!("`event` is the event's name; write `{member}`"),
+                    None => format!("ask first: `has({}) && ...`", unguarded[0]),
+                });
                 let message = format!(
                     "{} may be absent, which makes `when` undecidable",
                     unguarded.iter().map(|it| format!("`{it}`")).collect::<Vec<_>>().join(", ")
