@@ -115,6 +115,11 @@ pub mod template;
 pub mod transport;
 pub mod verdict;
 
+/// The README's program, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 pub use embed::{BadHook, ClosureHook, HostBuilder, Reply};
 pub use emit::{AgentEvent, EventSender};
 pub use engine::{HooksInForce, Interceptor, Judging, PassThrough, Question, Report};

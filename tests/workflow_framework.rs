@@ -35,10 +35,13 @@ fn result(decision: u8, reason: Option<&str>) -> Value {
     json!({"Decision": decision, "Reason": reason, "ModifiedArgs": null, "OutputMessage": null})
 }
 
-/// A reply that can't be read is an allow in the system, without a word; its author is told here.
+/// A reply that can't be read is an allow in the system, without a word; its author is told here. A hook
+/// that is said to fail closed denies.
 #[test]
 fn near_misses_are_told() {
     let dir = hooks(&[("hooks.yaml", &file("  - { name: guard, command: 'cat reply' }"))]);
+    let strict = hooks(&[("hooks.yaml", &file("  - { name: guard, command: 'cat reply', fail: closed }"))]);
+    let mut strict = TestHost::start(serve(strict.path()).arg("--root").arg(dir.path()));
     let log = dir.path().join("log");
     let mut command = serve(dir.path());
     command.arg("--root").arg(dir.path()).env("HOOKWIRE_LOG", "warn").stderr(std::fs::File::create(&log).unwrap());
@@ -46,23 +49,23 @@ fn near_misses_are_told() {
     for (stdout, remark) in [
         (
             r#"{"decision":1}"#,
-            "its reply on stdout can't be read, which is an allow: it has `decision`, which means nothing; write `Decision`",
+            "its reply on stdout can't be read (an allow in WorkflowFramework): it has `decision`, which means nothing; write `Decision`",
         ),
         (
             r#"{"Decision":0,"modified_args":"{}"}"#,
-            "its reply on stdout can't be read, which is an allow: it has `modified_args`, which means nothing; write `ModifiedArgs`",
+            "its reply on stdout can't be read (an allow in WorkflowFramework): it has `modified_args`, which means nothing; write `ModifiedArgs`",
         ),
         (
             r#"{"Decision":3}"#,
-            "its reply on stdout can't be read, which is an allow: `Decision` is 3; it is 0 (Allow), 1 (Deny) or 2 (Modify)",
+            "its reply on stdout can't be read (an allow in WorkflowFramework): `Decision` is 3; it is 0 (Allow), 1 (Deny) or 2 (Modify)",
         ),
         (
             r#"{"Decision":1,"Reason":[]}"#,
-            "its reply on stdout can't be read, which is an allow: `Reason` is not a string",
+            "its reply on stdout can't be read (an allow in WorkflowFramework): `Reason` is not a string",
         ),
         (
             "DENY",
-            "its reply on stdout can't be read, which is an allow: it is not JSON: expected value at line 1 column 1",
+            "its reply on stdout can't be read (an allow in WorkflowFramework): it is not JSON: expected value at line 1 column 1",
         ),
         (
             r#"{"permissionDecision":"deny"}"#,
@@ -77,6 +80,9 @@ fn near_misses_are_told() {
         assert_eq!(verdict["errors"], json!([format!("hook `guard`: {remark}")]), "{stdout}");
         let logged = std::fs::read_to_string(&log).unwrap();
         assert!(logged.contains(&remark.replace('"', "\\\"")), "{remark}\n{logged}");
+        let (reply, _) = dispatch(&mut strict, call("t"));
+        let denied = format!("hook `guard` failed to reply in words that count: {remark}");
+        assert_eq!(reply, result(1, Some(&denied)), "{stdout}");
     }
 }
 

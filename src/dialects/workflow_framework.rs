@@ -291,7 +291,7 @@ fn stdout(event: &Event, text: &str) -> Answer {
     // Not our own parser: of two `Decision`s the last counts there, and to refuse both would allow.
     let value = serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"));
     value.and_then(|value: Value| result(event, &value)).unwrap_or_else(|error| Answer {
-        remarks: vec![format!("its reply on stdout can't be read, which is an allow: {error}")],
+        remarks: vec![format!("its reply on stdout can't be read (an allow in WorkflowFramework): {error}")],
         ..Answer::default()
     })
 }

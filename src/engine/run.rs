@@ -217,6 +217,14 @@ fn finish(selected: &Selected, moment: &Moment, result: Result<Answer, Failure>,
     let hook = &selected.hook;
     let event = moment.event();
     let mut said = None;
+    // A system may take what it can't read for an allow; who says `fail: closed` doesn't mean that.
+    let is_strict = matches!(hook.fail, Some(Fail::Closed | Fail::Ask));
+    let result = match result {
+        Ok(answer) if is_strict && passes_oddly(&answer) => {
+            Err(Failure::Error(format!("reply in words that count: {}", answer.remarks.join("; "))))
+        }
+        result => result,
+    };
     let (mut answer, error, stopped) = match result {
         Ok(answer) => (answer, None, false),
         Err(failure) => {
@@ -273,6 +281,11 @@ fn finish(selected: &Selected, moment: &Moment, result: Result<Answer, Failure>,
         answer.signals.clear();
     }
     HookRun { failed: outcome.error.is_some(), answer, outcome }
+}
+
+/// Whether a reply lets the event pass for no better reason than that it means nothing.
+fn passes_oddly(answer: &Answer) -> bool {
+    !answer.remarks.is_empty() && answer.decision.is_none_or(|it| it == Decision::Allow) && answer.subject.is_none()
 }
 
 fn outcome(selected: &Selected, status: Status, elapsed: Duration) -> Outcome {
