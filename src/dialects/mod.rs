@@ -227,7 +227,9 @@ pub fn canonical(name: &str, own: &str) -> Result<Vec<Arc<str>>, String> {
     if spec(name).is_some() {
         return Ok(vec![name.into()]);
     }
-    DIALECTS.iter().find_map(of).ok_or_else(|| {
+    // A number that one system's enum has says nothing in another's file.
+    let is_word = !name.bytes().all(|byte| byte.is_ascii_digit());
+    DIALECTS.iter().filter(|_| is_word).find_map(of).ok_or_else(|| {
         let rows = DIALECTS.iter().filter(|dialect| dialect.name() == own).flat_map(|dialect| dialect.events);
         match closest(name, rows.flat_map(|row| row.also.iter().copied().chain([row.name]))) {
             Some(nearest) => format!("unknown event `{name}`; did you mean `{nearest}`?"),
