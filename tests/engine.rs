@@ -634,12 +634,28 @@ fn after_events_and_other_vocabularies_keep_their_rule() {
         &at("PostToolUse"),
         "allow => \"new\" | b success, a success",
     );
-    check_as(
-        "pipeline",
-        "pipeline/g, callback: refuse y\n pipeline/r, callback: add y",
-        &call(),
-        "allow => xy | g success, r success",
-    );
+    // Among their own; not where hooks of another one have a part in it.
+    for (definitions, expected) in [
+        ("pipeline/g, callback: refuse y\n pipeline/r, callback: add y", "allow => xy | g success, r success"),
+        (
+            "pipeline/g, callback: refuse y\n veto/r, callback: add y",
+            "deny by g: no | g success, r success, g blocking again",
+        ),
+        (
+            "g, callback: refuse y\n pipeline/r, callback: add y",
+            "deny by g: no | g success, r success, g blocking again",
+        ),
+        (
+            "veto/g, callback: refuse y\n pipeline/r, callback: add y",
+            "deny by g: no | g success, r success, g blocking again",
+        ),
+        (
+            "pipeline/g, callback: refuse z\n g2, callback: refuse y\n pipeline/r, callback: add y",
+            "deny by g2: no | g success, g2 success, r success, g2 blocking again",
+        ),
+    ] {
+        check_as("pipeline", definitions, &call(), expected);
+    }
 }
 
 // ---------------------------------------------------------------------- failures and opaqueness

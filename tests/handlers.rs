@@ -805,6 +805,8 @@ fn secrets_stay_where_they_belong() {
     all.push(http("blocked", "http://10.0.0.1/canary-path-4?key=canary-query-3".into()));
     all.push(http("tls", format!("https://127.0.0.1:{}/canary-path-4", service.port)));
     all.push(command("exit", json!("exit 3")));
+    all.push(command("says", json!("echo \"$API_KEY $CANARY_ENV\" >&2; exit 3")));
+    all.push(command("denies after the fact", json!("echo \"$API_KEY\" >&2; exit 1")));
     all.push(command("late", json!("sleep 60")));
     all.push(command("spawn", json!(["./no-such"])));
     all.push(command("noise", json!("printf x")));

@@ -6,7 +6,7 @@ use super::{Engine, HooksInForce, is_chain};
 use crate::approvals::{self, Approval, ApprovalReply, NoAnswer, Remember};
 use crate::event::{Event, Phase};
 use crate::handlers::Moment;
-use crate::hook::{Composition, Contract, Hook};
+use crate::hook::{Composition, Contract, Hook, NATIVE};
 use crate::hook_set::Selected;
 use crate::verdict::{Answer, Decision, Status};
 use futures_util::future::join_all;
@@ -325,6 +325,12 @@ impl Chain {
         if !unjudged || phase != Phase::Gate || self.folded.decision == Some(Decision::Deny) {
             return;
         }
+        let client = limits.contract;
+        // Other systems don't judge again what their own hooks made; that is their documents' rule among
+        // themselves, and nobody else's.
+        let is_their_own = client.dialect != NATIVE
+            && asks == Asks::Count
+            && self.made.iter().all(|(hook, _)| hook.contract == client);
         let version = self.version;
         let knows = |list: &[(Arc<Hook>, u32)], hook: &Arc<Hook>, version: Option<u32>| {
             list.iter().any(|(it, at)| Arc::ptr_eq(it, hook) && version.is_none_or(|version| version == *at))
@@ -332,7 +338,8 @@ impl Chain {
         for selected in hooks.select(&self.moment.facts) {
             let hook = &selected.hook;
             let made_it = version > 0 && knows(&self.made, hook, Some(version));
-            let settled = made_it || knows(&self.judged, hook, Some(version));
+            let is_exempt = is_their_own && hook.contract == client;
+            let settled = made_it || is_exempt || knows(&self.judged, hook, Some(version));
             if settled || hook.detached || hook.once {
                 continue;
             }

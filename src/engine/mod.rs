@@ -189,13 +189,11 @@ async fn decide_within(engine: &Engine, question: Question, depth: u8) -> Verdic
     };
     let mut chain = Chain::start(moment);
     chain.run(engine, &limits, question.contract, compose::plan(selected, question.contract)).await;
-    if question.contract.dialect == NATIVE {
-        chain.judge_again(engine, &limits, &question.hooks, Asks::Count).await;
-    }
+    chain.judge_again(engine, &limits, &question.hooks, Asks::Count).await;
     chain.keep_to(policies);
     if let Some(timeout) = asks_a_person(engine, &question, &chain) {
         let changed = chain.ask(engine, &limits, timeout).await;
-        if changed && question.contract.dialect == NATIVE {
+        if changed {
             chain.judge_again(engine, &limits, &question.hooks, Asks::AreAnswered).await;
         }
         chain.keep_to(policies);

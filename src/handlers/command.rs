@@ -4,6 +4,7 @@
 //! whole arguments. How the process is run and ended is [`super::process`]'s matter; what its exit
 //! means is the dialect's.
 
+use super::environment::{Secrets, environment};
 use super::{Call, Compile, HandlerError, Kind, Mistake, Moment, process, tool_path};
 use crate::hook::Exit;
 use crate::template::Template;
@@ -131,6 +132,7 @@ pub(crate) struct Command {
     /// How errors and dialects name it.
     label: String,
     env: Vec<(String, String)>,
+    secrets: Secrets,
     cwd: Option<PathBuf>,
     dir: PathBuf,
 }
@@ -140,9 +142,6 @@ enum Run {
     Shell(String),
     Program { program: String, arguments: Vec<Template> },
 }
-
-/// What a command gets of the host's environment without being asked for.
-pub(super) const DEFAULT_ENV: [&str; 7] = ["PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR", "SHELL"];
 
 impl Kind for Command {
     type Raw = RawCommand;
@@ -165,8 +164,9 @@ impl Kind for Command {
                 (Run::Program { program, arguments }, label)
             }
         };
-        let env = environment(raw.env, &raw.inherit_env)?;
-        Ok(Command { run, label, env, cwd: raw.cwd.map(|cwd| cx.dir.join(cwd)), dir: cx.dir.to_path_buf() })
+        let env = environment(raw.env.clone(), &raw.inherit_env)?;
+        let secrets = Secrets::of(&env, &raw.env, &raw.inherit_env);
+        Ok(Command { run, label, env, secrets, cwd: raw.cwd.map(|cwd| cx.dir.join(cwd)), dir: cx.dir.to_path_buf() })
     }
 
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
@@ -205,27 +205,11 @@ impl Kind for Command {
             },
             command: &self.label,
             stdout: &String::from_utf8_lossy(&output.stdout),
-            stderr: &String::from_utf8_lossy(&output.stderr),
+            stderr: &self.secrets.mask(&String::from_utf8_lossy(&output.stderr)),
         };
-        (call.hook.contract.exit)(call.moment.event(), &exit).map_err(HandlerError)
+        let answer = (call.hook.contract.exit)(call.moment.event(), &exit);
+        answer.map_err(|error| HandlerError(self.secrets.mask(&error)))
     }
-}
-
-/// What a program gets of the host's environment, with what its definition sets.
-pub(super) fn environment(set: BTreeMap<String, String>, inherit: &[String]) -> Result<Vec<(String, String)>, Mistake> {
-    for name in set.keys().chain(inherit) {
-        if name.is_empty() || name.contains(['=', '\0']) {
-            return Err(Mistake::new("env", format!("`{name}` can't be the name of a variable")));
-        }
-    }
-    let inherited = std::env::vars_os().filter_map(|(name, value)| {
-        let (name, value) = (name.into_string().ok()?, value.into_string().ok()?);
-        let wanted = DEFAULT_ENV.contains(&name.as_str()) || name.starts_with("LC_") || inherit.contains(&name);
-        wanted.then_some((name, value))
-    });
-    let mut env: BTreeMap<String, String> = inherited.collect();
-    env.extend(set);
-    Ok(env.into_iter().collect())
 }
 
 fn empty() -> Mistake {

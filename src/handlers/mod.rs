@@ -10,6 +10,7 @@ mod callable;
 mod callback;
 mod closure;
 mod command;
+mod environment;
 mod fixed;
 pub mod guards;
 mod http;

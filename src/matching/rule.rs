@@ -184,7 +184,7 @@ fn path_holds(pattern: &PathPattern, facts: &Facts, views: Views) -> Truth {
 }
 
 fn no_argument(tool: &str) -> Truth {
-    Truth::Opaque(format!("no main argument found in the input of `{tool}`").into())
+    Truth::Opaque(format!("no one main argument in the input of `{tool}`").into())
 }
 
 fn truth(holds: bool) -> Truth {
@@ -238,6 +238,10 @@ mod tests {
             ("mcp__pay__*(amount=1??)", "mcp__pay__send", json!({"amount": 150}), Any, "yes"),
             ("shell(rm *)", "shell", json!({"cmd": "ls; rm x"}), Any, "yes"),
             ("unknown(a*)", "unknown", json!({"x": 1}), Any, "opaque"),
+            // Which of two the tool takes can't be told.
+            ("Write(/etc/**)", "Write", json!({"file_path": "ok", "path": "/etc/passwd"}), Any, "opaque"),
+            ("Write(/p/**)", "Write", json!({"file_path": "ok", "path": "ok"}), All, "yes"),
+            ("shell(rm *)", "shell", json!({"command": "ls", "cmd": "rm x"}), Any, "opaque"),
         ] {
             assert_eq!(holds(rule, tool, input.clone(), views), expected, "{rule} on {input}");
         }

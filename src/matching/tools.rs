@@ -22,7 +22,7 @@ pub struct Tool {
     pub name: &'static str,
     /// How the main argument is read.
     pub kind: ArgumentKind,
-    /// The argument's names, the first that is there counts.
+    /// The argument's names.
     pub arguments: &'static [&'static str],
 }
 
@@ -68,17 +68,20 @@ pub fn known(name: &str) -> Option<&'static Tool> {
     TOOLS.iter().find(|tool| tool.name == name)
 }
 
-/// The main argument of a call and how to read it.
+/// The main argument of a call and how to read it; `None` too where several could be it and differ:
+/// the tool may take another one than a guard would.
 pub fn main_argument<'v>(tool: &str, input: &'v Value) -> Option<(ArgumentKind, &'v str)> {
     let input = input.as_object()?;
     let text = |key: &str| input.get(key).and_then(Value::as_str);
-    match known(tool) {
-        Some(tool) => tool.arguments.iter().find_map(|key| text(key)).map(|value| (tool.kind, value)),
-        None => BY_SHAPE
-            .iter()
-            .find_map(|(key, kind)| text(key).map(|value| (*kind, value)))
-            .or_else(|| only_text(input).map(|value| (ArgumentKind::Text, value))),
-    }
+    let row = known(tool);
+    let of_row = row.into_iter().flat_map(|row| row.arguments.iter().map(|key| (*key, row.kind)));
+    let by_shape = BY_SHAPE.iter().copied().filter(|_| row.is_none());
+    let mut values = of_row.chain(by_shape).filter_map(|(key, kind)| Some((kind, text(key)?)));
+    let Some((kind, value)) = values.next() else {
+        return only_text(input).filter(|_| row.is_none()).map(|value| (ArgumentKind::Text, value));
+    };
+    let is_clear = kind == ArgumentKind::Text || values.all(|(it, other)| it != kind || other == value);
+    is_clear.then_some((kind, value))
 }
 
 /// The path a call is about, whatever the argument's name.

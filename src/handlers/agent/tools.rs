@@ -4,7 +4,7 @@
 use super::files::{Gone, MAX_OUTPUT, Project};
 use super::shell::AllowList;
 use crate::event::Event;
-use crate::handlers::{Call, Mistake, command, process};
+use crate::handlers::{Call, Mistake, environment::environment, process};
 use crate::models::{self, ToolCall};
 use crate::verdict::Decision;
 use serde_json::{Map, Value, json};
@@ -48,7 +48,7 @@ impl Tool {
 
     pub(super) fn run_command(patterns: Vec<String>) -> Result<Tool, Mistake> {
         let allowed = AllowList::new(patterns).map_err(|message| Mistake::new("tools", message))?;
-        Ok(Tool::RunCommand { allowed, env: command::environment(BTreeMap::new(), &[])? })
+        Ok(Tool::RunCommand { allowed, env: environment(BTreeMap::new(), &[])? })
     }
 
     #[cfg(feature = "mcp")]

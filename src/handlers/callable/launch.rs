@@ -1,5 +1,6 @@
 //! How a worker is started: which program, with what environment, where.
 
+use super::super::environment::Secrets;
 use super::super::process::{ProcessError, Spec, resolve};
 use std::path::{Path, PathBuf};
 
@@ -110,30 +111,4 @@ fn moved(argv: impl Iterator<Item = String>) -> Vec<String> {
 /// its packages are.
 pub(super) fn python_of(venv: &Path) -> Option<PathBuf> {
     ["bin/python3", "bin/python"].iter().map(|name| venv.join(name)).find(|path| path.is_file())
-}
-
-/// Values that must not be in a log or an error.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Secrets(Vec<String>);
-
-/// A shorter value is no secret, and masking `1` would leave nothing to read.
-const SHORTEST_SECRET: usize = 4;
-
-impl Secrets {
-    /// The lines of these values, since a log is read by lines.
-    pub(super) fn new<'a>(values: impl Iterator<Item = &'a str>) -> Secrets {
-        let lines = values.flat_map(str::lines).map(str::trim).filter(|line| line.len() >= SHORTEST_SECRET);
-        let mut lines: Vec<String> = lines.map(str::to_string).collect();
-        // One that contains another goes first.
-        lines.sort_by_key(|line| std::cmp::Reverse(line.len()));
-        lines.dedup();
-        Secrets(lines)
-    }
-
-    /// The text without them.
-    pub(super) fn mask(&self, text: &str) -> String {
-        self.0.iter().fold(text.to_string(), |text, secret| {
-            if text.contains(secret) { text.replace(secret, "[masked]") } else { text }
-        })
-    }
 }

@@ -8,12 +8,12 @@ mod launch;
 mod pool;
 mod worker;
 
-use super::command::{DEFAULT_ENV, environment};
+use super::environment::{Secrets, environment};
 use super::{Call, Compile, HandlerError, Kind, Mistake};
 use crate::definitions::compile::RawDuration;
 use crate::hook::Layer;
 use crate::verdict::Answer;
-use launch::{Launch, Runtime, Secrets};
+use launch::{Launch, Runtime};
 pub(super) use pool::Pool;
 use pool::Slot;
 use schemars::JsonSchema;
@@ -111,11 +111,7 @@ impl Kind for Callable {
             return Err(Mistake::new("venv", "a virtual environment is for `python`"));
         }
         let env = environment(raw.env.clone(), &raw.inherit_env)?;
-        let secret = |name: &str| {
-            let is_named = raw.env.contains_key(name) || raw.inherit_env.iter().any(|it| it == name);
-            is_named && !DEFAULT_ENV.contains(&name)
-        };
-        let secrets = Secrets::new(env.iter().filter(|(name, _)| secret(name)).map(|(_, value)| value.as_str()));
+        let secrets = Secrets::of(&env, &raw.env, &raw.inherit_env);
         Ok(Callable {
             target,
             label,

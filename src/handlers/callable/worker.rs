@@ -7,9 +7,10 @@
 //! true}` for a cancelled call that it can't end, `{"loaded": [paths]}` for files whose change makes
 //! it stale, and `{"id", "state": {...}, "call": id}` to ask the store.
 
+use super::super::environment::Secrets;
 use super::super::process::{self, Child};
 use super::super::process_tree;
-use super::launch::{Launch, Secrets};
+use super::launch::Launch;
 use super::pool::{FREED, Slot, Slots, room};
 use crate::definitions::load::{Signature, signature};
 use crate::state::{Scope, Store};

@@ -3,7 +3,7 @@
 
 mod servers;
 
-use super::{Call, Compile, HandlerError, Kind, Mistake, command, http};
+use super::{Call, Compile, HandlerError, Kind, Mistake, environment::environment, http};
 use crate::definitions::compile::RawDuration;
 use crate::event::Phase;
 use crate::template::Body;
@@ -216,7 +216,7 @@ impl RawServer {
                 if program.contains('/') {
                     *program = cx.dir.join(&program).to_string_lossy().into_owned();
                 }
-                let env = command::environment(self.env, &self.inherit_env).map_err(in_server)?;
+                let env = environment(self.env, &self.inherit_env).map_err(in_server)?;
                 Reach::Command { argv, env, cwd: self.cwd.map(|cwd| cx.dir.join(cwd)) }
             }
             (None, Some(url)) => {
