@@ -21,6 +21,35 @@ fn hooks_run(verdict: &Verdict) -> Vec<&str> {
     verdict.outcomes.iter().map(|outcome| &*outcome.hook).collect()
 }
 
+/// A hook that is never out of work is out of time all the same.
+#[tokio::test]
+async fn a_closure_that_always_finds_something_ready_is_ended() {
+    let busy = ClosureHook::new("PreToolUse", "busy", |_| async {
+        let (sender, mut receiver) = mpsc::unbounded_channel();
+        loop {
+            sender.send(()).unwrap();
+            let Some(()) = receiver.recv().await else { return };
+        }
+    });
+    let host = Host::builder().hook(busy.timeout(Duration::from_millis(50)).fail(Fail::Closed)).build().unwrap();
+    let verdict = host.dispatch(bash("ls")).await;
+    assert_eq!((verdict.decision, verdict.outcomes[0].status), (Decision::Deny, Status::Cancelled));
+}
+
+/// Hooks may dispatch, and are told when that has no end.
+#[tokio::test]
+async fn a_hook_that_dispatches_what_it_hooks_comes_to_an_end() {
+    static HOST: std::sync::OnceLock<Arc<Host>> = std::sync::OnceLock::new();
+    let again = |_| async {
+        let verdict = HOST.get().unwrap().dispatch(bash("ls")).await;
+        Answer { decision: Some(verdict.decision), reason: verdict.reason, ..Answer::default() }
+    };
+    let host = HOST.get_or_init(|| Host::builder().on("PreToolUse", "again", again).build().unwrap());
+    let verdict = host.dispatch(bash("ls")).await;
+    let why = "hooks dispatch events within hooks, more than 5 deep";
+    assert_eq!((verdict.decision, verdict.reason.as_deref()), (Decision::Deny, Some(why)));
+}
+
 #[tokio::test]
 async fn closures_and_files_judge_together() {
     let dir = tempfile::tempdir().unwrap();

@@ -12,7 +12,7 @@ mod sessions;
 
 use crate::client::Client;
 use crate::event::{Event, Phase};
-use crate::handlers::{Judge, Moment, Services};
+use crate::handlers::{self, Judge, Moment, Services};
 use crate::hook::{Composition, Contract, NATIVE};
 use crate::hook_set::{HookSet, Selected};
 use crate::matching::Facts;
@@ -161,11 +161,17 @@ impl HooksInForce {
 /// Judges one event. Never fails: what goes wrong in a hook counts in that hook's direction.
 /// Dropping the future cancels the hooks and ends their processes.
 pub async fn decide(engine: &Engine, question: Question) -> Verdict {
-    decide_within(engine, question, 0).await
+    decide_within(engine, question, handlers::depth()).await
 }
+
+/// How deep hooks may have events of their own judged, by hooks that do the same.
+const MAX_DEPTH: u8 = 5;
 
 /// The same, for what a hook does itself: `depth` counts the hooks around it.
 async fn decide_within(engine: &Engine, question: Question, depth: u8) -> Verdict {
+    if depth > MAX_DEPTH {
+        return too_deep(engine, &question);
+    }
     engine.services.runs.note(&question.event);
     let moment = Arc::new(Moment::new(question.event.clone(), &engine.services.root));
     let policies = &question.hooks.files.policies;
@@ -199,6 +205,17 @@ async fn decide_within(engine: &Engine, question: Question, depth: u8) -> Verdic
         chain.keep_to(policies);
     }
     finish(engine, &question, chain)
+}
+
+/// Hooks that dispatch what the same hooks judge would go on until the stack is full.
+fn too_deep(engine: &Engine, question: &Question) -> Verdict {
+    let mut chain = Chain::start(Arc::new(Moment::new(question.event.clone(), &engine.services.root)));
+    let why = format!("hooks dispatch events within hooks, more than {MAX_DEPTH} deep");
+    tracing::warn!(event = %question.event.name, "{why}");
+    chain.folded.decision = Some(Decision::Deny).filter(|_| question.event.spec.phase == Phase::Gate);
+    chain.folded.reasons = vec![why.clone()];
+    chain.errors.push(why);
+    finish(engine, question, chain)
 }
 
 /// How long a person is asked, if one is: an `ask` at a gate that the client neither takes as such

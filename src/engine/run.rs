@@ -149,12 +149,15 @@ async fn limited(
         fail::fail_point!("handler");
         hook.handler.run(&call).await
     });
-    let timer = async {
+    // Unconstrained: a handler that always finds something ready uses up the task's budget, with which a
+    // timer would never be due.
+    let timer = tokio::task::unconstrained(async {
         match until {
             Some(until) => tokio::time::sleep_until(until).await,
             None => std::future::pending().await,
         }
-    };
+    });
+    let hurry = tokio::task::unconstrained(limits.hurry.cancelled());
     tokio::select! {
         biased;
         result = guarded.catch_unwind() => match result {
@@ -163,7 +166,7 @@ async fn limited(
             Err(panic) => Err(panicked(hook, &*panic)),
         },
         () = timer => Err(Failure::Stopped(format!("finish within {why} ({})", humantime::format_duration(rounded(now.elapsed()))))),
-        () = limits.hurry.cancelled() => Err(Failure::Stopped("finish before the input ended".into())),
+        () = hurry => Err(Failure::Stopped("finish before the input ended".into())),
     }
 }
 

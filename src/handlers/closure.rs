@@ -121,6 +121,16 @@ impl<T: IntoAnswer, E: Into<HookError>> IntoAnswer for Result<T, E> {
     }
 }
 
+tokio::task_local! {
+    /// How many hooks' own acts a closure runs within: what it dispatches is one more.
+    static WITHIN: u8;
+}
+
+/// How many closures the present task runs within.
+pub(crate) fn depth() -> u8 {
+    WITHIN.try_with(|depth| *depth).unwrap_or(0)
+}
+
 type Running = Pin<Box<dyn Future<Output = Result<Answer, HookError>> + Send>>;
 
 /// A closure that answers events.
@@ -149,6 +159,7 @@ impl Closure {
         let _ended = ended.clone().drop_guard();
         let (store, events) = (call.services.state.clone(), call.services.events.clone());
         let event = HookEvent { event: call.moment.event().clone(), store, events, ended };
-        (self.0)(event).await.map_err(|HookError(text)| HandlerError(text))
+        let within = call.judge.depth().saturating_add(1);
+        WITHIN.scope(within, (self.0)(event)).await.map_err(|HookError(text)| HandlerError(text))
     }
 }

@@ -52,6 +52,7 @@ use std::time::Duration;
 pub use crate::egress::HostPort;
 pub use callback::CallbackCall;
 pub(crate) use closure::Closure;
+pub(crate) use closure::depth;
 pub use closure::{HookError, HookEvent, IntoAnswer};
 
 /// One kind of handler.
