@@ -324,6 +324,11 @@ fn honour(verdict: &mut Verdict, honours: Honours, client: &Contract) {
         }
         Decision::Allow | Decision::Ask | Decision::Defer | Decision::Deny => return,
     };
+    if verdict.decision == Decision::Allow {
+        // Whoever allowed it has not denied it.
+        verdict.decided_by = None;
+        verdict.reason = None;
+    }
     verdict.decision = Decision::Deny;
     verdict.reason = Some(match verdict.reason.take() {
         Some(reason) => format!("{reason} ({refusal})"),
