@@ -282,8 +282,12 @@ fn what_is_hookwires_may_stand_beside_agents() {
 /// What JSON can't say must not cost a deny, in any vocabulary.
 #[test]
 fn a_deny_outlives_what_json_cannot_say() {
-    let function = "import math\ndef judge(**_):\n    return {'decision': 'deny', 'reason': 'bad \\udcff \\U0001f512'}\n\n\
-        def count(**_):\n    return {'decision': 'deny', 'reason': 'no', 'modified_input': {'n': math.nan, '\\udcff': -math.inf}}\n";
+    let function = r"
+import math
+def judge(**_): return {'decision': 'deny', 'reason': 'bad \udcff \U0001f512'}
+def count(**_): return {'decision': 'deny', 'reason': 'no', 'modified_input': {'n': math.nan, '\udcff': -math.inf}}
+def odd(**_): return {'decision': 'deny', 'reason': 'no', 'modified_input': {(1, 2): 3}}
+";
     for (hooks_yaml, reply) in [
         (
             agent("{type: callable, import_path: policy.judge}"),
@@ -296,6 +300,7 @@ fn a_deny_outlives_what_json_cannot_say() {
                 "modified_input": {"n": "NaN", "\u{fffd}": "-Infinity"},
             }),
         ),
+        (agent("{type: callable, import_path: policy.odd}"), json!({"decision": "deny", "reason": "no"})),
         (
             "hooks: [{name: n, on: PreToolUse, fail: open, callable: {python: 'policy:judge'}}]".into(),
             json!({"decision": "deny", "reason": "bad \u{fffd} 🔒"}),

@@ -337,8 +337,15 @@ def told(result):
     """What agentpool reads of a result. The rest needn't be JSON, and a value that isn't is told as a text."""
     if isinstance(result, dict):
         members = ("decision", "reason", "modified_input", "additional_context", "continue_")
-        return json.loads(json.dumps({name: result[name] for name in members if name in result}, default=str))
+        return {name: plain(result[name]) for name in members if name in result}
     return result if result is None or isinstance(result, (str, bool)) else []
+
+
+def plain(value):
+    try:
+        return json.loads(json.dumps(value, default=str))
+    except (TypeError, ValueError, RecursionError):  # A key that is no text, a circle.
+        return text(value)
 
 
 # Calls.
