@@ -137,6 +137,9 @@ pub struct Contract {
     /// What its agents tell of a run so far, where guards read it; there, guards that end a run only
     /// signal it and deny nothing.
     pub tally: Option<fn(&Event) -> Tally>,
+    /// Every hook is some agent's: where an event names none, it can't be told whose hooks are meant,
+    /// and they all run.
+    pub belongs_to_agents: bool,
 }
 
 /// What an agent itself tells of the run that an event belongs to.
@@ -319,9 +322,12 @@ impl Hook {
         if !self.on.includes(&event.name) {
             return miss("on", format!("not for {}", event.name));
         }
+        let mut opaque = None;
         if !self.agents.is_empty() {
             let agent = event.text("/agent/name").unwrap_or_default();
-            if !self.agents.iter().any(|glob| glob.is_match(agent)) {
+            if agent.is_empty() && self.contract.belongs_to_agents {
+                opaque = Some("the event names no agent".into());
+            } else if !self.agents.iter().any(|glob| glob.is_match(agent)) {
                 return miss("agents", format!("agent `{agent}` is not listed"));
             }
         }
@@ -342,7 +348,6 @@ impl Hook {
                 }
             }
         }
-        let mut opaque = None;
         if let Some(rule) = &self.rule {
             let views = match self.handler.fixed() {
                 Some((Decision::Allow, _)) => Views::All,

@@ -45,6 +45,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         returned: Some(read_returned),
         failed,
         exit,
+        belongs_to_agents: true,
         ..CONTRACT
     },
     events: &[
@@ -252,6 +253,9 @@ fn read_stdout(event: &Event, stdout: &str) -> Result<Answer, String> {
             let mut answer = answer(event, Map::from_iter([("additional_context".into(), json!(stdout))]))?;
             if stdout.starts_with('{') {
                 answer.remarks.push(format!("its stdout begins like JSON, but is only a text: {error}"));
+            } else if ["decision", "permissionDecision"].iter().any(|it| stdout.contains(&format!("\"{it}\""))) {
+                let remark = "its stdout tells of a decision, but is only a text; print the JSON alone";
+                answer.remarks.push(remark.into());
             }
             Ok(answer)
         }
@@ -278,24 +282,41 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
     }
     let said = || verdict.outcomes.iter().filter_map(|it| it.said.as_ref());
     let mut changes = Map::new();
-    let mut lost = None;
+    let mut refusals = Vec::new();
+    let row = DIALECT.row(&event.name);
     if verdict.outcomes.iter().any(|it| it.rewrote && it.said.is_none())
-        && let (Some(after), Some("pre_tool_use")) = (&verdict.subject, DIALECT.row(&event.name).map(|row| row.name))
+        && let (Some(after), Some("pre_tool_use")) = (&verdict.subject, row.map(|row| row.name))
     {
         // Hooks of another vocabulary rewrote too: what came of it all.
-        let before = event.subject().and_then(Value::as_object).cloned().unwrap_or_default();
-        let after = after.as_object().cloned().unwrap_or_default();
-        lost = before.keys().find(|key| !after.contains_key(*key)).cloned();
-        changes.extend(after.into_iter().filter(|(key, value)| before.get(key) != Some(value)));
+        match (event.subject().unwrap_or(&Value::Null), after) {
+            (before @ (Value::Object(_) | Value::Null), Value::Object(after)) => {
+                let members = before.as_object().into_iter().flatten();
+                let lost = members.map(|(key, _)| key).find(|key| !after.contains_key(*key));
+                refusals.extend(
+                    lost.map(|key| {
+                        format!("a hook took `{key}` out of the input, and the client can only set members")
+                    }),
+                );
+                let changed = after.iter().filter(|(key, value)| before.get(key) != Some(value));
+                changes.extend(changed.map(|(key, value)| (key.clone(), value.clone())));
+            }
+            _ => refusals.push("a hook rewrote the input as a whole, and the client can only set members".into()),
+        }
     } else {
         for modified in said().filter_map(|said| said.get("modified_input")?.as_object()) {
             changes.extend(modified.clone());
         }
     }
-    let refusal = lost.map(|key| format!("a hook took `{key}` out of the input, and the client can only set"));
-    if let Some(refusal) = &refusal {
+    // agentpool doesn't obey `continue_`: its own hooks have always been told so, others mean it.
+    if row.is_some_and(|row| row.blocks)
+        && let Some(why) = foreign_stop(verdict)
+        && decision != Decision::Deny
+    {
+        refusals.push(or(why, "a hook ended the run"));
+    }
+    if !refusals.is_empty() {
         decision = Decision::Deny;
-        reasons.push(refusal);
+        reasons.extend(refusals.iter().map(String::as_str));
     }
     let mut reply = Map::from_iter([("decision".to_string(), json!(decision.as_str()))]);
     let mut put = |name: &str, value: Value| drop(reply.insert(name.to_string(), value));
@@ -314,6 +335,14 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
     Value::Object(reply)
 }
 
+/// Why a hook of another vocabulary, or the host, ends the run.
+fn foreign_stop(verdict: &Verdict) -> Option<&str> {
+    let is_own = |it: &Outcome| it.said.as_ref().is_some_and(|said| said.get("continue_") == Some(&Value::Bool(false)));
+    let mut foreign = verdict.outcomes.iter().filter(|it| !is_own(it)).filter_map(|it| it.stop.as_deref());
+    let other = verdict.stop.as_deref().filter(|_| !verdict.outcomes.iter().any(is_own));
+    foreign.next().or(other)
+}
+
 /// A hook's own words, if it has some; those of a hook that has decided nothing are no reason.
 fn reason(outcome: &Outcome) -> Option<&str> {
     let text = match &outcome.said {
@@ -329,20 +358,20 @@ const EVENTS: [&str; 4] = ["pre_run", "post_run", "pre_tool_use", "post_tool_use
 /// How far `inherits` is followed.
 const MAX_INHERITED: usize = 64;
 
-/// A map of agents, and no word of hookwire's.
+/// A map of agents, and nothing that makes it hookwire's own file.
 fn are(root: &Node) -> bool {
     let agents = match root.get("agents").map(|it| &it.value) {
         Some(NodeValue::Map(agents)) => &agents[..],
         _ => &[],
     };
     let is_map = |entry: &Entry| matches!(entry.value.value, NodeValue::Map(_));
-    !agents.is_empty() && agents.iter().all(is_map) && root.get("hooks").is_none() && root.get("dialect").is_none()
+    agents.iter().any(is_map) && root.get("hooks").is_none() && root.get("dialect").is_none()
 }
 
 /// Every agent's hooks, in the order of the file; what else it says of agents and all the rest is
-/// agentpool's matter.
+/// agentpool's matter. hookwire's own may stand beside.
 fn read(root: &Node, problems: &mut Vec<Problem>) -> Node {
-    let Some(agents) = root.get("agents") else { return root.clone() };
+    let (Some(agents), NodeValue::Map(entries)) = (root.get("agents"), &root.value) else { return root.clone() };
     let mut hooks = Vec::new();
     match &agents.value {
         NodeValue::Map(list) => {
@@ -352,19 +381,33 @@ fn read(root: &Node, problems: &mut Vec<Problem>) -> Node {
         }
         _ => problems.push(misfit(agents, "`agents`", "a map of agents")),
     }
-    let NodeValue::Map(entries) = &root.value else { return root.clone() };
-    let mut native: Vec<Entry> =
-        entries.iter().filter(|it| ["defaults", "dialect"].contains(&it.key.as_str())).cloned().collect();
-    // hookwire's own may stand beside.
-    if let Some(Node { value: NodeValue::Seq(own), .. }) = root.get("hooks") {
-        hooks.extend(own.iter().cloned());
+    let mut native = Vec::new();
+    for entry in entries {
+        match (entry.key.as_str(), &entry.value.value) {
+            ("hooks", NodeValue::Seq(own)) => hooks.extend(own.iter().cloned()),
+            ("hooks" | "policy" | "defaults" | "dialect", _) => native.push(entry.clone()),
+            ("INHERIT", value) if *value != NodeValue::Null => {
+                let message = "`INHERIT` isn't followed: the hooks of that file are not in force".to_string();
+                let help = Some("put that file among the definitions too".to_string());
+                problems.push(warning(&entry.key_span, "not-read", message, help));
+            }
+            ("teams", NodeValue::Map(teams)) => {
+                let places = teams.iter().filter_map(|team| Some((team, filled(&team.value, "hooks")?)));
+                problems.extend(places.map(|(team, hooks)| {
+                    let message = format!("the hooks of the team `{}` are not in force: teams have none", team.key);
+                    let help = Some("write them at its members, under `agents`".to_string());
+                    warning(&hooks.key_span, "not-read", message, help)
+                }));
+            }
+            _ => {}
+        }
     }
     native.push(entry("hooks", &agents.span, NodeValue::Seq(hooks)));
     Node { span: root.span.clone(), value: NodeValue::Map(native) }
 }
 
 fn read_agent(agent: &Entry, agents: &Node, hooks: &mut Vec<Node>, problems: &mut Vec<Problem>) {
-    let Some(own) = hooks_of(agent, agents) else { return };
+    let Some(own) = hooks_of(agent, agents, problems) else { return };
     let events = match &own.value {
         NodeValue::Map(events) => &events[..],
         NodeValue::Null => &[],
@@ -395,17 +438,49 @@ fn read_agent(agent: &Entry, agents: &Node, hooks: &mut Vec<Node>, problems: &mu
 }
 
 /// An agent's `hooks`, or those of the nearest agent that it inherits from.
-fn hooks_of<'a>(agent: &'a Entry, agents: &'a Node) -> Option<&'a Node> {
+fn hooks_of<'a>(agent: &'a Entry, agents: &'a Node, problems: &mut Vec<Problem>) -> Option<&'a Node> {
+    // Several agents may inherit one mistake.
+    let mut tell = |problem: Problem| {
+        if !problems.contains(&problem) {
+            problems.push(problem);
+        }
+    };
+    let NodeValue::Map(members) = &agent.value.value else {
+        tell(misfit(&agent.value, &format!("the agent `{}`", agent.key), "a map"));
+        return None;
+    };
+    let misspelt = members.iter().find(|it| it.key != "hooks" && closest(&it.key, ["hooks"]).is_some());
+    if let Some(Entry { key, key_span, .. }) = misspelt {
+        let help = Some("did you mean `hooks`?".to_string());
+        tell(problem(key_span, "unknown-field", format!("unknown field `{key}`"), help));
+    }
     let mut at = &agent.value;
     for _ in 0..MAX_INHERITED {
+        let parent = filled(at, "inherits").map(|it| &it.value);
         if let Some(hooks) = at.get("hooks") {
+            if let (NodeValue::Null, Some(_)) = (&hooks.value, parent) {
+                let message = "empty `hooks` take the place of those that are inherited".to_string();
+                let help = Some("leave `hooks` out to inherit them, or write `hooks: {}`".to_string());
+                tell(warning(&hooks.span, "no-hooks", message, help));
+            }
             return Some(hooks);
         }
-        match &at.get("inherits")?.value {
-            NodeValue::String(parent) => at = agents.get(parent)?,
-            _ => return None,
-        }
+        let parent = parent?;
+        let NodeValue::String(name) = &parent.value else {
+            tell(misfit(parent, "`inherits`", "the name of one agent"));
+            return None;
+        };
+        let Some(next) = agents.get(name) else {
+            let NodeValue::Map(all) = &agents.value else { return None };
+            let help = closest(name, all.iter().map(|it| it.key.as_str())).map(|it| format!("did you mean `{it}`?"));
+            let message = format!("`inherits` names no agent of this file: `{name}`");
+            tell(problem(&parent.span, "unknown-agent", message, help));
+            return None;
+        };
+        at = next;
     }
+    let message = format!("the agent `{}` inherits from itself, or from too many", agent.key);
+    tell(problem(&agent.key_span, "unknown-agent", message, None));
     None
 }
 
@@ -582,6 +657,10 @@ fn entry(key: &str, span: &Span, value: NodeValue) -> Entry {
 
 fn problem(span: &Span, code: &'static str, message: String, help: Option<String>) -> Problem {
     Problem { span: span.clone(), severity: Severity::Error, code, message, help, hook: None }
+}
+
+fn warning(span: &Span, code: &'static str, message: String, help: Option<String>) -> Problem {
+    Problem { severity: Severity::Warning, ..problem(span, code, message, help) }
 }
 
 fn misfit(node: &Node, what: &str, expected: &str) -> Problem {

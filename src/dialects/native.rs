@@ -35,6 +35,7 @@ pub const CONTRACT: Contract = Contract {
     unstarted: |_, error| Err(error),
     trace: None,
     tally: None,
+    belongs_to_agents: false,
 };
 
 pub(super) static DIALECT: Dialect = Dialect {

@@ -98,6 +98,7 @@ impl Chain {
             transcript: Vec::new(),
             stop_signals: Vec::new(),
             said: None,
+            stop: None,
             started_at: None,
             duration_micros: 0,
         };

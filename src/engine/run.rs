@@ -275,6 +275,7 @@ fn finish(selected: &Selected, moment: &Moment, result: Result<Answer, Failure>,
     outcome.reason = answer.reason.clone().filter(|_| error.is_none());
     outcome.error = error;
     outcome.said = answer.said.clone().or(said);
+    outcome.stop = answer.stop.clone();
     if counts {
         for signal in &mut answer.signals {
             signal.source.get_or_insert_with(|| hook.name.to_string());
@@ -303,6 +304,7 @@ fn outcome(selected: &Selected, status: Status, elapsed: Duration) -> Outcome {
         rejudged: false,
         transcript: Vec::new(),
         said: None,
+        stop: None,
         stop_signals: Vec::new(),
         started_at: None,
         duration_micros: u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX),

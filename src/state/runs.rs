@@ -18,6 +18,8 @@ pub struct Runs(Mutex<Known>);
 struct Known {
     /// Run to the run that started it, each with its session.
     parents: Remembered,
+    /// Agent to the session of its latest run, for events that don't name their session.
+    agents: Remembered,
     /// The latest prompt of a session, for agents that don't name their runs. No two have one number.
     prompts: HashMap<String, u64>,
     order: VecDeque<(String, u64)>,
@@ -30,6 +32,19 @@ struct Remembered {
     order: VecDeque<Arc<str>>,
 }
 
+impl Remembered {
+    fn insert(&mut self, key: Arc<str>, value: Arc<str>) {
+        if self.map.insert(key.clone(), value).is_none() {
+            self.order.push_back(key);
+        }
+        if self.order.len() > MAX_REMEMBERED
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.map.remove(&oldest);
+        }
+    }
+}
+
 impl Runs {
     /// Learns from an event, before it is judged.
     pub fn note(&self, event: &Event) {
@@ -37,18 +52,13 @@ impl Runs {
         match (event.text("/run"), event.text("/parentRun")) {
             (Some(run), Some(parent)) if run != parent => {
                 let (run, parent) = (key(event.session(), run), key(event.session(), parent));
-                let known = &mut self.known().parents;
-                if known.map.insert(run.clone(), parent).is_none() {
-                    known.order.push_back(run);
-                }
-                if known.order.len() > MAX_REMEMBERED
-                    && let Some(oldest) = known.order.pop_front()
-                {
-                    known.map.remove(&oldest);
-                }
+                self.known().parents.insert(run, parent);
             }
             (None, _) if begins && event.text("/agent/parent").is_none() => {
                 let known = &mut *self.known();
+                if let Some(agent) = event.text("/agent/name") {
+                    known.agents.insert(agent.into(), event.session().into());
+                }
                 known.n_prompts += 1;
                 let prompt = (event.session().to_string(), known.n_prompts);
                 known.prompts.insert(prompt.0.clone(), prompt.1);
@@ -66,11 +76,13 @@ impl Runs {
     }
 
     /// The outermost run that an event belongs to. Without a run in the event, what lies between
-    /// two prompts of a session is one.
+    /// two prompts of a session is one; without a session either, it is the latest run of its agent.
     pub fn of(&self, event: &Event) -> Arc<str> {
         let session = event.session();
         let known = self.known();
         let Some(run) = event.text("/run") else {
+            let latest = || known.agents.map.get(event.text("/agent/name")?).map(|it| &**it);
+            let session = Some(session).filter(|it| !it.is_empty()).or_else(latest).unwrap_or_default();
             let prompts = known.prompts.get(session).copied().unwrap_or_default();
             return format!("{session}\n#{prompts}").into();
         };
@@ -130,6 +142,13 @@ mod tests {
                 "u\n#1",
             ),
             (json!({"event": "Stop", "session": "u"}), "u\n#1"),
+            (json!({"event": "PreToolUse", "agent": {"name": "c"}}), "\n#0"),
+            (json!({"event": "RunStart", "session": "v", "agent": {"name": "c"}}), "v\n#2"),
+            (json!({"event": "PreToolUse", "agent": {"name": "c"}}), "v\n#2"),
+            (json!({"event": "PreToolUse", "session": "u", "agent": {"name": "c"}}), "u\n#1"),
+            (json!({"event": "RunStart", "session": "w", "agent": {"name": "c"}}), "w\n#3"),
+            (json!({"event": "PreToolUse", "agent": {"name": "c"}}), "w\n#3"),
+            (json!({"event": "PreToolUse", "agent": {"name": "d"}}), "\n#0"),
         ] {
             assert_eq!(of(event.clone()), expected, "{event}");
         }

@@ -55,8 +55,16 @@ def send(*messages):
             os._exit(1)  # The host is gone.
 
 
-def encode(message):
-    return json.dumps(message, allow_nan=False, separators=(",", ":")).encode() + b"\n"
+def encode(message, exact=False):
+    """A line of JSON. Unless it has to be exact, NaN and the like are told as texts and half a character as U+FFFD."""
+    try:
+        line = json.dumps(message, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode()
+    except ValueError:
+        if exact:
+            raise
+        said = json.dumps(message, ensure_ascii=False).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        line = json.dumps(json.loads(said, parse_constant=str), separators=(",", ":")).encode()
+    return line + b"\n"
 
 
 def text(value):
@@ -329,8 +337,15 @@ def told(result):
     """What agentpool reads of a result. The rest needn't be JSON, and a value that isn't is told as a text."""
     if isinstance(result, dict):
         members = ("decision", "reason", "modified_input", "additional_context", "continue_")
-        return json.loads(json.dumps({name: result[name] for name in members if name in result}, default=str))
+        return {name: plain(result[name]) for name in members if name in result}
     return result if result is None or isinstance(result, (str, bool)) else []
+
+
+def plain(value):
+    try:
+        return json.loads(json.dumps(value, default=str))
+    except (TypeError, ValueError, RecursionError):  # A key that is no text, a circle.
+        return text(value)
 
 
 # Calls.
@@ -540,7 +555,7 @@ def ask(request, take):
     if call is not None:
         message["call"] = call.id
     try:
-        line = encode(message)
+        line = encode(message, exact=True)
     except (TypeError, ValueError) as error:
         raise StateError(f"the value can't be JSON: {error}") from None
     if len(line) > MAX_LINE:
