@@ -238,6 +238,9 @@ pub struct Outcome {
     /// The answer's own words, for the dialect that knows them. Not part of the outcome's form.
     #[serde(skip)]
     pub said: Option<Value>,
+    /// Why it wants the run to end, in words. Not part of the outcome's form.
+    #[serde(skip)]
+    pub stop: Option<String>,
     /// Why it wants the run to end, for the kinds that tell in a code.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub stop_signals: Vec<StopSignal>,

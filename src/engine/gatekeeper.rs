@@ -96,6 +96,7 @@ impl Chain {
             rewrote: false,
             rejudged: !self.runs.is_empty(),
             transcript: Vec::new(),
+            stop: None,
             stop_signals: Vec::new(),
             said: None,
             started_at: None,

@@ -277,6 +277,7 @@ fn finish(selected: &Selected, moment: &Moment, result: Result<Answer, Failure>,
             signal.source.get_or_insert_with(|| hook.name.to_string());
         }
         outcome.stop_signals = answer.signals.clone();
+        outcome.stop = answer.stop.clone();
     } else {
         answer.signals.clear();
     }
@@ -300,6 +301,7 @@ fn outcome(selected: &Selected, status: Status, elapsed: Duration) -> Outcome {
         rejudged: false,
         transcript: Vec::new(),
         said: None,
+        stop: None,
         stop_signals: Vec::new(),
         started_at: None,
         duration_micros: u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX),
