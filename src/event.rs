@@ -167,6 +167,8 @@ pub(crate) struct EventShape {
     run: Option<Text>,
     /// The run that started this one: what happens here counts towards it too.
     parent_run: Option<Text>,
+    /// The session of `parentRun`, where it is another one than this event's.
+    parent_session: Option<Text>,
     /// The iteration of the agent loop, counted from 1.
     step: Option<u64>,
     agent: Option<AgentShape>,
@@ -324,7 +326,10 @@ impl Event {
     /// # Errors
     /// Names the member that is missing or has the wrong type, and for an unknown event name the
     /// nearest known one.
-    pub fn from_json(data: Value) -> Result<Event, NotAnEvent> {
+    pub fn from_json(mut data: Value) -> Result<Event, NotAnEvent> {
+        if let Some(object) = data.as_object_mut() {
+            object.remove(BLOCKED);
+        }
         let Some(object) = data.as_object() else {
             return Err(NotAnEvent("an event is a JSON object".into()));
         };
@@ -381,6 +386,10 @@ impl Event {
         next
     }
 }
+
+/// What a chain notes on an event that a hook has blocked. No client can send it: it would pass for a
+/// hook's word.
+pub(crate) const BLOCKED: &str = "hookwire:blocked";
 
 /// The members that a hook's `context` may patch.
 pub const CONTEXT_MEMBERS: [&str; 8] =

@@ -384,3 +384,166 @@ hooks:
     let told = signals(&reply(&mut host, context("on_error", json!({"errorList": [{"message": "x"}]}))));
     assert_eq!(told, ["error of exits: hook `exits` failed to run: exit status 2: no"]);
 }
+
+/// A hook of another vocabulary that ends the run means the call too; a signal of their own doesn't.
+#[test]
+fn an_end_of_the_run_blocks_the_tool() {
+    let stops = "hooks: [{ name: st, on: PreToolUse, fail: closed, command: 'echo ''{\"stop\":\"enough\"}''' }]";
+    let signals_only = "dialect: instructor
+hooks: [{ name: own, on: before_tool_use, priority: 9, script: 'return { stopSignals: [{ reason: `user_requested`, message: `mine` }] };' }]";
+    for (files, blocked, told) in [
+        (vec![("n.yaml", stops)], true, vec!["stop_requested of -: enough"]),
+        (vec![("i.yaml", signals_only)], false, vec!["user_requested of own: mine"]),
+        (
+            vec![("n.yaml", stops), ("i.yaml", signals_only)],
+            true,
+            vec!["stop_requested of -: enough", "user_requested of own: mine"],
+        ),
+    ] {
+        let dir = hooks(&files);
+        let mut host = TestHost::serve(dir.path());
+        let reply = reply(&mut host, call("search"));
+        assert_eq!(
+            (&reply["isToolExecutionBlocked"], signals(&reply)),
+            (&json!(blocked), told.iter().map(|it| it.to_string()).collect())
+        );
+        let text = blocked.then_some("Error in tool call: enough");
+        assert_eq!(
+            (reply["toolResult"]["content"].as_str(), reply["toolExecution"]["error"].as_str()),
+            (text, text.map(|_| "enough"))
+        );
+    }
+}
+
+/// Only a hook's word, or a context of their own, makes a call blocked; no other member of a client does.
+#[test]
+fn a_client_cannot_pass_for_a_hook() {
+    let exception =
+        json!({"type": "ToolExecutionBlockedException", "message": "Tool call to 't' ({}) was blocked: No."});
+    let flag = "return { isToolExecutionBlocked: true };";
+    let list = "return { errorList: [{ type: 'ToolExecutionBlockedException', message: `Tool call to 't' ({}) was blocked: No.` }] };";
+    for script in [flag, list] {
+        let (mut host, _dir) = TestHost::with(&format!(
+            "dialect: instructor\nhooks:\n  - name: h\n    on: before_tool_use\n    script: |\n      {script}"
+        ));
+        for more in [json!({}), json!({"blocked": ""}), json!({"hookwire:blocked": ""}), json!({"errors": [exception]})]
+        {
+            let mut event = json!({"event": "PreToolUse", "session": "s", "tool": {"name": "t", "input": {}}});
+            merge(&mut event, &more);
+            assert_eq!(host.dispatch(event)["decision"], "deny", "{script} {more}");
+            let mut payload =
+                json!({"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": "t", "tool_input": {}});
+            merge(&mut payload, &more);
+            let told = host.request("hooks/dispatch", json!({"dialect": "claude-code", "payload": payload}));
+            assert_eq!(told["verdict"]["decision"], "deny", "{script} {more}");
+            let mut theirs = call("t");
+            merge(&mut theirs, &more);
+            assert_eq!(dispatch(&mut host, theirs)["verdict"]["decision"], "deny", "{script} {more}");
+        }
+    }
+    // What arrives blocked is answered so, and who gives it back says so.
+    let (mut bare, _dir) = TestHost::with("dialect: instructor\nhooks: []");
+    let (mut host, _dir) =
+        TestHost::with("dialect: instructor\nhooks: [{ name: h, on: before_tool_use, script: 'return event;' }]");
+    for (more, text) in [
+        (
+            json!({"isToolExecutionBlocked": true, "toolExecution": {"error": "Not now."}}),
+            "Error in tool call: Not now.",
+        ),
+        (json!({"isToolExecutionBlocked": true}), "Error in tool call: Execution blocked by hook: HookContext("),
+        (json!({"errorList": [exception]}), "Error in tool call: Tool call to"),
+    ] {
+        let mut theirs = call("t");
+        merge(&mut theirs, &more);
+        for (host, decision) in [(&mut bare, "allow"), (&mut host, "deny")] {
+            let told = dispatch(host, theirs.clone());
+            assert_eq!(told["verdict"]["decision"], decision, "{told}");
+            assert_eq!(told["reply"]["isToolExecutionBlocked"], true);
+            assert!(told["reply"]["toolResult"]["content"].as_str().unwrap().starts_with(text), "{told}");
+        }
+    }
+}
+
+/// Adds members to an object.
+fn merge(to: &mut Value, more: &Value) {
+    to.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+}
+
+/// A sub-agent that tells whose execution started it counts towards that one, however deep.
+#[test]
+fn sub_agents_count_towards_their_parent() {
+    let (mut host, _dir) =
+        TestHost::with("hooks: [{ name: limit, on: PreToolUse, guard: { step-limit: { max: 2 } }, fail: closed }]");
+    for (state, blocked) in [
+        (json!({"agentId": "A", "executionId": "e1"}), Value::Null),
+        (json!({"agentId": "B", "executionId": "e2", "parentAgentId": "A", "parentExecutionId": "e1"}), Value::Null),
+        (json!({"agentId": "C", "executionId": "e3", "parentAgentId": "B", "parentExecutionId": "e2"}), json!(true)),
+        (json!({"agentId": "A", "executionId": "e1"}), json!(true)),
+        // Nor is it let off by another parent later.
+        (json!({"agentId": "A", "executionId": "e1", "parentExecutionId": "zz"}), json!(true)),
+        (json!({"agentId": "D", "executionId": "e4", "parentAgentId": "A"}), Value::Null),
+    ] {
+        let mut payload = call("t");
+        payload["state"] = state.clone();
+        assert_eq!(reply(&mut host, payload)["isToolExecutionBlocked"], blocked, "{state}");
+    }
+}
+
+/// Null means "as it was" there: what is withheld is empty, and what is rewritten is in the messages.
+#[test]
+fn what_is_withheld_does_not_come_back() {
+    let crash = "hooks: [{ name: c, on: [PostModelCall, StepEnd, RunEnd], fail: closed, command: exit 7 }]";
+    let redact = "hooks: [{ name: r, on: [PostModelCall, StepEnd, RunEnd], fail: closed, script: 'return { subject: `clean` };' }]";
+    let messages = json!([{"role": "user", "content": "hi"}, {"role": "assistant", "content": "the secret"}]);
+    for (file, content, response) in [
+        (
+            crash,
+            "",
+            json!({"content": "", "toolCalls": [], "data": {}, "finishReason": "stop", "usage": {"output": 3}, "n": null}),
+        ),
+        (redact, "clean", json!("clean")),
+    ] {
+        let dir = hooks(&[("n.yaml", file)]);
+        let mut host = TestHost::serve(dir.path());
+        for (trigger, own) in [("after_step", "lastMessage"), ("after_execution", "result")] {
+            let mut payload = context(trigger, json!({"state": {"agentId": "a", "messages": messages}}));
+            let told = reply(&mut host, payload.clone());
+            assert_eq!(told["state"]["messages"], json!([messages[0], {"role": "assistant", "content": content}]));
+            assert!(!told.to_string().contains("secret"), "{told}");
+            payload[own] = "the secret".into();
+            let told = reply(&mut host, payload);
+            assert_eq!((&told[own], told.to_string().contains("secret")), (&json!(content), false), "{told}");
+        }
+        let given = json!({"content": "the secret", "toolCalls": [1], "data": {"a": 1}, "finishReason": "stop", "usage": {"output": 3}, "n": 4});
+        let told = reply(&mut host, context("after_inference_response", json!({ "inferenceResponse": given })));
+        assert_eq!(told["inferenceResponse"], response);
+    }
+}
+
+/// A start that is no time is not told: the hook's own clock runs.
+#[test]
+fn odd_times_do_not_switch_the_limit_off() {
+    for start in [
+        json!("inf"),
+        json!("nan"),
+        json!(true),
+        json!("soon"),
+        json!(-5),
+        json!("9e99"),
+        json!("2999-01-01T00:00:00Z"),
+    ] {
+        let (mut host, _dir) = TestHost::with(
+            "dialect: instructor\nuseGuards: { maxSteps: null, maxTokens: null, maxExecutionTime: 10.0 }",
+        );
+        let mut step = |at: &str| {
+            let state = json!({"agentId": "a", "executionStartedAt": start});
+            signals(&reply(&mut host, context("before_step", json!({"state": state, "createdAt": at}))))
+        };
+        assert_eq!(step("2026-01-01T00:00:00Z"), Vec::<String>::new(), "{start}");
+        assert_eq!(
+            step("2026-01-01T00:00:20Z"),
+            ["time_limit of guard:time_limit: Execution time limit reached: 20.00s/10.00s"],
+            "{start}"
+        );
+    }
+}

@@ -10,7 +10,7 @@ use super::{Dialect, EventRow, Files};
 use crate::definitions::compile::Problem;
 use crate::definitions::diagnostic::Severity;
 use crate::definitions::node::{Entry, Node, NodeValue, Span, closest};
-use crate::event::{CONTEXT_MEMBERS, Event, merge_patch, set_pointer};
+use crate::event::{BLOCKED as MARK, CONTEXT_MEMBERS, Event, merge_patch, set_pointer};
 use crate::hook::{Composition, Contract, Exit, Fail, Tally};
 use crate::verdict::{Answer, Decision, Outcome, StopReason, StopSignal, Verdict};
 use serde::Deserialize;
@@ -120,9 +120,12 @@ fn is_post_tool(event: &Event) -> bool {
 /// What the tables can't say of a context.
 fn complete(theirs: &Value, ours: &mut Value) {
     if let Some(ours) = ours.as_object_mut() {
-        // As `tool`, `blocked` and `state`; of what was said about an earlier event, nothing.
+        // As `tool` and `state`; of what was said about an earlier event, nothing.
         let twice = ["toolCall", "toolExecution", "isToolExecutionBlocked", "stopSignals", "hooksExecuted"];
         twice.iter().for_each(|key| drop(ours.remove(*key)));
+        if theirs.get("errorList").is_none() {
+            ours.remove("errors");
+        }
     }
     if let Some(state) = ours.get_mut("state").and_then(Value::as_object_mut) {
         OWN_PLACES.iter().for_each(|key| drop(state.remove(*key)));
@@ -163,15 +166,12 @@ fn complete(theirs: &Value, ours: &mut Value) {
             // Told to be missing, rather than passed by every guard of a tool.
             Some(_) | None => ours["tool"] = json!({}),
         }
-        if theirs.get("isToolExecutionBlocked") == Some(&Value::Bool(true)) {
-            let message = theirs.pointer("/toolExecution/error").and_then(error_text);
-            ours["blocked"] = message.unwrap_or_default().into();
-        }
     }
     let state = |key: &str| theirs.get("state").and_then(|state| state.get(key)).filter(|it| !it.is_null());
     for (key, pointer) in [
         ("sessionId", "/session"),
         ("executionId", "/run"),
+        ("parentExecutionId", "/parentRun"),
         ("agentName", "/agent/name"),
         ("parentAgentId", "/agent/parent"),
         ("finishReason", "/model/finishReason"),
@@ -187,6 +187,10 @@ fn complete(theirs: &Value, ours: &mut Value) {
         {
             set_pointer(ours, pointer, id.clone());
         }
+    }
+    // So is the agent that started it.
+    if let Some(parent) = state("parentAgentId").filter(|it| it.is_string() && state("sessionId").is_none()) {
+        ours["parentSession"] = parent.clone();
     }
     let steps = state("stepCount").and_then(Value::as_u64).filter(|_| within_step.contains(&&*event));
     if let Some(step) = state("currentStep").and_then(Value::as_u64).or(steps.map(|steps| steps.saturating_add(1))) {
@@ -204,7 +208,7 @@ fn complete(theirs: &Value, ours: &mut Value) {
     }
     let last = |role: &str| {
         let messages = state("messages")?.as_array()?;
-        messages.iter().rev().find(|it| it["role"] == role)?.get("content").cloned()
+        messages.iter().rfind(|it| it["role"] == role)?.get("content").cloned()
     };
     let (pointer, value) = match &*event {
         "RunStart" => ("prompt", last("user")),
@@ -236,13 +240,38 @@ fn write(event: &Event) -> Value {
         // What a hook has turned into a success is no failure any more.
         set_pointer(&mut context, "/toolExecution/error", Value::Null);
     }
-    let blocked = event.data.get("blocked").and_then(Value::as_str);
+    let blocked = blocked(event);
+    if blocked.is_none() && !is_own(event) && &*event.name == "PreToolUse" {
+        // No hook's word: who gives back such an exception means it.
+        let errors = context["errorList"].as_array_mut();
+        errors.into_iter().for_each(|errors| errors.retain(|it| it["type"] != BLOCKED));
+    }
     context["isToolExecutionBlocked"] = blocked.is_some().into();
     if let Some(message) = blocked {
         let call = context.get("toolCall").cloned().unwrap_or_default();
         context["toolExecution"] = json!({"toolCall": call, "result": null, "error": message, "blocked": true});
     }
     context
+}
+
+/// Whether it came in this vocabulary.
+fn is_own(event: &Event) -> bool {
+    event.original.as_ref().is_some_and(|it| it.dialect == DIALECT.name())
+}
+
+/// Why a tool is blocked, if it is: by a hook before, or since the context arrived so.
+fn blocked(event: &Event) -> Option<String> {
+    if let Some(message) = event.text(&format!("/{MARK}")) {
+        return Some(message.to_string());
+    }
+    let theirs = &event.original.as_ref().filter(|_| is_own(event) && event.name.contains("ToolUse"))?.payload;
+    let errors = theirs.get("errorList").and_then(Value::as_array).filter(|_| &*event.name == "PreToolUse");
+    let exception = errors.and_then(|errors| errors.iter().find(|it| it["type"] == BLOCKED));
+    if theirs.get("isToolExecutionBlocked") != Some(&Value::Bool(true)) && exception.is_none() {
+        return None;
+    }
+    let message = theirs.pointer("/toolExecution/error").and_then(error_text);
+    Some(message.or_else(|| exception.and_then(error_text)).unwrap_or_default())
 }
 
 /// What is wrong with a reply.
@@ -271,6 +300,12 @@ fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
             return Err(unfit(format_args!("a HookContext has no `{key}`{nearest}")));
         }
         let before = given.get(key).unwrap_or(&Value::Null);
+        // Of a context that arrived blocked, no hook has said so yet.
+        let says_no = key == "isToolExecutionBlocked" && event.data.get(MARK).is_none() && *value == true;
+        if says_no && before == true && &*event.name == "PreToolUse" {
+            answer.reason = answer.reason.or_else(|| blocked(event));
+            blocks = true;
+        }
         if value.is_null() || value == before {
             continue;
         }
@@ -454,14 +489,16 @@ fn block(event: &Event, message: Option<&str>) -> Value {
         )
     });
     let error = format!("Tool call to '{tool}' ({arguments}) was blocked: {message}");
-    json!({"blocked": message, "errors": [{"type": BLOCKED, "message": error}]})
+    json!({MARK: message, "errors": [{"type": BLOCKED, "message": error}]})
 }
 
 /// What later hooks see of a block and of signals.
 fn trace(event: &Event, answer: &Answer) -> Option<Value> {
     let mut patch = json!({});
-    if answer.decision == Some(Decision::Deny) && &*event.name == "PreToolUse" {
-        patch = block(event, answer.reason.as_deref());
+    let denies = answer.decision == Some(Decision::Deny);
+    let stop = foreign_stop(answer.stop.as_deref(), &answer.signals);
+    if (denies || stop.is_some()) && &*event.name == "PreToolUse" {
+        patch = block(event, if denies { answer.reason.as_deref() } else { stop });
     }
     if !answer.signals.is_empty() {
         patch["state"] = json!({"stopSignals": all_signals(event, &answer.signals)});
@@ -472,6 +509,12 @@ fn trace(event: &Event, answer: &Answer) -> Option<Value> {
     }
     patch["updatedAt"] = millis(SystemTime::now()).into();
     Some(patch)
+}
+
+/// The word of another vocabulary that ends a run. There it keeps the tool from running, what a
+/// signal doesn't.
+fn foreign_stop<'a>(stop: Option<&'a str>, signals: &[StopSignal]) -> Option<&'a str> {
+    stop.filter(|stop| !signals.iter().any(|it| it.text() == **stop))
 }
 
 fn millis(time: SystemTime) -> String {
@@ -496,14 +539,19 @@ fn tally(event: &Event) -> Tally {
     }
 }
 
+/// Of what is no time that a clock could show, nothing.
+fn in_millis(seconds: f64) -> Option<u64> {
+    (0.0..1e12).contains(&seconds).then(|| (seconds * 1000.0).round() as u64)
+}
+
 /// A time in milliseconds: RFC 3339 in any zone, or seconds as PHP's `U.u` has them.
 fn since_1970(time: &Value) -> Option<u64> {
     let text = match time {
         Value::String(text) => text.as_str(),
-        other => return other.as_f64().map(|seconds| (seconds * 1000.0).round() as u64),
+        other => return in_millis(other.as_f64()?),
     };
     if let Ok(seconds) = text.parse::<f64>() {
-        return Some((seconds * 1000.0).round() as u64);
+        return in_millis(seconds);
     }
     let (local, offset) = match text.strip_suffix('Z') {
         Some(local) => (local, 0),
@@ -532,14 +580,19 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
     let is_gate_of_tool = &*event.name == "PreToolUse";
     let mut new = signals(verdict);
     let mut refusal = None;
-    if denied && is_gate_of_tool {
-        let mark = block(event, verdict.reason.as_deref());
-        refusal = mark["blocked"].as_str().map(str::to_string);
+    let stop = verdict.outcomes.iter().find_map(|it| foreign_stop(it.stop.as_deref(), &it.stop_signals));
+    if is_gate_of_tool && (denied || stop.is_some()) {
+        let mark = block(event, if denied { verdict.reason.as_deref() } else { stop });
+        refusal = mark[MARK].as_str().map(str::to_string);
         // Those that came after the block stay with it.
         if !after.at("/errors").is_some_and(|errors| has(errors, &mark["errors"][0])) {
             merge_patch(&mut after.data, &json!({"errors": mark["errors"]}));
         }
-        merge_patch(&mut after.data, &json!({"blocked": mark["blocked"]}));
+        merge_patch(&mut after.data, &json!({MARK: mark[MARK]}));
+    } else if let Some(message) = blocked(event).filter(|_| is_gate_of_tool) {
+        let mark = block(event, Some(&message));
+        refusal = mark[MARK].as_str().map(str::to_string);
+        merge_patch(&mut after.data, &json!({MARK: mark[MARK]}));
     } else if denied && is_post_tool(event) {
         let reason = verdict.reason.clone().unwrap_or_else(|| "withheld by a hook".into());
         set_pointer(&mut after.data, "/tool/output", Value::Null);
@@ -550,6 +603,9 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
         let source = verdict.decided_by.as_ref().map(ToString::to_string);
         let message = verdict.reason.clone().unwrap_or_default();
         new.push(StopSignal { reason: StopReason::StopRequested, message, context: Map::new(), source });
+    }
+    if let Some(subject) = &verdict.subject {
+        say_subject(event, &mut after, subject);
     }
     let all = all_signals(event, &new);
     if !new.is_empty() {
@@ -563,7 +619,15 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
             if let Some(ended) = ended {
                 after.data["updatedAt"] = millis(ended).into();
             }
-            write(&after)
+            let mut context = write(&after);
+            // A client that tells the moment's value itself reads it there again.
+            let own = event.spec.subject.map(|it| it.trim_start_matches('/'));
+            if let (Some(key @ ("lastMessage" | "result")), Some(subject)) = (own, &verdict.subject)
+                && context.get(key).is_some()
+            {
+                context[key] = if subject.is_null() { emptied(&context[key]) } else { subject.clone() };
+            }
+            context
         }
     };
     let mut say = |key: &str, value: Value| {
@@ -584,11 +648,70 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
     context
 }
 
+/// Puts a moment's new value where clients of this vocabulary find it. Null means "as it was" there,
+/// so what is withheld is empty.
+fn say_subject(event: &Event, after: &mut Event, subject: &Value) {
+    match event.spec.subject {
+        Some("/model/response") if subject.is_null() => {
+            let given = event.subject().unwrap_or(&Value::Null);
+            set_pointer(&mut after.data, "/model/response", emptied(given));
+        }
+        Some("/lastMessage" | "/result") => {
+            let last = |event: &Event| {
+                let messages = event.at("/messages")?.as_array()?;
+                messages.iter().rposition(|it| it["role"] == "assistant")
+            };
+            let given = last(event).and_then(|at| event.at("/messages")?.get(at)?.get("content"));
+            let is_told = given.is_some() && given == event.subject();
+            let content = match (subject, given) {
+                (Value::Null, Some(Value::Array(_))) => json!([]),
+                (Value::Null, _) => "".into(),
+                (subject, _) => subject.clone(),
+            };
+            if (is_told || subject.is_null())
+                && let Some(at) = last(after)
+                && let Some(message) = after.data["messages"].get_mut(at).and_then(Value::as_object_mut)
+            {
+                message.insert("content".into(), content);
+            }
+        }
+        Some(_) | None => {}
+    }
+}
+
+/// A response with nothing in it, in its own shape; why it ended and what it cost stay.
+fn emptied(response: &Value) -> Value {
+    let Value::Object(members) = response else {
+        return if response.is_string() { "".into() } else { json!({}) };
+    };
+    let empty = |(key, value): (&String, &Value)| {
+        let value = match (key.as_str(), value) {
+            ("finishReason" | "usage", value) => value.clone(),
+            (_, Value::String(_)) => "".into(),
+            (_, Value::Array(_)) => json!([]),
+            (_, Value::Object(_)) => json!({}),
+            (_, Value::Null | Value::Bool(_) | Value::Number(_)) => Value::Null,
+        };
+        (key.clone(), value)
+    };
+    members.iter().map(empty).collect()
+}
+
 /// The signals that hooks of any vocabulary gave at an event.
 fn signals(verdict: &Verdict) -> Vec<StopSignal> {
     let mut signals: Vec<StopSignal> = Vec::new();
+    let asked = |stop: &str| StopSignal {
+        reason: StopReason::StopRequested,
+        message: stop.to_string(),
+        context: Map::new(),
+        source: None,
+    };
     for outcome in &verdict.outcomes {
         signals.extend(outcome.stop_signals.iter().cloned());
+        // Other vocabularies only have words for it.
+        if let Some(stop) = foreign_stop(outcome.stop.as_deref(), &signals) {
+            signals.push(asked(stop));
+        }
         // What a hook throws breaks the run; so does one that fails closed.
         if let (Some(error), Some(Decision::Deny)) = (&outcome.error, outcome.decision) {
             let message = format!("hook `{}` {error}", outcome.hook);
@@ -596,10 +719,8 @@ fn signals(verdict: &Verdict) -> Vec<StopSignal> {
             signals.push(StopSignal { reason: StopReason::Error, message, context: Map::new(), source });
         }
     }
-    // Other vocabularies only have words for it.
-    if let Some(stop) = verdict.stop.as_ref().filter(|stop| !signals.iter().any(|it| it.text() == **stop)) {
-        let (reason, message) = (StopReason::StopRequested, stop.clone());
-        signals.push(StopSignal { reason, message, context: Map::new(), source: None });
+    if let Some(stop) = foreign_stop(verdict.stop.as_deref(), &signals) {
+        signals.push(asked(stop));
     }
     signals
 }

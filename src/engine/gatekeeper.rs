@@ -96,9 +96,9 @@ impl Chain {
             rewrote: false,
             rejudged: !self.runs.is_empty(),
             transcript: Vec::new(),
+            stop: None,
             stop_signals: Vec::new(),
             said: None,
-            stop: None,
             started_at: None,
             duration_micros: 0,
         };

@@ -16,7 +16,7 @@ pub struct Runs(Mutex<Known>);
 
 #[derive(Default)]
 struct Known {
-    /// Run to the run that started it, each with its session.
+    /// Run to the run that started it, each with its session; an outermost one to itself.
     parents: Remembered,
     /// Agent to the session of its latest run, for events that don't name their session.
     agents: Remembered,
@@ -43,6 +43,17 @@ impl Remembered {
             self.map.remove(&oldest);
         }
     }
+
+    fn outermost(&self, run: &Arc<str>) -> Arc<str> {
+        let mut run = run;
+        for _ in 0..MAX_DEPTH {
+            match self.map.get(run) {
+                Some(parent) if parent != run => run = parent,
+                Some(_) | None => break,
+            }
+        }
+        run.clone()
+    }
 }
 
 impl Runs {
@@ -50,9 +61,18 @@ impl Runs {
     pub fn note(&self, event: &Event) {
         let begins = matches!(&*event.name, "UserPromptSubmit" | "RunStart");
         match (event.text("/run"), event.text("/parentRun")) {
-            (Some(run), Some(parent)) if run != parent => {
-                let (run, parent) = (key(event.session(), run), key(event.session(), parent));
-                self.known().parents.insert(run, parent);
+            (Some(run), parent) => {
+                let session = event.session();
+                let run = key(session, run);
+                let known = &mut self.known().parents;
+                // What was said first sticks, also that there is no parent: a run whose limit is reached
+                // can't move to another one.
+                if known.map.contains_key(&run) {
+                    return;
+                }
+                let parent = parent.map(|parent| key(event.text("/parentSession").unwrap_or(session), parent));
+                let parent = parent.filter(|parent| known.outermost(parent) != run).unwrap_or_else(|| run.clone());
+                known.insert(run, parent);
             }
             (None, _) if begins && event.text("/agent/parent").is_none() => {
                 let known = &mut *self.known();
@@ -86,14 +106,7 @@ impl Runs {
             let prompts = known.prompts.get(session).copied().unwrap_or_default();
             return format!("{session}\n#{prompts}").into();
         };
-        let mut run = key(session, run);
-        for _ in 0..MAX_DEPTH {
-            match known.parents.map.get(&run) {
-                Some(parent) => run = parent.clone(),
-                None => break,
-            }
-        }
-        run
+        known.parents.outermost(&key(session, run))
     }
 
     /// The same by a name that no other process gives: for counts that outlive this one.
@@ -135,6 +148,15 @@ mod tests {
             (json!({"event": "RunStart", "session": "s", "run": "r3", "parentRun": "r2"}), "s\nr1"),
             (json!({"event": "StepStart", "session": "s", "run": "r3"}), "s\nr1"),
             (json!({"event": "StepStart", "session": "t", "run": "r3"}), "t\nr3"),
+            // Nobody moves to another run later, and nobody is its own ancestor.
+            (json!({"event": "StepStart", "session": "s", "run": "r1", "parentRun": "zz"}), "s\nr1"),
+            (json!({"event": "StepStart", "session": "s", "run": "r2", "parentRun": "zz"}), "s\nr1"),
+            (json!({"event": "StepStart", "session": "v", "run": "a", "parentRun": "b"}), "v\nb"),
+            (json!({"event": "StepStart", "session": "v", "run": "b", "parentRun": "a"}), "v\nb"),
+            (
+                json!({"event": "StepStart", "session": "w", "run": "r9", "parentRun": "r3", "parentSession": "s"}),
+                "s\nr1",
+            ),
             (json!({"event": "StepStart", "session": "u"}), "u\n#0"),
             (json!({"event": "UserPromptSubmit", "session": "u", "prompt": "p"}), "u\n#1"),
             (

@@ -45,7 +45,11 @@ impl Kind for TimeLimit {
             match tally {
                 None => *start = start.or(Some(now)),
                 Some(_) if event == "RunStart" => *start = Some(now),
-                Some(tally) if event == "StepStart" => *start = tally.started_ms.or(*start),
+                // A start that nobody tells, or that is still to come, would never end: it is now.
+                Some(tally) if event == "StepStart" => {
+                    let past = |it: &u64| *it <= now;
+                    *start = tally.started_ms.filter(past).or(start.filter(past)).or(Some(now));
+                }
                 Some(_) => return None,
             }
             // A clock that was set back between two hosts makes a start in the future: no time has passed.
