@@ -113,14 +113,17 @@ pub(super) static DIALECT: Dialect = Dialect {
 };
 
 /// What stands in `context` and not beside it.
-fn complete(payload: &Value, data: &mut Value) {
+fn complete(payload: &Value, data: &mut Value) -> Result<(), String> {
     for (theirs, ours) in IN_CONTEXT {
-        if data.get(ours).is_none()
-            && let Some(value) = payload.get("context").and_then(|context| context.get(theirs))
-        {
-            set_pointer(data, &format!("/{ours}"), value.clone());
+        let in_context = payload.get("context").and_then(|context| context.get(theirs));
+        let Some(value) = in_context.filter(|value| !value.is_null()) else { continue };
+        match data.get(ours) {
+            None | Some(Value::Null) => set_pointer(data, &format!("/{ours}"), value.clone()),
+            Some(beside) if beside == value => {}
+            Some(_) => return Err(format!("`{theirs}` and `context.{theirs}` differ: send one of them")),
         }
     }
+    Ok(())
 }
 
 /// Members of a payload's `context`: theirs, ours.
@@ -749,6 +752,14 @@ mod tests {
         ] {
             assert_eq!(member(&input, "file_path"), Some(&json!("real")), "{input}");
         }
+    }
+
+    #[test]
+    fn what_is_null_is_in_the_context() {
+        let event =
+            json!({"event": "Stop", "cwd": null, "session_id": null, "context": {"cwd": "/p", "session_id": "s"}});
+        let event = DIALECT.read(event).unwrap();
+        assert_eq!((event.text("/cwd"), event.session()), (Some("/p"), "s"));
     }
 
     #[test]
