@@ -341,6 +341,9 @@ impl Event {
         let Some(spec) = spec(name) else {
             return Err(NotAnEvent(unknown_event(name)));
         };
+        if lacks_tool(&data) {
+            return Err(no_tool("tool.name"));
+        }
         check_shape(&data)?;
         Ok(Event { name: Arc::from(name), spec, id: next_id(), data, original: None, attached: None })
     }
@@ -402,6 +405,22 @@ pub(crate) fn unknown_event(name: &str) -> String {
         Some(nearest) => format!("unknown event `{name}`; did you mean `{nearest}`?"),
         None => format!("unknown event `{name}`; an event that only your agent knows is written `custom:{name}`"),
     }
+}
+
+/// Whether an event at which tools are judged names none: every guard of a tool would pass it by.
+pub(crate) fn lacks_tool(data: &Value) -> bool {
+    let event = data.get("event").and_then(Value::as_str).unwrap_or_default();
+    matches!(event, "PreToolUse" | "PermissionRequest" | "PostToolUse" | "PostToolUseFailure")
+        && match data.get("tool") {
+            None | Some(Value::Null) => true,
+            Some(Value::Object(tool)) => tool.get("name").is_none_or(|name| name.is_null() || name == ""),
+            // Told with its type.
+            Some(_) => false,
+        }
+}
+
+pub(crate) fn no_tool(member: &str) -> NotAnEvent {
+    NotAnEvent(format!("`{member}` is missing: the event is about a tool"))
 }
 
 fn check_shape(data: &Value) -> Result<(), NotAnEvent> {
@@ -488,6 +507,12 @@ mod tests {
             (json!({"event": "PreTolUse"}), "unknown event `PreTolUse`; did you mean `PreToolUse`?"),
             (json!({"event": "Stop", "step": "x"}), "`step`: invalid type: string \"x\", expected u64"),
             (json!({"event": "Stop", "tool": {}}), "`tool`: missing field `name`"),
+            (json!({"event": "PostToolUse", "tool": {}}), "`tool.name` is missing: the event is about a tool"),
+            (json!({"event": "PreToolUse", "tool": {"name": ""}}), "`tool.name` is missing: the event is about a tool"),
+            (
+                json!({"event": "PreToolUse", "tool": 3}),
+                "`tool`: invalid type: integer `3`, expected an object with `name`",
+            ),
         ] {
             assert_eq!(Event::from_json(data).unwrap_err().0, expected);
         }

@@ -342,6 +342,8 @@ mod tests {
                     if let Some(input) = input {
                         event["tool"]["input"] = input;
                     }
+                } else if crate::event::lacks_tool(&event) {
+                    event["event"] = "Stop".into();
                 }
                 if let Some(agent) = agent {
                     event["agent"] = json!({ "name": agent });

@@ -527,7 +527,8 @@ fn a_command_gets_a_small_environment() {
         ("tool_input_content", None),
         ("tool_input_nul", None),
         ("tool_input_none", None),
-        ("tool_input_a_b", Some("1")),
+        // The key as it stands, not the one that reads like it.
+        ("tool_input_a_b", Some("2")),
         ("HOOKWIRE_OMITTED", Some("tool_input_a_b tool_input_content tool_input_list tool_input_nul")),
     ] {
         assert_eq!(more.get(name).map(String::as_str), value, "{name}");

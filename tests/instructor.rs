@@ -309,7 +309,7 @@ hooks:
     assert_eq!(told["metadata"]["tool"], "search");
     let refused = json!({"dialect": "instructor", "payload": context("before_tool_use", json!({}))});
     let error = host.refused("hooks/dispatch", refused);
-    assert_eq!(error["message"], "invalid params: `tool`: missing field `name`");
+    assert_eq!(error["message"], "invalid params: `toolCall.name` is missing: the event is about a tool");
 }
 
 /// `PassThroughInterceptor`: the very same context, nothing runs, and nobody can miss it.

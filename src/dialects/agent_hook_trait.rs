@@ -92,7 +92,10 @@ pub(crate) static DIALECT: Dialect = Dialect {
         ("/ctx/core_type", "/agent/name"),
         ("/tool_name", "/tool/name"),
     ],
-    complete,
+    complete: |theirs, ours| {
+        complete(theirs, ours);
+        Ok(())
+    },
     files: Some(Files { are: |_| false, read: read_file }),
     reply: write_reply,
 };

@@ -72,6 +72,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         {
             members.remove("session");
         }
+        Ok(())
     },
     reply: write_reply,
     files: Some(Files { are, read }),

@@ -85,7 +85,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         ("/last_assistant_message", "/lastMessage"),
         ("/compact_summary", "/summary"),
     ],
-    complete: |_, _| {},
+    complete: |_, _| Ok(()),
     files: None,
     reply: write_reply,
 };

@@ -113,14 +113,17 @@ pub(super) static DIALECT: Dialect = Dialect {
 };
 
 /// What stands in `context` and not beside it.
-fn complete(payload: &Value, data: &mut Value) {
+fn complete(payload: &Value, data: &mut Value) -> Result<(), String> {
     for (theirs, ours) in IN_CONTEXT {
-        if data.get(ours).is_none()
-            && let Some(value) = payload.get("context").and_then(|context| context.get(theirs))
-        {
-            set_pointer(data, &format!("/{ours}"), value.clone());
+        let in_context = payload.get("context").and_then(|context| context.get(theirs));
+        let Some(value) = in_context.filter(|value| !value.is_null()) else { continue };
+        match data.get(ours) {
+            None | Some(Value::Null) => set_pointer(data, &format!("/{ours}"), value.clone()),
+            Some(beside) if beside == value => {}
+            Some(_) => return Err(format!("`{theirs}` and `context.{theirs}` differ: send one of them")),
         }
     }
+    Ok(())
 }
 
 /// Members of a payload's `context`: theirs, ours.
@@ -184,16 +187,21 @@ fn value(event: &Event, name: &str) -> Option<Value> {
     }
 }
 
-/// A member as variables name it: what no name may hold is `_`, as is the step into a map. Recursion
-/// is bounded by the depth limit of the parser that read the event.
+/// A member as variables name it: what no name may hold is `_`, as is the step into a map. A key that
+/// is named as it stands counts first. Recursion is bounded by the depth limit of the parser that read
+/// the event.
 fn member<'v>(value: &'v Value, field: &str) -> Option<&'v Value> {
-    value.as_object()?.iter().find_map(|(key, value)| {
-        let key: String = key.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-        match field.strip_prefix(&key)? {
-            "" => Some(value),
-            rest => member(value, rest.strip_prefix('_')?),
-        }
-    })
+    let members = value.as_object()?;
+    let search = |exact: bool| {
+        members.iter().find_map(|(key, value)| {
+            let name: String = key.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+            match field.strip_prefix(&name).filter(|_| exact == (name == *key))? {
+                "" => Some(value),
+                rest => member(value, rest.strip_prefix('_')?),
+            }
+        })
+    };
+    members.get(field).or_else(|| search(true)).or_else(|| search(false))
 }
 
 /// What commands read beside the variables that every event has.
@@ -732,6 +740,26 @@ mod tests {
         let payload = payload(&event);
         assert_eq!(payload["context"], json!({"session_id": "s1", "cwd": "/p", "turn": 3}));
         assert_eq!((&payload["session_id"], &payload["event"]), (&json!("s1"), &json!("PreToolUse")));
+    }
+
+    #[test]
+    fn a_key_is_not_shadowed_by_one_that_reads_like_it() {
+        for input in [
+            json!({"file-path": "decoy", "file_path": "real"}),
+            json!({"file": {"path": "decoy"}, "file_path": "real"}),
+            json!({"a-b": {"path": "decoy"}, "file": {"path": "real"}, "file-path": "decoy"}),
+            json!({"file-path": "real"}),
+        ] {
+            assert_eq!(member(&input, "file_path"), Some(&json!("real")), "{input}");
+        }
+    }
+
+    #[test]
+    fn what_is_null_is_in_the_context() {
+        let event =
+            json!({"event": "Stop", "cwd": null, "session_id": null, "context": {"cwd": "/p", "session_id": "s"}});
+        let event = DIALECT.read(event).unwrap();
+        assert_eq!((event.text("/cwd"), event.session()), (Some("/p"), "s"));
     }
 
     #[test]

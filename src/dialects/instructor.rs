@@ -81,7 +81,10 @@ pub(super) static DIALECT: Dialect = Dialect {
         ("/metadata", "/eventMetadata"),
         ("/updatedAt", "/updatedAt"),
     ],
-    complete,
+    complete: |theirs, ours| {
+        complete(theirs, ours);
+        Ok(())
+    },
     files: Some(Files { are: |root| CAPABILITIES.iter().any(|key| root.get(key).is_some()), read: read_file }),
     reply: write_reply,
 };

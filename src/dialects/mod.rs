@@ -15,8 +15,8 @@ mod workflow_framework;
 
 use crate::definitions::compile::Problem;
 use crate::definitions::node::{Node, closest};
-use crate::event::{CUSTOM_PREFIX, Event, NotAnEvent, Original, set_pointer, spec, unknown_event};
-use crate::hook::Contract;
+use crate::event::{CUSTOM_PREFIX, Event, NotAnEvent, Original, lacks_tool, no_tool, set_pointer, spec, unknown_event};
+use crate::hook::{Contract, TOOL_NAME};
 use crate::verdict::Verdict;
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -54,8 +54,9 @@ pub struct Dialect {
     /// Where members live: JSON pointers, theirs and ours. An event's own pairs come first. A pair
     /// with `/event` is another place of the event's name, which then counts before `event_name`.
     pub members: &'static [(&'static str, &'static str)],
-    /// What the tables can't say of a payload: makes the native event whole. Theirs, then ours.
-    pub complete: fn(&Value, &mut Value),
+    /// What the tables can't say of a payload: makes the native event whole. Theirs, then ours. An error
+    /// says what is wrong with the payload.
+    pub complete: fn(&Value, &mut Value) -> Result<(), String>,
     /// A verdict in its words: what a hook of that system would have replied.
     pub reply: fn(&Event, &Verdict) -> Value,
     /// How its own definition files become hookwire's, if it has such.
@@ -119,32 +120,24 @@ impl Dialect {
         let Some(object) = payload.as_object() else {
             return Err(NotAnEvent(format!("a {} payload is a JSON object", self.name())));
         };
-        let member = self.event_name.trim_start_matches('/');
-        let others = self.members.iter().filter(|(_, ours)| *ours == EVENT).map(|(theirs, _)| *theirs);
-        let name = others.chain([self.event_name]).find_map(|place| match payload.pointer(place)? {
-            Value::String(name) => Some(name.clone()),
-            Value::Number(number) => Some(number.to_string()),
-            _ => None,
-        });
-        let Some(name) = name.as_deref() else {
-            return Err(NotAnEvent(format!("`{member}` is missing: the name of the event")));
-        };
-        let row = self.named(name).find(|row| row.picks.is_none_or(|picks| picks(&payload)));
-        let canonical = match row {
-            Some(row) => row.canonical.to_string(),
-            None => self.other_event(name)?,
-        };
+        let (row, canonical) = self.event_of(&payload)?;
         let mut data = Value::Object(Map::new());
         set_pointer(&mut data, EVENT, Value::String(canonical));
+        let own = row.map_or(&[][..], |row| row.members);
         let mut taken = vec![self.event_name];
-        for (theirs, ours) in row.map_or(&[][..], |row| row.members).iter().chain(self.members) {
-            if let Some(value) = payload.pointer(theirs)
-                && !taken.contains(theirs)
-            {
-                if *ours != EVENT {
+        let mut placed: Vec<(&str, &str)> = Vec::new();
+        for (theirs, ours) in own.iter().chain(self.members) {
+            let Some(value) = payload.pointer(theirs).filter(|_| !taken.contains(theirs)) else { continue };
+            taken.push(theirs);
+            match placed.iter().find(|(_, it)| it == ours) {
+                _ if *ours == EVENT => {}
+                // Null is no more than absent.
+                None => {
                     set_pointer(&mut data, ours, value.clone());
+                    placed.extend((!value.is_null()).then_some((*theirs, *ours)));
                 }
-                taken.push(theirs);
+                Some(first) if value.is_null() || data.pointer(ours) == Some(value) || own.contains(first) => {}
+                Some((first, _)) => return Err(two_values(first, theirs)),
             }
         }
         // What the table doesn't know passes through under its own name.
@@ -153,10 +146,47 @@ impl Dialect {
                 set_pointer(&mut data, &format!("/{key}"), value.clone());
             }
         }
-        (self.complete)(&payload, &mut data);
+        (self.complete)(&payload, &mut data).map_err(NotAnEvent)?;
+        if lacks_tool(&data)
+            && let Some((theirs, _)) = self.members.iter().rfind(|(_, ours)| *ours == TOOL_NAME)
+        {
+            return Err(no_tool(&written(theirs)));
+        }
         let mut event = Event::from_json(data)?;
         event.original = Some(Arc::new(Original { dialect: self.name(), payload }));
         Ok(event)
+    }
+
+    /// The row of a payload's event, if the table has it, and the event's canonical name.
+    fn event_of(&'static self, payload: &Value) -> Result<(Option<&'static EventRow>, String), NotAnEvent> {
+        let others = self.members.iter().filter(|(_, ours)| *ours == EVENT).map(|(theirs, _)| *theirs);
+        let mut found: Option<(&str, Option<&'static EventRow>, String)> = None;
+        for place in others.chain([self.event_name]) {
+            let name = match payload.pointer(place) {
+                None | Some(Value::Null) => continue,
+                Some(Value::String(name)) => name.clone(),
+                Some(Value::Number(number)) => number.to_string(),
+                Some(_) => return Err(NotAnEvent(format!("`{}`: the name of the event is a string", written(place)))),
+            };
+            let row = self.named(&name).find(|row| row.picks.is_none_or(|picks| picks(payload)));
+            match &found {
+                // Claude Code's FileChanged says under `event` what happened to the file.
+                Some((_, Some(_), _)) if row.is_none() && spec(&name).is_none() && self.contract.takes_other_events => {
+                }
+                Some((first, _, canonical)) => {
+                    let other = row.map_or_else(|| self.other_event(&name), |row| Ok(row.canonical.to_string()))?;
+                    if other != *canonical {
+                        return Err(two_values(first, place));
+                    }
+                }
+                None => {
+                    let canonical = row.map_or_else(|| self.other_event(&name), |row| Ok(row.canonical.to_string()))?;
+                    found = Some((place, row, canonical));
+                }
+            }
+        }
+        let missing = || NotAnEvent(format!("`{}` is missing: the name of the event", written(self.event_name)));
+        found.map(|(_, row, canonical)| (row, canonical)).ok_or_else(missing)
     }
 
     /// The canonical name of an event that the table lacks. A slip of the pen is not an event.
@@ -194,6 +224,16 @@ impl Dialect {
         }
         payload
     }
+}
+
+/// A place in a payload, as people write it.
+fn written(pointer: &str) -> String {
+    pointer.trim_start_matches('/').replace('/', ".")
+}
+
+/// To take either would be to judge what the client may not do.
+fn two_values(first: &str, second: &str) -> NotAnEvent {
+    NotAnEvent(format!("`{}` and `{}` differ: send one of them", written(first), written(second)))
 }
 
 /// The dialect of this name.
@@ -242,6 +282,87 @@ pub fn canonical(name: &str, own: &str) -> Result<Vec<Arc<str>>, String> {
 mod tests {
     use super::*;
     use crate::event::EVENTS;
+    use serde_json::json;
+
+    /// Whatever hooks judge must be what the client means.
+    #[test]
+    fn payloads_that_say_two_things_are_refused() {
+        for (dialect, payload, expected) in [
+            ("workflow-framework", json!({"Event": 2, "event": "PreToolCall", "toolName": "a", "ToolName": null}), "a"),
+            ("workflow-framework", json!({"Event": null, "event": 2, "toolName": null, "ToolName": "a"}), "a"),
+            ("workflow-framework", json!({"Event": 2, "toolName": "a", "ToolName": "a"}), "a"),
+            (
+                "workflow-framework",
+                json!({"Event": 2, "toolName": "a", "ToolName": "b"}),
+                "`toolName` and `ToolName` differ: send one of them",
+            ),
+            (
+                "workflow-framework",
+                json!({"event": "PostToolCall", "Event": "PreToolCall", "ToolName": "a"}),
+                "`event` and `Event` differ: send one of them",
+            ),
+            (
+                "workflow-framework",
+                json!({"event": "PostToolCall", "Event": "PreTool", "ToolName": "a"}),
+                "unknown workflow-framework event `PreTool`; did you mean `PreToolCall`?",
+            ),
+            (
+                "hooks-article",
+                json!({"event": "PreToolUse", "hook_event_name": "PostToolUse", "tool_name": "a"}),
+                "`hook_event_name` and `event` differ: send one of them",
+            ),
+            (
+                "hooks-article",
+                json!({"event": "PreToolUse", "hook_event_name": "Deploy", "tool_name": "a"}),
+                "`hook_event_name` and `event` differ: send one of them",
+            ),
+            ("hooks-article", json!({"event": "change", "hook_event_name": "FileChanged", "tool_name": "a"}), "a"),
+            ("hooks-article", json!({"event": [], "tool_name": "a"}), "`event`: the name of the event is a string"),
+            (
+                "hooks-article",
+                json!({"event": "Stop", "cwd": "/a", "context": {"cwd": "/b"}}),
+                "`cwd` and `context.cwd` differ: send one of them",
+            ),
+            // An event's own place of a member counts before the common one.
+            (
+                "claude-code",
+                json!({"hook_event_name": "MessageDisplay", "delta": "a", "last_assistant_message": "b", "tool_name": "a"}),
+                "a",
+            ),
+            // Without a tool no guard of tools would look.
+            (
+                "claude-code",
+                json!({"hook_event_name": "PreToolUse"}),
+                "`tool_name` is missing: the event is about a tool",
+            ),
+            (
+                "claude-code",
+                json!({"hook_event_name": "PermissionRequest", "tool_name": ""}),
+                "`tool_name` is missing: the event is about a tool",
+            ),
+            (
+                "hooks-article",
+                json!({"event": "PostToolUse", "tool_name": null}),
+                "`tool_name` is missing: the event is about a tool",
+            ),
+            ("agentpool", json!({"event": "pre_tool_use"}), "`tool_name` is missing: the event is about a tool"),
+            (
+                "agent-hook-trait",
+                json!({"method": "pre_tool_call"}),
+                "`tool_name` is missing: the event is about a tool",
+            ),
+            (
+                "workflow-framework",
+                json!({"Event": "PostToolCallFailure", "ToolArgs": "{}"}),
+                "`ToolName` is missing: the event is about a tool",
+            ),
+            ("native", json!({"event": "PreToolUse"}), "`tool.name` is missing: the event is about a tool"),
+        ] {
+            let event = by_name(dialect).unwrap().read(payload.clone());
+            let told = event.map_or_else(|error| error.0, |event| event.tool_name().unwrap_or_default().into());
+            assert_eq!(told, expected, "{dialect} {payload}");
+        }
+    }
 
     #[test]
     fn tables_are_sound() {

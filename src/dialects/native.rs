@@ -44,7 +44,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     events: &[],
     event_name: "/event",
     members: &[],
-    complete: |_, _| {},
+    complete: |_, _| Ok(()),
     files: None,
     reply: |_, verdict| serde_json::to_value(verdict).unwrap_or_default(),
 };

@@ -56,7 +56,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     // Where members live, in both directions.
     members: &[("/conversation", "/session"), ("/tool", "/tool/name")],
     // What the tables can't say of a payload.
-    complete: |_, _| {},
+    complete: |_, _| Ok(()),
     // How its own definition files become hookwire's, if it has such.
     files: None,
     // A verdict in its words.

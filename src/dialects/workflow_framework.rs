@@ -82,33 +82,41 @@ pub(super) static DIALECT: Dialect = Dialect {
 };
 
 /// Null is absent there, and arguments are a text that holds JSON.
-fn complete(_: &Value, event: &mut Value) {
-    let Some(members) = event.as_object_mut() else { return };
+fn complete(_: &Value, event: &mut Value) -> Result<(), String> {
+    let Some(members) = event.as_object_mut() else { return Ok(()) };
     members.retain(|_, value| !value.is_null());
     let failed = members.get("event").is_some_and(|name| name == "PostToolUseFailure");
-    let Some(Value::Object(tool)) = members.get_mut("tool") else { return };
+    let Some(Value::Object(tool)) = members.get_mut("tool") else { return Ok(()) };
     tool.retain(|_, value| !value.is_null());
     if tool.is_empty() {
         members.remove("tool");
-        return;
+        return Ok(());
     }
     tool.entry("name").or_insert_with(|| "".into());
     if let Some(Value::String(text)) = tool.get("input") {
-        let input = arguments(text);
+        let input = arguments(text).map_err(|error| format!("`ToolArgs` {error}"))?;
         tool.insert("input".into(), input);
     }
     let content = tool.get("output").and_then(|output| output.get("Content"));
     if let Some(content) = content.filter(|_| failed).cloned() {
         tool.insert("error".into(), content);
     }
+    Ok(())
 }
 
-/// The value that a text of arguments holds. What isn't JSON, or what two parsers could read differently,
-/// stays a text; so does the JSON of a text, or the way back would be lost.
-fn arguments(text: &str) -> Value {
+/// The value that a text of arguments holds. What isn't JSON stays a text; so does the JSON of a text,
+/// or the way back would be lost.
+///
+/// # Errors
+/// What begins like JSON and isn't what hookwire reads: .NET may read it all the same, and with its
+/// escapes as they stand no guard would know what it says.
+fn arguments(text: &str) -> Result<Value, String> {
+    let is_begun = text.trim_start().starts_with(['{', '[', '"']);
     match crate::json::parse(text) {
-        Ok(Value::String(_)) | Err(_) => Value::String(text.to_string()),
-        Ok(value) => value,
+        Ok(Value::String(_)) if text.contains('\\') => Err("is the JSON of a text with escapes: send the text".into()),
+        Err(error) if is_begun => Err(format!("begins like JSON and can't be read as such: {error}")),
+        Ok(Value::String(_)) | Err(_) => Ok(Value::String(text.to_string())),
+        Ok(value) => Ok(value),
     }
 }
 
@@ -129,8 +137,9 @@ fn name(event: &Event) -> &str {
 fn tool_args(event: &Event) -> Option<String> {
     let input = event.at("/tool/input").filter(|input| !input.is_null())?;
     let own = event.original.as_ref().filter(|original| original.dialect == NAME);
-    let own = own.and_then(|it| it.payload.get("ToolArgs").or(it.payload.get("toolArgs"))?.as_str());
-    Some(own.filter(|text| arguments(text) == *input).map_or_else(|| text_of(input), str::to_string))
+    let own = own
+        .and_then(|it| it.payload.get("ToolArgs").filter(|it| !it.is_null()).or(it.payload.get("toolArgs"))?.as_str());
+    Some(own.filter(|text| arguments(text).as_ref() == Ok(input)).map_or_else(|| text_of(input), str::to_string))
 }
 
 fn tool_result(event: &Event) -> Option<Value> {
@@ -241,7 +250,10 @@ fn result(event: &Event, value: &Value) -> Result<Answer, String> {
     }
     let modified = match members.get("ModifiedArgs") {
         None | Some(Value::Null) => None,
-        Some(Value::String(text)) => Some(arguments(text)),
+        Some(Value::String(text)) => Some(arguments(text).unwrap_or_else(|error| {
+            remark(&format!("`ModifiedArgs` {error}; it was taken as a text"));
+            Value::String(text.clone())
+        })),
         Some(other) => {
             remark("`ModifiedArgs` is a string that holds JSON; its value was taken as it is");
             Some(other.clone())

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::{MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer};
 use serde_json::Value;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 /// A text for `sh -c`, a program with its arguments, or either with an environment.
@@ -299,7 +299,7 @@ fn event_variables(moment: &Moment) -> Vec<(String, String)> {
     out.put("HOOKWIRE_EVENT_ID".into(), event.id.to_string());
     let mut variables: Vec<_> = out.values.into_iter().collect();
     if !out.omitted.is_empty() {
-        let mut names = out.omitted.join(" ");
+        let mut names = out.omitted.into_iter().collect::<Vec<_>>().join(" ");
         if names.len() > MAX_OMITTED {
             names.truncate(
                 names.char_indices().map(|(at, _)| at).take_while(|at| *at <= MAX_OMITTED).last().unwrap_or(0),
@@ -314,7 +314,7 @@ fn event_variables(moment: &Moment) -> Vec<(String, String)> {
 #[derive(Default)]
 struct Variables {
     values: BTreeMap<String, String>,
-    omitted: Vec<String>,
+    omitted: BTreeSet<String>,
     size: usize,
 }
 
@@ -326,8 +326,14 @@ impl Variables {
             Value::Bool(value) => self.put(name, value.to_string()),
             Value::Number(value) => self.put(name, value.to_string()),
             Value::String(value) => self.put(name, value.clone()),
-            Value::Array(_) => self.omitted.push(name),
+            Value::Array(_) => {
+                self.omitted.insert(name);
+            }
             Value::Object(members) => {
+                let named = |key: &str| key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+                // The first to have a name keeps it: a key as it stands, not one that only reads like it.
+                let mut members: Vec<_> = members.iter().collect();
+                members.sort_by_key(|(key, value)| (!named(key), value.is_object()));
                 for (key, value) in members {
                     let key: String = key.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
                     // Set already, whatever the argument is called.
@@ -345,8 +351,9 @@ impl Variables {
 
     fn put(&mut self, name: String, value: String) {
         let fits = value.len() <= MAX_VARIABLE && self.size + name.len() + value.len() <= MAX_VARIABLES;
-        if !fits || value.contains('\0') || self.values.contains_key(&name) {
-            self.omitted.push(name);
+        let is_taken = self.values.contains_key(&name) || self.omitted.contains(&name);
+        if !fits || value.contains('\0') || is_taken {
+            self.omitted.insert(name);
             return;
         }
         self.size += name.len() + value.len();
@@ -365,7 +372,7 @@ mod tests {
     fn event_members_become_variables() {
         let event = Event::from_json(json!({
             "event": "PreToolUse", "session": "s", "LD_PRELOAD": "x",
-            "tool": {"name": "Write", "input": {"file_path": "/a", "n": 3, "-i": true, "_i": 1, "list": [1], "nul": "a\u{0}b", "big": "x".repeat(40_000)}},
+            "tool": {"name": "Write", "input": {"file_path": "/a", "n": 3, "-i": true, "_i": 1, "list": [1], "a-b": "decoy", "a": {"b": "decoy"}, "a_b": "real", "l_t": [1], "l-t": "decoy", "nul": "a\u{0}b", "big": "x".repeat(40_000)}},
         })).unwrap();
         let variables = event_variables(&Moment::new(Arc::new(event), Path::new("/")));
         let get = |name: &str| variables.iter().find(|(it, _)| it == name).map(|(_, value)| value.as_str());
@@ -374,10 +381,16 @@ mod tests {
             ("tool_input_path", Some("/a")),
             ("tool_input_file_path", Some("/a")),
             ("tool_input_n", Some("3")),
-            ("tool_input__i", Some("true")),
+            ("tool_input__i", Some("1")),
+            ("tool_input_a_b", Some("real")),
+            // What doesn't fit leaves its place empty.
+            ("tool_input_l_t", None),
             ("tool_input_big", None),
             ("LD_PRELOAD", None),
-            ("HOOKWIRE_OMITTED", Some("tool_input__i tool_input_big tool_input_list tool_input_nul")),
+            (
+                "HOOKWIRE_OMITTED",
+                Some("tool_input__i tool_input_a_b tool_input_big tool_input_l_t tool_input_list tool_input_nul"),
+            ),
         ] {
             assert_eq!(get(name), expected, "{name}");
         }

@@ -3,14 +3,14 @@
 //! `echo 'AUDIT: $tool_input_path' >> audit.log` is meant to write the path. The value must never
 //! become shell text, so the quotes are opened around the name: `'AUDIT: '"$tool_input_path"''`. That
 //! is right only where the quoted text is data. In `sh -c 'lint $tool_input_path'` it is a program,
-//! whose shell reads the variable by itself, and opening would make the value a part of that program.
-//! So it is done for commands that only print, in texts of plain commands; anywhere else the text
-//! stays, and the author is told.
+//! whose shell reads the variable by itself, and opening would make the value a part of that program;
+//! a printed text becomes one through a pipe, a file, an alias. So it is done only in texts in which
+//! every command does nothing but print; any other text stays, and the author is told.
 
 use std::ops::Range;
 
-/// Commands that do nothing with an argument but print it.
-const PRINTERS: [&str; 3] = ["echo", "printf", "logger"];
+/// Commands that do nothing with an argument but print it, if that.
+const PRINTERS: [&str; 6] = ["echo", "printf", "logger", ":", "true", "exit"];
 /// Commands that read their argument as a shell does, variables included.
 const SHELLS: [&str; 7] = ["sh", "bash", "dash", "ksh", "zsh", "eval", "trap"];
 /// Words after which another command begins.
@@ -19,37 +19,33 @@ const RESERVED: [&str; 11] = ["if", "then", "elif", "else", "while", "until", "d
 /// A known name, `$` included, in single quotes.
 struct Quoted {
     at: Range<usize>,
-    /// The command whose argument it is in, as far as it is written plainly.
-    command: String,
+    /// A shell of its own reads it.
+    is_program: bool,
 }
 
 /// Opens the quotes around the names that a predicate knows; beside the text come the names that
 /// stay as they are.
 pub(super) fn open(text: &str, knows: fn(&str) -> bool) -> (String, Vec<&str>) {
-    let (found, is_plain) = scan(text, knows);
-    let (mut out, mut left, mut done) = (String::new(), Vec::new(), 0);
-    for Quoted { at, command } in found {
-        let name = &text[at.clone()];
-        if is_plain && PRINTERS.contains(&command.as_str()) {
-            out.push_str(&text[done..at.start]);
-            out.push_str(&format!("'\"{name}\"'"));
-            done = at.end;
-        } else if !SHELLS.contains(&command.as_str()) {
-            left.push(name);
-        }
+    let (found, only_prints) = scan(text, knows);
+    if !only_prints {
+        return (text.into(), found.into_iter().filter(|it| !it.is_program).map(|it| &text[it.at]).collect());
+    }
+    let (mut out, mut done) = (String::new(), 0);
+    for Quoted { at, .. } in found {
+        out.push_str(&format!("{}'\"{}\"'", &text[done..at.start], &text[at.clone()]));
+        done = at.end;
     }
     out.push_str(&text[done..]);
-    (out, left)
+    (out, Vec::new())
 }
 
-/// Every known name in single quotes, and whether the text is nothing but plain commands one after
-/// the other: no pipe, substitution, here-document or function, through which a printed text could
-/// reach another shell.
+/// Every known name in single quotes, and whether the text does nothing but print: printers one after
+/// the other, whose output goes at most to files.
 fn scan(text: &str, knows: fn(&str) -> bool) -> (Vec<Quoted>, bool) {
     let bytes = text.as_bytes();
     let at = |i: usize| bytes.get(i).copied().unwrap_or_default();
     let mut found = Vec::new();
-    let mut is_plain = true;
+    let mut only_prints = true;
     let mut words = Words::default();
     let mut i = 0;
     while i < bytes.len() {
@@ -60,10 +56,9 @@ fn scan(text: &str, knows: fn(&str) -> bool) -> (Vec<Quoted>, bool) {
             }
             b'\'' => {
                 let Some(len) = text[i + 1..].find('\'') else { return (found, false) };
-                for name in names(&text[i + 1..i + 1 + len], knows) {
-                    let at = i + 1 + name.start..i + 1 + name.end;
-                    found.push(Quoted { at, command: words.command.clone().unwrap_or_default() });
-                }
+                let is_program = words.command().is_some_and(|command| SHELLS.contains(&command));
+                let quoted = names(&text[i + 1..i + 1 + len], knows);
+                found.extend(quoted.map(|it| Quoted { at: i + 1 + it.start..i + 1 + it.end, is_program }));
                 words.push('\'');
                 i += len + 1;
             }
@@ -73,8 +68,8 @@ fn scan(text: &str, knows: fn(&str) -> bool) -> (Vec<Quoted>, bool) {
                 while at(i) != b'"' {
                     match at(i) {
                         b'\\' => i += 1,
-                        b'`' => is_plain = false,
-                        b'$' if matches!(at(i + 1), b'(' | b'{') => is_plain = false,
+                        b'`' => only_prints = false,
+                        b'$' if matches!(at(i + 1), b'(' | b'{') => only_prints = false,
                         _ => {}
                     }
                     i += 1;
@@ -84,39 +79,35 @@ fn scan(text: &str, knows: fn(&str) -> bool) -> (Vec<Quoted>, bool) {
                 }
             }
             b'$' => {
-                is_plain &= !matches!(at(i + 1), b'(' | b'{' | b'\'' | b'"');
+                only_prints &= !matches!(at(i + 1), b'(' | b'{' | b'\'' | b'"');
                 words.push('$');
             }
-            b'`' | b'(' | b')' => is_plain = false,
             b'#' if words.word.is_empty() => i += text[i..].find('\n').unwrap_or(text.len() - i).saturating_sub(1),
-            b'<' | b'>' => {
-                is_plain &= !(bytes[i] == b'<' && at(i + 1) == b'<');
+            b'>' => {
                 words.end();
-                words.is_target = true;
-                i += usize::from(matches!(at(i + 1), b'>' | b'&' | b'|'));
+                let is_copy = at(i + 1) == b'&' && matches!(at(i + 2), b'1' | b'2');
+                i += usize::from(at(i + 1) == b'>' || is_copy);
             }
-            b'|' | b'&' | b';' | b'\n' => {
-                let is_pipe = bytes[i] == b'|' && at(i + 1) != b'|';
-                is_plain &= !is_pipe;
-                i += usize::from(bytes[i] == b'|' && at(i + 1) == b'|');
-                words.end();
-                words = Words::default();
+            b'`' | b'(' | b')' | b'<' => only_prints = false,
+            other @ (b'|' | b'&' | b';' | b'\n') => {
+                let is_twice = at(i + 1) == other;
+                only_prints &= words.end_command() && (is_twice || matches!(other, b';' | b'\n'));
+                i += usize::from(is_twice && matches!(other, b'|' | b'&'));
             }
-            b' ' | b'\t' | b'\r' => words.end(),
+            b' ' | b'\t' => words.end(),
             other => words.push(char::from(other)),
         }
         i += 1;
     }
-    (found, is_plain)
+    only_prints &= words.end_command();
+    (found, only_prints)
 }
 
 /// The words of one command.
 #[derive(Default)]
 struct Words {
+    ended: Vec<String>,
     word: String,
-    /// The word is where a redirection leads.
-    is_target: bool,
-    command: Option<String>,
 }
 
 impl Words {
@@ -126,16 +117,18 @@ impl Words {
 
     fn end(&mut self) {
         let word = std::mem::take(&mut self.word);
-        if word.is_empty() {
-            return;
-        }
-        let is_assignment = word
-            .split_once('=')
-            .is_some_and(|(name, _)| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'));
-        if std::mem::take(&mut self.is_target) || RESERVED.contains(&word.as_str()) || is_assignment {
-            return;
-        }
-        self.command.get_or_insert(word);
+        self.ended.extend(Some(word).filter(|word| !word.is_empty()));
+    }
+
+    /// Whether it only prints.
+    fn end_command(&mut self) -> bool {
+        self.end();
+        std::mem::take(&mut self.ended).first().is_none_or(|command| PRINTERS.contains(&command.as_str()))
+    }
+
+    /// What is run, after keywords and assignments.
+    fn command(&self) -> Option<&str> {
+        self.ended.iter().map(String::as_str).find(|word| !RESERVED.contains(word) && !word.contains('='))
     }
 }
 
@@ -165,8 +158,9 @@ mod tests {
                 "true && printf '%s\\n' '<'\"$p\"'>'; logger ''\"$p\"''",
                 "",
             ),
-            ("if true; then X=1 echo '$p'; fi", "if true; then X=1 echo ''\"$p\"''; fi", ""),
-            (">log echo '$p' 2>&1", ">log echo ''\"$p\"'' 2>&1", ""),
+            ("echo '$p'>log 2>>err; :", "echo ''\"$p\"''>log 2>>err; :", ""),
+            ("echo 'no $p' >&2; exit 2", "echo 'no '\"$p\"'' >&2; exit 2", ""),
+            ("echo '$p' >>log 2>&1 || true", "echo ''\"$p\"'' >>log 2>&1 || true", ""),
             ("echo \"it's\" '$p' \"$p'\"", "echo \"it's\" ''\"$p\"'' \"$p'\"", ""),
             ("echo it\\'s '$p'", "echo it\\'s ''\"$p\"''", ""),
             ("# it's\necho '$p' # '$p'", "# it's\necho ''\"$p\"'' # '$p'", ""),
@@ -180,7 +174,23 @@ mod tests {
             ("sudo sh -c 'lint $p'", "sudo sh -c 'lint $p'", "$p"),
             ("CMD='lint $p'; $CMD", "CMD='lint $p'; $CMD", "$p"),
             ("e'ch'o '$p'", "e'ch'o '$p'", "$p"),
+            ("if true; then X=1 sh -c 'lint $p'; fi", "if true; then X=1 sh -c 'lint $p'; fi", ""),
+            // Where more is done than to print.
+            ("if true; then echo '$p'; fi", "if true; then echo '$p'; fi", "$p"),
+            ("X=1 echo '$p'", "X=1 echo '$p'", "$p"),
+            ("/bin/echo '$p'", "/bin/echo '$p'", "$p"),
+            ("echo '$p'; date", "echo '$p'; date", "$p"),
+            ("echo '$p' > >(sh)", "echo '$p' > >(sh)", "$p"),
+            ("echo '$p' &> log", "echo '$p' &> log", "$p"),
+            ("echo '$p' >| log", "echo '$p' >| log", "$p"),
             // Where what is printed may reach another shell.
+            ("echo 'lint $p' > x.sh; sh x.sh", "echo 'lint $p' > x.sh; sh x.sh", "$p"),
+            ("echo '$p' >x && chmod +x x && ./x", "echo '$p' >x && chmod +x x && ./x", "$p"),
+            ("printf 'lint $p' >x.sh;. ./x.sh", "printf 'lint $p' >x.sh;. ./x.sh", "$p"),
+            ("exec > x.sh\necho 'lint $p'\nsh x.sh 1>&2", "exec > x.sh\necho 'lint $p'\nsh x.sh 1>&2", "$p"),
+            ("mkfifo ff; sh ff & echo '$p' > ff; wait", "mkfifo ff; sh ff & echo '$p' > ff; wait", "$p"),
+            ("alias echo=eval\necho 'lint $p'", "alias echo=eval\necho 'lint $p'", "$p"),
+            ("sh ff & echo '$p' > ff", "sh ff & echo '$p' > ff", "$p"),
             ("echo 'rm $p' | sh", "echo 'rm $p' | sh", "$p"),
             ("{ echo 'rm $p'; } | sh", "{ echo 'rm $p'; } | sh", "$p"),
             ("eval $(echo 'rm $p')", "eval $(echo 'rm $p')", ""),
