@@ -398,7 +398,7 @@ fn mistakes_are_told_in_its_own_words_and_break_one_hook_alone() {
         ("{ event: Stop, mode: agent, prompt: 3 }", "3: `prompt`: expected a string, found a number"),
         (
             "{ event: Stop, mode: command, command: \"lint '$tool_name'\" }",
-            "\"lint '$tool_name'\": `$tool_name` is in single quotes, where its value doesn't come (write `\"$tool_name\"`, in double quotes)",
+            "\"lint '$tool_name'\": `$tool_name` is in single quotes, where its value doesn't come (write `\"$tool_name\"` in double quotes, if no shell reads what comes of it)",
         ),
         ("{ event: Stop, name: 3, mode: command, command: x }", "3: `name`: expected a string, found a number"),
         ("{ event: Stop, mode: http, url: '' }", "'': can't use the URL: relative URL without a base"),

@@ -580,7 +580,7 @@ impl Reader<'_> {
         let (opened, left) = quotes::open(shell, knows);
         if let Some(name) = left.first() {
             let message = format!("`{name}` is in single quotes, where its value doesn't come");
-            let help = format!("write `\"{name}\"`, in double quotes");
+            let help = format!("write `\"{name}\"` in double quotes, if no shell reads what comes of it");
             self.tell(&it.value.span, Severity::Warning, "quoted-variable", message, &help);
         }
         Entry { value: Node { span: it.value.span.clone(), value: NodeValue::String(opened) }, ..it.clone() }

@@ -164,13 +164,13 @@ mod tests {
                 "u\n#1",
             ),
             (json!({"event": "Stop", "session": "u"}), "u\n#1"),
-            (json!({"event": "PreToolUse", "agent": {"name": "c"}}), "\n#0"),
+            (json!({"event": "StepStart", "agent": {"name": "c"}}), "\n#0"),
             (json!({"event": "RunStart", "session": "v", "agent": {"name": "c"}}), "v\n#2"),
-            (json!({"event": "PreToolUse", "agent": {"name": "c"}}), "v\n#2"),
-            (json!({"event": "PreToolUse", "session": "u", "agent": {"name": "c"}}), "u\n#1"),
+            (json!({"event": "StepStart", "agent": {"name": "c"}}), "v\n#2"),
+            (json!({"event": "StepStart", "session": "u", "agent": {"name": "c"}}), "u\n#1"),
             (json!({"event": "RunStart", "session": "w", "agent": {"name": "c"}}), "w\n#3"),
-            (json!({"event": "PreToolUse", "agent": {"name": "c"}}), "w\n#3"),
-            (json!({"event": "PreToolUse", "agent": {"name": "d"}}), "\n#0"),
+            (json!({"event": "StepStart", "agent": {"name": "c"}}), "w\n#3"),
+            (json!({"event": "StepStart", "agent": {"name": "d"}}), "\n#0"),
         ] {
             assert_eq!(of(event.clone()), expected, "{event}");
         }
