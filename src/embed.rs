@@ -108,8 +108,9 @@ impl HostBuilder {
     }
 
     /// What tool calls must keep to before any hook is asked, beside what files say under `policy`.
+    /// Given more than once, calls must keep to all of them.
     pub fn policy(mut self, policy: Policy) -> HostBuilder {
-        self.own.policy = Some(policy);
+        self.own.policies.push(policy);
         self
     }
 
@@ -120,6 +121,7 @@ impl HostBuilder {
     }
 
     /// Has somebody else judge events. What is given is whoever would: the hooks, mostly, to hand events on to.
+    /// Given more than once, the last is asked first and is given the one before.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -145,7 +147,11 @@ impl HostBuilder {
     where
         F: FnOnce(Arc<dyn Interceptor>) -> Arc<dyn Interceptor> + Send + 'static,
     {
-        self.own.interceptor = Some(Box::new(interceptor));
+        let inner = self.own.interceptor.take();
+        self.own.interceptor = Some(Box::new(move |judge| match inner {
+            Some(inner) => interceptor(inner(judge)),
+            None => interceptor(judge),
+        }));
         self
     }
 

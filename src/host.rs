@@ -128,7 +128,7 @@ pub(crate) struct Asker {
 #[derive(Default)]
 pub(crate) struct Own {
     pub(crate) hooks: Vec<Hook>,
-    pub(crate) policy: Option<Policy>,
+    pub(crate) policies: Vec<Policy>,
     pub(crate) asker: Asker,
     /// Makes whoever judges events of whoever would.
     pub(crate) interceptor: Option<Intercept>,
@@ -144,10 +144,10 @@ impl Host {
 
     /// The same, with what is the embedding program's own.
     pub(crate) fn embedded(options: HostOptions, own: Own) -> Arc<Host> {
-        let Own { hooks, policy, asker, interceptor } = own;
+        let Own { hooks, policies, asker, interceptor } = own;
         let mut loader = Loader::new(options.dirs());
         hooks.into_iter().for_each(|hook| loader.add(hook));
-        policy.into_iter().for_each(|policy| loader.set_policy(policy));
+        policies.into_iter().for_each(|policy| loader.add_policy(policy));
         let loaded = loader.load(Look::Now);
         let root = std::path::absolute(&options.root).unwrap_or_else(|_| options.root.clone());
         let mut services = Services::new(root, options.allow_hosts.clone());

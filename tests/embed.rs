@@ -2,7 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use hookwire::{Answer, ClosureHook, Decision, Event, Fail, HookError, Host, Status, Verdict};
+use hookwire::agent_hook::{ChainError, ExecutionGrant};
+use hookwire::{
+    Answer, ClosureHook, Decision, Event, Fail, HookError, Host, Interceptor, Judging, Policy, Question, Status,
+    Verdict,
+};
 use serde_json::{Value, json};
 use std::future::pending;
 use std::sync::{Arc, Mutex};
@@ -167,4 +171,66 @@ fn hooks_that_cannot_be_meant_are_refused() {
     ] {
         assert_eq!(Host::builder().hook(hook).build().err().unwrap().to_string(), problem);
     }
+}
+
+/// Turns every allow into another decision, and notes its name.
+struct Turns(Arc<dyn Interceptor>, Decision, &'static str);
+
+impl Interceptor for Turns {
+    fn intercept(&self, question: Question) -> Judging<'_> {
+        Box::pin(async move {
+            let mut verdict = self.0.intercept(question).await;
+            verdict.decision = verdict.decision.max(self.1);
+            verdict.user_messages.push(self.2.into());
+            verdict
+        })
+    }
+}
+
+#[tokio::test]
+async fn policies_and_interceptors_add_up() {
+    let host = Host::builder()
+        .policy(Policy::new().deny("Bash(rm *)").unwrap().max_calls(4))
+        .policy(Policy::new().deny("Bash(git push*)").unwrap().max_calls(3))
+        .interceptor(|hooks| Arc::new(Turns(hooks, Decision::Allow, "inner")))
+        .interceptor(|hooks| Arc::new(Turns(hooks, Decision::Allow, "outer")))
+        .build()
+        .unwrap();
+    for (command, decision) in [("rm x", Decision::Deny), ("git push", Decision::Deny), ("ls", Decision::Allow)] {
+        let verdict = host.dispatch(bash(command)).await;
+        assert_eq!(
+            (verdict.decision, &verdict.user_messages[..]),
+            (decision, &["inner".to_string(), "outer".into()][..])
+        );
+    }
+    // Each counts a call once.
+    assert_eq!(host.dispatch(bash("ls")).await.grant, Some(json!({"callsLeft": 1})));
+}
+
+#[tokio::test]
+async fn a_chain_goes_on_with_nothing_but_an_allow() {
+    for (decision, reason) in [
+        (Decision::Allow, None),
+        (Decision::Ask, Some("this needs a person's approval")),
+        (Decision::Defer, Some("this would be put off")),
+        (Decision::Deny, Some("")),
+    ] {
+        let host = Host::builder().interceptor(move |hooks| Arc::new(Turns(hooks, decision, ""))).build().unwrap();
+        let (chain, hook) = (host.chain(), "hookwire".to_string());
+        let ran = chain.run_pre_tool_call("Bash", json!({}), ExecutionGrant::default(), &chain.context("s")).await;
+        let refused = reason.map(|reason| ChainError::Aborted { hook, reason: reason.into() });
+        assert_eq!(ran.err(), refused);
+    }
+}
+
+#[tokio::test]
+async fn who_stops_is_who_is_named() {
+    let host = Host::builder()
+        .on("PreToolUse", "allows", |_| async { Answer::decide(Decision::Allow, "fine") })
+        .on("PreToolUse", "stops", |_| async { Answer { stop: Some("enough".into()), ..Answer::default() } })
+        .build()
+        .unwrap();
+    let chain = host.chain();
+    let ran = chain.run_pre_tool_call("Bash", json!({}), ExecutionGrant::default(), &chain.context("s")).await;
+    assert_eq!(ran, Err(ChainError::Aborted { hook: "stops".into(), reason: "enough".into() }));
 }

@@ -51,7 +51,6 @@ pub use types::{
 use crate::state::{Scope, StateError, Store};
 use async_trait::async_trait;
 use serde_json::Value;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// What a hook's method gives. An error is not a "no": it counts by [`AgentHook::fail_open`].
@@ -229,7 +228,7 @@ impl Default for HookState {
 
 impl HookState {
     fn of(store: Store, session: &str) -> HookState {
-        HookState { store, scope: Scope::Session(Arc::from(session)) }
+        HookState { store, scope: Scope::of(Some(session)) }
     }
 
     /// The value of a key.

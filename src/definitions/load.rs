@@ -39,7 +39,7 @@ pub struct Loader {
     in_force: InForce,
     /// Hooks of the program that embeds the host.
     own: Vec<Defined>,
-    own_policy: Option<Arc<Policy>>,
+    own_policies: Vec<Arc<Policy>>,
 }
 
 /// How careful a load is with files that may not be finished yet.
@@ -178,7 +178,7 @@ impl Loader {
             published: Arc::default(),
             in_force: InForce::new(),
             own: Vec::new(),
-            own_policy: None,
+            own_policies: Vec::new(),
         }
     }
 
@@ -189,9 +189,11 @@ impl Loader {
         self.own.push(Defined { hook: Arc::new(hook), digest });
     }
 
-    /// Sets the policy of the program that embeds the host.
-    pub(crate) fn set_policy(&mut self, policy: Policy) {
-        self.own_policy = Some(Arc::new(policy));
+    /// Adds a policy of the program that embeds the host.
+    pub(crate) fn add_policy(&mut self, mut policy: Policy) {
+        // Each counts for itself.
+        policy.source.position = self.own_policies.len();
+        self.own_policies.push(Arc::new(policy));
     }
 
     /// How many hooks of the program there are.
@@ -402,7 +404,7 @@ impl Loader {
         let (hash, before) = (self.hash(), self.published.clone());
         if before.generation == 0 || before.hash != hash || *before.broken != *broken {
             let policies = self.files.values().filter_map(|state| state.policy.clone());
-            let mut policies: Vec<_> = policies.chain(self.own_policy.clone()).collect();
+            let mut policies: Vec<_> = policies.chain(self.own_policies.iter().cloned()).collect();
             policies.sort_by_key(|policy| policy.source.layer);
             let mut set = HookSet::new(hooks, before.generation + 1, hash, broken);
             set.policies = policies;

@@ -269,13 +269,17 @@ fn write_retry(retry: &Retry) -> Value {
 fn write_reply(event: &Event, verdict: &Verdict) -> Value {
     let mut reply = Map::new();
     let mut say = |key: &str, value: Value| reply.insert(key.to_string(), value);
-    let rejected = verdict.decision == Decision::Deny;
+    // The trait has no word for a person or for later.
+    let rejected = match verdict.decision {
+        Decision::Allow => false,
+        Decision::Ask | Decision::Defer | Decision::Deny => true,
+    };
     if rejected || verdict.stop.is_some() {
         let reason = if rejected { &verdict.reason } else { &verdict.stop };
         let reason = reason.as_deref().filter(|it| !it.is_empty()).unwrap_or("rejected without a reason");
         say("action", "Reject".into());
         say("reason", reason.into());
-        if let Some(hook) = &verdict.decided_by {
+        if let Some(hook) = verdict.refused_by() {
             say("hook", (**hook).into());
         }
         return Value::Object(reply);

@@ -98,6 +98,8 @@ impl Chain {
             transcript: Vec::new(),
             stop_signals: Vec::new(),
             said: None,
+            stops: false,
+            fails_closed: true,
             started_at: None,
             duration_micros: 0,
         };

@@ -65,7 +65,7 @@ impl HookEvent {
     }
 
     fn scope(&self) -> Scope {
-        Scope::of(Some(self.event.session()).filter(|it| !it.is_empty()))
+        Scope::of(Some(self.event.session()))
     }
 }
 

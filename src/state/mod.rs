@@ -16,20 +16,27 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 /// Whose values they are.
+///
+/// ```compile_fail
+/// // What guards count is nobody else's.
+/// let guards = hookwire::Scope::Guards;
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Scope {
     /// Everybody's.
     Global,
     /// A session's.
     Session(Arc<str>),
-    /// The guards' counters: no API reaches them, so that no hook can reset what another counts.
+    /// The guards' counters. Nobody else can name them, so that no hook resets what another counts.
+    #[doc(hidden)]
+    #[non_exhaustive]
     Guards,
 }
 
 impl Scope {
-    /// The scope of a session, or the global one.
+    /// The scope of a session; the global one where there is none, or one without a name.
     pub fn of(session: Option<&str>) -> Scope {
-        match session {
+        match session.filter(|it| !it.is_empty()) {
             Some(session) => Scope::Session(session.into()),
             None => Scope::Global,
         }
