@@ -236,15 +236,24 @@ impl HookState {
         self.store.get(&self.scope, key)
     }
 
-    /// Sets a value. One that is too large to be kept (256 KiB) isn't, which is logged; see
-    /// [`HookState::update`].
+    /// Sets a value. In a full store the session that was changed longest ago is forgotten to make
+    /// room. A value that can't be kept (over 256 KiB, or no other session is left to be forgotten)
+    /// isn't, which is logged; [`HookState::update`] tells.
     pub fn set(&self, key: &str, value: Value) {
         if let Err(error) = self.store.set(&self.scope, key, value, None) {
             tracing::warn!(%error, "A hook's state was not kept.");
         }
     }
 
+    /// Removes a value; says whether there was one.
+    pub fn remove(&self, key: &str) -> bool {
+        self.store.delete(&self.scope, key)
+    }
+
     /// Replaces a value by what is made of it, in one step: nobody comes between.
+    ///
+    /// `change` runs while nobody else gets at the store: it must not block, and a call of this state
+    /// within it would wait for itself for ever.
     ///
     /// # Errors
     /// The key or the value is too large, or the store is full.
