@@ -175,6 +175,11 @@ pub struct Retry {
     pub model: Option<String>,
 }
 
+/// In milliseconds, rounded up: a wait is not shorter than was asked for, and no bound becomes zero.
+pub(crate) fn millis_up(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
+}
+
 /// See [`Retry`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

@@ -11,8 +11,9 @@ use crate::definitions::diagnostic::Severity;
 use crate::definitions::node::{Entry, Node, NodeValue};
 use crate::event::{Event, Phase, set_pointer};
 use crate::hook::{Composition, Contract, Exit};
-use crate::verdict::{Answer, Decision, Retry, RetryAction, Verdict};
+use crate::verdict::{Answer, Decision, Retry, RetryAction, Verdict, millis_up};
 use serde_json::{Map, Value, json};
+use std::time::Duration;
 
 type Members = &'static [(&'static str, &'static str)];
 
@@ -245,8 +246,8 @@ fn read_retry(value: &Value) -> Result<Retry, String> {
     };
     match name {
         "Retry" => {
-            let after = of.get("after").and_then(Value::as_f64).filter(|it| (0.0..1e9).contains(it));
-            retry(RetryAction::Retry, after.map(|seconds| (seconds * 1000.0).round() as u64), None)
+            let after = of.get("after").and_then(Value::as_f64);
+            retry(RetryAction::Retry, after.map(millis), None)
         }
         "Fail" => retry(RetryAction::Fail, None, None),
         "Fallback" => {
@@ -256,6 +257,12 @@ fn read_retry(value: &Value) -> Result<Retry, String> {
         }
         _ => Err("read the reply: `value` is not Retry, Fail or Fallback".into()),
     }
+}
+
+/// What is out of range is the nearest that isn't.
+fn millis(seconds: f64) -> u64 {
+    let nearest = if seconds < 0.0 { Duration::ZERO } else { Duration::MAX };
+    millis_up(Duration::try_from_secs_f64(seconds).unwrap_or(nearest))
 }
 
 fn write_retry(retry: &Retry) -> Value {
