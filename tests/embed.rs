@@ -4,8 +4,8 @@
 
 use hookwire::agent_hook::{ChainError, ExecutionGrant};
 use hookwire::{
-    Answer, ClosureHook, Decision, Event, Fail, HookError, Host, Interceptor, Judging, Policy, Question, Status,
-    Verdict,
+    Answer, ClosureHook, Decision, Event, Fail, HookError, Host, HostBuilder, Interceptor, Judging, Policy, Question,
+    Status, Verdict,
 };
 use serde_json::{Value, json};
 use std::future::pending;
@@ -233,4 +233,61 @@ async fn who_stops_is_who_is_named() {
     let chain = host.chain();
     let ran = chain.run_pre_tool_call("Bash", json!({}), ExecutionGrant::default(), &chain.context("s")).await;
     assert_eq!(ran, Err(ChainError::Aborted { hook: "stops".into(), reason: "enough".into() }));
+}
+
+#[tokio::test]
+async fn hooks_are_those_of_the_call() {
+    let host = HostBuilder::default().build().unwrap();
+    let payload = json!({"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"}});
+    let (own, theirs) = (host.dispatch(bash("ls")), host.dispatch_as("claude-code", payload));
+    host.add(ClosureHook::new("PreToolUse", "late", |_| async { Answer::deny("late") })).unwrap();
+    let decisions = (own.await.decision, theirs.await.unwrap().verdict.decision);
+    assert_eq!(decisions, (Decision::Allow, Decision::Allow));
+    assert_eq!(host.dispatch(bash("ls")).await.decision, Decision::Deny);
+}
+
+#[test]
+fn what_is_odd_about_a_closures_hook_is_told() {
+    let hook = |name: &str| ClosureHook::new("Stop", name, |_| async { Answer::deny("no") });
+    let host = Host::builder().hook(hook("idle").matcher("Bash")).build().unwrap();
+    host.add(hook("fine")).unwrap();
+    assert_eq!(host.diagnostics(), [""; 1]);
+}
+
+#[tokio::test]
+async fn commands_run_in_a_default_hosts_directory() {
+    let dir = tempfile::tempdir().unwrap();
+    let hooks = json!({"hooks": [{"name": "pwd", "on": "Stop", "fail": "closed", "command": "pwd >&2; exit 2"}]});
+    std::fs::write(dir.path().join("hooks.json"), hooks.to_string()).unwrap();
+    let host = HostBuilder::default().hooks(dir.path()).build().unwrap();
+    let verdict = host.dispatch(event(json!({"event": "Stop", "session": "s"}))).await;
+    let here = std::env::current_dir().unwrap().display().to_string();
+    assert_eq!((verdict.reason, verdict.outcomes[0].error.as_deref()), (Some(here), None));
+}
+
+#[test]
+fn errors_of_all_kinds_keep_their_texts() {
+    #[derive(Debug)]
+    struct Outer(std::io::Error);
+    impl std::fmt::Display for Outer {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("error sending request")
+        }
+    }
+    impl std::error::Error for Outer {
+        fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+            Some(&self.0)
+        }
+    }
+    let outer = || Outer(std::io::Error::other("connection refused"));
+    let boxed: Box<dyn std::error::Error + Send + Sync> = outer().into();
+    for (error, text) in [
+        (HookError::from(outer()), "run: error sending request: connection refused"),
+        (HookError::from(boxed), "run: error sending request: connection refused"),
+        (HookError::from("a"), "run: a"),
+        (HookError::from("b".to_string()), "run: b"),
+        (HookError::new("reach it"), "reach it"),
+    ] {
+        assert_eq!(error.to_string(), text);
+    }
 }

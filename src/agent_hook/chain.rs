@@ -63,9 +63,20 @@ pub struct Granted {
 /// The hooks of an agent: what its core calls at each point of a turn.
 ///
 /// Cheap to clone; clones share the hooks.
+///
+/// Priorities order the hooks of this trait. Hooks in
+/// hookwire's own words, those of files and [`ClosureHook`]s, enter a chain together, as one hook of
+/// priority 100, whatever theirs are: a trait's hook before them may replace what they would have
+/// refused. A guard that must come first belongs into a [`Policy`](crate::Policy).
 #[derive(Clone)]
 pub struct HookChain {
     host: Arc<Host>,
+}
+
+impl std::fmt::Debug for HookChain {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HookChain").field("host", &self.host).finish_non_exhaustive()
+    }
 }
 
 impl Default for HookChain {
@@ -75,7 +86,8 @@ impl Default for HookChain {
 }
 
 impl Host {
-    /// The hooks of this host, as an agent's core calls them.
+    /// The hooks of this host, as an agent's core calls them. Those in hookwire's own words enter as
+    /// one hook of priority 100; see [`HookChain`].
     pub fn chain(self: &Arc<Host>) -> HookChain {
         HookChain { host: self.clone() }
     }
@@ -116,7 +128,9 @@ impl HookChain {
             state: HookState::of(services.state.clone(), &session_id),
             events: services.events.clone(),
             session_id,
-            ..HookContext::default()
+            turn_number: 0,
+            step_number: 0,
+            core_type: String::new(),
         }
     }
 

@@ -10,7 +10,7 @@
 //!
 //! struct InputGuardrail;
 //!
-//! #[async_trait::async_trait]
+//! #[hookwire::async_trait]
 //! impl AgentHook for InputGuardrail {
 //!     fn name(&self) -> &str {
 //!         "input-guardrail"
@@ -69,7 +69,8 @@ pub enum HookAction<T> {
     Replace(T),
 }
 
-/// Hooks over an agent's life. Every method does nothing unless it is written.
+/// Hooks over an agent's life. Every method does nothing unless it is written; an implementation is
+/// written under `#[hookwire::async_trait]`.
 #[async_trait]
 #[allow(unused_variables, reason = "the names are documentation")]
 pub trait AgentHook: Send + Sync {

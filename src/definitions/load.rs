@@ -39,6 +39,8 @@ pub struct Loader {
     in_force: InForce,
     /// Hooks of the program that embeds the host.
     own: Vec<Defined>,
+    /// What is odd about them.
+    own_remarks: Vec<Diagnostic>,
     own_policies: Vec<Arc<Policy>>,
 }
 
@@ -178,12 +180,14 @@ impl Loader {
             published: Arc::default(),
             in_force: InForce::new(),
             own: Vec::new(),
+            own_remarks: Vec::new(),
             own_policies: Vec::new(),
         }
     }
 
-    /// Adds a hook that is in no file; the next load puts it in force.
-    pub(crate) fn add(&mut self, hook: Hook) {
+    /// Adds a hook that is in no file, and what is odd about it; the next load puts it in force.
+    pub(crate) fn add(&mut self, hook: Hook, remarks: Vec<Diagnostic>) {
+        self.own_remarks.extend(remarks);
         let digest = Sha256::digest(format!("program\0{}", self.own.len()));
         let digest = digest.first_chunk().copied().unwrap_or_default();
         self.own.push(Defined { hook: Arc::new(hook), digest });
@@ -392,6 +396,7 @@ impl Loader {
             in_force.entry((hook.source.layer, hook.name.clone())).or_default().push(*digest);
             hooks.push(hook.clone());
         }
+        diagnostics.extend(self.own_remarks.iter().cloned());
         in_force.values_mut().for_each(|digests| digests.sort_unstable());
         let errors = diagnostics.iter().filter(|it| it.severity == Severity::Error);
         let mut broken: Vec<_> = errors.map(Diagnostic::one_line).collect();
