@@ -35,11 +35,10 @@
 //! ```
 //!
 //! `dispatch` and whatever else judges an event needs a tokio runtime with time (and with I/O for hooks
-//! that run a command), as `#[tokio::main]` gives. Who writes an [`AgentHook`](agent_hook::AgentHook),
-//! a [`Client`](client::Client) or another async trait of this crate does so under
-//! `#[hookwire::async_trait]`.
+//! that run a command), as `#[tokio::main]` gives. An [`AgentHook`](agent_hook::AgentHook)
+//! is written under `#[hookwire::async_trait]`.
 //!
-//! The modules that aren't listed below are there for the program `hookwire`, its tests and its
+//! The modules that have no page here are there for the program `hookwire`, its tests and its
 //! benchmarks: they change without notice.
 //!
 //! # The way of a request

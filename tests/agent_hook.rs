@@ -3,9 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use async_trait::async_trait;
 use hookwire::agent_hook::*;
-use hookwire::{Decision, Event, Host, Scope};
+use hookwire::{Decision, Event, Host, Scope, async_trait};
 use proptest::prelude::*;
 use regex::Regex;
 use serde_json::{Value, json};
@@ -517,11 +516,28 @@ async fn a_method_without_an_action_aborts_by_failing() {
     let refused = Err(ChainError::HookRejected { hook: "fails".into(), error: "failed to connect".into() });
     for (fail_open, expected) in [(true, Ok(())), (false, refused)] {
         let chain = HookChain::new().with(Fails(fail_open));
+        assert_eq!(chain.host().diagnostics(), [""; 0]);
         let ctx = chain.context("s");
         assert_eq!(chain.run_on_session_start(&ctx).await, expected);
         assert_eq!(chain.run_on_session_end(&ctx).await, expected);
         assert_eq!(chain.run_post_compaction(1, "s", &ctx).await, expected);
     }
+}
+
+#[tokio::test]
+async fn a_name_twice_is_two_hooks() {
+    struct Strict;
+    #[async_trait]
+    impl AgentHook for Strict {
+        fn name(&self) -> &str {
+            "fails"
+        }
+        fn fail_open(&self) -> bool {
+            false
+        }
+    }
+    let chain = HookChain::new().with(Fails(true)).with(Strict);
+    assert_eq!(chain.run_on_session_end(&chain.context("s")).await, Ok(()));
 }
 
 #[tokio::test(start_paused = true)]
