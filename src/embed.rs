@@ -2,6 +2,7 @@
 
 use crate::client::Client;
 use crate::definitions::compile::embedded;
+use crate::definitions::diagnostic::Diagnostic;
 use crate::dialects::{self, Dialect};
 use crate::emit::EventSender;
 use crate::engine::{Honours, HooksInForce, Interceptor, Question, Report};
@@ -14,6 +15,7 @@ use crate::policy::Policy;
 use crate::state::Store;
 use crate::verdict::{Decision, Verdict};
 use serde_json::{Map, Value};
+use std::fmt;
 use std::future::Future;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,11 +25,24 @@ use tokio_util::sync::CancellationToken;
 
 /// What a host is to be made of; [`Host::builder`] begins one.
 #[must_use = "nothing is started before `build`"]
-#[derive(Default)]
 pub struct HostBuilder {
     options: HostOptions,
     hooks: Vec<(Value, Handler)>,
     own: Own,
+}
+
+impl Default for HostBuilder {
+    fn default() -> HostBuilder {
+        let options = HostOptions { root: ".".into(), ..HostOptions::default() };
+        HostBuilder { options, hooks: Vec::new(), own: Own::default() }
+    }
+}
+
+impl fmt::Debug for HostBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hooks: Vec<_> = self.hooks.iter().map(|(written, _)| &written["name"]).collect();
+        f.debug_struct("HostBuilder").field("options", &self.options).field("hooks", &hooks).finish_non_exhaustive()
+    }
 }
 
 impl HostBuilder {
@@ -108,8 +123,9 @@ impl HostBuilder {
     }
 
     /// What tool calls must keep to before any hook is asked, beside what files say under `policy`.
+    /// Given more than once, calls must keep to all of them.
     pub fn policy(mut self, policy: Policy) -> HostBuilder {
-        self.own.policy = Some(policy);
+        self.own.policies.push(policy);
         self
     }
 
@@ -120,6 +136,7 @@ impl HostBuilder {
     }
 
     /// Has somebody else judge events. What is given is whoever would: the hooks, mostly, to hand events on to.
+    /// Given more than once, the last is asked first and is given the one before.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -145,11 +162,16 @@ impl HostBuilder {
     where
         F: FnOnce(Arc<dyn Interceptor>) -> Arc<dyn Interceptor> + Send + 'static,
     {
-        self.own.interceptor = Some(Box::new(interceptor));
+        let inner = self.own.interceptor.take();
+        self.own.interceptor = Some(Box::new(move |judge| match inner {
+            Some(inner) => interceptor(inner(judge)),
+            None => interceptor(judge),
+        }));
         self
     }
 
-    /// Loads the definitions. What is wrong with files is in [`Host::diagnostics`]: the rest is in force.
+    /// Loads the definitions. What is wrong with files, and what is odd about closures' hooks, is in
+    /// [`Host::diagnostics`]: the rest is in force.
     ///
     /// # Errors
     /// A closure's hook can't be meant: an unknown event, a bad pattern.
@@ -160,7 +182,7 @@ impl HostBuilder {
     }
 }
 
-fn compiled(written: Value, handler: Handler, position: usize) -> Result<Hook, BadHook> {
+fn compiled(written: Value, handler: Handler, position: usize) -> Result<(Hook, Vec<Diagnostic>), BadHook> {
     let name = written["name"].as_str().unwrap_or_default().to_string();
     embedded(written, handler, position).map_err(|problem| BadHook { hook: name, problem })
 }
@@ -174,8 +196,8 @@ pub struct BadHook {
     pub problem: String,
 }
 
-impl std::fmt::Display for BadHook {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for BadHook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "hook `{}`: {}", self.hook, self.problem)
     }
 }
@@ -210,6 +232,12 @@ impl std::error::Error for BadHook {}
 pub struct ClosureHook {
     written: Map<String, Value>,
     closure: Closure,
+}
+
+impl fmt::Debug for ClosureHook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClosureHook").field("written", &self.written).finish_non_exhaustive()
+    }
 }
 
 impl ClosureHook {
@@ -258,7 +286,10 @@ impl ClosureHook {
         self.with("when", expression)
     }
 
-    /// Lower runs earlier (100 unless it is said); reversed for after-events.
+    /// Lower runs earlier (100 unless it is said); reversed for after-events. That is among hooks of one
+    /// vocabulary: where another system's asks ([`Host::chain`], [`Host::dispatch_as`]), all hooks of
+    /// hookwire's own enter together as one hook of priority 100. What must come before everything
+    /// belongs into a [`Policy`].
     pub fn priority(self, priority: i64) -> ClosureHook {
         self.with("priority", priority)
     }
@@ -336,11 +367,12 @@ impl Host {
     /// # }
     /// ```
     pub fn builder() -> HostBuilder {
-        HostBuilder { options: HostOptions { root: ".".into(), ..HostOptions::default() }, ..HostBuilder::default() }
+        HostBuilder::default()
     }
 
-    /// Judges an event with the hooks that are in force when this is called. Never fails: what goes
-    /// wrong in a hook counts in that hook's direction. Dropping the future cancels the hooks and ends
+    /// Judges an event with the hooks that are in force when this is called. Needs a tokio runtime with
+    /// time (`enable_time`, as `#[tokio::main]` has it), and with I/O for hooks that run a command.
+    /// Never fails: what goes wrong in a hook counts in that hook's direction. Dropping the future cancels the hooks and ends
     /// their processes.
     pub fn dispatch(&self, event: Event) -> impl Future<Output = Verdict> + Send + '_ {
         let Asker { honours, client } = self.asker.clone();
@@ -365,13 +397,23 @@ impl Host {
     ///
     /// # Errors
     /// There is no such dialect, or the payload is no event of it.
-    pub async fn dispatch_as(&self, dialect: &str, payload: Value) -> Result<Reply, NotAnEvent> {
-        let dialect = dialects::by_name(dialect).map_err(NotAnEvent)?;
-        let event = Arc::new(dialect.read(payload)?);
-        let rewrite = dialect.row(&event.name).is_none_or(|row| row.rewrites);
-        let honours = Honours::of(&dialect.contract, rewrite);
-        let verdict = self.judge(event.clone(), &dialect.contract, honours, self.asker.client.clone()).await;
-        Ok(Reply { reply: (dialect.reply)(&event, &verdict), verdict })
+    pub fn dispatch_as(
+        &self,
+        dialect: &str,
+        payload: Value,
+    ) -> impl Future<Output = Result<Reply, NotAnEvent>> + Send + use<'_> {
+        let asked = dialects::by_name(dialect).map_err(NotAnEvent).and_then(|dialect| {
+            let event = Arc::new(dialect.read(payload)?);
+            let rewrite = dialect.row(&event.name).is_none_or(|row| row.rewrites);
+            let honours = Honours::of(&dialect.contract, rewrite);
+            let judging = self.judge(event.clone(), &dialect.contract, honours, self.asker.client.clone());
+            Ok((dialect, event, judging))
+        });
+        async move {
+            let (dialect, event, judging) = asked?;
+            let verdict = judging.await;
+            Ok(Reply { reply: (dialect.reply)(&event, &verdict), verdict })
+        }
     }
 
     pub(crate) fn judge(
@@ -395,7 +437,8 @@ impl Host {
             let (written, handler) = hook.into_parts();
             let mut loader = self.loader();
             let position = loader.n_own();
-            loader.add(compiled(written, handler, position)?);
+            let (hook, remarks) = compiled(written, handler, position)?;
+            loader.add(hook, remarks);
         }
         self.reload();
         Ok(())
@@ -411,7 +454,7 @@ impl Host {
         &self.engine.services.events
     }
 
-    /// What is wrong with the definitions, a line each.
+    /// What is wrong with the definitions, and odd about closures' hooks, a line each.
     pub fn diagnostics(&self) -> Vec<String> {
         self.published().diagnostics.iter().map(|it| it.one_line()).collect()
     }

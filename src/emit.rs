@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::sync::{Arc, OnceLock};
 use tokio::sync::broadcast;
 
 /// Something that happened, for user interfaces and logs.
@@ -24,26 +25,21 @@ impl AgentEvent {
 const QUEUE: usize = 1024;
 
 /// Where hooks put events for whoever listens. Clones lead to the same listeners.
-#[derive(Clone, Debug)]
-pub struct EventSender(broadcast::Sender<AgentEvent>);
-
-impl Default for EventSender {
-    fn default() -> EventSender {
-        EventSender(broadcast::Sender::new(QUEUE))
-    }
-}
+#[derive(Clone, Debug, Default)]
+pub struct EventSender(Arc<OnceLock<broadcast::Sender<AgentEvent>>>);
 
 impl EventSender {
     /// Sends what `event` makes. Without a listener it isn't called at all.
     pub fn emit(&self, event: impl FnOnce() -> AgentEvent) {
-        if self.0.receiver_count() > 0 {
+        if let Some(queue) = self.0.get().filter(|queue| queue.receiver_count() > 0) {
             // An error means that the last listener has just left.
-            let _ = self.0.send(event());
+            let _ = queue.send(event());
         }
     }
 
     /// Every event from now on. A listener that falls behind loses the oldest.
     pub fn subscribe(&self) -> broadcast::Receiver<AgentEvent> {
-        self.0.subscribe()
+        // Most contexts never have a listener: the queue is made for the first.
+        self.0.get_or_init(|| broadcast::Sender::new(QUEUE)).subscribe()
     }
 }

@@ -100,7 +100,13 @@ pub struct Changed {
     pub diagnostics: usize,
 }
 
-/// See the module.
+/// A hook host: definitions in force, the engine that judges events by them, what hooks know together.
+///
+/// [`Host::builder`] makes one for a Rust program. It judges an event with [`Host::dispatch`], one in
+/// another system's words with [`Host::dispatch_as`], and an agent's turn through [`Host::chain`];
+/// [`Host::watch`] keeps edits of definition files in force, [`Host::add`] adds a hook at any time.
+/// All of them need a tokio runtime with time. Every event is judged by the hooks that were in force
+/// when it came; a host is shared as an `Arc`, and dropping the last one ends the watch.
 pub struct Host {
     /// Runs hooks.
     pub engine: Engine,
@@ -127,14 +133,21 @@ pub(crate) struct Asker {
 /// What a program that embeds the host puts in beside the definitions.
 #[derive(Default)]
 pub(crate) struct Own {
-    pub(crate) hooks: Vec<Hook>,
-    pub(crate) policy: Option<Policy>,
+    pub(crate) hooks: Vec<(Hook, Vec<Diagnostic>)>,
+    pub(crate) policies: Vec<Policy>,
     pub(crate) asker: Asker,
     /// Makes whoever judges events of whoever would.
     pub(crate) interceptor: Option<Intercept>,
 }
 
 pub(crate) type Intercept = Box<dyn FnOnce(Arc<dyn Interceptor>) -> Arc<dyn Interceptor> + Send>;
+
+impl std::fmt::Debug for Host {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let generation = self.hooks().generation;
+        f.debug_struct("Host").field("options", &self.options).field("generation", &generation).finish_non_exhaustive()
+    }
+}
 
 impl Host {
     /// Loads the definitions. Nothing is watched yet.
@@ -144,10 +157,10 @@ impl Host {
 
     /// The same, with what is the embedding program's own.
     pub(crate) fn embedded(options: HostOptions, own: Own) -> Arc<Host> {
-        let Own { hooks, policy, asker, interceptor } = own;
+        let Own { hooks, policies, asker, interceptor } = own;
         let mut loader = Loader::new(options.dirs());
-        hooks.into_iter().for_each(|hook| loader.add(hook));
-        policy.into_iter().for_each(|policy| loader.set_policy(policy));
+        hooks.into_iter().for_each(|(hook, remarks)| loader.add(hook, remarks));
+        policies.into_iter().for_each(|policy| loader.add_policy(policy));
         let loaded = loader.load(Look::Now);
         let root = std::path::absolute(&options.root).unwrap_or_else(|_| options.root.clone());
         let mut services = Services::new(root, options.allow_hosts.clone());

@@ -34,31 +34,35 @@
 //! # }
 //! ```
 //!
-//! The modules that aren't listed below are there for the program `hookwire`, its tests and its
+//! `dispatch` and whatever else judges an event needs a tokio runtime with time (and with I/O for hooks
+//! that run a command), as `#[tokio::main]` gives. An [`AgentHook`](agent_hook::AgentHook)
+//! is written under `#[hookwire::async_trait]`.
+//!
+//! The modules that have no page here are there for the program `hookwire`, its tests and its
 //! benchmarks: they change without notice.
 //!
 //! # The way of a request
 //!
-//! frame ([`transport`]) → message ([`rpc`]) → event ([`dialects`]) → verdict ([`engine`]: select,
-//! run, aggregate) → reply ([`dialects`]) → frame. Each step takes a value and gives the next;
+//! frame (`transport`) → message (`rpc`) → event (`dialects`) → verdict (`engine`: select,
+//! run, aggregate) → reply (`dialects`) → frame. Each step takes a value and gives the next;
 //! nothing calls back up.
 //!
 //! # Where things are
 //!
 //! | module | what |
 //! |---|---|
-//! | [`event`], [`verdict`], [`hook`], [`hook_set`] | plain data |
-//! | [`matching`] | whether a hook applies: matcher, `Tool(pattern)`, CEL |
-//! | [`engine`] | who runs when, and what comes of it |
-//! | [`handlers`] | how a hook is carried out, one file a kind |
-//! | [`client`], [`approvals`], [`models`], [`state`] | what handlers use: the way back to the client, a person, language models, shared values |
-//! | [`definitions`] | files to hooks and diagnostics |
-//! | [`dialects`] | other systems' vocabularies, one file each |
-//! | [`rpc`], [`transport`] | the wire |
+//! | [`event`], [`verdict`], `hook`, `hook_set` | plain data |
+//! | `matching` | whether a hook applies: matcher, `Tool(pattern)`, CEL |
+//! | `engine` | who runs when, and what comes of it |
+//! | `handlers` | how a hook is carried out, one file a kind |
+//! | [`client`], `approvals`, `models`, `state` | what handlers use: the way back to the client, a person, language models, shared values |
+//! | `definitions` | files to hooks and diagnostics |
+//! | `dialects` | other systems' vocabularies, one file each |
+//! | `rpc`, `transport` | the wire |
 //! | `policy` | what tool calls must keep to before any hook is asked |
 //! | `embed`, `emit`, [`agent_hook`] | the host within a Rust program: closures, outward events, the AgentHook trait |
-//! | [`host`] | the published hook set and the reload loop: the only long-lived state |
-//! | [`cli`] | the command line |
+//! | `host` | the published hook set and the reload loop: the only long-lived state |
+//! | `cli` | the command line |
 //!
 //! # Invariants
 //!
@@ -120,6 +124,7 @@ pub mod verdict;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+pub use async_trait::async_trait;
 pub use embed::{BadHook, ClosureHook, HostBuilder, Reply};
 pub use emit::{AgentEvent, EventSender};
 pub use engine::{HooksInForce, Interceptor, Judging, PassThrough, Question, Report};

@@ -5,11 +5,13 @@ use crate::event::Event;
 use crate::hook::Source;
 use crate::matching::rule::{ToolRule, Views};
 use crate::matching::{Facts, Truth};
+use crate::verdict::millis_up;
 use serde_json::{Map, Value, json};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What a definition file, or the program that embeds the host, says under `policy`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Policy {
     deny: Vec<Rule>,
     /// `None`: whatever isn't denied.
@@ -21,10 +23,10 @@ pub struct Policy {
     pub(crate) source: Source,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Rule {
     text: String,
-    rule: ToolRule,
+    rule: Arc<ToolRule>,
 }
 
 /// The bounds of tool calls.
@@ -61,7 +63,7 @@ impl Policy {
     /// # Errors
     /// The rule's form.
     pub fn deny(mut self, rule: &str) -> Result<Policy, String> {
-        self.deny.push(Rule { text: rule.into(), rule: ToolRule::new(rule)? });
+        self.deny.push(Rule { text: rule.into(), rule: ToolRule::new(rule)?.into() });
         Ok(self)
     }
 
@@ -70,7 +72,7 @@ impl Policy {
     /// # Errors
     /// The rule's form.
     pub fn allow(mut self, rule: &str) -> Result<Policy, String> {
-        self.allow.get_or_insert_default().push(Rule { text: rule.into(), rule: ToolRule::new(rule)? });
+        self.allow.get_or_insert_default().push(Rule { text: rule.into(), rule: ToolRule::new(rule)?.into() });
         Ok(self)
     }
 
@@ -172,7 +174,7 @@ pub(crate) fn grant<'a>(
     };
     for policy in policies {
         let Limits { timeout, max_output_bytes, max_calls: _ } = policy.limits;
-        let timeout = timeout.map(|it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX));
+        let timeout = timeout.map(millis_up);
         narrow(&mut grant, "timeoutMs", timeout);
         narrow(&mut grant, "maxOutputBytes", max_output_bytes);
         // What comes with a clone doesn't lead out of the sandbox that the agent itself has chosen.
@@ -190,7 +192,6 @@ pub(crate) fn grant<'a>(
 mod tests {
     use super::*;
     use std::path::Path;
-    use std::sync::Arc;
 
     fn refusal(policy: &Policy, tool: &str, command: Value) -> String {
         let event = json!({"event": "PreToolUse", "cwd": "/p", "tool": {"name": tool, "input": {"command": command}}});
@@ -233,6 +234,8 @@ mod tests {
         );
         assert_eq!(granted(None), json!({"timeoutMs": 5000, "maxOutputBytes": 7, "sandbox": "outer", "callsLeft": 2}));
         assert_eq!(grant([&Policy::new()].into_iter(), None, None), None);
+        let short = Policy::new().timeout(Duration::from_micros(500));
+        assert_eq!(grant([&short].into_iter(), None, None), Some(json!({"timeoutMs": 1})));
         let layer = crate::hook::Layer::Project;
         let project = Policy::at(Source { layer, ..Policy::new().source }).sandbox("none");
         let sandbox = |given: Value| grant([&project].into_iter(), Some(&given), None).unwrap()["sandbox"].clone();

@@ -175,6 +175,11 @@ pub struct Retry {
     pub model: Option<String>,
 }
 
+/// In milliseconds, rounded up: a wait is not shorter than was asked for, and no bound becomes zero.
+pub(crate) fn millis_up(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
+}
+
 /// See [`Retry`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -246,6 +251,12 @@ pub struct Outcome {
     pub stop_signals: Vec<StopSignal>,
     /// How long it ran, in microseconds.
     pub duration_micros: u64,
+    /// It asks for the end of the run. Not part of the outcome's form.
+    #[serde(skip)]
+    pub stops: bool,
+    /// The hook doesn't fail open. Not part of the outcome's form.
+    #[serde(skip)]
+    pub fails_closed: bool,
     /// When it began; absent when it wasn't run.
     #[serde(skip)]
     pub started_at: Option<SystemTime>,
@@ -310,4 +321,17 @@ pub struct Verdict {
     pub session_generation: Option<u64>,
     /// The event's identifier, as in the log.
     pub event_id: Arc<str>,
+}
+
+impl Verdict {
+    /// Whose word keeps the event from going on: who decided, or else who asked for the end of the run.
+    pub(crate) fn refused_by(&self) -> Option<&Arc<str>> {
+        match self.decision {
+            Decision::Ask | Decision::Defer | Decision::Deny => self.decided_by.as_ref(),
+            Decision::Allow => {
+                let stops = self.outcomes.iter().find(|outcome| outcome.stops).map(|outcome| &outcome.hook);
+                stops.or(self.decided_by.as_ref())
+            }
+        }
+    }
 }

@@ -3,9 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use async_trait::async_trait;
 use hookwire::agent_hook::*;
-use hookwire::{Decision, Host};
+use hookwire::{Decision, Event, Host, Scope, async_trait};
 use proptest::prelude::*;
 use regex::Regex;
 use serde_json::{Value, json};
@@ -517,11 +516,28 @@ async fn a_method_without_an_action_aborts_by_failing() {
     let refused = Err(ChainError::HookRejected { hook: "fails".into(), error: "failed to connect".into() });
     for (fail_open, expected) in [(true, Ok(())), (false, refused)] {
         let chain = HookChain::new().with(Fails(fail_open));
+        assert_eq!(chain.host().diagnostics(), [""; 0]);
         let ctx = chain.context("s");
         assert_eq!(chain.run_on_session_start(&ctx).await, expected);
         assert_eq!(chain.run_on_session_end(&ctx).await, expected);
         assert_eq!(chain.run_post_compaction(1, "s", &ctx).await, expected);
     }
+}
+
+#[tokio::test]
+async fn a_name_twice_is_two_hooks() {
+    struct Strict;
+    #[async_trait]
+    impl AgentHook for Strict {
+        fn name(&self) -> &str {
+            "fails"
+        }
+        fn fail_open(&self) -> bool {
+            false
+        }
+    }
+    let chain = HookChain::new().with(Fails(true)).with(Strict);
+    assert_eq!(chain.run_on_session_end(&chain.context("s")).await, Ok(()));
 }
 
 #[tokio::test(start_paused = true)]
@@ -790,4 +806,113 @@ proptest! {
         });
         prop_assert_eq!((ran, took()), model(&hooks, true, false));
     }
+}
+
+/// Tells what it sees, and rejects what has a key in it.
+struct Guard(Log);
+
+impl Guard {
+    fn judge<T>(&self, text: &str) -> HookResult<HookAction<T>> {
+        self.0.note(text);
+        Ok(if text.contains("sk-") { HookAction::Reject("a key".into()) } else { HookAction::Continue })
+    }
+}
+
+#[async_trait]
+impl AgentHook for Guard {
+    fn name(&self) -> &str {
+        "guard"
+    }
+    async fn pre_turn(&self, input: &TurnInput, _: &HookContext) -> HookResult<HookAction<TurnInput>> {
+        self.judge(&input.message)
+    }
+    async fn post_turn(&self, _: &TurnInput, o: &TurnOutput, _: &HookContext) -> HookResult<HookAction<TurnOutput>> {
+        self.judge(&o.message)
+    }
+    async fn post_llm_call(&self, response: &LlmResponse, _: &HookContext) -> HookResult<HookAction<LlmResponse>> {
+        self.judge(&format!("{}/{}", response.content, json!(response.tool_calls)))
+    }
+    async fn post_tool_call(
+        &self,
+        _: &str,
+        _: &Value,
+        result: &Result<DispatchResult, String>,
+        _: Duration,
+        _: &HookContext,
+    ) -> HookResult<HookAction<DispatchResult>> {
+        self.judge(&json!(result).to_string())
+    }
+}
+
+#[tokio::test]
+async fn a_guard_sees_what_providers_and_other_systems_give() {
+    let log = Log::default();
+    let host = Host::builder().agent_hook(Guard(log.clone())).build().unwrap();
+    let blocks =
+        |text: &str| json!([{"type": "text", "text": text}, {"type": "image"}, {"type": "tool_use", "name": "t"}]);
+    let response = |response: Value| json!({"event": "PostModelCall", "model": {"response": response}});
+    let output = |output: Value| json!({"event": "PostToolUse", "tool": {"name": "q", "input": {}, "output": output}});
+    for (event, sees) in [
+        (response(json!({"content": null, "tool_calls": [{"name": "sk-"}]})), r#"/[{"name":"sk-"}]"#),
+        (response(json!({"content": "sk-", "tool_calls": null, "usage": null})), "sk-/[]"),
+        (response(json!({"content": blocks("sk-")})), r#"sk-/[{"name":"t","type":"tool_use"}]"#),
+        (response(json!("sk-")), "sk-/[]"),
+        (json!({"event": "RunStart", "prompt": blocks("sk-")}), "sk-"),
+        (json!({"event": "RunEnd", "prompt": null, "result": blocks("sk-")}), "sk-"),
+        (
+            output(json!({"success": true, "rows": ["sk-"]})),
+            r#"{"Ok":{"output":{"rows":["sk-"],"success":true},"success":true}}"#,
+        ),
+        (
+            output(json!({"success": true, "output": 1, "x": "sk-"})),
+            r#"{"Ok":{"output":{"output":1,"success":true,"x":"sk-"},"success":true}}"#,
+        ),
+        (output(json!({"success": false, "output": "sk-"})), r#"{"Ok":{"output":"sk-","success":false}}"#),
+    ] {
+        let verdict = host.dispatch(Event::from_json(event.clone()).unwrap()).await;
+        assert_eq!((verdict.decision, verdict.outcomes[0].error.as_deref()), (Decision::Deny, None), "{event}");
+        assert_eq!(log.take(), [sees]);
+    }
+}
+
+#[tokio::test]
+async fn a_wait_is_neither_lost_nor_shortened() {
+    struct Waits(Duration);
+    #[async_trait]
+    impl AgentHook for Waits {
+        fn name(&self) -> &str {
+            "waits"
+        }
+        async fn on_llm_error(
+            &self,
+            _: &ProviderError,
+            _: usize,
+            _: &HookContext,
+        ) -> HookResult<HookAction<RetryDecision>> {
+            Ok(HookAction::Transform(RetryDecision::Retry { after: self.0 }))
+        }
+    }
+    let forever = Duration::from_millis(u64::MAX);
+    for (asked, expected) in [
+        (Duration::ZERO, Duration::ZERO),
+        (Duration::from_micros(400), Duration::from_millis(1)),
+        (Duration::from_millis(1100), Duration::from_millis(1100)),
+        (Duration::from_secs(2_000_000_000), Duration::from_secs(2_000_000_000)),
+        (Duration::MAX, forever),
+    ] {
+        let chain = HookChain::new().with(Waits(asked));
+        let told = chain.run_on_llm_error(&ProviderError::default(), 1, &chain.context("s")).await.unwrap();
+        let Some(RetryDecision::Retry { after }) = told else { panic!("{told:?}") };
+        assert_eq!(after.as_secs_f64(), expected.as_secs_f64());
+    }
+}
+
+#[tokio::test]
+async fn a_session_without_a_name_has_the_global_values() {
+    let host =
+        Host::builder().on("Stop", "sets", |event| async move { event.set_state("k", json!(1)) }).build().unwrap();
+    host.dispatch(Event::from_json(json!({"event": "Stop"})).unwrap()).await;
+    let state = host.chain().context("").state;
+    assert_eq!((state.get("k"), host.state().get(&Scope::Global, "k")), (Some(json!(1)), Some(json!(1))));
+    assert_eq!((state.remove("k"), state.remove("k"), state.get("k")), (true, false, None));
 }

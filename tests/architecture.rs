@@ -21,7 +21,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("models", &["client", "digest", "egress", "json", "definitions"]),
     ("matching", &["event"]),
     ("template", &["event"]),
-    ("policy", &["event", "hook", "matching"]),
+    ("policy", &["event", "hook", "matching", "verdict"]),
     ("hook", &["event", "verdict", "matching", "handlers", "template"]),
     ("hook_set", &["hook", "matching", "policy"]),
     (

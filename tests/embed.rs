@@ -2,7 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use hookwire::{Answer, ClosureHook, Decision, Event, Fail, HookError, Host, Status, Verdict};
+use hookwire::agent_hook::{ChainError, ExecutionGrant};
+use hookwire::{
+    Answer, ClosureHook, Decision, Event, Fail, HookError, Host, HostBuilder, Interceptor, Judging, Policy, Question,
+    Status, Verdict,
+};
 use serde_json::{Value, json};
 use std::future::pending;
 use std::sync::{Arc, Mutex};
@@ -195,5 +199,125 @@ fn hooks_that_cannot_be_meant_are_refused() {
         ),
     ] {
         assert_eq!(Host::builder().hook(hook).build().err().unwrap().to_string(), problem);
+    }
+}
+
+/// Turns every allow into another decision, and notes its name.
+struct Turns(Arc<dyn Interceptor>, Decision, &'static str);
+
+impl Interceptor for Turns {
+    fn intercept(&self, question: Question) -> Judging<'_> {
+        Box::pin(async move {
+            let mut verdict = self.0.intercept(question).await;
+            verdict.decision = verdict.decision.max(self.1);
+            verdict.user_messages.push(self.2.into());
+            verdict
+        })
+    }
+}
+
+#[tokio::test]
+async fn policies_and_interceptors_add_up() {
+    let host = Host::builder()
+        .policy(Policy::new().deny("Bash(rm *)").unwrap().max_calls(4))
+        .policy(Policy::new().deny("Bash(git push*)").unwrap().max_calls(3))
+        .interceptor(|hooks| Arc::new(Turns(hooks, Decision::Allow, "inner")))
+        .interceptor(|hooks| Arc::new(Turns(hooks, Decision::Allow, "outer")))
+        .build()
+        .unwrap();
+    for (command, decision) in [("rm x", Decision::Deny), ("git push", Decision::Deny), ("ls", Decision::Allow)] {
+        let verdict = host.dispatch(bash(command)).await;
+        assert_eq!(
+            (verdict.decision, &verdict.user_messages[..]),
+            (decision, &["inner".to_string(), "outer".into()][..])
+        );
+    }
+    // Each counts a call once.
+    assert_eq!(host.dispatch(bash("ls")).await.grant, Some(json!({"callsLeft": 1})));
+}
+
+#[tokio::test]
+async fn a_chain_goes_on_with_nothing_but_an_allow() {
+    for (decision, reason) in [
+        (Decision::Allow, None),
+        (Decision::Ask, Some("this needs a person's approval")),
+        (Decision::Defer, Some("this would be put off")),
+        (Decision::Deny, Some("")),
+    ] {
+        let host = Host::builder().interceptor(move |hooks| Arc::new(Turns(hooks, decision, ""))).build().unwrap();
+        let (chain, hook) = (host.chain(), "hookwire".to_string());
+        let ran = chain.run_pre_tool_call("Bash", json!({}), ExecutionGrant::default(), &chain.context("s")).await;
+        let refused = reason.map(|reason| ChainError::Aborted { hook, reason: reason.into() });
+        assert_eq!(ran.err(), refused);
+    }
+}
+
+#[tokio::test]
+async fn who_stops_is_who_is_named() {
+    let host = Host::builder()
+        .on("PreToolUse", "allows", |_| async { Answer::decide(Decision::Allow, "fine") })
+        .on("PreToolUse", "stops", |_| async { Answer { stop: Some("enough".into()), ..Answer::default() } })
+        .build()
+        .unwrap();
+    let chain = host.chain();
+    let ran = chain.run_pre_tool_call("Bash", json!({}), ExecutionGrant::default(), &chain.context("s")).await;
+    assert_eq!(ran, Err(ChainError::Aborted { hook: "stops".into(), reason: "enough".into() }));
+}
+
+#[tokio::test]
+async fn hooks_are_those_of_the_call() {
+    let host = HostBuilder::default().build().unwrap();
+    let payload = json!({"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"}});
+    let (own, theirs) = (host.dispatch(bash("ls")), host.dispatch_as("claude-code", payload));
+    host.add(ClosureHook::new("PreToolUse", "late", |_| async { Answer::deny("late") })).unwrap();
+    let decisions = (own.await.decision, theirs.await.unwrap().verdict.decision);
+    assert_eq!(decisions, (Decision::Allow, Decision::Allow));
+    assert_eq!(host.dispatch(bash("ls")).await.decision, Decision::Deny);
+}
+
+#[test]
+fn what_is_odd_about_a_closures_hook_is_told() {
+    let hook = |name: &str| ClosureHook::new("Stop", name, |_| async { Answer::deny("no") });
+    let host = Host::builder().hook(hook("idle").matcher("Bash")).build().unwrap();
+    host.add(hook("fine")).unwrap();
+    let odd = "program: hook `idle`: `matcher` can never match: Stop is not about a tool (remove `matcher`, or write the condition as `when`)";
+    assert_eq!(host.diagnostics(), [odd]);
+}
+
+#[tokio::test]
+async fn commands_run_in_a_default_hosts_directory() {
+    let dir = tempfile::tempdir().unwrap();
+    let hooks = json!({"hooks": [{"name": "pwd", "on": "Stop", "fail": "closed", "command": "pwd >&2; exit 2"}]});
+    std::fs::write(dir.path().join("hooks.json"), hooks.to_string()).unwrap();
+    let host = HostBuilder::default().hooks(dir.path()).build().unwrap();
+    let verdict = host.dispatch(event(json!({"event": "Stop", "session": "s"}))).await;
+    let here = std::env::current_dir().unwrap().display().to_string();
+    assert_eq!((verdict.reason, verdict.outcomes[0].error.as_deref()), (Some(here), None));
+}
+
+#[test]
+fn errors_of_all_kinds_keep_their_texts() {
+    #[derive(Debug)]
+    struct Outer(std::io::Error);
+    impl std::fmt::Display for Outer {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("error sending request")
+        }
+    }
+    impl std::error::Error for Outer {
+        fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+            Some(&self.0)
+        }
+    }
+    let outer = || Outer(std::io::Error::other("connection refused"));
+    let boxed: Box<dyn std::error::Error + Send + Sync> = outer().into();
+    for (error, text) in [
+        (HookError::from(outer()), "run: error sending request: connection refused"),
+        (HookError::from(boxed), "run: error sending request: connection refused"),
+        (HookError::from("a"), "run: a"),
+        (HookError::from("b".to_string()), "run: b"),
+        (HookError::new("reach it"), "reach it"),
+    ] {
+        assert_eq!(error.to_string(), text);
     }
 }

@@ -63,9 +63,20 @@ pub struct Granted {
 /// The hooks of an agent: what its core calls at each point of a turn.
 ///
 /// Cheap to clone; clones share the hooks.
+///
+/// Priorities order the hooks of this trait. Hooks in
+/// hookwire's own words, those of files and [`ClosureHook`]s, enter a chain together, as one hook of
+/// priority 100, whatever theirs are: a trait's hook before them may replace what they would have
+/// refused. A guard that must come first belongs into a [`Policy`](crate::Policy).
 #[derive(Clone)]
 pub struct HookChain {
     host: Arc<Host>,
+}
+
+impl std::fmt::Debug for HookChain {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HookChain").field("host", &self.host).finish_non_exhaustive()
+    }
 }
 
 impl Default for HookChain {
@@ -75,7 +86,8 @@ impl Default for HookChain {
 }
 
 impl Host {
-    /// The hooks of this host, as an agent's core calls them.
+    /// The hooks of this host, as an agent's core calls them. Those in hookwire's own words enter as
+    /// one hook of priority 100; see [`HookChain`].
     pub fn chain(self: &Arc<Host>) -> HookChain {
         HookChain { host: self.clone() }
     }
@@ -116,7 +128,9 @@ impl HookChain {
             state: HookState::of(services.state.clone(), &session_id),
             events: services.events.clone(),
             session_id,
-            ..HookContext::default()
+            turn_number: 0,
+            step_number: 0,
+            core_type: String::new(),
         }
     }
 
@@ -278,7 +292,7 @@ impl HookChain {
     async fn run(&self, method: &str, mut payload: Value, ctx: &HookContext) -> Result<Ran, ChainError> {
         payload["method"] = method.into();
         payload["ctx"] = json!(WireContext::from(ctx));
-        let broken = |error: String| ChainError::HookRejected { hook: method.to_string(), error };
+        let broken = |error: String| ChainError::HookRejected { hook: OURS.to_string(), error };
         let mut event = DIALECT.read(payload).map_err(|error| broken(format!("failed to {error}")))?;
         event.attached = Some(Attached(Arc::new(ctx.clone())));
         let event = Arc::new(event);
@@ -286,35 +300,44 @@ impl HookChain {
         let client = self.host.asker.client.clone();
         let verdict = self.host.judge(event.clone(), &DIALECT.contract, honours, client).await;
         tell(&verdict, ctx);
-        match self.refusal(&event, &verdict) {
+        match refusal(&event, &verdict) {
             Some(refusal) => Err(refusal),
             None => Ok(Ran { reply: (DIALECT.reply)(&event, &verdict), verdict }),
         }
     }
 }
 
-impl HookChain {
-    fn refusal(&self, event: &Event, verdict: &Verdict) -> Option<ChainError> {
-        let decided_by = || verdict.decided_by.as_deref().unwrap_or("hookwire").to_string();
-        let rejected = |it: &Outcome| {
-            let error = it.error.clone()?;
-            Some(ChainError::HookRejected { hook: it.hook.to_string(), error })
-        };
-        if verdict.decision == Decision::Deny {
-            let hook = decided_by();
-            let failed = verdict.outcomes.iter().filter(|it| *it.hook == *hook).find_map(rejected);
-            let reason = verdict.reason.clone().unwrap_or_default();
-            return Some(failed.unwrap_or(ChainError::Aborted { hook, reason }));
+/// Who is named where no hook is to blame.
+const OURS: &str = "hookwire";
+
+/// Why an operation doesn't go on, if it doesn't.
+fn refusal(event: &Event, verdict: &Verdict) -> Option<ChainError> {
+    let rejected = |it: &Outcome| {
+        let error = it.error.clone()?;
+        Some(ChainError::HookRejected { hook: it.hook.to_string(), error })
+    };
+    let hook = verdict.refused_by().map_or(OURS, |it| it).to_string();
+    match verdict.decision {
+        // The trait has no word for a person or for later.
+        Decision::Deny | Decision::Ask | Decision::Defer => {
+            let decides =
+                |it: &&Outcome| *it.hook == *hook && it.decision.is_some_and(|decision| decision != Decision::Allow);
+            let failed = verdict.outcomes.iter().find(decides).and_then(rejected);
+            let reason = verdict.reason.clone().unwrap_or_else(|| match verdict.decision {
+                Decision::Ask => "this needs a person's approval".into(),
+                Decision::Defer => "this would be put off".into(),
+                Decision::Allow | Decision::Deny => String::new(),
+            });
+            Some(failed.unwrap_or(ChainError::Aborted { hook, reason }))
         }
-        if let Some(reason) = verdict.stop.clone() {
-            return Some(ChainError::Aborted { hook: decided_by(), reason });
+        Decision::Allow => {
+            if let Some(reason) = verdict.stop.clone() {
+                return Some(ChainError::Aborted { hook, reason });
+            }
+            // What is over can't be stopped, but whoever doesn't fail open is heard.
+            let is_told = event.spec.phase == Phase::Note;
+            verdict.outcomes.iter().filter(|it| is_told && it.fails_closed).find_map(rejected)
         }
-        // What is over can't be stopped, but whoever doesn't fail open is heard.
-        let hooks = self.host.hooks();
-        let fails_closed =
-            |name: &str| hooks.hooks.iter().any(|hook| *hook.name == *name && hook.fail == Some(Fail::Closed));
-        let is_told = event.spec.phase == Phase::Note;
-        verdict.outcomes.iter().filter(|it| is_told && fails_closed(&it.hook)).find_map(rejected)
     }
 }
 
@@ -340,7 +363,7 @@ impl Ran {
         let Some(value) = self.reply.get("value") else { return Ok(None) };
         T::deserialize(value).map(Some).map_err(|error| {
             let rewrote = self.verdict.outcomes.iter().rev().find(|outcome| outcome.rewrote);
-            let hook = rewrote.map_or("hookwire", |outcome| &*outcome.hook).to_string();
+            let hook = rewrote.map_or(OURS, |outcome| &*outcome.hook).to_string();
             ChainError::HookRejected { hook, error: format!("failed to give a value that fits: {error}") }
         })
     }

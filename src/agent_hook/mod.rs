@@ -10,7 +10,7 @@
 //!
 //! struct InputGuardrail;
 //!
-//! #[async_trait::async_trait]
+//! #[hookwire::async_trait]
 //! impl AgentHook for InputGuardrail {
 //!     fn name(&self) -> &str {
 //!         "input-guardrail"
@@ -51,7 +51,6 @@ pub use types::{
 use crate::state::{Scope, StateError, Store};
 use async_trait::async_trait;
 use serde_json::Value;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// What a hook's method gives. An error is not a "no": it counts by [`AgentHook::fail_open`].
@@ -70,7 +69,8 @@ pub enum HookAction<T> {
     Replace(T),
 }
 
-/// Hooks over an agent's life. Every method does nothing unless it is written.
+/// Hooks over an agent's life. Every method does nothing unless it is written; an implementation is
+/// written under `#[hookwire::async_trait]`.
 #[async_trait]
 #[allow(unused_variables, reason = "the names are documentation")]
 pub trait AgentHook: Send + Sync {
@@ -229,7 +229,7 @@ impl Default for HookState {
 
 impl HookState {
     fn of(store: Store, session: &str) -> HookState {
-        HookState { store, scope: Scope::Session(Arc::from(session)) }
+        HookState { store, scope: Scope::of(Some(session)) }
     }
 
     /// The value of a key.
@@ -237,15 +237,24 @@ impl HookState {
         self.store.get(&self.scope, key)
     }
 
-    /// Sets a value. One that is too large to be kept (256 KiB) isn't, which is logged; see
-    /// [`HookState::update`].
+    /// Sets a value. In a full store the session that was changed longest ago is forgotten to make
+    /// room. A value that can't be kept (over 256 KiB, or no other session is left to be forgotten)
+    /// isn't, which is logged; [`HookState::update`] tells.
     pub fn set(&self, key: &str, value: Value) {
         if let Err(error) = self.store.set(&self.scope, key, value, None) {
             tracing::warn!(%error, "A hook's state was not kept.");
         }
     }
 
+    /// Removes a value; says whether there was one.
+    pub fn remove(&self, key: &str) -> bool {
+        self.store.delete(&self.scope, key)
+    }
+
     /// Replaces a value by what is made of it, in one step: nobody comes between.
+    ///
+    /// `change` runs while nobody else gets at the store: it must not block, and a call of this state
+    /// within it would wait for itself for ever.
     ///
     /// # Errors
     /// The key or the value is too large, or the store is full.

@@ -1,15 +1,18 @@
 //! What the methods of [`AgentHook`](super::AgentHook) are about. Plain data; on the wire the members
 //! have these names, durations are seconds.
 
+use crate::verdict::any;
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::time::Duration;
 
 /// What a turn begins with.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TurnInput {
-    /// The user's message.
+    /// The user's message; of one in blocks, the text.
+    #[serde(default, deserialize_with = "text")]
     pub message: String,
 }
 
@@ -49,6 +52,23 @@ pub struct ProviderError {
     pub model: Option<String>,
 }
 
+/// A plain text, or the text of content in blocks; null is no text.
+fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    match Value::deserialize(deserializer)? {
+        Value::Null => Ok(String::new()),
+        Value::String(text) => Ok(text),
+        Value::Array(blocks) => Ok(text_of(&blocks)),
+        Value::Bool(_) | Value::Number(_) | Value::Object(_) => {
+            Err(D::Error::custom("expected a text, or blocks of it"))
+        }
+    }
+}
+
+fn text_of(blocks: &[Value]) -> String {
+    let text = |block: &Value| block.as_str().or_else(|| block.get("text")?.as_str()).map(str::to_string);
+    blocks.iter().filter_map(text).collect::<Vec<_>>().join("\n")
+}
+
 /// A type that a plain text stands for too: other systems have no more than that.
 macro_rules! or_text {
     ($($name:ident { $($(#[$attribute:meta])* $field:ident: $type:ty),* })*) => {$(
@@ -56,14 +76,14 @@ macro_rules! or_text {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<$name, D::Error> {
                 #[derive(Deserialize)]
                 struct Whole {
-                    #[serde(default)]
+                    #[serde(default, deserialize_with = "text")]
                     message: String,
                     $(#[serde(default)] $(#[$attribute])* $field: Option<$type>,)*
                 }
                 #[derive(Deserialize)]
                 #[serde(untagged, expecting = "expected a text, or an object with `message`")]
                 enum Either {
-                    Text(String),
+                    Text(#[serde(deserialize_with = "text")] String),
                     Whole(Whole),
                 }
                 Ok(match Either::deserialize(deserializer)? {
@@ -130,10 +150,8 @@ impl ChatMessage {
     pub fn text(&self) -> Cow<'_, str> {
         match &self.content {
             Value::String(text) => Cow::Borrowed(text),
-            Value::Array(blocks) => {
-                blocks.iter().filter_map(|block| block.get("text")?.as_str()).collect::<Vec<_>>().join("\n").into()
-            }
-            _ => Cow::Borrowed(""),
+            Value::Array(blocks) => text_of(blocks).into(),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => Cow::Borrowed(""),
         }
     }
 }
@@ -169,26 +187,57 @@ pub struct LlmCallInput {
 }
 
 /// What a model answered.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct LlmResponse {
-    /// Its text.
-    #[serde(default)]
+    /// Its text; of content in blocks, that of all text blocks.
     pub content: String,
-    /// The tools that it wants to be called.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// The tools that it wants to be called; of content in blocks, those among them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<Value>,
     /// What it cost.
-    #[serde(default)]
     pub usage: Usage,
     /// The model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Why it stopped.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub finish_reason: Option<String>,
     /// Whatever else the provider has.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
+}
+
+impl<'de> Deserialize<'de> for LlmResponse {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<LlmResponse, D::Error> {
+        #[derive(Deserialize)]
+        struct Whole {
+            #[serde(default)]
+            content: Value,
+            tool_calls: Option<Vec<Value>>,
+            usage: Option<Usage>,
+            model: Option<String>,
+            finish_reason: Option<String>,
+            #[serde(flatten)]
+            extra: Map<String, Value>,
+        }
+        // A guard that can't read what it is to guard is no guard: providers' own shapes count too.
+        let whole = match Value::deserialize(deserializer)? {
+            content @ (Value::String(_) | Value::Array(_)) => json!({ "content": content }),
+            whole => whole,
+        };
+        let whole = Whole::deserialize(whole).map_err(D::Error::custom)?;
+        let Whole { content, tool_calls, usage, model, finish_reason, extra } = whole;
+        let is_call = |block: &&Value| block.get("type").is_some_and(|it| it == "tool_use");
+        let calls = || content.as_array().into_iter().flatten().filter(is_call).cloned().collect();
+        Ok(LlmResponse {
+            tool_calls: tool_calls.unwrap_or_else(calls),
+            content: text(content).map_err(D::Error::custom)?,
+            usage: usage.unwrap_or_default(),
+            model,
+            finish_reason,
+            extra,
+        })
+    }
 }
 
 /// What to do about a failed model call.
@@ -256,14 +305,15 @@ impl DispatchResult {
 impl<'de> Deserialize<'de> for DispatchResult {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<DispatchResult, D::Error> {
         #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
         struct Whole {
             success: bool,
-            #[serde(default)]
+            #[serde(deserialize_with = "any")]
             output: Value,
             error: Option<String>,
         }
         let value = Value::deserialize(deserializer)?;
-        // Of an agent with another idea of a result, the whole is the output.
+        // Of an agent with another idea of a result, the whole is the output: nothing of it is lost.
         Ok(match Whole::deserialize(&value) {
             Ok(Whole { success, output, error }) => DispatchResult { success, output, error },
             Err(_) => DispatchResult::ok(value),

@@ -4,7 +4,7 @@
 //! Each hook stands by itself: a mistake in one leaves the others of its file in force, and every
 //! mistake is found in one pass.
 
-use super::diagnostic::{LineIndex, Severity};
+use super::diagnostic::{Diagnostic, LineIndex, Range, Severity};
 use super::node::{DecodeError, Entry, Node, NodeValue, Span, closest, decode};
 use crate::client::Client;
 use crate::dialects;
@@ -568,23 +568,36 @@ fn is_about(problem: &Problem, hook: &Node) -> bool {
 /// A hook of the program that embeds the host: what a file's definition would say of it, without a
 /// handler, and its handler.
 ///
+/// With it, what is odd about it: such a hook is in force, as one of a file would be.
+///
 /// # Errors
 /// The first mistake, with what to do.
-pub(crate) fn embedded(mut definition: Value, handler: Handler, position: usize) -> Result<Hook, String> {
+pub(crate) fn embedded(
+    mut definition: Value,
+    handler: Handler,
+    position: usize,
+) -> Result<(Hook, Vec<Diagnostic>), String> {
     definition["allow"] = "".into();
     let read = |_: &Path| Err(String::new());
     let origin = Origin { file: "program", dir: Path::new("/"), layer: Layer::Hooks, client: None, read: &read };
     let compiled = compile(&Node::from_json(&json!({ "hooks": [definition] })), &origin, &LineIndex::new(""));
-    if let Some(Problem { message, help, .. }) = compiled.problems.into_iter().find(|it| it.severity == Severity::Error)
-    {
-        let help = help.map(|help| format!(" ({help})")).unwrap_or_default();
-        return Err(format!("{message}{help}"));
+    let mut remarks = Vec::new();
+    for Problem { severity, code, message, help, hook, .. } in compiled.problems {
+        if severity == Severity::Error {
+            let help = help.map(|help| format!(" ({help})")).unwrap_or_default();
+            return Err(format!("{message}{help}"));
+        }
+        let name = hook.as_deref().unwrap_or_default();
+        let message = format!("hook `{name}`: {message}");
+        let (file, code, range) = (origin.file.into(), code.into(), Range::default());
+        remarks.push(Diagnostic { file, severity, code, message, help, hook, range, span: 0..0 });
     }
     let hook = compiled.hooks.into_iter().find_map(|it| it.hook).and_then(Arc::into_inner);
     let hook = hook.ok_or("the definition is empty")?;
     // No two closures are equal.
     let fingerprint = position as u64;
-    Ok(Hook { handler, fingerprint, source: Source { line: 0, column: 0, position, ..hook.source }, ..hook })
+    let source = Source { line: 0, column: 0, position, ..hook.source };
+    Ok((Hook { handler, fingerprint, source, ..hook }, remarks))
 }
 
 /// A hash of the handler: what makes two definitions equal where equal ones run once.

@@ -39,7 +39,9 @@ pub struct Loader {
     in_force: InForce,
     /// Hooks of the program that embeds the host.
     own: Vec<Defined>,
-    own_policy: Option<Arc<Policy>>,
+    /// What is odd about them.
+    own_remarks: Vec<Diagnostic>,
+    own_policies: Vec<Arc<Policy>>,
 }
 
 /// How careful a load is with files that may not be finished yet.
@@ -178,20 +180,24 @@ impl Loader {
             published: Arc::default(),
             in_force: InForce::new(),
             own: Vec::new(),
-            own_policy: None,
+            own_remarks: Vec::new(),
+            own_policies: Vec::new(),
         }
     }
 
-    /// Adds a hook that is in no file; the next load puts it in force.
-    pub(crate) fn add(&mut self, hook: Hook) {
+    /// Adds a hook that is in no file, and what is odd about it; the next load puts it in force.
+    pub(crate) fn add(&mut self, hook: Hook, remarks: Vec<Diagnostic>) {
+        self.own_remarks.extend(remarks);
         let digest = Sha256::digest(format!("program\0{}", self.own.len()));
         let digest = digest.first_chunk().copied().unwrap_or_default();
         self.own.push(Defined { hook: Arc::new(hook), digest });
     }
 
-    /// Sets the policy of the program that embeds the host.
-    pub(crate) fn set_policy(&mut self, policy: Policy) {
-        self.own_policy = Some(Arc::new(policy));
+    /// Adds a policy of the program that embeds the host.
+    pub(crate) fn add_policy(&mut self, mut policy: Policy) {
+        // Each counts for itself.
+        policy.source.position = self.own_policies.len();
+        self.own_policies.push(Arc::new(policy));
     }
 
     /// How many hooks of the program there are.
@@ -390,6 +396,7 @@ impl Loader {
             in_force.entry((hook.source.layer, hook.name.clone())).or_default().push(*digest);
             hooks.push(hook.clone());
         }
+        diagnostics.extend(self.own_remarks.iter().cloned());
         in_force.values_mut().for_each(|digests| digests.sort_unstable());
         let errors = diagnostics.iter().filter(|it| it.severity == Severity::Error);
         let mut broken: Vec<_> = errors.map(Diagnostic::one_line).collect();
@@ -402,7 +409,7 @@ impl Loader {
         let (hash, before) = (self.hash(), self.published.clone());
         if before.generation == 0 || before.hash != hash || *before.broken != *broken {
             let policies = self.files.values().filter_map(|state| state.policy.clone());
-            let mut policies: Vec<_> = policies.chain(self.own_policy.clone()).collect();
+            let mut policies: Vec<_> = policies.chain(self.own_policies.iter().cloned()).collect();
             policies.sort_by_key(|policy| policy.source.layer);
             let mut set = HookSet::new(hooks, before.generation + 1, hash, broken);
             set.policies = policies;

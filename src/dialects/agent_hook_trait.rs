@@ -11,8 +11,9 @@ use crate::definitions::diagnostic::Severity;
 use crate::definitions::node::{Entry, Node, NodeValue};
 use crate::event::{Event, Phase, set_pointer};
 use crate::hook::{Composition, Contract, Exit};
-use crate::verdict::{Answer, Decision, Retry, RetryAction, Verdict};
+use crate::verdict::{Answer, Decision, Retry, RetryAction, Verdict, millis_up};
 use serde_json::{Map, Value, json};
+use std::time::Duration;
 
 type Members = &'static [(&'static str, &'static str)];
 
@@ -248,8 +249,8 @@ fn read_retry(value: &Value) -> Result<Retry, String> {
     };
     match name {
         "Retry" => {
-            let after = of.get("after").and_then(Value::as_f64).filter(|it| (0.0..1e9).contains(it));
-            retry(RetryAction::Retry, after.map(|seconds| (seconds * 1000.0).round() as u64), None)
+            let after = of.get("after").and_then(Value::as_f64);
+            retry(RetryAction::Retry, after.map(millis), None)
         }
         "Fail" => retry(RetryAction::Fail, None, None),
         "Fallback" => {
@@ -259,6 +260,12 @@ fn read_retry(value: &Value) -> Result<Retry, String> {
         }
         _ => Err("read the reply: `value` is not Retry, Fail or Fallback".into()),
     }
+}
+
+/// What is out of range is the nearest that isn't.
+fn millis(seconds: f64) -> u64 {
+    let nearest = if seconds < 0.0 { Duration::ZERO } else { Duration::MAX };
+    millis_up(Duration::try_from_secs_f64(seconds).unwrap_or(nearest))
 }
 
 fn write_retry(retry: &Retry) -> Value {
@@ -272,13 +279,17 @@ fn write_retry(retry: &Retry) -> Value {
 fn write_reply(event: &Event, verdict: &Verdict) -> Value {
     let mut reply = Map::new();
     let mut say = |key: &str, value: Value| reply.insert(key.to_string(), value);
-    let rejected = verdict.decision == Decision::Deny;
+    // The trait has no word for a person or for later.
+    let rejected = match verdict.decision {
+        Decision::Allow => false,
+        Decision::Ask | Decision::Defer | Decision::Deny => true,
+    };
     if rejected || verdict.stop.is_some() {
         let reason = if rejected { &verdict.reason } else { &verdict.stop };
         let reason = reason.as_deref().filter(|it| !it.is_empty()).unwrap_or("rejected without a reason");
         say("action", "Reject".into());
         say("reason", reason.into());
-        if let Some(hook) = &verdict.decided_by {
+        if let Some(hook) = verdict.refused_by() {
             say("hook", (**hook).into());
         }
         return Value::Object(reply);

@@ -99,6 +99,8 @@ impl Chain {
             stop: None,
             stop_signals: Vec::new(),
             said: None,
+            stops: false,
+            fails_closed: true,
             started_at: None,
             duration_micros: 0,
         };

@@ -2,8 +2,9 @@
 //!
 //! (instructor: `CanInterceptAgentLifecycle`, with the hook stack and the pass-through as its own two.)
 
-use super::{Engine, Question, decide};
+use super::{Engine, HooksInForce, Question, decide};
 use crate::verdict::{Decision, Verdict};
+use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 
@@ -28,15 +29,24 @@ impl Interceptor for Engine {
     }
 }
 
-/// Allows every event; no hook runs.
-#[derive(Clone, Copy, Debug)]
-pub struct PassThrough;
-
-impl Interceptor for PassThrough {
-    fn intercept(&self, question: Question) -> Judging<'_> {
-        let verdict = Verdict {
-            decision: Decision::Allow,
-            reason: None,
+impl Verdict {
+    /// A verdict that only decides: an interceptor's own, with no hook asked.
+    ///
+    /// ```
+    /// use hookwire::{Decision, Interceptor, Judging, Question, Verdict};
+    ///
+    /// struct Closed;
+    /// impl Interceptor for Closed {
+    ///     fn intercept(&self, question: Question) -> Judging<'_> {
+    ///         let verdict = Verdict::of(&question, Decision::Deny, Some("We are closed.".into()));
+    ///         Box::pin(std::future::ready(verdict))
+    ///     }
+    /// }
+    /// ```
+    pub fn of(question: &Question, decision: Decision, reason: Option<String>) -> Verdict {
+        Verdict {
+            decision,
+            reason,
             decided_by: None,
             subject: None,
             replaced: false,
@@ -52,7 +62,31 @@ impl Interceptor for PassThrough {
             hash: question.hooks.files.hash.clone(),
             session_generation: question.hooks.session.as_ref().map(|set| set.generation),
             event_id: question.event.id.clone(),
-        };
+        }
+    }
+}
+
+impl fmt::Debug for Question {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Question").field("event", &self.event).field("hooks", &self.hooks).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for HooksInForce {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let session = self.session.as_ref().map(|set| set.generation);
+        let mut debug = f.debug_struct("HooksInForce");
+        debug.field("files", &self.files.generation).field("session", &session).finish_non_exhaustive()
+    }
+}
+
+/// Allows every event; no hook runs.
+#[derive(Clone, Copy, Debug)]
+pub struct PassThrough;
+
+impl Interceptor for PassThrough {
+    fn intercept(&self, question: Question) -> Judging<'_> {
+        let verdict = Verdict::of(&question, Decision::Allow, None);
         Box::pin(std::future::ready(verdict))
     }
 

@@ -21,6 +21,12 @@ pub struct HookEvent {
     ended: CancellationToken,
 }
 
+impl std::fmt::Debug for HookEvent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HookEvent").field("event", &self.event).finish_non_exhaustive()
+    }
+}
+
 impl Deref for HookEvent {
     type Target = Event;
 
@@ -65,12 +71,12 @@ impl HookEvent {
     }
 
     fn scope(&self) -> Scope {
-        Scope::of(Some(self.event.session()).filter(|it| !it.is_empty()))
+        Scope::of(Some(self.event.session()))
     }
 }
 
-/// Why a hook gives no answer, for people: it finishes the sentence "failed to ...". Any error
-/// becomes one with `?`.
+/// Why a hook gives no answer, for people: it finishes the sentence "failed to ...". Any error that
+/// other threads may have, a boxed one or a text becomes one with `?`, the texts of its sources with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookError(String);
 
@@ -87,9 +93,23 @@ impl std::fmt::Display for HookError {
     }
 }
 
-impl<E: std::error::Error> From<E> for HookError {
+impl<E: Into<Box<dyn std::error::Error + Send + Sync>>> From<E> for HookError {
     fn from(error: E) -> HookError {
-        HookError(format!("run: {error}"))
+        let error = error.into();
+        let mut text = format!("run: {error}");
+        let mut source = error.source();
+        // Bounded, since whose sources go round in a circle is not ours to say.
+        for _ in 0..16 {
+            let Some(of) = source else { break };
+            let told = of.to_string();
+            // Many an error says its source's text itself.
+            if !text.contains(&told) {
+                text.push_str(": ");
+                text.push_str(&told);
+            }
+            source = of.source();
+        }
+        HookError(text)
     }
 }
 

@@ -16,20 +16,27 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 /// Whose values they are.
+///
+/// ```compile_fail
+/// // What guards count is nobody else's.
+/// let guards = hookwire::Scope::Guards;
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Scope {
     /// Everybody's.
     Global,
     /// A session's.
     Session(Arc<str>),
-    /// The guards' counters: no API reaches them, so that no hook can reset what another counts.
+    /// The guards' counters. Nobody else can name them, so that no hook resets what another counts.
+    #[doc(hidden)]
+    #[non_exhaustive]
     Guards,
 }
 
 impl Scope {
-    /// The scope of a session, or the global one.
+    /// The scope of a session; the global one where there is none, or one without a name.
     pub fn of(session: Option<&str>) -> Scope {
-        match session {
+        match session.filter(|it| !it.is_empty()) {
             Some(session) => Scope::Session(session.into()),
             None => Scope::Global,
         }
@@ -69,7 +76,8 @@ pub const MAX_VALUE: usize = 256 * 1024;
 pub const MAX_BYTES: usize = 64 * 1024 * 1024;
 /// Of these, what only the guards may use: nobody can take the room that they count in.
 const GUARDS_BYTES: usize = 8 * 1024 * 1024;
-/// Sessions whose values are kept; the one that was changed longest ago is forgotten first.
+/// Sessions whose values are kept. Beyond that, and when the store is full, the one that was changed
+/// longest ago is forgotten.
 pub const MAX_SESSIONS: usize = 10_000;
 
 /// A time beyond which clocks can't count.
@@ -83,7 +91,23 @@ enum Expiry {
     OfNew(Option<Duration>),
 }
 
-/// See the module. Cheap to clone; clones share the values.
+/// What hooks know together: values by key, of a session or everybody's, with a time to live.
+///
+/// Closures, scripts, workers, the command line and clients all see the same values. A store lives in
+/// memory; an [opened](Store::open) one is kept in a file too. What is kept is bounded: a value to
+/// 256 KiB, all together to 56 MiB and 10,000 sessions; in a full store the session that was changed
+/// longest ago is forgotten first. Cheap to clone; clones share the values.
+///
+/// ```
+/// use hookwire::{Scope, Store};
+/// use serde_json::json;
+///
+/// let (store, session) = (Store::default(), Scope::of(Some("session-1")));
+/// store.set(&session, "pushes", json!(1), None)?;
+/// assert_eq!(store.increment(&session, "pushes", &2.into(), None)?.as_i64(), Some(3));
+/// assert_eq!(store.get(&Scope::Global, "pushes"), None);
+/// # Ok::<(), hookwire::StateError>(())
+/// ```
 #[derive(Clone, Default)]
 pub struct Store(Arc<Shared>);
 
@@ -149,10 +173,11 @@ impl Store {
         entry.is_live(SystemTime::now()).then(|| entry.value.clone())
     }
 
-    /// Sets a value; without a time to live it stays.
+    /// Sets a value; without a time to live it stays. In a full store the session that was changed
+    /// longest ago makes room.
     ///
     /// # Errors
-    /// The key or the value is too large, or the store is full.
+    /// The key or the value is too large, or the store is full of what isn't another session's.
     pub fn set(&self, scope: &Scope, key: &str, value: Value, ttl: Option<Duration>) -> Result<(), StateError> {
         self.update(scope, key, ttl, |_| Ok(Some(value))).map(drop)
     }
@@ -231,6 +256,9 @@ impl Store {
     }
 
     /// Replaces a value by what is made of it, in one step: `None` removes it. Gives the new value.
+    ///
+    /// `change` runs while nobody else gets at the store: it must not block, and a call of this store
+    /// within it would wait for itself for ever.
     ///
     /// # Errors
     /// What `change` says, which then changes nothing; as for [`Store::set`].
@@ -311,12 +339,13 @@ impl Values {
         if self.bytes - before + entry.size > room {
             self.sweep(now);
             let before = before.min(self.bytes);
+            while self.bytes - before + entry.size > room && self.forget_a_session(scope) {}
             if self.bytes - before + entry.size > room {
                 return Err(StateError(format!("keep `{key}`: the store is full ({room} bytes)")));
             }
         }
         if matches!(scope, Scope::Session(_)) && !self.scopes.contains_key(scope) && self.scopes.len() >= MAX_SESSIONS {
-            self.forget_a_session();
+            self.forget_a_session(scope);
         }
         if self.file.as_ref().is_some_and(|file| !file.has_room()) {
             return Err(StateError(format!("keep `{key}`: the state file can't keep up")));
@@ -351,16 +380,16 @@ impl Values {
         }
     }
 
-    fn forget_a_session(&mut self) {
-        let sessions = self.scopes.iter().filter(|(scope, _)| matches!(scope, Scope::Session(_)));
-        if let Some(oldest) = sessions.min_by_key(|(_, entries)| entries.changed).map(|(scope, _)| scope.clone())
-            && let Some(entries) = self.scopes.remove(&oldest)
-        {
-            for (key, entry) in entries.by_key {
-                self.bytes -= entry.size;
-                self.note(&oldest, &key, None);
-            }
+    /// Removes the values of the session that was changed longest ago, if there is another one than `but`.
+    fn forget_a_session(&mut self, but: &Scope) -> bool {
+        let sessions = self.scopes.iter().filter(|(scope, _)| matches!(scope, Scope::Session(_)) && *scope != but);
+        let oldest = sessions.min_by_key(|(_, entries)| entries.changed).map(|(scope, _)| scope.clone());
+        let Some((oldest, entries)) = oldest.and_then(|oldest| self.scopes.remove_entry(&oldest)) else { return false };
+        for (key, entry) in entries.by_key {
+            self.bytes -= entry.size;
+            self.note(&oldest, &key, None);
         }
+        true
     }
 }
 
@@ -442,6 +471,26 @@ mod tests {
         drop(store);
         std::fs::write(&path, "something else").unwrap();
         assert!(Store::open(&path).unwrap_err().0.starts_with("open the state file"));
+    }
+
+    #[test]
+    fn a_full_store_forgets_the_session_that_was_changed_longest_ago() {
+        let store = Store::default();
+        let large = json!("x".repeat(MAX_VALUE - 2));
+        let session = |n: usize| Scope::of(Some(&n.to_string()));
+        let n_fit = (MAX_BYTES - GUARDS_BYTES) / (MAX_VALUE + 1);
+        for n in 0..n_fit {
+            store.set(&session(n), "k", large.clone(), None).unwrap();
+        }
+        store.set(&session(0), "small", json!(1), None).unwrap();
+        store.set(&Scope::Global, "k", large.clone(), None).unwrap();
+        store.set(&session(n_fit), "k", large.clone(), None).unwrap();
+        let is_kept = |n| store.get(&session(n), "k").is_some();
+        assert_eq!([0, 1, 2, 3, n_fit].map(is_kept), [true, false, false, true, true]);
+        // A session doesn't make room for itself with its own values.
+        let until_full = (0..).find(|n| store.set(&session(0), &n.to_string(), large.clone(), None).is_err());
+        assert!(until_full > Some(n_fit / 2) && is_kept(0) && !is_kept(n_fit));
+        assert!(store.get(&Scope::Global, "k").is_some());
     }
 
     #[test]
