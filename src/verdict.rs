@@ -251,9 +251,6 @@ pub struct Outcome {
     pub stop_signals: Vec<StopSignal>,
     /// How long it ran, in microseconds.
     pub duration_micros: u64,
-    /// It asks for the end of the run. Not part of the outcome's form.
-    #[serde(skip)]
-    pub stops: bool,
     /// The hook doesn't fail open. Not part of the outcome's form.
     #[serde(skip)]
     pub fails_closed: bool,
@@ -329,7 +326,7 @@ impl Verdict {
         match self.decision {
             Decision::Ask | Decision::Defer | Decision::Deny => self.decided_by.as_ref(),
             Decision::Allow => {
-                let stops = self.outcomes.iter().find(|outcome| outcome.stops).map(|outcome| &outcome.hook);
+                let stops = self.outcomes.iter().find(|outcome| outcome.stop.is_some()).map(|outcome| &outcome.hook);
                 stops.or(self.decided_by.as_ref())
             }
         }

@@ -369,7 +369,6 @@ impl Chain {
                 Decision::Defer | Decision::Deny => true,
             });
             run.outcome.rewrote = false;
-            run.outcome.stops = answer.stop.is_some();
             run.outcome.decision = answer.decision;
             let denied = answer.decision == Some(Decision::Deny);
             if denied && run.outcome.status != Status::Cancelled {
@@ -412,7 +411,6 @@ fn run_member<'a>(
                     && event.spec.subject.is_some()
                     && run.answer.decision.is_some();
                 let answer = std::mem::take(&mut run.answer);
-                run.outcome.stops = answer.stop.is_some();
                 let rewrote = rewrites(event, &answer).then(|| (hook.clone(), true)).into_iter().collect();
                 MemberRun {
                     name: hook.name.clone(),

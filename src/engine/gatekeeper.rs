@@ -99,7 +99,6 @@ impl Chain {
             stop: None,
             stop_signals: Vec::new(),
             said: None,
-            stops: false,
             fails_closed: true,
             started_at: None,
             duration_micros: 0,

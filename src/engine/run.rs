@@ -306,7 +306,6 @@ fn outcome(selected: &Selected, status: Status, elapsed: Duration) -> Outcome {
         said: None,
         stop: None,
         stop_signals: Vec::new(),
-        stops: false,
         fails_closed: selected.hook.fail == Some(Fail::Closed),
         started_at: None,
         duration_micros: u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX),
