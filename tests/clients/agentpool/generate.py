@@ -12,7 +12,8 @@ from pathlib import Path
 directory, seed, n_agents = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 pick = random.Random(seed)
 
-TOOLS = ["Bash", "BashOutput", "Edit", "MultiEdit", "mcp__pay__send", "bash", ""]
+# A call without a tool's name is refused by hookwire.
+TOOLS = ["Bash", "BashOutput", "Edit", "MultiEdit", "mcp__pay__send", "bash"]
 MATCHERS = [None, "", "*", ".*", "Bash", "^Bash$", "Write|Edit", "mcp__.*", "(?i)BASH", "e", "a|b", "^$", "[A-Z]ash", "\\bEdit"]
 TEXTS = ["a", "no", "", "two words", "é ü", "x; y", "ends with a blank "]
 KEYS = ["command", "n", "path", "deep"]
