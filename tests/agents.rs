@@ -5,6 +5,7 @@ mod support;
 use hookwire::event::EVENTS;
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
@@ -31,17 +32,22 @@ fn agent(hooks: &Path, task: &[&str], env: &[(&str, &str)]) -> Option<Run> {
         return None;
     }
     let dir = tempfile::tempdir().unwrap();
-    let mut child = Command::new("python3")
-        .arg(repo("examples/agents/minimal.py"))
-        .arg(hooks)
-        .args(task)
+    let mut command = Command::new("python3");
+    command.arg(repo("examples/agents/minimal.py")).arg(hooks).args(task);
+    // Tells on stderr what it otherwise keeps to itself, such as a pipe that failed to close.
+    command.env("XDG_CONFIG_HOME", dir.path()).env("PYTHONDEVMODE", "1");
+    let (run, code) = to_its_end(command, dir, env);
+    assert_eq!(code, Some(0), "the agent failed: {}{}", run.stdout, run.stderr);
+    Some(run)
+}
+
+/// Runs an agent in a directory of its own, with the built host.
+fn to_its_end(mut command: Command, dir: tempfile::TempDir, env: &[(&str, impl AsRef<OsStr>)]) -> (Run, Option<i32>) {
+    let mut child = command
         .current_dir(dir.path())
         .env("HOOKWIRE", env!("CARGO_BIN_EXE_hookwire"))
-        .env("XDG_CONFIG_HOME", dir.path())
-        // Tells on stderr what it otherwise keeps to itself, such as a pipe that failed to close.
-        .env("PYTHONDEVMODE", "1")
         .env_remove("HOOKWIRE_LOG")
-        .envs(env.iter().copied())
+        .envs(env.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -50,9 +56,7 @@ fn agent(hooks: &Path, task: &[&str], env: &[(&str, &str)]) -> Option<Run> {
     eventually("the agent ends", || child.try_wait().unwrap());
     let output = child.wait_with_output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
-    let run = Run { dir, stdout: text(output.stdout), stderr: text(output.stderr) };
-    assert!(output.status.success(), "the agent failed: {}{}", run.stdout, run.stderr);
-    Some(run)
+    (Run { dir, stdout: text(output.stdout), stderr: text(output.stderr) }, output.status.code())
 }
 
 /// Leaves the host's process id where a command of the task finds it.
@@ -229,23 +233,9 @@ fn rust() -> Option<Command> {
 
 /// Runs a loop in a directory of its own: its exit code is not judged here.
 fn run(mut command: Command, hooks: &Path, env: &[(&str, &Path)]) -> (Run, Option<i32>) {
-    let dir = tempfile::tempdir().unwrap();
-    let mut child = command
-        .args(["--isolated", "--hooks", concat!(env!("CARGO_MANIFEST_DIR"), "/examples/agents/hooks"), "--hooks"])
-        .arg(hooks)
-        .current_dir(dir.path())
-        .env("HOOKWIRE", env!("CARGO_BIN_EXE_hookwire"))
-        .env_remove("HOOKWIRE_LOG")
-        .envs(env.iter().copied())
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    eventually("the agent ends", || child.try_wait().unwrap());
-    let output = child.wait_with_output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (Run { dir, stdout: text(output.stdout), stderr: text(output.stderr) }, output.status.code())
+    let own = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/agents/hooks");
+    command.args(["--isolated", "--hooks", own, "--hooks"]).arg(hooks);
+    to_its_end(command, tempfile::tempdir().unwrap(), env)
 }
 
 /// One moment and what came of it, in a line.

@@ -4,7 +4,7 @@
 use super::output::{Output, Tone, safe, short};
 use super::{Failure, Finding, HooksArgs, dialect};
 use crate::dialects::{Dialect, NATIVE};
-use crate::engine::{Honours, HooksInForce, Question};
+use crate::engine::Honours;
 use crate::event::Event;
 use crate::host::Host;
 use crate::matching::Facts;
@@ -16,7 +16,6 @@ use std::io::{BufRead, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio_util::sync::CancellationToken;
 
 #[derive(clap::Args)]
 pub(super) struct EventArgs {
@@ -89,17 +88,10 @@ fn unwrap(mut value: Value) -> Value {
 /// Judges an event as a client of that vocabulary would have it judged.
 async fn judge(host: &Host, dialect: &'static Dialect, event: &Event) -> (Verdict, Duration) {
     let can_rewrite = dialect.row(&event.name).is_none_or(|row| row.rewrites);
-    let question = Question {
-        event: Arc::new(event.clone()),
-        hooks: HooksInForce { files: host.hooks(), session: None },
-        contract: &dialect.contract,
-        // Nobody is asked here: what would be asked is told as such.
-        honours: Honours::of(&dialect.contract, can_rewrite),
-        client: None,
-        hurry: CancellationToken::new(),
-    };
+    // Nobody is asked here: what would be asked is told as such.
+    let honours = Honours::of(&dialect.contract, can_rewrite);
     let started = Instant::now();
-    let verdict = host.interceptor.intercept(question).await;
+    let verdict = host.judge(Arc::new(event.clone()), &dialect.contract, honours, None).await;
     (verdict, started.elapsed())
 }
 

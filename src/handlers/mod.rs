@@ -165,9 +165,10 @@ pub trait Judge: Send + Sync {
 impl Call<'_> {
     /// What a placeholder of the hook's vocabulary stands for.
     fn placeholder(&self, name: &str) -> Option<Value> {
-        match name {
-            "hook" if self.hook.contract.dialect == crate::hook::NATIVE => Some(self.hook.name.to_string().into()),
-            _ => (self.hook.contract.placeholders.value)(self.moment.event(), name),
+        let contract = self.hook.contract;
+        match contract.dialect {
+            crate::hook::NATIVE => self.path(name),
+            _ => (contract.placeholders.value)(self.moment.event(), name),
         }
     }
 
