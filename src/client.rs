@@ -10,6 +10,9 @@ pub trait Client: Send + Sync {
     /// Sends a request and gives the client's reply, or why there is none. Dropping the future cancels.
     fn request(&self, method: &'static str, params: Value) -> Reply;
 
+    /// Tells it something.
+    fn notify(&self, method: &'static str, params: &Value);
+
     /// The requests that it answers besides `hooks/invoke`.
     fn answers(&self) -> Answers;
 }

@@ -45,8 +45,8 @@ pub struct HostOptions {
 }
 
 impl HostOptions {
-    /// The directories, outermost first.
-    fn dirs(&self) -> Vec<LayerDir> {
+    /// The directories of definitions, outermost first.
+    pub(crate) fn dirs(&self) -> Vec<LayerDir> {
         let mut dirs = Vec::new();
         let mut add =
             |layer, path: PathBuf| dirs.push(LayerDir { layer, path: std::path::absolute(&path).unwrap_or(path) });
@@ -263,6 +263,16 @@ impl Host {
             diagnostics: loaded.diagnostics.len(),
         });
         loaded
+    }
+
+    /// The directories of its definitions, outermost first.
+    pub(crate) fn dirs(&self) -> Vec<LayerDir> {
+        self.options.dirs()
+    }
+
+    /// The layer of a definition file, by where it is.
+    pub(crate) fn layer_of(&self, file: &Path) -> Option<Layer> {
+        self.dirs().into_iter().rfind(|dir| file.starts_with(&dir.path)).map(|dir| dir.layer)
     }
 
     /// The project root.

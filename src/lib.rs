@@ -104,6 +104,8 @@ pub mod host;
 #[doc(hidden)]
 pub mod json;
 #[doc(hidden)]
+pub mod lsp;
+#[doc(hidden)]
 pub mod matching;
 #[doc(hidden)]
 pub mod models;

@@ -3,13 +3,15 @@
 
 mod support;
 
+use hookwire::definitions::check::check;
 use hookwire::definitions::compile::COMMON_FIELDS;
 use hookwire::definitions::diagnostic::Diagnostic;
 use hookwire::definitions::formats::{self, Format};
 use hookwire::handlers::KINDS;
 use hookwire::hook::Hook;
+use hookwire::hook::Layer;
 use hookwire::host::{Host, HostOptions};
-use hookwire::rpc::methods::{check_text, info};
+use hookwire::rpc::methods::info;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
@@ -324,7 +326,9 @@ fn the_schema_and_the_reader_know_the_same_fields() {
     let hook = keys(&schema["$defs"]["Hook"]["properties"]);
     let expected = COMMON_FIELDS.iter().copied().chain(KINDS.iter().map(|kind| kind.key)).map(String::from);
     assert_eq!(hook, expected.collect());
-    let unknown = |text: Value| check_text("a.json", &text.to_string()).iter().any(|it| it.code == "unknown-field");
+    let unknown = |text: Value| {
+        check("a.json", &text.to_string(), Layer::Hooks).diagnostics.iter().any(|it| it.code == "unknown-field")
+    };
     for field in hook {
         assert!(!unknown(json!({"hooks": [{ &*field: null }]})), "{field}");
     }

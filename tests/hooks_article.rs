@@ -346,7 +346,7 @@ fn an_event_that_nobody_knows_is_the_agent_s_own() {
 fn mistakes_are_told_in_its_own_words_and_break_one_hook_alone() {
     // What is underlined, and what is said of it.
     let told = |text: &str| -> Vec<String> {
-        let diagnostics = hookwire::rpc::methods::check_text("hooks.yaml", text);
+        let diagnostics = hookwire::definitions::check::check("hooks.yaml", text, hookwire::Layer::Hooks).diagnostics;
         let line = |it: &hookwire::definitions::diagnostic::Diagnostic| {
             let help = it.help.as_deref().map(|help| format!(" ({help})")).unwrap_or_default();
             let line = text.lines().nth(it.range.start.line - 1).unwrap();

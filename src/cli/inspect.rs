@@ -2,9 +2,11 @@
 
 use super::output::{Output, Tone, safe, short};
 use super::{Failure, Finding, HooksArgs};
+use crate::definitions;
 use crate::definitions::diagnostic::{Diagnostic, Severity, render};
 use crate::handlers::guards::{GUARDS, GuardRow};
-use crate::rpc::methods::{check_text, info};
+use crate::hook::Layer;
+use crate::rpc::methods::info;
 use crate::rpc::protocol::CheckResult;
 use std::collections::HashMap;
 use std::io::Read;
@@ -47,7 +49,7 @@ pub(super) fn check(args: &CheckArgs, out: &mut Output) -> Result<Finding, Failu
         } else {
             text = std::fs::read_to_string(file).map_err(|error| Failure(format!("{name}: {error}")))?;
         }
-        diagnostics.extend(check_text(&name, &text));
+        diagnostics.extend(definitions::check::check(&name, &text, Layer::Hooks).diagnostics);
         sources.insert(name, text.into());
     }
     let count = |severity| diagnostics.iter().filter(|it| it.severity == severity).count();

@@ -50,6 +50,8 @@ pub struct Compiled {
     pub name: Option<Arc<str>>,
     /// Where its name, or the hook, is written.
     pub span: Span,
+    /// Where the hook is written; of a TOML table, its header.
+    pub whole: Span,
     /// The hook; `None` when its definition is broken.
     pub hook: Option<Arc<Hook>>,
     /// Stands in for a broken definition that is readable as a gate that fails closed.
@@ -416,7 +418,9 @@ fn hook(
 ) -> Compiled {
     let name_node = node.get("name");
     let span = name_node.map_or(node.span.clone(), |it| it.span.clone());
-    let compiled = |name, hook, stand_in| Compiled { name, span, hook, stand_in, digest: [0; 16], problems: 0..0 };
+    let whole = node.span.clone();
+    let compiled =
+        |name, hook, stand_in| Compiled { name, span, whole, hook, stand_in, digest: [0; 16], problems: 0..0 };
     let NodeValue::Map(entries) = &node.value else {
         let message = format!("a hook is a map, found {}", node.kind());
         file.push(node.span.clone(), Severity::Error, "wrong-type", message, None, None);

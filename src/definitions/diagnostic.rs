@@ -171,6 +171,19 @@ impl<'a> LineIndex<'a> {
         start + self.line(line).len()
     }
 
+    /// The way back from [`LineIndex::utf8`]. A column inside a character means its start.
+    pub fn offset_of_utf8(&self, line: usize, column: usize) -> usize {
+        let Some(&start) = self.starts.get(line) else {
+            return self.text.len();
+        };
+        let text = self.line(line);
+        let mut column = column.min(text.len());
+        while !text.is_char_boundary(column) {
+            column -= 1;
+        }
+        start + column
+    }
+
     /// The text of a line, counted from 0, without what ends it. Empty if there is no such line.
     pub fn line(&self, line: usize) -> &'a str {
         let Some(&start) = self.starts.get(line) else {

@@ -1,6 +1,7 @@
 //! From directories to a hook set: what is known of every file is kept between loads, so that a
 //! load costs what has changed, and a file that breaks keeps its last good hooks in force.
 
+use super::check::duplicate_name;
 use super::compile::{Compiled, Origin, Problem, compile};
 use super::diagnostic::{Diagnostic, LineIndex, Range, Severity};
 use super::formats::{self, Format};
@@ -370,16 +371,10 @@ impl Loader {
                     }
                     std::collections::hash_map::Entry::Occupied(entry) => {
                         let (file, line) = entry.get();
-                        diagnostics.push(Diagnostic {
-                            file: path.display().to_string(),
-                            severity: Severity::Warning,
-                            code: "duplicate-name".into(),
-                            message: format!("`{name}` is also the name of the hook at {file}:{line}; both run"),
-                            help: Some("give one of them another name".into()),
-                            hook: Some(name.to_string()),
-                            range: *range,
-                            span: span.clone(),
-                        });
+                        let Problem { span, severity, code, message, help, hook } =
+                            duplicate_name(name, span, &format!("{file}:{line}"));
+                        let (file, code) = (path.display().to_string(), code.into());
+                        diagnostics.push(Diagnostic { file, severity, code, message, help, hook, range: *range, span });
                     }
                 }
             }
@@ -526,7 +521,7 @@ fn taken(
     }
     let mut hooks = Vec::new();
     let mut names: Vec<(Arc<str>, _, _)> = Vec::new();
-    for Compiled { name, span, hook, stand_in, digest, problems: own } in compiled.hooks {
+    for Compiled { name, span, hook, stand_in, digest, problems: own, .. } in compiled.hooks {
         let nth = names.iter().filter(|(it, _, _)| Some(it) == name.as_ref()).count();
         if let Some(name) = &name {
             names.push((name.clone(), span.clone(), lines.range(&span)));

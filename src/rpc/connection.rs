@@ -268,6 +268,7 @@ impl Connection {
         let params_text = params.map_or("null", RawValue::get);
         match name {
             "exit" => return Next::Exit,
+            "initialized" => self.session.initialized(),
             "$/cancelRequest" => match serde_json::from_str::<CancelId<'_>>(params_text) {
                 Ok(params) => self.in_flight.cancel(&canonical(params.id.get())),
                 Err(error) => tracing::warn!(%error, "$/cancelRequest was ignored: its params are not understood."),

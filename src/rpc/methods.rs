@@ -11,9 +11,9 @@ use super::protocol::{
     StateList, StateSet, StateValue, UnregisterParams, code,
 };
 use super::session::Session;
+use crate::definitions;
 use crate::definitions::compile::{Origin, compile};
 use crate::definitions::diagnostic::{Diagnostic, LineIndex, Severity};
-use crate::definitions::formats::{self, Format};
 use crate::definitions::load::{place, read_named};
 use crate::definitions::node::{Node, NodeValue, closest, decode};
 use crate::dialects::{self, Dialect};
@@ -21,6 +21,7 @@ use crate::engine::{Honours, HooksInForce, Question};
 use crate::event::{Event, Phase};
 use crate::hook::{Hook, Layer, On};
 use crate::hook_set::HookSet;
+use crate::lsp;
 use crate::matching::Facts;
 use crate::policy::{self, Policy};
 use crate::state::{Scope, StateError};
@@ -32,7 +33,6 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -92,6 +92,17 @@ impl RpcError {
     }
 }
 
+impl From<lsp::Refusal> for RpcError {
+    fn from(refusal: lsp::Refusal) -> Self {
+        let (code, message) = match refusal {
+            lsp::Refusal::Params(problem) => return RpcError::params(problem),
+            lsp::Refusal::Stale => (code::CONTENT_MODIFIED, "the documents have changed since".into()),
+            lsp::Refusal::Failed(problem) => (code::REQUEST_FAILED, problem),
+        };
+        RpcError { code, message, data: None }
+    }
+}
+
 impl From<RpcError> for ErrorObjectOwned {
     fn from(error: RpcError) -> Self {
         ErrorObjectOwned::owned(error.code, error.message, error.data)
@@ -140,6 +151,22 @@ pub fn router(session: Arc<Session>) -> Result<RpcModule<Session>, RegisterMetho
     router.register_method("approvals/list", |_, session, _| value(approvals_list(session)))?;
     router
         .register_method("approvals/answer", |params, session, _| approvals_answer(&params, session).and_then(value))?;
+    for (name, notice) in lsp::NOTICES {
+        router.register_method(name, move |params, session, _| {
+            let server = session.editor()?;
+            notice(server, read(&params)?).map(|()| Value::Null).map_err(RpcError::from)
+        })?;
+    }
+    for (name, query) in lsp::QUERIES {
+        router.register_async_method(name, move |params, session, _| async move {
+            let snapshot = session.editor()?.snapshot();
+            snapshot.answer(*query, read(&params)?).await.map_err(RpcError::from)
+        })?;
+    }
+    router.register_async_method("workspace/executeCommand", |params, session, _| async move {
+        let snapshot = session.editor()?.snapshot();
+        lsp::commands::execute(snapshot, read(&params)?).await.map_err(RpcError::from)
+    })?;
     Ok(router)
 }
 
@@ -174,19 +201,22 @@ pub(super) fn did_you_mean(nearest: Option<&str>) -> String {
 }
 
 fn initialize(params: &Params<'_>, session: &Session) -> Reply<Box<RawValue>> {
-    let params: InitializeParams = typed(params)?;
+    let given = read(params)?;
+    let params: InitializeParams = decode_value(&given)?;
     let capabilities = params.capabilities.hooks.or(params.capabilities.experimental.and_then(|it| it.hooks));
     session.initialize(capabilities)?;
+    let mut features = json!({ "positionEncoding": "utf-16" });
+    if lsp::is_editor(&given) {
+        features = lsp::capabilities(session.serve_editor(&given)?);
+    }
+    features["hooks"] = json!({
+        "dialects": dialects::DIALECTS.iter().map(|it| it.name()).collect::<Vec<_>>(),
+        "handlers": crate::handlers::KINDS.iter().map(|it| it.key).collect::<Vec<_>>(),
+    });
     let published = session.host.published();
     value(InitializeResult {
         server_info: ServerInfo { name: "hookwire".into(), version: env!("CARGO_PKG_VERSION").into() },
-        capabilities: json!({
-            "positionEncoding": "utf-16",
-            "hooks": {
-                "dialects": dialects::DIALECTS.iter().map(|it| it.name()).collect::<Vec<_>>(),
-                "handlers": crate::handlers::KINDS.iter().map(|it| it.key).collect::<Vec<_>>(),
-            },
-        }),
+        capabilities: features,
         hooks: InForce {
             generation: published.hooks.generation,
             hash: published.hooks.hash.clone(),
@@ -320,32 +350,12 @@ fn check(params: &Params<'_>, session: &Session) -> Reply<CheckResult> {
     let CheckParams { text, file } = typed(params)?;
     Ok(CheckResult {
         diagnostics: match text {
-            Some(text) => check_text(file.as_deref().unwrap_or("hooks.yaml"), &text),
+            Some(text) => {
+                definitions::check::check(file.as_deref().unwrap_or("hooks.yaml"), &text, Layer::Hooks).diagnostics
+            }
             None => session.host.published().diagnostics.to_vec(),
         },
     })
-}
-
-/// Everything that is wrong with a text, as `check` and editors show it.
-pub fn check_text(file: &str, text: &str) -> Vec<Diagnostic> {
-    let lines = LineIndex::new(text);
-    let path = Path::new(file);
-    match formats::parse(text, Format::from_path(path).unwrap_or(Format::Yaml)) {
-        Ok(root) => {
-            let dir = path.parent().unwrap_or(Path::new(""));
-            let origin = Origin { file, dir, layer: Layer::Hooks, client: None, read: &read_named };
-            let compiled = compile(&root, &origin, &lines);
-            compiled.problems.iter().map(|problem| place(file, problem, &lines)).collect()
-        }
-        Err(problems) => problems
-            .into_iter()
-            .map(|it| {
-                let mut diagnostic = Diagnostic::new(file, Severity::Error, "syntax", it.message, it.span, &lines);
-                diagnostic.help = it.help;
-                diagnostic
-            })
-            .collect(),
-    }
 }
 
 fn reload(session: &Session) -> ReloadResult {

@@ -16,6 +16,10 @@ use std::sync::Arc;
 pub mod code {
     /// A request was cancelled with `$/cancelRequest`. (LSP.)
     pub const CANCELLED: i32 = -32800;
+    /// The documents have changed since a question about them was asked. (LSP.)
+    pub const CONTENT_MODIFIED: i32 = -32801;
+    /// What was asked for can't be done. (LSP.)
+    pub const REQUEST_FAILED: i32 = -32803;
     /// Too many requests are in flight.
     pub const OVERLOADED: i32 = -32001;
     /// The shared store can't do what was asked: too large, not a number, full, not writable.

@@ -8,13 +8,14 @@ use crate::dialects::{self, Dialect};
 use crate::engine::Honours;
 use crate::hook_set::HookSet;
 use crate::host::Host;
+use crate::lsp;
 use crate::state::Store;
 pub(super) use crate::sync::lock;
 use crate::transport::outbox::Outbox;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -37,6 +38,8 @@ pub struct Session {
     shut_down: AtomicBool,
     /// Cancelled when nobody is there to be told anything.
     ended: CancellationToken,
+    /// The language server, if the client is an editor.
+    editor: OnceLock<Arc<lsp::Server>>,
     this: Weak<Session>,
     side: Side,
 }
@@ -91,6 +94,7 @@ impl Session {
             initialized: AtomicBool::new(false),
             shut_down: AtomicBool::new(false),
             ended: CancellationToken::new(),
+            editor: OnceLock::new(),
             this: this.clone(),
             side,
         })
@@ -116,6 +120,40 @@ impl Session {
         drop(settings);
         self.forward(&capabilities.notifications);
         Ok(())
+    }
+
+    /// Makes the language server. What attaches to hosts of this project is looking for those of
+    /// agents: this one can't be found any more.
+    ///
+    /// # Errors
+    /// The params are not those of LSP.
+    pub fn serve_editor(&self, params: &Value) -> Result<&Arc<lsp::Server>, RpcError> {
+        let client = self.as_client().ok_or_else(|| RpcError::request("the connection has ended"))?;
+        let server = lsp::Server::new(&self.host, &client, params).map_err(RpcError::params)?;
+        if self.side == Side::Parent
+            && params.pointer("/capabilities/experimental/hooks").is_none()
+            && let Some(socket) = self.host.engine.services.socket.get()
+        {
+            let _ = std::fs::remove_file(socket);
+        }
+        Ok(self.editor.get_or_init(|| server))
+    }
+
+    /// The client has the reply to `initialize`: only now may an editor be told anything.
+    pub(super) fn initialized(&self) {
+        if let Some(server) = self.editor.get() {
+            let _guard = self.runtime.enter();
+            server.start(&self.ended);
+        }
+    }
+
+    /// The language server.
+    ///
+    /// # Errors
+    /// The client is no editor.
+    pub fn editor(&self) -> Result<&Arc<lsp::Server>, RpcError> {
+        let missing = || RpcError::request("`initialize` with `capabilities.textDocument` comes first");
+        self.editor.get().ok_or_else(missing)
     }
 
     /// What the client can honour.
@@ -183,7 +221,7 @@ impl Session {
         impl Drop for Guard<'_> {
             fn drop(&mut self) {
                 if self.0.take(self.1).is_some() {
-                    self.0.notify("$/cancelRequest", &json!({ "id": self.1 }));
+                    Client::notify(self.0, "$/cancelRequest", &json!({ "id": self.1 }));
                 }
             }
         }
@@ -213,11 +251,6 @@ impl Session {
 
     fn take(&self, id: u64) -> Option<Waiter> {
         lock(&self.pending).as_mut()?.remove(&id)
-    }
-
-    fn notify(&self, method: &str, params: &Value) {
-        let message = json!({ "jsonrpc": "2.0", "method": method, "params": params });
-        self.outbox.send(message.to_string().as_bytes());
     }
 
     /// Passes on what the client has asked to hear. Under load some of it is lost, never a reply.
@@ -270,6 +303,11 @@ impl Client for Session {
     fn request(&self, method: &'static str, params: Value) -> Reply {
         let session = self.this.upgrade();
         Box::pin(async move { session.ok_or("the client is gone")?.ask(method, params).await })
+    }
+
+    fn notify(&self, method: &'static str, params: &Value) {
+        let message = json!({ "jsonrpc": "2.0", "method": method, "params": params });
+        self.outbox.send(message.to_string().as_bytes());
     }
 
     fn answers(&self) -> Answers {

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its part")]
 
+pub mod editor;
+
 pub use hookwire::transport::framing::Framing;
 use serde_json::{Value, json};
 use std::collections::VecDeque;

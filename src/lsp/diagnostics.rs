@@ -1,0 +1,127 @@
+//! What is wrong, told as it is typed.
+//!
+//! An open file is checked as it stands in the editor, a closed one as it is on disk. While one
+//! version is being checked the next may come: only what is true of the newest is told.
+
+use super::Server;
+use super::document::{Document, Lines};
+use crate::definitions::check::duplicate_name;
+use crate::definitions::diagnostic::{self, Severity};
+use crate::definitions::load::place;
+use crate::host::Host;
+use ls_types::{Diagnostic, DiagnosticSeverity, NumberOrString, PublishDiagnosticsParams, Uri};
+use serde_json::json;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// Tells the diagnostics of whatever changes, for as long as it is polled.
+pub(super) async fn tell(server: Arc<Server>) {
+    loop {
+        for uri in server.unchecked().await {
+            let Some(document) = server.documents().get(&uri).cloned() else {
+                tell_closed(&server, &uri);
+                continue;
+            };
+            let (checking, version) = (server.clone(), document.version);
+            let checked = tokio::task::spawn_blocking(move || of(&checking, &document)).await;
+            let is_newest = server.documents().get(&uri).is_some_and(|it| it.version == version);
+            if let (Ok(params), true) = (checked, is_newest) {
+                publish(&server, &params);
+            }
+        }
+    }
+}
+
+/// Tells what is wrong with files that are not open whenever a workspace's definitions change, and
+/// that what depends on the others is to be asked for again.
+pub(super) async fn follow(server: Arc<Server>, workspace: Arc<Host>) {
+    let mut changes = workspace.changes();
+    let mut told = HashSet::new();
+    loop {
+        let published = workspace.published();
+        let files: HashSet<String> = published.diagnostics.iter().map(|it| it.file.clone()).collect();
+        for file in told.union(&files) {
+            if let Some(uri) = Uri::from_file_path(file) {
+                tell_closed(&server, uri.as_str());
+            }
+        }
+        told = files;
+        // Names in other files may be taken now.
+        for uri in server.documents().keys() {
+            server.check(uri);
+        }
+        server.refresh();
+        match changes.recv().await {
+            Ok(_) | Err(tokio::sync::broadcast::error::RecvError::Lagged(_)) => {}
+            Err(tokio::sync::broadcast::error::RecvError::Closed) => return,
+        }
+    }
+}
+
+/// A file that isn't open has the diagnostics of what is on disk.
+fn tell_closed(server: &Server, uri: &str) {
+    if server.documents().contains_key(uri) {
+        return;
+    }
+    let Ok(uri) = uri.parse::<Uri>() else { return };
+    let Some(path) = uri.to_file_path() else { return };
+    let Some(workspace) = server.workspace(&path) else { return };
+    let published = workspace.published();
+    let file = path.display().to_string();
+    let text = published.sources.get(&file).cloned().unwrap_or_default();
+    let document = Document::new(uri.clone(), path.into_owned(), 0, text.to_string(), server.abilities.encoding);
+    let lines = document.lines();
+    let diagnostics = published.diagnostics.iter().filter(|it| it.file == file).map(|it| as_lsp(it, &lines)).collect();
+    publish(server, &PublishDiagnosticsParams { uri, diagnostics, version: None });
+}
+
+fn publish(server: &Server, params: &PublishDiagnosticsParams) {
+    if let Ok(params) = serde_json::to_value(params) {
+        server.notify("textDocument/publishDiagnostics", &params);
+    }
+}
+
+/// Everything that is wrong with an open document.
+fn of(server: &Server, document: &Document) -> PublishDiagnosticsParams {
+    let lines = document.lines();
+    let mut diagnostics = document.checked().diagnostics.clone();
+    diagnostics.extend(taken_names(server, document, &lines));
+    let diagnostics = diagnostics.iter().map(|it| as_lsp(it, &lines)).collect();
+    PublishDiagnosticsParams { uri: document.uri.clone(), diagnostics, version: Some(document.version) }
+}
+
+/// Hooks whose name a hook in another file has.
+fn taken_names(server: &Server, document: &Document, lines: &Lines<'_>) -> Vec<diagnostic::Diagnostic> {
+    let file = document.file();
+    let Some(workspace) = server.workspace(&document.path) else { return Vec::new() };
+    let layer = workspace.layer_of(&document.path);
+    let set = workspace.hooks();
+    let others = set.hooks.iter().filter(|hook| *hook.source.file != *file && Some(hook.source.layer) == layer);
+    let others: HashMap<_, _> = others.map(|hook| (&hook.name, &hook.source)).collect();
+    let taken = document.hooks().iter().filter_map(|hook| Some((hook, others.get(hook.name.as_ref()?)?)));
+    let tell = |(hook, source): (&crate::definitions::compile::Compiled, &&crate::hook::Source)| {
+        let first = format!("{}:{}", source.file, source.line);
+        let name = hook.name.as_deref().unwrap_or_default();
+        place(&file, &duplicate_name(name, &hook.span, &first), &lines.index)
+    };
+    taken.map(tell).collect()
+}
+
+/// A diagnostic as editors have it. What to do about it goes into the message, and apart from it to
+/// whoever makes code actions of it.
+fn as_lsp(diagnostic: &diagnostic::Diagnostic, lines: &Lines<'_>) -> Diagnostic {
+    let help = diagnostic.help.as_deref().map(|help| format!("\n{help}")).unwrap_or_default();
+    Diagnostic {
+        range: lines.range(&diagnostic.span),
+        severity: Some(match diagnostic.severity {
+            Severity::Error => DiagnosticSeverity::ERROR,
+            Severity::Warning => DiagnosticSeverity::WARNING,
+            Severity::Hint => DiagnosticSeverity::HINT,
+        }),
+        code: Some(NumberOrString::String(diagnostic.code.clone())),
+        source: Some("hookwire".into()),
+        message: format!("{}{help}", diagnostic.message),
+        data: Some(json!({ "help": diagnostic.help, "hook": diagnostic.hook })),
+        ..Diagnostic::default()
+    }
+}

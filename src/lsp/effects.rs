@@ -1,0 +1,1 @@
+//! What running a hook would do to the world, in words.

@@ -1,0 +1,85 @@
+//! The language server, over the wire of the built binary.
+
+mod support;
+
+use serde_json::{Value, json};
+use support::editor::{Editor, abilities};
+
+const BROKEN: &str = "hooks:\n  - name: é😀\n    on: PreTolUse\n    deny: no\n";
+
+#[test]
+fn diagnostics_come_as_it_is_typed() {
+    let mut editor = Editor::start(&[]);
+    assert_eq!(editor.initialized["capabilities"]["positionEncoding"], "utf-8");
+    let unknown = "2:8-2:17 unknown-event: unknown event `PreTolUse`\ndid you mean `PreToolUse`?";
+    for (name, text, expected) in [
+        ("a.yaml", BROKEN, vec![unknown]),
+        (
+            "b.toml",
+            "[[hooks]]\nname = 'a'\non = 'Stop'\ndney = 'no'\n",
+            vec!["3:0-3:4 unknown-field: unknown field `dney`\ndid you mean `deny`?"],
+        ),
+        (
+            "c.json",
+            "{\"hooks\": [{\"name\": \"a\", \"on\": \"Stop\", \"deny\": 3}]}",
+            vec!["0:47-0:48 wrong-type: `deny`: expected a string, found a number; quote it if it is meant as text"],
+        ),
+        ("d.yaml", "hooks: [", vec!["0:7-0:8 syntax: the `[` isn't closed"]),
+        ("e.yaml", "hooks:\n- {name: a, on: Stop, deny: x}\n", vec![]),
+    ] {
+        editor.open(name, text);
+        let told = editor.diagnostics(name, 1);
+        assert_eq!(told, expected, "{name}");
+    }
+    // An edit in the middle, incrementally; the columns count bytes.
+    let change = |text: &str, from: (u32, u32), to: (u32, u32)| {
+        json!({
+            "range": { "start": { "line": from.0, "character": from.1 }, "end": { "line": to.0, "character": to.1 } },
+            "text": text,
+        })
+    };
+    let uri = editor.uri("a.yaml");
+    let edits = [change("o", (2, 12), (2, 12)), change("y", (1, 10), (1, 16))];
+    let params = json!({ "textDocument": { "uri": uri, "version": 2 }, "contentChanges": edits });
+    editor.notify("textDocument/didChange", params);
+    assert_eq!(editor.diagnostics("a.yaml", 2), Vec::<String>::new());
+    // What comes late is not applied to a later text.
+    editor.retype("a.yaml", 1, "nonsense");
+    editor.retype("a.yaml", 3, BROKEN);
+    assert_eq!(editor.diagnostics("a.yaml", 3), [unknown]);
+}
+
+#[test]
+fn columns_are_counted_as_the_editor_does() {
+    for (encodings, expected) in
+        [(json!(["utf-16"]), "1:19-1:21"), (json!(["utf-8", "utf-16"]), "1:22-1:24"), (json!(null), "1:19-1:21")]
+    {
+        let mut capabilities = abilities();
+        capabilities["general"]["positionEncodings"] = encodings.clone();
+        let mut editor = Editor::with(capabilities, &[]);
+        editor.open("a.yaml", "hooks:\n- {name: é😀, on: [no], deny: x}\n");
+        let told = editor.diagnostics("a.yaml", 1);
+        assert!(told[0].starts_with(expected), "{encodings}: {told:?}");
+    }
+}
+
+#[test]
+fn only_what_may_be_definitions_is_looked_at() {
+    let mut editor = Editor::start(&[("closed.yaml", "hooks: [{name: a}]")]);
+    // What is wrong with a file that nobody has open is told too.
+    let closed = editor.uri("closed.yaml");
+    let told = editor.receive_where(|message| message["params"]["uri"] == closed);
+    assert_eq!(told["params"]["diagnostics"][0]["code"], "missing-on", "{told}");
+    editor.open("../compose.yaml", "services: {}");
+    editor.open("a.yaml", "hooks:\n- {name: a, on: Stop, deny: x}\n");
+    let told = editor.diagnostics("a.yaml", 1);
+    assert!(told.is_empty(), "{told:?}");
+    assert_eq!(editor.at("textDocument/hover", "../other.yaml", "a|: b"), Value::Null);
+}
+
+#[test]
+fn who_is_no_editor_is_told_so() {
+    let mut host = support::TestHost::serve(support::no_hooks());
+    let error = host.refused("textDocument/hover", json!({}));
+    assert_eq!(error["code"], -32600, "{error}");
+}
