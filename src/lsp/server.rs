@@ -79,6 +79,8 @@ pub struct Server {
     pub abilities: Abilities,
     /// What would be in force in each folder, unsaved texts left out; judges nobody's events.
     pub workspaces: Vec<Arc<Host>>,
+    /// The host of its connection.
+    pub(super) host: Arc<Host>,
     /// What running hosts of those folders tell.
     pub live: Arc<Live>,
     /// What came of hooks that were run from the editor.
@@ -106,6 +108,7 @@ impl Server {
         Ok(Arc::new(Server {
             abilities: Abilities::of(&params),
             workspaces: roots.iter().map(|root| workspace(host, root)).collect(),
+            host: host.clone(),
             live: Live::new(),
             runs: commands::Runs::default(),
             editor: Arc::downgrade(editor),
