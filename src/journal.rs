@@ -23,7 +23,7 @@ use tokio::sync::broadcast;
 const MAX_KEPT: usize = 256;
 const MAX_BYTES: usize = 8 * 1024 * 1024;
 /// The largest event, with its verdict, that is kept whole.
-const MAX_WHOLE: usize = 256 * 1024;
+pub(crate) const MAX_WHOLE: usize = 256 * 1024;
 /// Names of events whose last one is kept beyond that.
 const MAX_RARE: usize = 64;
 /// Hooks that are counted.

@@ -70,6 +70,7 @@ fn an_editor_hears_what_was_and_what_will_be_judged() {
     assert_eq!(editor.execute("hookwire.reload", json!({})), json!({ "reloaded": 1 }));
     editor.receive_where(|message| message["params"]["hosts"][0]["generation"] == 2);
     assert_eq!(brief(&first.bash("git push")), "allow");
+    await_live(&mut editor, vec![first.pid()], 5);
 
     // A host that was killed and started again adds to what it did before.
     first.kill();
@@ -86,6 +87,8 @@ fn an_editor_hears_what_was_and_what_will_be_judged() {
     let ids: Vec<_> = (0..2000).map(|_| third.ask("hooks/dispatch", large.clone())).collect();
     ids.into_iter().for_each(|id| drop(third.reply(id)));
     await_live(&mut editor, vec![second.pid(), third.pid()], 2006);
+    // Meanwhile, what the killed one left was removed.
+    eventually("its socket is gone", || (sockets(&root).len() == 2).then_some(()));
 }
 
 #[test]

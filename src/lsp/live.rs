@@ -8,7 +8,7 @@ use super::Server;
 use crate::dialects;
 use crate::event::Event;
 use crate::host::Changed;
-use crate::journal::{Recent, Record, Ring, Tally};
+use crate::journal::{HookCounts, MAX_WHOLE, Recent, Record, Ring, Tally};
 use crate::sync::lock;
 use crate::transport::framing::{Decoder, Incoming};
 use crate::transport::socket;
@@ -206,6 +206,7 @@ impl Live {
                 told.known.push(known);
             }
         }
+        self.changed.notify_one();
         Some(Attached { live: self.clone(), key })
     }
 }
@@ -239,6 +240,9 @@ impl Attached {
 
     /// Takes in what it tells when it is asked.
     fn recent(&self, recent: &Recent<'_>) {
+        if self.knows(recent) {
+            return;
+        }
         let heard = self.heard();
         let new = recent.records.iter().filter(|it| it.seq > heard && it.seq <= recent.total);
         let new: Vec<_> = new.filter_map(|it| read(it, self.key.pid)).collect();
@@ -252,6 +256,14 @@ impl Attached {
         });
     }
 
+    /// Whether it tells what is known already.
+    fn knows(&self, recent: &Recent<'_>) -> bool {
+        let told = lock(&self.live.told);
+        let Some(known) = told.known.iter().find(|it| it.key == self.key) else { return false };
+        let is_same = |it: &HookCounts<'_>| known.tally.of(&it.hook) == it.counts;
+        known.heard == recent.total && known.host.generation == recent.generation && recent.hooks.iter().all(is_same)
+    }
+
     /// Takes in the next event. Whether it is the next: otherwise some were missed.
     fn judged(&self, record: &Record<'_>) -> bool {
         match record.seq.checked_sub(self.heard()) {
@@ -260,19 +272,18 @@ impl Attached {
             Some(_) => return false,
         }
         let judged = read(record, self.key.pid);
-        let outcomes = judged.as_ref().map(|(_, it)| it.verdict.outcomes.clone()).unwrap_or_default();
-        self.keep(judged, record.tool.as_deref().into_iter());
+        self.keep(judged.clone(), record.tool.as_deref().into_iter());
         self.update(|known| {
             known.heard = record.seq;
-            known.tally.count(&outcomes);
+            judged.iter().for_each(|(_, it)| known.tally.count(&it.verdict.outcomes));
         });
         true
     }
 
-    fn keep<'a>(&self, events: impl IntoIterator<Item = (usize, Judged)>, tools: impl Iterator<Item = &'a str>) {
+    fn keep<'a>(&self, events: impl IntoIterator<Item = (usize, Arc<Judged>)>, tools: impl Iterator<Item = &'a str>) {
         let mut told = lock(&self.live.told);
         for (bytes, judged) in events {
-            told.events.push(judged.event.name.clone(), bytes, Arc::new(judged));
+            told.events.push(judged.event.name.clone(), bytes, judged);
         }
         for tool in tools.filter(|it| it.len() <= MAX_NAME) {
             if told.tools.len() < MAX_TOOLS && !told.tools.contains(tool) {
@@ -283,8 +294,12 @@ impl Attached {
 }
 
 /// An event as it was told, and its size. What can't be read is left out.
-fn read(record: &Record<'_>, host: u32) -> Option<(usize, Judged)> {
+fn read(record: &Record<'_>, host: u32) -> Option<(usize, Arc<Judged>)> {
+    let bytes = record.params.map_or(0, |it| it.get().len()) + record.verdict.get().len();
     let judged = || {
+        if bytes > MAX_WHOLE || record.event.len() > MAX_NAME && record.params.is_none() {
+            return None;
+        }
         let at = humantime::parse_rfc3339(&record.at).ok()?;
         let verdict: Verdict = serde_json::from_str(record.verdict.get()).ok()?;
         let mut event = match record.params {
@@ -303,7 +318,7 @@ fn read(record: &Record<'_>, host: u32) -> Option<(usize, Judged)> {
         // Not what it says: it may be a secret.
         tracing::debug!(host, seq = record.seq, "An event that a host has judged can't be read.");
     }
-    Some((record.params.map_or(0, |it| it.get().len()) + record.verdict.get().len(), judged?))
+    Some((bytes, judged?.into()))
 }
 
 /// An event as `hooks/dispatch` reads it.
@@ -340,6 +355,8 @@ async fn listen(server: &Server) {
     let mut judged = journal.follow();
     let mut attached: Option<Attached> = None;
     loop {
+        // All that has come until now is in the excerpt.
+        judged = judged.resubscribe();
         let excerpt = journal.excerpt(attached.as_ref().map_or(0, Attached::heard), usize::MAX, |_| true);
         if excerpt.total > 0 {
             let (root, hooks) = (server.host.root().to_string_lossy(), server.host.hooks());
@@ -347,12 +364,10 @@ async fn listen(server: &Server) {
             attached = attached.or_else(|| server.live.greet(&recent, None));
             attached.iter().for_each(|it| it.recent(&recent));
         }
-        match judged.recv().await {
-            Ok(_) | Err(RecvError::Lagged(_)) => sleep(CATCH_UP).await,
-            Err(RecvError::Closed) => return,
+        sleep(CATCH_UP).await;
+        if let Err(RecvError::Closed) = judged.recv().await {
+            return;
         }
-        // All that came meanwhile is in the next excerpt.
-        judged = judged.resubscribe();
     }
 }
 
@@ -660,10 +675,12 @@ mod tests {
             (json!({ "event": "NoSuch" }), json!({}), None),
             (native(), json!({ "verdict": {} }), None),
             (native(), json!({ "at": "9999999-01-01" }), None),
+            (json!({ "event": "Stop", "metadata": { "large": "x".repeat(MAX_WHOLE) } }), json!({}), None),
+            (Value::Null, json!({ "params": null, "event": format!("custom:{}", "x".repeat(MAX_NAME)) }), None),
         ] {
             let text = record(1, params, more);
             let judged = read(&serde_json::from_str(&text).unwrap(), 7).map(|(_, it)| it);
-            let original = |it: &Judged| it.event.original.as_ref().map(|it| it.dialect);
+            let original = |it: &Arc<Judged>| it.event.original.as_ref().map(|it| it.dialect);
             assert_eq!(judged.as_ref().map(|it| (original(it), it.truncated)), expected, "{text}");
             if let Some(judged) = judged {
                 assert_eq!((&*judged.event.id, judged.event.text("/tool/name")), ("e1", Some("Bash")));

@@ -20,6 +20,7 @@ use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -27,6 +28,9 @@ use tokio_util::sync::CancellationToken;
 const EXTENSION_VERSION: u32 = 1;
 /// Documents that one editor may have open; more are left alone.
 const MAX_DOCUMENTS: usize = 1000;
+
+/// How long an editor has for an answer that doesn't matter.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How an editor counts columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,7 +158,8 @@ impl Server {
     /// Asks the editor something; its answer doesn't matter.
     pub fn request(&self, method: &'static str, params: Value) {
         if let Some(editor) = self.editor.upgrade() {
-            let reply = editor.request(method, params);
+            // Or every question to an editor that doesn't answer would wait for good.
+            let reply = tokio::time::timeout(PATIENCE, editor.request(method, params));
             tokio::spawn(reply);
         }
     }
