@@ -20,11 +20,15 @@ pub const COMMANDS: [&str; 7] = [
 pub struct Runs {}
 
 /// Which hosts are attached, and how the definitions stand.
-pub(super) fn status(_server: &Server) -> Value {
-    json!({})
+pub(super) fn status(server: &Server) -> Value {
+    json!({ "hosts": server.live.hosts(), "events": server.live.total() })
 }
 
 /// Carries a command out.
-pub async fn execute(_snapshot: Snapshot, _params: Value) -> Answer<Value> {
-    Ok(Value::Null)
+pub async fn execute(snapshot: Snapshot, params: Value) -> Answer<Value> {
+    Ok(match params["command"].as_str() {
+        Some("hookwire.status") => status(&snapshot.server),
+        Some("hookwire.reload") => json!({ "reloaded": snapshot.server.live.reload().await }),
+        _ => Value::Null,
+    })
 }

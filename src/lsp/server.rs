@@ -20,6 +20,7 @@ use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -27,6 +28,9 @@ use tokio_util::sync::CancellationToken;
 const EXTENSION_VERSION: u32 = 1;
 /// Documents that one editor may have open; more are left alone.
 const MAX_DOCUMENTS: usize = 1000;
+
+/// How long an editor has for an answer that doesn't matter.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How an editor counts columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +83,8 @@ pub struct Server {
     pub abilities: Abilities,
     /// What would be in force in each folder, unsaved texts left out; judges nobody's events.
     pub workspaces: Vec<Arc<Host>>,
+    /// The host of its connection.
+    pub(super) host: Arc<Host>,
     /// What running hosts of those folders tell.
     pub live: Arc<Live>,
     /// What came of hooks that were run from the editor.
@@ -106,6 +112,7 @@ impl Server {
         Ok(Arc::new(Server {
             abilities: Abilities::of(&params),
             workspaces: roots.iter().map(|root| workspace(host, root)).collect(),
+            host: host.clone(),
             live: Live::new(),
             runs: commands::Runs::default(),
             editor: Arc::downgrade(editor),
@@ -151,7 +158,8 @@ impl Server {
     /// Asks the editor something; its answer doesn't matter.
     pub fn request(&self, method: &'static str, params: Value) {
         if let Some(editor) = self.editor.upgrade() {
-            let reply = editor.request(method, params);
+            // Or every question to an editor that doesn't answer would wait for good.
+            let reply = tokio::time::timeout(PATIENCE, editor.request(method, params));
             tokio::spawn(reply);
         }
     }
