@@ -2,8 +2,8 @@
 
 use super::document::{Document, Documents};
 use super::live::Live;
-use super::{Answer, QUERIES, Snapshot, commands, diagnostics, live, tokens};
-use crate::client::Client;
+use super::{Answer, QUERIES, Snapshot, commands, diagnostics, live, run, tokens};
+use crate::client::{Client, Reply};
 use crate::host::{Host, HostOptions};
 use crate::state::Store;
 use crate::sync::lock;
@@ -82,7 +82,7 @@ pub struct Server {
     /// What running hosts of those folders tell.
     pub live: Arc<Live>,
     /// What came of hooks that were run from the editor.
-    pub runs: commands::Runs,
+    pub(super) runs: run::Runs,
     editor: Weak<dyn Client>,
     documents: Mutex<Arc<Documents>>,
     /// Documents whose diagnostics are to be told, by URI.
@@ -107,7 +107,7 @@ impl Server {
             abilities: Abilities::of(&params),
             workspaces: roots.iter().map(|root| workspace(host, root)).collect(),
             live: Live::new(),
-            runs: commands::Runs::default(),
+            runs: run::Runs::default(),
             editor: Arc::downgrade(editor),
             documents: Mutex::default(),
             unchecked: Mutex::default(),
@@ -148,10 +148,14 @@ impl Server {
         }
     }
 
+    /// Asks the editor something; `None` when it is gone.
+    pub(super) fn ask(&self, method: &'static str, params: Value) -> Option<Reply> {
+        Some(self.editor.upgrade()?.request(method, params))
+    }
+
     /// Asks the editor something; its answer doesn't matter.
     pub fn request(&self, method: &'static str, params: Value) {
-        if let Some(editor) = self.editor.upgrade() {
-            let reply = editor.request(method, params);
+        if let Some(reply) = self.ask(method, params) {
             tokio::spawn(reply);
         }
     }
@@ -322,6 +326,7 @@ pub(super) fn did_change(server: &Arc<Server>, params: DidChangeTextDocumentPara
 pub(super) fn did_close(server: &Arc<Server>, params: DidCloseTextDocumentParams) -> Answer<()> {
     let key = params.text_document.uri.as_str();
     server.update(|documents| drop(documents.remove(key)));
+    server.runs.forget(key);
     server.check(key);
     Ok(())
 }
