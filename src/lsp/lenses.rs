@@ -26,8 +26,8 @@ pub(super) fn lenses(snapshot: &Snapshot, params: CodeLensParams) -> Answer<Opti
     for compiled in document.hooks() {
         let Some(name) = compiled.name.as_deref().filter(|name| names.insert(*name)) else { continue };
         let start = compiled.whole.start;
-        let first_line = document.text.get(start..).and_then(|rest| rest.lines().next()).unwrap_or_default();
-        let range = lines.range(&(start..(start + first_line.len()).min(compiled.whole.end)));
+        let end_of_line = lines.index.offset_of_utf8(lines.index.utf8(start).0, usize::MAX);
+        let range = lines.range(&(start..end_of_line.min(compiled.whole.end)));
         let argument = json!({ "uri": document.uri, "hook": name });
         lenses.extend(of(server, document, name, compiled, &past).into_iter().map(|(title, command)| CodeLens {
             range,
@@ -53,8 +53,8 @@ fn of(
         lenses.extend(last.map(|outcome| (plain(&outcome, MAX_OUTCOME), "hookwire.explain")));
         let effects = effects::of(hook).map(|it| format!(": {it}")).unwrap_or_default();
         let run = match newest_name(hook, past) {
-            Some(event) => format!("▶ run on last {event}{effects}"),
-            None => format!("▶ run on a sample {}{effects}", sample::name(hook)),
+            Some(event) => format!("▶ run on last {}{effects}", plain(event, MAX_OUTCOME)),
+            None => format!("▶ run on a sample {}{effects}", plain(sample::name(hook), MAX_OUTCOME)),
         };
         lenses.push((run, "hookwire.run"));
         lenses.push(("explain".into(), "hookwire.explain"));

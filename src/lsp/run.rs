@@ -180,12 +180,15 @@ struct Chosen {
     event: Arc<Event>,
     /// When it was; `None`: it is a sample.
     at: Option<String>,
+    /// It was asked for, however old it is.
+    is_pinned: bool,
     /// Whether the hook runs at it, and why that can't be told.
     applies: Result<Option<String>, Miss>,
 }
 
 impl Chosen {
     fn new(hook: &Hook, past: &[Past], pinned: Option<OfEvent>, root: &Path) -> Answer<Chosen> {
+        let is_pinned = pinned.is_some();
         let real = match pinned {
             None => newest(hook, past),
             Some(OfEvent { host, seq }) => {
@@ -197,11 +200,11 @@ impl Chosen {
         let opaque = |why: Option<Cow<'static, str>>| why.map(Cow::into_owned);
         if let Some(Past { judged, facts }) = real {
             let applies = hook.applies(facts).map(opaque);
-            return Ok(Chosen { event: judged.event.clone(), at: Some(judged.at.clone()), applies });
+            return Ok(Chosen { event: judged.event.clone(), at: Some(judged.at.clone()), is_pinned, applies });
         }
         let event = sample::of(hook, root).map_err(Refusal::Failed)?;
         let applies = hook.applies(&Facts::new(event.clone(), root)).map(opaque);
-        Ok(Chosen { event, at: None, applies })
+        Ok(Chosen { event, at: None, is_pinned, applies })
     }
 
     fn from(&self) -> &'static str {
@@ -210,10 +213,14 @@ impl Chosen {
 
     /// The event in words.
     fn named(&self) -> String {
-        let kind = if self.at.is_some() { "the last" } else { "a sample" };
         let subject = subject(&self.event);
         let subject = if subject.is_empty() { subject } else { format!(" ({subject})") };
-        format!("{kind} {}{subject}", self.event.name)
+        let event = format!("{}{subject}", plain(&self.event.name, MAX_SUBJECT));
+        match &self.at {
+            Some(at) if self.is_pinned => format!("{event} of {}", plain(at, MAX_SUBJECT)),
+            Some(_) => format!("the last {event}"),
+            None => format!("a sample {event}"),
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! An event made for a hook that has seen no real one yet.
 
-use crate::event::{Event, set_pointer};
+use crate::dialects;
+use crate::event::{Event, at_pointer, set_pointer, spec};
 use crate::hook::{Hook, On, Target};
 use crate::matching::rule::Key;
 use crate::matching::tools::{ArgumentKind, TOOLS, known};
@@ -11,10 +12,27 @@ use std::sync::Arc;
 
 /// The name of the event that [`of`] makes.
 pub(super) fn name(hook: &Hook) -> &str {
+    const USUAL: &str = "PreToolUse";
     match &hook.on {
-        On::Every => "PreToolUse",
-        On::Names(names) => names.first().map_or("PreToolUse", |name| name),
+        On::Every => matched_parts(hook).and_then(|parts| canonical(hook, parts.first()?)).unwrap_or(USUAL),
+        On::Names(names) => names.first().map_or(USUAL, |name| name),
     }
+}
+
+/// What a matcher of `Event:Step:Tool` or less is made of, where it is about that.
+fn matched_parts(hook: &Hook) -> Option<Vec<String>> {
+    let Some(Matcher::Pattern { regex, .. }) = &hook.matcher else { return None };
+    if !hook.contract.matcher_names_events {
+        return None;
+    }
+    let any = |part: &str| part.replace(".*", "x").replace(".+", "x").replace(['^', '$', '\\'], "");
+    Some(regex.as_str().split(':').take(4).map(any).collect())
+}
+
+/// The canonical name of an event that a text names in the hook's vocabulary.
+fn canonical(hook: &Hook, name: &str) -> Option<&'static str> {
+    let dialect = dialects::by_name(hook.contract.dialect).ok()?;
+    dialect.events.iter().find(|row| row.name == name).map(|row| row.canonical)
 }
 
 /// An event at which the hook runs, if one is found; else one that comes near.
@@ -22,37 +40,56 @@ pub(super) fn name(hook: &Hook) -> &str {
 /// # Errors
 /// None could be made; for people.
 pub(super) fn of(hook: &Hook, root: &Path) -> Result<Arc<Event>, String> {
-    let mut nearest = None;
+    let (mut nearest, mut opaque) = (None, None);
     for texts in texts(hook) {
         for tool in tools(hook) {
             let event = Event::from_json(data(hook, &tool, &texts, root)).map_err(|error| error.to_string())?;
             let event = Arc::new(event);
-            if hook.applies(&Facts::new(event.clone(), root)).is_ok() {
-                return Ok(event);
+            match hook.applies(&Facts::new(event.clone(), root)) {
+                Ok(None) => return Ok(event),
+                Ok(Some(_)) => opaque = opaque.or(Some(event)),
+                Err(_) => nearest = nearest.or(Some(event)),
             }
-            nearest.get_or_insert(event);
         }
     }
-    nearest.ok_or_else(|| "no event could be made for it".into())
+    opaque.or(nearest).ok_or_else(|| "no event could be made for it".into())
 }
 
-/// What a tool call may be about: what the pattern of `if` stands for, what it begins with, and `None`
-/// for what is usual.
+/// What an event may be about: what the pattern of `if` stands for, what it begins with, what `when`
+/// compares with, and `None` for what is usual.
 fn texts(hook: &Hook) -> Vec<Option<String>> {
-    let Some(rule) = &hook.rule else { return vec![None] };
-    let prefix = match rule.key() {
+    let pattern = hook.rule.as_ref().and_then(|rule| rule.pattern.as_deref()).map(instance);
+    let prefix = hook.rule.as_ref().and_then(|rule| match rule.key() {
         Key::CommandPrefix(prefix) => Some(prefix.to_string()),
         Key::PathPrefix(prefix) => Some(format!("{prefix}x")),
         Key::None => None,
-    };
-    let pattern = rule.pattern.as_deref().map(instance);
+    });
+    let compared = hook.when.as_ref().map(|when| quoted(when.source())).unwrap_or_default();
     let mut texts: Vec<_> = pattern.into_iter().chain(prefix).filter(|text| !text.is_empty()).map(Some).collect();
+    // What is usual makes more of a condition true than a text that stands in it somewhere.
     texts.push(None);
+    texts.extend(compared.into_iter().map(Some));
+    texts
+}
+
+/// The first few texts between quotes.
+fn quoted(expression: &str) -> Vec<String> {
+    let mut texts = Vec::new();
+    let mut rest = expression;
+    while let Some((_, after)) = rest.split_once(['\'', '"'])
+        && texts.len() < 5
+    {
+        let quote = rest.as_bytes().get(rest.len() - after.len() - 1).copied().unwrap_or(b'"');
+        let Some((text, behind)) = after.split_once(char::from(quote)) else { break };
+        texts.extend(Some(text.to_string()).filter(|it| !it.is_empty()));
+        rest = behind;
+    }
     texts
 }
 
 /// The names of tools, or of whatever else the matcher is about, the likeliest first.
 fn tools(hook: &Hook) -> Vec<String> {
+    let of_parts = matched_parts(hook).and_then(|parts| parts.into_iter().next_back().filter(|it| !it.is_empty()));
     let of_rule = hook.rule.as_ref().map(|rule| instance(&rule.tool));
     let of_matcher = match &hook.matcher {
         Some(Matcher::Names(names)) => names.iter().take(10).cloned().collect(),
@@ -60,9 +97,11 @@ fn tools(hook: &Hook) -> Vec<String> {
         Some(Matcher::Pattern { .. }) | None => Vec::new(),
     };
     let usual = TOOLS.iter().map(|tool| tool.name.to_string());
-    let mut tools: Vec<_> = of_rule.into_iter().chain(of_matcher).chain(usual).collect();
+    let mut tools: Vec<_> = of_rule.into_iter().chain(of_parts).chain(of_matcher).chain(usual).collect();
     if hook.rule.is_none() && hook.matcher.is_none() {
         tools.truncate(1);
+        // What `when` compares with may be a tool.
+        tools.extend(hook.when.as_ref().map(|when| quoted(when.source())).unwrap_or_default());
     }
     tools
 }
@@ -85,6 +124,16 @@ fn data(hook: &Hook, tool: &str, text: &Option<String>, root: &Path) -> Value {
         && hook.matcher.is_some()
     {
         set_pointer(&mut data, pointer, tool.into());
+    }
+    if let Some([_, step, _]) = matched_parts(hook).as_deref()
+        && !step.is_empty()
+    {
+        set_pointer(&mut data, "/stepName", step.as_str().into());
+    }
+    if let (Some(text), Some(subject)) = (text, spec(name).and_then(|it| it.subject))
+        && at_pointer(&data, subject).is_some_and(Value::is_string)
+    {
+        set_pointer(&mut data, subject, text.as_str().into());
     }
     if is_about_a_tool(name) {
         set_pointer(&mut data, "/tool/name", tool.into());
@@ -194,6 +243,12 @@ fn instance(glob: &str) -> String {
                 }
             }
             '[' => {
+                // The first of a set may be the bracket itself.
+                if rest.next_if_eq(&']').is_some() {
+                    text.push(']');
+                    let _ = rest.by_ref().find(|c| *c == ']');
+                    continue;
+                }
                 let set: String = rest.by_ref().take_while(|c| *c != ']').collect();
                 text.push(set.chars().next().filter(|c| !matches!(c, '!' | '^')).unwrap_or('_'));
             }
@@ -240,6 +295,13 @@ mod tests {
             ("on: [PostToolUse, Stop], dialect: claude-code, matcher: Edit, command: x", "Edit /p/README.md"),
             ("on: SessionStart, dialect: claude-code, matcher: 'resume', command: x", ""),
             ("on: 'custom:Deploy', command: x", ""),
+            ("on: PreToolUse, when: 'tool.input.command == \"rm -r build\"', deny: no", "Bash rm -r build"),
+            ("on: PreToolUse, when: 'tool.name == \"curl\"', deny: no", "curl sample"),
+            ("on: UserPromptSubmit, when: \"prompt.contains('password')\", deny: no", ""),
+            ("dialect: workflow-framework, matcher: 'PreToolCall:.*:delete_.*', command: x", "delete_x sample"),
+            ("dialect: workflow-framework, matcher: '^PostToolCall:copy$', command: x", "copy sample"),
+            ("dialect: workflow-framework, matcher: '^StepCompleted', command: x", ""),
+            ("dialect: workflow-framework, matcher: ':deny$', command: x", "deny sample"),
         ] {
             let hook = hook(definition);
             let event = of(&hook, Path::new("/p")).unwrap();
@@ -280,6 +342,7 @@ mod tests {
             ("[", "_"),
             ("{", ""),
             ("*", "x"),
+            ("team [[]a[]]*", "team [a]"),
         ] {
             assert_eq!(instance(glob), expected, "{glob}");
         }
