@@ -22,6 +22,8 @@ mod hover;
 mod lenses;
 pub mod live;
 mod rename;
+mod run;
+mod sample;
 mod server;
 mod symbols;
 mod tokens;

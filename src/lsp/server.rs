@@ -2,8 +2,8 @@
 
 use super::document::{Document, Documents};
 use super::live::Live;
-use super::{Answer, QUERIES, Snapshot, commands, diagnostics, live, tokens};
-use crate::client::Client;
+use super::{Answer, QUERIES, Snapshot, commands, diagnostics, live, run, tokens};
+use crate::client::{Client, Reply};
 use crate::host::{Host, HostOptions};
 use crate::state::Store;
 use crate::sync::lock;
@@ -88,7 +88,7 @@ pub struct Server {
     /// What running hosts of those folders tell.
     pub live: Arc<Live>,
     /// What came of hooks that were run from the editor.
-    pub runs: commands::Runs,
+    pub(super) runs: run::Runs,
     editor: Weak<dyn Client>,
     documents: Mutex<Arc<Documents>>,
     /// Documents whose diagnostics are to be told, by URI.
@@ -114,7 +114,7 @@ impl Server {
             workspaces: roots.iter().map(|root| workspace(host, root)).collect(),
             host: host.clone(),
             live: Live::new(),
-            runs: commands::Runs::default(),
+            runs: run::Runs::default(),
             editor: Arc::downgrade(editor),
             documents: Mutex::default(),
             unchecked: Mutex::default(),
@@ -155,11 +155,16 @@ impl Server {
         }
     }
 
+    /// Asks the editor something; `None` when it is gone.
+    pub(super) fn ask(&self, method: &'static str, params: Value) -> Option<Reply> {
+        Some(self.editor.upgrade()?.request(method, params))
+    }
+
     /// Asks the editor something; its answer doesn't matter.
     pub fn request(&self, method: &'static str, params: Value) {
-        if let Some(editor) = self.editor.upgrade() {
+        if let Some(reply) = self.ask(method, params) {
             // Or every question to an editor that doesn't answer would wait for good.
-            let reply = tokio::time::timeout(PATIENCE, editor.request(method, params));
+            let reply = tokio::time::timeout(PATIENCE, reply);
             tokio::spawn(reply);
         }
     }
@@ -330,6 +335,7 @@ pub(super) fn did_change(server: &Arc<Server>, params: DidChangeTextDocumentPara
 pub(super) fn did_close(server: &Arc<Server>, params: DidCloseTextDocumentParams) -> Answer<()> {
     let key = params.text_document.uri.as_str();
     server.update(|documents| drop(documents.remove(key)));
+    server.runs.forget(key);
     server.check(key);
     Ok(())
 }

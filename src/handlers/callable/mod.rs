@@ -9,7 +9,7 @@ mod pool;
 mod worker;
 
 use super::environment::{Secrets, environment};
-use super::{Call, Compile, HandlerError, Kind, Mistake};
+use super::{Call, Compile, Effect, HandlerError, Kind, Mistake};
 use crate::definitions::compile::RawDuration;
 use crate::hook::Layer;
 use crate::verdict::Answer;
@@ -157,6 +157,15 @@ impl Kind for Callable {
                 kind(&other)
             ))),
         }
+    }
+
+    fn effect(&self) -> Option<Effect> {
+        let runtime = match self.launch.runtime {
+            Runtime::Python { .. } => "Python",
+            Runtime::Node => "Node",
+            Runtime::Command(_) => "",
+        };
+        Some(Effect::Worker(runtime, self.launch.secrets.mask(&self.label)))
     }
 }
 
