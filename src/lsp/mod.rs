@@ -25,6 +25,7 @@ mod rename;
 mod server;
 mod symbols;
 mod tokens;
+mod written;
 
 pub use document::{Document, Documents};
 pub use server::{Server, capabilities, is_editor};
