@@ -674,6 +674,20 @@ mod tests {
         }
     }
 
+    /// Wherever the cursor is, nothing panics.
+    #[test]
+    fn every_place_of_the_examples() {
+        let mut found = 0;
+        for document in crate::lsp::written::examples() {
+            for at in (0..=document.text.len() + 5).step_by(5) {
+                found += fixes(&document, &(at..at)).len();
+                found += usize::from(program_of_shell(&document, &(at..at)).is_some());
+                found += commands(&document, at).len();
+            }
+        }
+        assert!(found > 100, "{found}");
+    }
+
     #[test]
     fn the_hook_of_a_line() {
         for (name, text, expected) in [

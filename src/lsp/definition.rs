@@ -399,3 +399,48 @@ fn same_name(
     }
     places
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lsp::written::examples;
+
+    /// Wherever the cursor is, nothing panics, and what the examples name is found.
+    #[test]
+    fn every_place_of_the_examples() {
+        let mut files = std::collections::BTreeSet::new();
+        for document in examples() {
+            let dir = document.path.parent().unwrap().to_path_buf();
+            let around = Around { root: Some(dir.clone()), dir, is_projects: true };
+            for at in 0..=document.text.len() + 1 {
+                if let Some(Asked { names: Names::Code(code), origin }) = Asked::at(&document, at) {
+                    // An escape may be longer than what it stands for.
+                    assert!(origin.start <= at && at <= origin.end + 1, "{code:?}");
+                    files.extend(
+                        code.find(&around).map(|it| it.uri.path().as_str().rsplit('/').next().unwrap().to_string()),
+                    );
+                }
+            }
+        }
+        for file in ["policy.py", "policy.mjs", "own-files.js", "worker.sh", "shorten.py", "server.py"] {
+            assert!(files.contains(file), "{file} of {files:?}");
+        }
+    }
+
+    #[test]
+    fn words_of_shell_texts() {
+        for (text, expected) in [
+            ("python3 ch|eck.py;x", "check.py"),
+            ("a 'b c|.py'", "c.py"),
+            ("\"$A\"/|b.py", "$A\"/b.py"),
+            ("\u{e9}\u{1f600}|\u{e9}", "\u{e9}\u{1f600}\u{e9}"),
+            ("a  |  b", ""),
+            ("|", ""),
+        ] {
+            let at = text.find('|').unwrap();
+            let text = text.replacen('|', "", 1);
+            let word = shell_word(&text, at).map(|it| text[it].to_string()).unwrap_or_default();
+            assert_eq!(word, expected, "{text}");
+        }
+    }
+}

@@ -384,22 +384,11 @@ mod tests {
 
     #[test]
     fn all_examples() {
-        fn walk(dir: &std::path::Path, n: &mut usize) {
-            for entry in std::fs::read_dir(dir).unwrap().map(Result::unwrap) {
-                let path = entry.path();
-                if path.is_dir() {
-                    walk(&path, n);
-                } else if crate::definitions::formats::Format::from_path(&path).is_some() {
-                    let text = std::fs::read_to_string(&path).unwrap();
-                    let uri = ls_types::Uri::from_file_path(&path).unwrap();
-                    let document = Document::new(uri, path, 1, text, Encoding::Utf8);
-                    check(&document);
-                    *n += of(&document).len();
-                }
-            }
-        }
         let mut n = 0;
-        walk(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples"), &mut n);
+        for document in crate::lsp::written::examples() {
+            check(&document);
+            n += of(&document).len();
+        }
         assert!(n > 100, "{n}");
     }
 

@@ -144,10 +144,10 @@ impl Written {
         (at.end == text.trim_end().len()).then_some(first.start..last.end)
     }
 
-    /// The byte of the text that is written at, or next behind, a place.
+    /// The byte of the text that is written at a place, or ends there.
     pub(super) fn text_offset(&self, place: usize) -> Option<usize> {
         let (at, span) = self.0.get(self.0.partition_point(|(_, span)| span.end < place))?;
-        Some(if span.end == place { at.end } else { at.start })
+        (span.start <= place).then_some(if span.end == place { at.end } else { at.start })
     }
 }
 
@@ -258,6 +258,30 @@ pub(super) fn workspace_edit(server: &Server, document: &Document, changes: &[Ch
         edits: edits.map(OneOf::Left).collect(),
     };
     WorkspaceEdit { document_changes: Some(DocumentChanges::Edits(vec![edit])), ..WorkspaceEdit::default() }
+}
+
+/// Every example that may be a definition file, whole and cut off in the middle, for tests.
+#[cfg(test)]
+pub(super) fn examples() -> Vec<Document> {
+    fn walk(dir: &std::path::Path, found: &mut Vec<Document>) {
+        for entry in std::fs::read_dir(dir).unwrap().map(Result::unwrap) {
+            let path = entry.path();
+            if path.is_dir() {
+                walk(&path, found);
+            } else if Format::from_path(&path).is_some() {
+                let text = std::fs::read_to_string(&path).unwrap();
+                let uri = ls_types::Uri::from_file_path(&path).unwrap();
+                let half = (0..=text.len() / 2).rfind(|at| text.is_char_boundary(*at)).unwrap();
+                for text in [&text, &text[..half]] {
+                    let encoding = super::server::Encoding::Utf16;
+                    found.push(Document::new(uri.clone(), path.clone(), 1, text.to_string(), encoding));
+                }
+            }
+        }
+    }
+    let mut found = Vec::new();
+    walk(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples"), &mut found);
+    found
 }
 
 #[cfg(test)]
