@@ -50,6 +50,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 pub use crate::egress::HostPort;
+pub(crate) use callable::{node_file, python_files};
 pub use callback::CallbackCall;
 pub(crate) use closure::Closure;
 pub(crate) use closure::depth;

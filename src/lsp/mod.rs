@@ -27,6 +27,7 @@ mod sample;
 mod server;
 mod symbols;
 mod tokens;
+mod written;
 
 pub use document::{Document, Documents};
 pub use server::{Server, capabilities, is_editor};

@@ -52,6 +52,12 @@ pub struct Abilities {
     pub refreshes_hints: bool,
     /// It understands snippets in completions.
     pub snippets: bool,
+    /// It shows outlines as a tree.
+    pub nested_symbols: bool,
+    /// It underlines what a definition was asked for.
+    pub location_links: bool,
+    /// It applies edits only to the version that they were made for.
+    pub versioned_edits: bool,
     /// It wants `hookwire/live` notifications.
     pub live: bool,
 }
@@ -62,6 +68,10 @@ impl Abilities {
         let encodings = capabilities.general.as_ref().and_then(|it| it.position_encodings.as_deref());
         let counts_bytes = encodings.unwrap_or_default().contains(&PositionEncodingKind::UTF8);
         let workspace = capabilities.workspace.as_ref();
+        let text = capabilities.text_document.as_ref();
+        let outline = text.and_then(|it| it.document_symbol.as_ref());
+        let definition = text.and_then(|it| it.definition.as_ref());
+        let edit = workspace.and_then(|it| it.workspace_edit.as_ref());
         let completion = capabilities.text_document.as_ref().and_then(|it| it.completion.as_ref());
         let item = completion.and_then(|it| it.completion_item.as_ref());
         let own = capabilities.experimental.as_ref().and_then(|it| it.get("hookwire"));
@@ -72,6 +82,9 @@ impl Abilities {
             refreshes_hints: workspace.and_then(|it| it.inlay_hint.as_ref()).and_then(|it| it.refresh_support)
                 == Some(true),
             snippets: item.and_then(|it| it.snippet_support) == Some(true),
+            nested_symbols: outline.and_then(|it| it.hierarchical_document_symbol_support) == Some(true),
+            location_links: definition.and_then(|it| it.link_support) == Some(true),
+            versioned_edits: edit.and_then(|it| it.document_changes) == Some(true),
             live: own.and_then(|it| it.get("live")) == Some(&Value::Bool(true)),
         }
     }
