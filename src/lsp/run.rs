@@ -490,6 +490,7 @@ pub(super) mod tests {
             at: "2030-01-02T03:04:05.678Z".into(),
             event: Arc::new(Event::from_json(event).unwrap()),
             verdict: serde_json::from_value(verdict).unwrap(),
+            truncated: false,
         })
     }
 
