@@ -1354,4 +1354,34 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn hostile_texts_are_answered() {
+        let hook = "  - name: a\n    on: PreToolUse\n    command: [x, \"y\"]\n    deny: x\n";
+        let large = format!("hooks:\n{}  - name: [\n    ma", hook.repeat(250));
+        let texts = [
+            "[".repeat(100_000),
+            "{\"a\":".repeat(50_000),
+            "- ".repeat(50_000),
+            "a: ".repeat(20_000),
+            "\"".repeat(9_999),
+            format!("hooks:\n  - when: {}", "tool.".repeat(20_000)),
+            format!("hooks:\n  - prompt: {}", "${".repeat(20_000)),
+            "hooks:\r\n  - name: a\r\n    on: Pre".into(),
+            "\u{feff}hooks:\n  - na".into(),
+            "\0\u{1}\u{2028}".into(),
+            large,
+        ];
+        for text in &texts {
+            for format in [Format::Yaml, Format::Toml, Format::Json] {
+                let begun = std::time::Instant::now();
+                items(text, format, text.len(), &seen(), true);
+                items(text, format, 0, &seen(), true);
+                assert!(begun.elapsed().as_secs() < 5, "{format:?} {text:.40} {:?}", begun.elapsed());
+            }
+        }
+        for text in &texts[7..9] {
+            assert!(!items(text, Format::Yaml, text.len(), &seen(), true).is_empty(), "{text}");
+        }
+    }
 }
