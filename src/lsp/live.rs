@@ -35,7 +35,7 @@ pub use crate::journal::Counts;
 /// How often new sockets are looked for.
 const LOOK: Duration = Duration::from_secs(1);
 /// How often at most the editor is told that something has changed.
-const REFRESH: Duration = Duration::from_millis(250);
+const REFRESH: Duration = Duration::from_millis(500);
 /// How often at most a host is asked for what was missed.
 const CATCH_UP: Duration = Duration::from_millis(250);
 /// How long after the last event a host is asked whether it was the last.
@@ -344,7 +344,7 @@ pub(super) async fn follow(server: Arc<Server>) {
 async fn tell(server: &Server) {
     loop {
         server.live.changed.notified().await;
-        server.refresh();
+        server.refresh_live();
         sleep(REFRESH).await;
     }
 }

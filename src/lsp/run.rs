@@ -300,7 +300,7 @@ pub(super) async fn run(snapshot: Snapshot, OfRun { uri, hook, event }: OfRun) -
         server.runs.keep(&server.documents(), document.uri.as_str(), &name, run);
     }
     show(&server, kind, &format!("{} on {named}: {}", plain(&name, MAX_TOLD), ran.summary));
-    server.refresh();
+    server.refresh_live();
     Ok(ran)
 }
 

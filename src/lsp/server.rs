@@ -183,13 +183,18 @@ impl Server {
         }
     }
 
-    /// What the editor shows beside the text is no longer right: lenses, hints, views.
+    /// Other definitions are in force: what the editor shows beside the text is no longer right.
     pub fn refresh(&self) {
-        if self.abilities.refreshes_lenses {
-            self.request("workspace/codeLens/refresh", Value::Null);
-        }
         if self.abilities.refreshes_hints {
             self.request("workspace/inlayHint/refresh", Value::Null);
+        }
+        self.refresh_live();
+    }
+
+    /// Something has happened: counts, verdicts and events are no longer right.
+    pub fn refresh_live(&self) {
+        if self.abilities.refreshes_lenses {
+            self.request("workspace/codeLens/refresh", Value::Null);
         }
         if self.abilities.live {
             self.notify("hookwire/live", &commands::status(self));
