@@ -106,10 +106,23 @@
 (put 'hookwire-json-mode 'eglot-language-id "json")
 
 ;;;###autoload
-(progn
-  (add-to-list 'auto-mode-alist '("/\\.hookwire/.*\\.ya?ml\\'" . hookwire-yaml-mode))
-  (add-to-list 'auto-mode-alist '("/\\.hookwire/.*\\.toml\\'" . hookwire-toml-mode))
-  (add-to-list 'auto-mode-alist '("/\\.hookwire/.*\\.json\\'" . hookwire-json-mode)))
+(defun hookwire-file-p ()
+  "Whether the visited file is one of a `.hookwire' directory."
+  (and buffer-file-name
+       (string-match-p "/\\.hookwire/.*\\.\\(?:ya?ml\\|toml\\|json\\)\\'" buffer-file-name)))
+
+;;;###autoload
+(defun hookwire-mode ()
+  "Major mode for hook definitions in the format of the visited file."
+  (interactive)
+  (pcase (downcase (or (file-name-extension (or buffer-file-name "")) ""))
+    ("toml" (hookwire-toml-mode))
+    ("json" (hookwire-json-mode))
+    (_ (hookwire-yaml-mode))))
+
+;; Not in `auto-mode-alist', where an entry for all YAML files that is added later comes first.
+;;;###autoload
+(add-to-list 'magic-mode-alist '(hookwire-file-p . hookwire-mode))
 
 
 ;;; The server

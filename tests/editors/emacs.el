@@ -80,11 +80,14 @@
 
 (defun test-every-format-has-its-mode ()
   (dolist (case '(("a.yaml" hookwire-yaml-mode conf-colon-mode)
+                  ("a.yml" hookwire-yaml-mode conf-unix-mode)
                   ("a.toml" hookwire-toml-mode conf-toml-mode)
                   ("deep/a.json" hookwire-json-mode js-mode)))
     (with-temp-buffer
       (setq buffer-file-name (expand-file-name (concat ".hookwire/" (car case)) (getenv "PROJECT")))
-      (cl-letf (((symbol-function 'eglot-ensure) #'ignore)) (set-auto-mode))
+      ;; What a person chose later holds, below ours.
+      (let ((auto-mode-alist (cons '("\\.yml\\'" . conf-unix-mode) auto-mode-alist)))
+        (cl-letf (((symbol-function 'eglot-ensure) #'ignore)) (set-auto-mode)))
       (check (car case) (list major-mode (and (derived-mode-p (nth 2 case)) (nth 2 case))) (cdr case))
       (check "root" (file-equal-p (project-root (eglot--current-project)) (getenv "PROJECT")) t)
       (set-buffer-modified-p nil)

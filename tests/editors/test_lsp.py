@@ -232,7 +232,7 @@ async def test_everything_that_is_offered_is_answered(client, name):
 
 if __name__ == "__main__":
     here = os.path.dirname(os.path.abspath(__file__))
-    options = ["--quiet", "-p", "no:cacheprovider", "-c", os.path.join(here, "pytest.ini"), "--tb=short"]
+    options = ["--quiet", "--disable-warnings", "-rN", "-p", "no:cacheprovider", "-c", os.path.join(here, "pytest.ini"), "--tb=short"]
     code = pytest.main([*options, __file__, *sys.argv[1:]])
     if code == 0:
         print("ok pytest-lsp", version("pytest-lsp"))
