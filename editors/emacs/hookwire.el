@@ -337,7 +337,6 @@
     (list (gethash hook places)
           (vector time
                   (funcall text :event)
-                  (funcall text :tool)
                   (propertize (funcall text :decision) 'face face)
                   (funcall text :decidedBy)
                   (string-replace "\n" " " (funcall text :subject))
@@ -381,7 +380,7 @@
 (define-derived-mode hookwire-events-mode tabulated-list-mode "Hookwire-Events"
   "The events that running hosts judged last, newest first."
   (setq tabulated-list-format
-        [("Time" 8 t) ("Event" 16 t) ("Tool" 10 t) ("Decision" 8 t) ("Hook" 20 t) ("Subject" 40 nil) ("Reason" 0 nil)])
+        [("Time" 8 t) ("Event" 16 t) ("Decision" 8 t) ("Hook" 20 t) ("Subject" 40 nil) ("Reason" 0 nil)])
   (setq-local revert-buffer-function #'hookwire--list-events)
   (tabulated-list-init-header))
 

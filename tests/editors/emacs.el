@@ -137,7 +137,7 @@
   (lenses 2 "deny: never, 😀")
   (check "lines" (count-lines (point-min) (point-max)) 11)
   (hookwire-explain)
-  (heard "would run")
+  (heard "never-force runs on the last PreToolUse")
   (hookwire-matches)
   (heard "git push")
   (hookwire-reload)
@@ -154,7 +154,7 @@
   (wait-for "an event" (lambda () (= 1 (length tabulated-list-entries))))
   (goto-char (point-min))
   (check "row" (seq-subseq (cl-map 'vector #'substring-no-properties (tabulated-list-get-entry)) 1 5)
-         ["PreToolUse" "Bash" "deny" "never-force"])
+         ["PreToolUse" "deny" "never-force" "Bash echo 😀; git push --force"])
   (with-temp-buffer
     (insert-file-contents (getenv "EVENT"))
     (write-region nil nil (getenv "AGENT") t 'quiet))
@@ -175,8 +175,8 @@
     (when (string-match-p (or (getenv "ONLY") "") (symbol-name test))
       (condition-case problem
           (progn
-            (unless (eq test 'test-the-source-is-clean)
-              (load (expand-file-name "hookwire.elc" (getenv "HOME")) nil t)
+            (unless (or (featurep 'hookwire) (eq test 'test-the-source-is-clean))
+              (load source nil t)
               (add-hook 'hookwire-mode-hook #'eglot-ensure))
             (setq heard "")
             (funcall test))

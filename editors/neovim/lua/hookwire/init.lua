@@ -193,14 +193,7 @@ end
 local SEVERITIES = { deny = 'E', ask = 'W' }
 
 local function event_item(event, places)
-  local parts = { clock(event.at), event.event, event.tool, event.subject, '→', event.decision }
-  local text = {}
-  for i = 1, 6 do
-    if parts[i] and parts[i] ~= vim.NIL and parts[i] ~= '' then
-      table.insert(text, parts[i])
-    end
-  end
-  text = table.concat(text, ' ')
+  local text = ('%s %s %s → %s'):format(clock(event.at), event.event, event.subject, event.decision)
   if event.decidedBy then
     text = text .. ' by ' .. event.decidedBy
   end
