@@ -200,6 +200,7 @@
 
 (defun hookwire--lenses (done)
   "Call DONE with the code lenses of this buffer, a list."
+  (unless (eglot-managed-p) (user-error "Not a definition file, or without Eglot"))
   (hookwire--request (hookwire--server) :textDocument/codeLens
                      (list :textDocument (eglot--TextDocumentIdentifier))
                      (lambda (lenses) (funcall done (append lenses nil)))))

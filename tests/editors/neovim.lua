@@ -100,7 +100,8 @@ end
 
 function tests.completion_inserts_an_event()
   edit('completed.yaml')
-  type('ihooks:<CR>  - name: é😀<CR><Esc>0C    on: PreToolU<C-x><C-o>')
+  there([[vim.api.nvim_buf_set_lines(0, 0, -1, false, { 'hooks:', '  - name: é😀', '    on: ' })]])
+  type('GAPreToolU<C-x><C-o>')
   wait_for('menu', 'return vim.fn.pumvisible() == 1')
   type('<C-y><Esc>')
   wait_for('inserted', [[return vim.fn.mode() == 'n' and vim.api.nvim_get_current_line():find('PreToolUse', 1, true)]])
