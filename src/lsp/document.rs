@@ -26,15 +26,21 @@ pub struct Document {
     pub version: i32,
     /// The text.
     pub text: String,
+    /// Whose rights its hooks have.
+    layer: Layer,
     encoding: Encoding,
     checked: OnceLock<Checked>,
-    /// As in force in the layer that the file is in.
-    in_force: OnceLock<Option<CompiledFile>>,
 }
 
 impl Document {
+    /// A document of the layer with the fewest rights.
     pub(super) fn new(uri: Uri, path: PathBuf, version: i32, text: String, encoding: Encoding) -> Document {
-        Document { uri, path, version, text, encoding, checked: OnceLock::new(), in_force: OnceLock::new() }
+        Document { uri, path, version, text, layer: Layer::Project, encoding, checked: OnceLock::new() }
+    }
+
+    /// The same in another layer.
+    pub(super) fn in_layer(self, layer: Layer) -> Document {
+        Document { layer, checked: OnceLock::new(), ..self }
     }
 
     /// The next version. A change that says no range is the whole text.
@@ -50,7 +56,7 @@ impl Document {
                 }
             }
         }
-        Document::new(self.uri.clone(), self.path.clone(), version, text, self.encoding)
+        Document::new(self.uri.clone(), self.path.clone(), version, text, self.encoding).in_layer(self.layer)
     }
 
     /// Its name, as hooks that come from it say.
@@ -65,7 +71,7 @@ impl Document {
 
     /// What the text holds; read once.
     pub fn checked(&self) -> &Checked {
-        self.checked.get_or_init(|| check(&self.file(), &self.text, Layer::Hooks))
+        self.checked.get_or_init(|| check(&self.file(), &self.text, self.layer))
     }
 
     /// Its hooks, as written; none while it isn't YAML, TOML or JSON.
@@ -73,21 +79,13 @@ impl Document {
         self.checked().file.as_ref().map_or(&[], |file| &file.hooks)
     }
 
-    /// Its hooks with the rights and the order of a layer; a document has one as long as it is open.
-    pub fn hooks_in(&self, layer: Layer) -> &[Compiled] {
-        if layer == Layer::Hooks {
-            return self.hooks();
-        }
-        self.in_force.get_or_init(|| self.compile(layer)).as_ref().map_or(&[], |file| &file.hooks)
-    }
-
-    /// What the text means in a layer, with what hooks name on disk as it is now; `None` while it isn't
-    /// YAML, TOML or JSON.
-    pub fn compile(&self, layer: Layer) -> Option<CompiledFile> {
+    /// What the text means with what hooks name on disk as it is now; `None` while it isn't YAML, TOML or
+    /// JSON.
+    pub fn compile(&self) -> Option<CompiledFile> {
         let root = self.checked().root.as_ref()?;
         let file = self.file();
         let dir = self.path.parent().unwrap_or(Path::new(""));
-        let origin = Origin { file: &file, dir, layer, client: None, read: &read_named };
+        let origin = Origin { file: &file, dir, layer: self.layer, client: None, read: &read_named };
         Some(compile(root, &origin, &LineIndex::new(&self.text)))
     }
 

@@ -20,7 +20,7 @@ pub(super) fn hints(snapshot: &Snapshot, params: InlayHintParams) -> Answer<Opti
     let Some(document) = snapshot.document(&params.text_document.uri) else { return Ok(None) };
     let lines = document.lines();
     let layer = snapshot.server.workspace(&document.path).and_then(|it| it.layer_of(&document.path));
-    let hooks = document.hooks_in(layer.unwrap_or(Layer::Project));
+    let hooks = document.hooks();
     let line_of = |at: usize| lines.index.utf8(at).0;
     let mut per_line: HashMap<usize, usize> = HashMap::new();
     for compiled in hooks {
@@ -75,7 +75,7 @@ fn in_force(server: &Server, document: &Document, layer: Option<Layer>) -> HookS
         let file = document.file();
         hooks.extend(workspace.hooks().hooks.iter().filter(|hook| *hook.source.file != *file).cloned());
     }
-    hooks.extend(document.hooks_in(layer.unwrap_or(Layer::Project)).iter().filter_map(|it| it.hook.clone()));
+    hooks.extend(document.hooks().iter().filter_map(|it| it.hook.clone()));
     // As the loader hands them over: by directory, file and position.
     hooks.sort_by_cached_key(|hook| {
         let file = Path::new(&*hook.source.file);

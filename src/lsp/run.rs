@@ -12,7 +12,7 @@ use crate::definitions::node::closest;
 use crate::dialects;
 use crate::engine::{self, Engine, Honours, HooksInForce, Question};
 use crate::event::Event;
-use crate::hook::{Fail, Hook, Layer, Miss};
+use crate::hook::{Fail, Hook, Miss};
 use crate::hook_set::HookSet;
 use crate::host::Host;
 use crate::matching::{Facts, tools};
@@ -106,9 +106,8 @@ fn find(snapshot: &Snapshot, uri: &Uri, name: &str) -> Answer<Found> {
     };
     let workspace = snapshot.server.workspace(&document.path).cloned();
     let workspace = workspace.ok_or_else(|| failed("no folder is open".into()))?;
-    let layer = workspace.layer_of(&document.path).unwrap_or(Layer::Project);
     let quoted = plain(name, MAX_TOLD);
-    let Some(file) = document.compile(layer) else {
+    let Some(file) = document.compile() else {
         let why = document.checked().diagnostics.first().map(|it| it.message.clone()).unwrap_or_default();
         return Err(failed(format!("`{quoted}` can't be read: {}", plain(&why, MAX_TOLD))));
     };
@@ -146,7 +145,7 @@ pub(super) fn closed(snapshot: &Snapshot, uri: &Uri) -> Answer<Arc<Document>> {
         return Err(Refusal::Failed("the document is neither open nor among the definitions of a folder".into()));
     };
     let text = read_named(&path).map_err(|error| Refusal::Failed(format!("the file can't be read: {error}")))?;
-    Ok(Arc::new(Document::new(uri.clone(), path, 0, text, server.abilities.encoding)))
+    Ok(Arc::new(server.document(uri.clone(), path, 0, text)))
 }
 
 /// A real event of the past.
@@ -495,7 +494,8 @@ pub(super) mod tests {
     }
 
     fn hook(definition: &str) -> Arc<Hook> {
-        let checked = check("/p/a.yaml", &format!("hooks:\n- {{ name: a, {definition} }}\n"), Layer::Hooks);
+        let checked =
+            check("/p/a.yaml", &format!("hooks:\n- {{ name: a, {definition} }}\n"), crate::hook::Layer::Hooks);
         let hook = checked.file.and_then(|file| file.hooks.into_iter().next()?.hook);
         hook.unwrap_or_else(|| panic!("{definition}: {:?}", checked.diagnostics))
     }

@@ -4,6 +4,7 @@ use super::document::{Document, Documents};
 use super::live::Live;
 use super::{Answer, QUERIES, Snapshot, commands, diagnostics, live, run, tokens};
 use crate::client::{Client, Reply};
+use crate::hook::Layer;
 use crate::host::{Host, HostOptions};
 use crate::state::Store;
 use crate::sync::lock;
@@ -219,6 +220,12 @@ impl Server {
         self.changed.notify_one();
     }
 
+    /// A text of the workspace that it is in.
+    pub(super) fn document(&self, uri: Uri, path: PathBuf, version: i32, text: String) -> Document {
+        let layer = self.workspace(&path).and_then(|it| it.layer_of(&path)).unwrap_or(Layer::Project);
+        Document::new(uri, path, version, text, self.abilities.encoding).in_layer(layer)
+    }
+
     fn update(&self, change: impl FnOnce(&mut Documents)) {
         change(Arc::make_mut(&mut lock(&self.documents)));
     }
@@ -319,7 +326,7 @@ pub(super) fn did_open(server: &Arc<Server>, params: DidOpenTextDocumentParams) 
         tracing::warn!("A document was left alone: {MAX_DOCUMENTS} are open.");
         return Ok(());
     }
-    let document = Document::new(uri, path, version, text, server.abilities.encoding);
+    let document = server.document(uri, path, version, text);
     server.update(|documents| drop(documents.insert(key.clone(), Arc::new(document))));
     server.check(&key);
     Ok(())
