@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Sourced by the scripts here that hold the built binary against programs that others wrote.
 # They define `run NAME COMMAND...`, which ends in `passed` or `failure`.
 
