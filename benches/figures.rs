@@ -59,7 +59,7 @@ struct Figure {
     notes: Vec<String>,
 }
 
-const ROWS: [Row; 9] = [
+const ROWS: [Row; 10] = [
     Row {
         name: "latency",
         what: "dispatch over stdio, one in flight, p50",
@@ -108,6 +108,13 @@ const ROWS: [Row; 9] = [
         unit: Unit::Millis,
         target: Target::Most(60.0, 25.0),
         measure: edit,
+    },
+    Row {
+        name: "keystroke",
+        what: "a keystroke in a definition file of 1,000 lines until its diagnostics are told, p50",
+        unit: Unit::Millis,
+        target: Target::Most(50.0, 10.0),
+        measure: keystroke,
     },
     Row {
         name: "start",
@@ -443,6 +450,51 @@ fn edit(bench: &Bench) -> Figure {
     Figure { measured: figures.iter().map(|it| it.1).fold(0.0, f64::max), floor: None, notes }
 }
 
+fn keystroke(bench: &Bench) -> Figure {
+    let dir = mixed(300, 300);
+    let file = dir.path().join("000.yaml");
+    let text = fs::read_to_string(&file).unwrap();
+    let n_lines = text.lines().count();
+    let uri = format!("file://{}", file.display());
+    let mut host = bench.host(dir.path());
+    affinity::pin(&bench.cpus);
+    host.unpin(&bench.cpus);
+    let editor = json!({"capabilities": {"textDocument": {}}, "rootUri": format!("file://{}", dir.path().display())});
+    host.ask(&line(&json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": editor})));
+    let tell = |host: &mut Server, method: &str, params: Value| {
+        host.send(&line(&json!({"jsonrpc": "2.0", "method": method, "params": params})));
+    };
+    tell(&mut host, "initialized", json!({}));
+    let document = json!({"uri": uri, "languageId": "yaml", "version": 1, "text": text});
+    tell(&mut host, "textDocument/didOpen", json!({ "textDocument": document }));
+    host.told("\"version\":1}");
+    // In the middle of the file a letter of `on` comes and goes: one hook breaks and is mended.
+    let middle = n_lines / 2 + text.lines().skip(n_lines / 2).position(|line| line.starts_with("    on:")).unwrap();
+    let place = |column: usize| json!({"line": middle, "character": column});
+    let (mut broken, mut mended) = (Vec::new(), Vec::new());
+    for version in (2..).step_by(2).take(bench.times(200)) {
+        for (version, range, letter, times) in [
+            (version, json!({"start": place(5), "end": place(5)}), "x", &mut broken),
+            (version + 1, json!({"start": place(5), "end": place(6)}), "", &mut mended),
+        ] {
+            let change = json!({
+                "textDocument": {"uri": uri, "version": version},
+                "contentChanges": [{"range": range, "text": letter}],
+            });
+            let started = Instant::now();
+            tell(&mut host, "textDocument/didChange", change);
+            let told = host.told(&format!("\"version\":{version}}}"));
+            times.push(started.elapsed().as_secs_f64() * 1e3);
+            assert_eq!(told.contains("unknown field"), letter == "x", "{told}");
+        }
+    }
+    let figures = [("a hook breaks", &mut broken), ("it is mended", &mut mended)]
+        .map(|(name, times)| (name, p50(times), quantile(times, 0.9)));
+    let mut notes = vec![format!("{n_lines} lines, 300 hooks")];
+    notes.extend(figures.iter().map(|(name, p50, p90)| format!("{name}: p50 {p50:.1} ms, p90 {p90:.1} ms")));
+    Figure { measured: figures.iter().map(|it| it.1).fold(0.0, f64::max), floor: None, notes }
+}
+
 fn start(bench: &Bench) -> Figure {
     let hooks = mixed(100, 10);
     affinity::pin(&bench.cpus);
@@ -679,6 +731,23 @@ impl Server {
 
     fn ask(&mut self, request: &[u8]) -> Value {
         serde_json::from_slice(self.round_trip(request)).unwrap()
+    }
+
+    /// Reads until a message has this text in it, and gives that message.
+    fn told(&mut self, part: &str) -> String {
+        let mut unread = Vec::new();
+        loop {
+            let read = self.stdout.read(&mut self.buffer).unwrap();
+            assert_ne!(read, 0, "the server has ended");
+            unread.extend_from_slice(&self.buffer[..read]);
+            while let Some(end) = memchr::memchr(b'\n', &unread) {
+                let message: Vec<u8> = unread.drain(..=end).collect();
+                let message = String::from_utf8(message).unwrap();
+                if message.contains(part) {
+                    return message;
+                }
+            }
+        }
     }
 
     /// Adds the microseconds of each of so many round trips.

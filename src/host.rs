@@ -8,6 +8,7 @@ use crate::engine::{Engine, Honours, Interceptor, PassThrough};
 use crate::handlers::{HostPort, Services};
 use crate::hook::{Hook, Layer};
 use crate::hook_set::HookSet;
+use crate::journal::Journal;
 use crate::models::ModelRef;
 use crate::policy::Policy;
 use crate::state::Store;
@@ -116,6 +117,8 @@ pub struct Host {
     pub options: HostOptions,
     /// Who asks, where a program embeds the host.
     pub(crate) asker: Asker,
+    /// What was judged lately, of what came over a connection.
+    pub(crate) journal: Journal,
     published: cell::Sender<Published>,
     loader: Mutex<Loader>,
     watching: cell::Sender<Watching>,
@@ -184,6 +187,7 @@ impl Host {
             changes: broadcast::Sender::new(64),
             options,
             asker,
+            journal: Journal::new(),
         })
     }
 

@@ -62,6 +62,7 @@
 //! | `policy` | what tool calls must keep to before any hook is asked |
 //! | `embed`, `emit`, [`agent_hook`] | the host within a Rust program: closures, outward events, the AgentHook trait |
 //! | `host` | the published hook set and the reload loop: the only long-lived state |
+//! | `journal` | what a host has judged lately, for whoever looks on |
 //! | `cli` | the command line |
 //!
 //! # Invariants
@@ -101,6 +102,7 @@ pub mod hook;
 pub mod hook_set;
 #[doc(hidden)]
 pub mod host;
+pub mod journal;
 #[doc(hidden)]
 pub mod json;
 #[doc(hidden)]

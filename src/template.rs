@@ -5,6 +5,7 @@
 
 use crate::event::Event;
 use serde_json::Value;
+use std::ops::Range;
 
 /// How a vocabulary writes placeholders, and what they stand for.
 #[derive(Debug)]
@@ -57,7 +58,11 @@ pub(crate) struct Template(Vec<Part>);
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Part {
     Text(String),
-    Placeholder(String),
+    Placeholder {
+        name: String,
+        /// Where it is written, in bytes of the text.
+        at: Range<usize>,
+    },
 }
 
 impl Template {
@@ -95,7 +100,8 @@ impl Template {
                 if !literal.is_empty() {
                     parts.push(Part::Text(std::mem::take(&mut literal)));
                 }
-                parts.push(Part::Placeholder(name.to_string()));
+                let start = text.len() - rest.len();
+                parts.push(Part::Placeholder { name: name.to_string(), at: start..start + len + name.len() });
                 rest = &rest[len + name.len()..];
             } else {
                 literal.push(sign);
@@ -129,7 +135,8 @@ impl Template {
             if !literal.is_empty() {
                 parts.push(Part::Text(std::mem::take(&mut literal)));
             }
-            parts.push(Part::Placeholder(path.to_string()));
+            let start = text.len() - rest.len();
+            parts.push(Part::Placeholder { name: path.to_string(), at: start + at..start + end + 1 });
             rest = &rest[end + 1..];
         }
         literal.push_str(rest);
@@ -141,8 +148,13 @@ impl Template {
 
     /// The paths that it names.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {
+        self.places().map(|(path, _)| path)
+    }
+
+    /// The paths that it names with where they are written, in bytes of the text.
+    pub(crate) fn places(&self) -> impl Iterator<Item = (&str, &Range<usize>)> {
         self.0.iter().filter_map(|part| match part {
-            Part::Placeholder(path) => Some(path.as_str()),
+            Part::Placeholder { name, at } => Some((name.as_str(), at)),
             Part::Text(_) => None,
         })
     }
@@ -151,7 +163,7 @@ impl Template {
     /// empty within text.
     pub(crate) fn value(&self, lookup: &dyn Fn(&str) -> Option<Value>) -> Value {
         match &self.0[..] {
-            [Part::Placeholder(path)] => lookup(path).unwrap_or(Value::Null),
+            [Part::Placeholder { name, .. }] => lookup(name).unwrap_or(Value::Null),
             _ => Value::String(self.text(lookup)),
         }
     }
@@ -162,7 +174,7 @@ impl Template {
             .iter()
             .map(|part| match part {
                 Part::Text(text) => text.clone(),
-                Part::Placeholder(path) => match lookup(path) {
+                Part::Placeholder { name, .. } => match lookup(name) {
                     Some(Value::String(text)) => text,
                     Some(Value::Null) | None => String::new(),
                     Some(other) => other.to_string(),

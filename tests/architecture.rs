@@ -77,6 +77,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "hook",
             "hook_set",
             "host",
+            "journal",
             "json",
             "matching",
             "policy",
@@ -88,7 +89,11 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("transport", &["digest", "rpc"]),
-    ("host", &["client", "definitions", "engine", "handlers", "hook", "hook_set", "models", "policy", "state"]),
+    (
+        "host",
+        &["client", "definitions", "engine", "handlers", "hook", "hook_set", "journal", "models", "policy", "state"],
+    ),
+    ("journal", &["event", "hook", "sync", "verdict"]),
     (
         "agent_hook",
         &[

@@ -506,18 +506,18 @@ hooks:
 #[test]
 fn only_those_who_asked_are_notified() {
     let failing = "hooks: [{ name: broken, on: Stop, command: 'exit 7' }, { name: fine, on: Stop, allow: '' }]";
-    let capabilities = json!({"notifications": ["hooks/changed", "hooks/executed", "hooks/failed"]});
+    let capabilities = json!({"notifications": ["hooks/changed", "hooks/executed", "hooks/failed", "hooks/judged"]});
     for (capabilities, expected) in [
         (None, vec![]),
         (Some(json!({"hooks": {}})), vec![]),
         (Some(json!({"hooks": {"notifications": ["hooks/failed"]}})), vec!["hooks/failed"]),
         (
             Some(json!({"hooks": capabilities})),
-            vec!["hooks/changed", "hooks/executed", "hooks/executed", "hooks/failed"],
+            vec!["hooks/changed", "hooks/executed", "hooks/executed", "hooks/failed", "hooks/judged"],
         ),
         (
             Some(json!({"experimental": {"hooks": capabilities}})),
-            vec!["hooks/changed", "hooks/executed", "hooks/executed", "hooks/failed"],
+            vec!["hooks/changed", "hooks/executed", "hooks/executed", "hooks/failed", "hooks/judged"],
         ),
     ] {
         let (mut host, dir) = TestHost::with(failing);
@@ -586,7 +586,7 @@ fn errors_name_the_field_and_say_what_to_do() {
             "initialize",
             r#"{"capabilities":{"hooks":{"notifications":["hooks/all"]}}}"#,
             "`capabilities.hooks.notifications[0]`: unknown value `hooks/all`, \
-             expected `hooks/changed`, `hooks/executed` or `hooks/failed`",
+             expected `hooks/changed`, `hooks/executed`, `hooks/failed` or `hooks/judged`",
         ),
         (
             "initialize",

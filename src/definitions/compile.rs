@@ -335,6 +335,18 @@ struct RawLimits {
 
 const FILE_FIELDS: [&str; 5] = ["policy", "defaults", "hooks", "dialect", "$schema"];
 
+/// The dialect that a file is written for and, where that has files of its own kind, the tree that
+/// hookwire reads it as, each value where its original is written.
+pub fn native(root: &Node, told: &mut Vec<Problem>) -> (&'static str, Option<Node>) {
+    let written_for = match root.get("dialect").map(|node| &node.value) {
+        Some(NodeValue::String(name)) => dialects::by_name(name).ok(),
+        Some(_) => None,
+        None => dialects::DIALECTS.iter().copied().find(|it| it.files.as_ref().is_some_and(|files| (files.are)(root))),
+    };
+    let read = written_for.and_then(|it| it.files.as_ref()).map(|files| (files.read)(root, told));
+    (written_for.map_or(dialects::NATIVE, dialects::Dialect::name), read)
+}
+
 /// Compiles a file's tree; `lines` are those of its text.
 pub fn compile(root: &Node, origin: &Origin<'_>, lines: &LineIndex<'_>) -> CompiledFile {
     let mut file = CompiledFile {
@@ -355,15 +367,8 @@ pub fn compile(root: &Node, origin: &Origin<'_>, lines: &LineIndex<'_>) -> Compi
         file.is_broken = true;
         return file;
     };
-    let written_for = match root.get("dialect").map(|node| &node.value) {
-        Some(NodeValue::String(name)) => dialects::by_name(name).ok(),
-        Some(_) => None,
-        None => dialects::DIALECTS.iter().copied().find(|it| it.files.as_ref().is_some_and(|files| (files.are)(root))),
-    };
-    let mut dialect = written_for.map_or(dialects::NATIVE, dialects::Dialect::name);
-    // Another system's own file is read as hookwire's.
     let mut told = Vec::new();
-    let read = written_for.and_then(|it| it.files.as_ref()).map(|files| (files.read)(root, &mut told));
+    let (mut dialect, read) = native(root, &mut told);
     let entries = match read.as_ref().map(|root| &root.value) {
         Some(NodeValue::Map(entries)) => entries,
         Some(_) | None => entries,

@@ -4,7 +4,7 @@ use super::aggregate::{Folded, combine_rewrites};
 use super::run::{self, HookRun, Limits};
 use super::{Engine, HooksInForce, is_chain};
 use crate::approvals::{self, Approval, ApprovalReply, NoAnswer, Remember};
-use crate::event::{Event, Phase};
+use crate::event::{Event, EventSpec, Phase};
 use crate::handlers::Moment;
 use crate::hook::{Composition, Contract, Hook, NATIVE};
 use crate::hook_set::Selected;
@@ -58,6 +58,29 @@ pub(super) fn plan(selected: Vec<Selected>, client: &'static Contract) -> Vec<Me
         }
     }
     keyed.into_iter().map(|(_, _, member)| member).collect()
+}
+
+/// The order in which a client has hooks run at an event. What equals another one and runs once with
+/// it is left out.
+pub(super) fn order(hooks: Vec<Selected>, client: &'static Contract, event: &EventSpec) -> Vec<Arc<Hook>> {
+    fn unfold(members: Vec<Member>, composition: Composition, event: &EventSpec, into: &mut Vec<Arc<Hook>>) {
+        let mut unfold_one = |member| match member {
+            Member::Hook(selected) => into.push(selected.hook),
+            Member::Block { contract, members } => unfold(members, contract.composition, event, into),
+        };
+        if is_reversed(composition, event) {
+            members.into_iter().rev().for_each(&mut unfold_one);
+        } else {
+            members.into_iter().for_each(&mut unfold_one);
+        }
+    }
+    let mut order = Vec::with_capacity(hooks.len());
+    unfold(plan(hooks, client), client.composition, event, &mut order);
+    order
+}
+
+fn is_reversed(composition: Composition, event: &EventSpec) -> bool {
+    composition == Composition::Onion && event.is_an_end()
 }
 
 impl Member {
@@ -156,7 +179,7 @@ impl Chain {
         mut members: Vec<Member>,
     ) {
         let composition = contract.composition;
-        if composition == Composition::Onion && self.moment.event().spec.is_an_end() {
+        if is_reversed(composition, self.moment.event().spec) {
             members.reverse();
         }
         let mut rest = members.into_iter().peekable();

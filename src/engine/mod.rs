@@ -13,7 +13,7 @@ mod sessions;
 use crate::client::Client;
 use crate::event::{Event, Phase};
 use crate::handlers::{self, Judge, Moment, Services};
-use crate::hook::{Composition, Contract, NATIVE};
+use crate::hook::{Composition, Contract, Hook, NATIVE};
 use crate::hook_set::{HookSet, Selected};
 use crate::matching::Facts;
 use crate::verdict::{Decision, Outcome, Verdict};
@@ -162,6 +162,15 @@ impl HooksInForce {
 /// Dropping the future cancels the hooks and ends their processes.
 pub async fn decide(engine: &Engine, question: Question) -> Verdict {
     decide_within(engine, question, handlers::depth()).await
+}
+
+/// The hooks of a set that are for an event, in the order in which a client has them run if they all
+/// apply. What is switched off is not among them, nor what runs once with an equal one.
+pub fn order(hooks: &HookSet, event: &str, client: &'static Contract) -> Vec<Arc<Hook>> {
+    let Some(spec) = crate::event::spec(event) else { return Vec::new() };
+    let is_for = |hook: &&Arc<Hook>| hook.enabled && hook.on.includes(event);
+    let selected = hooks.hooks.iter().filter(is_for).map(|hook| Selected { hook: hook.clone(), opaque: None });
+    compose::order(selected.collect(), client, spec)
 }
 
 /// How deep hooks may have events of their own judged, by hooks that do the same.

@@ -5,7 +5,7 @@
 //! means is the dialect's.
 
 use super::environment::{Secrets, environment};
-use super::{Call, Compile, HandlerError, Kind, Mistake, Moment, process, tool_path};
+use super::{Call, Compile, Effect, HandlerError, Kind, Mistake, Moment, process, tool_path};
 use crate::hook::Exit;
 use crate::template::Template;
 use crate::verdict::Answer;
@@ -209,6 +209,10 @@ impl Kind for Command {
         };
         let answer = (call.hook.contract.exit)(call.moment.event(), &exit);
         answer.map_err(|error| HandlerError(self.secrets.mask(&error)))
+    }
+
+    fn effect(&self) -> Option<Effect> {
+        Some(Effect::Command(self.secrets.mask(&self.label)))
     }
 }
 

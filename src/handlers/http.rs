@@ -1,6 +1,6 @@
 //! `http`: a POST to a service. What it may reach is [`crate::egress`]'s matter.
 
-use super::{Call, Compile, HandlerError, Kind, Mistake};
+use super::{Call, Compile, Effect, HandlerError, Kind, Mistake};
 use crate::egress::{check_url, is_reserved};
 use crate::template::{Body, PATHS, Template};
 use crate::verdict::Answer;
@@ -76,6 +76,15 @@ impl Kind for Http {
             std::str::from_utf8(&response.body).map_err(|_| HandlerError("read the reply: it is not UTF-8".into()))?;
         let reply = crate::json::parse(text).map_err(|error| HandlerError(format!("read the reply: {error}")))?;
         (call.hook.contract.reply)(call.moment.event(), reply).map_err(HandlerError)
+    }
+
+    fn effect(&self) -> Option<Effect> {
+        let mut url = reqwest::Url::parse(&self.url).ok()?;
+        url.set_query(None);
+        url.set_fragment(None);
+        // What has no host has no credentials either.
+        let _ = url.set_username("").and_then(|()| url.set_password(None));
+        Some(Effect::Post(url.into()))
     }
 }
 

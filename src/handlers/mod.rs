@@ -50,6 +50,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 pub use crate::egress::HostPort;
+pub(crate) use callable::{node_file, python_files};
 pub use callback::CallbackCall;
 pub(crate) use closure::Closure;
 pub(crate) use closure::depth;
@@ -65,6 +66,37 @@ pub(crate) trait Kind: std::fmt::Debug + Sized + Send + Sync {
 
     /// Carries the hook out once.
     fn run(&self, call: &Call<'_>) -> impl Future<Output = Result<Answer, HandlerError>> + Send;
+
+    /// What that does beyond looking at the event.
+    fn effect(&self) -> Option<Effect> {
+        None
+    }
+}
+
+/// What carrying a hook out does to the world, for whoever is about to. Holds no secrets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Starts this command.
+    Command(String),
+    /// Starts a worker in a runtime, and calls what it names.
+    Worker(&'static str, String),
+    /// Sends something to this URL.
+    Post(String),
+    /// Asks a model; `None`: the one that is the default where it runs.
+    Model(Option<String>),
+    /// Lets a model use these tools.
+    Agent(Vec<String>),
+    /// Calls a tool of an MCP server.
+    McpTool {
+        /// The tool.
+        tool: String,
+        /// The server.
+        server: String,
+    },
+    /// Appends to this file.
+    Appends(PathBuf),
+    /// Asks a person, and waits.
+    Person,
 }
 
 /// What is known where a definition is compiled.
@@ -380,6 +412,14 @@ macro_rules! handlers {
                     $($(#[$attribute])* Handler::$variant(it) => it.run(call).await,)*
                     Handler::Closure(it) => it.run(call).await,
                     Handler::Broken(problem) => Err(HandlerError(problem.clone())),
+                }
+            }
+
+            /// What a run does beyond looking at the event.
+            pub fn effect(&self) -> Option<Effect> {
+                match self {
+                    $($(#[$attribute])* Handler::$variant(it) => it.effect(),)*
+                    Handler::Closure(_) | Handler::Broken(_) => None,
                 }
             }
         }

@@ -6,7 +6,7 @@
 //! verdict's form, with a number that stands in the instructions alone. Whatever else comes is an
 //! error, and what that means is up to the hook's `fail`.
 
-use super::{Call, Compile, HandlerError, Kind, Mistake};
+use super::{Call, Compile, Effect, HandlerError, Kind, Mistake};
 use crate::definitions::compile::RawDuration;
 use crate::definitions::node::text_or_map;
 use crate::digest;
@@ -116,6 +116,10 @@ impl Kind for Prompt {
             cache.keep(key(), verdict.clone());
         }
         Ok(verdict.answer())
+    }
+
+    fn effect(&self) -> Option<Effect> {
+        Some(Effect::Model(self.model.as_ref().map(ToString::to_string)))
     }
 }
 

@@ -2,14 +2,15 @@
 
 use super::server::Encoding;
 use crate::definitions::check::{Checked, check};
-use crate::definitions::compile::Compiled;
+use crate::definitions::compile::{Compiled, CompiledFile, Origin, compile};
 use crate::definitions::diagnostic::LineIndex;
 use crate::definitions::formats::Format;
+use crate::definitions::load::read_named;
 use crate::definitions::node::Span;
 use crate::hook::Layer;
 use ls_types::{Position, Range, TextDocumentContentChangeEvent, Uri};
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 /// The open definition files by their URIs.
@@ -27,11 +28,13 @@ pub struct Document {
     pub text: String,
     encoding: Encoding,
     checked: OnceLock<Checked>,
+    /// As in force in the layer that the file is in.
+    in_force: OnceLock<Option<CompiledFile>>,
 }
 
 impl Document {
     pub(super) fn new(uri: Uri, path: PathBuf, version: i32, text: String, encoding: Encoding) -> Document {
-        Document { uri, path, version, text, encoding, checked: OnceLock::new() }
+        Document { uri, path, version, text, encoding, checked: OnceLock::new(), in_force: OnceLock::new() }
     }
 
     /// The next version. A change that says no range is the whole text.
@@ -68,6 +71,24 @@ impl Document {
     /// Its hooks, as written; none while it isn't YAML, TOML or JSON.
     pub fn hooks(&self) -> &[Compiled] {
         self.checked().file.as_ref().map_or(&[], |file| &file.hooks)
+    }
+
+    /// Its hooks with the rights and the order of a layer; a document has one as long as it is open.
+    pub fn hooks_in(&self, layer: Layer) -> &[Compiled] {
+        if layer == Layer::Hooks {
+            return self.hooks();
+        }
+        self.in_force.get_or_init(|| self.compile(layer)).as_ref().map_or(&[], |file| &file.hooks)
+    }
+
+    /// What the text means in a layer, with what hooks name on disk as it is now; `None` while it isn't
+    /// YAML, TOML or JSON.
+    pub fn compile(&self, layer: Layer) -> Option<CompiledFile> {
+        let root = self.checked().root.as_ref()?;
+        let file = self.file();
+        let dir = self.path.parent().unwrap_or(Path::new(""));
+        let origin = Origin { file: &file, dir, layer, client: None, read: &read_named };
+        Some(compile(root, &origin, &LineIndex::new(&self.text)))
     }
 
     /// The hook that a place is in: the last one that begins before it.

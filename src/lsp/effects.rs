@@ -1,1 +1,132 @@
 //! What running a hook would do to the world, in words.
+
+use crate::handlers::Effect;
+use crate::hook::Hook;
+use std::path::Path;
+
+/// How much of what a definition says stands in a sentence, in characters.
+const MAX_QUOTED: usize = 60;
+
+/// What finishes the sentence "running it ..."; `None` when it only looks at the event.
+pub(super) fn of(hook: &Hook) -> Option<String> {
+    let quoted = |text: &str| format!("`{}`", plain(text, MAX_QUOTED));
+    Some(match hook.handler.effect()? {
+        Effect::Command(text) => format!("starts {}", quoted(&text)),
+        Effect::Worker("", target) => format!("starts a worker: {}", quoted(&target)),
+        Effect::Worker(runtime, target) => format!("starts a {runtime} worker: {}", quoted(&target)),
+        Effect::Post(url) => format!("POSTs to {}", plain(&url, MAX_QUOTED)),
+        Effect::Model(Some(name)) => format!("asks the model {}", plain(&name, MAX_QUOTED)),
+        Effect::Model(None) => "asks the default model".into(),
+        Effect::Agent(tools) if tools.is_empty() => "runs a sub-agent without tools".into(),
+        Effect::Agent(tools) => format!("runs a sub-agent with tools {}", plain(&tools.join(", "), MAX_QUOTED)),
+        Effect::McpTool { tool, server } => {
+            let (tool, server) = (plain(&tool, MAX_QUOTED), plain(&server, MAX_QUOTED));
+            format!("calls {tool} of the MCP server {server}")
+        }
+        Effect::Appends(file) => {
+            let dir = Path::new(&*hook.source.file).parent().unwrap_or(Path::new(""));
+            let file = file.strip_prefix(dir).unwrap_or(&file).display().to_string();
+            format!("appends to {}", plain(&file, MAX_QUOTED))
+        }
+        Effect::Person => "asks a person".into(),
+    })
+}
+
+/// A text of a definition, an event or a hook's answer on one line: without what could move a cursor
+/// or reorder what stands around it, and at most so many characters of it.
+pub(super) fn plain(text: &str, most: usize) -> String {
+    let mut characters = text.trim().chars();
+    let mut short = String::new();
+    for c in characters.by_ref().take(most) {
+        match c {
+            '\n' | '\r' | '\t' => short.push(' '),
+            c if c.is_control() || is_invisible(c) => short.extend(c.escape_unicode()),
+            c => short.push(c),
+        }
+    }
+    if characters.next().is_some() {
+        short.push('…');
+    }
+    short
+}
+
+fn is_invisible(c: char) -> bool {
+    matches!(
+        c,
+        '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}'
+            | '\u{e0000}'..='\u{e007f}'
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::definitions::check::check;
+    use crate::hook::Layer;
+
+    fn effect(dir: &Path, definition: &str) -> String {
+        let text = format!("hooks:\n- {{ name: a, on: PreToolUse, {definition} }}\n");
+        let checked = check(&dir.join("a.yaml").display().to_string(), &text, Layer::Hooks);
+        let hook = checked.file.as_ref().and_then(|file| file.hooks[0].hook.as_ref());
+        let hook = hook.unwrap_or_else(|| panic!("{definition}: {:?}", checked.diagnostics));
+        of(hook).unwrap_or_default()
+    }
+
+    #[test]
+    fn effects() {
+        let dir = tempfile::tempdir().unwrap();
+        for file in ["guards.py", "a.mjs", "worker"] {
+            std::fs::write(dir.path().join(file), "").unwrap();
+        }
+        for (definition, expected) in [
+            ("deny: no", ""),
+            ("ask: really?", ""),
+            ("guard: loop-detector", ""),
+            ("command: [python3, check.py]", "starts `python3 check.py`"),
+            ("command: { run: \"a\\nb\", env: { KEY: s3cret } }", "starts `a b`"),
+            ("command: { run: 'use s3cr3t-value', env: { API_KEY: s3cr3t-value } }", "starts `use [masked]`"),
+            (
+                "command: 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'",
+                "starts `aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…`",
+            ),
+            ("callable: { python: 'guards.py:check' }", "starts a Python worker: `guards.py:check`"),
+            ("callable: { node: './a.mjs#b' }", "starts a Node worker: `./a.mjs#b`"),
+            ("callable: { command: [./worker, -x] }", "starts a worker: `./worker -x`"),
+            (
+                "http: { url: 'https://example.com:8443/a/b?key=s3cret#x', headers: { authorization: s3cret } }",
+                "POSTs to https://example.com:8443/a/b",
+            ),
+            ("guard: { audit-log: { file: logs/a.jsonl } }", "appends to logs/a.jsonl"),
+            ("guard: { audit-log: { file: /var/log/a.jsonl } }", "appends to /var/log/a.jsonl"),
+            ("guard: approval", "asks a person"),
+            #[cfg(feature = "script")]
+            ("script: 'return {}'", ""),
+            #[cfg(feature = "models")]
+            ("prompt: { text: is it?, model: 'openai:gpt-5-mini' }", "asks the model openai:gpt-5-mini"),
+            #[cfg(feature = "models")]
+            ("prompt: is it?", "asks the default model"),
+            #[cfg(feature = "models")]
+            ("agent: { task: look, tools: [grep, read_file] }", "runs a sub-agent with tools grep, read_file"),
+            #[cfg(feature = "mcp")]
+            (
+                "mcp: { server: { command: [npx, some-server, --key, s3cret] }, tool: scan }",
+                "calls scan of the MCP server npx some-server",
+            ),
+        ] {
+            assert_eq!(effect(dir.path(), definition), expected, "{definition}");
+        }
+    }
+
+    #[test]
+    fn texts_are_plain() {
+        for (text, most, expected) in [
+            ("  a\nb\tc ", 9, "a b c"),
+            ("abcdef", 3, "abc…"),
+            ("é😀x", 2, "é😀…"),
+            ("\u{1b}[31m\u{202e}x", 9, "\\u{1b}[31m\\u{202e}x"),
+            ("", 0, ""),
+        ] {
+            assert_eq!(plain(text, most), expected);
+        }
+    }
+}

@@ -1,8 +1,266 @@
 //! What the files together make of a hook: when it runs among the others.
 
-use super::{Answer, Snapshot};
-use ls_types::{InlayHint, InlayHintParams};
+use super::effects::plain;
+use super::{Answer, Document, Server, Snapshot};
+use crate::engine;
+use crate::event::{CUSTOM_PREFIX, EVENTS};
+use crate::hook::{Composition, Hook, Layer, On};
+use crate::hook_set::HookSet;
+use ls_types::{InlayHint, InlayHintLabel, InlayHintParams, InlayHintTooltip, MarkupContent, MarkupKind, Position};
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-pub(super) fn hints(_: &Snapshot, _: InlayHintParams) -> Answer<Option<Vec<InlayHint>>> {
-    Ok(None)
+/// The most events of a hook whose order is told.
+const MAX_EVENTS: usize = 20;
+/// Stands for the events that no hook names.
+const OTHER: &str = "custom:*";
+
+pub(super) fn hints(snapshot: &Snapshot, params: InlayHintParams) -> Answer<Option<Vec<InlayHint>>> {
+    let Some(document) = snapshot.document(&params.text_document.uri) else { return Ok(None) };
+    let lines = document.lines();
+    let layer = snapshot.server.workspace(&document.path).and_then(|it| it.layer_of(&document.path));
+    let hooks = document.hooks_in(layer.unwrap_or(Layer::Project));
+    let line_of = |at: usize| lines.index.utf8(at).0;
+    let mut per_line: HashMap<usize, usize> = HashMap::new();
+    for compiled in hooks {
+        *per_line.entry(line_of(compiled.span.start)).or_default() += 1;
+    }
+    let mut orders = None;
+    let mut hints = Vec::new();
+    for compiled in hooks {
+        let line = line_of(compiled.span.start);
+        // Where several share a line, its end would be a riddle.
+        let offset = match per_line.get(&line) {
+            Some(1) | None => lines.index.offset_of_utf8(line, usize::MAX),
+            Some(_) => compiled.span.end,
+        };
+        let position = lines.position(offset);
+        if position < params.range.start || position > params.range.end {
+            continue;
+        }
+        let (label, tooltip) = match &compiled.hook {
+            None => ("off".into(), "Its definition is broken.".into()),
+            Some(hook) if !hook.enabled => ("off".into(), "Switched off with `enabled: false`.".into()),
+            Some(hook) => {
+                let orders =
+                    orders.get_or_insert_with(|| Orders::new(Arc::new(in_force(&snapshot.server, document, layer))));
+                told(hook, orders, layer.is_some())
+            }
+        };
+        hints.push(hint(position, label, tooltip));
+    }
+    Ok(Some(hints))
+}
+
+fn hint(position: Position, label: String, tooltip: String) -> InlayHint {
+    InlayHint {
+        position,
+        label: InlayHintLabel::String(label),
+        kind: None,
+        text_edits: None,
+        tooltip: Some(InlayHintTooltip::MarkupContent(MarkupContent { kind: MarkupKind::Markdown, value: tooltip })),
+        padding_left: Some(true),
+        padding_right: None,
+        data: None,
+    }
+}
+
+/// What would be in force if a document were saved; of a file that isn't loaded, its own hooks alone.
+fn in_force(server: &Server, document: &Document, layer: Option<Layer>) -> HookSet {
+    let mut hooks: Vec<Arc<Hook>> = Vec::new();
+    let workspace = server.workspace(&document.path).filter(|_| layer.is_some());
+    let dirs = workspace.map(|it| it.dirs()).unwrap_or_default();
+    if let Some(workspace) = workspace {
+        let file = document.file();
+        hooks.extend(workspace.hooks().hooks.iter().filter(|hook| *hook.source.file != *file).cloned());
+    }
+    hooks.extend(document.hooks_in(layer.unwrap_or(Layer::Project)).iter().filter_map(|it| it.hook.clone()));
+    // As the loader hands them over: by directory, file and position.
+    hooks.sort_by_cached_key(|hook| {
+        let file = Path::new(&*hook.source.file);
+        let dir = dirs.iter().rposition(|dir| file.starts_with(&dir.path));
+        (dir, PathBuf::from(file), hook.source.position)
+    });
+    HookSet::new(hooks, 0, "".into(), Vec::new())
+}
+
+/// The order of running at each event, worked out once an event.
+pub(super) struct Orders {
+    set: Arc<HookSet>,
+    known: HashMap<(Arc<str>, &'static str), Order>,
+}
+
+struct Order {
+    hooks: Vec<Arc<Hook>>,
+    /// Counted from 0, by where the hook is in memory.
+    places: HashMap<*const Hook, usize>,
+}
+
+impl Orders {
+    pub(super) fn new(set: Arc<HookSet>) -> Orders {
+        Orders { set, known: HashMap::new() }
+    }
+
+    pub(super) fn hooks(&self) -> &HookSet {
+        &self.set
+    }
+
+    /// A hook's place among all that are for an event, counted from 1; `None` when it isn't one of them.
+    pub(super) fn place(&mut self, hook: &Arc<Hook>, event: &Arc<str>) -> Option<(usize, usize)> {
+        let order = self.at(hook, event);
+        Some((order.places.get(&Arc::as_ptr(hook))? + 1, order.hooks.len()))
+    }
+
+    /// In the eyes of a client that speaks the hook's vocabulary.
+    fn at(&mut self, hook: &Hook, event: &Arc<str>) -> &Order {
+        let Orders { set, known } = self;
+        known.entry((event.clone(), hook.contract.dialect)).or_insert_with(|| {
+            let name = if **event == *"*" { OTHER } else { event };
+            let hooks = engine::order(set, name, hook.contract);
+            let places = hooks.iter().enumerate().map(|(place, hook)| (Arc::as_ptr(hook), place)).collect();
+            Order { hooks, places }
+        })
+    }
+}
+
+/// The events whose order concerns a hook: of one for every event, those that others name, and `*` for
+/// the rest.
+pub(super) fn events_of(hook: &Hook, set: &HookSet) -> Vec<Arc<str>> {
+    match &hook.on {
+        On::Names(names) => names.iter().take(MAX_EVENTS).cloned().collect(),
+        On::Every => {
+            let mut named: HashSet<&Arc<str>> = HashSet::new();
+            for hook in set.hooks.iter().filter(|it| it.enabled) {
+                if let On::Names(names) = &hook.on {
+                    named.extend(names);
+                }
+            }
+            let rank = |name: &str| EVENTS.iter().position(|it| it.name == name).unwrap_or(EVENTS.len());
+            let mut named: Vec<_> = named.into_iter().cloned().collect();
+            named.sort_by_cached_key(|name| (rank(name), name.clone()));
+            named.truncate(MAX_EVENTS - 1);
+            named.push("*".into());
+            named
+        }
+    }
+}
+
+/// The hint at a hook that runs, and what it says when asked for more.
+fn told(hook: &Arc<Hook>, orders: &mut Orders, is_loaded: bool) -> (String, String) {
+    let events = events_of(hook, orders.hooks());
+    let composition = hook.contract.composition;
+    let mut label = String::new();
+    let mut rows = String::new();
+    for event in &events {
+        let place = orders.place(hook, event);
+        let named = match &**event {
+            "*" if events.len() == 1 => "every event",
+            "*" => "any other event",
+            name => name.strip_prefix(CUSTOM_PREFIX).unwrap_or(name),
+        };
+        if label.is_empty() {
+            label = in_words(composition, place, &plain(named, 60));
+        }
+        let order = orders.at(hook, event);
+        let at = |place: usize| order.hooks.get(place).map(|hook| code(&hook.name));
+        let cells = match place {
+            Some((place, of)) => {
+                let before = place.checked_sub(2).and_then(at);
+                (format!("{} of {of}", ordinal(place)), before, at(place))
+            }
+            None => ("runs once with an equal one".into(), None, None),
+        };
+        let (place, before, after) = cells;
+        let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
+        rows.push_str(&format!("| {} | {place} | {before} | {after} |\n", cell(&plain(named, 60))));
+    }
+    let more = events.len().saturating_sub(1);
+    if more > 0 {
+        label.push_str(&format!(" +{more}"));
+    }
+    let outside = if is_loaded {
+        ""
+    } else {
+        "\n\nThis file is in none of the directories that are loaded: only its own hooks are counted."
+    };
+    let tooltip =
+        format!("{}\n\n| event | place | after | before |\n|---|---|---|---|\n{rows}{outside}", explained(composition));
+    (label, tooltip)
+}
+
+/// A place in an order, as its composition makes it matter.
+fn in_words(composition: Composition, place: Option<(usize, usize)>, event: &str) -> String {
+    let Some((place, of)) = place else { return format!("once with an equal one at {event}") };
+    let place = ordinal(place);
+    match composition {
+        _ if of == 1 => format!("alone at {event}"),
+        Composition::Onion => format!("{place} of {of} at {event}, onion"),
+        Composition::Pipeline => format!("{place} of {of} at {event}, pipeline"),
+        Composition::Veto => format!("{place} of {of} at {event}, veto: all run"),
+        Composition::Middleware => format!("{place} of {of} at {event}, middleware: all run"),
+        Composition::Parallel if of == 2 => format!("at once with 1 other at {event}, parallel"),
+        Composition::Parallel => format!("at once with {} others at {event}, parallel", of - 1),
+    }
+}
+
+fn explained(composition: Composition) -> &'static str {
+    match composition {
+        Composition::Onion => {
+            "**onion**: outer layers first, then by priority, lowest first; from within after the fact. A deny stops the others."
+        }
+        Composition::Pipeline => {
+            "**pipeline**: in order of registration. A deny stops the others, the last rewrite wins."
+        }
+        Composition::Veto => "**veto**: in order of registration. All run, and every reason of a deny is collected.",
+        Composition::Middleware => "**middleware**: by priority, highest first. All run; a deny stays.",
+        Composition::Parallel => {
+            "**parallel**: all at once on the same event; their answers are combined in this order."
+        }
+    }
+}
+
+/// `1st`, `2nd`, `11th`.
+fn ordinal(n: usize) -> String {
+    let ending = match (n % 10, n % 100) {
+        (_, 11..=13) => "th",
+        (1, _) => "st",
+        (2, _) => "nd",
+        (3, _) => "rd",
+        _ => "th",
+    };
+    format!("{n}{ending}")
+}
+
+/// A name in a cell of a Markdown table.
+fn code(name: &str) -> String {
+    format!("`{}`", cell(&plain(name, 60).replace('`', "'")))
+}
+
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_in_words() {
+        use Composition::{Middleware, Onion, Parallel, Pipeline, Veto};
+        for (composition, place, expected) in [
+            (Onion, Some((2, 5)), "2nd of 5 at Stop, onion"),
+            (Onion, Some((11, 21)), "11th of 21 at Stop, onion"),
+            (Onion, Some((1, 1)), "alone at Stop"),
+            (Pipeline, Some((3, 3)), "3rd of 3 at Stop, pipeline"),
+            (Veto, Some((1, 2)), "1st of 2 at Stop, veto: all run"),
+            (Middleware, Some((22, 22)), "22nd of 22 at Stop, middleware: all run"),
+            (Parallel, Some((2, 2)), "at once with 1 other at Stop, parallel"),
+            (Parallel, Some((2, 5)), "at once with 4 others at Stop, parallel"),
+            (Parallel, None, "once with an equal one at Stop"),
+        ] {
+            assert_eq!(in_words(composition, place, "Stop"), expected);
+        }
+        assert_eq!(code("a|`b`\n"), "`a\\|'b'`");
+    }
 }

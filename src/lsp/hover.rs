@@ -1,8 +1,484 @@
 //! What is written at a place, explained.
+//!
+//! What comes from a file or an event is shown as code, whatever is in it.
 
+use super::completion::{MAX_EVENTS, about_rule, at_path};
+use super::context::{self, Here, Step, What, completing, run_around};
+use super::docs;
+use super::document::Document;
+use super::live::Counts;
 use super::{Answer, Snapshot};
-use ls_types::{Hover, HoverParams};
+use crate::definitions::node::Span;
+use crate::dialects::{self, DIALECTS, Dialect};
+use crate::event::{EVENTS, Event, Phase};
+use crate::handlers::guards::GUARDS;
+use crate::hook::{Composition, Fail, Hook, NATIVE, On};
+use crate::matching::MatcherRule;
+use crate::matching::when::MEMBERS;
+use crate::template::Style;
+use ls_types::{Hover, HoverContents, HoverParams, MarkupContent, MarkupKind};
+use serde_json::Value;
+use std::sync::Arc;
 
-pub(super) fn hover(_: &Snapshot, _: HoverParams) -> Answer<Option<Hover>> {
-    Ok(None)
+/// How much of a value is shown.
+const MAX_SHOWN: usize = 200;
+
+pub(super) fn hover(snapshot: &Snapshot, params: HoverParams) -> Answer<Option<Hover>> {
+    let place = params.text_document_position_params;
+    let Some(document) = snapshot.document(&place.text_document.uri) else { return Ok(None) };
+    let lines = document.lines();
+    let live = &snapshot.server.live;
+    let events: Vec<Arc<Event>> = live.recent().iter().take(MAX_EVENTS).map(|it| it.event.clone()).collect();
+    let explained = at(document, lines.offset(place.position), &events, |name| live.counts(name));
+    Ok(explained.map(|(span, value)| Hover {
+        contents: HoverContents::Markup(MarkupContent { kind: MarkupKind::Markdown, value }),
+        range: Some(lines.range(&span)),
+    }))
+}
+
+fn at(
+    document: &Document,
+    offset: usize,
+    events: &[Arc<Event>],
+    counts: impl Fn(&str) -> Counts,
+) -> Option<(Span, String)> {
+    let text = document.text.as_str();
+    let Some(root) = &document.checked().root else {
+        // It is half typed.
+        let readings = completing(text, document.format(), offset);
+        let of = |reading: &context::Completing| {
+            let path = reading.path();
+            let here = Here::new(&reading.root, &path, text);
+            let said = format!("{}{}", reading.typed, reading.rest);
+            let token = Token { text, offset, span: reading.token.clone(), said: &said, here: &here, events };
+            if said.is_empty() {
+                return None;
+            }
+            if reading.is_key { token.key() } else { token.value(|_| None) }
+        };
+        return readings.iter().find_map(of);
+    };
+    let place = context::at(root, offset)?;
+    let here = Here::new(root, &place.path, text);
+    let span = place.what.span().clone();
+    match place.what {
+        What::Key(entry) => Token { text, offset, span, said: &entry.key, here: &here, events }.key(),
+        What::Value(node) => {
+            let said = context::string(node).map_or_else(|| node.to_json().to_string(), str::to_string);
+            let hook = |name: &str| about_hook(document, name, counts(name));
+            Token { text, offset, span, said: &said, here: &here, events }.value(hook)
+        }
+    }
+}
+
+/// A key or value with its surroundings.
+struct Token<'a> {
+    text: &'a str,
+    offset: usize,
+    span: Span,
+    said: &'a str,
+    here: &'a Here<'a>,
+    events: &'a [Arc<Event>],
+}
+
+impl Token<'_> {
+    fn key(&self) -> Option<(Span, String)> {
+        let path: Vec<Step<'_>> = self.here.path.iter().copied().chain([Step::Key(self.said)]).collect();
+        let is_guard = matches!(self.here.within(), [Step::Key("guard")]);
+        let about = match about_guard(self.said).filter(|_| is_guard) {
+            Some(about) => about,
+            None => match about_field(&path) {
+                Some(about) => about,
+                None => about_events(self.said, self.here.dialect)?,
+            },
+        };
+        Some((self.span.clone(), about))
+    }
+
+    fn value(&self, hook: impl Fn(&str) -> Option<String>) -> Option<(Span, String)> {
+        if let Some(found) = self.placeholder() {
+            return Some(found);
+        }
+        let said = self.said;
+        let whole = |about: Option<String>| about.map(|about| (self.span.clone(), about));
+        match (self.here.within(), &self.here.path[..]) {
+            ([Step::Key("name")], _) => whole(hook(said).or_else(|| about_field(&self.here.path))),
+            ([Step::Key("on"), ..], _) if said == "*" => whole(Some("`*`: every event".into())),
+            ([Step::Key("on"), ..], _) => whole(about_events(said, self.here.dialect)),
+            ([Step::Key("guard")], _) => whole(about_guard(said)),
+            ([Step::Key("dialect")], _) | ([], [Step::Key("dialect")]) => whole(about_dialect(said)),
+            ([Step::Key("matcher")], _) => whole(Some(self.matcher())),
+            ([Step::Key("if")], _) | (_, [Step::Key("policy"), Step::Key("allow" | "deny"), ..]) => whole(Some(rule(said))),
+            ([Step::Key("when")] | [Step::Key("guard"), .., Step::Key("by")], _) => {
+                self.member().or_else(|| whole(Some(format!("{}\n\nA CEL expression over the event. Where it errs, a member that the event lacks included, it can't be told whether it holds.", code(&clipped_text(said))))))
+            }
+            _ => whole(self.choice().or_else(|| about_field(&self.here.path))),
+        }
+    }
+
+    /// One of the values that the schema lists.
+    fn choice(&self) -> Option<String> {
+        let docs = docs::FILE.at(&self.here.path);
+        let about = docs.choices().into_iter().find(|it| it.value == self.said).and_then(|it| it.about)?;
+        Some(format!("{}: {about}\n\n{}", code(self.said), docs.text()))
+    }
+
+    /// A path of CEL, up to the member that the place is in.
+    fn member(&self) -> Option<(Span, String)> {
+        let is_path = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.');
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let start = run_around(self.text, self.offset, is_path).start;
+        let end = run_around(self.text, self.offset, is_name).end;
+        let path = self.text.get(start..end)?;
+        let first = path.split('.').next()?;
+        if !MEMBERS.contains(&first) || start < self.span.start || path.ends_with('.') {
+            return None;
+        }
+        Some((start..end, self.path(path)))
+    }
+
+    /// What an event says under a path.
+    fn path(&self, path: &str) -> String {
+        let steps: Vec<Step<'_>> = path.split('.').map(Step::Key).collect();
+        let about = docs::EVENT.at(&steps).text();
+        let relevant = self.here.relevant(self.events);
+        let value = relevant.iter().find_map(|event| Some((event, at_path(&event.data, path)?)));
+        let value =
+            value.map(|(event, value)| format!("In the last {}:\n{}", code(&event.name), block(&clipped(value))));
+        [Some(code(path)), Some(about).filter(|it| !it.is_empty()), value]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+            .join("\n\n")
+    }
+
+    /// A placeholder of a handler's text.
+    fn placeholder(&self) -> Option<(Span, String)> {
+        // Conditions have none, and neither has the rest of the file.
+        let is_handler = matches!(self.here.within().first(), Some(Step::Key(key)) if crate::handlers::KINDS.iter().any(|kind| kind.key == *key));
+        let placeholders = &self.here.dialect.contract.placeholders;
+        let is_path = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-');
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let span =
+            run_around(self.text, self.offset, if placeholders.style == Style::Paths { is_path } else { is_name });
+        let (name, before) = (self.text.get(span.clone())?, self.text.get(self.span.start..span.start)?);
+        let is_closed = self.text.get(span.end..)?.starts_with('}');
+        let is_one = match placeholders.style {
+            Style::Paths => before.ends_with("${") && !before.ends_with("$${") && is_closed,
+            Style::Braces => before.ends_with('{') && is_closed && (placeholders.knows)(name),
+            Style::Dollars => {
+                (before.ends_with('$') || before.ends_with("${") && is_closed) && (placeholders.knows)(name)
+            }
+        };
+        if !is_handler || !is_one || name.is_empty() {
+            return None;
+        }
+        if placeholders.style == Style::Paths {
+            return Some((span, self.path(name)));
+        }
+        let relevant = self.here.relevant(self.events);
+        let value = relevant.iter().find_map(|event| Some((event, (placeholders.value)(event, name)?)));
+        let value =
+            value.map(|(event, value)| format!("\n\nIn the last {}:\n{}", code(&event.name), block(&clipped(&value))));
+        Some((
+            span,
+            format!("{}: a value of the event ({}){}", code(name), self.here.dialect.name(), value.unwrap_or_default()),
+        ))
+    }
+
+    fn matcher(&self) -> String {
+        let how = match self.here.dialect.contract.matcher {
+            MatcherRule::WholeName => "a regex that must match the whole name",
+            MatcherRule::ListOrSearch => {
+                "names separated by `|` or `,`; a regex that is searched for if it is made of anything else"
+            }
+            MatcherRule::Search => "a regex that is searched for; `*` is everything",
+            MatcherRule::SearchOnly => "a regex that is searched for",
+        };
+        if matches!(self.said, "" | "*") {
+            return format!("{}: matches every tool", code(self.said));
+        }
+        format!("{}: {how}", code(&clipped_text(self.said)))
+    }
+}
+
+/// A field of the file, from the schema.
+fn about_field(path: &[Step<'_>]) -> Option<String> {
+    let docs = docs::FILE.at(path);
+    let name = path.iter().rev().find_map(|step| match step {
+        Step::Key(key) => Some(*key),
+        Step::Index(_) => None,
+    })?;
+    let line = docs.type_line();
+    let text = docs.text();
+    if line.is_none() && text.is_empty() {
+        return None;
+    }
+    let line = line.map(|line| format!(": {line}")).unwrap_or_default();
+    let choices = docs.choices();
+    let listed = choices.iter().filter_map(|it| Some(format!("- {}: {}", code(it.value.as_str()?), it.about?)));
+    // Events are told one at a time.
+    let listed: Vec<_> = if choices.len() <= 12 { listed.collect() } else { Vec::new() };
+    let parts = [format!("{}{line}", code(name)), text, listed.join("\n")];
+    Some(parts.into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join("\n\n"))
+}
+
+/// An event by whatever name.
+fn about_events(name: &str, own: &Dialect) -> Option<String> {
+    let names = dialects::canonical(name, own.name()).ok()?;
+    let all: Vec<String> = names.iter().filter_map(|canonical| about_one(name, canonical)).collect();
+    (!all.is_empty()).then(|| all.join("\n\n---\n\n"))
+}
+
+fn about_one(name: &str, canonical: &str) -> Option<String> {
+    let spec = crate::event::spec(canonical)?;
+    let title = if name == canonical { code(name) } else { format!("{} is {}", code(name), code(canonical)) };
+    let subject = spec.subject.map(|it| code(&it.trim_start_matches('/').replace('/', ".")));
+    let may = match (spec.phase, subject) {
+        (Phase::Gate, Some(subject)) => format!("A gate: hooks may block it and rewrite {subject}."),
+        (Phase::Gate, None) => "A gate: hooks may block it.".into(),
+        (Phase::After, Some(subject)) => format!("After the fact: hooks may rewrite or withhold {subject}."),
+        (Phase::After, None) => "After the fact: hooks may add to it.".into(),
+        (Phase::Note, _) => "Hooks are only told.".into(),
+    };
+    let rows = DIALECTS.iter().filter(|it| it.name() != "sample").flat_map(|dialect| {
+        let rows = dialect.events.iter().filter(|row| row.canonical == canonical);
+        rows.map(|row| {
+            let also = row.also.iter().map(|it| format!(", {}", code(it))).collect::<String>();
+            let obeys = match (row.blocks, row.rewrites) {
+                (true, true) => "obeys denies and rewrites",
+                (true, false) => "obeys denies",
+                (false, true) => "obeys rewrites",
+                (false, false) => "obeys neither denies nor rewrites",
+            };
+            format!("- {}: {}{also}; {obeys}", dialect.name(), code(row.name))
+        })
+    });
+    let rows: Vec<String> = rows.collect();
+    Some(format!("{title}: {}\n\n{may}\n\n{}", spec.about, rows.join("\n")).trim_end().to_string())
+}
+
+fn about_guard(name: &str) -> Option<String> {
+    let row = GUARDS.iter().find(|row| row.name == name)?;
+    let by_itself: Vec<_> = row.events.iter().map(|name| code(name)).collect();
+    let acts: Vec<_> = EVENTS.iter().filter(|spec| (row.acts_at)(spec)).map(|spec| code(spec.name)).collect();
+    let acts = if acts.len() == EVENTS.len() { "every event".to_string() } else { acts.join(", ") };
+    let settings = docs::FILE.at(&[Step::Key("hooks"), Step::Index(0), Step::Key("guard"), Step::Key(row.name)]);
+    let settings =
+        settings.about.iter().filter(|it| **it != row.about).map(|it| format!("{it}\n\n")).collect::<String>();
+    Some(format!(
+        "{}: {}\n\n{settings}Without `on` it is for {}.\n\nIt can act at {acts}.",
+        code(name),
+        row.about,
+        by_itself.join(", ")
+    ))
+}
+
+fn about_dialect(name: &str) -> Option<String> {
+    let dialect = dialects::by_name(name).ok()?;
+    let composition = match dialect.contract.composition {
+        Composition::Onion => "by ascending priority, reversed after the fact; a deny stops the chain",
+        Composition::Pipeline => "in the order of the file; a deny stops the chain, the last rewrite wins",
+        Composition::Veto => "in the order of the file, all of them; every reason of a deny is collected",
+        Composition::Middleware => "by descending priority; a deny stays but stops nobody",
+        Composition::Parallel => "all at once on the same event, combined in the order of the file",
+    };
+    Some(format!("{}: {}\n\nIts hooks run {composition}.", code(name), dialect.about))
+}
+
+/// `Tool(pattern)` in words.
+fn rule(said: &str) -> String {
+    let (tool, pattern) = match said.split_once('(') {
+        Some((tool, pattern)) => (tool.trim(), Some(pattern.strip_suffix(')').unwrap_or(pattern))),
+        None => (said.trim(), None),
+    };
+    match pattern {
+        None | Some("" | "*") => format!("every call of {}", code(&clipped_text(tool))),
+        Some(pattern) => {
+            let (tool, pattern) = (clipped_text(tool), clipped_text(pattern));
+            format!("calls of {} that fit {}: {}", code(&tool), code(&pattern), about_rule(&tool))
+        }
+    }
+}
+
+/// A hook that the document holds.
+fn about_hook(document: &Document, name: &str, counts: Counts) -> Option<String> {
+    let compiled = document.hook(name)?;
+    let Some(hook) = &compiled.hook else {
+        return Some(format!("{}: its definition is broken", code(name)));
+    };
+    Some(hook_in_words(hook, counts))
+}
+
+fn hook_in_words(hook: &Hook, counts: Counts) -> String {
+    let events = match &hook.on {
+        On::Every => "every event".into(),
+        On::Names(names) => names.iter().map(|name| code(name)).collect::<Vec<_>>().join(", "),
+    };
+    let handler = match hook.handler.fixed() {
+        Some((decision, reason)) => format!("{}: {}", decision.as_str(), code(&clipped_text(reason))),
+        None => code(hook.handler.key()),
+    };
+    let phase = if hook.is_for_gates() { Phase::Gate } else { Phase::After };
+    let fail = match hook.fail_at(phase) {
+        Fail::Open => "open: the agent goes on",
+        Fail::Closed => "closed: what it guards is denied",
+        Fail::Ask => "ask: a person decides",
+    };
+    let mut lines = vec![
+        format!("events: {events}"),
+        format!("handler: {handler}"),
+        format!("fails {fail}"),
+        format!("timeout: {}", humantime::format_duration(hook.timeout)),
+    ];
+    if hook.contract.dialect != NATIVE {
+        lines.push(format!("dialect: {}", hook.contract.dialect));
+    }
+    if !hook.enabled {
+        lines.push("switched off".into());
+    }
+    if counts != Counts::default() {
+        let Counts { matched, denied, asked, rewrote, failed } = counts;
+        lines.push(format!(
+            "so far: matched {matched}, denied {denied}, asked {asked}, rewrote {rewrote}, failed {failed}"
+        ));
+    }
+    let about = hook.description.as_deref().map(|it| format!("\n\n{}", code(&clipped_text(it)))).unwrap_or_default();
+    format!(
+        "{}{about}\n\n{}",
+        code(&hook.name),
+        lines.iter().map(|line| format!("- {line}")).collect::<Vec<_>>().join("\n")
+    )
+}
+
+/// A value as text, not too long.
+pub(super) fn clipped(value: &Value) -> String {
+    match value {
+        Value::String(text) => clipped_text(text),
+        other => clipped_text(&other.to_string()),
+    }
+}
+
+fn clipped_text(text: &str) -> String {
+    match text.char_indices().nth(MAX_SHOWN) {
+        None => text.to_string(),
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+    }
+}
+
+fn fence(text: &str, least: usize) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
+    "`".repeat(least.max(longest + 1))
+}
+
+/// A code span, whatever the text.
+pub(super) fn code(text: &str) -> String {
+    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let fence = fence(&text, 1);
+    let pad = if text.starts_with(['`', ' ']) || text.ends_with(['`', ' ']) || text.is_empty() { " " } else { "" };
+    format!("{fence}{pad}{text}{pad}{fence}")
+}
+
+/// A code block, whatever the text.
+fn block(text: &str) -> String {
+    let fence = fence(text, 3);
+    format!("{fence}\n{text}\n{fence}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::server::Encoding;
+    use super::*;
+    use serde_json::json;
+
+    fn hovered(file: &str, marked: &str) -> Option<String> {
+        let (before, after) = marked.split_once('¦').unwrap();
+        let text = format!("{before}{after}");
+        let path = format!("/p/.hookwire/{file}");
+        let uri = format!("file://{path}").parse().unwrap();
+        let document = Document::new(uri, path.into(), 1, text.clone(), Encoding::Utf8);
+        let event = json!({"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": "a ``` b", "path": "x".repeat(300)}}});
+        let events = [Arc::new(Event::from_json(event).unwrap())];
+        let counts = |_: &str| Counts { matched: 3, ..Counts::default() };
+        let (span, about) = at(&document, before.len(), &events, counts)?;
+        Some(format!("{}\n{about}", &text[span]))
+    }
+
+    #[test]
+    fn what_is_written_is_explained() {
+        let hook = "hooks:\n  - name: a\n    on: PreToolUse\n    ";
+        for (file, text, expected) in [
+            ("a.yaml", "ho¦oks: []\n".to_string(), &["hooks\n`hooks`: list"][..]),
+            ("a.yaml", format!("{hook}time¦out: 5s\n"), &["timeout\n`timeout`: text or number", "else 30 s"]),
+            (
+                "a.yaml",
+                format!("{hook}fa¦il: open\n"),
+                &["`fail`: `open`, `closed`, `ask`", "- `open`: A non-blocking"],
+            ),
+            ("a.yaml", format!("{hook}fail: op¦en\n"), &["open\n`open`: A non-blocking error"]),
+            ("a.yaml", format!("{hook}comm¦and: x\n"), &["a shell text or a program with arguments"]),
+            (
+                "a.yaml",
+                format!("{hook}guard: loop-de¦tector\n"),
+                &["loop-detector\n", "Without `on` it is for `PreToolUse`", "It can act at"],
+            ),
+            (
+                "a.yaml",
+                format!("{hook}guard: {{loop-de¦tector: {{repeats: 3}}}}\n"),
+                &["Denies the call that completes"],
+            ),
+            ("a.yaml", "dialect: agent¦pool\n".into(), &["agentpool\n", "all at once"]),
+            (
+                "a.yaml",
+                "hooks:\n- name: ¦a\n  on: PreToolUse\n  deny: x\n".into(),
+                &["events: `PreToolUse`", "handler: deny: `x`", "fails open", "timeout: 30s", "matched 3"],
+            ),
+            (
+                "a.yaml",
+                "hooks:\n- name: a\n  on: Pre¦ToolUse\n".into(),
+                &[
+                    "PreToolUse\n`PreToolUse`: before a tool runs",
+                    "rewrite `tool.input`",
+                    "- workflow-framework: `PreToolCall`",
+                ],
+            ),
+            ("a.yaml", "hooks:\n- name: a\n  on: pre_tool¦_use\n".into(), &["`pre_tool_use` is `PreToolUse`"]),
+            (
+                "a.yaml",
+                format!("{hook}when: tool.input.comm¦and.contains('x')\n"),
+                &["tool.input.command\n", "````\na ``` b\n````"],
+            ),
+            ("a.yaml", format!("{hook}when: tool.in¦put.path == ''\n"), &["tool.input\n", "The subject of PreToolUse"]),
+            (
+                "a.yaml",
+                format!("{hook}prompt: see ${{tool.input.pa¦th}}\n"),
+                &["tool.input.path\n", &format!("{}…", "x".repeat(200))],
+            ),
+            ("a.yaml", format!("dialect: agentpool\n{hook}prompt: see $TOOL_¦NAME now\n"), &["TOOL_NAME\n", "Bash"]),
+            (
+                "a.yaml",
+                format!("{hook}if: Bash(git ¦push*)\n"),
+                &["Bash(git push*)\n", "calls of `Bash` that fit `git push*`"],
+            ),
+            ("a.yaml", format!("{hook}matcher: Wr¦ite|Edit\n"), &["must match the whole name"]),
+            // What a file says can't get out of its code span.
+            ("a.yaml", format!("{hook}if: B`ash(``¦<b>)\n"), &["calls of ``B`ash`` that fit ``` ``<b> ```:"]),
+            // It is half typed, or another hook is.
+            ("a.yaml", format!("{hook}time¦out: 5s\n  - name: [\n"), &["`timeout`: text or number"]),
+            ("a.toml", "[[hooks]]\nname = 'a'\non = 'St¦op'\n".into(), &["`Stop`: the agent wants to stop"]),
+            (
+                "a.json",
+                "{\"hooks\": [{\"name\": \"a\", \"o¦nce\": true}]}".into(),
+                &["\"once\"\n`once`: `true` or `false`"],
+            ),
+        ] {
+            let found = hovered(file, &text).unwrap_or_default();
+            for part in expected {
+                assert!(found.contains(part), "{text}\n{part}\n---\n{found}");
+            }
+        }
+        for nothing in ["¦\n", "nobody: kn¦ows\n", "# com¦ment\n"] {
+            assert_eq!(hovered("a.yaml", nothing), None, "{nothing}");
+        }
+    }
 }

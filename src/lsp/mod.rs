@@ -22,9 +22,12 @@ mod hover;
 mod lenses;
 pub mod live;
 mod rename;
+mod run;
+mod sample;
 mod server;
 mod symbols;
 mod tokens;
+mod written;
 
 pub use document::{Document, Documents};
 pub use server::{Server, capabilities, is_editor};

@@ -2,8 +2,8 @@
 
 use super::document::{Document, Documents};
 use super::live::Live;
-use super::{Answer, QUERIES, Snapshot, commands, diagnostics, live, tokens};
-use crate::client::Client;
+use super::{Answer, QUERIES, Snapshot, commands, diagnostics, live, run, tokens};
+use crate::client::{Client, Reply};
 use crate::host::{Host, HostOptions};
 use crate::state::Store;
 use crate::sync::lock;
@@ -20,6 +20,7 @@ use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -27,6 +28,9 @@ use tokio_util::sync::CancellationToken;
 const EXTENSION_VERSION: u32 = 1;
 /// Documents that one editor may have open; more are left alone.
 const MAX_DOCUMENTS: usize = 1000;
+
+/// How long an editor has for an answer that doesn't matter.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How an editor counts columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +52,12 @@ pub struct Abilities {
     pub refreshes_hints: bool,
     /// It understands snippets in completions.
     pub snippets: bool,
+    /// It shows outlines as a tree.
+    pub nested_symbols: bool,
+    /// It underlines what a definition was asked for.
+    pub location_links: bool,
+    /// It applies edits only to the version that they were made for.
+    pub versioned_edits: bool,
     /// It wants `hookwire/live` notifications.
     pub live: bool,
 }
@@ -58,6 +68,10 @@ impl Abilities {
         let encodings = capabilities.general.as_ref().and_then(|it| it.position_encodings.as_deref());
         let counts_bytes = encodings.unwrap_or_default().contains(&PositionEncodingKind::UTF8);
         let workspace = capabilities.workspace.as_ref();
+        let text = capabilities.text_document.as_ref();
+        let outline = text.and_then(|it| it.document_symbol.as_ref());
+        let definition = text.and_then(|it| it.definition.as_ref());
+        let edit = workspace.and_then(|it| it.workspace_edit.as_ref());
         let completion = capabilities.text_document.as_ref().and_then(|it| it.completion.as_ref());
         let item = completion.and_then(|it| it.completion_item.as_ref());
         let own = capabilities.experimental.as_ref().and_then(|it| it.get("hookwire"));
@@ -68,6 +82,9 @@ impl Abilities {
             refreshes_hints: workspace.and_then(|it| it.inlay_hint.as_ref()).and_then(|it| it.refresh_support)
                 == Some(true),
             snippets: item.and_then(|it| it.snippet_support) == Some(true),
+            nested_symbols: outline.and_then(|it| it.hierarchical_document_symbol_support) == Some(true),
+            location_links: definition.and_then(|it| it.link_support) == Some(true),
+            versioned_edits: edit.and_then(|it| it.document_changes) == Some(true),
             live: own.and_then(|it| it.get("live")) == Some(&Value::Bool(true)),
         }
     }
@@ -79,10 +96,12 @@ pub struct Server {
     pub abilities: Abilities,
     /// What would be in force in each folder, unsaved texts left out; judges nobody's events.
     pub workspaces: Vec<Arc<Host>>,
+    /// The host of its connection.
+    pub(super) host: Arc<Host>,
     /// What running hosts of those folders tell.
     pub live: Arc<Live>,
     /// What came of hooks that were run from the editor.
-    pub runs: commands::Runs,
+    pub(super) runs: run::Runs,
     editor: Weak<dyn Client>,
     documents: Mutex<Arc<Documents>>,
     /// Documents whose diagnostics are to be told, by URI.
@@ -106,8 +125,9 @@ impl Server {
         Ok(Arc::new(Server {
             abilities: Abilities::of(&params),
             workspaces: roots.iter().map(|root| workspace(host, root)).collect(),
+            host: host.clone(),
             live: Live::new(),
-            runs: commands::Runs::default(),
+            runs: run::Runs::default(),
             editor: Arc::downgrade(editor),
             documents: Mutex::default(),
             unchecked: Mutex::default(),
@@ -148,10 +168,16 @@ impl Server {
         }
     }
 
+    /// Asks the editor something; `None` when it is gone.
+    pub(super) fn ask(&self, method: &'static str, params: Value) -> Option<Reply> {
+        Some(self.editor.upgrade()?.request(method, params))
+    }
+
     /// Asks the editor something; its answer doesn't matter.
     pub fn request(&self, method: &'static str, params: Value) {
-        if let Some(editor) = self.editor.upgrade() {
-            let reply = editor.request(method, params);
+        if let Some(reply) = self.ask(method, params) {
+            // Or every question to an editor that doesn't answer would wait for good.
+            let reply = tokio::time::timeout(PATIENCE, reply);
             tokio::spawn(reply);
         }
     }
@@ -322,6 +348,7 @@ pub(super) fn did_change(server: &Arc<Server>, params: DidChangeTextDocumentPara
 pub(super) fn did_close(server: &Arc<Server>, params: DidCloseTextDocumentParams) -> Answer<()> {
     let key = params.text_document.uri.as_str();
     server.update(|documents| drop(documents.remove(key)));
+    server.runs.forget(key);
     server.check(key);
     Ok(())
 }

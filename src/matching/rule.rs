@@ -22,6 +22,8 @@ pub enum Views {
 pub struct ToolRule {
     /// The tool's name; `*` in it stands for any characters.
     pub tool: String,
+    /// What stands in the parentheses.
+    pub pattern: Option<String>,
     tool_glob: Option<GlobMatcher>,
     argument: Option<Argument>,
 }
@@ -76,7 +78,7 @@ impl ToolRule {
             None | Some("" | "*") => None,
             Some(pattern) => Some(Argument::new(tool, pattern)?),
         };
-        Ok(ToolRule { tool: tool.to_string(), tool_glob, argument })
+        Ok(ToolRule { tool: tool.to_string(), pattern: pattern.map(str::to_string), tool_glob, argument })
     }
 
     /// The tool's name if it is a plain one.

@@ -36,7 +36,7 @@ pub struct WhenError {
 pub struct Variables(Vec<(String, cel::Value)>);
 
 /// Members that an expression may name even when this event lacks them; they are null then.
-const MEMBERS: [&str; 18] = [
+pub(crate) const MEMBERS: [&str; 18] = [
     "event",
     "session",
     "run",

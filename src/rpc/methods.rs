@@ -7,8 +7,8 @@
 use super::protocol::{
     ApprovalAnswer, ApprovalList, CheckParams, CheckResult, DialectEvent, DialectReply, ExplainResult, Explanation,
     HookInfo, InForce, InForceBrief, InitializeParams, InitializeResult, ListParams, ListResult, PolicyExplanation,
-    RegisterResult, ReloadResult, ServerInfo, StateCompareAndSet, StateDeleted, StateIncrement, StateItems, StateKey,
-    StateList, StateSet, StateValue, UnregisterParams, code,
+    RecentParams, RegisterResult, ReloadResult, ServerInfo, StateCompareAndSet, StateDeleted, StateIncrement,
+    StateItems, StateKey, StateList, StateSet, StateValue, UnregisterParams, code,
 };
 use super::session::Session;
 use crate::definitions;
@@ -37,7 +37,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Every request and notification that clients may send, for documentation and suggestions.
-pub const METHODS: [&str; 21] = [
+pub const METHODS: [&str; 22] = [
     "initialize",
     "initialized",
     "shutdown",
@@ -49,6 +49,7 @@ pub const METHODS: [&str; 21] = [
     "hooks/explain",
     "hooks/check",
     "hooks/reload",
+    "hooks/recent",
     "hooks/register",
     "hooks/unregister",
     "state/get",
@@ -133,6 +134,7 @@ pub fn router(session: Arc<Session>) -> Result<RpcModule<Session>, RegisterMetho
     router.register_method("hooks/explain", |params, session, _| explain(&params, session).and_then(value))?;
     router.register_method("hooks/check", |params, session, _| check(&params, session).and_then(value))?;
     router.register_method("hooks/reload", |_, session, _| value(reload(session)))?;
+    router.register_method("hooks/recent", |params, session, _| recent(&params, session))?;
     router.register_method("hooks/register", |params, session, _| register(&params, session).and_then(value))?;
     router.register_method("hooks/unregister", |params, session, _| unregister(&params, session).and_then(value))?;
     router.register_method("state/get", |params, session, _| state_get(&params, session).and_then(value))?;
@@ -253,10 +255,13 @@ async fn dispatch(params: &Params<'_>, session: &Session) -> Reply<Box<RawValue>
     let (event, dialect) = event(read(params)?, session)?;
     let event = Arc::new(event);
     let verdict = judge(event.clone(), dialect, session).await;
+    let replied = value(&verdict)?;
+    let sent = params.as_str().unwrap_or_default();
+    session.host.journal.write(&event, dialect.name(), sent, &verdict, replied.get());
     if dialect.name() == dialects::NATIVE {
-        return value(verdict);
+        return Ok(replied);
     }
-    value(DialectReply { reply: (dialect.reply)(&event, &verdict), verdict })
+    value(DialectReply { reply: (dialect.reply)(&event, &verdict), verdict: replied })
 }
 
 async fn judge(event: Arc<Event>, dialect: &'static Dialect, session: &Session) -> Verdict {
@@ -365,6 +370,15 @@ fn reload(session: &Session) -> ReloadResult {
         hash: published.hooks.hash.clone(),
         diagnostics: published.diagnostics.to_vec(),
     }
+}
+
+fn recent(params: &Params<'_>, session: &Session) -> Reply<Box<RawValue>> {
+    let RecentParams { limit, event, after } = typed(params)?;
+    let events = event.map(|name| dialects::canonical(&name, session.dialect().name()).unwrap_or_default());
+    let is_asked = |name: &str| events.as_ref().is_none_or(|events| events.iter().any(|event| **event == *name));
+    let excerpt = session.host.journal.excerpt(after, limit.unwrap_or(usize::MAX), is_asked);
+    let hooks = session.host.hooks();
+    value(excerpt.told(&session.host.root().to_string_lossy(), hooks.generation, &hooks.hash))
 }
 
 /// Hooks that one connection may register.

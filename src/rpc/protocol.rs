@@ -10,6 +10,7 @@ use crate::verdict::Verdict;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_json::value::RawValue;
 use std::sync::Arc;
 
 /// Codes beyond those of JSON-RPC itself.
@@ -105,6 +106,9 @@ pub enum NotificationKind {
     /// A hook failed.
     #[serde(rename = "hooks/failed")]
     Failed,
+    /// An event was judged.
+    #[serde(rename = "hooks/judged")]
+    Judged,
 }
 
 /// A request of the host that a client may answer.
@@ -188,7 +192,8 @@ pub struct DialectReply {
     /// What a hook of that system would have replied.
     pub reply: Value,
     /// The verdict behind it.
-    pub verdict: Verdict,
+    #[schemars(with = "Verdict")]
+    pub verdict: Box<RawValue>,
 }
 
 /// A hook, for people and programs.
@@ -321,6 +326,18 @@ pub struct ReloadResult {
     pub hash: Arc<str>,
     /// Everything that is wrong.
     pub diagnostics: Vec<Diagnostic>,
+}
+
+/// `hooks/recent`: the events that were judged last, whoever sent them.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct RecentParams {
+    /// At most so many of them.
+    pub limit: Option<usize>,
+    /// Only those of this name, in any dialect.
+    pub event: Option<String>,
+    /// Only those after the one of this number.
+    pub after: u64,
 }
 
 /// `hooks/register`: hooks as in a definition file; `callback: ID` names a function of the client.

@@ -5,6 +5,7 @@ use crate::approvals::{ApprovalReply, ApprovalRequest};
 use crate::engine::Report;
 use crate::handlers::CallbackCall;
 use crate::host::Changed;
+use crate::journal::{Recent, Record};
 use crate::models::{CompleteParams, Reply};
 use crate::verdict::{Answer, Verdict};
 use schemars::generate::SchemaSettings;
@@ -29,6 +30,7 @@ pub fn protocol() -> Value {
         "hooks/explain": p::DispatchParams => p::ExplainResult;
         "hooks/check": p::CheckParams => p::CheckResult;
         "hooks/reload": () => p::ReloadResult;
+        "hooks/recent": p::RecentParams => Recent<'static>;
         "hooks/register": p::RegisterParams => p::RegisterResult;
         "hooks/unregister": p::UnregisterParams => p::RegisterResult;
         "state/get": p::StateKey => p::StateValue;
@@ -57,11 +59,12 @@ pub fn protocol() -> Value {
         "hooks/changed": generator.subschema_for::<Changed>(),
         "hooks/executed": generator.subschema_for::<Report>(),
         "hooks/failed": generator.subschema_for::<Report>(),
+        "hooks/judged": generator.subschema_for::<Record<'static>>(),
     });
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "hookwire protocol",
-        "description": "Requests with their params and results, and the params of notifications. `hooks/invoke`, `approval/request` and `model/complete` go from the host to the client, and so do `hooks/changed`, `hooks/executed` and `hooks/failed`.",
+        "description": "Requests with their params and results, and the params of notifications. `hooks/invoke`, `approval/request` and `model/complete` go from the host to the client, and so do `hooks/changed`, `hooks/executed`, `hooks/failed` and `hooks/judged`.",
         "requests": requests,
         "notifications": notifications,
         "$defs": generator.take_definitions(true),

@@ -284,6 +284,19 @@ impl Session {
                 }
             });
         }
+        if wants(NotificationKind::Judged) {
+            let mut judged = self.host.journal.follow();
+            let outbox = self.outbox.clone();
+            let ended = self.ended.clone();
+            self.runtime.spawn(async move {
+                while let Some(Some(entry)) = ended.run_until_cancelled(next(&mut judged)).await {
+                    if let Some(Ok(record)) = entry.record().map(|record| serde_json::to_string(&record)) {
+                        let message = format!(r#"{{"jsonrpc":"2.0","method":"hooks/judged","params":{record}}}"#);
+                        outbox.offer(message.as_bytes());
+                    }
+                }
+            });
+        }
     }
 }
 

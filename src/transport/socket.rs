@@ -27,7 +27,7 @@ impl Socket {
     /// # Errors
     /// There is no directory that is the user's alone, or the path is too long for a socket.
     pub fn bind(root: &Path) -> Result<Socket> {
-        let path = directory()?.join(format!("{}-{}.{EXTENSION}", name(root), std::process::id()));
+        let path = directory()?.join(format!("{}-{}.{EXTENSION}", key(root), std::process::id()));
         // Left by a process of the same number that was killed.
         let _ = std::fs::remove_file(&path);
         let listener = UnixListener::bind(&path)?;
@@ -86,15 +86,8 @@ impl Drop for Socket {
 /// # Errors
 /// There is no directory that is the user's alone.
 pub fn running(root: Option<&Path>) -> Result<Vec<(PathBuf, UnixStream)>> {
-    let wanted = root.map(|root| format!("{}-", name(root)));
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(directory()?)? {
-        let path = entry?.path();
-        let stem = path.file_stem().and_then(|it| it.to_str()).unwrap_or_default();
-        if path.extension().is_none_or(|it| it != EXTENSION) || wanted.as_ref().is_some_and(|it| !stem.starts_with(it))
-        {
-            continue;
-        }
+    for path in named(root.map(key).as_slice())? {
         match UnixStream::connect(&path) {
             Ok(stream) => found.push((path, stream)),
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => drop(std::fs::remove_file(&path)),
@@ -105,7 +98,37 @@ pub fn running(root: Option<&Path>) -> Result<Vec<(PathBuf, UnixStream)>> {
     Ok(found)
 }
 
-fn name(root: &Path) -> String {
+/// The sockets of other processes' hosts of these projects, by their [`key`]s; nobody is connected to.
+///
+/// # Errors
+/// There is no directory that is the user's alone.
+pub fn others(keys: &[String]) -> Result<Vec<PathBuf>> {
+    if keys.is_empty() {
+        return Ok(Vec::new());
+    }
+    let own = format!("-{}", std::process::id());
+    let is_own = |path: &PathBuf| path.file_stem().and_then(|it| it.to_str()).is_some_and(|it| it.ends_with(&own));
+    let mut paths = named(keys)?;
+    paths.retain(|path| !is_own(path));
+    Ok(paths)
+}
+
+/// The sockets of these projects, or of all if there is none.
+fn named(keys: &[String]) -> Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(directory()?)? {
+        let path = entry?.path();
+        let stem = path.file_stem().and_then(|it| it.to_str()).unwrap_or_default();
+        let of = |key: &String| stem.strip_prefix(key.as_str()).is_some_and(|rest| rest.starts_with('-'));
+        if path.extension().is_some_and(|it| it == EXTENSION) && (keys.is_empty() || keys.iter().any(of)) {
+            paths.push(path);
+        }
+    }
+    Ok(paths)
+}
+
+/// What names a project root in the names of sockets.
+pub fn key(root: &Path) -> String {
     let root = root.canonicalize().unwrap_or_else(|_| root.to_path_buf());
     let hash = Sha256::digest(root.as_os_str().as_encoded_bytes());
     crate::digest::hex(&hash[..8])

@@ -45,9 +45,13 @@ impl Editor {
 
     /// An editor with these capabilities.
     pub fn with(capabilities: Value, files: &[(&str, &str)]) -> Editor {
-        let root = tempfile::tempdir().unwrap();
+        Editor::within(tempfile::tempdir().unwrap(), capabilities, files)
+    }
+
+    /// The same in a project that is there already, whose runtime directory is the project too.
+    pub fn within(root: tempfile::TempDir, capabilities: Value, files: &[(&str, &str)]) -> Editor {
         let home = root.path().join(".hookwire");
-        std::fs::create_dir(&home).unwrap();
+        std::fs::create_dir_all(&home).unwrap();
         for (name, text) in files {
             std::fs::write(home.join(name), text).unwrap();
         }

@@ -10,7 +10,7 @@ mod shell;
 mod tools;
 
 use super::prompt::{Instructions, read};
-use super::{Call, Compile, HandlerError, Kind, Mistake};
+use super::{Call, Compile, Effect, HandlerError, Kind, Mistake};
 use crate::definitions::node::{closest, text_or_map};
 use crate::models::{Message, Model, ModelRef, RawModel, Request, ToolCall, ToolResult, clean, random_hex};
 use crate::verdict::Answer;
@@ -185,6 +185,10 @@ impl Kind for Agent {
         }
         let model = call.model(self.model.as_ref())?;
         self.converse(&model, &model.model().to_string(), call).await
+    }
+
+    fn effect(&self) -> Option<Effect> {
+        Some(Effect::Agent(self.tools.iter().map(|tool| tool.name().to_string()).collect()))
     }
 }
 

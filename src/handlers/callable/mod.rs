@@ -9,7 +9,7 @@ mod pool;
 mod worker;
 
 use super::environment::{Secrets, environment};
-use super::{Call, Compile, HandlerError, Kind, Mistake};
+use super::{Call, Compile, Effect, HandlerError, Kind, Mistake};
 use crate::definitions::compile::RawDuration;
 use crate::hook::Layer;
 use crate::verdict::Answer;
@@ -158,6 +158,15 @@ impl Kind for Callable {
             ))),
         }
     }
+
+    fn effect(&self) -> Option<Effect> {
+        let runtime = match self.launch.runtime {
+            Runtime::Python { .. } => "Python",
+            Runtime::Node => "Node",
+            Runtime::Command(_) => "",
+        };
+        Some(Effect::Worker(runtime, self.launch.secrets.mask(&self.label)))
+    }
 }
 
 impl Callable {
@@ -214,7 +223,7 @@ fn python(text: &str, cx: &Compile<'_>) -> Result<Python, Mistake> {
             "write `module:function`, or `module:object.method`",
         );
     }
-    if place.ends_with(".py") || place.contains('/') {
+    if is_file(place) {
         let file = existing_file("python", place, cx)?;
         // As `python3 file.py` has it: modules beside the file are found.
         let beside = file.parent().unwrap_or(cx.dir).to_path_buf();
@@ -229,6 +238,29 @@ fn python(text: &str, cx: &Compile<'_>) -> Result<Python, Mistake> {
         );
     }
     Ok(Python { target: text.to_string(), search: vec![cx.dir.to_path_buf()] })
+}
+
+/// Whether a text names a file and not a module.
+fn is_file(place: &str) -> bool {
+    place.ends_with(".py") || place.contains('/')
+}
+
+/// The files that `python` may mean, the first that is there counts, and the function's name in it.
+/// Modules are looked for in `search`.
+pub(crate) fn python_files<'t>(text: &'t str, dir: &Path, search: &[PathBuf]) -> Option<(Vec<PathBuf>, &'t str)> {
+    let (place, function) = text.rsplit_once(':')?;
+    if is_file(place) {
+        return Some((vec![dir.join(place)], function));
+    }
+    let module = place.replace('.', "/");
+    let files = |dir: &PathBuf| [dir.join(format!("{module}.py")), dir.join(&module).join("__init__.py")];
+    is_dotted(place).then(|| (search.iter().flat_map(files).collect(), function))
+}
+
+/// The file that `node` means, and the export's name unless it is the default one.
+pub(crate) fn node_file<'t>(text: &'t str, dir: &Path) -> (PathBuf, Option<&'t str>) {
+    let (place, export) = text.split_once('#').map_or((text, None), |(place, export)| (place, Some(export)));
+    (dir.join(place), export)
 }
 
 /// Names joined by dots.

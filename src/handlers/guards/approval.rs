@@ -1,7 +1,7 @@
 //! `approval`: a person decides, through the client where it can ask, else from another terminal.
 //! See [`crate::approvals`].
 
-use super::super::{Call, Compile, HandlerError, Kind, Mistake};
+use super::super::{Call, Compile, Effect, HandlerError, Kind, Mistake};
 use crate::approvals::{self, Remember};
 use crate::definitions::compile::RawDuration;
 use crate::template::{PATHS, Template};
@@ -105,5 +105,9 @@ impl Kind for Approval {
                 Answer::decide(Decision::Deny, format!("{message} (denied by a person{said})"))
             }
         })
+    }
+
+    fn effect(&self) -> Option<Effect> {
+        Some(Effect::Person)
     }
 }

@@ -3,7 +3,7 @@
 //! Lines are appended whole (`O_APPEND`), by however many hooks and hosts share a file. Who finds
 //! it full rotates it under the file's lock; who doesn't get the lock appends to the full file.
 
-use super::super::{Call, Compile, HandlerError, Kind, Mistake};
+use super::super::{Call, Compile, Effect, HandlerError, Kind, Mistake};
 use super::is_rest;
 use super::secrets::{self, Redaction};
 use crate::digest;
@@ -122,6 +122,10 @@ impl Kind for AuditLog {
             Ok(()) => Ok(Answer::default()),
             Err(error) => Err(HandlerError(format!("write the audit log {}: {error}", self.log.path.display()))),
         }
+    }
+
+    fn effect(&self) -> Option<Effect> {
+        Some(Effect::Appends(self.log.path.clone()))
     }
 }
 

@@ -23,7 +23,7 @@ mod text;
 mod time_limit;
 mod token_limit;
 
-use super::{Call, Compile, HandlerError, Kind, Mistake};
+use super::{Call, Compile, Effect, HandlerError, Kind, Mistake};
 use crate::definitions::node::{Node, NodeValue, closest};
 use crate::event::{Event, EventSpec, Phase};
 use crate::hook::{Layer, On, Tally};
@@ -111,6 +111,12 @@ macro_rules! guards {
             async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
                 match self {
                     $(Guard::$variant(it) => it.run(call).await,)*
+                }
+            }
+
+            fn effect(&self) -> Option<Effect> {
+                match self {
+                    $(Guard::$variant(it) => it.effect(),)*
                 }
             }
         }

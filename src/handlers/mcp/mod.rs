@@ -3,7 +3,7 @@
 
 mod servers;
 
-use super::{Call, Compile, HandlerError, Kind, Mistake, environment::environment, http};
+use super::{Call, Compile, Effect, HandlerError, Kind, Mistake, environment::environment, http};
 use crate::definitions::compile::RawDuration;
 use crate::event::Phase;
 use crate::template::Body;
@@ -126,6 +126,10 @@ impl Kind for Mcp {
         let server = servers.get(&self.server, self.idle, call.services).await.map_err(HandlerError)?;
         let result = server.call(&self.tool, arguments).await.map_err(HandlerError)?;
         self.answer(call, result).map_err(HandlerError)
+    }
+
+    fn effect(&self) -> Option<Effect> {
+        Some(Effect::McpTool { tool: self.tool.clone(), server: self.server.label().to_string() })
     }
 }
 

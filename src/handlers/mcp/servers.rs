@@ -87,6 +87,11 @@ impl ServerDefinition {
         ServerDefinition { reach, label }
     }
 
+    /// How messages name it.
+    pub(super) fn label(&self) -> &str {
+        &self.label
+    }
+
     /// The label as part of a tool's name.
     #[cfg(feature = "models")]
     pub(crate) fn plain_label(&self) -> String {

@@ -21,8 +21,10 @@ mod syntax;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod words;
 
 pub use pattern::CommandPattern;
+pub use words::words;
 
 use commands::*;
 use std::collections::HashSet;

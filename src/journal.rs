@@ -1,0 +1,594 @@
+//! What a host has judged lately, for whoever looks on: the last events with their verdicts, and
+//! what each hook has done so far.
+//!
+//! It holds what agents do, secrets included: it is in memory only, and nothing of it is logged.
+//! Writing is on the way of every event. So an event is kept as the texts that came and went, and
+//! everything else is made of them when somebody asks.
+
+use crate::event::Event;
+use crate::hook::TOOL_NAME;
+use crate::sync::lock;
+use crate::verdict::{Decision, Outcome, Status, Verdict};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
+use tokio::sync::broadcast;
+
+/// Events that are kept, and their bytes together.
+const MAX_KEPT: usize = 256;
+const MAX_BYTES: usize = 8 * 1024 * 1024;
+/// The largest event, with its verdict, that is kept whole.
+pub(crate) const MAX_WHOLE: usize = 256 * 1024;
+/// Names of events whose last one is kept beyond that.
+const MAX_RARE: usize = 64;
+/// Hooks that are counted.
+const MAX_HOOKS: usize = 10_000;
+/// Tools that are remembered.
+const MAX_TOOLS: usize = 256;
+/// The longest name, in bytes.
+const MAX_NAME: usize = 512;
+/// What one question is told at most, in bytes, and how much of it may be hooks.
+const MAX_TOLD: usize = 4 * 1024 * 1024;
+const MAX_HOOKS_TOLD: usize = MAX_TOLD / 2;
+/// Events that a listener may be behind.
+const MAX_BEHIND: usize = 64;
+
+/// An event that was judged, as it is told.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Record<'a> {
+    /// Counts the events of the host, from 1.
+    pub seq: u64,
+    /// When it was judged: RFC 3339, in UTC, to the millisecond.
+    #[serde(borrow)]
+    pub at: Cow<'a, str>,
+    /// The canonical name.
+    #[serde(borrow)]
+    pub event: Cow<'a, str>,
+    /// The tool that it is about.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<Cow<'a, str>>,
+    /// The vocabulary in which it was read.
+    #[serde(borrow)]
+    pub dialect: Cow<'a, str>,
+    /// The params of `hooks/dispatch` as they came; absent if it is truncated.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Value>")]
+    pub params: Option<&'a RawValue>,
+    /// What came of it. Without outcomes and values if it alone is too large.
+    #[serde(borrow)]
+    #[schemars(with = "Verdict")]
+    pub verdict: &'a RawValue,
+    /// It was too large to be kept whole.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub truncated: bool,
+}
+
+/// The reply to `hooks/recent`.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Recent<'a> {
+    /// The project root of the host.
+    #[serde(borrow)]
+    pub root: Cow<'a, str>,
+    /// Its process.
+    pub pid: u32,
+    /// When it started: RFC 3339, in UTC, to the millisecond.
+    #[serde(borrow)]
+    pub started: Cow<'a, str>,
+    /// The generation of the hooks in force.
+    pub generation: u64,
+    /// Their content hash.
+    #[serde(borrow)]
+    pub hash: Cow<'a, str>,
+    /// How many events it has judged.
+    pub total: u64,
+    /// The last of them, oldest first.
+    #[serde(borrow)]
+    pub records: Vec<Record<'a>>,
+    /// What each hook has done since the host started.
+    #[serde(borrow)]
+    pub hooks: Vec<HookCounts<'a>>,
+    /// The tools that events were about.
+    pub tools: Vec<Cow<'a, str>>,
+}
+
+/// What one hook has done.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct HookCounts<'a> {
+    /// Its name.
+    #[serde(borrow)]
+    pub hook: Cow<'a, str>,
+    /// How often what.
+    #[serde(flatten)]
+    pub counts: Counts,
+}
+
+/// What a hook has done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Counts {
+    /// How often its conditions held.
+    pub matched: u64,
+    /// How often it said no.
+    pub denied: u64,
+    /// How often it wanted a person asked.
+    pub asked: u64,
+    /// How often it changed something.
+    pub rewrote: u64,
+    /// How often it failed.
+    pub failed: u64,
+}
+
+impl std::ops::AddAssign for Counts {
+    fn add_assign(&mut self, other: Counts) {
+        let add = |to: &mut u64, more: u64| *to = to.saturating_add(more);
+        add(&mut self.matched, other.matched);
+        add(&mut self.denied, other.denied);
+        add(&mut self.asked, other.asked);
+        add(&mut self.rewrote, other.rewrote);
+        add(&mut self.failed, other.failed);
+    }
+}
+
+/// The counts of every hook, by name.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tally(HashMap<Arc<str>, Counts>);
+
+impl Tally {
+    /// Counts a verdict. What a hook's failure direction says is not the hook's word.
+    pub(crate) fn count(&mut self, outcomes: &[Outcome]) {
+        for outcome in outcomes.iter().filter(|it| it.status != Status::Skipped) {
+            let said = outcome.decision.filter(|_| outcome.error.is_none());
+            let counts = Counts {
+                matched: 1,
+                denied: u64::from(said == Some(Decision::Deny)),
+                asked: u64::from(said == Some(Decision::Ask)),
+                rewrote: u64::from(outcome.rewrote),
+                failed: u64::from(outcome.error.is_some()),
+            };
+            self.add(&outcome.hook, counts);
+        }
+    }
+
+    /// Adds to what is there. A hook beyond the bounds is not counted.
+    pub(crate) fn add(&mut self, hook: &Arc<str>, more: Counts) {
+        if let Some(counts) = self.0.get_mut(hook) {
+            *counts += more;
+        } else if self.0.len() < MAX_HOOKS && hook.len() <= MAX_NAME {
+            self.0.insert(hook.clone(), more);
+        }
+    }
+
+    /// What a hook has done.
+    pub(crate) fn of(&self, hook: &str) -> Counts {
+        self.0.get(hook).copied().unwrap_or_default()
+    }
+
+    /// Every hook.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Arc<str>, Counts)> {
+        self.0.iter().map(|(hook, counts)| (hook, *counts))
+    }
+}
+
+/// The last of something, and the last of each name, so that common ones don't push out the rare.
+#[derive(Debug)]
+pub(crate) struct Ring<T> {
+    last: VecDeque<Kept<T>>,
+    bytes: usize,
+    /// What was pushed out, the last of each name.
+    rare: HashMap<Arc<str>, Kept<T>>,
+    pushed: u64,
+}
+
+#[derive(Debug)]
+struct Kept<T> {
+    name: Arc<str>,
+    bytes: usize,
+    nth: u64,
+    item: Arc<T>,
+}
+
+impl<T> Default for Ring<T> {
+    fn default() -> Self {
+        Ring { last: VecDeque::new(), bytes: 0, rare: HashMap::new(), pushed: 0 }
+    }
+}
+
+impl<T> Ring<T> {
+    /// Keeps one more.
+    pub(crate) fn push(&mut self, name: Arc<str>, bytes: usize, item: Arc<T>) {
+        self.pushed += 1;
+        self.bytes += bytes;
+        self.last.push_back(Kept { name, bytes, nth: self.pushed, item });
+        while self.last.len() > MAX_KEPT || self.bytes > MAX_BYTES {
+            let Some(oldest) = self.last.pop_front() else { return };
+            self.bytes -= oldest.bytes;
+            if let Some(before) = self.rare.get_mut(&oldest.name) {
+                *before = oldest;
+                continue;
+            }
+            if self.rare.len() >= MAX_RARE {
+                let rarest = self.rare.values().min_by_key(|it| it.nth).map(|it| it.name.clone());
+                rarest.and_then(|name| self.rare.remove(&name));
+            }
+            self.rare.insert(oldest.name.clone(), oldest);
+        }
+    }
+
+    /// All that are kept, in the order in which they came.
+    pub(crate) fn all(&self) -> Vec<Arc<T>> {
+        let mut rare: Vec<_> = self.rare.values().collect();
+        rare.sort_unstable_by_key(|it| it.nth);
+        rare.into_iter().chain(&self.last).map(|it| it.item.clone()).collect()
+    }
+}
+
+/// An event that was judged, as it is kept.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    seq: u64,
+    at: SystemTime,
+    event: Arc<str>,
+    tool: Option<Arc<str>>,
+    dialect: &'static str,
+    /// The params, and from `verdict` on the verdict. Without line ends: some clients have one
+    /// message a line.
+    text: String,
+    verdict: usize,
+    truncated: bool,
+}
+
+impl Entry {
+    /// As it is told.
+    pub(crate) fn record(&self) -> Option<Record<'_>> {
+        let (params, verdict) = self.text.split_at_checked(self.verdict)?;
+        let raw = |text| serde_json::from_str::<&RawValue>(text).ok();
+        Some(Record {
+            seq: self.seq,
+            at: rfc3339(self.at).into(),
+            event: Cow::Borrowed(&self.event),
+            tool: self.tool.as_deref().map(Cow::Borrowed),
+            dialect: Cow::Borrowed(self.dialect),
+            params: if self.truncated { None } else { Some(raw(params)?) },
+            verdict: raw(verdict)?,
+            truncated: self.truncated,
+        })
+    }
+
+    /// What it adds to a reply, at most.
+    fn told(&self) -> usize {
+        self.text.len() + as_json(&self.event) + self.tool.as_deref().map_or(0, as_json) + 256
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    started: SystemTime,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    total: u64,
+    ring: Ring<Entry>,
+    tally: Tally,
+    tools: HashSet<Arc<str>>,
+    /// Absent while nobody listens.
+    listeners: Option<broadcast::Sender<Arc<Entry>>>,
+}
+
+/// What was asked for, out of a journal.
+pub(crate) struct Excerpt {
+    started: SystemTime,
+    /// How many events were judged.
+    pub(crate) total: u64,
+    entries: Vec<Arc<Entry>>,
+    tally: Tally,
+    tools: Vec<Arc<str>>,
+}
+
+impl Journal {
+    /// Nothing has been judged yet.
+    pub(crate) fn new() -> Journal {
+        Journal { started: SystemTime::now(), state: Mutex::default() }
+    }
+
+    /// Writes an event down: what was sent, what came of it, and the same as it is replied.
+    pub(crate) fn write(&self, event: &Event, dialect: &'static str, params: &str, verdict: &Verdict, replied: &str) {
+        let truncated = params.len() + replied.len() > MAX_WHOLE;
+        let (text, at) = match truncated {
+            false => whole(params, replied),
+            true if replied.len() <= MAX_WHOLE => (replied.to_string(), 0),
+            true => (bare(verdict), 0),
+        };
+        let name = clipped(&event.name);
+        let tool = event.text(TOOL_NAME).filter(|it| it.len() <= MAX_NAME);
+        let now = SystemTime::now();
+        let mut state = lock(&self.state);
+        state.total += 1;
+        let seq = state.total;
+        let tool = tool.map(|tool| state.tool(tool));
+        let entry = Entry { seq, at: now, event: name.clone(), tool, dialect, text, verdict: at, truncated };
+        let entry = Arc::new(entry);
+        state.tally.count(&verdict.outcomes);
+        if state.listeners.as_ref().is_some_and(|it| it.send(entry.clone()).is_err()) {
+            state.listeners = None;
+        }
+        state.ring.push(name, entry.text.len(), entry);
+    }
+
+    /// Every event from now on. A listener that falls behind loses the oldest.
+    pub(crate) fn follow(&self) -> broadcast::Receiver<Arc<Entry>> {
+        lock(&self.state).listeners.get_or_insert_with(|| broadcast::Sender::new(MAX_BEHIND)).subscribe()
+    }
+
+    /// The last events after one, of these names, at most so many.
+    pub(crate) fn excerpt(&self, after: u64, limit: usize, wanted: impl Fn(&str) -> bool) -> Excerpt {
+        let (mut entries, total, tally, tools) = {
+            let state = lock(&self.state);
+            (state.ring.all(), state.total, state.tally.clone(), state.tools.iter().cloned().collect())
+        };
+        entries.retain(|it| it.seq > after && wanted(&it.event));
+        entries.drain(..entries.len().saturating_sub(limit));
+        Excerpt { started: self.started, total, entries, tally, tools }
+    }
+}
+
+impl State {
+    /// A tool's name, shared with the events before.
+    fn tool(&mut self, name: &str) -> Arc<str> {
+        if let Some(known) = self.tools.get(name) {
+            return known.clone();
+        }
+        let name: Arc<str> = name.into();
+        if self.tools.len() < MAX_TOOLS {
+            self.tools.insert(name.clone());
+        }
+        name
+    }
+}
+
+impl Excerpt {
+    /// As it is told: what doesn't fit is left out, the oldest first.
+    pub(crate) fn told<'a>(&'a self, root: &'a str, generation: u64, hash: &'a str) -> Recent<'a> {
+        let mut tools: Vec<_> = self.tools.iter().map(|it| Cow::Borrowed(&**it)).collect();
+        tools.sort_unstable();
+        let mut hooks: Vec<_> = self.tally.iter().collect();
+        hooks.sort_unstable_by_key(|(hook, _)| *hook);
+        let mut room = MAX_HOOKS_TOLD;
+        let hooks = hooks.into_iter().take_while(|(hook, _)| fits(&mut room, as_json(hook) + 256));
+        let hooks: Vec<_> = hooks.map(|(hook, counts)| HookCounts { hook: Cow::Borrowed(hook), counts }).collect();
+        let around = as_json(root) + as_json(hash) + tools.iter().map(|it| as_json(it) + 3).sum::<usize>() + 1024;
+        let mut room = (MAX_TOLD - (MAX_HOOKS_TOLD - room)).saturating_sub(around);
+        let newest = self.entries.iter().rev().take_while(|it| fits(&mut room, it.told()));
+        let mut records: Vec<_> = newest.filter_map(|it| it.record()).collect();
+        records.reverse();
+        Recent {
+            root: root.into(),
+            pid: std::process::id(),
+            started: rfc3339(self.started).into(),
+            generation,
+            hash: hash.into(),
+            total: self.total,
+            records,
+            hooks,
+            tools,
+        }
+    }
+}
+
+/// Takes from the room that is left, if it is enough.
+fn fits(room: &mut usize, bytes: usize) -> bool {
+    let left = room.checked_sub(bytes);
+    *room = left.unwrap_or(0);
+    left.is_some()
+}
+
+/// The bytes of a text as JSON, at most.
+fn as_json(text: &str) -> usize {
+    let escaped = |byte: u8| match byte {
+        b'"' | b'\\' => 2,
+        0..0x20 => 6,
+        _ => 1,
+    };
+    text.bytes().map(escaped).sum::<usize>() + 2
+}
+
+fn rfc3339(time: SystemTime) -> String {
+    humantime::format_rfc3339_millis(time).to_string()
+}
+
+/// Params and verdict in one text, and where the second begins.
+fn whole(params: &str, replied: &str) -> (String, usize) {
+    let mut text = String::with_capacity(params.len() + replied.len());
+    if memchr::memchr(b'\n', params.as_bytes()).is_some() {
+        // Strings in JSON have no line end: it's only between.
+        text.push_str(&params.replace('\n', " "));
+    } else {
+        text.push_str(params);
+    }
+    text.push_str(replied);
+    (text, params.len())
+}
+
+/// A verdict that says no more than what it is.
+fn bare(verdict: &Verdict) -> String {
+    let short = |text: &String| text.chars().take(200).collect();
+    let bare = Verdict {
+        decision: verdict.decision,
+        reason: verdict.reason.as_ref().map(short),
+        decided_by: verdict.decided_by.clone().filter(|it| it.len() <= MAX_NAME),
+        subject: None,
+        replaced: verdict.replaced,
+        stop: verdict.stop.as_ref().map(short),
+        user_messages: Vec::new(),
+        additional_context: Vec::new(),
+        context: None,
+        retry: None,
+        grant: None,
+        outcomes: Vec::new(),
+        errors: Vec::new(),
+        generation: verdict.generation,
+        hash: verdict.hash.clone(),
+        session_generation: verdict.session_generation,
+        event_id: verdict.event_id.clone(),
+    };
+    serde_json::to_string(&bare).unwrap_or_default()
+}
+
+fn clipped(name: &Arc<str>) -> Arc<str> {
+    if name.len() <= MAX_NAME { name.clone() } else { name.chars().take(MAX_NAME / 4).collect::<String>().into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn event(data: Value) -> Event {
+        Event::from_json(data).unwrap()
+    }
+
+    fn outcome(hook: &str, more: Value) -> Value {
+        let mut outcome = json!({ "hook": hook, "status": "success", "durationMicros": 1 });
+        outcome.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        outcome
+    }
+
+    fn verdict(more: Value) -> Verdict {
+        let mut verdict = json!({ "decision": "allow", "outcomes": [], "generation": 1, "hash": "h", "eventId": "e" });
+        verdict.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        serde_json::from_value(verdict).unwrap()
+    }
+
+    fn write(journal: &Journal, event: &Event, params: &str, verdict: &Verdict) {
+        journal.write(event, "native", params, verdict, &serde_json::to_string(verdict).unwrap());
+    }
+
+    fn told(journal: &Journal, after: u64, limit: usize, check: impl FnOnce(Recent<'_>, usize)) {
+        let excerpt = journal.excerpt(after, limit, |_| true);
+        let text = serde_json::to_string(&excerpt.told("/root", 1, "h")).unwrap();
+        assert!(!text.contains('\n'), "one line");
+        check(serde_json::from_str(&text).unwrap(), text.len());
+    }
+
+    #[test]
+    fn what_is_rare_outlives_what_is_common() {
+        let journal = Journal::new();
+        let (rare, common) = (event(json!({"event": "SessionStart"})), event(json!({"event": "Stop"})));
+        for n in 1..=MAX_RARE + 10 {
+            let custom = event(json!({ "event": format!("custom:{n}") }));
+            write(&journal, &custom, "{}", &verdict(json!({})));
+        }
+        write(&journal, &rare, "{}", &verdict(json!({})));
+        for _ in 0..3 * MAX_KEPT {
+            write(&journal, &common, "{}", &verdict(json!({})));
+        }
+        told(&journal, 0, usize::MAX, |recent, _| {
+            assert_eq!(recent.total, (MAX_RARE + 11 + 3 * MAX_KEPT) as u64);
+            assert_eq!(recent.records.len(), MAX_RARE + MAX_KEPT);
+            assert!(recent.records.is_sorted_by(|a, b| a.seq < b.seq));
+            assert_eq!(recent.records.iter().filter(|it| it.event == "SessionStart").count(), 1);
+            assert!(recent.records.iter().all(|it| it.event != "custom:1"), "the rarest of too many");
+        });
+        told(&journal, 0, 2, |recent, _| assert_eq!(recent.records.last().unwrap().seq, recent.total));
+        told(&journal, u64::MAX, 2, |recent, _| assert!(recent.records.is_empty()));
+    }
+
+    #[test]
+    fn what_is_large_is_bounded() {
+        let journal = Journal::new();
+        let prompt = |length: usize| json!({"event": "UserPromptSubmit", "prompt": "x".repeat(length)}).to_string();
+        let stop = event(json!({"event": "UserPromptSubmit"}));
+        for _ in 0..100 {
+            write(&journal, &stop, &prompt(MAX_WHOLE / 2), &verdict(json!({})));
+        }
+        let kept = |journal: &Journal| lock(&journal.state).ring.all().iter().map(|it| it.text.len()).sum::<usize>();
+        assert!(kept(&journal) <= MAX_BYTES + MAX_WHOLE, "{}", kept(&journal));
+        told(&journal, 0, usize::MAX, |recent, bytes| {
+            assert!(bytes <= MAX_TOLD && bytes > MAX_TOLD / 2, "{bytes}");
+            assert_eq!(recent.records.last().unwrap().seq, 100);
+        });
+        // Too large to be kept whole: the event, or its verdict as well.
+        let name = format!("custom:{}", "n".repeat(MAX_WHOLE));
+        let subject = json!({ "subject": "s".repeat(MAX_WHOLE), "reason": "r".repeat(MAX_WHOLE), "decision": "deny" });
+        for (name, verdict, has_subject) in
+            [("Stop", verdict(json!({ "subject": "s".repeat(1000) })), true), (name.as_str(), verdict(subject), false)]
+        {
+            let large = event(json!({ "event": name }));
+            write(&journal, &large, &prompt(MAX_WHOLE), &verdict);
+            told(&journal, 0, 1, |recent, bytes| {
+                let record = &recent.records[0];
+                assert!(record.truncated && record.params.is_none() && record.event.len() <= MAX_NAME);
+                let read: Verdict = serde_json::from_str(record.verdict.get()).unwrap();
+                assert_eq!((read.decision, read.subject.is_some()), (verdict.decision, has_subject));
+                assert!(bytes < 10_000, "{bytes}");
+            });
+        }
+    }
+
+    #[test]
+    fn names_are_bounded() {
+        let journal = Journal::new();
+        let name = |n: usize| format!("{n}{}", "\u{1}".repeat(300));
+        for n in 0..MAX_HOOKS / 100 + 2 {
+            let outcomes: Vec<_> = (0..100).map(|m| outcome(&name(n * 100 + m), json!({}))).collect();
+            let tool = event(json!({ "event": "PreToolUse", "tool": { "name": name(n) } }));
+            write(&journal, &tool, "{}", &verdict(json!({ "outcomes": outcomes })));
+        }
+        for n in 0..MAX_TOOLS {
+            let tool = event(json!({ "event": "PreToolUse", "tool": { "name": format!("t{n}") } }));
+            write(
+                &journal,
+                &tool,
+                "{}",
+                &verdict(json!({ "outcomes": [outcome(&"x".repeat(MAX_NAME + 1), json!({}))] })),
+            );
+        }
+        assert_eq!(lock(&journal.state).tally.0.len(), MAX_HOOKS);
+        told(&journal, 0, usize::MAX, |recent, bytes| {
+            assert!(bytes <= MAX_TOLD, "{bytes}");
+            assert_eq!(recent.tools.len(), MAX_TOOLS);
+            assert!(recent.hooks.len() > 100 && !recent.records.is_empty());
+        });
+    }
+
+    #[test]
+    fn outcomes_are_counted() {
+        let mut tally = Tally::default();
+        let deny = json!({"status": "blocking", "decision": "deny"});
+        let failed_closed = json!({"status": "non_blocking_error", "decision": "deny", "error": "x"});
+        for (more, expected) in [
+            (json!({}), [1, 0, 0, 0, 0]),
+            (json!({"status": "skipped"}), [1, 0, 0, 0, 0]),
+            (deny, [2, 1, 0, 0, 0]),
+            (json!({"status": "blocking", "decision": "ask"}), [3, 1, 1, 0, 0]),
+            (json!({"rewrote": true}), [4, 1, 1, 1, 0]),
+            (failed_closed, [5, 1, 1, 1, 1]),
+        ] {
+            tally.count(&verdict(json!({ "outcomes": [outcome("h", more.clone())] })).outcomes);
+            let Counts { matched, denied, asked, rewrote, failed } = tally.of("h");
+            assert_eq!([matched, denied, asked, rewrote, failed], expected, "{more}");
+        }
+    }
+
+    #[test]
+    fn a_listener_hears_what_comes_and_keeps_nothing_when_gone() {
+        let journal = Journal::new();
+        let stop = event(json!({"event": "Stop"}));
+        let mut listener = journal.follow();
+        write(&journal, &stop, "{\n\"event\": \"Stop\"}", &verdict(json!({})));
+        let heard = listener.try_recv().unwrap();
+        assert_eq!(heard.record().unwrap().params.unwrap().get(), "{ \"event\": \"Stop\"}");
+        drop(listener);
+        write(&journal, &stop, "{}", &verdict(json!({})));
+        assert!(lock(&journal.state).listeners.is_none());
+    }
+}

@@ -1,0 +1,380 @@
+//! Code lenses, inlay hints and commands, over the wire of the built binary.
+
+mod support;
+
+use serde_json::{Value, json};
+use support::editor::{Editor, abilities};
+use support::{is_alive, pid_in};
+
+/// The titles of the lenses: `line: title | title`.
+fn lenses(editor: &mut Editor, name: &str) -> Vec<String> {
+    let uri = editor.uri(name);
+    let lenses = editor.request("textDocument/codeLens", json!({ "textDocument": { "uri": uri } }));
+    let mut lines: Vec<(u64, String)> = Vec::new();
+    for lens in lenses.as_array().unwrap() {
+        assert_eq!(lens["range"]["start"]["line"], lens["range"]["end"]["line"], "{lens}");
+        assert_eq!(lens["command"]["arguments"][0]["uri"], uri, "{lens}");
+        let (line, title) =
+            (lens["range"]["start"]["line"].as_u64().unwrap(), lens["command"]["title"].as_str().unwrap());
+        match lines.last_mut() {
+            Some((last, titles)) if *last == line => titles.push_str(&format!(" | {title}")),
+            _ => lines.push((line, title.to_string())),
+        }
+    }
+    lines.into_iter().map(|(line, titles)| format!("{line}: {titles}")).collect()
+}
+
+/// The labels of the hints: `line:column label`.
+fn hints(editor: &mut Editor, name: &str, range: (u32, u32)) -> Vec<String> {
+    let uri = editor.uri(name);
+    let place = |line| json!({ "line": line, "character": 0 });
+    let range = json!({ "start": place(range.0), "end": place(range.1) });
+    let hints = editor.request("textDocument/inlayHint", json!({ "textDocument": { "uri": uri }, "range": range }));
+    let at = |hint: &Value| format!("{}:{}", hint["position"]["line"], hint["position"]["character"]);
+    let hints = hints.as_array().unwrap().iter();
+    hints.map(|hint| format!("{} {}", at(hint), hint["label"].as_str().unwrap())).collect()
+}
+
+fn run(editor: &mut Editor, name: &str, hook: &str) -> Value {
+    let uri = editor.uri(name);
+    editor.execute("hookwire.run", json!({ "uri": uri, "hook": hook }))
+}
+
+/// Without how long it took.
+fn summary(ran: &Value) -> String {
+    let summary = ran["summary"].as_str().unwrap();
+    summary.rsplit_once(" (").map_or(summary, |(what, _)| what).to_string()
+}
+
+#[test]
+fn lenses_stand_above_each_hook() {
+    let mut editor = Editor::start(&[]);
+    for (name, text, expected) in [
+        (
+            "a.yaml",
+            "hooks:\n  - on: PreToolUse\n    name: a\n    if: Bash(git push*)\n    deny: no\n  - name: b\n    on: [Stop, PostToolUse]\n    command: [python3, check.py]\n",
+            vec![
+                "1: ▶ run on a sample PreToolUse | explain",
+                "5: ▶ run on a sample Stop: starts `python3 check.py` | explain",
+            ],
+        ),
+        (
+            "b.toml",
+            "[[hooks]]\nname = 'a'\non = 'Stop'\nhttp = { url = 'https://example.com/x?key=s3cret' }\n",
+            vec!["0: ▶ run on a sample Stop: POSTs to https://example.com/x | explain"],
+        ),
+        (
+            "c.json",
+            "{\"hooks\": [\n{\"name\": \"a\", \"on\": \"Stop\", \"deny\": \"no\"}]}",
+            vec!["1: ▶ run on a sample Stop | explain"],
+        ),
+        // Broken hooks can't be run, nor can one whose name is another's; those beside them can.
+        (
+            "d.yaml",
+            "hooks:\n- {name: a, on: Stop}\n- {name: b, on: Stop, deny: x}\n- {name: b, on: Stop, deny: y}\n- {on: Stop}\n",
+            vec!["2: ▶ run on a sample Stop | explain"],
+        ),
+        ("e.yaml", "dialect: nothing\nhooks:\n- {name: b, on: Stop, deny: x}\n", vec![]),
+        ("f.yaml", "hooks: [", vec![]),
+        // Another system's file.
+        (
+            "g.yaml",
+            "dialect: claude-code\nhooks:\n- {name: b, on: PreToolUse, matcher: Edit, command: ./x}\n",
+            vec!["2: ▶ run on a sample PreToolUse: starts `./x` | explain"],
+        ),
+    ] {
+        editor.open(name, text);
+        assert_eq!(lenses(&mut editor, name), expected, "{name}");
+    }
+}
+
+#[test]
+fn a_hook_runs_as_it_stands_in_the_editor() {
+    let mut editor = Editor::start(&[("a.yaml", "hooks:\n- {name: a, on: PreToolUse, deny: saved}\n")]);
+    for (definition, expected, ran, decision) in [
+        ("deny: unsaved", "deny: unsaved", true, json!("deny")),
+        ("ask: really?", "ask: really?", true, json!("ask")),
+        ("allow: fine", "allow: fine", true, json!("allow")),
+        ("command: 'true'", "no opinion", true, Value::Null),
+        ("command: 'true', async: true", "no opinion", true, Value::Null),
+        ("deny: 'no', async: true", "deny: no, but it is async: decides nothing", true, Value::Null),
+        ("command: 'exit 3'", "failed to run: exit status 3: decides nothing", true, Value::Null),
+        ("command: 'exit 3', fail: closed", "failed to run: exit status 3: counts as deny", true, json!("deny")),
+        ("command: 'sleep 60', timeout: 20ms, fail: ask", "failed to finish within its timeout", true, json!("ask")),
+        (
+            "if: 'Bash(git push*)', command: 'echo \"$tool_input_command\" >&2; exit 2'",
+            "deny: git push",
+            true,
+            json!("deny"),
+        ),
+        (
+            "command: 'printf %s ''{\"subject\": {\"command\": \"ls\"}, \"additionalContext\": [\"a\\nb\"]}'''",
+            "rewrites tool.input; tells the model: a b",
+            true,
+            Value::Null,
+        ),
+        ("when: '1 > 2', deny: x", "did not run: when: `1 > 2` is false", false, Value::Null),
+        ("enabled: false, deny: x", "did not run: enabled: switched off", false, Value::Null),
+        ("once: true, deny: x", "deny: x", true, json!("deny")),
+        (
+            "dialect: claude-code, matcher: Edit, command: 'grep -o tool_name >&2; exit 2'",
+            "deny: [grep -o tool_name >&2; exit 2]: tool_name",
+            true,
+            json!("deny"),
+        ),
+    ] {
+        let text = format!("hooks:\n- {{name: a, on: PreToolUse, {definition}}}\n");
+        editor.open("a.yaml", &text);
+        // Whatever has been before, and however often.
+        for _ in 0..2 {
+            let result = run(&mut editor, "a.yaml", "a");
+            let told = summary(&result);
+            assert!(told == expected || expected.len() > 7 && told.starts_with(expected), "{definition}: {result}");
+            assert_eq!((&result["ran"], &result["decision"]), (&json!(ran), &decision), "{definition}: {result}");
+            assert_eq!((&result["event"], &result["from"]), (&json!("PreToolUse"), &json!("sample")), "{result}");
+            assert_eq!(result["keptOutBy"].is_null(), ran, "{result}");
+            let shown = editor.receive_where(|it| it["method"] == "window/showMessage");
+            let is_failure = told.starts_with("failed");
+            assert_eq!(shown["params"]["type"], if is_failure { 2 } else { 3 }, "{shown}");
+            let lens = &lenses(&mut editor, "a.yaml")[0];
+            assert!(lens.starts_with(&format!("1: {}", &told[..told.len().min(60)])), "{lens}");
+        }
+    }
+    // The outcome is about this very definition.
+    editor.retype("a.yaml", 1, "hooks:\n- {name: a, on: PreToolUse, deny: other}\n");
+    assert_eq!(lenses(&mut editor, "a.yaml"), ["1: ▶ run on a sample PreToolUse | explain"]);
+    run(&mut editor, "a.yaml", "a");
+    let uri = editor.uri("a.yaml");
+    editor.notify("textDocument/didClose", json!({ "textDocument": { "uri": uri } }));
+    // A file that isn't open is as it is on disk.
+    assert_eq!(summary(&run(&mut editor, "a.yaml", "a")), "deny: saved");
+    editor.open("a.yaml", "hooks:\n- {name: a, on: PreToolUse, deny: other}\n");
+    assert_eq!(lenses(&mut editor, "a.yaml"), ["1: ▶ run on a sample PreToolUse | explain"]);
+}
+
+#[test]
+fn the_person_at_the_editor_is_asked() {
+    let mut editor = Editor::start(&[]);
+    editor.open("a.yaml", "hooks:\n- {name: a, on: PreToolUse, guard: approval}\n");
+    assert_eq!(lenses(&mut editor, "a.yaml"), ["1: ▶ run on a sample PreToolUse: asks a person | explain"]);
+    let uri = editor.uri("a.yaml");
+    for (answer, expected) in [
+        (json!({ "title": "Approve" }), "allow: approved by a person"),
+        (json!({ "title": "Deny" }), "deny: `a` needs an approval (denied by a person)"),
+        (Value::Null, "failed to ask for approval: the question was closed without an answer: decides nothing"),
+    ] {
+        let id = editor.ask(
+            "workspace/executeCommand",
+            json!({ "command": "hookwire.run", "arguments": [{ "uri": uri, "hook": "a" }] }),
+        );
+        let asked = editor.receive_where(|it| it["method"] == "window/showMessageRequest");
+        assert_eq!(asked["params"]["message"], "a at PreToolUse: `a` needs an approval");
+        editor.send(&json!({ "jsonrpc": "2.0", "id": asked["id"], "result": answer }));
+        let reply = editor.reply(id);
+        assert_eq!(summary(&reply["result"]), expected, "{reply}");
+    }
+}
+
+#[test]
+fn a_cancelled_run_leaves_nothing_behind() {
+    let mut editor = Editor::start(&[]);
+    let file = editor.root.path().join("pid");
+    for definition in ["", "async: true, "] {
+        let _ = std::fs::remove_file(&file);
+        let command = format!("echo $$ > {}; exec sleep 60", file.display());
+        editor.open("a.yaml", &format!("hooks:\n- {{name: a, on: Stop, {definition}command: '{command}'}}\n"));
+        let uri = editor.uri("a.yaml");
+        let id = editor.ask(
+            "workspace/executeCommand",
+            json!({ "command": "hookwire.run", "arguments": [{ "uri": uri, "hook": "a" }] }),
+        );
+        let pid = pid_in(&file);
+        assert!(is_alive(pid));
+        editor.notify("$/cancelRequest", json!({ "id": id }));
+        assert_eq!(editor.reply(id)["error"]["code"], -32800);
+        support::eventually("the process is ended", || (!is_alive(pid)).then_some(()));
+    }
+}
+
+#[test]
+fn what_cannot_be_done_is_said() {
+    let mut editor = Editor::start(&[]);
+    editor.open("a.yaml", "hooks:\n- {name: broken, on: PreTolUse, dney: x}\n- {name: fine, on: Stop, deny: x}\n");
+    editor.open("b.yaml", "hooks: [");
+    editor.open("c.yaml", "dialect: nothing\nhooks:\n- {name: fine, on: Stop, deny: x}\n");
+    let (a, b, c) = (editor.uri("a.yaml"), editor.uri("b.yaml"), editor.uri("c.yaml"));
+    for (command, argument, code, message) in [
+        (
+            "hookwire.run",
+            json!({ "uri": a, "hook": "broken" }),
+            -32803,
+            "`broken` is broken: unknown event `PreTolUse`",
+        ),
+        (
+            "hookwire.explain",
+            json!({ "uri": a, "hook": "broken" }),
+            -32803,
+            "`broken` is broken: unknown event `PreTolUse`",
+        ),
+        (
+            "hookwire.run",
+            json!({ "uri": a, "hook": "fien" }),
+            -32803,
+            "no hook `fien` is in this file; did you mean `fine`?",
+        ),
+        ("hookwire.matches", json!({ "uri": a, "hook": "fien" }), -32803, "no hook `fien` is in this file"),
+        ("hookwire.run", json!({ "uri": b, "hook": "fine" }), -32803, "`fine` can't be read: the `[` isn't closed"),
+        (
+            "hookwire.run",
+            json!({ "uri": c, "hook": "fine" }),
+            -32803,
+            "the file of `fine` is broken: unknown dialect `nothing`",
+        ),
+        (
+            "hookwire.run",
+            json!({ "uri": "file:///etc/passwd", "hook": "fine" }),
+            -32803,
+            "the document is neither open nor among the definitions of a folder",
+        ),
+        (
+            "hookwire.run",
+            json!({ "uri": a, "hook": "fine", "event": { "host": 1, "seq": 2 } }),
+            -32803,
+            "event 2 of process 1 is not known any more",
+        ),
+        ("hookwire.run", json!({ "uri": a }), -32602, "invalid params: `arguments[0]`: the field `hook` is missing"),
+        (
+            "hookwire.run",
+            json!({ "uri": a, "hook": 3 }),
+            -32602,
+            "invalid params: `arguments[0].hook`: expected a string",
+        ),
+        (
+            "hookwire.run",
+            json!({ "uri": a, "hook": "fine", "event": { "host": 1 } }),
+            -32602,
+            "invalid params: `arguments[0].event`: the field `seq` is missing",
+        ),
+        ("hookwire.run", json!({ "uri": a, "hook": "fine", "evnt": 1 }), -32602, "invalid params: `arguments[0]"),
+        ("hookwire.run", json!("x"), -32602, "invalid params: `arguments[0]`: "),
+        ("hookwire.events", json!({ "limit": -1 }), -32602, "invalid params: `arguments[0].limit`: "),
+        ("hookwire.status", json!({ "x": 1 }), -32602, "invalid params: `arguments[0]"),
+        ("hookwire.rnu", json!({}), -32803, "unknown command `hookwire.rnu`; did you mean `hookwire.run`?"),
+    ] {
+        let params = json!({ "command": command, "arguments": [argument] });
+        let error = editor.refused("workspace/executeCommand", params);
+        let told = error["message"].as_str().unwrap();
+        assert!(error["code"] == code && told.starts_with(message), "{command} {argument}: {error}");
+    }
+}
+
+#[test]
+fn explained_without_running() {
+    let mut editor = Editor::start(&[]);
+    let text = "hooks:\n- {name: runs, on: PreToolUse, if: 'Bash(git push*)', command: 'exit 2'}\n- {name: kept out, on: Stop, when: '1 > 2', deny: x}\n- {name: opaque, on: Stop, when: 'tool.input.x > 2', deny: x}\n";
+    editor.open("a.yaml", text);
+    let uri = editor.uri("a.yaml");
+    for (hook, expected) in [
+        (
+            "runs",
+            json!({ "hook": "runs", "event": "PreToolUse", "from": "sample", "applies": true, "summary": "runs on a sample PreToolUse (Bash git push)" }),
+        ),
+        (
+            "kept out",
+            json!({
+                "hook": "kept out", "event": "Stop", "from": "sample", "applies": false,
+                "keptOutBy": { "test": "when", "why": "`1 > 2` is false" },
+                "summary": "does not run on a sample Stop (The work is done.): when: `1 > 2` is false",
+            }),
+        ),
+    ] {
+        let explained = editor.execute("hookwire.explain", json!({ "uri": uri, "hook": hook }));
+        assert_eq!(explained, expected);
+        let shown = editor.receive_where(|it| it["method"] == "window/showMessage");
+        assert_eq!(shown["params"]["message"], format!("{hook} {}", expected["summary"].as_str().unwrap()));
+    }
+    let explained = editor.execute("hookwire.explain", json!({ "uri": uri, "hook": "opaque" }));
+    assert!(explained["applies"] == true && explained["opaque"].is_string(), "{explained}");
+    let matches = editor.execute("hookwire.matches", json!({ "uri": uri, "hook": "runs" }));
+    assert_eq!(matches["events"], json!([]));
+    assert_eq!(matches["counts"], json!({ "matched": 0, "denied": 0, "asked": 0, "rewrote": 0, "failed": 0 }));
+}
+
+#[test]
+fn hints_tell_the_order_across_files() {
+    let b = "hooks:\n- {name: b1, on: [PreToolUse, PostToolUse], deny: x}\n- {name: late, on: PreToolUse, priority: 200, deny: x}\n- {name: off, on: PreToolUse, enabled: false, deny: x}\n";
+    let mut editor = Editor::start(&[("a.yaml", "hooks:\n- {name: old, on: Stop, deny: x}\n"), ("b.yaml", b)]);
+    // What is saved of the file itself doesn't count.
+    let a = "hooks:\n  - name: é # one\n    on: PreToolUse\n    deny: x\n  - name: a2\n    on: [PostToolUse, PreToolUse]\n    deny: x\n  - {name: off, on: Stop, enabled: false, deny: x}\n  - {name: broken, on: Stop}\n  - {name: every, on: '*', deny: x}\n";
+    editor.open("a.yaml", a);
+    assert_eq!(
+        hints(&mut editor, "a.yaml", (0, 99)),
+        [
+            "1:18 1st of 5 at PreToolUse, onion",
+            // After the fact from within.
+            "4:12 3rd of 3 at PostToolUse, onion +1",
+            "7:50 off",
+            "8:28 off",
+            "9:35 3rd of 5 at PreToolUse, onion +2",
+        ]
+    );
+    assert_eq!(hints(&mut editor, "a.yaml", (4, 5)), ["4:12 3rd of 3 at PostToolUse, onion +1"]);
+    editor.open("c.yaml", "hooks: [{name: c, on: Stop, deny: x}, {name: d, on: Stop, deny: x}]\n");
+    assert_eq!(hints(&mut editor, "c.yaml", (0, 99)), ["0:16 2nd of 3 at Stop, onion", "0:46 3rd of 3 at Stop, onion"]);
+    editor.open(
+        "d.yaml",
+        "dialect: claude-code\nhooks:\n- {name: c, on: Stop, command: x}\n- {name: d, on: Stop, command: y}\n",
+    );
+    assert_eq!(
+        hints(&mut editor, "d.yaml", (0, 99)),
+        ["2:33 at once with 2 others at Stop, parallel", "3:33 at once with 2 others at Stop, parallel"]
+    );
+    // A file that nobody loads is by itself.
+    editor.open("/nowhere/.hookwire/x.yaml", "hooks:\n- {name: x, on: PreToolUse, deny: x}\n");
+    assert_eq!(hints(&mut editor, "/nowhere/.hookwire/x.yaml", (0, 9)), ["1:36 alone at PreToolUse"]);
+}
+
+#[test]
+fn what_is_loaded_is_listed() {
+    let mut capabilities = abilities();
+    capabilities["experimental"] = json!({ "hookwire": { "live": true } });
+    let files = [
+        (
+            "a.yaml",
+            "hooks:\n  - name: a\n    description: first\n    on: [PreToolUse, PostToolUse]\n    fail: closed\n    deny: x\n",
+        ),
+        ("b.yaml", "hooks:\n- {name: b, on: PreToolUse, priority: 1, fail: open, command: x}\n- {name: c, on: Stop}\n"),
+    ];
+    let mut editor = Editor::with(capabilities, &files);
+    let listed = editor.execute("hookwire.hooks", json!({}));
+    let root = &listed["roots"][0];
+    assert_eq!(root["root"], editor.root.path().to_str().unwrap());
+    let names: Vec<_> = root["hooks"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["b", "a"]);
+    assert_eq!(
+        root["hooks"][1],
+        json!({
+            "name": "a", "description": "first", "on": ["PreToolUse", "PostToolUse"], "handler": "deny", "layer": "project",
+            "uri": editor.uri("a.yaml"),
+            "range": { "start": { "line": 1, "character": 4 }, "end": { "line": 1, "character": 4 } },
+            "order": [{ "event": "PreToolUse", "place": 2, "of": 2 }, { "event": "PostToolUse", "place": 1, "of": 1 }],
+            "composition": "onion", "fail": "closed", "enabled": true, "dialect": "native",
+            "counts": { "matched": 0, "denied": 0, "asked": 0, "rewrote": 0, "failed": 0 },
+        })
+    );
+    editor.open("a.yaml", "# moved\nhooks:\n  - on: PreToolUse\n    name: a\n    deny: x\n");
+    let listed = editor.execute("hookwire.hooks", json!({}));
+    assert_eq!(
+        listed["roots"][0]["hooks"][1]["range"],
+        json!({ "start": { "line": 3, "character": 10 }, "end": { "line": 3, "character": 11 } })
+    );
+    let status = editor.execute("hookwire.status", Value::Null);
+    assert_eq!(
+        status,
+        json!({ "version": env!("CARGO_PKG_VERSION"), "hosts": [], "hooks": 2, "errors": 1, "warnings": 0, "events": 0 })
+    );
+    let live = editor.receive_where(|it| it["method"] == "hookwire/live");
+    assert_eq!(live["params"], status);
+    assert_eq!(editor.execute("hookwire.events", json!({ "limit": 3 })), json!({ "events": [] }));
+    assert_eq!(editor.execute("hookwire.reload", json!({})), json!({ "reloaded": 0 }));
+}
