@@ -14,8 +14,6 @@ for (const [from, to] of [
 }
 
 const readme = readFileSync(new URL("README.md", here), "utf8")
-  .replace(/^\| <picture>.*\n/m, "")
-  .replace(/^\| a mistake.*\n\|[-|]*\n\n/m, "")
-  .replace(/<picture>[^]*?<\/picture>\n\n/, "")
+  .replace(/<picture>[^]*?<\/picture>\n\n/g, "")
   .replace(/\[([^\]]+)\]\(\.\.\/[^)]*\)/g, "$1");
 writeFileSync(new URL("dist/README.md", here), readme);

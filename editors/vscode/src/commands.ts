@@ -44,17 +44,19 @@ async function newDefinitions(): Promise<void> {
   }
   const directory = Uri.joinPath(folder.uri, ".hookwire");
   const isFirst = await workspace.fs.readDirectory(directory).then((it) => it.length === 0, () => true);
-  let uri = Uri.joinPath(directory, "hooks.yaml");
-  for (let n = 2; await exists(uri); n++) uri = Uri.joinPath(directory, `hooks-${n}.yaml`);
-  await workspace.fs.writeFile(uri, new TextEncoder().encode(isFirst ? starter : firstGuard(starter)));
+  let [uri, name] = [Uri.joinPath(directory, "hooks.yaml"), "new-guard"];
+  for (let n = 2; await exists(uri); n++) {
+    [uri, name] = [Uri.joinPath(directory, `hooks-${n}.yaml`), `new-guard-${n}`];
+  }
+  await workspace.fs.writeFile(uri, new TextEncoder().encode(isFirst ? starter : firstGuard(starter, name)));
   await window.showTextDocument(uri);
 }
 
 /** Beside others, a file with all the names of the starter would be one of duplicates. */
-function firstGuard(text: string): string {
+function firstGuard(text: string, name: string): string {
   const [head = "", guards = ""] = text.split(/(?<=^hooks:\n)/m);
   const [guard = ""] = guards.split(/\n\n/);
-  return `${head}${guard.replace(/name: .*/, "name: new-guard")}\n`;
+  return `${head}${guard.replace(/name: .*/, `name: ${name}`)}\n`;
 }
 
 async function exists(uri: Uri): Promise<boolean> {
@@ -108,9 +110,11 @@ async function pickOf(hooks: Hook[], placeHolder: string): Promise<Hook | undefi
   return (await window.showQuickPick(choices, { placeHolder, matchOnDescription: true }))?.hook;
 }
 
+/** Those that are in files, in the order of the tree. */
 async function allHooks(server: Server): Promise<Hook[]> {
   const roots = (await server.ask("hookwire.hooks", {}))?.roots ?? [];
-  return [...new Set(roots.flatMap((root) => grouped(root).flatMap((group) => group.hooks)))];
+  const hooks = new Set(roots.flatMap((root) => grouped(root).flatMap((group) => group.hooks)));
+  return [...hooks].filter((it) => it.uri !== null);
 }
 
 async function reloadHosts(server: Server): Promise<void> {

@@ -50,12 +50,14 @@ export class HooksView extends View<Node, Root[]> {
       }
       case "hook": {
         const { hook } = node;
-        const uri = Uri.parse(hook.uri);
         const item = new TreeItem(hook.name);
         item.id = node.id;
         item.description = hookDescription(hook);
         item.iconPath = themed(hookIcon(hook));
-        item.tooltip = new MarkdownString(`${hookTooltip(hook)}\n\n${uri.fsPath.replace(/[\\`*_[\]<>]/g, "\\$&")}`);
+        item.tooltip = new MarkdownString(hookTooltip(hook));
+        if (hook.uri === null) return item;
+        const uri = Uri.parse(hook.uri);
+        item.tooltip.appendMarkdown("\n\n").appendText(uri.fsPath);
         item.contextValue = "hook";
         const { line, character } = hook.range.start;
         const start = new Position(line, character);

@@ -92,7 +92,7 @@ const DECISION_ICONS: Record<string, Icon> = {
   ask: { id: "question", color: "charts.yellow" },
   defer: { id: "watch", color: "charts.blue" },
 };
-const NO_DECISION: Icon = { id: "circle-outline" };
+const NO_DECISION: Icon = { id: "circle-outline", color: "disabledForeground" };
 
 export function eventIcon({ decision, outcomes }: JudgedEvent): Icon {
   // Allowed because nobody was there to judge it is not the same as allowed.
@@ -102,7 +102,11 @@ export function eventIcon({ decision, outcomes }: JudgedEvent): Icon {
 
 /** `deny  Bash  git push --force` */
 export function eventLabel({ decision, event, tool, subject }: JudgedEvent): string {
-  return [decision, tool ?? event, oneLine(subject, 120)].filter(Boolean).join("  ");
+  const what = oneLine(subject, 120);
+  const named = tool ?? event;
+  // Some subjects begin with the tool.
+  const about = what === named || what.startsWith(`${named} `) ? what.slice(named.length).trim() : what;
+  return [decision, named, about].filter(Boolean).join("  ");
 }
 
 export function eventDescription({ decidedBy, at }: JudgedEvent): string {
@@ -163,10 +167,11 @@ export function counted(n: number, thing: string): string {
   return `${n} ${thing}${n === 1 ? "" : "s"}`;
 }
 
-/** `0.3 ms`, `12 ms`, `1.2 s` */
+/** `42 µs`, `0.3 ms`, `12 ms`, `1.2 s`, as the server has it in lenses. */
 export function duration(micros: number): string {
-  if (micros >= 1_000_000) return `${(micros / 1_000_000).toFixed(1)} s`;
-  return micros >= 9_950 ? `${Math.round(micros / 1000)} ms` : `${(micros / 1000).toFixed(micros < 95 ? 2 : 1)} ms`;
+  if (micros < 100) return `${micros} µs`;
+  if (micros < 9_950) return `${(micros / 1e3).toFixed(1)} ms`;
+  return micros < 999_500 ? `${(micros / 1e3).toFixed(0)} ms` : `${(micros / 1e6).toFixed(1)} s`;
 }
 
 /** A line of the server's log without its time, which the output has already. */

@@ -19,7 +19,8 @@ export interface Hook {
   on: string[];
   handler: string;
   layer: string;
-  uri: string;
+  /** Null where it is in no file: a client has registered it. */
+  uri: string | null;
   range: Range;
   order: { event: string; place: number; of: number }[];
   composition: string;

@@ -43,6 +43,7 @@ test("a hook tells its handler and what it has done", () => {
 
 test("an event tells the decision first", () => {
   assert.equal(items.eventLabel(EVENT), "deny  Bash  git push --force");
+  assert.equal(items.eventLabel({ ...EVENT, subject: "Bash git push --force" }), "deny  Bash  git push --force");
   const { tool, ...prompt } = EVENT;
   assert.equal(items.eventLabel({ ...prompt, event: "UserPromptSubmit", subject: "" }), "deny  UserPromptSubmit");
   assert.match(items.eventDescription(EVENT), /^no-force-push · \d\d:\d\d:05$/);
@@ -61,8 +62,8 @@ test("an outcome tells what was said, how long it took and why", () => {
   assert.equal(items.outcomeDescription(outcome), "deny · 0.3 ms · never");
   const failed = { hook: "a", status: "non_blocking_error", error: "exit 3", durationMicros: 12_345_678 };
   assert.equal(items.outcomeDescription(failed), "non blocking error · 12.3 s · exit 3");
-  assert.equal(items.outcomeDescription({ hook: "a", status: "success", durationMicros: 42 }), "no opinion · 0.04 ms");
-  assert.deepEqual([9_940, 9_960, 999_000].map(items.duration), ["9.9 ms", "10 ms", "999 ms"]);
+  assert.equal(items.outcomeDescription({ hook: "a", status: "success", durationMicros: 42 }), "no opinion · 42 µs");
+  assert.deepEqual([99, 9_949, 9_950, 999_499, 999_500].map(items.duration), ["99 µs", "9.9 ms", "10 ms", "999 ms", "1.0 s"]);
 });
 
 test("the status bar tells problems before anything else", () => {
