@@ -1,0 +1,145 @@
+// What people can have done. The server's own commands (`hookwire.run`, ...) are registered by the
+// language client.
+
+import { commands, env, Uri, version, window, workspace, type ExtensionContext } from "vscode";
+import starter from "../../../src/cli/starter.yaml";
+import { report, type Server } from "./client";
+import type { HookNode } from "./hooks";
+import { counted, grouped, hookDescription } from "./items";
+import type { EventNode, OutcomeNode } from "./timeline";
+import type { Hook } from "./wire";
+
+export function register(context: ExtensionContext, server: Server): void {
+  const handlers: Record<string, (...args: never[]) => unknown> = {
+    newDefinitions,
+    runHook: (node?: HookNode) => withHook(server, node, "hookwire.run"),
+    explainHook: (node?: HookNode) => withHook(server, node, "hookwire.explain"),
+    showMatches: (node?: HookNode) => withHook(server, node, "hookwire.matches"),
+    runOnEvent: (node?: EventNode | OutcomeNode) => runOnEvent(server, node),
+    copyEvent: (node?: EventNode) => node && env.clipboard.writeText(`${JSON.stringify(node.event, null, 2)}\n`),
+    showTimeline: () => commands.executeCommand("hookwire.events.focus"),
+    reloadHosts: () => reloadHosts(server),
+    restart: () => server.restart(),
+    showOutput: () => server.output.show(),
+    copyReport: async () => {
+      await env.clipboard.writeText(report(server, context, { name: env.appName, version }));
+      void window.showInformationMessage("The report is on the clipboard.");
+    },
+    howTo: () => commands.executeCommand("extension.open", context.extension.id),
+    menu,
+  };
+  for (const [name, handler] of Object.entries(handlers)) {
+    context.subscriptions.push(commands.registerCommand(`hookwire.${name}`, handler));
+  }
+}
+
+async function newDefinitions(): Promise<void> {
+  const folder =
+    (workspace.workspaceFolders?.length ?? 0) > 1
+      ? await window.showWorkspaceFolderPick()
+      : workspace.workspaceFolders?.[0];
+  if (folder === undefined) {
+    await window.showInformationMessage("Open the folder of an agent's project first.");
+    return;
+  }
+  const directory = Uri.joinPath(folder.uri, ".hookwire");
+  const isFirst = await workspace.fs.readDirectory(directory).then((it) => it.length === 0, () => true);
+  let [uri, name] = [Uri.joinPath(directory, "hooks.yaml"), "new-guard"];
+  for (let n = 2; await exists(uri); n++) {
+    [uri, name] = [Uri.joinPath(directory, `hooks-${n}.yaml`), `new-guard-${n}`];
+  }
+  await workspace.fs.writeFile(uri, new TextEncoder().encode(isFirst ? starter : firstGuard(starter, name)));
+  await window.showTextDocument(uri);
+}
+
+/** Beside others, a file with all the names of the starter would be one of duplicates. */
+function firstGuard(text: string, name: string): string {
+  const [head = "", guards = ""] = text.split(/(?<=^hooks:\n)/m);
+  const [guard = ""] = guards.split(/\n\n/);
+  return `${head}${guard.replace(/name: .*/, `name: ${name}`)}\n`;
+}
+
+async function exists(uri: Uri): Promise<boolean> {
+  return workspace.fs.stat(uri).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Has the server do something with a hook; it tells what came of it. */
+async function withHook(server: Server, node: HookNode | undefined, command: string): Promise<void> {
+  const hook = node?.hook ?? (await pick(server));
+  if (hook !== undefined) await commands.executeCommand(command, { uri: hook.uri, hook: hook.name });
+}
+
+async function runOnEvent(server: Server, node: EventNode | OutcomeNode | undefined): Promise<void> {
+  if (node === undefined) return;
+  const { event, host, seq, outcomes } = node.event;
+  const hooks = await allHooks(server);
+  // The hooks that judged it come first.
+  const judged = new Set(outcomes.map((it) => it.hook));
+  const hook =
+    node.kind === "outcome"
+      ? hooks.find((it) => it.name === node.outcome.hook)
+      : await pickOf(hooks.toSorted((a, b) => Number(judged.has(b.name)) - Number(judged.has(a.name))), `Run on this ${event}`);
+  if (hook !== undefined) {
+    await commands.executeCommand("hookwire.run", { uri: hook.uri, hook: hook.name, event: { host, seq } });
+  } else if (node.kind === "outcome") {
+    void window.showInformationMessage(`No definition file has a hook named ${node.outcome.hook}.`);
+  }
+}
+
+async function pick(server: Server): Promise<Hook | undefined> {
+  await server.ensure();
+  const hooks = await allHooks(server);
+  // The one that the cursor is in comes first.
+  const editor = window.activeTextEditor;
+  const isAtCursor = ({ uri, range }: Hook) => {
+    const line = editor?.selection.active.line ?? -1;
+    return uri === editor?.document.uri.toString() && range.start.line <= line && line <= range.end.line;
+  };
+  return pickOf(hooks.toSorted((a, b) => Number(isAtCursor(b)) - Number(isAtCursor(a))), "Which hook?");
+}
+
+async function pickOf(hooks: Hook[], placeHolder: string): Promise<Hook | undefined> {
+  if (hooks.length === 0) {
+    void window.showInformationMessage("No hooks are in force here.");
+    return undefined;
+  }
+  const choices = hooks.map((hook) => ({ label: hook.name, description: hookDescription(hook), hook }));
+  return (await window.showQuickPick(choices, { placeHolder, matchOnDescription: true }))?.hook;
+}
+
+/** Those that are in files, in the order of the tree. */
+async function allHooks(server: Server): Promise<Hook[]> {
+  const roots = (await server.ask("hookwire.hooks", {}))?.roots ?? [];
+  const hooks = new Set(roots.flatMap((root) => grouped(root).flatMap((group) => group.hooks)));
+  return [...hooks].filter((it) => it.uri !== null);
+}
+
+async function reloadHosts(server: Server): Promise<void> {
+  const answer = await server.ask("hookwire.reload", {});
+  if (answer === undefined) return;
+  const { reloaded } = answer;
+  void window.showInformationMessage(
+    reloaded === 0 ? "No host is attached: nothing to reload." : `${counted(reloaded, "host")} loaded its definitions.`,
+  );
+}
+
+const MENU: [icon: string, label: string, command: string][] = [
+  ["history", "Show timeline", "hookwire.showTimeline"],
+  ["play", "Run hook on the last event…", "hookwire.runHook"],
+  ["question", "Explain hook…", "hookwire.explainHook"],
+  ["new-file", "New definition file", "hookwire.newDefinitions"],
+  ["warning", "Show problems", "workbench.actions.view.problems"],
+  ["refresh", "Reload definitions in running hosts", "hookwire.reloadHosts"],
+  ["debug-restart", "Restart server", "hookwire.restart"],
+  ["output", "Show output", "hookwire.showOutput"],
+  ["clippy", "Copy diagnostics report", "hookwire.copyReport"],
+];
+
+async function menu(): Promise<void> {
+  const choices = MENU.map(([icon, label, command]) => ({ label: `$(${icon}) ${label}`, command }));
+  const choice = await window.showQuickPick(choices, { placeHolder: "hookwire" });
+  if (choice !== undefined) await commands.executeCommand(choice.command);
+}

@@ -1,0 +1,40 @@
+// What the two views share: a tree of what the server last said, asked again when that may have changed.
+
+import { EventEmitter, ThemeColor, ThemeIcon, type TreeDataProvider, type TreeItem } from "vscode";
+import type { Server } from "./client";
+import type { Icon } from "./items";
+
+export abstract class View<Node, Data> implements TreeDataProvider<Node> {
+  private readonly changes = new EventEmitter<void>();
+  readonly onDidChangeTreeData = this.changes.event;
+  private data: Data | undefined;
+
+  constructor(protected readonly server: Server) {}
+
+  protected abstract ask(): Promise<Data | undefined>;
+  protected abstract top(data: Data): Node[];
+  protected abstract under(node: Node): Node[];
+  abstract getTreeItem(node: Node): TreeItem;
+
+  /** Asks before it lets the tree be drawn again: a tree that waits shows that it does, at every event. */
+  async refresh(isVisible: boolean): Promise<void> {
+    const data = isVisible ? await this.ask() : undefined;
+    if (isVisible && JSON.stringify(data) === JSON.stringify(this.data)) return;
+    this.data = data;
+    this.changes.fire();
+  }
+
+  async getChildren(node?: Node): Promise<Node[]> {
+    if (node !== undefined) return this.under(node);
+    if (this.data === undefined) {
+      await this.server.ensure();
+      this.data = await this.ask();
+    }
+    return this.data === undefined ? [] : this.top(this.data);
+  }
+}
+
+/** An icon as the editor wants it. */
+export function themed({ id, color }: Icon): ThemeIcon {
+  return new ThemeIcon(id, color === undefined ? undefined : new ThemeColor(color));
+}
