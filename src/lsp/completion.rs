@@ -43,10 +43,11 @@ pub(super) fn completion(snapshot: &Snapshot, params: CompletionParams) -> Answe
     let events = live.recent().iter().take(MAX_EVENTS).map(|it| it.event.clone()).collect();
     let seen = Seen { events, tools: live.tools() };
     let snippets = snapshot.server.abilities.snippets;
+    let renders = snapshot.server.abilities.markdown_completions;
     let items = items(&document.text, document.format(), lines.offset(place.position), &seen, snippets);
     let items = items.into_iter().enumerate().map(|(rank, item)| {
         let range = lines.range(&item.span);
-        as_lsp(rank, item, range)
+        as_lsp(rank, item, range, renders)
     });
     Ok(Some(CompletionResponse::Array(items.collect())))
 }
@@ -77,15 +78,18 @@ struct Item {
     filter: Option<String>,
 }
 
-fn as_lsp(rank: usize, item: Item, range: ls_types::Range) -> CompletionItem {
+fn as_lsp(rank: usize, item: Item, range: ls_types::Range, renders: bool) -> CompletionItem {
     let details = |it| CompletionItemLabelDetails { detail: None, description: Some(it) };
     let has_lines = item.text.contains('\n');
     CompletionItem {
         label_details: item.origin.map(details),
         kind: item.kind,
         detail: item.detail,
-        documentation: (!item.about.is_empty())
-            .then_some(Documentation::MarkupContent(MarkupContent { kind: MarkupKind::Markdown, value: item.about })),
+        documentation: (!item.about.is_empty()).then_some(if renders {
+            Documentation::MarkupContent(MarkupContent { kind: MarkupKind::Markdown, value: item.about })
+        } else {
+            Documentation::String(item.about)
+        }),
         sort_text: Some(format!("{rank:04}")),
         filter_text: Some(item.filter.unwrap_or_else(|| item.label.clone())),
         label: item.label,

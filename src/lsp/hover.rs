@@ -7,6 +7,7 @@ use super::context::{self, Here, Step, What, completing, run_around};
 use super::docs;
 use super::document::Document;
 use super::live::Counts;
+use super::server::markup;
 use super::{Answer, Snapshot};
 use crate::definitions::node::Span;
 use crate::dialects::{self, DIALECTS, Dialect};
@@ -16,7 +17,7 @@ use crate::hook::{Composition, Fail, Hook, NATIVE, On};
 use crate::matching::MatcherRule;
 use crate::matching::when::MEMBERS;
 use crate::template::Style;
-use ls_types::{Hover, HoverContents, HoverParams, MarkupContent, MarkupKind};
+use ls_types::{Hover, HoverContents, HoverParams};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -31,7 +32,7 @@ pub(super) fn hover(snapshot: &Snapshot, params: HoverParams) -> Answer<Option<H
     let events: Vec<Arc<Event>> = live.recent().iter().take(MAX_EVENTS).map(|it| it.event.clone()).collect();
     let explained = at(document, lines.offset(place.position), &events, |name| live.counts(name));
     Ok(explained.map(|(span, value)| Hover {
-        contents: HoverContents::Markup(MarkupContent { kind: MarkupKind::Markdown, value }),
+        contents: HoverContents::Markup(markup(snapshot.server.abilities.markdown_hovers, value)),
         range: Some(lines.range(&span)),
     }))
 }

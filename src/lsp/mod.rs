@@ -69,7 +69,8 @@ impl Snapshot {
     pub async fn answer(self, query: Query, params: Value) -> Answer<Value> {
         let work = move || {
             // Whoever asked about an older version has no use for the answer.
-            if self.server.has_changed_since(&self.documents) { Err(Refusal::Stale) } else { query(&self, params) }
+            let uri = params.pointer("/textDocument/uri").and_then(Value::as_str).unwrap_or_default();
+            if self.server.has_changed_since(&self.documents, uri) { Err(Refusal::Stale) } else { query(&self, params) }
         };
         let panicked = |_| Refusal::Failed("hookwire has a bug here; the log says more".into());
         tokio::task::spawn_blocking(work).await.map_err(panicked)?

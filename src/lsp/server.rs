@@ -11,9 +11,9 @@ use crate::sync::lock;
 use ls_types::{
     CodeActionKind, CodeActionOptions, CodeActionProviderCapability, CodeLensOptions, CompletionOptions,
     DidChangeTextDocumentParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams, ExecuteCommandOptions,
-    FoldingRangeProviderCapability, HoverProviderCapability, InitializeParams, OneOf, PositionEncodingKind,
-    RenameOptions, SemanticTokensFullOptions, SemanticTokensOptions, ServerCapabilities, TextDocumentSyncCapability,
-    TextDocumentSyncKind, TextDocumentSyncOptions, Uri, WorkDoneProgressOptions,
+    FoldingRangeProviderCapability, HoverProviderCapability, InitializeParams, MarkupContent, MarkupKind, OneOf,
+    PositionEncodingKind, RenameOptions, SemanticTokensFullOptions, SemanticTokensOptions, ServerCapabilities,
+    TextDocumentSyncCapability, TextDocumentSyncKind, TextDocumentSyncOptions, Uri, WorkDoneProgressOptions,
 };
 use serde_json::{Value, json};
 use std::collections::HashSet;
@@ -59,6 +59,10 @@ pub struct Abilities {
     pub location_links: bool,
     /// It applies edits only to the version that they were made for.
     pub versioned_edits: bool,
+    /// It renders Markdown in hovers.
+    pub markdown_hovers: bool,
+    /// It renders Markdown beside completions.
+    pub markdown_completions: bool,
     /// It wants `hookwire/live` notifications.
     pub live: bool,
 }
@@ -76,7 +80,11 @@ impl Abilities {
         let completion = capabilities.text_document.as_ref().and_then(|it| it.completion.as_ref());
         let item = completion.and_then(|it| it.completion_item.as_ref());
         let own = capabilities.experimental.as_ref().and_then(|it| it.get("hookwire"));
+        let hover = capabilities.text_document.as_ref().and_then(|it| it.hover.as_ref());
+        let renders = |formats: Option<&Vec<MarkupKind>>| formats.is_some_and(|it| it.contains(&MarkupKind::Markdown));
         Abilities {
+            markdown_hovers: renders(hover.and_then(|it| it.content_format.as_ref())),
+            markdown_completions: renders(item.and_then(|it| it.documentation_format.as_ref())),
             encoding: if counts_bytes { Encoding::Utf8 } else { Encoding::Utf16 },
             refreshes_lenses: workspace.and_then(|it| it.code_lens.as_ref()).and_then(|it| it.refresh_support)
                 == Some(true),
@@ -89,6 +97,11 @@ impl Abilities {
             live: own.and_then(|it| it.get("live")) == Some(&Value::Bool(true)),
         }
     }
+}
+
+/// A text in Markdown, for an editor that renders it or one that shows it as it is.
+pub(super) fn markup(renders: bool, value: String) -> MarkupContent {
+    MarkupContent { kind: if renders { MarkupKind::Markdown } else { MarkupKind::PlainText }, value }
 }
 
 /// See the module.
@@ -158,8 +171,12 @@ impl Server {
         lock(&self.documents).clone()
     }
 
-    pub(super) fn has_changed_since(&self, documents: &Arc<Documents>) -> bool {
-        !Arc::ptr_eq(&lock(&self.documents), documents)
+    /// Whether this one of the documents has changed; the others don't matter to whoever asked about it.
+    pub(super) fn has_changed_since(&self, documents: &Documents, uri: &str) -> bool {
+        match (self.documents().get(uri), documents.get(uri)) {
+            (Some(now), Some(then)) => !Arc::ptr_eq(now, then),
+            (now, then) => now.is_some() != then.is_some(),
+        }
     }
 
     /// Tells the editor something.
