@@ -40,7 +40,7 @@ pub(super) fn hints(snapshot: &Snapshot, params: InlayHintParams) -> Answer<Opti
             continue;
         }
         let (label, tooltip) = match &compiled.hook {
-            None => ("off".into(), "Its definition is broken.".into()),
+            None => ("broken".into(), "It is not in force as it stands here.".into()),
             Some(hook) if !hook.enabled => ("off".into(), "Switched off with `enabled: false`.".into()),
             Some(hook) => {
                 let orders =

@@ -59,7 +59,7 @@ fn of(
         lenses.push((run, "hookwire.run"));
         lenses.push(("explain".into(), "hookwire.explain"));
     }
-    let counts = counted(&server.live.counts(name), !past.is_empty());
+    let counts = counted(&server.live.counts(name), !past.is_empty() && compiled.hook.is_some());
     lenses.extend(counts.map(|counts| (counts, "hookwire.matches")));
     lenses
 }
