@@ -3,8 +3,9 @@
 //! What the schema knows comes from it; names of tools, paths into events and values from what
 //! running hosts have told, as far as they have.
 
-use super::context::{Completing, Here, Step, completing};
+use super::context::{Here, Step};
 use super::docs::{self, Docs, Kind, Member};
+use super::half_typed::{Completing, completing};
 use super::{Answer, Snapshot};
 use crate::definitions::formats::{self, Format};
 use crate::definitions::node::{Node, NodeValue, Span};

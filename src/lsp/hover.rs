@@ -3,9 +3,10 @@
 //! What comes from a file or an event is shown as code, whatever is in it.
 
 use super::completion::{MAX_EVENTS, about_rule, at_path};
-use super::context::{self, Here, Step, What, completing, run_around};
+use super::context::{self, Here, Step, What};
 use super::docs;
 use super::document::Document;
+use super::half_typed::{Completing, completing, run_around};
 use super::live::Counts;
 use super::server::markup;
 use super::{Answer, Snapshot};
@@ -47,7 +48,7 @@ fn at(
     let Some(root) = &document.checked().root else {
         // It is half typed.
         let readings = completing(text, document.format(), offset);
-        let of = |reading: &context::Completing| {
+        let of = |reading: &Completing| {
             let path = reading.path();
             let here = Here::new(&reading.root, &path, text);
             let said = format!("{}{}", reading.typed, reading.rest);

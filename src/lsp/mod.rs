@@ -17,6 +17,7 @@ mod diagnostics;
 mod docs;
 mod document;
 mod effects;
+mod half_typed;
 mod hints;
 mod hover;
 mod lenses;
