@@ -15,6 +15,8 @@ use std::sync::Arc;
 pub struct When {
     source: String,
     program: Program,
+    /// It takes more stack than any thread may have left.
+    is_deep: bool,
 }
 
 impl std::fmt::Debug for When {
@@ -34,6 +36,17 @@ pub struct WhenError {
 
 /// An event's members as CEL values, made once per version of the event.
 pub struct Variables(Vec<(String, cel::Value)>);
+
+/// The longest expression, in bytes, and the most operators in it.
+const MAX_LENGTH: usize = 4096;
+const MAX_OPERATORS: usize = 256;
+/// Brackets and choices inside one another.
+const MAX_NESTING: usize = 24;
+/// How much of either any thread's stack has room for.
+const FLAT: usize = 4;
+const SHORT: usize = 48;
+/// Room for the deepest, in bytes: where nothing is optimised, a bracket takes the parser some 200 KB.
+const STACK: usize = 16 << 20;
 
 /// Members that an expression may name even when this event lacks them; they are null then.
 pub(crate) const MEMBERS: [&str; 18] = [
@@ -81,10 +94,14 @@ impl When {
     /// # Errors
     /// Names the first mistake and its place, a bad literal regex in `matches()` included.
     pub fn new(source: &str) -> Result<When, WhenError> {
-        let program = Program::compile(source).map_err(|errors| match errors.errors.first() {
-            Some(error) => WhenError { offset: offset_of(source, error.pos), message: error.msg.to_lowercase() },
-            None => WhenError { offset: 0, message: "not a CEL expression".into() },
-        })?;
+        let is_deep = is_deep(source)?;
+        let compile = || {
+            Program::compile(source).map_err(|errors| match errors.errors.first() {
+                Some(error) => WhenError { offset: offset_of(source, error.pos), message: error.msg.to_lowercase() },
+                None => WhenError { offset: 0, message: "not a CEL expression".into() },
+            })
+        };
+        let program = if is_deep { on_a_large_stack(compile).unwrap_or_else(Err) } else { compile() }?;
         let mut bad_regex = None;
         walk(&program.expression().expr, &mut |expr| {
             if let Some(pattern) = literal_pattern(expr)
@@ -98,7 +115,7 @@ impl When {
         });
         match bad_regex {
             Some(error) => Err(error),
-            None => Ok(When { source: source.to_string(), program }),
+            None => Ok(When { source: source.to_string(), program, is_deep }),
         }
     }
 
@@ -137,13 +154,20 @@ impl When {
     }
 
     fn value(&self, variables: &Variables) -> Result<cel::Value, cel::ExecutionError> {
-        ROOT.with(|root| {
-            let mut scope = root.new_inner_scope();
-            for (name, value) in &variables.0 {
-                scope.add_variable_from_value(name.as_str(), value.clone());
-            }
-            self.program.execute(&scope)
-        })
+        let execute = || {
+            ROOT.with(|root| {
+                let mut scope = root.new_inner_scope();
+                for (name, value) in &variables.0 {
+                    scope.add_variable_from_value(name.as_str(), value.clone());
+                }
+                self.program.execute(&scope)
+            })
+        };
+        if !self.is_deep {
+            return execute();
+        }
+        let failed = |error: WhenError| Err(cel::ExecutionError::function_error("when", error.message));
+        on_a_large_stack(execute).unwrap_or_else(failed)
     }
 
     /// Member paths that the expression reads without asking `has()` first, and that an event may
@@ -226,7 +250,45 @@ fn path(expr: &Expr) -> Option<String> {
     }
 }
 
-/// Visits every node. The parser bounds the depth.
+/// Whether an expression needs [`on_a_large_stack`]. Its parser and whatever walks its tree recurse, and
+/// a full stack ends the process: what could fill even the large one is refused unparsed. Texts in quotes
+/// count too, since nothing but the parser knows where they end.
+fn is_deep(source: &str) -> Result<bool, WhenError> {
+    let refuse = |offset, message: String| Err(WhenError { offset, message });
+    if source.len() > MAX_LENGTH {
+        return refuse(MAX_LENGTH, format!("it is longer than {MAX_LENGTH} bytes; a `script` has room for more"));
+    }
+    let (mut depth, mut deepest, mut operators) = (0_usize, 0, 0);
+    for (offset, byte) in source.bytes().enumerate() {
+        match byte {
+            b'(' | b'[' | b'{' => depth += 1,
+            // A choice has the next one inside.
+            b'?' => depth += 1,
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            b'+' | b'-' | b'*' | b'/' | b'%' | b'<' | b'>' | b'=' | b'!' | b'&' | b'|' | b'.' => operators += 1,
+            _ => {}
+        }
+        deepest = deepest.max(depth);
+        if depth > MAX_NESTING {
+            return refuse(offset, format!("more than {MAX_NESTING} brackets are inside one another"));
+        }
+        if operators > MAX_OPERATORS {
+            return refuse(offset, format!("it has more than {MAX_OPERATORS} operators; a `script` has room for more"));
+        }
+    }
+    Ok(deepest > FLAT || operators > SHORT)
+}
+
+fn on_a_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, WhenError> {
+    let failed = |message: String| WhenError { offset: 0, message };
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work);
+        let thread = thread.map_err(|error| failed(format!("no thread could be started: {error}")))?;
+        thread.join().map_err(|_| failed("it panicked; this is a bug in hookwire".into()))
+    })
+}
+
+/// Visits every node; [`depth`] bounds the recursion.
 fn walk(expr: &Expr, visit: &mut impl FnMut(&Expr)) {
     visit(expr);
     match expr {
@@ -282,6 +344,44 @@ mod tests {
             };
             assert_eq!(word, expected, "{source}");
         }
+    }
+
+    /// On a thread as small as those that hooks run on.
+    #[test]
+    fn no_expression_fills_the_stack() {
+        let around = |n: usize| format!("{}true{}", "(".repeat(n), ")".repeat(n));
+        let nested = |open: &str, n: usize, close: &str| format!("{}1{} == 1", open.repeat(n), close.repeat(n));
+        let fine = [
+            around(MAX_NESTING),
+            nested("size([", MAX_NESTING / 2, "])"),
+            format!("1{} > 0", "+1".repeat(MAX_OPERATORS - 2)),
+            format!("tool{} == 1", ".a".repeat(MAX_OPERATORS - 2)),
+            format!("{}true", "!".repeat(MAX_OPERATORS)),
+            format!("true{}", " ? true : true".repeat(MAX_NESTING)),
+            format!("true{}", " ? true".repeat(MAX_NESTING) + &" : true".repeat(MAX_NESTING)),
+            format!("true{}", " && true".repeat(MAX_OPERATORS / 2)),
+            format!("{}true{}", "[1].all(x, ".repeat(MAX_NESTING / 2), ")".repeat(MAX_NESTING / 2)),
+        ];
+        let refused = [
+            around(MAX_NESTING + 1),
+            around(20_000),
+            format!("1{}", "+1".repeat(5_000)),
+            format!("'{}'", "a".repeat(MAX_LENGTH)),
+            format!("true{}", " ? true : true".repeat(MAX_NESTING + 1)),
+        ];
+        let work = move || {
+            let variables = Variables::new(&json!({"event": "Stop"}));
+            for source in fine {
+                if let Ok(when) = When::new(&source) {
+                    when.holds(&variables);
+                    when.unguarded();
+                }
+            }
+            for source in refused {
+                assert!(When::new(&source).is_err(), "{source:.60}");
+            }
+        };
+        std::thread::Builder::new().stack_size(2 << 20).spawn(work).unwrap().join().unwrap();
     }
 
     #[test]
