@@ -165,6 +165,19 @@ impl Tally {
         }
     }
 
+    /// Takes what somebody who counts the same has come to.
+    pub(crate) fn raise(&mut self, hook: &str, to: Counts) {
+        let Counts { matched, denied, asked, rewrote, failed } = self.of(hook);
+        let missing = Counts {
+            matched: to.matched.saturating_sub(matched),
+            denied: to.denied.saturating_sub(denied),
+            asked: to.asked.saturating_sub(asked),
+            rewrote: to.rewrote.saturating_sub(rewrote),
+            failed: to.failed.saturating_sub(failed),
+        };
+        self.add(&Arc::from(hook), missing);
+    }
+
     /// What a hook has done.
     pub(crate) fn of(&self, hook: &str) -> Counts {
         self.0.get(hook).copied().unwrap_or_default()

@@ -77,6 +77,55 @@ fn only_what_may_be_definitions_is_looked_at() {
     assert_eq!(editor.at("textDocument/hover", "../other.yaml", "a|: b"), Value::Null);
 }
 
+/// A monorepo is opened at its top, a project by one of its directories; folders come and go.
+#[test]
+fn a_project_is_found_wherever_the_editor_is() {
+    let mut capabilities = abilities();
+    capabilities["experimental"] = json!({ "hookwire": { "live": true } });
+    let mut editor = Editor::with(capabilities, &[]);
+    let root = editor.root.path().to_path_buf();
+    let hooks = |n: usize| format!("hooks:\n- {{name: a{n}, on: Stop, deny: x}}\n");
+    for (n, project) in ["inner", "other"].iter().enumerate() {
+        let home = root.join(project).join(".hookwire");
+        std::fs::create_dir_all(&home).unwrap();
+        std::fs::write(home.join("hooks.yaml"), hooks(n)).unwrap();
+    }
+    std::fs::create_dir(root.join("other/src")).unwrap();
+    let known = |editor: &mut Editor| {
+        let hooks = editor.execute("hookwire.hooks", json!({}));
+        let roots = hooks["roots"].as_array().unwrap().iter();
+        let count = |it: &Value| (it["root"].as_str().unwrap().to_string(), it["hooks"].as_array().unwrap().len());
+        roots.map(count).map(|(path, n)| (path.replace(root.to_str().unwrap(), ""), n)).collect::<Vec<_>>()
+    };
+    let top = (String::new(), 0);
+    assert_eq!(known(&mut editor), [top.clone()]);
+    editor.open("../inner/.hookwire/hooks.yaml", "");
+    editor.open("../../outside/.hookwire/hooks.yaml", "");
+    let uri = support::editor::uri(&root.join("inner/.hookwire/hooks.yaml"));
+    let text = json!({ "uri": uri, "languageId": "yaml", "version": 1, "text": hooks(0) });
+    editor.notify("textDocument/didOpen", json!({ "textDocument": text }));
+    let inner = ("/inner".to_string(), 1);
+    assert_eq!(known(&mut editor), [top.clone(), inner.clone()]);
+    let folder = |path: &str| json!([{ "uri": support::editor::uri(&root.join(path)), "name": "x" }]);
+    let change = |added: Value, removed: Value| json!({ "event": { "added": added, "removed": removed } });
+    editor.notify("workspace/didChangeWorkspaceFolders", change(folder("other/src"), json!([])));
+    let src = ("/other/src".to_string(), 0);
+    assert_eq!(known(&mut editor), [top.clone(), inner.clone(), src, ("/other".to_string(), 1)]);
+    editor.notify("workspace/didChangeWorkspaceFolders", change(json!([]), folder("other/src")));
+    assert_eq!(known(&mut editor), [top, inner, ("/other".to_string(), 1)]);
+}
+
+/// Another version of a file is not the file.
+#[test]
+fn only_files_are_definitions() {
+    let mut editor = Editor::start(&[("a.yaml", "hooks:\n- {name: a, on: Stop, deny: on disk}\n")]);
+    let (uri, shown) = (editor.uri("a.yaml"), "hooks:\n- {name: a, on: Stop, command: touch never}\n");
+    let text = json!({ "uri": uri.replace("file:", "git:"), "languageId": "yaml", "version": 1, "text": shown });
+    editor.notify("textDocument/didOpen", json!({ "textDocument": text }));
+    let ran = editor.execute("hookwire.run", json!({ "uri": uri, "hook": "a" }));
+    assert_eq!(support::brief(&ran["verdict"]), "deny by a: on disk");
+}
+
 #[test]
 fn who_is_no_editor_is_told_so() {
     let mut host = support::TestHost::serve(support::no_hooks());

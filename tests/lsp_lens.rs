@@ -314,7 +314,7 @@ fn hints_tell_the_order_across_files() {
             // After the fact from within.
             "4:12 3rd of 3 at PostToolUse, onion +1",
             "7:50 off",
-            "8:28 off",
+            "8:28 broken",
             "9:35 3rd of 5 at PreToolUse, onion +2",
         ]
     );

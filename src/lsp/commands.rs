@@ -254,7 +254,7 @@ fn hooks(snapshot: &Snapshot) -> Answer<Value> {
         let hooks: Vec<_> = set.hooks.iter().map(|hook| listed(snapshot, hook, &mut orders)).collect();
         json!({ "root": workspace.root(), "hooks": hooks })
     };
-    Ok(json!({ "roots": server.workspaces.iter().map(root).collect::<Vec<_>>() }))
+    Ok(json!({ "roots": server.workspaces().iter().map(root).collect::<Vec<_>>() }))
 }
 
 fn listed(snapshot: &Snapshot, hook: &Arc<Hook>, orders: &mut Orders) -> Listed {
@@ -307,7 +307,7 @@ struct Standing {
 
 /// Which hosts are attached, and how the definitions stand.
 pub(super) fn status(server: &Server) -> Value {
-    let published: Vec<_> = server.workspaces.iter().map(|it| it.published()).collect();
+    let published: Vec<_> = server.workspaces().iter().map(|it| it.published()).collect();
     // Folders have the machine's and the user's definitions in common.
     let hooks: HashSet<_> =
         published.iter().flat_map(|it| &it.hooks.hooks).map(|hook| (&hook.source.file, hook.source.position)).collect();

@@ -25,9 +25,11 @@ pub(super) fn definition(snapshot: &Snapshot, params: GotoDefinitionParams) -> A
     let workspace = snapshot.server.workspace(&document.path);
     let encoding = snapshot.server.abilities.encoding;
     let targets: Vec<Location> = match asked.names {
-        Names::Hook(name) => same_name(document, &asked.origin, &name, workspace, &snapshot.documents, encoding),
+        Names::Hook(name) => {
+            same_name(document, &asked.origin, &name, workspace.as_ref(), &snapshot.documents, encoding)
+        }
         Names::Code(names) => {
-            let root = workspace.map(|it| it.root().to_path_buf());
+            let root = workspace.as_ref().map(|it| it.root().to_path_buf());
             let is_projects = workspace.and_then(|it| it.layer_of(&document.path)).is_none_or(|it| match it {
                 Layer::Project | Layer::Session => true,
                 Layer::Managed | Layer::User | Layer::Hooks => false,

@@ -5,6 +5,7 @@
 
 use super::Server;
 use super::document::{Document, Lines};
+use super::server::path_of;
 use crate::definitions::check::duplicate_name;
 use crate::definitions::diagnostic::{self, Severity};
 use crate::definitions::load::place;
@@ -64,12 +65,12 @@ fn tell_closed(server: &Server, uri: &str) {
         return;
     }
     let Ok(uri) = uri.parse::<Uri>() else { return };
-    let Some(path) = uri.to_file_path() else { return };
+    let Some(path) = path_of(&uri) else { return };
     let Some(workspace) = server.workspace(&path) else { return };
     let published = workspace.published();
     let file = path.display().to_string();
     let text = published.sources.get(&file).cloned().unwrap_or_default();
-    let document = Document::new(uri.clone(), path.into_owned(), 0, text.to_string(), server.abilities.encoding);
+    let document = Document::new(uri.clone(), path, 0, text.to_string(), server.abilities.encoding);
     let lines = document.lines();
     let diagnostics = published.diagnostics.iter().filter(|it| it.file == file).map(|it| as_lsp(it, &lines)).collect();
     publish(server, &PublishDiagnosticsParams { uri, diagnostics, version: None });

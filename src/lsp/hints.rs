@@ -70,7 +70,7 @@ fn hint(position: Position, label: String, tooltip: String) -> InlayHint {
 fn in_force(server: &Server, document: &Document, layer: Option<Layer>) -> HookSet {
     let mut hooks: Vec<Arc<Hook>> = Vec::new();
     let workspace = server.workspace(&document.path).filter(|_| layer.is_some());
-    let dirs = workspace.map(|it| it.dirs()).unwrap_or_default();
+    let dirs = workspace.as_ref().map(|it| it.dirs()).unwrap_or_default();
     if let Some(workspace) = workspace {
         let file = document.file();
         hooks.extend(workspace.hooks().hooks.iter().filter(|hook| *hook.source.file != *file).cloned());

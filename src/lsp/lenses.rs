@@ -17,7 +17,8 @@ const MAX_OUTCOME: usize = 100;
 pub(super) fn lenses(snapshot: &Snapshot, params: CodeLensParams) -> Answer<Option<Vec<CodeLens>>> {
     let server = &snapshot.server;
     let Some(document) = snapshot.document(&params.text_document.uri) else { return Ok(None) };
-    let root = server.workspace(&document.path).map_or(Path::new("/"), |it| it.root());
+    let workspace = server.workspace(&document.path);
+    let root = workspace.as_ref().map_or(Path::new("/"), |it| it.root());
     let past = past(server.live.recent(), root);
     let lines = document.lines();
     // Commands know a hook by its name: of two with one name, the first is meant.

@@ -28,6 +28,7 @@ mod sample;
 mod server;
 mod symbols;
 mod tokens;
+mod workspaces;
 mod written;
 
 pub use document::{Document, Documents};
@@ -126,4 +127,5 @@ pub static NOTICES: &[(&str, Notice)] = notices! {
     DidOpenTextDocument => server::did_open;
     DidChangeTextDocument => server::did_change;
     DidCloseTextDocument => server::did_close;
+    DidChangeWorkspaceFolders => server::did_change_folders;
 };

@@ -104,7 +104,7 @@ fn find(snapshot: &Snapshot, uri: &Uri, name: &str) -> Answer<Found> {
         Some(document) => document.clone(),
         None => closed(snapshot, uri)?,
     };
-    let workspace = snapshot.server.workspace(&document.path).cloned();
+    let workspace = snapshot.server.workspace(&document.path);
     let workspace = workspace.ok_or_else(|| failed("no folder is open".into()))?;
     let quoted = plain(name, MAX_TOLD);
     let Some(file) = document.compile() else {
@@ -134,14 +134,13 @@ fn find(snapshot: &Snapshot, uri: &Uri, name: &str) -> Answer<Found> {
 /// A definition file that isn't open under this very URI.
 pub(super) fn closed(snapshot: &Snapshot, uri: &Uri) -> Answer<Arc<Document>> {
     let server = &snapshot.server;
-    let path = uri.to_file_path().map(Cow::into_owned);
+    let path = super::server::path_of(uri);
     // Editors differ in which characters of a path they escape.
     if let Some(open) = snapshot.documents.values().find(|it| Some(&it.path) == path.as_ref()) {
         return Ok(open.clone());
     }
-    let is_loaded = |path: &Path| server.workspaces.iter().any(|it| it.layer_of(path).is_some());
-    let is_plain = |path: &Path| path.components().all(|it| it != std::path::Component::ParentDir);
-    let Some(path) = path.filter(|path| is_plain(path) && is_loaded(path)) else {
+    let is_loaded = |path: &Path| server.workspaces().iter().any(|it| it.layer_of(path).is_some());
+    let Some(path) = path.filter(|path| is_loaded(path)) else {
         return Err(Refusal::Failed("the document is neither open nor among the definitions of a folder".into()));
     };
     let text = read_named(&path).map_err(|error| Refusal::Failed(format!("the file can't be read: {error}")))?;

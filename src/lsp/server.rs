@@ -2,31 +2,35 @@
 
 use super::document::{Document, Documents};
 use super::live::Live;
+use super::workspaces::{Workspace, Workspaces, project_of, projects};
 use super::{Answer, QUERIES, Snapshot, commands, diagnostics, live, run, tokens};
 use crate::client::{Client, Reply};
 use crate::hook::Layer;
-use crate::host::{Host, HostOptions};
-use crate::state::Store;
+use crate::host::Host;
 use crate::sync::lock;
 use ls_types::{
     CodeActionKind, CodeActionOptions, CodeActionProviderCapability, CodeLensOptions, CompletionOptions,
-    DidChangeTextDocumentParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams, ExecuteCommandOptions,
-    FoldingRangeProviderCapability, HoverProviderCapability, InitializeParams, MarkupContent, MarkupKind, OneOf,
-    PositionEncodingKind, RenameOptions, SemanticTokensFullOptions, SemanticTokensOptions, ServerCapabilities,
-    TextDocumentSyncCapability, TextDocumentSyncKind, TextDocumentSyncOptions, Uri, WorkDoneProgressOptions,
+    DidChangeTextDocumentParams, DidChangeWorkspaceFoldersParams, DidCloseTextDocumentParams,
+    DidOpenTextDocumentParams, ExecuteCommandOptions, FoldingRangeProviderCapability, HoverProviderCapability,
+    InitializeParams, MarkupContent, MarkupKind, OneOf, PositionEncodingKind, RenameOptions, SemanticTokensFullOptions,
+    SemanticTokensOptions, ServerCapabilities, TextDocumentSyncCapability, TextDocumentSyncKind,
+    TextDocumentSyncOptions, Uri, WorkDoneProgressOptions, WorkspaceFoldersServerCapabilities,
+    WorkspaceServerCapabilities,
 };
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::future::Future;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 /// The version of what goes beyond LSP: commands, their results, `hookwire/live`.
 const EXTENSION_VERSION: u32 = 1;
+/// How often it is looked whether the process that started this one is still there.
+const PARENT: Duration = Duration::from_secs(5);
 /// Documents that one editor may have open; more are left alone.
 const MAX_DOCUMENTS: usize = 1000;
 
@@ -108,8 +112,8 @@ pub(super) fn markup(renders: bool, value: String) -> MarkupContent {
 pub struct Server {
     /// What it can take.
     pub abilities: Abilities,
-    /// What would be in force in each folder, unsaved texts left out; judges nobody's events.
-    pub workspaces: Vec<Arc<Host>>,
+    /// The folders that it works in.
+    workspaces: Workspaces,
     /// The host of its connection.
     pub(super) host: Arc<Host>,
     /// What running hosts of those folders tell.
@@ -121,6 +125,10 @@ pub struct Server {
     /// Documents whose diagnostics are to be told, by URI.
     unchecked: Mutex<HashSet<String>>,
     changed: Notify,
+    /// The process that started this one, if it is to end with it.
+    parent: Option<u32>,
+    /// Cancelled when there is nobody to tell anything; absent until there is something to tell.
+    ended: OnceLock<CancellationToken>,
 }
 
 /// Whether whoever says this at `initialize` is an editor.
@@ -135,10 +143,14 @@ impl Server {
     /// The params are not those of LSP.
     pub fn new(host: &Arc<Host>, editor: &Arc<dyn Client>, params: &Value) -> Result<Arc<Server>, String> {
         let params: InitializeParams = serde_json::from_value(params.clone()).map_err(|error| error.to_string())?;
-        let roots = roots(&params).unwrap_or_else(|| vec![host.root().to_path_buf()]);
+        let workspaces = Workspaces::new(host);
+        let folders = folders(&params).unwrap_or_else(|| vec![host.root().to_path_buf()]);
+        for root in folders.iter().flat_map(|folder| projects(folder)) {
+            workspaces.enter(&root);
+        }
         Ok(Arc::new(Server {
             abilities: Abilities::of(&params),
-            workspaces: roots.iter().map(|root| workspace(host, root)).collect(),
+            workspaces,
             host: host.clone(),
             live: Live::new(),
             runs: run::Runs::default(),
@@ -146,20 +158,42 @@ impl Server {
             documents: Mutex::default(),
             unchecked: Mutex::default(),
             changed: Notify::new(),
+            parent: params.process_id,
+            ended: OnceLock::new(),
         }))
     }
 
     /// Tells what there is to tell, until `ended`.
     pub fn start(self: &Arc<Server>, ended: &CancellationToken) {
+        if self.ended.set(ended.clone()).is_err() {
+            return;
+        }
         let spawn = |task: Task| tokio::spawn(ended.clone().run_until_cancelled_owned(task));
         spawn(Box::pin(diagnostics::tell(self.clone())));
-        for workspace in &self.workspaces {
-            if let Err(error) = workspace.watch() {
-                tracing::warn!(%error, "Definitions are not watched for the editor.");
-            }
-            spawn(Box::pin(diagnostics::follow(self.clone(), workspace.clone())));
-        }
         spawn(Box::pin(live::follow(self.clone())));
+        if let Some(parent) = self.parent {
+            spawn(Box::pin(end_with(parent)));
+        }
+        for workspace in self.workspaces.all() {
+            self.follow(workspace);
+        }
+    }
+
+    /// Tells what changes in a folder, until it is left.
+    fn follow(self: &Arc<Server>, Workspace { host, left }: Workspace) {
+        let Some(ended) = self.ended.get().cloned() else { return };
+        if let Err(error) = host.watch() {
+            tracing::warn!(%error, "Definitions are not watched for the editor.");
+        }
+        let follow = diagnostics::follow(self.clone(), host);
+        tokio::spawn(async move { ended.run_until_cancelled_owned(left.run_until_cancelled_owned(follow)).await });
+    }
+
+    /// Enters a folder.
+    fn enter(self: &Arc<Server>, root: &Path) {
+        if let Some(workspace) = self.workspaces.enter(root) {
+            self.follow(workspace);
+        }
     }
 
     /// All documents as they are now.
@@ -218,10 +252,14 @@ impl Server {
         }
     }
 
-    /// The workspace that a file is in: the innermost, else the first.
-    pub fn workspace(&self, path: &Path) -> Option<&Arc<Host>> {
-        let around = self.workspaces.iter().filter(|it| path.starts_with(it.root()));
-        around.max_by_key(|it| it.root().components().count()).or(self.workspaces.first())
+    /// What would be in force in the folder that a file is in.
+    pub fn workspace(&self, path: &Path) -> Option<Arc<Host>> {
+        self.workspaces.of(path)
+    }
+
+    /// What would be in force in each folder.
+    pub fn workspaces(&self) -> Vec<Arc<Host>> {
+        self.workspaces.all().into_iter().map(|it| it.host).collect()
     }
 
     /// The next documents whose diagnostics are to be told.
@@ -254,34 +292,43 @@ impl Server {
 
     /// Whether a file is one of definitions. Editors hand over every YAML file that they open.
     fn is_definition(&self, path: &Path, language: &str, text: &str) -> bool {
-        let at_home = path.components().any(|it| it.as_os_str() == ".hookwire");
+        let at_home = project_of(path).is_some();
         let named = || text.lines().take(10).any(|line| line.contains("$schema") && line.contains("hookwire"));
-        let is_loaded = || self.workspaces.iter().any(|it| it.dirs().iter().any(|dir| path.starts_with(&dir.path)));
+        let is_loaded = || self.workspaces().iter().any(|it| it.layer_of(path).is_some());
         language.starts_with("hookwire") || at_home || is_loaded() || named()
     }
 }
 
-fn workspace(host: &Host, root: &Path) -> Arc<Host> {
-    Host::new(HostOptions {
-        root: root.to_path_buf(),
-        project: true,
-        // What a hook that is run from the editor counts and remembers stays there.
-        state: Store::default(),
-        ..host.options.clone()
-    })
+/// Ends this process, in good order, when the one that started it has ended without a word: something
+/// else may hold its end of stdin open.
+async fn end_with(parent: u32) {
+    let Some(parent) = i32::try_from(parent).ok().and_then(rustix::process::Pid::from_raw) else { return };
+    loop {
+        tokio::time::sleep(PARENT).await;
+        if rustix::process::test_kill_process(parent) == Err(rustix::io::Errno::SRCH) {
+            tracing::info!("The editor has ended.");
+            let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::TERM);
+        }
+    }
 }
 
 /// The folders that the editor has open.
-fn roots(params: &InitializeParams) -> Option<Vec<PathBuf>> {
-    let path = |uri: &Uri| Some(uri.to_file_path()?.into_owned());
-    let folders = params.workspace_folders.iter().flatten().filter_map(|folder| path(&folder.uri));
+fn folders(params: &InitializeParams) -> Option<Vec<PathBuf>> {
+    let folders = params.workspace_folders.iter().flatten().filter_map(|folder| path_of(&folder.uri));
     let folders: Vec<_> = folders.collect();
     #[expect(deprecated, reason = "what editors without folders send")]
-    let root = params.root_uri.as_ref().and_then(path);
+    let root = params.root_uri.as_ref().and_then(path_of);
     if folders.is_empty() { root.map(|root| vec![root]) } else { Some(folders) }
 }
 
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// The file that a URI names. Other schemes name other texts, such as earlier versions of a file.
+pub(super) fn path_of(uri: &Uri) -> Option<PathBuf> {
+    let path = uri.to_file_path().filter(|_| uri.scheme().as_str() == "file")?.into_owned();
+    let is_plain = path.is_absolute() && path.components().all(|it| it != Component::ParentDir);
+    is_plain.then_some(path)
+}
 
 /// What `initialize` answers to an editor.
 pub fn capabilities(server: &Server) -> Value {
@@ -330,6 +377,13 @@ pub fn capabilities(server: &Server) -> Value {
             commands: commands::COMMANDS.iter().map(|command| command.to_string()).collect(),
             ..ExecuteCommandOptions::default()
         }),
+        workspace: Some(WorkspaceServerCapabilities {
+            workspace_folders: Some(WorkspaceFoldersServerCapabilities {
+                supported: Some(true),
+                change_notifications: Some(OneOf::Left(true)),
+            }),
+            file_operations: None,
+        }),
         experimental: Some(json!({ "hookwire": { "version": EXTENSION_VERSION } })),
         ..ServerCapabilities::default()
     };
@@ -339,7 +393,7 @@ pub fn capabilities(server: &Server) -> Value {
 
 pub(super) fn did_open(server: &Arc<Server>, params: DidOpenTextDocumentParams) -> Answer<()> {
     let ls_types::TextDocumentItem { uri, language_id, version, text } = params.text_document;
-    let path = uri.to_file_path().map_or_else(|| uri.path().as_str().into(), |path| path.into_owned());
+    let Some(path) = path_of(&uri) else { return Ok(()) };
     let key = uri.as_str().to_string();
     if !server.is_definition(&path, &language_id, &text) {
         return Ok(());
@@ -347,6 +401,9 @@ pub(super) fn did_open(server: &Arc<Server>, params: DidOpenTextDocumentParams) 
     if server.documents().len() >= MAX_DOCUMENTS {
         tracing::warn!("A document was left alone: {MAX_DOCUMENTS} are open.");
         return Ok(());
+    }
+    if let Some(project) = project_of(&path) {
+        server.enter(project);
     }
     let document = server.document(uri, path, version, text);
     server.update(|documents| drop(documents.insert(key.clone(), Arc::new(document))));
@@ -379,5 +436,16 @@ pub(super) fn did_close(server: &Arc<Server>, params: DidCloseTextDocumentParams
     server.update(|documents| drop(documents.remove(key)));
     server.runs.forget(key);
     server.check(key);
+    Ok(())
+}
+
+pub(super) fn did_change_folders(server: &Arc<Server>, params: DidChangeWorkspaceFoldersParams) -> Answer<()> {
+    for folder in params.event.removed.iter().filter_map(|folder| path_of(&folder.uri)) {
+        server.workspaces.leave(&folder);
+    }
+    for folder in params.event.added.iter().filter_map(|folder| path_of(&folder.uri)) {
+        projects(&folder).iter().for_each(|root| server.enter(root));
+    }
+    server.refresh();
     Ok(())
 }

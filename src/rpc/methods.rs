@@ -206,10 +206,13 @@ fn initialize(params: &Params<'_>, session: &Session) -> Reply<Box<RawValue>> {
     let given = read(params)?;
     let params: InitializeParams = decode_value(&given)?;
     let capabilities = params.capabilities.hooks.or(params.capabilities.experimental.and_then(|it| it.hooks));
+    let editor = lsp::is_editor(&given).then(|| session.language_server(&given)).transpose()?;
+    let is_agent = capabilities.is_some();
     session.initialize(capabilities)?;
     let mut features = json!({ "positionEncoding": "utf-16" });
-    if lsp::is_editor(&given) {
-        features = lsp::capabilities(session.serve_editor(&given)?);
+    if let Some(server) = editor {
+        features = lsp::capabilities(&server);
+        session.serve_editor(server, is_agent);
     }
     features["hooks"] = json!({
         "dialects": dialects::DIALECTS.iter().map(|it| it.name()).collect::<Vec<_>>(),

@@ -122,21 +122,25 @@ impl Session {
         Ok(())
     }
 
-    /// Makes the language server. What attaches to hosts of this project is looking for those of
-    /// agents: this one can't be found any more.
+    /// Makes a language server for this connection.
     ///
     /// # Errors
-    /// The params are not those of LSP.
-    pub fn serve_editor(&self, params: &Value) -> Result<&Arc<lsp::Server>, RpcError> {
+    /// The params are not those of LSP, or the client is only a guest.
+    pub fn language_server(&self, params: &Value) -> Result<Arc<lsp::Server>, RpcError> {
+        if self.side == Side::Guest {
+            return Err(RpcError::request("over the shared socket there is no language server"));
+        }
         let client = self.as_client().ok_or_else(|| RpcError::request("the connection has ended"))?;
-        let server = lsp::Server::new(&self.host, &client, params).map_err(RpcError::params)?;
-        if self.side == Side::Parent
-            && params.pointer("/capabilities/experimental/hooks").is_none()
-            && let Some(socket) = self.host.engine.services.socket.get()
-        {
+        lsp::Server::new(&self.host, &client, params).map_err(RpcError::params)
+    }
+
+    /// Serves an editor from now on. What attaches to hosts of this project looks for those of agents:
+    /// unless the client is one as well, this host can't be found any more.
+    pub fn serve_editor(&self, server: Arc<lsp::Server>, is_agent: bool) {
+        if let Some(socket) = self.host.engine.services.socket.get().filter(|_| !is_agent) {
             let _ = std::fs::remove_file(socket);
         }
-        Ok(self.editor.get_or_init(|| server))
+        let _ = self.editor.set(server);
     }
 
     /// The client has the reply to `initialize`: only now may an editor be told anything.

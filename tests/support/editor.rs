@@ -32,7 +32,10 @@ impl DerefMut for Editor {
 pub fn abilities() -> Value {
     json!({
         "general": { "positionEncodings": ["utf-8", "utf-16"] },
-        "textDocument": { "completion": { "completionItem": { "snippetSupport": true } } },
+        "textDocument": {
+            "completion": { "completionItem": { "snippetSupport": true, "documentationFormat": ["markdown"] } },
+            "hover": { "contentFormat": ["markdown"] },
+        },
         "workspace": { "codeLens": { "refreshSupport": false } },
     })
 }

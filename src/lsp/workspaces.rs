@@ -1,0 +1,92 @@
+//! The folders that the editor works in, and what would be in force in each: unsaved texts left out,
+//! and without a say in anybody's events.
+
+use crate::host::{Host, HostOptions};
+use crate::state::Store;
+use crate::sync::lock;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use tokio_util::sync::CancellationToken;
+
+/// Folders that one editor may work in; each has a thread that watches it.
+const MAX_FOLDERS: usize = 32;
+
+/// A folder.
+#[derive(Clone)]
+pub(super) struct Workspace {
+    /// Loads and watches its definitions.
+    pub(super) host: Arc<Host>,
+    /// Cancelled when the editor leaves it.
+    pub(super) left: CancellationToken,
+}
+
+/// See the module.
+pub(super) struct Workspaces {
+    options: HostOptions,
+    open: Mutex<Vec<Workspace>>,
+}
+
+impl Workspaces {
+    /// None yet; those to come are started like this host, but load what is their own.
+    pub(super) fn new(host: &Host) -> Workspaces {
+        // What a hook that is run from the editor counts and remembers stays there.
+        let options = HostOptions { project: true, state: Store::default(), ..host.options.clone() };
+        Workspaces { options, open: Mutex::default() }
+    }
+
+    /// All of them.
+    pub(super) fn all(&self) -> Vec<Workspace> {
+        lock(&self.open).clone()
+    }
+
+    /// The one that a file is in: the innermost, else the first.
+    pub(super) fn of(&self, path: &Path) -> Option<Arc<Host>> {
+        let open = lock(&self.open);
+        let around = open.iter().filter(|it| path.starts_with(it.host.root()));
+        let innermost = around.max_by_key(|it| it.host.root().components().count());
+        innermost.or(open.first()).map(|it| it.host.clone())
+    }
+
+    /// Enters a folder; `None` if it is open already, or too many are.
+    pub(super) fn enter(&self, root: &Path) -> Option<Workspace> {
+        let mut open = lock(&self.open);
+        if open.iter().any(|it| it.host.root() == root) {
+            return None;
+        }
+        if open.len() >= MAX_FOLDERS {
+            tracing::warn!(root = %root.display(), "A folder was left alone: {MAX_FOLDERS} are open.");
+            return None;
+        }
+        let host = Host::new(HostOptions { root: root.to_path_buf(), ..self.options.clone() });
+        let workspace = Workspace { host, left: CancellationToken::new() };
+        open.push(workspace.clone());
+        Some(workspace)
+    }
+
+    /// Leaves a folder.
+    pub(super) fn leave(&self, root: &Path) {
+        lock(&self.open).retain(|it| {
+            let stays = it.host.root() != root;
+            if !stays {
+                it.left.cancel();
+            }
+            stays
+        });
+    }
+}
+
+/// The projects that a folder of the editor's is about: itself, and the one around it if only that has
+/// definitions.
+pub(super) fn projects(folder: &Path) -> Vec<PathBuf> {
+    let home = |dir: &&Path| dir.join(HOME).is_dir();
+    let around = folder.ancestors().skip(1).find(home).filter(|_| !home(&folder));
+    std::iter::once(folder).chain(around).map(Path::to_path_buf).collect()
+}
+
+/// The project that a definition file is of, by where it is.
+pub(super) fn project_of(file: &Path) -> Option<&Path> {
+    file.ancestors().find(|dir| dir.file_name().is_some_and(|it| it == HOME))?.parent()
+}
+
+/// Where a project has its definitions.
+const HOME: &str = ".hookwire";
