@@ -39,6 +39,7 @@ use ls_types::request::{self as asked, Request};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 
 /// Why a question has no answer.
 #[derive(Debug)]
@@ -59,6 +60,8 @@ pub struct Snapshot {
     /// The server.
     pub server: Arc<Server>,
     documents: Arc<Documents>,
+    /// Cancelled when nobody waits for the answer any more.
+    given_up: CancellationToken,
 }
 
 impl Snapshot {
@@ -69,13 +72,22 @@ impl Snapshot {
 
     /// Answers a question about it, off the reader.
     pub async fn answer(self, query: Query, params: Value) -> Answer<Value> {
+        let _given_up = self.given_up.clone().drop_guard();
+        // Never closed.
+        let permit = self.server.questions.clone().acquire_owned().await;
         let work = move || {
-            // Whoever asked about an older version has no use for the answer.
-            let uri = params.pointer("/textDocument/uri").and_then(Value::as_str).unwrap_or_default();
-            if self.server.has_changed_since(&self.documents, uri) { Err(Refusal::Stale) } else { query(&self, params) }
+            let _permit = permit;
+            let uri = params.pointer("/textDocument/uri").and_then(Value::as_str).unwrap_or_default().to_string();
+            if self.is_wanted(&uri) { query(&self, params) } else { Err(Refusal::Stale) }
         };
         let panicked = |_| Refusal::Failed("hookwire has a bug here; the log says more".into());
         tokio::task::spawn_blocking(work).await.map_err(panicked)?
+    }
+
+    /// Whether somebody has a use for an answer about a document: nobody who asked about an older version
+    /// has. To be asked now and then by whatever takes long.
+    pub(crate) fn is_wanted(&self, uri: &str) -> bool {
+        !self.given_up.is_cancelled() && !self.server.has_changed_since(&self.documents, uri)
     }
 }
 

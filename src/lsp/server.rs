@@ -24,11 +24,13 @@ use std::path::{Component, Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 /// The version of what goes beyond LSP: commands, their results, `hookwire/live`.
 const EXTENSION_VERSION: u32 = 1;
+/// Questions that are answered at once; others wait.
+const MAX_QUESTIONS: usize = 2;
 /// How often it is looked whether the process that started this one is still there.
 const PARENT: Duration = Duration::from_secs(5);
 /// Documents that one editor may have open; more are left alone.
@@ -120,6 +122,8 @@ pub struct Server {
     pub live: Arc<Live>,
     /// What came of hooks that were run from the editor.
     pub(super) runs: run::Runs,
+    /// How many questions are being answered: they must not take every thread.
+    pub(super) questions: Arc<Semaphore>,
     editor: Weak<dyn Client>,
     documents: Mutex<Arc<Documents>>,
     /// Documents whose diagnostics are to be told, by URI.
@@ -154,6 +158,7 @@ impl Server {
             host: host.clone(),
             live: Live::new(),
             runs: run::Runs::default(),
+            questions: Arc::new(Semaphore::new(MAX_QUESTIONS)),
             editor: Arc::downgrade(editor),
             documents: Mutex::default(),
             unchecked: Mutex::default(),
@@ -198,7 +203,7 @@ impl Server {
 
     /// All documents as they are now.
     pub fn snapshot(self: &Arc<Server>) -> Snapshot {
-        Snapshot { server: self.clone(), documents: self.documents() }
+        Snapshot { server: self.clone(), documents: self.documents(), given_up: CancellationToken::new() }
     }
 
     pub(super) fn documents(&self) -> Arc<Documents> {
