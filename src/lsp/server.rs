@@ -2,7 +2,7 @@
 
 use super::document::{Document, Documents};
 use super::live::Live;
-use super::{Answer, QUERIES, Snapshot, commands, diagnostics, live, run, tokens};
+use super::{Answer, QUERIES, Snapshot, actions, commands, diagnostics, live, run, tokens};
 use crate::client::{Client, Reply};
 use crate::hook::Layer;
 use crate::host::{Host, HostOptions};
@@ -312,7 +312,8 @@ pub fn capabilities(server: &Server) -> Value {
             code_action_kinds: Some(vec![
                 CodeActionKind::QUICKFIX,
                 CodeActionKind::REFACTOR_REWRITE,
-                CodeActionKind::SOURCE,
+                actions::RUN,
+                actions::EXPLAIN,
             ]),
             ..CodeActionOptions::default()
         })),
