@@ -525,6 +525,30 @@ fn a_half_typed_line_takes_nothing_else_away() {
             }
         }
     }
+    // A change elsewhere takes away no more, whatever it is: places are followed change by change.
+    editor.open("d.yaml", yaml);
+    let mut text = format!("{yaml}  - name: [");
+    let change = |editor: &mut Editor, version: i32, line: u32, column: (u32, u32), put: &str| {
+        let at = |character: u32| json!({ "line": line, "character": character });
+        let change = json!({ "range": { "start": at(column.0), "end": at(column.1) }, "text": put });
+        let document = json!({ "uri": editor.uri("d.yaml"), "version": version });
+        editor.notify("textDocument/didChange", json!({ "textDocument": document, "contentChanges": [change] }));
+    };
+    change(&mut editor, 2, 9, (0, 0), "  - name: [");
+    for (version, line, column, put, expected) in [
+        (3, 0, (0, 0), "# é😀\n", [2, 5]),
+        (4, 4, (10, 11), "longer", [2, 5]),
+        (5, 5, (0, 0), "    # one\r\n    # two\n", [2, 7]),
+        (6, 0, (0, 0), "\n", [3, 8]),
+    ] {
+        let start = text.split_inclusive('\n').take(line as usize).map(str::len).sum::<usize>();
+        text.replace_range(start + column.0 as usize..start + column.1 as usize, put);
+        change(&mut editor, version, line, column, put);
+        let told = lenses(&mut editor, "d.yaml");
+        let found: Vec<usize> = told.iter().map(|it| it.split(':').next().unwrap().parse().unwrap()).collect();
+        assert_eq!(found, expected, "{text}");
+        assert_eq!(coloured(&mut editor, "d.yaml", &text).join(" "), "Stop Stop Bash ( x )", "{text}");
+    }
     // A name that has changed meanwhile is nobody's, and what never could be read has nothing.
     editor.open("b.yaml", yaml);
     editor.retype("b.yaml", 2, &yaml.replace("name: b", "name: b\u{e9}").replace("deny: x", "deny: \"x"));
