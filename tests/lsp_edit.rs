@@ -177,14 +177,21 @@ fn actions_come_with_what_they_solve_and_in_the_kinds_asked_for() {
     let told = editor.receive_where(|message| message["params"]["uri"] == uri && message["params"]["version"] == 1);
     let diagnostics = told["params"]["diagnostics"].clone();
     assert_eq!(diagnostics[0]["code"], "no-fail-direction");
-    let mut ask = |line: u32, character: u32, only: Value| {
+    let kinds = &editor.initialized["capabilities"]["codeActionProvider"]["codeActionKinds"];
+    assert_eq!(kinds, &json!(["quickfix", "refactor.rewrite", "source.hookwire.run", "source.hookwire.explain"]));
+    let mut ask_when = |line: u32, character: u32, only: Value, trigger: Value| {
         let at = json!({ "line": line, "character": character });
         let params = json!({
             "textDocument": { "uri": uri }, "range": { "start": at, "end": at },
-            "context": { "diagnostics": diagnostics, "only": only },
+            "context": { "diagnostics": diagnostics, "only": only, "triggerKind": trigger },
         });
         editor.request("textDocument/codeAction", params)
     };
+    let automatic = ask_when(3, 15, Value::Null, json!(2));
+    assert_eq!(automatic.as_array().unwrap().len(), 1, "{automatic}");
+    let invoked = ask_when(3, 15, Value::Null, json!(1));
+    assert_eq!(invoked.as_array().unwrap().len(), 3, "{invoked}");
+    let mut ask = |line: u32, character: u32, only: Value| ask_when(line, character, only, Value::Null);
     let titles = |actions: &Value| actions.as_array().unwrap().iter().map(|it| it["title"].clone()).collect::<Vec<_>>();
     let fixes = ask(1, 8, json!(["quickfix"]));
     assert_eq!(titles(&fixes), ["Add `fail: closed`", "Add `fail: open`", "Set `fail: closed` for the whole file"]);
@@ -194,12 +201,14 @@ fn actions_come_with_what_they_solve_and_in_the_kinds_asked_for() {
     let rewrite = ask(3, 15, json!(["refactor"]));
     assert_eq!(rewrite[0]["edit"]["documentChanges"][0]["edits"][0]["newText"], "[python3, check.py]");
     let source = ask(3, 15, json!(["source"]));
-    assert_eq!(titles(&source), ["Run a on the last event", "Explain a"]);
+    assert_eq!(titles(&source), ["Run a on a sample PreToolUse: starts `python3 check.py`", "Explain a"]);
+    assert_eq!(source[0]["kind"], "source.hookwire.run");
+    assert_eq!(titles(&ask(3, 15, json!(["source.hookwire.explain"]))), ["Explain a"]);
     assert_eq!(source[0]["command"]["command"], "hookwire.run");
     assert_eq!(source[1]["command"]["arguments"], json!([{ "uri": uri, "hook": "a" }]));
     assert_eq!(
         titles(&ask(3, 15, json!(null))),
-        ["Run the program without a shell", "Run a on the last event", "Explain a"]
+        ["Run the program without a shell", "Run a on a sample PreToolUse: starts `python3 check.py`", "Explain a"]
     );
     assert_eq!(titles(&ask(0, 0, json!(["source.organizeImports"]))), Vec::<Value>::new());
 }

@@ -156,12 +156,19 @@ fn a_hook_runs_as_it_stands_in_the_editor() {
 fn the_person_at_the_editor_is_asked() {
     let mut editor = Editor::start(&[]);
     editor.open("a.yaml", "hooks:\n- {name: a, on: PreToolUse, guard: approval}\n");
-    assert_eq!(lenses(&mut editor, "a.yaml"), ["1: ▶ run on a sample PreToolUse: asks a person | explain"]);
+    assert_eq!(
+        lenses(&mut editor, "a.yaml"),
+        ["1: ▶ run on a sample PreToolUse: asks you here in the editor | explain"]
+    );
     let uri = editor.uri("a.yaml");
     for (answer, expected) in [
         (json!({ "title": "Approve" }), "allow: approved by a person"),
         (json!({ "title": "Deny" }), "deny: `a` needs an approval (denied by a person)"),
         (Value::Null, "failed to ask for approval: the question was closed without an answer: decides nothing"),
+        (
+            json!({ "error": { "code": -32601, "message": "no such method" } }),
+            "failed to ask for approval: the client replied with an error: no such method: decides nothing",
+        ),
     ] {
         let id = editor.ask(
             "workspace/executeCommand",
@@ -169,7 +176,12 @@ fn the_person_at_the_editor_is_asked() {
         );
         let asked = editor.receive_where(|it| it["method"] == "window/showMessageRequest");
         assert_eq!(asked["params"]["message"], "a at PreToolUse: `a` needs an approval");
-        editor.send(&json!({ "jsonrpc": "2.0", "id": asked["id"], "result": answer }));
+        let mut reply = json!({ "jsonrpc": "2.0", "id": asked["id"] });
+        match answer.get("error") {
+            Some(error) => reply["error"] = error.clone(),
+            None => reply["result"] = answer,
+        }
+        editor.send(&reply);
         let reply = editor.reply(id);
         assert_eq!(summary(&reply["result"]), expected, "{reply}");
     }
@@ -312,13 +324,13 @@ fn hints_tell_the_order_across_files() {
         [
             "1:18 1st of 5 at PreToolUse, onion",
             // After the fact from within.
-            "4:12 3rd of 3 at PostToolUse, onion +1",
+            "4:12 3rd of 3 at PostToolUse and 1 more event, onion",
             "7:50 off",
             "8:28 broken",
-            "9:35 3rd of 5 at PreToolUse, onion +2",
+            "9:35 3rd of 5 at PreToolUse and 2 more events, onion",
         ]
     );
-    assert_eq!(hints(&mut editor, "a.yaml", (4, 5)), ["4:12 3rd of 3 at PostToolUse, onion +1"]);
+    assert_eq!(hints(&mut editor, "a.yaml", (4, 5)), ["4:12 3rd of 3 at PostToolUse and 1 more event, onion"]);
     editor.open("c.yaml", "hooks: [{name: c, on: Stop, deny: x}, {name: d, on: Stop, deny: x}]\n");
     assert_eq!(hints(&mut editor, "c.yaml", (0, 99)), ["0:16 2nd of 3 at Stop, onion", "0:46 3rd of 3 at Stop, onion"]);
     editor.open(
@@ -377,4 +389,173 @@ fn what_is_loaded_is_listed() {
     assert_eq!(live["params"], status);
     assert_eq!(editor.execute("hookwire.events", json!({ "limit": 3 })), json!({ "events": [] }));
     assert_eq!(editor.execute("hookwire.reload", json!({})), json!({ "reloaded": 0 }));
+}
+
+#[test]
+fn an_old_event_has_time_again_and_guards_count_from_zero() {
+    let mut capabilities = abilities();
+    capabilities["experimental"] = json!({ "hookwire": { "live": true } });
+    let mut editor = Editor::with(capabilities, &[]);
+    let event = json!({
+        "event": "PostModelCall", "session": "s", "run": "r", "deadlineMs": 600_000,
+        "model": { "usage": { "inputTokens": 100, "outputTokens": 0 } },
+    });
+    editor.dispatch(event);
+    editor.receive_where(|it| it["method"] == "hookwire/live" && it["params"]["events"] == 1);
+    for (definition, expected) in [
+        ("command: 'if grep -q deadlineMs; then exit 2; fi'", "no opinion"),
+        ("guard: {token-limit: {max: 1000}}", "no opinion (counted from zero)"),
+        // What it said before it was edited doesn't count.
+        (
+            "guard: {token-limit: {max: 60}}",
+            "no opinion: Token limit reached: 100/60; ends the run: Token limit reached: 100/60 (counted from zero)",
+        ),
+        ("guard: {token-limit: {max: 150}}", "no opinion (counted from zero)"),
+    ] {
+        editor.open("a.yaml", &format!("hooks:\n- {{name: a, on: PostModelCall, {definition}}}\n"));
+        for _ in 0..2 {
+            let ran = run(&mut editor, "a.yaml", "a");
+            assert_eq!(ran["from"], "live", "{ran}");
+            let told = ran["summary"].as_str().unwrap();
+            let counted = if told.ends_with(", counted from zero)") { " (counted from zero)" } else { "" };
+            assert_eq!(format!("{}{counted}", summary(&ran)), expected, "{definition}");
+        }
+    }
+}
+
+/// The words that tokens colour.
+fn coloured(editor: &mut Editor, name: &str, text: &str) -> Vec<String> {
+    let uri = editor.uri(name);
+    let tokens = editor.request("textDocument/semanticTokens/full", json!({ "textDocument": { "uri": uri } }));
+    let data: Vec<usize> = serde_json::from_value(tokens["data"].clone()).unwrap();
+    let lines: Vec<&str> = text.split('\n').collect();
+    let (mut line, mut column) = (0, 0);
+    let word = |token: &[usize]| {
+        column = if token[0] == 0 { column + token[1] } else { token[1] };
+        line += token[0];
+        lines[line][column..column + token[2]].to_string()
+    };
+    data.chunks(5).map(word).collect()
+}
+
+#[test]
+fn a_half_typed_line_takes_nothing_else_away() {
+    let mut capabilities = abilities();
+    capabilities["textDocument"]["documentSymbol"] = json!({ "hierarchicalDocumentSymbolSupport": true });
+    let mut editor = Editor::with(capabilities, &[]);
+    let yaml = "hooks:\n  - name: \u{e9}a\n    on: Stop\n    deny: x\n  - name: b\n    on: Stop\n    if: Bash(x)\n    deny: y\n";
+    let toml = "[[hooks]]\nname = '\u{e9}a'\non = 'Stop'\ndeny = 'x'\n[[hooks]]\nname = 'b'\non = 'Stop'\nif = 'Bash(x)'\ndeny = 'y'\n";
+    let jsonc = "{\"hooks\": [\n{\"name\": \"\u{e9}a\",\n\"on\": \"Stop\",\n\"deny\": \"x\"},\n{\"name\": \"b\",\n\"on\": \"Stop\",\n\"if\": \"Bash(x)\",\n\"deny\": \"y\"}\n]}\n";
+    for (name, good, at, put) in [
+        ("a.yaml", yaml, "    deny: x\n", "    prio\n"),
+        ("a.yaml", yaml, "hooks:\n", "  - name: new\n    on: [\n"),
+        ("a.yaml", yaml, "    deny: y\n", "  - name: new\n    on: [\n"),
+        ("a.yaml", yaml, "    deny: y\n", "  - name: \"\u{1f600}"),
+        ("a.toml", toml, "deny = 'x'\n", "prio\n"),
+        ("a.toml", toml, "", "[defaults\n"),
+        ("a.toml", toml, "deny = 'y'\n", "[[hooks]]\nname = \"\u{1f600}"),
+        ("a.json", jsonc, "\"x\"},\n", "{\"name\": \"\u{1f600}\n"),
+        ("a.json", jsonc, "\"y\"}\n", ", {\n"),
+        ("a.json", jsonc, "]}\n", "{\n"),
+    ] {
+        let offset = good.find(at).unwrap() + at.len();
+        let broken = format!("{}{put}{}", &good[..offset], &good[offset..]);
+        let added = put.matches('\n').count();
+        let line_of = |text: &str| broken[..broken.find(text).unwrap()].matches('\n').count();
+        let (a, b) = (line_of("\u{e9}a"), line_of("Bash(") - 2);
+        editor.open(name, good);
+        let lines = |listed: Vec<String>| -> Vec<usize> {
+            listed.iter().map(|it| it.split(':').next().unwrap().parse().unwrap()).collect()
+        };
+        // The lens of a TOML table stands above its header.
+        let head = usize::from(name == "a.toml");
+        for version in 2..12 {
+            // However it is typed, by the letter on a line of its own or all at once.
+            let is_broken = version % 4 != 0;
+            if is_broken && version % 2 == 0 && !put.contains("name") {
+                for letters in 0..put.len() - 1 {
+                    let typed = format!("{}\n", &put[..letters]);
+                    editor.retype(name, version, &format!("{}{typed}{}", &good[..offset], &good[offset..]));
+                }
+            }
+            editor.retype(name, version, if is_broken { &broken } else { good });
+            let text = if is_broken { broken.as_str() } else { good };
+            let moved = |line: usize| {
+                if is_broken || line < good[..offset].matches('\n').count() { line } else { line - added }
+            };
+            let case = format!("{name} {put:?} {version}");
+
+            let told = lenses(&mut editor, name);
+            assert_eq!(lines(told.clone()), [moved(a) - head, moved(b) - head], "{case}");
+            let runs = told.iter().filter(|it| it.contains("run on")).count();
+            assert_eq!(runs, if is_broken { 0 } else { 2 }, "{case}: {told:?}");
+            assert!(told.iter().all(|it| it.contains("explain")), "{case}: {told:?}");
+
+            let hints = hints(&mut editor, name, (0, 99));
+            assert_eq!(lines(hints.clone()), [moved(a), moved(b)], "{case}: {hints:?}");
+
+            let uri = editor.uri(name);
+            let document = json!({ "textDocument": { "uri": uri } });
+            let outline = editor.request("textDocument/documentSymbol", document.clone());
+            let names: Vec<_> = outline.as_array().unwrap().iter().map(|it| it["name"].clone()).collect();
+            assert_eq!(names, ["\u{e9}a", "b"], "{case}");
+            for (symbol, line) in outline.as_array().unwrap().iter().zip([a, b]) {
+                assert_eq!(symbol["selectionRange"]["start"]["line"], moved(line), "{case}: {symbol}");
+                assert_eq!(symbol["children"][0]["name"], "deny", "{case}: {symbol}");
+            }
+            let folds = editor.request("textDocument/foldingRange", document);
+            let starts = |line: usize| folds.as_array().unwrap().iter().any(|it| it["startLine"] == line);
+            assert!(starts(moved(a) - head) && starts(moved(b) - head), "{case}: {folds}");
+            assert_eq!(coloured(&mut editor, name, text).join(" "), "Stop Stop Bash ( x )", "{case}");
+
+            let column = text.lines().nth(moved(a)).unwrap().find('\u{e9}').unwrap();
+            let rename = json!({
+                "textDocument": { "uri": uri }, "newName": "z",
+                "position": { "line": moved(a), "character": column },
+            });
+            let edit = editor.request("textDocument/rename", rename);
+            let edit = &edit["changes"][&uri][0];
+            assert_eq!(edit["range"]["start"]["line"], moved(a), "{case}: {edit}");
+            assert!(edit["newText"].as_str().unwrap().contains('z'), "{case}: {edit}");
+            if is_broken {
+                let run = json!({ "command": "hookwire.run", "arguments": [{ "uri": uri, "hook": "b" }] });
+                let refused = editor.refused("workspace/executeCommand", run);
+                assert!(refused["message"].as_str().unwrap().starts_with("`b` can't be read: "), "{case}: {refused}");
+                editor.execute("hookwire.matches", json!({ "uri": uri, "hook": "b" }));
+            }
+        }
+    }
+    // A change elsewhere takes away no more, whatever it is: places are followed change by change.
+    editor.open("d.yaml", yaml);
+    let mut text = format!("{yaml}  - name: [");
+    let change = |editor: &mut Editor, version: i32, line: u32, column: (u32, u32), put: &str| {
+        let at = |character: u32| json!({ "line": line, "character": character });
+        let change = json!({ "range": { "start": at(column.0), "end": at(column.1) }, "text": put });
+        let document = json!({ "uri": editor.uri("d.yaml"), "version": version });
+        editor.notify("textDocument/didChange", json!({ "textDocument": document, "contentChanges": [change] }));
+    };
+    change(&mut editor, 2, 9, (0, 0), "  - name: [");
+    for (version, line, column, put, expected) in [
+        (3, 0, (0, 0), "# é😀\n", [2, 5]),
+        (4, 4, (10, 11), "longer", [2, 5]),
+        (5, 5, (0, 0), "    # one\r\n    # two\n", [2, 7]),
+        (6, 0, (0, 0), "\n", [3, 8]),
+    ] {
+        let start = text.split_inclusive('\n').take(line as usize).map(str::len).sum::<usize>();
+        text.replace_range(start + column.0 as usize..start + column.1 as usize, put);
+        change(&mut editor, version, line, column, put);
+        let told = lenses(&mut editor, "d.yaml");
+        let found: Vec<usize> = told.iter().map(|it| it.split(':').next().unwrap().parse().unwrap()).collect();
+        assert_eq!(found, expected, "{text}");
+        assert_eq!(coloured(&mut editor, "d.yaml", &text).join(" "), "Stop Stop Bash ( x )", "{text}");
+    }
+    // A name that has changed meanwhile is nobody's, and what never could be read has nothing.
+    editor.open("b.yaml", yaml);
+    editor.retype("b.yaml", 2, &yaml.replace("name: b", "name: b\u{e9}").replace("deny: x", "deny: \"x"));
+    let uri = editor.uri("b.yaml");
+    let at = json!({ "textDocument": { "uri": uri }, "position": { "line": 4, "character": 10 } });
+    let refused = editor.refused("textDocument/prepareRename", at);
+    assert_eq!(refused["message"], "the file has to be mended first: it can't be read");
+    editor.open("c.yaml", "hooks: [");
+    assert_eq!(lenses(&mut editor, "c.yaml"), Vec::<String>::new());
 }

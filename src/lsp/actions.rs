@@ -3,6 +3,9 @@
 //! A mend is offered only if the text that it makes, checked again, no longer has what was wrong.
 
 use super::document::Document;
+use super::effects::plain;
+use super::lenses::on_what;
+use super::run::{MAX_TOLD, past};
 use super::written::{Change, Reading, Written, apply, extent, members, owner, value_span, workspace_edit};
 use super::{Answer, Snapshot};
 use crate::definitions::check::{Checked, check};
@@ -13,11 +16,12 @@ use crate::hook::Layer;
 use crate::matching::shell;
 use crate::matching::when::When;
 use ls_types::{
-    CodeAction, CodeActionContext, CodeActionKind, CodeActionOrCommand, CodeActionParams, CodeActionResponse, Command,
-    NumberOrString,
+    CodeAction, CodeActionContext, CodeActionKind, CodeActionOrCommand, CodeActionParams, CodeActionResponse,
+    CodeActionTriggerKind, Command, NumberOrString,
 };
 use serde_json::{Value, json};
 use std::ops::Range;
+use std::path::Path;
 
 pub(super) fn actions(snapshot: &Snapshot, params: CodeActionParams) -> Answer<Option<CodeActionResponse>> {
     let Some(document) = snapshot.document(&params.text_document.uri) else { return Ok(None) };
@@ -52,8 +56,12 @@ pub(super) fn actions(snapshot: &Snapshot, params: CodeActionParams) -> Answer<O
             ..CodeAction::default()
         });
     }
-    if wants(&CodeActionKind::SOURCE) {
-        actions.extend(commands(document, place.start));
+    // A lightbulb that nobody asked for is for what is wrong.
+    let is_asked = params.context.only.is_some()
+        || params.context.trigger_kind.is_none_or(|kind| kind == CodeActionTriggerKind::INVOKED);
+    let is_wanted = |action: &CodeAction| action.kind.as_ref().is_some_and(wants);
+    if is_asked && (wants(&RUN) || wants(&EXPLAIN)) {
+        actions.extend(commands(snapshot, document, place.start).into_iter().filter(is_wanted));
     }
     Ok(Some(actions.into_iter().map(CodeActionOrCommand::CodeAction).collect()))
 }
@@ -67,22 +75,34 @@ fn is_wanted(context: &CodeActionContext, kind: &CodeActionKind) -> bool {
     })
 }
 
+/// The kind of what runs a hook.
+pub(super) const RUN: CodeActionKind = CodeActionKind::new("source.hookwire.run");
+/// The kind of what tells whether a hook would run.
+pub(super) const EXPLAIN: CodeActionKind = CodeActionKind::new("source.hookwire.explain");
+
 /// What can be done with the hook at a place, for editors that show no lenses.
-fn commands(document: &Document, offset: usize) -> Vec<CodeAction> {
-    let Some(name) = hook_at(document, offset) else { return Vec::new() };
-    let command = |title: String, command: &str| CodeAction {
+fn commands(snapshot: &Snapshot, document: &Document, offset: usize) -> Vec<CodeAction> {
+    let hook = hook_at(document, offset).and_then(|name| document.hook(&name)?.hook.clone());
+    let is_broken = document.checked().file.as_ref().is_none_or(|file| file.is_broken);
+    let Some(hook) = hook.filter(|_| !is_broken) else { return Vec::new() };
+    let server = &snapshot.server;
+    let workspace = server.workspace(&document.path);
+    let root = workspace.as_ref().map_or(Path::new("/"), |it| it.root());
+    let past = past(server.live.recent(), root);
+    let name = plain(&hook.name, MAX_TOLD);
+    let command = |title: String, command: &str, kind: CodeActionKind| CodeAction {
         title: title.clone(),
-        kind: Some(CodeActionKind::SOURCE),
+        kind: Some(kind),
         command: Some(Command {
             title,
             command: command.into(),
-            arguments: Some(vec![json!({ "uri": document.uri, "hook": name })]),
+            arguments: Some(vec![json!({ "uri": document.uri, "hook": hook.name })]),
         }),
         ..CodeAction::default()
     };
     vec![
-        command(format!("Run {name} on the last event"), "hookwire.run"),
-        command(format!("Explain {name}"), "hookwire.explain"),
+        command(format!("Run {name} {}", on_what(&hook, &past)), "hookwire.run", RUN),
+        command(format!("Explain {name}"), "hookwire.explain", EXPLAIN),
     ]
 }
 
@@ -682,7 +702,7 @@ mod tests {
             for at in (0..=document.text.len() + 5).step_by(5) {
                 found += fixes(&document, &(at..at)).len();
                 found += usize::from(program_of_shell(&document, &(at..at)).is_some());
-                found += commands(&document, at).len();
+                found += usize::from(hook_at(&document, at).is_some());
             }
         }
         assert!(found > 100, "{found}");

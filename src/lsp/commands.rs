@@ -175,7 +175,7 @@ fn matches(snapshot: &Snapshot, OfHook { uri, hook }: &OfHook) -> Answer<Value> 
         None => closed(snapshot, uri)?,
     };
     let quoted = plain(hook, MAX_TOLD);
-    if document.hook(hook).is_none() {
+    if document.readable().is_none_or(|it| it.document.hook(hook).is_none()) {
         return Err(Refusal::Failed(format!("no hook `{quoted}` is in this file")));
     }
     let counts = server.live.counts(hook);
@@ -265,8 +265,13 @@ fn listed(snapshot: &Snapshot, hook: &Arc<Hook>, orders: &mut Orders) -> Listed 
     let source = &hook.source;
     let uri = Uri::from_file_path(&*source.file);
     let open = snapshot.documents.values().find(|it| *it.file() == *source.file);
-    let range = match open.and_then(|document| Some((document, document.hook(&hook.name)?))) {
-        Some((document, compiled)) => document.lines().range(&compiled.span),
+    let place = |document: &super::Document| {
+        let readable = document.readable()?;
+        let span = readable.part(&readable.document.hook(&hook.name)?.span)?;
+        Some(document.lines().range(&span))
+    };
+    let range = match open.and_then(|document| place(document)) {
+        Some(range) => range,
         None => {
             // Columns of a file that isn't open: nothing but indentation stands before a hook.
             let count = |n: usize| n.saturating_sub(1).try_into().unwrap_or(u32::MAX);

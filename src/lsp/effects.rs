@@ -11,7 +11,10 @@ const MAX_QUOTED: usize = 60;
 pub(super) fn of(hook: &Hook) -> Option<String> {
     let quoted = |text: &str| format!("`{}`", plain(text, MAX_QUOTED));
     Some(match hook.handler.effect()? {
-        Effect::Command(text) => format!("starts {}", quoted(&text)),
+        Effect::Command(text) => {
+            let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+            format!("starts {}", quoted(&lines.join(" ⏎ ")))
+        }
         Effect::Worker("", target) => format!("starts a worker: {}", quoted(&target)),
         Effect::Worker(runtime, target) => format!("starts a {runtime} worker: {}", quoted(&target)),
         Effect::Post(url) => format!("POSTs to {}", plain(&url, MAX_QUOTED)),
@@ -28,7 +31,7 @@ pub(super) fn of(hook: &Hook) -> Option<String> {
             let file = file.strip_prefix(dir).unwrap_or(&file).display().to_string();
             format!("appends to {}", plain(&file, MAX_QUOTED))
         }
-        Effect::Person => "asks a person".into(),
+        Effect::Person => "asks you here in the editor".into(),
     })
 }
 
@@ -83,7 +86,8 @@ mod tests {
             ("ask: really?", ""),
             ("guard: loop-detector", ""),
             ("command: [python3, check.py]", "starts `python3 check.py`"),
-            ("command: { run: \"a\\nb\", env: { KEY: s3cret } }", "starts `a b`"),
+            ("command: { run: \"a\\nb\", env: { KEY: s3cret } }", "starts `a ⏎ b`"),
+            ("command: \"set -e\\n\\n  rm -rf build\\n\"", "starts `set -e ⏎ rm -rf build`"),
             ("command: { run: 'use s3cr3t-value', env: { API_KEY: s3cr3t-value } }", "starts `use [masked]`"),
             (
                 "command: 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'",
@@ -98,7 +102,7 @@ mod tests {
             ),
             ("guard: { audit-log: { file: logs/a.jsonl } }", "appends to logs/a.jsonl"),
             ("guard: { audit-log: { file: /var/log/a.jsonl } }", "appends to /var/log/a.jsonl"),
-            ("guard: approval", "asks a person"),
+            ("guard: approval", "asks you here in the editor"),
             #[cfg(feature = "script")]
             ("script: 'return {}'", ""),
             #[cfg(feature = "models")]

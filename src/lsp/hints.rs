@@ -20,20 +20,22 @@ pub(super) fn hints(snapshot: &Snapshot, params: InlayHintParams) -> Answer<Opti
     let Some(document) = snapshot.document(&params.text_document.uri) else { return Ok(None) };
     let lines = document.lines();
     let layer = snapshot.server.workspace(&document.path).and_then(|it| it.layer_of(&document.path));
-    let hooks = document.hooks();
+    let Some(readable) = document.readable() else { return Ok(Some(Vec::new())) };
+    let hooks = readable.document.hooks().iter();
+    let hooks: Vec<_> = hooks.filter_map(|it| Some((it, readable.part(&it.span)?))).collect();
     let line_of = |at: usize| lines.index.utf8(at).0;
     let mut per_line: HashMap<usize, usize> = HashMap::new();
-    for compiled in hooks {
-        *per_line.entry(line_of(compiled.span.start)).or_default() += 1;
+    for (_, span) in &hooks {
+        *per_line.entry(line_of(span.start)).or_default() += 1;
     }
     let mut orders = None;
     let mut hints = Vec::new();
-    for compiled in hooks {
-        let line = line_of(compiled.span.start);
+    for (compiled, span) in hooks {
+        let line = line_of(span.start);
         // Where several share a line, its end would be a riddle.
         let offset = match per_line.get(&line) {
             Some(1) | None => lines.index.offset_of_utf8(line, usize::MAX),
-            Some(_) => compiled.span.end,
+            Some(_) => span.end,
         };
         let position = lines.position(offset);
         if position < params.range.start || position > params.range.end {
@@ -43,8 +45,8 @@ pub(super) fn hints(snapshot: &Snapshot, params: InlayHintParams) -> Answer<Opti
             None => ("broken".into(), "It is not in force as it stands here.".into()),
             Some(hook) if !hook.enabled => ("off".into(), "Switched off with `enabled: false`.".into()),
             Some(hook) => {
-                let orders =
-                    orders.get_or_insert_with(|| Orders::new(Arc::new(in_force(&snapshot.server, document, layer))));
+                let in_force = || Arc::new(in_force(&snapshot.server, readable.document, layer));
+                let orders = orders.get_or_insert_with(|| Orders::new(in_force()));
                 told(hook, orders, layer.is_some())
             }
         };
@@ -160,7 +162,12 @@ fn told(hook: &Arc<Hook>, orders: &mut Orders, is_loaded: bool) -> (String, Stri
             name => name.strip_prefix(CUSTOM_PREFIX).unwrap_or(name),
         };
         if label.is_empty() {
-            label = in_words(composition, place, &plain(named, 60));
+            let more = match events.len().saturating_sub(1) {
+                0 => String::new(),
+                1 => " and 1 more event".into(),
+                more => format!(" and {more} more events"),
+            };
+            label = in_words(composition, place, &format!("{}{more}", plain(named, 60)));
         }
         let order = orders.at(hook, event);
         let at = |place: usize| order.hooks.get(place).map(|hook| code(&hook.name));
@@ -174,10 +181,6 @@ fn told(hook: &Arc<Hook>, orders: &mut Orders, is_loaded: bool) -> (String, Stri
         let (place, before, after) = cells;
         let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
         rows.push_str(&format!("| {} | {place} | {before} | {after} |\n", cell(&plain(named, 60))));
-    }
-    let more = events.len().saturating_sub(1);
-    if more > 0 {
-        label.push_str(&format!(" +{more}"));
     }
     let outside = if is_loaded {
         ""

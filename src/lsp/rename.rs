@@ -1,11 +1,11 @@
 //! A hook gets another name. No definition refers to a hook by its name, so the name is the only
 //! place.
 
-use super::document::Document;
+use super::document::{Document, Readable};
 use super::written::{Written, apply, members, owner, workspace_edit};
 use super::{Answer, Refusal, Snapshot};
 use crate::definitions::formats::{self, Format};
-use crate::definitions::node::{Node, NodeValue};
+use crate::definitions::node::{Node, NodeValue, Span};
 use ls_types::{PrepareRenameResponse, RenameParams, TextDocumentPositionParams, WorkspaceEdit};
 use serde_json::Value;
 
@@ -15,36 +15,72 @@ pub(super) fn prepare(
 ) -> Answer<Option<PrepareRenameResponse>> {
     let Some(document) = snapshot.document(&params.text_document.uri) else { return Ok(None) };
     let lines = document.lines();
-    let (node, name) = name_at(document, lines.offset(params.position))?;
-    let span = Written::of(node, document).whole(name).unwrap_or_else(|| node.span.clone());
+    let Named { readable, node, name, span } = name_at(document, lines.offset(params.position))?;
+    let written = Written::of(node, readable.document).whole(name).and_then(|written| readable.part(&written));
+    let span = written.unwrap_or(span);
     Ok(Some(PrepareRenameResponse::RangeWithPlaceholder { range: lines.range(&span), placeholder: name.to_string() }))
 }
 
 pub(super) fn rename(snapshot: &Snapshot, params: RenameParams) -> Answer<Option<WorkspaceEdit>> {
     let at = params.text_document_position;
     let Some(document) = snapshot.document(&at.text_document.uri) else { return Ok(None) };
-    let (node, _) = name_at(document, document.lines().offset(at.position))?;
-    let written = rewritten(document, node, &params.new_name)?;
-    Ok(Some(workspace_edit(&snapshot.server, document, &[(node.span.clone(), written)])))
+    let Named { readable, node, span, .. } = name_at(document, document.lines().offset(at.position))?;
+    let written = rewritten(readable.document, node, &params.new_name)?;
+    Ok(Some(workspace_edit(&snapshot.server, document, &[(span, written)])))
+}
+
+/// The value of a hook's `name`.
+struct Named<'d> {
+    readable: Readable<'d>,
+    /// Of the version that can be read.
+    node: &'d Node,
+    name: &'d str,
+    /// In the text as it is.
+    span: Span,
 }
 
 /// The value of a hook's `name` that a place is in.
-fn name_at(document: &Document, offset: usize) -> Answer<(&Node, &str)> {
+fn name_at(document: &Document, offset: usize) -> Answer<Named<'_>> {
     let refused = |message: &str| Err(Refusal::Failed(message.into()));
-    let Some(root) = &document.checked().root else {
-        return refused("the file has to be mended first: it can't be read");
-    };
-    for hook in document.hooks().iter().filter(|it| it.span.start <= offset && offset <= it.span.end) {
+    let unreadable = "the file has to be mended first: it can't be read";
+    let Some(readable) = document.readable() else { return refused(unreadable) };
+    let Some(root) = &readable.document.checked().root else { return refused(unreadable) };
+    for hook in readable.document.hooks() {
+        let Some(span) = readable.part(&hook.span).filter(|it| it.start <= offset && offset <= it.end) else {
+            continue;
+        };
         let member = owner(root, &hook.span).and_then(|(map, at)| members(map).get(at));
         if let (Some(member), Some(name)) = (member, &hook.name)
             && member.key == "name"
             && let NodeValue::String(text) = &member.value.value
             && **name == **text
         {
-            return Ok((&member.value, text));
+            if !readable.is_present() && !goes_on_as_before(&readable, document, &hook.span, &span) {
+                return refused(unreadable);
+            }
+            return Ok(Named { readable, node: &member.value, name: text, span });
         }
     }
+    if !readable.is_present() {
+        return refused(unreadable);
+    }
     refused("only a hook can be renamed, at the value of its `name`")
+}
+
+/// Whether what is written may not be a part of something else now, such as a name that goes on.
+fn goes_on_as_before(readable: &Readable<'_>, document: &Document, before: &Span, now: &Span) -> bool {
+    fn around<'t>(text: &'t str, span: &Span) -> Option<(&'t str, &'t str)> {
+        let left = text.get(..span.start)?.rsplit('\n').next()?;
+        Some((left, text.get(span.end..)?.lines().next().unwrap_or_default().trim()))
+    }
+    let (Some((left, right)), Some((left_now, right_now))) =
+        (around(&readable.document.text, before), around(&document.text, now))
+    else {
+        return false;
+    };
+    let is_quoted = document.text.get(now.clone()).is_some_and(|it| it.starts_with(['"', '\'']));
+    let ends = |text: &str| text.is_empty() || text.starts_with([',', ']', '}']);
+    is_quoted || (left == left_now && (right == right_now || ends(right_now)))
 }
 
 /// The new name as it is to be written in place of the old: with the same quotes if they can hold it.
@@ -129,7 +165,7 @@ mod tests {
         for (file, text, new, expected) in cases {
             let document = document(file, &text);
             let at = text.find("old").unwrap() + 1;
-            let written = name_at(&document, at).and_then(|(node, _)| rewritten(&document, node, new));
+            let written = name_at(&document, at).and_then(|it| rewritten(&document, it.node, new));
             match written {
                 Ok(written) => assert_eq!(written, expected, "{text} {new}"),
                 Err(Refusal::Failed(why)) => assert!(why.starts_with(expected), "{text} {new}: {why}"),

@@ -12,10 +12,12 @@ use crate::definitions::node::closest;
 use crate::dialects;
 use crate::engine::{self, Engine, Honours, HooksInForce, Question};
 use crate::event::Event;
+use crate::handlers::Handler;
 use crate::hook::{Fail, Hook, Miss};
 use crate::hook_set::HookSet;
 use crate::host::Host;
 use crate::matching::{Facts, tools};
+use crate::state::Store;
 use crate::sync::lock;
 use crate::verdict::{Decision, Outcome, Status, Verdict};
 use ls_types::{MessageType, Uri};
@@ -24,6 +26,7 @@ use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use tokio_util::sync::CancellationToken;
 
@@ -85,7 +88,8 @@ impl Runs {
         let Some(document) = documents.get(uri) else { return };
         let mut runs = lock(&self.0);
         let of_document = runs.entry(uri.to_string()).or_default();
-        of_document.retain(|name, _| document.hook(name).is_some());
+        let is_there = |name: &str| document.readable().is_some_and(|it| it.document.hook(name).is_some());
+        of_document.retain(|name, _| is_there(name));
         of_document.insert(hook.to_string(), run);
     }
 }
@@ -257,7 +261,7 @@ pub(super) async fn run(snapshot: Snapshot, OfRun { uri, hook, event }: OfRun) -
         Ok((found, chosen))
     };
     let (Found { document, workspace, mut hook }, chosen) = off_the_reader(prepare).await?;
-    let (name, is_detached) = (hook.name.clone(), hook.detached);
+    let (name, is_detached, counts) = (hook.name.clone(), hook.detached, counts(&hook));
     // Whoever runs it is there to see what comes of it, and may cancel it.
     if let Some(hook) = Arc::get_mut(&mut hook)
         && hook.detached
@@ -287,7 +291,8 @@ pub(super) async fn run(snapshot: Snapshot, OfRun { uri, hook, event }: OfRun) -
             let outcome = verdict.outcomes.iter().find(|it| it.hook == name);
             ran.ran = outcome.is_some_and(|it| it.status != Status::Skipped);
             ran.decision = outcome.and_then(|it| it.decision).filter(|_| !is_detached);
-            ran.summary = outcome.map(|it| summary(it, &verdict, &chosen.event, is_detached)).unwrap_or_default();
+            let told = Told { is_detached, counts };
+            ran.summary = outcome.map(|it| summary(it, &verdict, &chosen.event, told)).unwrap_or_default();
             if outcome.is_some_and(|it| it.error.is_some()) {
                 kind = MessageType::WARNING;
             }
@@ -306,9 +311,20 @@ pub(super) async fn run(snapshot: Snapshot, OfRun { uri, hook, event }: OfRun) -
 /// Judges an event by one hook alone.
 async fn judge(server: &Arc<Server>, workspace: &Host, hook: Arc<Hook>, event: Arc<Event>) -> Verdict {
     // What sessions remember of other runs, such as `once`, must not keep it from this one.
-    let engine = Engine::new(workspace.engine.services.clone());
+    let mut services = workspace.engine.services.clone();
+    let mut again = (*event).clone();
+    // Its time ran out long ago.
+    if let Some(data) = again.data.as_object_mut() {
+        data.remove("deadlineMs");
+    }
+    if counts(&hook) {
+        // An event counts once: of this one the guard would say what it said when it was run before.
+        services.state = Store::default();
+        again.id = format!("{} run {}", event.id, N_RUNS.fetch_add(1, Ordering::Relaxed)).into();
+    }
+    let engine = Engine::new(services);
     let question = Question {
-        event,
+        event: Arc::new(again),
         hooks: HooksInForce { files: Arc::new(HookSet::new(vec![hook], 0, "".into(), Vec::new())), session: None },
         contract: &dialects::DIALECTS[0].contract,
         // What it would ask, put off or rewrite is told as such.
@@ -316,7 +332,16 @@ async fn judge(server: &Arc<Server>, workspace: &Host, hook: Arc<Hook>, event: A
         client: Some(Arc::new(Person(server.clone()))),
         hurry: CancellationToken::new(),
     };
-    engine::decide(&engine, question).await
+    let mut verdict = engine::decide(&engine, question).await;
+    verdict.event_id = event.id.clone();
+    verdict
+}
+
+static N_RUNS: AtomicU64 = AtomicU64::new(0);
+
+/// Whether a hook is a guard that counts.
+fn counts(hook: &Hook) -> bool {
+    matches!(&hook.handler, Handler::Guard(guard) if guard.counts())
 }
 
 /// Whoever sits at the editor: a hook that asks a person, asks them.
@@ -349,9 +374,19 @@ impl Client for Person {
 const APPROVE: &str = "Approve";
 const DENY: &str = "Deny";
 
+/// What there is to say of a run besides its outcome.
+#[derive(Clone, Copy)]
+struct Told {
+    is_detached: bool,
+    counts: bool,
+}
+
 /// What came of a run, in one line.
-fn summary(outcome: &Outcome, verdict: &Verdict, event: &Event, is_detached: bool) -> String {
-    let took = took(outcome.duration_micros);
+fn summary(outcome: &Outcome, verdict: &Verdict, event: &Event, told: Told) -> String {
+    let mut took = took(outcome.duration_micros);
+    if told.counts {
+        took.push_str(", counted from zero");
+    }
     if let Some(error) = &outcome.error {
         let counts = match outcome.decision {
             Some(decision) => format!("counts as {}", decision.as_str()),
@@ -382,7 +417,7 @@ fn summary(outcome: &Outcome, verdict: &Verdict, event: &Event, is_detached: boo
     let reason = outcome.reason.as_deref().filter(|it| !it.trim().is_empty());
     let reason = reason.map(|it| format!(": {}", plain(it, MAX_TOLD))).unwrap_or_default();
     let opinion = match outcome.decision {
-        Some(decision) if is_detached => {
+        Some(decision) if told.is_detached => {
             Some(format!("{}{reason}, but it is async: decides nothing", decision.as_str()))
         }
         Some(decision) => Some(format!("{}{reason}", decision.as_str())),

@@ -3,8 +3,9 @@
 use super::document::{Document, Documents};
 use super::live::Live;
 use super::workspaces::{Workspace, Workspaces, project_of, projects};
-use super::{Answer, QUERIES, Snapshot, commands, diagnostics, live, run, tokens};
+use super::{Answer, QUERIES, Snapshot, actions, commands, diagnostics, live, run, tokens};
 use crate::client::{Client, Reply};
+use crate::definitions::formats;
 use crate::hook::Layer;
 use crate::host::Host;
 use crate::sync::lock;
@@ -29,6 +30,10 @@ use tokio_util::sync::CancellationToken;
 
 /// The version of what goes beyond LSP: commands, their results, `hookwire/live`.
 const EXTENSION_VERSION: u32 = 1;
+/// The longest text that is kept, in bytes: longer ones are no definitions.
+const MAX_TEXT: usize = 2 * formats::MAX_BYTES;
+/// Bytes that the edits of one change may have looked at, each the whole text.
+const MAX_WORK: usize = 256 << 20;
 /// Questions that are answered at once; others wait.
 const MAX_QUESTIONS: usize = 2;
 /// How often it is looked whether the process that started this one is still there.
@@ -364,7 +369,8 @@ pub fn capabilities(server: &Server) -> Value {
             code_action_kinds: Some(vec![
                 CodeActionKind::QUICKFIX,
                 CodeActionKind::REFACTOR_REWRITE,
-                CodeActionKind::SOURCE,
+                actions::RUN,
+                actions::EXPLAIN,
             ]),
             ..CodeActionOptions::default()
         })),
@@ -403,8 +409,8 @@ pub(super) fn did_open(server: &Arc<Server>, params: DidOpenTextDocumentParams) 
     if !server.is_definition(&path, &language_id, &text) {
         return Ok(());
     }
-    if server.documents().len() >= MAX_DOCUMENTS {
-        tracing::warn!("A document was left alone: {MAX_DOCUMENTS} are open.");
+    if server.documents().len() >= MAX_DOCUMENTS || text.len() > MAX_TEXT {
+        tracing::warn!(uri = key, "A document was left alone: it is too large, or {MAX_DOCUMENTS} are open.");
         return Ok(());
     }
     if let Some(project) = project_of(&path) {
@@ -430,7 +436,15 @@ pub(super) fn did_change(server: &Arc<Server>, params: DidChangeTextDocumentPara
         );
         return Ok(());
     }
-    let document = Arc::new(document.changed(version, params.content_changes));
+    let changes = params.content_changes;
+    let added = changes.iter().map(|it| it.text.len()).sum::<usize>();
+    let size = document.text.len().saturating_add(added);
+    if size > MAX_TEXT || size.saturating_mul(changes.len()) > MAX_WORK {
+        tracing::warn!(uri = key, "A document is left alone until it is opened again: the change is too large.");
+        server.update(|documents| drop(documents.remove(key)));
+        return Ok(());
+    }
+    let document = Arc::new(document.changed(version, changes));
     server.update(|documents| drop(documents.insert(key.to_string(), document)));
     server.check(key);
     Ok(())

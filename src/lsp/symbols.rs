@@ -1,6 +1,6 @@
 //! The outline of a file: its hooks, and what can be folded.
 
-use super::document::{Document, Lines};
+use super::document::{Document, Lines, Readable};
 use super::written::{Reading, extent, members};
 use super::{Answer, Snapshot};
 use crate::definitions::compile::Compiled;
@@ -47,29 +47,33 @@ const MAX_DETAIL: usize = 60;
 
 /// What the file says for all, and its hooks with their handlers, in the order of the text.
 fn outline(document: &Document) -> Vec<DocumentSymbol> {
-    let Some(reading) = Reading::of(document) else { return Vec::new() };
+    let Some(readable) = document.readable() else { return Vec::new() };
+    let Some(reading) = Reading::of(readable.document) else { return Vec::new() };
     let (lines, format) = (document.lines(), document.format());
     let mut symbols: Vec<(usize, DocumentSymbol)> = Vec::new();
     for entry in members(&reading.root).iter().filter(|it| matches!(it.key.as_str(), "policy" | "defaults")) {
         let keys: Vec<&str> = members(&entry.value).iter().map(|it| it.key.as_str()).collect();
-        let whole = around(&entry.key_span, &extent(&entry.value, format));
-        let symbol = symbol(&lines, entry.key.clone(), keys.join(", "), SymbolKind::NAMESPACE, &whole, &entry.key_span);
+        let Some(selection) = readable.part(&entry.key_span) else { continue };
+        let whole = readable.whole(&around(&entry.key_span, &extent(&entry.value, format)));
+        let symbol = symbol(&lines, entry.key.clone(), keys.join(", "), SymbolKind::NAMESPACE, &whole, &selection);
         symbols.push((whole.start, symbol));
     }
     for (n, (compiled, node)) in reading.hooks().enumerate() {
         let whole = extent(node, format);
         let selection = if within(&compiled.span, &whole) { &compiled.span } else { &node.span };
+        let whole = readable.whole(&whole);
+        let Some(selection) = readable.part(selection) else { continue };
         let name = match &compiled.name {
             Some(name) => name.to_string(),
             None => format!("hook {}", n + 1),
         };
         let handler = handler(node);
-        let mut hook = symbol(&lines, name, detail(compiled, node), SymbolKind::EVENT, &whole, selection);
-        hook.children = handler.map(|entry| {
-            let inner = around(&entry.key_span, &extent(&entry.value, format));
-            let (inner, selection) =
-                if within(&inner, &whole) { (inner, &entry.key_span) } else { (whole.clone(), selection) };
-            vec![symbol(&lines, entry.key.clone(), brief(&entry.value), SymbolKind::FUNCTION, &inner, selection)]
+        let mut hook = symbol(&lines, name, detail(compiled, node), SymbolKind::EVENT, &whole, &selection);
+        hook.children = handler.and_then(|entry| {
+            let inner = readable.whole(&around(&entry.key_span, &extent(&entry.value, format)));
+            let key = readable.part(&entry.key_span)?;
+            let (inner, key) = if within(&inner, &whole) { (inner, key) } else { (whole.clone(), selection) };
+            Some(vec![symbol(&lines, entry.key.clone(), brief(&entry.value), SymbolKind::FUNCTION, &inner, &key)])
         });
         symbols.push((whole.start, hook));
     }
@@ -175,27 +179,33 @@ impl From<Fold> for FoldingRange {
     }
 }
 
-/// Every value and every block of comments that takes several lines; none of the values while the
-/// text can't be read.
+/// Every value and every block of comments that takes several lines; while the text can't be read,
+/// the values that are still there.
 fn folds(document: &Document) -> Vec<Fold> {
     let lines = document.lines();
-    let mut finder = Folds { document, lines: &lines, found: BTreeMap::new(), texts: Vec::new() };
-    if let Some(root) = &document.checked().root {
+    let readable = document.readable();
+    let mut texts = Vec::new();
+    let mut found = BTreeMap::new();
+    if let Some(readable) = &readable
+        && let Some(root) = &readable.document.checked().root
+    {
+        let mut finder = Folds { readable, lines: &lines, found, texts };
         members(root).iter().for_each(|entry| finder.add(entry.key_span.start, &entry.value));
         // A list or map as a whole is nobody's member.
         if let NodeValue::Seq(items) = &root.value {
             items.iter().for_each(|item| finder.add(item.span.start, item));
         }
+        (found, texts) = (finder.found, finder.texts);
     }
-    let comments = comments(document, &lines, &finder.texts);
-    let values = finder.found.into_iter().map(|(first, last)| Fold { first, last, is_comment: false });
+    let comments = comments(document, &lines, &texts);
+    let values = found.into_iter().map(|(first, last)| Fold { first, last, is_comment: false });
     let mut folds: Vec<Fold> = values.chain(comments).collect();
     folds.sort_by_key(|fold| fold.first);
     folds
 }
 
 struct Folds<'d> {
-    document: &'d Document,
+    readable: &'d Readable<'d>,
     lines: &'d Lines<'d>,
     /// The last line by the first: the longest counts.
     found: BTreeMap<usize, usize>,
@@ -205,20 +215,23 @@ struct Folds<'d> {
 
 impl Folds<'_> {
     fn add(&mut self, start: usize, node: &Node) {
+        let document = self.readable.document;
         let line = |offset: usize| self.lines.index.utf8(offset).0;
-        let span = extent(node, self.document.format());
-        let (first, mut last) = (line(start), line(span.end));
+        let span = extent(node, document.format());
+        let whole = self.readable.whole(&span);
+        let is_there = self.readable.part(&(start..start)).is_some();
+        let (first, mut last) = (line(self.readable.whole(&(start..span.end)).start), line(whole.end));
         if let NodeValue::String(_) = &node.value {
-            self.texts.push((line(node.span.start), last));
+            self.texts.push((line(self.readable.whole(&node.span).start), last));
         } else if last > first && self.lines.index.line(last).trim_start().starts_with([']', '}']) {
             // The bracket stays in sight.
             last -= 1;
         }
         // The tables of a TOML array fold each by itself.
-        let is_tables = self.document.text.get(span.start..).is_some_and(|it| it.starts_with("[["))
+        let is_tables = document.text.get(span.start..).is_some_and(|it| it.starts_with("[["))
             && matches!(node.value, NodeValue::Seq(_))
-            && self.document.format() == Format::Toml;
-        if last > first && line(span.start) >= first && !is_tables {
+            && document.format() == Format::Toml;
+        if is_there && last > first && line(whole.start) >= first && !is_tables {
             let known = self.found.entry(first).or_insert(last);
             *known = last.max(*known);
         }

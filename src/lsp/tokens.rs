@@ -60,8 +60,11 @@ pub(super) fn tokens(snapshot: &Snapshot, params: SemanticTokensParams) -> Answe
 /// A part of a small text.
 type Token = (Range<usize>, Kind);
 
-/// The tokens of a document, in order, each within a line and none within another.
+/// The tokens of a document, in order, each within a line and none within another; while it can't be
+/// read, those that are still there.
 fn of(document: &Document) -> Vec<(Span, Kind)> {
+    let Some(readable) = document.readable() else { return Vec::new() };
+    let document = readable.document;
     let Some(reading) = Reading::of(document) else { return Vec::new() };
     let mut tokens = Vec::new();
     let mut add = |node: &Node, text: &str, found: Vec<Token>| {
@@ -92,7 +95,7 @@ fn of(document: &Document) -> Vec<(Span, Kind)> {
         end = if is_free { span.end } else { end };
         is_free
     });
-    tokens
+    tokens.into_iter().filter_map(|(span, kind)| Some((readable.part(&span)?, kind))).collect()
 }
 
 // The parser bounds the depth.

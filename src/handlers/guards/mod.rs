@@ -204,6 +204,25 @@ impl Guard {
         }
     }
 
+    /// Whether its answer depends on what it has counted or seen before.
+    pub(crate) fn counts(&self) -> bool {
+        match self {
+            Guard::StepLimit(_)
+            | Guard::TokenLimit(_)
+            | Guard::TimeLimit(_)
+            | Guard::CostLimit(_)
+            | Guard::RateLimit(_)
+            | Guard::LoopDetector(_) => true,
+            Guard::FinishReason(_)
+            | Guard::PatternGuard(_)
+            | Guard::RedactSecrets(_)
+            | Guard::Approval(_)
+            | Guard::FallbackModel(_)
+            | Guard::ContextConfig(_)
+            | Guard::AuditLog(_) => false,
+        }
+    }
+
     /// Its row.
     pub(crate) fn row(&self) -> Option<&'static GuardRow> {
         GUARDS.iter().find(|row| row.name == self.name())
