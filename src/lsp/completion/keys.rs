@@ -3,8 +3,9 @@
 use super::super::context::Step;
 use super::super::docs::{self, Docs, Kind, Member};
 use super::values::about_event;
-use super::{Item, STOP, Writer, with_stops};
+use super::{CLOSE, Item, OPEN, STOP, Writer, with_stops, without_stops};
 use crate::definitions::formats::Format;
+use crate::definitions::node::Span;
 use crate::handlers::KINDS;
 use ls_types::CompletionItemKind as ItemKind;
 use std::collections::BTreeSet;
@@ -12,6 +13,11 @@ use std::collections::BTreeSet;
 impl Writer<'_> {
     pub(super) fn keys(&self) -> Vec<Item> {
         let docs = docs::FILE.at(&self.here.path);
+        if self.format == Format::Toml
+            && let Some(header) = self.header()
+        {
+            return self.headers(&docs, &header);
+        }
         let there: BTreeSet<&str> = self.reading.siblings().collect();
         let is_hook = self.here.hook.is_some() && self.here.within().is_empty();
         let is_handler = |name: &str| is_hook && KINDS.iter().any(|kind| kind.key == name);
@@ -30,7 +36,7 @@ impl Writer<'_> {
                 (Some(at), _) => (1, at),
                 (None, Some(at)) => (2, at),
                 (None, None) if member.name.starts_with('$') => (4, 0),
-                (None, None) => (3, 0),
+                (None, None) => (3, if is_hook { 0 } else { member.docs.rank() }),
             }
         };
         members.sort_by_key(rank);
@@ -42,7 +48,80 @@ impl Writer<'_> {
         if self.here.path.last() == Some(&Step::Key("hooks")) && self.here.dialect.files.is_some() {
             items.extend(self.event_keys(&there));
         }
+        if self.format == Format::Toml && !path_is_root && !self.reading.in_flow {
+            items.extend(self.tables());
+        }
         items
+    }
+
+    /// The header of a TOML table that the place is in: from its first bracket to its last.
+    fn header(&self) -> Option<Span> {
+        let offset = self.offset;
+        let before = self.text.get(..offset)?;
+        let start = before.rfind('\n').map_or(0, |at| at + 1);
+        let opened = before.get(start..)?.trim_start();
+        if self.reading.in_flow || !opened.starts_with('[') {
+            return None;
+        }
+        let behind = self.text.get(offset..)?;
+        let behind = behind.get(..behind.find(['\n', '\r']).unwrap_or(behind.len()))?;
+        let end = offset + behind.rfind(']').map_or(self.reading.token.end.saturating_sub(offset), |at| at + 1);
+        Some(offset - opened.len()..end)
+    }
+
+    /// What a table may be of.
+    fn headers(&self, docs: &Docs<'_>, header: &Span) -> Vec<Item> {
+        if self.here.path.is_empty() {
+            return self.tables().into_iter().map(|it| Item { span: header.clone(), ..it }).collect();
+        }
+        let there: Vec<&str> = self.reading.siblings().collect();
+        let written = self.text.get(header.clone()).unwrap_or_default();
+        let close = match (written.ends_with(']'), written.starts_with("[[")) {
+            (true, _) => "",
+            (false, true) => "]]",
+            (false, false) => "]",
+        };
+        let is_table = |it: &Member<'_>| it.docs.kinds().contains(&Kind::Map) && !there.contains(&it.name);
+        let item = |it: Member<'_>| Item {
+            label: it.name.into(),
+            kind: Some(ItemKind::MODULE),
+            about: it.docs.text(),
+            span: self.reading.token.clone(),
+            text: format!("{}{close}", it.name),
+            ..Item::default()
+        };
+        docs.members().into_iter().filter(is_table).map(item).collect()
+    }
+
+    /// The tables that a file may have, with their headers.
+    fn tables(&self) -> Vec<Item> {
+        let members = docs::FILE.at(&[]).members();
+        let mut members: Vec<_> = members.iter().filter_map(|it| Some((it, self.table(it.name, &it.docs)?))).collect();
+        members.retain(|(it, _)| it.docs.is_only(Kind::List) || self.reading.root.get(it.name).is_none());
+        members.sort_by_key(|(it, _)| it.name != "hooks");
+        let item = |(it, text): (&Member<'_>, String)| {
+            let header = text.lines().next().unwrap_or_default().to_string();
+            let item = Item {
+                kind: Some(ItemKind::MODULE),
+                about: it.docs.text(),
+                span: self.reading.token.clone(),
+                ..Item::default()
+            };
+            let text = if self.snippets { with_stops(&text) } else { header.clone() };
+            Item { label: header, text, is_snippet: self.snippets, ..item }
+        };
+        members.into_iter().map(item).collect()
+    }
+
+    /// A table with its header, if it may be one.
+    fn table(&self, name: &str, docs: &Docs<'_>) -> Option<String> {
+        if docs.is_only(Kind::Map) {
+            Some(format!("[{name}]\n{STOP}"))
+        } else if docs.is_only(Kind::List) {
+            Some(format!("[[{name}]]\n{}", members_of(&docs.items(), self.format, "\n")))
+        } else {
+            None
+        }
     }
 
     /// Other systems list their hooks under the events.
@@ -66,6 +145,7 @@ impl Writer<'_> {
         let quoted = match (self.format, reading.quote) {
             (Format::Json, _) => format!("\"{name}\""),
             (_, Some(quote)) => format!("{quote}{name}{quote}"),
+            (Format::Toml, None) if !name.chars().all(is_bare) => format!("\"{name}\""),
             (_, None) => name.to_string(),
         };
         let filter = is_in_quotes.then(|| quoted.clone());
@@ -73,26 +153,28 @@ impl Writer<'_> {
         if reading.has_value {
             return Item { text: format!("{}{quoted}", reading.lead), filter, ..item };
         }
-        let (joint, bare) = match self.format {
-            Format::Yaml => (":", if docs.is_only(Kind::Map) { ":" } else { ": " }),
-            Format::Toml => (" =", " = "),
-            Format::Json => (":", ": "),
-        };
+        let joint = if self.format == Format::Toml { " =" } else { ":" };
+        let bare = if docs.is_only(Kind::Map) { ":" } else { ": " };
         let is_table = self.format == Format::Toml && self.here.path.is_empty() && !reading.in_flow;
-        let skeleton = if is_table && docs.is_only(Kind::Map) {
-            format!("[{name}]\n{STOP}")
-        } else if is_table && docs.is_only(Kind::List) {
-            format!("[[{name}]]\n{}", members_of(&docs.items(), self.format, "\n"))
-        } else {
+        let table = is_table.then(|| self.table(name, docs)).flatten();
+        let skeleton = table.clone().unwrap_or_else(|| {
             format!("{}{quoted}{joint}{}{comma}", reading.lead, self.skeleton(docs, self.indent(), reading.in_flow))
+        });
+        let (item, filter) = match reading.lead {
+            // Further items of a list would else be told by nothing but what they begin with.
+            "- " => (Item { label: format!("- {name}: …"), ..item }, Some(name.to_string())),
+            _ => (item, filter),
         };
         if self.snippets {
-            Item { text: with_stops(&skeleton), is_snippet: true, filter, ..item }
-        } else if is_table && skeleton.starts_with('[') {
-            Item { text: skeleton.lines().next().unwrap_or_default().into(), filter, ..item }
-        } else {
-            Item { text: format!("{}{quoted}{bare}", reading.lead), filter, ..item }
+            return Item { text: with_stops(&skeleton), is_snippet: true, filter, ..item };
         }
+        let text = match (table, self.format) {
+            (Some(table), _) => table.lines().next().unwrap_or_default().into(),
+            (None, Format::Yaml) => format!("{}{quoted}{bare}", reading.lead),
+            // Without a value it would be a mistake.
+            (None, Format::Toml | Format::Json) => without_stops(&skeleton),
+        };
+        Item { text, filter, ..item }
     }
 
     /// How far right of its line's first character the key begins: editors indent as that line is.
@@ -141,6 +223,9 @@ impl Writer<'_> {
             return Vec::new();
         }
         let indent = self.indent();
+        // Blanks at the end of a line are nobody's style.
+        let start = if is_block { before.trim_end_matches(' ').len() } else { token.start };
+        let blanks = self.text.get(start..token.start).unwrap_or_default();
         let item = |member: &Member<'_>| {
             let skeleton = if is_block {
                 let inner = " ".repeat(indent + 2);
@@ -149,11 +234,13 @@ impl Writer<'_> {
                 let (open, joint) = self.quoted_key(member.name);
                 format!("{}{{ {open}{joint}{} }}", self.reading.lead, inline(&member.docs, self.format))
             };
+            let label = format!("{}: …", member.name);
             Item {
-                label: format!("{}: …", member.name),
+                filter: Some(format!("{blanks}{label}")),
+                label,
                 kind: Some(ItemKind::SNIPPET),
                 about: member.docs.text(),
-                span: token.clone(),
+                span: start..token.end,
                 text: with_stops(&skeleton),
                 is_snippet: true,
                 ..Item::default()
@@ -171,17 +258,23 @@ impl Writer<'_> {
     }
 }
 
-/// A value on one line.
+/// A value on one line: in TOML and JSON never none.
 pub(super) fn inline(docs: &Docs<'_>, format: Format) -> String {
     let kinds = docs.kinds();
-    if kinds.contains(&Kind::Text) && format != Format::Yaml {
+    if kinds.iter().any(|kind| matches!(kind, Kind::Text | Kind::Any)) && format != Format::Yaml {
         return format!("\"{STOP}\"");
     }
     match kinds[..] {
         [Kind::List] if docs.items().is_only(Kind::Map) => format!("[{}]", inline(&docs.items(), format)),
         [Kind::List] => format!("[{STOP}]"),
         [Kind::Map] => format!("{{ {} }}", members_of(docs, format, ", ")),
-        _ => STOP.to_string(),
+        _ if format == Format::Yaml => STOP.to_string(),
+        [Kind::Bool, ..] => format!("{OPEN}|true,false|{CLOSE}"),
+        [Kind::Number, ..] => {
+            let default = docs.default().map_or("1".into(), ToString::to_string);
+            format!("{OPEN}:{default}{CLOSE}")
+        }
+        _ => format!("[{STOP}]"),
     }
 }
 
@@ -195,6 +288,13 @@ fn members_of(docs: &Docs<'_>, format: Format, joint: &str) -> String {
             Format::Yaml => format!("{}: {value}", it.name),
         }
     };
-    let required: Vec<_> = docs.members().iter().filter(|it| it.is_required).map(written).collect();
+    // A file without hooks is possible, but nobody begins with it.
+    let is_needed = |it: &&Member<'_>| it.is_required || it.name == "hooks";
+    let required: Vec<_> = docs.members().iter().filter(is_needed).map(written).collect();
     if required.is_empty() { STOP.to_string() } else { required.join(joint) }
+}
+
+/// Whether TOML takes a key with this character without quotes.
+fn is_bare(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '-')
 }

@@ -10,8 +10,10 @@ mod placeholders;
 mod rules;
 mod values;
 
-use super::context::Here;
+use super::context::{Here, Step};
+use super::document::Lines;
 use super::half_typed::{Completing, completing};
+use super::server::Abilities;
 use super::{Answer, Snapshot};
 use crate::definitions::formats::{self, Format};
 use crate::definitions::node::{Node, NodeValue, Span};
@@ -41,13 +43,9 @@ pub(super) fn completion(snapshot: &Snapshot, params: CompletionParams) -> Answe
     let live = &snapshot.server.live;
     let events = live.recent().iter().take(MAX_EVENTS).map(|it| it.event.clone()).collect();
     let seen = Seen { events, tools: live.tools() };
-    let snippets = snapshot.server.abilities.snippets;
-    let renders = snapshot.server.abilities.markdown_completions;
-    let items = items(&document.text, document.format(), lines.offset(place.position), &seen, snippets);
-    let items = items.into_iter().enumerate().map(|(rank, item)| {
-        let range = lines.range(&item.span);
-        as_lsp(rank, item, range, renders)
-    });
+    let abilities = &snapshot.server.abilities;
+    let items = items(&document.text, document.format(), lines.offset(place.position), &seen, abilities.snippets);
+    let items = items.into_iter().enumerate().map(|(rank, item)| as_lsp(rank, item, &document.text, &lines, abilities));
     Ok(Some(CompletionResponse::Array(items.collect())))
 }
 
@@ -75,16 +73,21 @@ struct Item {
     is_snippet: bool,
     /// What is compared with what the span holds, if not the label.
     filter: Option<String>,
+    /// What has to be written elsewhere too, and where.
+    also: Option<(usize, String)>,
 }
 
-fn as_lsp(rank: usize, item: Item, range: ls_types::Range, renders: bool) -> CompletionItem {
+fn as_lsp(rank: usize, item: Item, text: &str, lines: &Lines<'_>, abilities: &Abilities) -> CompletionItem {
     let details = |it| CompletionItemLabelDetails { detail: None, description: Some(it) };
     let has_lines = item.text.contains('\n');
+    let adjusts = abilities.adjusts_indentation;
+    let new_text = if has_lines && !adjusts { indented(&item.text, text, item.span.start) } else { item.text };
+    let also = item.also.map(|(at, text)| TextEdit { range: lines.range(&(at..at)), new_text: text });
     CompletionItem {
         label_details: item.origin.map(details),
         kind: item.kind,
         detail: item.detail,
-        documentation: (!item.about.is_empty()).then_some(if renders {
+        documentation: (!item.about.is_empty()).then_some(if abilities.markdown_completions {
             Documentation::MarkupContent(MarkupContent { kind: MarkupKind::Markdown, value: item.about })
         } else {
             Documentation::String(item.about)
@@ -93,19 +96,40 @@ fn as_lsp(rank: usize, item: Item, range: ls_types::Range, renders: bool) -> Com
         filter_text: Some(item.filter.unwrap_or_else(|| item.label.clone())),
         label: item.label,
         insert_text_format: item.is_snippet.then_some(InsertTextFormat::SNIPPET),
-        insert_text_mode: has_lines.then_some(InsertTextMode::ADJUST_INDENTATION),
-        text_edit: Some(CompletionTextEdit::Edit(TextEdit { range, new_text: item.text })),
+        insert_text_mode: (has_lines && adjusts).then_some(InsertTextMode::ADJUST_INDENTATION),
+        text_edit: Some(CompletionTextEdit::Edit(TextEdit { range: lines.range(&item.span), new_text })),
+        additional_text_edits: also.map(|it| vec![it]),
         ..CompletionItem::default()
     }
 }
 
+/// Further lines as far right as the line that they go into, for editors that insert them as they are.
+fn indented(inserted: &str, text: &str, at: usize) -> String {
+    let before = text.get(..at).unwrap_or_default();
+    let line = before.get(before.rfind('\n').map_or(0, |at| at + 1)..).unwrap_or_default();
+    let indent = line.len() - line.trim_start_matches([' ', '\t']).len();
+    inserted.replace('\n', &format!("\n{}", line.get(..indent).unwrap_or_default()))
+}
+
 fn items(text: &str, format: Format, offset: usize, seen: &Seen, snippets: bool) -> Vec<Item> {
-    let mut items = Vec::new();
-    for reading in &completing(text, format, offset) {
+    let mut items: Vec<Item> = Vec::new();
+    let mut told = BTreeSet::new();
+    let mut readings = completing(text, format, offset);
+    // Where a hook may begin, that is what is meant.
+    readings.sort_by_key(|it| !(it.lead == "- " && matches!(it.path()[..], [Step::Key("hooks"), Step::Index(_)])));
+    for reading in &readings {
         let path = reading.path();
         let here = Here::new(&reading.root, &path, text);
         let writer = Writer { text, format, offset, reading, here: &here, snippets };
-        items.extend(if reading.is_key { writer.keys() } else { writer.values(seen) });
+        let offered = if reading.is_key { writer.keys() } else { writer.values(seen) };
+        for mut item in offered {
+            match reading.comma {
+                Some(at) if at == item.span.start => item.text = format!(", {}", item.text),
+                Some(at) => item.also = Some((at, ",".into())),
+                None => {}
+            }
+            items.extend(told.insert((item.label.clone(), item.kind == Some(ItemKind::METHOD))).then_some(item));
+        }
     }
     // A whole document's text has to be on one line: editors take no other edits here.
     items.retain(|item| text.get(item.span.clone()).is_some_and(|it| !it.contains('\n')) && holds(&item.span, offset));
@@ -129,6 +153,9 @@ struct Writer<'a> {
 
 /// Where the cursor may go in a skeleton.
 const STOP: char = '\u{1}';
+/// Around what such a place has in it already: `:` and a text, or choices between bars.
+const OPEN: char = '\u{2}';
+const CLOSE: char = '\u{3}';
 
 impl Writer<'_> {
     /// What a text is written as here, and what it replaces. `None` where it can't be.
@@ -221,20 +248,36 @@ fn is_plain(text: &str, in_flow: bool) -> bool {
 
 /// A snippet of a skeleton: the last stop is where the cursor stays.
 fn with_stops(skeleton: &str) -> String {
-    let n_stops = skeleton.matches(STOP).count();
+    let n_stops = skeleton.matches([STOP, OPEN]).count();
     let mut n = 0;
     let mut snippet = String::new();
-    for c in skeleton.chars() {
+    let mut chars = skeleton.chars().peekable();
+    while let Some(c) = chars.next() {
         match c {
-            STOP => {
+            STOP | OPEN => {
                 n += 1;
-                snippet.push_str(&format!("${}", if n == n_stops { 0 } else { n }));
+                // Choices can't be the last stop: editors would not show them.
+                let stop = if n == n_stops && chars.peek() != Some(&'|') { 0 } else { n };
+                snippet.push_str(&if c == OPEN { format!("${{{stop}") } else { format!("${stop}") });
             }
+            CLOSE => snippet.push('}'),
             '$' | '\\' => snippet.extend(['\\', c]),
             _ => snippet.push(c),
         }
     }
     snippet
+}
+
+/// A skeleton for an editor that knows no snippets.
+fn without_stops(skeleton: &str) -> String {
+    let mut text = String::new();
+    for part in skeleton.split(CLOSE) {
+        let (before, stop) = part.split_once(OPEN).unwrap_or((part, ""));
+        let stop = stop.trim_start_matches([':', '|']).split([',', '|']).next().unwrap_or_default();
+        text.extend(before.chars().filter(|c| *c != STOP));
+        text.push_str(stop);
+    }
+    text
 }
 
 #[cfg(test)]
@@ -280,6 +323,9 @@ mod tests {
         let Some(item) = items.iter().find(|it| it.label == label) else { return String::new() };
         let mut source = source;
         source.replace_range(item.span.clone(), &item.text);
+        if let Some((at, text)) = &item.also {
+            source.insert_str(*at, text);
+        }
         source
     }
 
@@ -288,9 +334,10 @@ mod tests {
         let mut wrong = Vec::new();
         for (text, label, expected) in [
             ("ho¦", "hooks", "hooks:\n  - name: $0"),
+            ("hooks:\n¦", "- name: …", "hooks:\n- name: $0"),
             ("hooks:\n  - ¦", "name", "hooks:\n  - name: $0"),
             ("hooks:\n  -¦", "name", "hooks:\n  - name: $0"),
-            ("hooks:\n  - name: a\n    on: Stop\n  ¦", "name", "hooks:\n  - name: a\n    on: Stop\n  - name: $0"),
+            ("hooks:\n  - name: a\n    on: Stop\n  ¦", "- name: …", "hooks:\n  - name: a\n    on: Stop\n  - name: $0"),
             ("hooks:\n  - name: a\n    ht¦\n", "http", "hooks:\n  - name: a\n    http:\n  url: $0\n"),
             ("hooks:\n  - {name: a, ht¦", "http", "hooks:\n  - {name: a, http: { url: $0 }"),
             (
@@ -304,7 +351,7 @@ mod tests {
             (
                 "hooks:\n  - name: a\n    guard: ¦",
                 "cost-limit: …",
-                "hooks:\n  - name: a\n    guard: \n  cost-limit:\n    max: $1\n    prices:\n      $0",
+                "hooks:\n  - name: a\n    guard:\n  cost-limit:\n    max: $1\n    prices:\n      $0",
             ),
             ("hooks:\n  - name: a\n    if: ¦", "Bash", "hooks:\n  - name: a\n    if: Bash($0)"),
             ("hooks:\n  - name: a\n    if: Ba¦(x*)", "Bash", "hooks:\n  - name: a\n    if: Bash(x*)"),
@@ -369,7 +416,7 @@ mod tests {
             (
                 "{\"hooks\": [{\"name\": \"a\", ¦ \"deny\": \"x\"}]}",
                 "once",
-                "{\"hooks\": [{\"name\": \"a\", \"once\": $0, \"deny\": \"x\"}]}",
+                "{\"hooks\": [{\"name\": \"a\", \"once\": ${1|true,false|}, \"deny\": \"x\"}]}",
             ),
             (
                 "{\"hooks\": [{\"name\": \"a\", \"on\": \"Pre¦",
@@ -383,7 +430,25 @@ mod tests {
             ),
             ("[[hooks]]\nname = 'a'\non =¦\n", "Stop", "[[hooks]]\nname = 'a'\non = \"Stop\"\n"),
             ("[[hooks]]\nname = 'a'\nht¦\n", "http", "[[hooks]]\nname = 'a'\nhttp = { url = \"$0\" }\n"),
-            ("[[hooks]]\nname = 'a'\n\n[hooks.gu¦\n", "guard", "[[hooks]]\nname = 'a'\n\n[hooks.guard\n"),
+            ("[[hooks]]\nname = 'a'\n\n[hooks.gu¦\n", "guard", "[[hooks]]\nname = 'a'\n\n[hooks.guard]\n"),
+            (
+                "[[hooks]]\nname = 'a'\ndeny = 'x'\n\n¦",
+                "[[hooks]]",
+                "[[hooks]]\nname = 'a'\ndeny = 'x'\n\n[[hooks]]\nname = \"$0\"",
+            ),
+            ("[[hooks]]\nname = 'a'\n[¦]\n", "[[hooks]]", "[[hooks]]\nname = 'a'\n[[hooks]]\nname = \"$0\"\n"),
+            ("[¦", "[policy]", "[policy]\n$0"),
+            ("[[ho¦", "[[hooks]]", "[[hooks]]\nname = \"$0\""),
+            ("[¦", "dialect", ""),
+            ("[[hooks]]\nname = 'a'\n[hooks.¦", "on", ""),
+            (
+                "[[hooks]]\nname = 'a'\n[hooks.guard.step-limit]\n¦",
+                "max",
+                "[[hooks]]\nname = 'a'\n[hooks.guard.step-limit]\nmax = ${0:20}",
+            ),
+            ("{\"hooks\": [{\"name\": \"a\" ¦}]}", "deny", "{\"hooks\": [{\"name\": \"a\", \"deny\": \"$0\"}]}"),
+            ("{\"hooks\": [{\"name\": \"a\" \"de¦\"}]}", "deny", "{\"hooks\": [{\"name\": \"a\", \"deny\": \"$0\"}]}"),
+            ("{\"hooks\": [{\"name\": \"a\"}¦]}", "{ … }", "{\"hooks\": [{\"name\": \"a\"}, { \"name\": \"$0\" }]}"),
         ] {
             let found = taken(text, label, true);
             if found != expected {
@@ -393,7 +458,16 @@ mod tests {
         assert!(wrong.is_empty(), "{wrong:#?}");
         // Without snippets.
         assert_eq!(taken("hooks:\n  - name: a\n    ht¦", "http", false), "hooks:\n  - name: a\n    http:");
-        assert_eq!(taken("{\"ho¦\"}", "hooks", false), "{\"hooks\": }");
+        assert_eq!(taken("{\"ho¦\"}", "hooks", false), "{\"hooks\": [{ \"name\": \"\" }]}");
+        assert_eq!(
+            taken("{\"hooks\": [{\"name\": \"a\", ¦}]}", "async", false),
+            "{\"hooks\": [{\"name\": \"a\", \"async\": true}]}"
+        );
+        // With nothing there yet.
+        let (_, items) = of(Format::Json, "\n¦", &seen(), true);
+        assert_eq!(items.first().map(|it| &*it.text), Some("{ \"hooks\": [{ \"name\": \"$0\" }] }"));
+        let (_, items) = of(Format::Toml, "¦", &seen(), true);
+        assert!(items.iter().any(|it| it.text == "\"\\$schema\" = \"$0\""), "{items:?}");
         assert_eq!(taken("hooks:\n- name: a\n  if: ¦", "Bash", false), "hooks:\n- name: a\n  if: Bash");
     }
 
@@ -407,8 +481,12 @@ mod tests {
             ),
             ("hooks:\n  - name: a\n    on: Stop\n    deny: x\n    ¦", &["matcher", "if", "when"], "command"),
             ("hooks:\n  - name: a\n    command:\n      ¦", &["run"], "name"),
-            ("hooks:\n  - name: a\n    callable:\n      ¦", &["args"], "name"),
-            ("hooks:\n  - name: a\n    guard:\n      step-limit:\n        ¦", &["by", "max", "per"], "name"),
+            (
+                "hooks:\n  - name: a\n    callable:\n      ¦",
+                &["command", "idle", "node", "python", "venv", "args"],
+                "name",
+            ),
+            ("hooks:\n  - name: a\n    guard:\n      step-limit:\n        ¦", &["max", "by", "per"], "name"),
             ("hooks:\n  - name: a\n    guard:\n      step-limit:\n        per: ¦", &["run", "session", "host"], "by"),
             ("hooks:\n  - name: a\n    guard: finish-reason\n    on: ¦", &["StepEnd", "PostModelCall"], "0"),
             ("dialect: agentpool\nhooks:\n  - name: a\n    on: ¦", &["SessionStart"], "1"),
@@ -416,6 +494,8 @@ mod tests {
             ("hooks:\n  - name: a\n    matcher: ¦", &["Bash", "mcp__pay", "Read"], "Stop"),
             ("hooks:\n  - name: a\n    on: UserPromptSubmit\n    when: ¦", &["event", "prompt"], "tool.input.command"),
             ("hooks:\n  - name: a\n    when: tool.input.to.¦", &["size", "exists"], "startsWith"),
+            ("hooks:\n¦", &["- name: …"], "name"),
+            ("[[hooks]]\nname = 'a'\n[¦]", &["[[hooks]]", "[defaults]", "[policy]"], "dialect"),
             ("defaults:\n  ¦", &["agents", "fail", "model"], "name"),
             ("policy:\n  ¦", &["allow", "deny", "limits", "sandbox"], "name"),
             ("hooks:\n  - name: a\n    script: \"return ${¦\"", &[], "prompt"),

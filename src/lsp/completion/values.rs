@@ -3,7 +3,7 @@
 use super::super::context::Step;
 use super::super::docs::{self, Kind};
 use super::keys::inline;
-use super::{Item, Seen, Writer, is_word, with_stops};
+use super::{Item, Seen, Writer, is_word, with_stops, without_stops};
 use crate::definitions::formats::Format;
 use crate::definitions::node::{Node, NodeValue};
 use crate::dialects::{self, DIALECTS};
@@ -57,8 +57,11 @@ impl Writer<'_> {
         if docs.is_tagged() {
             items.extend(self.tagged(&docs));
         }
-        if self.format != Format::Yaml && docs.is_only(Kind::Map) && self.reading.quote.is_none() && self.snippets {
-            let text = with_stops(&inline(&docs, self.format));
+        if self.format != Format::Yaml && docs.is_only(Kind::Map) && self.reading.quote.is_none() {
+            let text = inline(&docs, self.format);
+            let text = if self.snippets { with_stops(&text) } else { without_stops(&text) };
+            let comma = if self.reading.wants_comma { "," } else { "" };
+            let text = format!("{text}{comma}");
             let span = self.reading.token.clone();
             let label = "{ … }".to_string();
             items.push(Item {
@@ -67,7 +70,7 @@ impl Writer<'_> {
                 about: docs.text(),
                 span,
                 text,
-                is_snippet: true,
+                is_snippet: self.snippets,
                 ..Item::default()
             });
         }
