@@ -17,7 +17,7 @@ fn half_typed_files_are_completed() {
         ("b.yaml", "hooks:\n  - name: [\n  - name: b\n    ma|\n", "on"),
         ("c.toml", "[[hooks]]\nname = 'a'\nif = \"|", "Bash"),
         ("d.json", "{\"hooks\": [{\"name\": \"a\", \"guard\": \"|", "step-limit"),
-        ("e.yaml", "hooks:\n  - name: a\n    on: PreToolUse\n    when: |", "agent"),
+        ("e.yaml", "hooks:\n  - name: a\n    on: PreToolUse\n    when: |", "tool"),
     ] {
         let items = editor.at("textDocument/completion", name, text);
         assert_eq!(labels(&items)[0], first, "{text}");

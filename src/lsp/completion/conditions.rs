@@ -1,21 +1,23 @@
 //! Conditions in CEL.
 
-use super::super::context::Step;
+use super::super::context::{self, Step};
 use super::super::docs;
 use super::paths::{MAX_PATHS, at_path, path_item, paths, shape};
-use super::{Item, STOP, Seen, Writer, is_identifier, is_name_char, is_word, with_stops};
+use super::values::is_about_tool;
+use super::{Item, MAX_WORD, STOP, Seen, Writer, is_identifier, is_name_char, is_word, with_stops};
 use crate::definitions::node::Span;
-use crate::event::Event;
+use crate::event::{EVENTS, Event, EventSpec};
 use crate::matching::tools::TOOLS;
 use crate::matching::when::MEMBERS;
 use ls_types::CompletionItemKind as ItemKind;
+use regex::RegexBuilder;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
 impl Writer<'_> {
     pub(super) fn expression(&self, seen: &Seen) -> Vec<Item> {
         let typed = self.reading.typed.as_str();
-        let events = self.here.relevant(&seen.events);
+        let events = self.of_tool(self.here.relevant(&seen.events));
         let rest_len = self.reading.rest.find(|c: char| !is_name_char(c)).unwrap_or(self.reading.rest.len());
         let rest = self.reading.rest.get(..rest_len).unwrap_or_default();
         let calls = self.reading.rest.get(rest_len..).is_some_and(|it| it.starts_with('('));
@@ -29,10 +31,15 @@ impl Writer<'_> {
         let follows_value = chain.starts_with('.') || chain.starts_with(|c: char| c.is_ascii_digit());
         let (base, word) = chain.rsplit_once('.').map_or((None, chain), |(base, word)| (Some(base), word));
         let Some(span) = self.part(word, rest) else { return Vec::new() };
+        // Only members of something can be there or not.
+        let is_tested = typed.get(..start).is_some_and(|it| it.trim_end().ends_with("has("));
         let mut items = Vec::new();
         if let Some(base) = base.filter(|_| !follows_value) {
             let path: Vec<&str> = base.split('.').collect();
-            items.extend(self.members(&path, &events, &span));
+            items.extend(self.members(&path, &events, &span, is_tested));
+        }
+        if base.is_some() && is_tested {
+            return items;
         }
         if base.is_some() {
             let values: Vec<&Value> = match base.filter(|_| !follows_value) {
@@ -46,13 +53,23 @@ impl Writer<'_> {
             items.extend(FUNCTIONS.iter().filter(fits).filter_map(|it| self.function(it, &span, calls)));
             return items;
         }
-        items.extend(self.members(&[], &events, &span));
+        if let Some(path) = compared_path(typed.get(..start).unwrap_or_default()) {
+            let quote = if self.reading.quote.is_some_and(|it| it.starts_with('"')) { '\'' } else { '"' };
+            items.extend(self.said(path, &events).into_iter().filter_map(|value| {
+                let label = format!("{quote}{value}{quote}");
+                let text = self.inner(&label)?;
+                Some(Item { label, kind: Some(ItemKind::VALUE), span: span.clone(), text, ..Item::default() })
+            }));
+        }
+        if !is_tested {
+            items.extend(self.members(&[], &events, &span, false));
+        }
         let chosen = paths(&events);
-        let identifiers = |path: &str| path.split('.').all(is_identifier);
+        let identifiers = |path: &str| path.split('.').all(is_member);
         let deep = chosen.iter().filter(|(path, _)| path.contains('.') && identifiers(path));
         items.extend(deep.map(|(path, value)| path_item(path, path.clone(), value, &span)));
         if chosen.is_empty() {
-            for (path, about) in shape() {
+            for (path, about) in shape().into_iter().filter(|(path, _)| path.contains('.') && self.may_have(path)) {
                 let item = Item { about, ..Item::default() };
                 items.push(Item {
                     label: path.clone(),
@@ -63,30 +80,20 @@ impl Writer<'_> {
                 });
             }
         }
+        if is_tested {
+            return items;
+        }
         items.extend(FUNCTIONS.iter().filter(|it| !it.is_method).filter_map(|it| self.function(it, &span, calls)));
         items
     }
 
     /// What a value may say that is compared with a text.
     fn compared(&self, before: &str, text: &str, events: &[&Event]) -> Vec<Item> {
-        let before = before.trim_end();
-        let before = ["==", "!=", "in ["].iter().find_map(|it| before.strip_suffix(it)).map(str::trim_end);
-        let Some(before) = before else { return Vec::new() };
-        let start = before.rfind(|c: char| !is_name_char(c) && c != '.').map_or(0, |at| at + 1);
-        let path = before.get(start..).unwrap_or_default();
-        let mut values: Vec<String> = Vec::new();
-        let said = events.iter().filter_map(|it| at_path(&it.data, path)?.as_str()).filter(|it| is_word(it));
-        values.extend(said.map(str::to_string));
-        match path {
-            "tool.name" => values.extend(TOOLS.iter().map(|tool| tool.name.to_string())),
-            "event" => values.extend(self.here.events().into_iter().flatten().map(|name| name.to_string())),
-            _ => {}
-        }
+        let Some(path) = compared_path(before) else { return Vec::new() };
+        let values = self.said(path, events);
         let is_end = |c: char| matches!(c, '"' | '\'' | '\\') || c.is_whitespace();
         let rest = self.reading.rest.split(is_end).next().unwrap_or_default();
         let Some(span) = self.part(text, rest) else { return Vec::new() };
-        let mut told = BTreeSet::new();
-        values.retain(|it| !it.contains(['"', '\'', '\\']) && told.insert(it.clone()));
         let item = |value: String| {
             let text = self.inner(&value)?;
             Some(Item { label: value, kind: Some(ItemKind::VALUE), span: span.clone(), text, ..Item::default() })
@@ -94,8 +101,56 @@ impl Writer<'_> {
         values.into_iter().filter_map(item).collect()
     }
 
+    /// The texts that a path is known to lead to.
+    fn said(&self, path: &str, events: &[&Event]) -> Vec<String> {
+        let said = events.iter().filter_map(|it| at_path(&it.data, path)?.as_str()).filter(|it| is_word(it));
+        let mut values: Vec<String> = said.map(str::to_string).collect();
+        match path {
+            "tool.name" => values.extend(TOOLS.iter().map(|tool| tool.name.to_string())),
+            "event" => values.extend(self.here.events().into_iter().flatten().map(|name| name.to_string())),
+            _ => {}
+        }
+        let mut told = BTreeSet::new();
+        values.retain(|it| !it.contains(['"', '\'', '\\']) && told.insert(it.clone()));
+        values
+    }
+
+    /// Of these events those of the tools that the hook is for.
+    fn of_tool<'e>(&self, events: Vec<&'e Event>) -> Vec<&'e Event> {
+        let is_for_tool = self.tools_of_hook();
+        let is_for = |event: &&Event| event.tool_name().is_none_or(&is_for_tool);
+        events.into_iter().filter(is_for).collect()
+    }
+
+    /// Whether the hook is for a tool of this name.
+    fn tools_of_hook(&self) -> impl Fn(&str) -> bool {
+        let of_hook = |key: &str| self.here.hook.and_then(|hook| hook.get(key)).and_then(context::string);
+        let rule = of_hook("if").and_then(|rule| rule.split('(').next()).map(|it| it.trim().to_string());
+        let matcher = of_hook("matcher").filter(|it| !matches!(*it, "" | "*"));
+        let matcher = matcher.map(|it| RegexBuilder::new(&format!("^(?:{it})$")).size_limit(MAX_MATCHER).build());
+        move |tool| rule.as_ref().is_none_or(|it| it == tool) && !matches!(&matcher, Some(Ok(it)) if !it.is_match(tool))
+    }
+
+    /// Whether the hook's events may have what a path begins with.
+    fn may_have(&self, path: &str) -> bool {
+        let is_of_tool = path == "tool" || path.starts_with("tool.");
+        !is_of_tool || self.here.events().is_none_or(|events| events.iter().any(|it| is_about_tool(it)))
+    }
+
+    /// How many of the hook's events are about this member, and where it stands among all.
+    fn root_rank(&self, member: &str) -> (std::cmp::Reverse<usize>, usize) {
+        let events = self.here.events();
+        let is_meant = |name: &str| events.as_ref().is_none_or(|it| it.iter().any(|it| **it == *name));
+        let is_about = |spec: &&EventSpec| {
+            let subject = spec.subject.and_then(|it| it.split('/').nth(1));
+            is_meant(spec.name) && (subject == Some(member) || member == "tool" && is_about_tool(spec.name))
+        };
+        let at = MEMBERS.iter().position(|it| *it == member);
+        (std::cmp::Reverse(EVENTS.iter().filter(is_about).count()), at.unwrap_or(MEMBERS.len()))
+    }
+
     /// The members of what a path leads to.
-    fn members(&self, path: &[&str], events: &[&Event], span: &Span) -> Vec<Item> {
+    fn members(&self, path: &[&str], events: &[&Event], span: &Span, is_tested: bool) -> Vec<Item> {
         let mut told = BTreeSet::new();
         let mut items = Vec::new();
         let steps: Vec<Step<'_>> = path.iter().map(|key| Step::Key(key)).collect();
@@ -105,16 +160,27 @@ impl Writer<'_> {
         for event in events {
             let found = if path.is_empty() { Some(&event.data) } else { at_path(&event.data, &whole) };
             for (key, value) in found.and_then(Value::as_object).into_iter().flatten().take(MAX_PATHS) {
-                if is_identifier(key) && told.insert(key.to_string()) {
-                    let item = path_item(key, key.clone(), value, span);
-                    let about = [about(key), item.about].join("\n\n");
-                    items.push(Item { about: about.trim().into(), ..item });
+                if key.len() > MAX_WORD || !told.insert(key.to_string()) {
+                    continue;
+                }
+                let item = path_item(key, key.clone(), value, span);
+                let about = [about(key), item.about].join("\n\n");
+                let item = Item { about: about.trim().into(), ..item };
+                if is_member(key) {
+                    items.push(item);
+                } else if !path.is_empty() && !is_tested {
+                    items.extend(self.indexed(key, item));
                 }
             }
         }
         let known = shape.iter().map(|it| it.name);
         let known = known.chain(MEMBERS.iter().copied().filter(|_| path.is_empty()));
-        for key in known {
+        // Of calls that nobody has seen.
+        let is_for_tool = self.tools_of_hook();
+        let tools = TOOLS.iter().filter(|tool| path == ["tool", "input"] && is_for_tool(tool.name));
+        let arguments = tools.flat_map(|tool| tool.arguments.iter().copied());
+        let is_unseen = told.is_empty();
+        for key in known.chain(arguments.filter(|_| is_unseen)).filter(|key| self.may_have(key)) {
             if told.insert(key.to_string()) {
                 let (label, text) = (key.to_string(), key.to_string());
                 items.push(Item {
@@ -127,7 +193,22 @@ impl Writer<'_> {
                 });
             }
         }
+        if path.is_empty() {
+            items.sort_by_cached_key(|it| self.root_rank(&it.label));
+        }
         items
+    }
+
+    /// A member whose key is no name: `["my-key"]` in the place of the dot.
+    fn indexed(&self, key: &str, item: Item) -> Option<Item> {
+        if key.contains(['"', '\'', '\\']) || !is_word(key) {
+            return None;
+        }
+        let quote = if self.reading.quote.is_some_and(|it| it.starts_with('"')) { '\'' } else { '"' };
+        let start = item.span.start.checked_sub(1)?;
+        self.text.get(start..item.span.start).filter(|it| *it == ".")?;
+        let text = self.inner(&format!("[{quote}{key}{quote}]"))?;
+        Some(Item { text, filter: Some(format!(".{key}")), span: start..item.span.end, ..item })
     }
 
     fn function(&self, function: &Function, span: &Span, calls: bool) -> Option<Item> {
@@ -150,6 +231,27 @@ impl Writer<'_> {
         })
     }
 }
+
+/// The path whose value is compared with what follows this.
+fn compared_path(before: &str) -> Option<&str> {
+    let before = before.trim_end();
+    let listed = || before.rsplit_once(" in [").filter(|(_, items)| !items.contains(']')).map(|(path, _)| path);
+    let path = ["==", "!="].iter().find_map(|it| before.strip_suffix(it)).or_else(listed)?.trim_end();
+    let start = path
+        .rfind(|c: char| !is_name_char(c) && c != '.')
+        .map_or(Some(0), |at| Some(at + path.get(at..)?.chars().next()?.len_utf8()))?;
+    path.get(start..)
+}
+
+/// Whether CEL takes a name for that of a member.
+fn is_member(name: &str) -> bool {
+    is_identifier(name) && !RESERVED.contains(&name)
+}
+
+/// How large a matcher may become.
+const MAX_MATCHER: usize = 1 << 20;
+/// Names that mean something else in CEL.
+const RESERVED: [&str; 4] = ["in", "true", "false", "null"];
 
 /// A function of CEL.
 pub(super) struct Function {

@@ -48,7 +48,9 @@ impl Writer<'_> {
         if self.here.path.last() == Some(&Step::Key("hooks")) && self.here.dialect.files.is_some() {
             items.extend(self.event_keys(&there));
         }
-        if self.format == Format::Toml && !path_is_root && !self.reading.in_flow {
+        let line = self.text.get(..self.reading.token.start).and_then(|it| it.rsplit('\n').next());
+        let begins_line = line.is_some_and(|it| it.trim().is_empty());
+        if self.format == Format::Toml && !path_is_root && !self.reading.in_flow && begins_line {
             items.extend(self.tables());
         }
         items
@@ -65,14 +67,23 @@ impl Writer<'_> {
         }
         let behind = self.text.get(offset..)?;
         let behind = behind.get(..behind.find(['\n', '\r']).unwrap_or(behind.len()))?;
-        let end = offset + behind.rfind(']').map_or(self.reading.token.end.saturating_sub(offset), |at| at + 1);
+        let n_closed = |at: usize| if behind.get(at..).is_some_and(|it| it.starts_with("]]")) { 2 } else { 1 };
+        let end = behind.split('#').next().and_then(|it| it.find(']')).map(|at| offset + at + n_closed(at));
+        let end = end.unwrap_or(self.reading.token.end);
         Some(offset - opened.len()..end)
     }
 
     /// What a table may be of.
     fn headers(&self, docs: &Docs<'_>, header: &Span) -> Vec<Item> {
         if self.here.path.is_empty() {
-            return self.tables().into_iter().map(|it| Item { span: header.clone(), ..it }).collect();
+            let mut behind = self.text.get(header.end..).unwrap_or_default().lines().skip(1).map(str::trim_start);
+            let next = behind.find(|it| !it.is_empty() && !it.starts_with('#'));
+            let has_members = next.is_some_and(|it| !it.starts_with('['));
+            let within = |it: Item| match has_members {
+                true => Item { span: header.clone(), text: it.label.clone(), is_snippet: false, ..it },
+                false => Item { span: header.clone(), ..it },
+            };
+            return self.tables().into_iter().map(within).collect();
         }
         let there: Vec<&str> = self.reading.siblings().collect();
         let written = self.text.get(header.clone()).unwrap_or_default();

@@ -294,6 +294,11 @@ mod tests {
             ),
             event(json!({"event": "PreToolUse", "tool": {"name": "mcp__pay", "input": {"amount": 12, "to": ["bob"]}}})),
             event(json!({"event": "UserPromptSubmit", "prompt": "hi"})),
+            event(
+                json!({"event": "PreToolUse", "cwd": "/p", "tool": {"name": "Write", "input": {"file_path": "/p/src/a.rs", "in": 1}}}),
+            ),
+            event(json!({"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": "echo \"a: *\""}}})),
+            event(json!({"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": "ls #x"}}})),
         ];
         Seen { events, tools: BTreeSet::from(["mcp__pay".to_string()]) }
     }
@@ -377,6 +382,42 @@ mod tests {
                 "hooks:\n  - name: a\n    on: PreToolUse\n    when: tool.input.command",
             ),
             (
+                "hooks:\n  - name: a\n    when: tool.name == ¦",
+                "\"Bash\"",
+                "hooks:\n  - name: a\n    when: tool.name == \"Bash\"",
+            ),
+            (
+                "{\"hooks\": [{\"name\": \"a\", \"when\": \"tool.name in ['Bash', ¦\"}]}",
+                "'mcp__pay'",
+                "{\"hooks\": [{\"name\": \"a\", \"when\": \"tool.name in ['Bash', 'mcp__pay'\"}]}",
+            ),
+            (
+                "hooks:\n  - name: a\n    when: tool.input.od¦ == 'x'",
+                "odd-key",
+                "hooks:\n  - name: a\n    when: tool.input[\"odd-key\"] == 'x'",
+            ),
+            ("hooks:\n  - name: a\n    when: tool.input.¦", "in", "hooks:\n  - name: a\n    when: tool.input[\"in\"]"),
+            ("hooks:\n  - name: a\n    when: has(tool.input.¦)", "odd-key", ""),
+            ("hooks:\n  - name: a\n    when: has(tool.input.¦)", "size", ""),
+            ("hooks:\n  - name: a\n    when: has(¦)", "tool", ""),
+            ("hooks:\n  - name: a\n    when: has(¦)", "size", ""),
+            (
+                "hooks:\n  - name: a\n    when: has(¦)",
+                "tool.input.amount",
+                "hooks:\n  - name: a\n    when: has(tool.input.amount)",
+            ),
+            ("hooks:\n  - name: a\n    if: Bash(ec¦", "echo *", "hooks:\n  - name: a\n    if: Bash(echo *)"),
+            ("hooks:\n  - name: a\n    if: Bash(¦\n", "ls #x *", "hooks:\n  - name: a\n    if: \"Bash(ls #x *)\"\n"),
+            ("hooks:\n  - name: a\n    if: Write(¦)", "src/a.rs", "hooks:\n  - name: a\n    if: Write(src/a.rs)"),
+            ("hooks:\n  - name: a\n    if: Write(¦)", "src/**", "hooks:\n  - name: a\n    if: Write(src/**)"),
+            ("hooks:\n  - name: a\n    if: Write(¦)", "**/*.rs", "hooks:\n  - name: a\n    if: Write(**/*.rs)"),
+            ("policy:\n  deny: [Bash(¦)]", "git push *", "policy:\n  deny: [Bash(git push *)]"),
+            (
+                "hooks:\n  - name: a\n    on: UserPromptSubmit\n    command: [git, \"${¦}\"]",
+                "prompt",
+                "hooks:\n  - name: a\n    on: UserPromptSubmit\n    command: [git, \"${prompt}\"]",
+            ),
+            (
                 "hooks:\n  - name: a\n    when: 'prompt.st¦'",
                 "startsWith",
                 "hooks:\n  - name: a\n    when: 'prompt.startsWith(\"$0\")'",
@@ -439,6 +480,9 @@ mod tests {
             ("[[hooks]]\nname = 'a'\n[¦]\n", "[[hooks]]", "[[hooks]]\nname = 'a'\n[[hooks]]\nname = \"$0\"\n"),
             ("[¦", "[policy]", "[policy]\n$0"),
             ("[[ho¦", "[[hooks]]", "[[hooks]]\nname = \"$0\""),
+            ("[[ho¦]] # of [a]\n", "[[hooks]]", "[[hooks]]\nname = \"$0\" # of [a]\n"),
+            ("[[ho¦]]\nname = 'a'\n", "[[hooks]]", "[[hooks]]\nname = 'a'\n"),
+            ("[[hooks]]\nname = 'a'\ncommand.ru¦\n", "[[hooks]]", ""),
             ("[¦", "dialect", ""),
             ("[[hooks]]\nname = 'a'\n[hooks.¦", "on", ""),
             (
@@ -489,10 +533,17 @@ mod tests {
             ("hooks:\n  - name: a\n    guard:\n      step-limit:\n        ¦", &["max", "by", "per"], "name"),
             ("hooks:\n  - name: a\n    guard:\n      step-limit:\n        per: ¦", &["run", "session", "host"], "by"),
             ("hooks:\n  - name: a\n    guard: finish-reason\n    on: ¦", &["StepEnd", "PostModelCall"], "0"),
-            ("dialect: agentpool\nhooks:\n  - name: a\n    on: ¦", &["SessionStart"], "1"),
+            ("dialect: agentpool\nhooks:\n  - name: a\n    on: ¦", &["pre_run"], "1"),
             ("hooks:\n  - name: a\n    on: [Stop, ¦]", &["SessionStart"], "Stop"),
-            ("hooks:\n  - name: a\n    matcher: ¦", &["Bash", "mcp__pay", "Read"], "Stop"),
-            ("hooks:\n  - name: a\n    on: UserPromptSubmit\n    when: ¦", &["event", "prompt"], "tool.input.command"),
+            ("hooks:\n  - name: a\n    matcher: ¦", &["Bash", "Write", "mcp__pay", "Read"], "Stop"),
+            ("hooks:\n  - name: a\n    on: UserPromptSubmit\n    when: ¦", &["prompt", "event"], "tool.input.command"),
+            ("hooks:\n  - name: a\n    on: Stop\n    when: ¦", &["lastMessage"], "tool"),
+            ("hooks:\n  - name: a\n    on: Stop\n    matcher: ¦", &[], "Bash"),
+            ("hooks:\n  - name: a\n    on: PreToolUse\n    when: ¦", &["tool", "event"], "nobody"),
+            ("hooks:\n  - name: a\n    matcher: mcp__pay\n    when: tool.input.¦", &["amount", "to"], "command"),
+            ("hooks:\n  - name: a\n    if: WebFetch(*)\n    when: tool.input.¦", &["url"], "command"),
+            ("dialect: claude-code\nhooks:\n  - name: a\n    on: ¦", &["SessionStart"], "0"),
+            ("hooks:\n  - name: a\n    if: Bash(¦)", &["git push *", "echo *"], "echo \"a: *\""),
             ("hooks:\n  - name: a\n    when: tool.input.to.¦", &["size", "exists"], "startsWith"),
             ("hooks:\n¦", &["- name: …"], "name"),
             ("[[hooks]]\nname = 'a'\n[¦]", &["[[hooks]]", "[defaults]", "[policy]"], "dialect"),
@@ -512,7 +563,7 @@ mod tests {
         }
         let own = of(Format::Yaml, "dialect: agentpool\nhooks:\n  - name: a\n    on: ¦", &seen(), true).1;
         let place = |label: &str| own.iter().position(|it| it.label == label);
-        assert!(place("Stop") < place("pre_run") && place("pre_run") < place("PreToolCall"));
+        assert!(place("pre_run") < place("Stop") && place("Stop") < place("PreToolCall"));
         let row = own.iter().find(|it| it.label == "pre_run").map(|it| (it.origin.as_deref(), it.detail.as_deref()));
         assert_eq!(row, Some((Some("agentpool"), Some("RunStart"))));
     }

@@ -100,7 +100,9 @@ impl Writer<'_> {
         let is_shell = self.here.within().first() == Some(&Step::Key("command"))
             && !matches!(path.last(), Some(Step::Index(index)) if *index > 0);
         let is_own = self.here.dialect.contract.placeholders.style != Style::Paths;
-        let is_path = mentions("${path}") && (is_own || !is_shell);
+        // What is said of a command's text holds for the list of its arguments too.
+        let is_argument = matches!(self.here.within(), [Step::Key("command"), Step::Index(_)]);
+        let is_path = (mentions("${path}") || is_argument) && (is_own || !is_shell);
         let is_env = mentions("${env.NAME}");
         (is_path || is_env).then_some((is_path, is_env))
     }

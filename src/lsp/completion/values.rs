@@ -91,13 +91,18 @@ impl Writer<'_> {
         let guard = self.here.hook.and_then(|hook| hook.get("guard")).and_then(guard_name);
         let guard = guard.and_then(|name| GUARDS.iter().find(|row| row.name == name));
         let own = self.here.dialect;
-        let mut names: Vec<(&str, &str, Option<&str>)> =
-            EVENTS.iter().map(|spec| (spec.name, spec.name, None)).collect();
+        let of_own = own.events.iter().filter(|_| own.name() != dialects::NATIVE);
+        let of_own = of_own.flat_map(|row| {
+            let all = std::iter::once(row.name).chain(row.also.iter().copied());
+            all.map(|name| (name, row.canonical, Some(own.name())))
+        });
+        let native = EVENTS.iter().map(|spec| (spec.name, spec.name, None));
+        let mut names: Vec<(&str, &str, Option<&str>)> = of_own.chain(native).collect();
         if let Some(guard) = guard {
             names.sort_by_key(|(_, canonical, _)| crate::event::spec(canonical).is_none_or(|it| !(guard.acts_at)(it)));
         }
         let others = DIALECTS.iter().filter(|it| it.name() != own.name() && it.name() != "sample");
-        for dialect in std::iter::once(&own).chain(others) {
+        for dialect in others {
             for row in dialect.events {
                 let all = std::iter::once(row.name).chain(row.also.iter().copied());
                 names.extend(all.map(|name| (name, row.canonical, Some(dialect.name()))));
@@ -144,6 +149,7 @@ impl Writer<'_> {
         for (event, target) in &targets {
             match target {
                 Target::Nothing => {}
+                Target::Member(_) if target.is_tool() && event.as_ref().is_some_and(|it| !is_about_tool(it)) => {}
                 Target::Member(_) if target.is_tool() => {
                     let tools = Writer::tools(seen).into_iter();
                     names.extend(tools.map(|(name, is_called)| (name, is_called.then_some("called"))));
@@ -203,6 +209,12 @@ pub(super) fn guard_name(guard: &Node) -> Option<&str> {
         NodeValue::Map(entries) => entries.first().map(|entry| entry.key.as_str()),
         _ => None,
     }
+}
+
+/// Whether tools are what an event is about, as far as anybody knows.
+pub(super) fn is_about_tool(event: &str) -> bool {
+    let Some(spec) = crate::event::spec(event) else { return true };
+    spec.subject.is_some_and(|it| it.starts_with("/tool")) || ["Tool", "Permission"].iter().any(|it| event.contains(it))
 }
 
 /// An event in a line, and what hooks may do there.
