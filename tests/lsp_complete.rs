@@ -17,7 +17,7 @@ fn half_typed_files_are_completed() {
         ("b.yaml", "hooks:\n  - name: [\n  - name: b\n    ma|\n", "on"),
         ("c.toml", "[[hooks]]\nname = 'a'\nif = \"|", "Bash"),
         ("d.json", "{\"hooks\": [{\"name\": \"a\", \"guard\": \"|", "step-limit"),
-        ("e.yaml", "hooks:\n  - name: a\n    on: PreToolUse\n    when: |", "agent"),
+        ("e.yaml", "hooks:\n  - name: a\n    on: PreToolUse\n    when: |", "tool"),
     ] {
         let items = editor.at("textDocument/completion", name, text);
         assert_eq!(labels(&items)[0], first, "{text}");
@@ -42,7 +42,26 @@ fn edits_are_where_the_editor_counts() {
         let range = &closed["textEdit"]["range"];
         assert_eq!(range["end"]["character"], column + 4, "{closed}");
         assert_eq!(closed["textEdit"]["newText"], "closed");
-        assert!(closed["documentation"]["value"].as_str().unwrap().contains("Denies a gate"));
+        assert!(closed["documentation"].as_str().unwrap().contains("Denies a gate"));
+    }
+}
+
+/// Editors that don't say that they indent further lines get them indented.
+#[test]
+fn further_lines_are_where_they_belong() {
+    for (modes, mode, expected) in [
+        (json!(null), json!(null), "http:\n      url: $0"),
+        (json!({ "valueSet": [1] }), json!(null), "http:\n      url: $0"),
+        (json!({ "valueSet": [1, 2] }), json!(2), "http:\n  url: $0"),
+    ] {
+        let mut capabilities = abilities();
+        if !modes.is_null() {
+            capabilities["textDocument"]["completion"]["completionItem"]["insertTextModeSupport"] = modes;
+        }
+        let mut editor = Editor::with(capabilities, &[]);
+        let items = editor.at("textDocument/completion", "a.yaml", "hooks:\n  - name: a\n    ht|\n");
+        let http = items.as_array().unwrap().iter().find(|it| it["label"] == "http").expect("it is offered");
+        assert_eq!((&http["textEdit"]["newText"], &http["insertTextMode"]), (&json!(expected), &mode));
     }
 }
 

@@ -177,12 +177,30 @@ impl<'s> Docs<'s> {
         self.step(Step::Index(0))
     }
 
+    /// What it is where nobody says.
+    pub(super) fn default(&self) -> Option<&'s Value> {
+        self.forms.iter().find_map(|form| form.get("default").filter(|it| !it.is_null()))
+    }
+
+    /// How soon it is thought of, as far as the schema tells: amounts, then what is said or not, then what
+    /// is fine as it is. The schema has lost the order of the types.
+    pub(super) fn rank(&self) -> usize {
+        match self.default() {
+            Some(Value::Number(_)) => 0,
+            Some(Value::String(text)) if !text.is_empty() && self.choices().is_empty() => 2,
+            Some(Value::Bool(false)) => 3,
+            Some(Value::Array(it)) if it.is_empty() => 3,
+            Some(Value::Object(it)) if it.is_empty() => 3,
+            _ => 1,
+        }
+    }
+
     /// What it may be, and what it is where nobody says, in a line.
     pub(super) fn type_line(&self) -> Option<String> {
         let kinds: Vec<_> = self.kinds().iter().map(|kind| kind.words()).collect();
         let choices =
             self.choices().iter().filter_map(|it| it.value.as_str().map(|it| format!("`{it}`"))).collect::<Vec<_>>();
-        let default = self.forms.iter().find_map(|form| form.get("default").filter(|it| !it.is_null()));
+        let default = self.default();
         let is_said = |it: &&Value| !matches!(it, Value::Array(it) if it.is_empty());
         let default = default.filter(is_said).map(|it| format!("; default `{it}`")).unwrap_or_default();
         let kinds = match &choices[..] {

@@ -13,9 +13,9 @@ use ls_types::{
     CodeActionKind, CodeActionOptions, CodeActionProviderCapability, CodeLensOptions, CompletionOptions,
     DidChangeTextDocumentParams, DidChangeWorkspaceFoldersParams, DidCloseTextDocumentParams,
     DidOpenTextDocumentParams, ExecuteCommandOptions, FoldingRangeProviderCapability, HoverProviderCapability,
-    InitializeParams, MarkupContent, MarkupKind, OneOf, PositionEncodingKind, RenameOptions, SemanticTokensFullOptions,
-    SemanticTokensOptions, ServerCapabilities, TextDocumentSyncCapability, TextDocumentSyncKind,
-    TextDocumentSyncOptions, Uri, WorkDoneProgressOptions, WorkspaceFoldersServerCapabilities,
+    InitializeParams, InsertTextMode, MarkupContent, MarkupKind, OneOf, PositionEncodingKind, RenameOptions,
+    SemanticTokensFullOptions, SemanticTokensOptions, ServerCapabilities, TextDocumentSyncCapability,
+    TextDocumentSyncKind, TextDocumentSyncOptions, Uri, WorkDoneProgressOptions, WorkspaceFoldersServerCapabilities,
     WorkspaceServerCapabilities,
 };
 use serde_json::{Value, json};
@@ -38,6 +38,8 @@ const MAX_WORK: usize = 256 << 20;
 const MAX_QUESTIONS: usize = 2;
 /// How often it is looked whether the process that started this one is still there.
 const PARENT: Duration = Duration::from_secs(5);
+/// What begins something that can be completed, beside words.
+const TRIGGERS: &str = ": \"'([{.,|/$-=";
 /// Documents that one editor may have open; more are left alone.
 const MAX_DOCUMENTS: usize = 1000;
 
@@ -64,6 +66,8 @@ pub struct Abilities {
     pub refreshes_hints: bool,
     /// It understands snippets in completions.
     pub snippets: bool,
+    /// It indents the further lines of a completion like the line that it goes into, when told to.
+    pub adjusts_indentation: bool,
     /// It shows outlines as a tree.
     pub nested_symbols: bool,
     /// It underlines what a definition was asked for.
@@ -102,6 +106,9 @@ impl Abilities {
             refreshes_hints: workspace.and_then(|it| it.inlay_hint.as_ref()).and_then(|it| it.refresh_support)
                 == Some(true),
             snippets: item.and_then(|it| it.snippet_support) == Some(true),
+            adjusts_indentation: item
+                .and_then(|it| it.insert_text_mode_support.as_ref())
+                .is_some_and(|it| it.value_set.contains(&InsertTextMode::ADJUST_INDENTATION)),
             nested_symbols: outline.and_then(|it| it.hierarchical_document_symbol_support) == Some(true),
             location_links: definition.and_then(|it| it.link_support) == Some(true),
             versioned_edits: edit.and_then(|it| it.document_changes) == Some(true),
@@ -354,7 +361,7 @@ pub fn capabilities(server: &Server) -> Value {
             ..TextDocumentSyncOptions::default()
         })),
         completion_provider: Some(CompletionOptions {
-            trigger_characters: Some([":", " ", "\"", "'", "(", ".", "{", "$", "-", "="].map(String::from).into()),
+            trigger_characters: Some(TRIGGERS.chars().map(String::from).collect()),
             ..CompletionOptions::default()
         }),
         hover_provider: Some(HoverProviderCapability::Simple(true)),

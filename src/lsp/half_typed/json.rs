@@ -1,6 +1,6 @@
 //! What is open at a place of a JSON text, and the hook around it.
 
-use super::{Form, Quoted, Window, is_bare, run_around};
+use super::{Form, Quoted, Solid, Window, is_bare, next_solid, run_around};
 use crate::definitions::formats;
 
 const COMMENTS: &[(&str, &str)] = &[("//", "\n"), ("/*", "*/")];
@@ -13,7 +13,7 @@ struct Json {
     string: Option<usize>,
     in_comment: bool,
     /// The last thing that isn't part of the word at the place, and the one before that string.
-    last: Option<u8>,
+    last: Option<Solid>,
 }
 
 fn scan(text: &str, start: usize, offset: usize) -> Json {
@@ -54,22 +54,22 @@ fn scan(text: &str, start: usize, offset: usize) -> Json {
                     state.string = Some(at);
                     return state;
                 }
-                state.last = Some(b'"');
                 at += 1 + end + 1;
+                state.last = Some(Solid { byte: b'"', end: at });
                 continue;
             }
             b'{' | b'[' => {
                 if state.open.len() < formats::MAX_DEPTH {
                     state.open.push((byte, at));
                 }
-                state.last = Some(byte);
+                state.last = Some(Solid { byte, end: at + 1 });
             }
             b'}' | b']' => {
                 state.open.pop();
-                state.last = Some(byte);
+                state.last = Some(Solid { byte, end: at + 1 });
             }
             _ if byte.is_ascii_whitespace() || at >= word => {}
-            _ => state.last = Some(byte),
+            _ => state.last = Some(Solid { byte, end: at + 1 }),
         }
         at += 1;
     }
@@ -78,11 +78,16 @@ fn scan(text: &str, start: usize, offset: usize) -> Json {
 
 pub(super) fn form(text: &str, offset: usize, start: usize) -> Option<Form> {
     let state = scan(text, start, offset);
-    let (bracket, _) = *state.open.last()?;
     if state.in_comment {
         return None;
     }
-    let is_key = bracket == b'{' && state.last != Some(b':');
+    let Some((bracket, _)) = state.open.last().copied() else {
+        let is_empty = state.last.is_none() && state.string.is_none();
+        let is_empty = is_empty && next_solid(text, run_around(text, offset, is_bare).end, COMMENTS).is_empty();
+        let quoted = Quoted { text, offset, string: None, comments: COMMENTS };
+        return is_empty.then(|| quoted.form(false, &[], None, "", ':'));
+    };
+    let is_key = bracket == b'{' && state.last.is_none_or(|it| it.byte != b':');
     let open: Vec<u8> = state.open.iter().map(|(bracket, _)| *bracket).collect();
     let quoted = Quoted { text, offset, string: state.string.map(|at| (at, "\"")), comments: COMMENTS };
     Some(quoted.form(is_key, &open, state.last, ": 0", ':'))

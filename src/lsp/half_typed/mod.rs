@@ -37,6 +37,8 @@ pub(super) struct Completing {
     pub(super) has_value: bool,
     /// A comma has to be written behind it.
     pub(super) wants_comma: bool,
+    /// Where a comma has to be written before it.
+    pub(super) comma: Option<usize>,
     /// It is within brackets or braces.
     pub(super) in_flow: bool,
 }
@@ -164,6 +166,7 @@ struct Form {
     lead: &'static str,
     has_value: bool,
     wants_comma: bool,
+    comma: Option<usize>,
     in_flow: bool,
 }
 
@@ -197,7 +200,14 @@ fn read(text: &str, format: Format, offset: usize, window: &Window, form: &Form,
     }
     let mut draft = Draft::default();
     draft.text.push_str(window.before);
-    draft.keep(text, window.span.start..form.word.start);
+    match form.comma.filter(|at| (window.span.start..=form.word.start).contains(at)) {
+        Some(at) => {
+            draft.keep(text, window.span.start..at);
+            draft.text.push(',');
+            draft.keep(text, at..form.word.start);
+        }
+        None => draft.keep(text, window.span.start..form.word.start),
+    }
     draft.text.push_str(&form.before);
     draft.keep(text, form.word.start..offset);
     draft.text.push_str(MARKER);
@@ -219,8 +229,22 @@ fn read(text: &str, format: Format, offset: usize, window: &Window, form: &Form,
     let source = text.get(token.clone()).unwrap_or_default();
     let quote = ["\"\"\"", "'''", "\"", "'"].into_iter().find(|quote| source.starts_with(quote));
     let is_closed = quote.is_some_and(|it| source.len() >= 2 * it.len() && source.ends_with(it));
-    let Form { lead, has_value, wants_comma, in_flow, .. } = *form;
-    Some(Completing { hops, is_key, token, quote, is_closed, typed, rest, lead, has_value, wants_comma, in_flow, root })
+    let Form { lead, has_value, wants_comma, comma, in_flow, .. } = *form;
+    Some(Completing {
+        root,
+        hops,
+        is_key,
+        token,
+        quote,
+        is_closed,
+        typed,
+        rest,
+        lead,
+        has_value,
+        wants_comma,
+        comma,
+        in_flow,
+    })
 }
 
 /// The key or value that has the marker in it: its place, its text, and whether it is a key.
@@ -308,6 +332,13 @@ fn hook_around(text: &str, format: Format, offset: usize) -> Option<Window> {
     }
 }
 
+/// Something that is neither blank nor comment: its last byte, and where it ends.
+#[derive(Clone, Copy)]
+struct Solid {
+    byte: u8,
+    end: usize,
+}
+
 /// What JSON and TOML have in common: strings in quotes, commas between things.
 struct Quoted<'t> {
     text: &'t str,
@@ -318,7 +349,7 @@ struct Quoted<'t> {
 }
 
 impl Quoted<'_> {
-    fn form(&self, is_key: bool, open: &[u8], last: Option<u8>, value: &str, colon: char) -> Form {
+    fn form(&self, is_key: bool, open: &[u8], last: Option<Solid>, value: &str, colon: char) -> Form {
         let (text, offset) = (self.text, self.offset);
         let line = line_around(text, offset);
         let bare = run_around(text, offset, is_bare);
@@ -345,10 +376,10 @@ impl Quoted<'_> {
         if wants_comma {
             after.push(',');
         }
-        let lacks_comma = !open.is_empty() && !matches!(last, Some(b'{' | b'[' | b',' | b':' | b'=') | None);
-        let before = if lacks_comma && self.string.is_none() { format!(",{before}") } else { before.to_string() };
-        let in_flow = !open.is_empty();
-        Form { word, before, after, closers: closers(open), lead: "", has_value, wants_comma, in_flow }
+        let ends_value = |it: &Solid| !matches!(it.byte, b'{' | b'[' | b',' | b':' | b'=');
+        let comma = last.filter(|it| !open.is_empty() && ends_value(it)).map(|it| it.end);
+        let (before, in_flow) = (before.to_string(), !open.is_empty());
+        Form { word, before, after, closers: closers(open), lead: "", has_value, wants_comma, comma, in_flow }
     }
 }
 
@@ -493,7 +524,11 @@ mod tests {
                 ("{\"hooks\": [{\"name\": }, {\"name\": \"a\", \"ma¦\"}, {]}", &["key /hooks/0 \"ma\" \"\\\"ma\\\"\""]),
                 ("{\"hooks\": [{\"na¦me\": \"a\"}]}", &["key /hooks/0 \"na\" \"\\\"name\\\"\""]),
                 ("{\"hooks\": [\n// {¦\n]}", &[]),
-                ("¦", &[]),
+                ("¦", &["value  \"\" \"\""]),
+                ("{} ¦", &[]),
+                ("{\"hooks\": [{\"name\": \"a\" ¦}]}", &["key /hooks/0 \"\" \"\""]),
+                ("{\"hooks\": [{\"name\": \"a\" \"o¦\"}]}", &["key /hooks/0 \"o\" \"\\\"o\\\"\""]),
+                ("{\"hooks\": [{\"name\": \"a\"}¦]}", &["value /hooks/1 \"\" \"\""]),
             ],
         );
     }

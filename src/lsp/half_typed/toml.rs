@@ -1,6 +1,6 @@
 //! What is open at a place of a TOML text, and the hook around it.
 
-use super::{Form, Quoted, Window, is_bare, line_around, run_around};
+use super::{Form, Quoted, Solid, Window, is_bare, line_around, run_around};
 use crate::definitions::formats;
 
 const COMMENTS: &[(&str, &str)] = &[("#", "\n")];
@@ -19,7 +19,7 @@ struct Toml {
     part: Part,
     open: Vec<u8>,
     string: Option<(usize, &'static str)>,
-    last: Option<u8>,
+    last: Option<Solid>,
 }
 
 fn is_header(line: &str) -> bool {
@@ -55,8 +55,8 @@ fn scan(text: &str, start: usize, offset: usize) -> Toml {
         if let Some((_, quote)) = state.string {
             if rest.starts_with(quote) {
                 state.string = None;
-                state.last = Some(b'"');
                 at += quote.len();
+                state.last = Some(Solid { byte: b'"', end: at });
             } else if byte == b'\n' && quote.len() == 1 {
                 state.string = None;
             } else if byte == b'\\' && quote.starts_with('"') {
@@ -78,7 +78,10 @@ fn scan(text: &str, start: usize, offset: usize) -> Toml {
                 at = end;
                 continue;
             }
-            b'=' if state.part == Part::Key => (state.part, state.last) = (Part::Value, Some(b'=')),
+            b'=' if state.part == Part::Key => {
+                state.part = Part::Value;
+                state.last = Some(Solid { byte, end: at + 1 });
+            }
             _ if state.part != Part::Value => {}
             b'"' | b'\'' => {
                 let quote = ["\"\"\"", "'''", "\"", "'"].into_iter().find(|quote| rest.starts_with(quote));
@@ -91,14 +94,14 @@ fn scan(text: &str, start: usize, offset: usize) -> Toml {
                 if state.open.len() < formats::MAX_DEPTH {
                     state.open.push(byte);
                 }
-                state.last = Some(byte);
+                state.last = Some(Solid { byte, end: at + 1 });
             }
             b']' | b'}' => {
                 state.open.pop();
-                state.last = Some(byte);
+                state.last = Some(Solid { byte, end: at + 1 });
             }
             _ if byte.is_ascii_whitespace() || at >= word => {}
-            _ => state.last = Some(byte),
+            _ => state.last = Some(Solid { byte, end: at + 1 }),
         }
         at += 1;
     }
@@ -131,7 +134,7 @@ pub(super) fn form(text: &str, offset: usize, start: usize) -> Option<Form> {
             Some(Form { word, after: after.into(), has_value, ..Form::default() })
         }
         Part::Value => {
-            let is_key = state.open.last() == Some(&b'{') && state.last != Some(b'=');
+            let is_key = state.open.last() == Some(&b'{') && state.last.is_none_or(|it| it.byte != b'=');
             let mut form = quoted.form(is_key, &state.open, state.last, " = 0", '=');
             if is_key && state.string.is_none() {
                 form.before = form.before.replace('"', "");
