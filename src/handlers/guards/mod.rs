@@ -48,6 +48,13 @@ pub struct GuardRow {
     pub acts_at: fn(&EventSpec) -> bool,
 }
 
+impl GuardRow {
+    /// Whether it counts from event to event, under the name of the hook.
+    pub fn counts(&self) -> bool {
+        matches!(self.name, "step-limit" | "token-limit" | "time-limit" | "cost-limit" | "rate-limit" | "loop-detector")
+    }
+}
+
 macro_rules! guards {
     ($($name:literal, $about:literal, on $events:expr, at $acts_at:expr => $variant:ident($kind:ty);)*) => {
         /// Every guard that a definition may name.
