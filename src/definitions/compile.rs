@@ -241,7 +241,7 @@ pub(super) struct RawHook {
     /// its `wait` unless it is said here.
     #[schemars(default)]
     timeout: Option<RawDuration>,
-    /// What a failure of the hook means: open (go on), closed (deny) or ask.
+    /// What a failure of the hook means.
     #[schemars(default)]
     fail: Option<Fail>,
     /// Start it and don't wait: it can't decide anything.
@@ -292,19 +292,20 @@ pub const COMMON_FIELDS: [&str; 16] = [
 #[schemars(deny_unknown_fields, default)]
 #[schemars(rename = "Defaults")]
 pub(super) struct RawDefaults {
-    /// As in a hook.
+    /// How long one run may take, for hooks that don't say.
     timeout: Option<RawDuration>,
-    /// As in a hook.
+    /// What a failure means, for hooks that don't say.
     fail: Option<Fail>,
-    /// As in a hook.
+    /// The priority of hooks that don't say: lower runs earlier, reversed for after-events.
     priority: Option<i64>,
-    /// As in a hook.
+    /// Hooks that don't say are only for these agents; globs on the name.
     agents: Option<OneOrMany>,
     /// The model of hooks that ask one and don't say which.
     model: Option<RawModel>,
 }
 
 const DEFAULTS_FIELDS: [&str; 5] = ["timeout", "fail", "priority", "agents", "model"];
+
 /// Which tools may be called at all, how often and within what bounds: decided before any hook runs,
 /// and by every layer.
 #[derive(Default, JsonSchema)]

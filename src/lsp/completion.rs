@@ -897,6 +897,12 @@ static FUNCTIONS: &[Function] = &[
     global("double", "double(\u{1})", "as a number with a fraction"),
 ];
 
+/// What a function of CEL is, and how it is called.
+pub(super) fn about_function(name: &str) -> Option<(String, &'static str)> {
+    let function = FUNCTIONS.iter().find(|it| it.name == name)?;
+    Some((function.call.replace('\u{1}', "…"), function.about))
+}
+
 /// A path into an event with what was there.
 fn path_item(label: &str, text: String, value: &Value, span: &Span) -> Item {
     Item {
