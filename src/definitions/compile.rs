@@ -5,9 +5,11 @@
 //! mistake is found in one pass.
 
 use super::diagnostic::{Diagnostic, LineIndex, Range, Severity};
+use super::names;
 use super::node::{DecodeError, Entry, Node, NodeValue, Span, closest, decode};
 use crate::client::Client;
 use crate::dialects;
+use crate::event::{CUSTOM_PREFIX, Phase};
 use crate::handlers::{self, Compile, CompileError, Handler, KINDS};
 use crate::hook::{Contract, Fail, Hook, Layer, On, Source};
 use crate::matching::Matcher;
@@ -239,7 +241,7 @@ pub(super) struct RawHook {
     /// its `wait` unless it is said here.
     #[schemars(default)]
     timeout: Option<RawDuration>,
-    /// What a failure of the hook means: open (go on), closed (deny) or ask.
+    /// What a failure of the hook means.
     #[schemars(default)]
     fail: Option<Fail>,
     /// Start it and don't wait: it can't decide anything.
@@ -290,22 +292,23 @@ pub const COMMON_FIELDS: [&str; 16] = [
 #[schemars(deny_unknown_fields, default)]
 #[schemars(rename = "Defaults")]
 pub(super) struct RawDefaults {
-    /// As in a hook.
+    /// How long one run may take, for hooks that don't say.
     timeout: Option<RawDuration>,
-    /// As in a hook.
+    /// What a failure means, for hooks that don't say.
     fail: Option<Fail>,
-    /// As in a hook.
+    /// The priority of hooks that don't say: lower runs earlier, reversed for after-events.
     priority: Option<i64>,
-    /// As in a hook.
+    /// Hooks that don't say are only for these agents; globs on the name.
     agents: Option<OneOrMany>,
     /// The model of hooks that ask one and don't say which.
     model: Option<RawModel>,
 }
 
 const DEFAULTS_FIELDS: [&str; 5] = ["timeout", "fail", "priority", "agents", "model"];
+
 /// Which tools may be called at all, how often and within what bounds: decided before any hook runs,
 /// and by every layer.
-#[derive(Default, Deserialize, JsonSchema)]
+#[derive(Default, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[schemars(rename = "Policy")]
 pub(super) struct RawPolicy {
@@ -321,7 +324,7 @@ pub(super) struct RawPolicy {
     sandbox: Option<String>,
 }
 
-#[derive(Default, Deserialize, JsonSchema)]
+#[derive(Default, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[schemars(rename = "PolicyLimits")]
 struct RawLimits {
@@ -333,6 +336,8 @@ struct RawLimits {
     max_output_bytes: Option<u64>,
 }
 
+const POLICY_FIELDS: [&str; 4] = ["deny", "allow", "limits", "sandbox"];
+const LIMITS_FIELDS: [&str; 3] = ["maxCalls", "timeout", "maxOutputBytes"];
 const FILE_FIELDS: [&str; 5] = ["policy", "defaults", "hooks", "dialect", "$schema"];
 
 /// The dialect that a file is written for and, where that has files of its own kind, the tree that
@@ -565,8 +570,18 @@ fn hook(
         return compiled(name, None, None);
     };
     let hook = make(hook_name, on, handler, fail);
-    file.lint(&hook, node, raw.matcher.as_deref());
+    file.lint(&hook, node, raw.matcher.as_deref(), lines.text());
     compiled(name, Some(hook), None)
+}
+
+/// Where a hook is told that something is missing: its name, else its first key.
+fn head(hook: &Node) -> &Span {
+    let first = match &hook.value {
+        NodeValue::Map(entries) => entries.first().map(|entry| &entry.key_span),
+        _ => None,
+    };
+    let name = hook.get("name").filter(|name| matches!(name.value, NodeValue::String(_))).map(|name| &name.span);
+    name.or(first).unwrap_or(&hook.span)
 }
 
 /// Whether a reader meant this hook.
@@ -652,12 +667,14 @@ impl CompiledFile {
     fn name(&mut self, written: Option<&Node>, hook: &Node) -> Option<Arc<str>> {
         let (at, code, message) = match written.map(|it| (it, &it.value)) {
             Some((_, NodeValue::String(name))) if !name.trim().is_empty() => return Some(name.as_str().into()),
-            Some((at, NodeValue::String(_) | NodeValue::Null)) => (at, "missing-name", "`name` is empty".to_string()),
-            Some((at, _)) => (at, "wrong-type", format!("`name`: expected a string, found {}", at.kind())),
-            None => (hook, "missing-name", "a hook needs a `name`".to_string()),
+            Some((at, NodeValue::String(_) | NodeValue::Null)) => {
+                (&at.span, "missing-name", "`name` is empty".to_string())
+            }
+            Some((at, _)) => (&at.span, "wrong-type", format!("`name`: expected a string, found {}", at.kind())),
+            None => (head(hook), "missing-name", "a hook needs a `name`".to_string()),
         };
         let help = Some("verdicts, logs and diagnostics call the hook by its `name`".to_string());
-        self.push(at.span.clone(), Severity::Error, code, message, help, None);
+        self.push(at.clone(), Severity::Error, code, message, help, None);
         None
     }
 
@@ -718,8 +735,7 @@ impl CompiledFile {
         let super::diagnostic::Position { line, column } = lines.position(entry.key_span.start);
         let source = Source { layer: origin.layer, file: origin.file.into(), line, column, position: 0 };
         let before = self.problems.len();
-        let raw: Option<RawPolicy> = self.field(entry, None);
-        let RawPolicy { deny, allow, limits, sandbox } = raw.unwrap_or_default();
+        let RawPolicy { deny, allow, limits, sandbox } = self.raw_policy(entry);
         let mut policy = Policy::at(source);
         if allow.is_some() {
             policy = policy.allow_nothing_else();
@@ -748,6 +764,40 @@ impl CompiledFile {
             policy = policy.broken(problem.message.clone());
         }
         self.policy = Some(policy);
+    }
+
+    /// Field by field: all mistakes are told at once.
+    fn raw_policy(&mut self, entry: &Entry) -> RawPolicy {
+        let mut raw = RawPolicy::default();
+        for entry in self.members(entry) {
+            match entry.key.as_str() {
+                "deny" => raw.deny = self.field(entry, None).flatten(),
+                "allow" => raw.allow = self.field(entry, None).flatten(),
+                "sandbox" => raw.sandbox = self.field(entry, None).flatten(),
+                "limits" => {
+                    for entry in self.members(entry) {
+                        match entry.key.as_str() {
+                            "maxCalls" => raw.limits.max_calls = self.field(entry, None).flatten(),
+                            "timeout" => raw.limits.timeout = self.field(entry, None).flatten(),
+                            "maxOutputBytes" => raw.limits.max_output_bytes = self.field(entry, None).flatten(),
+                            unknown => self.unknown_field(entry, closest(unknown, LIMITS_FIELDS), None),
+                        }
+                    }
+                }
+                unknown => self.unknown_field(entry, closest(unknown, POLICY_FIELDS), None),
+            }
+        }
+        raw
+    }
+
+    /// The members of what is to be a map.
+    fn members<'n>(&mut self, entry: &'n Entry) -> &'n [Entry] {
+        if let NodeValue::Map(entries) = &entry.value.value {
+            return entries;
+        }
+        let message = format!("`{}` is a map, found {}", entry.key, entry.value.kind());
+        self.push(entry.value.span.clone(), Severity::Error, "wrong-type", message, None, None);
+        &[]
     }
 
     fn unknown_field(&mut self, entry: &Entry, nearest: Option<&str>, hook: Option<&str>) {
@@ -791,7 +841,7 @@ impl CompiledFile {
             }
             let help = Some("add `on: PreToolUse`, a list, or `on: '*'` for every event".to_string());
             self.push(
-                node.span.clone(),
+                head(node).clone(),
                 Severity::Error,
                 "missing-on",
                 "a hook needs `on`: the events it is for".into(),
@@ -861,7 +911,7 @@ impl CompiledFile {
                 let kinds: Vec<_> = KINDS.iter().map(|kind| kind.key).filter(is_possible).collect();
                 let help = Some(format!("add one of {}", kinds.join(", ")));
                 self.push(
-                    node.span.clone(),
+                    head(node).clone(),
                     Severity::Error,
                     "missing-handler",
                     "a hook needs a handler".into(),
@@ -916,8 +966,43 @@ impl CompiledFile {
         }
     }
 
+    /// Tells the members of the event that conditions and placeholders misspell, and gives them.
+    fn slips(&mut self, hook: &Hook, node: &Node, text: &str, events: &[Arc<str>]) -> Vec<String> {
+        // Nobody knows what these say.
+        if events.iter().any(|name| name.starts_with(CUSTOM_PREFIX)) {
+            return Vec::new();
+        }
+        let is_about_tool = !events.is_empty() && events.iter().all(|name| has_tool(name));
+        let condition = |node: &Node| match &node.value {
+            NodeValue::String(source) => When::new(source).map(|when| when.references()).unwrap_or_default(),
+            _ => Vec::new(),
+        };
+        let mut named: Vec<_> = node.get("when").map(|it| (it, condition(it))).into_iter().collect();
+        named.extend(node.get("guard").and_then(counted_by).map(|it| (it, condition(it))));
+        let kind = hook.handler.key();
+        if let Some(definition) = node.get(kind) {
+            let paths = handlers::paths(kind, definition, &hook.contract.placeholders).into_iter();
+            // What a placeholder may say besides.
+            let is_event =
+                |(path, _): &(String, _)| !matches!(&**path, "hook" | "timestamp") && !path.starts_with("env.");
+            named.extend(paths.map(|(node, paths)| (node, paths.into_iter().filter(is_event).collect())));
+        }
+        let mut slips = Vec::new();
+        for (node, paths) in named {
+            for (path, at) in paths {
+                let Some((wrong, meant)) = names::slip(&path, is_about_tool) else { continue };
+                let message = format!("no event has `{wrong}`");
+                let help = Some(format!("did you mean `{meant}`?"));
+                let span = node.part(&at, text);
+                self.push(span, Severity::Warning, "unknown-name", message, help, Some(&hook.name));
+                slips.push(wrong);
+            }
+        }
+        slips
+    }
+
     /// What is well-formed but can hardly be meant.
-    fn lint(&mut self, hook: &Hook, node: &Node, matcher: Option<&str>) {
+    fn lint(&mut self, hook: &Hook, node: &Node, matcher: Option<&str>, text: &str) {
         let name = Some(&*hook.name);
         let at = |key: &str| node.get(key).map_or(node.span.clone(), |it| it.span.clone());
         let names = match &hook.on {
@@ -1009,8 +1094,11 @@ impl CompiledFile {
                 Some(format!("did you mean `{}`?", known.name)),
             );
         }
+        let slips = self.slips(hook, node, text, names);
         if let Some(when) = &hook.when {
-            let unguarded = when.unguarded();
+            let is_slip =
+                |path: &String| slips.iter().any(|slip| path == slip || path.starts_with(&format!("{slip}.")));
+            let unguarded: Vec<_> = when.unguarded().into_iter().filter(|path| !is_slip(path)).collect();
             if !unguarded.is_empty() {
                 // In scripts `event` is the whole event.
                 let help = Some(match unguarded[0].strip_prefix("event.") {
@@ -1035,6 +1123,17 @@ impl CompiledFile {
                 name,
             );
         }
+        let is_note = |name: &Arc<str>| {
+            let is_obeyed = dialects::DIALECTS.iter().any(|it| it.row(name).is_some_and(|row| row.blocks));
+            crate::event::spec(name).is_some_and(|spec| spec.phase == Phase::Note) && !is_obeyed
+        };
+        if matches!(hook.handler, Handler::Deny(_) | Handler::Ask(_)) && !names.is_empty() && names.iter().all(is_note)
+        {
+            let are = if names.len() == 1 { "is only told" } else { "are only told" };
+            let message = format!("nothing to {}: {} {are}", hook.handler.key(), names.join(" and "));
+            let help = Some("choose an event that happens before what is to be blocked".into());
+            self.push(at("on"), Severity::Warning, "never-decides", message, help, name);
+        }
         // Other systems say themselves what a failure means.
         let is_native = hook.contract.dialect == dialects::NATIVE;
         if is_native && !decides && !hook.detached && hook.fail.is_none() && hook.is_for_gates() {
@@ -1052,6 +1151,12 @@ impl CompiledFile {
             );
         }
     }
+}
+
+/// The condition of what a guard counts together.
+fn counted_by(guard: &Node) -> Option<&Node> {
+    let NodeValue::Map(entries) = &guard.value else { return None };
+    entries.first()?.value.get("by")
 }
 
 /// What is wrong, and what to do about it.
@@ -1075,5 +1180,5 @@ pub(crate) fn cel_in_words(message: &str) -> String {
 }
 
 fn has_tool(event: &str) -> bool {
-    event.contains("Tool") || event.starts_with("Permission") || event.starts_with(crate::event::CUSTOM_PREFIX)
+    event.contains("Tool") || event.starts_with("Permission") || event.starts_with(CUSTOM_PREFIX)
 }

@@ -9,6 +9,7 @@ pub mod compile;
 pub mod diagnostic;
 pub mod formats;
 pub mod load;
+mod names;
 pub mod node;
 pub mod schema;
 pub mod watch;

@@ -27,7 +27,7 @@ mod script;
 
 use crate::approvals::Approvals;
 use crate::client::Client;
-use crate::definitions::node::{DecodeError, Node, decode};
+use crate::definitions::node::{DecodeError, Node, NodeValue, decode};
 use crate::egress;
 use crate::emit::EventSender;
 use crate::event::Event;
@@ -37,13 +37,14 @@ use crate::models::{Bound, ModelError};
 use crate::models::{ModelRef, RawModel};
 use crate::state::Store;
 use crate::state::runs::Runs;
-use crate::template::{self, Placeholders};
+use crate::template::{self, Placeholders, Style, Template};
 use crate::verdict::{Answer, Decision, Verdict};
 use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::future::Future;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -472,6 +473,43 @@ impl Handler {
             // Whatever else there is runs, and decides by its answer.
             _ => None,
         }
+    }
+}
+
+/// A text and the paths that it names, each with where it is written, in bytes of the text.
+pub(crate) type Named<'n> = (&'n Node, Vec<(String, Range<usize>)>);
+
+/// The paths of hookwire's own vocabulary that a handler's definition names, by the text that they are in.
+pub(crate) fn paths<'n>(kind: &str, definition: &'n Node, placeholders: &'static Placeholders) -> Vec<Named<'n>> {
+    let member = |name: &str| definition.get(name).unwrap_or(definition);
+    let texts = match kind {
+        "command" => match &member("run").value {
+            NodeValue::Seq(words) => words.iter().skip(1).collect(),
+            _ => Vec::new(),
+        },
+        "prompt" => vec![member("text")],
+        "agent" => vec![member("task")],
+        "http" => definition.get("body").into_iter().flat_map(texts).collect(),
+        "mcp" => definition.get("arguments").into_iter().flat_map(texts).collect(),
+        "guard" => definition.get("approval").and_then(|it| it.get("message")).into_iter().collect(),
+        _ => Vec::new(),
+    };
+    let placeholders = if kind == "guard" { &template::PATHS } else { placeholders };
+    let named = |node: &'n Node| {
+        let NodeValue::String(text) = &node.value else { return None };
+        let template = Template::new(text, placeholders).ok()?;
+        Some((node, template.places().map(|(path, at)| (path.to_string(), at.clone())).collect()))
+    };
+    texts.into_iter().filter(|_| placeholders.style == Style::Paths).filter_map(named).collect()
+}
+
+/// Every text of a value. The parser bounds the depth.
+fn texts(node: &Node) -> Vec<&Node> {
+    match &node.value {
+        NodeValue::String(_) => vec![node],
+        NodeValue::Seq(items) => items.iter().flat_map(texts).collect(),
+        NodeValue::Map(entries) => entries.iter().flat_map(|entry| texts(&entry.value)).collect(),
+        _ => Vec::new(),
     }
 }
 

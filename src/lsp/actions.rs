@@ -2,6 +2,8 @@
 //!
 //! A mend is offered only if the text that it makes, checked again, no longer has what was wrong.
 
+use super::context::string;
+use super::diagnostics::taken_names;
 use super::document::Document;
 use super::effects::plain;
 use super::lenses::on_what;
@@ -12,6 +14,7 @@ use crate::definitions::check::{Checked, check};
 use crate::definitions::diagnostic::Diagnostic;
 use crate::definitions::formats::{Format, parse};
 use crate::definitions::node::{Entry, Node, NodeValue, Span};
+use crate::handlers::KINDS;
 use crate::hook::Layer;
 use crate::matching::shell;
 use crate::matching::when::When;
@@ -31,7 +34,14 @@ pub(super) fn actions(snapshot: &Snapshot, params: CodeActionParams) -> Answer<O
     let wants = |kind: &CodeActionKind| is_wanted(&params.context, kind);
     let mut actions = Vec::new();
     if wants(&CodeActionKind::QUICKFIX) {
-        for (diagnostic, fix) in fixes(document, &place) {
+        // Those of other files are known here only.
+        let taken = taken_names(&snapshot.server, document, &lines);
+        let set = snapshot.server.workspace(&document.path).map(|it| it.hooks());
+        let elsewhere = |name: &str| set.iter().flat_map(|set| &set.hooks).any(|hook| *hook.name == *name);
+        let root = document.checked().root.as_ref();
+        let here = taken.iter().filter(|it| is_at(it, &place));
+        let numbered = here.filter_map(|it| Some((it, numbered_fix(document, root?, it, &elsewhere)?)));
+        for (diagnostic, fix) in fixes(document, &place).into_iter().chain(numbered.take(MAX_FIXES)) {
             let range = lines.range(&diagnostic.span);
             let code = NumberOrString::String(diagnostic.code.clone());
             let solved = |it: &&ls_types::Diagnostic| it.range == range && it.code.as_ref() == Some(&code);
@@ -132,10 +142,14 @@ struct Fix {
 /// The most mends that are tried out for one question.
 const MAX_FIXES: usize = 24;
 
+fn is_at(diagnostic: &Diagnostic, place: &Range<usize>) -> bool {
+    diagnostic.span.start <= place.end && place.start <= diagnostic.span.end
+}
+
 /// Ways to mend what is wrong at a place, each tried out.
 fn fixes<'d>(document: &'d Document, place: &Range<usize>) -> Vec<(&'d Diagnostic, Fix)> {
     let checked = document.checked();
-    let here = checked.diagnostics.iter().filter(|it| it.span.start <= place.end && place.start <= it.span.end);
+    let here = checked.diagnostics.iter().filter(|it| is_at(it, place));
     let tried =
         here.flat_map(|diagnostic| mends(document, checked, diagnostic).into_iter().map(move |fix| (diagnostic, fix)));
     tried.take(MAX_FIXES).filter(|(diagnostic, fix)| solves(document, checked, diagnostic, fix)).collect()
@@ -201,12 +215,53 @@ fn mends(document: &Document, checked: &Checked, diagnostic: &Diagnostic) -> Vec
             );
         }
         "missing-on" => {
-            let node = hooks(root).find(|hook| hook.span == diagnostic.span);
-            let change = node.and_then(|hook| {
-                let at = members(hook).iter().position(|it| it.key == "name").unwrap_or(0);
-                member_after(document, hook, at, "on", "PreToolUse")
+            let change = member.and_then(|(hook, at)| match members(hook).get(at) {
+                // It is there and empty.
+                Some(on) if on.key == "on" => Some((value_span(document, on), word(document, "PreToolUse"))),
+                _ => member_after(document, hook, after_name(hook), "on", "PreToolUse"),
             });
             add("Add `on: PreToolUse`".into(), change.map(|it| vec![it]), false);
+        }
+        "missing-name" => {
+            let change = member.and_then(|(hook, at)| {
+                let name = new_name(root, hook);
+                match hook.entry("name") {
+                    // Of nothing there is no place but behind the key.
+                    Some(written) if document.text.get(written.value.span.clone()).is_none_or(str::is_empty) => {
+                        let end = written.key_span.end;
+                        let colon = document.text.get(end..)?.find(':')?;
+                        Some((end..end + colon + 1, format!(": {}", word(document, &name))))
+                    }
+                    Some(written) => Some((value_span(document, written), word(document, &name))),
+                    None => member_before(document, hook, at, "name", &name),
+                }
+            });
+            add("Give it a name".into(), change.map(|it| vec![it]), true);
+        }
+        "missing-handler" => {
+            let last = |hook: &Node| members(hook).len().checked_sub(1);
+            for (kind, reason) in [("deny", "not allowed here"), ("ask", "is this fine?")] {
+                let change = member.and_then(|(hook, _)| member_after(document, hook, last(hook)?, kind, reason));
+                add(format!("Add `{kind}: {reason}`"), change.map(|it| vec![it]), false);
+            }
+        }
+        "several-handlers" => {
+            let is_handler = |entry: &Entry| KINDS.iter().any(|kind| kind.key == entry.key);
+            let own =
+                member.into_iter().flat_map(|(hook, _)| members(hook).iter().enumerate().map(move |it| (hook, it)));
+            for (hook, (at, entry)) in own.filter(|(_, (_, entry))| is_handler(entry)) {
+                let change = without(document, hook, at);
+                add(format!("Remove `{}`", entry.key), change.map(|it| vec![it]), false);
+            }
+        }
+        "duplicate-name" => {
+            fixes.extend(numbered_fix(document, root, diagnostic, &|_| false));
+        }
+        "bad-handler" if help.starts_with("add `inheritEnv: [") => {
+            let variable = quoted(help, "inheritEnv: [", "]").unwrap_or_default();
+            // `headers` is what is told of.
+            let change = member.and_then(|(map, at)| inherited(document, map, at, variable));
+            add(format!("Add `{variable}` to `inheritEnv`"), change.map(|it| vec![it]), true);
         }
         "never-matches" if help.starts_with("write `if: ") => {
             let key = member.and_then(|(hook, at)| members(hook).get(at)).map(|entry| entry.key_span.clone());
@@ -246,6 +301,67 @@ fn mends(document: &Document, checked: &Checked, diagnostic: &Diagnostic) -> Vec
         _ => {}
     }
     fixes
+}
+
+/// Where a hook's name is, or else its first member.
+fn after_name(hook: &Node) -> usize {
+    members(hook).iter().position(|it| it.key == "name").unwrap_or(0)
+}
+
+/// A name that no hook of the file has, made of what a hook does and when: `deny-pre-tool-use`.
+fn new_name(root: &Node, hook: &Node) -> String {
+    let handler = members(hook).iter().find(|entry| KINDS.iter().any(|kind| kind.key == entry.key));
+    let guard = handler.filter(|it| it.key == "guard").and_then(|it| match &it.value.value {
+        NodeValue::String(name) => Some(name.as_str()),
+        _ => members(&it.value).first().map(|it| it.key.as_str()),
+    });
+    let event = match hook.get("on").map(|it| &it.value) {
+        Some(NodeValue::String(event)) => Some(event.as_str()),
+        Some(NodeValue::Seq(events)) => events.first().and_then(string),
+        _ => None,
+    };
+    let mut name = String::new();
+    for word in [guard.or(handler.map(|it| it.key.as_str())).unwrap_or("hook"), event.unwrap_or_default()] {
+        for c in word.chars().take(64).filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':')) {
+            let follows_word = name.ends_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit());
+            match c {
+                '_' | ':' | '-' if !name.ends_with('-') => name.push('-'),
+                '_' | ':' | '-' => {}
+                _ if c.is_ascii_uppercase() && follows_word => name.extend(['-', c.to_ascii_lowercase()]),
+                _ => name.push(c.to_ascii_lowercase()),
+            }
+        }
+        name.push('-');
+    }
+    let name = name.trim_matches('-');
+    if is_taken(root, name) { numbered(root, name, &|_| false) } else { name.to_string() }
+}
+
+fn is_taken(root: &Node, name: &str) -> bool {
+    hooks(root).any(|hook| hook.get("name").and_then(string) == Some(name))
+}
+
+/// The name with the first number that makes it another one, in the file and `elsewhere`.
+fn numbered(root: &Node, name: &str, elsewhere: &dyn Fn(&str) -> bool) -> String {
+    let mut names = (2..u32::MAX).map(|n| format!("{name}-{n}"));
+    names.find(|it| !is_taken(root, it) && !elsewhere(it)).unwrap_or_default()
+}
+
+/// A number for a name that another hook has.
+fn numbered_fix(
+    document: &Document,
+    root: &Node,
+    diagnostic: &Diagnostic,
+    elsewhere: &dyn Fn(&str) -> bool,
+) -> Option<Fix> {
+    let (hook, at) = owner(root, &diagnostic.span)?;
+    let node = &members(hook).get(at)?.value;
+    let name = string(node)?;
+    let free = numbered(root, name, elsewhere);
+    // Behind the name, within its quotes.
+    let end = Written::of(node, document).whole(name)?.end;
+    let number = free.strip_prefix(name)?.to_string();
+    Some(Fix { title: format!("Call it `{free}`"), changes: vec![(end..end, number)], is_preferred: true })
 }
 
 fn hooks(root: &Node) -> impl Iterator<Item = &Node> {
@@ -316,6 +432,61 @@ fn member(document: &Document, neighbour: Option<&Entry>, key: &str, word: &str)
         Format::Yaml if neighbour.is_some_and(|it| begins(&it.key_span, '"')) => format!("\"{key}\": \"{word}\""),
         Format::Yaml => format!("{key}: {word}"),
     }
+}
+
+/// A word as the format writes it.
+fn word(document: &Document, word: &str) -> String {
+    match document.format() {
+        Format::Yaml => word.into(),
+        Format::Toml | Format::Json => Value::from(word).to_string(),
+    }
+}
+
+/// A member before another of its map.
+fn member_before(document: &Document, map: &Node, at: usize, key: &str, word: &str) -> Option<Change> {
+    let entry = members(map).get(at)?;
+    let text = &document.text;
+    let start = entry.key_span.start;
+    let new = member(document, Some(entry), key, word);
+    let line = line_around(text, start)?;
+    let before = text.get(line.start..start)?;
+    // What a YAML merge brings in is written elsewhere.
+    if document.format() != Format::Toml && !(map.span.start <= start && entry.key_span.end <= map.span.end) {
+        return None;
+    }
+    if is_inline(document, map) || document.format() == Format::Json {
+        let starts_line = before.trim().is_empty();
+        let separator = if starts_line { format!("{}{before}", line_break(document)) } else { " ".into() };
+        return Some((start..start, format!("{new},{separator}")));
+    }
+    Some((start..start, format!("{new}{}{}", line_break(document), indentation(document, start)?)))
+}
+
+/// A variable in the `inheritEnv` beside the headers that it is for.
+fn inherited(document: &Document, map: &Node, at: usize, variable: &str) -> Option<Change> {
+    let written = match document.format() {
+        Format::Yaml => variable.to_string(),
+        Format::Toml | Format::Json => Value::from(variable).to_string(),
+    };
+    if let Some(list) = map.get("inheritEnv") {
+        let NodeValue::Seq(items) = &list.value else { return None };
+        let is_inline = document.text.get(list.span.clone()).is_some_and(|it| it.starts_with('['));
+        return match items.last() {
+            None => Some((list.span.clone(), format!("[{written}]"))),
+            Some(last) if is_inline => Some((last.span.end..last.span.end, format!(", {written}"))),
+            Some(last) => {
+                let indentation = indentation(document, last.span.start)?;
+                let indentation = indentation.get(..indentation.len().checked_sub(2)?)?;
+                let end = line_around(&document.text, last.span.end)?.end;
+                Some((end..end, format!("{}{indentation}- {written}", line_break(document))))
+            }
+        };
+    }
+    // Before the headers: their own lines may be many.
+    let (span, new) = member_before(document, map, at, "inheritEnv", "\u{0}")?;
+    let list = format!("[{written}]");
+    let quoted = ["\"\u{0}\"", "'\u{0}'", "\u{0}"].iter().find(|it| new.contains(**it))?;
+    Some((span, new.replacen(quoted, &list, 1)))
 }
 
 /// A member behind another of its map.
@@ -587,6 +758,28 @@ mod tests {
             (("a.json", "[{\"name\": \"a\"}]".into()), "wrong-type", "Write `hooks:` above the list!", "{\"hooks\": [{\"name\": \"a\"}]}".into()),
             (of("~on: Stop; ~deny: no: never # c"), "syntax", "Put it in quotes!", yaml("~on: Stop; ~deny: \"no: never\" # c")),
             (of("~on: Stop; ~deny: @all \"x\""), "syntax", "Put it in quotes!", yaml("~on: Stop; ~deny: \"@all \\\"x\\\"\"")),
+            (of("~on: Stop; ~when: tol.name == 'x'; ~deny: x"), "unknown-name", "Change it to `tool`!", yaml("~on: Stop; ~when: tool.name == 'x'; ~deny: x")),
+            (of("~on: Stop; ~fail: open; ~prompt: {text: 'is ${tool.command} fine'}"), "unknown-name", "Change it to `tool.input.command`!", yaml("~on: Stop; ~fail: open; ~prompt: {text: 'is ${tool.input.command} fine'}")),
+            // What is missing, or too much.
+            (of("~on: []; ~deny: x"), "missing-on", "Add `on: PreToolUse`", yaml("~on: PreToolUse; ~deny: x")),
+            (("a.toml", "[[hooks]]\ndeny = 'x'\nname = 'a'\n".into()), "missing-on", "Add `on: PreToolUse`", "[[hooks]]\ndeny = 'x'\nname = 'a'\non = 'PreToolUse'\n".into()),
+            (("a.yaml", "hooks:\n  - on: [PreToolUse, Stop]\n    deny: x\n".into()), "missing-name", "Give it a name!", "hooks:\n  - name: deny-pre-tool-use\n    on: [PreToolUse, Stop]\n    deny: x\n".into()),
+            (("a.yaml", "hooks:\n- {name: deny-stop, on: Stop, deny: x}\n- {on: Stop, deny: y}\n".into()), "missing-name", "Give it a name!", "hooks:\n- {name: deny-stop, on: Stop, deny: x}\n- {name: deny-stop-2, on: Stop, deny: y}\n".into()),
+            (("a.yaml", "hooks:\n- guard: {step-limit: {max: 3}}\n  fail: open\n".into()), "missing-name", "Give it a name!", "hooks:\n- name: step-limit\n  guard: {step-limit: {max: 3}}\n  fail: open\n".into()),
+            (("a.yaml", "hooks:\n- name:\n  on: 'custom:Odd_one'\n  ask: x\n".into()), "missing-name", "Give it a name!", "hooks:\n- name: ask-custom-odd-one\n  on: 'custom:Odd_one'\n  ask: x\n".into()),
+            (("a.yaml", "hooks:\n- name: ''\n  on: Stop\n  deny: x\n".into()), "missing-name", "Give it a name!", "hooks:\n- name: deny-stop\n  on: Stop\n  deny: x\n".into()),
+            (("a.toml", "[[hooks]]\non = 'Stop'\ndeny = 'x'\n".into()), "missing-name", "Give it a name!", "[[hooks]]\nname = 'deny-stop'\non = 'Stop'\ndeny = 'x'\n".into()),
+            (("a.json", "{\"hooks\": [\n  {\n    \"on\": \"Stop\",\n    \"deny\": \"x\"\n  }\n]}".into()), "missing-name", "Give it a name!", "{\"hooks\": [\n  {\n    \"name\": \"deny-stop\",\n    \"on\": \"Stop\",\n    \"deny\": \"x\"\n  }\n]}".into()),
+            (of("~on: Stop"), "missing-handler", "Add `deny: not allowed here`", yaml("~on: Stop; ~deny: not allowed here")),
+            (("a.json", "{\"hooks\": [{\"name\": \"a\", \"on\": \"Stop\"}]}".into()), "missing-handler", "Add `deny: not allowed here`", "{\"hooks\": [{\"name\": \"a\", \"on\": \"Stop\", \"deny\": \"not allowed here\"}]}".into()),
+            (of("~on: Stop; ~deny: x; ~command: y"), "several-handlers", "Remove `deny`", yaml("~on: Stop; ~command: y")),
+            (("a.yaml", "hooks:\n- {name: a, on: Stop, deny: x}\n- {name: a, on: Stop, deny: y}\n- {name: a-2, on: Stop, deny: z}\n".into()), "duplicate-name", "Call it `a-3`!", "hooks:\n- {name: a, on: Stop, deny: x}\n- {name: a-3, on: Stop, deny: y}\n- {name: a-2, on: Stop, deny: z}\n".into()),
+            (("a.toml", "[[hooks]]\nname = 'a'\non = 'Stop'\ndeny = 'x'\n[[hooks]]\nname = 'a'\non = 'Stop'\ndeny = 'x'\n".into()), "duplicate-name", "Call it `a-2`!", "[[hooks]]\nname = 'a'\non = 'Stop'\ndeny = 'x'\n[[hooks]]\nname = 'a-2'\non = 'Stop'\ndeny = 'x'\n".into()),
+            (of("~on: Stop; ~fail: open; ~http:; ~  url: https://x.org; ~  headers: {a: '${env.TOK}'}"), "bad-handler", "Add `TOK` to `inheritEnv`!", yaml("~on: Stop; ~fail: open; ~http:; ~  url: https://x.org; ~  inheritEnv: [TOK]; ~  headers: {a: '${env.TOK}'}")),
+            (of("~on: Stop; ~fail: open; ~http: {url: 'https://x.org', headers: {a: '${env.TOK}'}, inheritEnv: [B]}"), "bad-handler", "Add `TOK` to `inheritEnv`!", yaml("~on: Stop; ~fail: open; ~http: {url: 'https://x.org', headers: {a: '${env.TOK}'}, inheritEnv: [B, TOK]}")),
+            (of("~on: Stop; ~fail: open; ~http:; ~  url: https://x.org; ~  headers: {a: '${env.TOK}'}; ~  inheritEnv:; ~    - B"), "bad-handler", "Add `TOK` to `inheritEnv`!", yaml("~on: Stop; ~fail: open; ~http:; ~  url: https://x.org; ~  headers: {a: '${env.TOK}'}; ~  inheritEnv:; ~    - B; ~    - TOK")),
+            (("a.toml", "[[hooks]]\nname = 'a'\non = 'Stop'\n[hooks.http]\nurl = 'https://x.org'\nheaders = { a = '${env.TOK}' }\n".into()), "bad-handler", "Add `TOK` to `inheritEnv`!", "[[hooks]]\nname = 'a'\non = 'Stop'\n[hooks.http]\nurl = 'https://x.org'\ninheritEnv = [\"TOK\"]\nheaders = { a = '${env.TOK}' }\n".into()),
+            (("a.json", "{\"hooks\": [{\"name\": \"a\", \"on\": \"Stop\", \"http\": {\"url\": \"https://x.org\", \"headers\": {\"a\": \"${env.TOK}\"}}}]}".into()), "bad-handler", "Add `TOK` to `inheritEnv`!", "{\"hooks\": [{\"name\": \"a\", \"on\": \"Stop\", \"http\": {\"url\": \"https://x.org\", \"inheritEnv\": [\"TOK\"], \"headers\": {\"a\": \"${env.TOK}\"}}}]}".into()),
             // Conditions.
             (of("~on: Stop; ~when: tool.input.n > 3; ~deny: x"), "unguarded-when", "Ask `has()` first!", yaml("~on: Stop; ~when: has(tool.input.n) && tool.input.n > 3; ~deny: x")),
             (of("~on: Stop; ~when: \"tool.input.n > 3 || tool.input.m == \\\"x\\\"\"; ~deny: x"), "unguarded-when", "Ask `has()` first!", yaml("~on: Stop; ~when: \"has(tool.input.m) && has(tool.input.n) && (tool.input.n > 3 || tool.input.m == \\\"x\\\")\"; ~deny: x")),

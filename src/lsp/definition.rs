@@ -361,7 +361,7 @@ fn line_of(text: &str, symbol: &Symbol<'_>) -> Option<usize> {
 const MAX_FILES: usize = 20;
 
 /// Other hooks of the same name: in this file, and in those of the workspace.
-fn same_name(
+pub(super) fn same_name(
     document: &Document,
     origin: &Span,
     name: &str,

@@ -4,13 +4,17 @@
 //! version is being checked the next may come: only what is true of the newest is told.
 
 use super::Server;
+use super::definition::same_name;
 use super::document::{Document, Lines};
 use super::server::path_of;
 use crate::definitions::check::duplicate_name;
 use crate::definitions::diagnostic::{self, Severity};
 use crate::definitions::load::place;
 use crate::host::Host;
-use ls_types::{Diagnostic, DiagnosticSeverity, NumberOrString, PublishDiagnosticsParams, Uri};
+use ls_types::{
+    Diagnostic, DiagnosticRelatedInformation, DiagnosticSeverity, Location, NumberOrString, PublishDiagnosticsParams,
+    Uri,
+};
 use serde_json::json;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -20,7 +24,7 @@ pub(super) async fn tell(server: Arc<Server>) {
     loop {
         for uri in server.unchecked().await {
             let Some(document) = server.documents().get(&uri).cloned() else {
-                tell_closed(&server, &uri);
+                tell_closed(&server, &uri).await;
                 continue;
             };
             let (checking, version) = (server.clone(), document.version);
@@ -43,7 +47,7 @@ pub(super) async fn follow(server: Arc<Server>, workspace: Arc<Host>) {
         let files: HashSet<String> = published.diagnostics.iter().map(|it| it.file.clone()).collect();
         for file in told.union(&files) {
             if let Some(uri) = Uri::from_file_path(file) {
-                tell_closed(&server, uri.as_str());
+                tell_closed(&server, uri.as_str()).await;
             }
         }
         told = files;
@@ -60,20 +64,27 @@ pub(super) async fn follow(server: Arc<Server>, workspace: Arc<Host>) {
 }
 
 /// A file that isn't open has the diagnostics of what is on disk.
-fn tell_closed(server: &Server, uri: &str) {
-    if server.documents().contains_key(uri) {
-        return;
+async fn tell_closed(server: &Arc<Server>, uri: &str) {
+    let (checking, checked) = (server.clone(), uri.to_string());
+    // What diagnostics refer to may have to be read.
+    let params = tokio::task::spawn_blocking(move || of_closed(&checking, &checked)).await;
+    if let Ok(Some(params)) = params
+        && !server.documents().contains_key(uri)
+    {
+        publish(server, &params);
     }
-    let Ok(uri) = uri.parse::<Uri>() else { return };
-    let Some(path) = path_of(&uri) else { return };
-    let Some(workspace) = server.workspace(&path) else { return };
+}
+
+fn of_closed(server: &Server, uri: &str) -> Option<PublishDiagnosticsParams> {
+    let uri = uri.parse::<Uri>().ok()?;
+    let path = path_of(&uri)?;
+    let workspace = server.workspace(&path)?;
     let published = workspace.published();
     let file = path.display().to_string();
     let text = published.sources.get(&file).cloned().unwrap_or_default();
     let document = Document::new(uri.clone(), path, 0, text.to_string(), server.abilities.encoding);
-    let lines = document.lines();
-    let diagnostics = published.diagnostics.iter().filter(|it| it.file == file).map(|it| as_lsp(it, &lines)).collect();
-    publish(server, &PublishDiagnosticsParams { uri, diagnostics, version: None });
+    let diagnostics = published.diagnostics.iter().filter(|it| it.file == file);
+    Some(PublishDiagnosticsParams { uri, diagnostics: as_lsp(server, &document, diagnostics), version: None })
 }
 
 fn publish(server: &Server, params: &PublishDiagnosticsParams) {
@@ -87,18 +98,19 @@ fn of(server: &Server, document: &Document) -> PublishDiagnosticsParams {
     let lines = document.lines();
     let mut diagnostics = document.checked().diagnostics.clone();
     diagnostics.extend(taken_names(server, document, &lines));
-    let diagnostics = diagnostics.iter().map(|it| as_lsp(it, &lines)).collect();
+    let diagnostics = as_lsp(server, document, &diagnostics);
     PublishDiagnosticsParams { uri: document.uri.clone(), diagnostics, version: Some(document.version) }
 }
 
 /// Hooks whose name a hook in another file has.
-fn taken_names(server: &Server, document: &Document, lines: &Lines<'_>) -> Vec<diagnostic::Diagnostic> {
+pub(super) fn taken_names(server: &Server, document: &Document, lines: &Lines<'_>) -> Vec<diagnostic::Diagnostic> {
     let file = document.file();
     let Some(workspace) = server.workspace(&document.path) else { return Vec::new() };
     let layer = workspace.layer_of(&document.path);
     let set = workspace.hooks();
     let others = set.hooks.iter().filter(|hook| *hook.source.file != *file && Some(hook.source.layer) == layer);
-    let others: HashMap<_, _> = others.map(|hook| (&hook.name, &hook.source)).collect();
+    // The first of them counts.
+    let others: HashMap<_, _> = others.rev().map(|hook| (&hook.name, &hook.source)).collect();
     let taken = document.hooks().iter().filter_map(|hook| Some((hook, others.get(hook.name.as_ref()?)?)));
     let tell = |(hook, source): (&crate::definitions::compile::Compiled, &&crate::hook::Source)| {
         let first = format!("{}:{}", source.file, source.line);
@@ -108,9 +120,59 @@ fn taken_names(server: &Server, document: &Document, lines: &Lines<'_>) -> Vec<d
     taken.map(tell).collect()
 }
 
+/// The most diagnostics of a file.
+const MAX_TOLD: usize = 1000;
+/// The most diagnostics of a file that lead to another place.
+const MAX_RELATED: usize = 50;
+
+/// Diagnostics as the editor has them, those of names with where the other hook is, if it can show that.
+fn as_lsp<'d>(
+    server: &Server,
+    document: &Document,
+    diagnostics: impl IntoIterator<Item = &'d diagnostic::Diagnostic>,
+) -> Vec<Diagnostic> {
+    let (lines, documents) = (document.lines(), server.documents());
+    let workspace = server.workspace(&document.path);
+    let mut places: HashMap<&str, Vec<Location>> = HashMap::new();
+    let mut told = Vec::new();
+    let mut diagnostics = diagnostics.into_iter();
+    for diagnostic in diagnostics.by_ref().take(MAX_TOLD) {
+        let mut shown = alone(diagnostic, &lines);
+        if let Some(name) = diagnostic.hook.as_deref().filter(|_| diagnostic.code == "duplicate-name")
+            && server.abilities.related_places
+            && (places.len() < MAX_RELATED || places.contains_key(name))
+        {
+            let encoding = server.abilities.encoding;
+            let find = || same_name(document, &(0..0), name, workspace.as_ref(), &documents, encoding);
+            let others = places.entry(name).or_insert_with(find).iter();
+            let mut others = others.filter(|it| (&it.uri, it.range) != (&document.uri, shown.range));
+            // The message says which file.
+            let is_it = |it: &&Location| {
+                let path = it.uri.to_file_path();
+                path.is_some_and(|path| diagnostic.message.contains(&format!(" {}:", path.display())))
+            };
+            shown.related_information = others.find(is_it).map(|place| {
+                let message = format!("`{name}` is the name of this hook too");
+                vec![DiagnosticRelatedInformation { location: place.clone(), message }]
+            });
+            // Where it is, is a click away.
+            let root = workspace.as_ref().map(|it| format!(" {}/", it.root().display()));
+            if let Some(root) = root.filter(|_| shown.related_information.is_some()) {
+                shown.message = shown.message.replace(&root, " ");
+            }
+        }
+        told.push(shown);
+    }
+    let untold = diagnostics.count();
+    if let Some(last) = told.last_mut().filter(|_| untold > 0) {
+        last.message.push_str(&format!("\nand {untold} more mistakes in this file"));
+    }
+    told
+}
+
 /// A diagnostic as editors have it. What to do about it goes into the message, and apart from it to
 /// whoever makes code actions of it.
-fn as_lsp(diagnostic: &diagnostic::Diagnostic, lines: &Lines<'_>) -> Diagnostic {
+fn alone(diagnostic: &diagnostic::Diagnostic, lines: &Lines<'_>) -> Diagnostic {
     let help = diagnostic.help.as_deref().map(|help| format!("\n{help}")).unwrap_or_default();
     Diagnostic {
         range: lines.range(&diagnostic.span),

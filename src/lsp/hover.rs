@@ -2,20 +2,23 @@
 //!
 //! What comes from a file or an event is shown as code, whatever is in it.
 
-use super::completion::{MAX_EVENTS, about_rule, at_path};
+use super::completion::{MAX_EVENTS, about_function, about_rule, at_path};
 use super::context::{self, Here, Step, What};
 use super::docs;
 use super::document::Document;
 use super::half_typed::{Completing, completing, run_around};
 use super::live::Counts;
 use super::server::markup;
+use super::written::Reading;
 use super::{Answer, Snapshot};
+use crate::definitions::formats::Format;
 use crate::definitions::node::Span;
 use crate::dialects::{self, DIALECTS, Dialect};
 use crate::event::{EVENTS, Event, Phase};
 use crate::handlers::guards::GUARDS;
 use crate::hook::{Composition, Fail, Hook, NATIVE, On};
 use crate::matching::MatcherRule;
+use crate::matching::tools::TOOLS;
 use crate::matching::when::MEMBERS;
 use crate::template::Style;
 use ls_types::{Hover, HoverContents, HoverParams};
@@ -60,7 +63,7 @@ fn at(
         };
         return readings.iter().find_map(of);
     };
-    let place = context::at(root, offset)?;
+    let Some(place) = context::at(root, offset) else { return header(document, offset) };
     let here = Here::new(root, &place.path, text);
     let span = place.what.span().clone();
     match place.what {
@@ -71,6 +74,16 @@ fn at(
             Token { text, offset, span, said: &said, here: &here, events }.value(hook)
         }
     }
+}
+
+/// The header of one more TOML table of a list: the tree has the place of the first.
+fn header(document: &Document, offset: usize) -> Option<(Span, String)> {
+    let span = run_around(&document.text, offset, |c| c.is_ascii_alphanumeric() || c == '_');
+    let before = document.text.get(..span.start)?;
+    let line = before.get(before.rfind('\n').map_or(0, |at| at + 1)..)?;
+    let is_header = document.format() == Format::Toml && line.trim() == "[[";
+    let name = document.text.get(span.clone()).filter(|name| is_header && *name == "hooks")?;
+    Some((span, about_field(&[Step::Key(name)])?))
 }
 
 /// A key or value with its surroundings.
@@ -112,7 +125,7 @@ impl Token<'_> {
             ([Step::Key("matcher")], _) => whole(Some(self.matcher())),
             ([Step::Key("if")], _) | (_, [Step::Key("policy"), Step::Key("allow" | "deny"), ..]) => whole(Some(rule(said))),
             ([Step::Key("when")] | [Step::Key("guard"), .., Step::Key("by")], _) => {
-                self.member().or_else(|| whole(Some(format!("{}\n\nA CEL expression over the event. Where it errs, a member that the event lacks included, it can't be told whether it holds.", code(&clipped_text(said))))))
+                self.function().or_else(|| self.member()).or_else(|| whole(Some(format!("{}\n\nA CEL expression over the event. Where it errs, a member that the event lacks included, it can't be told whether it holds.", code(&clipped_text(said))))))
             }
             _ => whole(self.choice().or_else(|| about_field(&self.here.path))),
         }
@@ -122,7 +135,17 @@ impl Token<'_> {
     fn choice(&self) -> Option<String> {
         let docs = docs::FILE.at(&self.here.path);
         let about = docs.choices().into_iter().find(|it| it.value == self.said).and_then(|it| it.about)?;
-        Some(format!("{}: {about}\n\n{}", code(self.said), docs.text()))
+        let field = docs.about.first().copied().unwrap_or_default();
+        Some(format!("{}: {about}\n\n{field}", code(self.said)))
+    }
+
+    /// A function of CEL.
+    fn function(&self) -> Option<(Span, String)> {
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let span = run_around(self.text, self.offset, is_name);
+        let is_called = self.text.get(span.end..)?.trim_start().starts_with('(') && span.start >= self.span.start;
+        let (call, about) = about_function(self.text.get(span.clone())?).filter(|_| is_called)?;
+        Some((span, format!("{}: {about}", code(&call))))
     }
 
     /// A path of CEL, up to the member that the place is in.
@@ -147,11 +170,8 @@ impl Token<'_> {
         let value = relevant.iter().find_map(|event| Some((event, at_path(&event.data, path)?)));
         let value =
             value.map(|(event, value)| format!("In the last {}:\n{}", code(&event.name), block(&clipped(value))));
-        [Some(code(path)), Some(about).filter(|it| !it.is_empty()), value]
-            .into_iter()
-            .flatten()
-            .collect::<Vec<_>>()
-            .join("\n\n")
+        let about = if about.is_empty() { unspoken(path, &relevant) } else { Some(about) };
+        [Some(code(path)), about, value].into_iter().flatten().collect::<Vec<_>>().join("\n\n")
     }
 
     /// A placeholder of a handler's text.
@@ -204,6 +224,27 @@ impl Token<'_> {
     }
 }
 
+/// What a member is that the schema has no words for.
+fn unspoken(path: &str, events: &[&Event]) -> Option<String> {
+    let mut steps = path.split('.');
+    let (first, second) = (steps.next()?, steps.next());
+    if let (("tool", Some("input")), Some(argument)) = ((first, second), steps.next()) {
+        let tools = TOOLS.iter().filter(|tool| tool.arguments.contains(&argument)).map(|tool| code(tool.name));
+        let tools: Vec<_> = tools.filter(|_| steps.next().is_none()).collect();
+        let own = if tools.is_empty() {
+            "An argument of the call".into()
+        } else {
+            format!("What {} is called with", tools.join(", "))
+        };
+        let seen = events.iter().any(|event| at_path(&event.data, path).is_some());
+        let seen = if seen || !tools.is_empty() { "" } else { "; no event had it so far" };
+        return Some(format!("{own}{seen}. Other calls may lack it: ask `has({path})` first."));
+    }
+    let members = docs::EVENT.at(&[Step::Key(first)]);
+    let names: Vec<_> = members.members().iter().map(|it| code(it.name)).collect();
+    (second.is_none() && !names.is_empty()).then(|| format!("A member of the event, with {}.", names.join(", ")))
+}
+
 /// A field of the file, from the schema.
 fn about_field(path: &[Step<'_>]) -> Option<String> {
     let docs = docs::FILE.at(path);
@@ -221,6 +262,8 @@ fn about_field(path: &[Step<'_>]) -> Option<String> {
     let listed = choices.iter().filter_map(|it| Some(format!("- {}: {}", code(it.value.as_str()?), it.about?)));
     // Events are told one at a time.
     let listed: Vec<_> = if choices.len() <= 12 { listed.collect() } else { Vec::new() };
+    // The values say the rest.
+    let text = if listed.is_empty() { text } else { docs.about.first().map(|it| it.to_string()).unwrap_or_default() };
     let parts = [format!("{}{line}", code(name)), text, listed.join("\n")];
     Some(parts.into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join("\n\n"))
 }
@@ -309,10 +352,14 @@ fn about_hook(document: &Document, name: &str, counts: Counts) -> Option<String>
     let Some(hook) = &compiled.hook else {
         return Some(format!("{}: its definition is broken", code(name)));
     };
-    Some(hook_in_words(hook, counts))
+    let reading = Reading::of(document);
+    let node = reading.as_ref().and_then(|it| it.hooks().find(|(it, _)| std::ptr::eq(*it, compiled)));
+    Some(hook_in_words(hook, counts, |key| {
+        node.and_then(|(_, node)| context::string(node.get(key)?)).map(str::to_string)
+    }))
 }
 
-fn hook_in_words(hook: &Hook, counts: Counts) -> String {
+fn hook_in_words(hook: &Hook, counts: Counts, written: impl Fn(&str) -> Option<String>) -> String {
     let events = match &hook.on {
         On::Every => "every event".into(),
         On::Names(names) => names.iter().map(|name| code(name)).collect::<Vec<_>>().join(", "),
@@ -323,28 +370,45 @@ fn hook_in_words(hook: &Hook, counts: Counts) -> String {
     };
     let phase = if hook.is_for_gates() { Phase::Gate } else { Phase::After };
     let fail = match hook.fail_at(phase) {
-        Fail::Open => "open: the agent goes on",
-        Fail::Closed => "closed: what it guards is denied",
-        Fail::Ask => "ask: a person decides",
+        _ if hook.detached => "a failure changes nothing: nobody waits for it",
+        Fail::Open => "if it fails, the agent goes on",
+        Fail::Closed if hook.is_for_gates() => "if it fails, what it guards is denied",
+        Fail::Closed => "if it fails, what it was to look at is withheld",
+        Fail::Ask => "if it fails, a person is asked",
     };
-    let mut lines = vec![
-        format!("events: {events}"),
-        format!("handler: {handler}"),
-        format!("fails {fail}"),
-        format!("timeout: {}", humantime::format_duration(hook.timeout)),
+    let mut lines = vec![format!("events: {events}")];
+    let conditions = [
+        ("matcher", hook.matcher.as_ref().and_then(|_| written("matcher"))),
+        ("if", written("if")),
+        ("when", hook.when.as_ref().map(|it| it.source().to_string())),
     ];
+    let conditions =
+        conditions.into_iter().filter_map(|(key, it)| Some(format!("{key}: {}", code(&clipped_text(&it?)))));
+    lines.extend(conditions);
+    lines.push(format!("handler: {handler}"));
+    lines.extend(hook.priority.map(|priority| format!("priority: {priority}")));
+    if hook.detached {
+        lines.push("runs aside: nobody waits for it, so it decides nothing".into());
+    }
+    if hook.once {
+        lines.push("runs once a session".into());
+    }
+    // Nothing that can fail, nothing that takes time.
+    if hook.handler.fixed().is_none() {
+        lines.extend([fail.to_string(), format!("timeout: {}", humantime::format_duration(hook.timeout))]);
+    }
     if hook.contract.dialect != NATIVE {
         lines.push(format!("dialect: {}", hook.contract.dialect));
     }
     if !hook.enabled {
         lines.push("switched off".into());
     }
-    if counts != Counts::default() {
-        let Counts { matched, denied, asked, rewrote, failed } = counts;
-        lines.push(format!(
-            "so far: matched {matched}, denied {denied}, asked {asked}, rewrote {rewrote}, failed {failed}"
-        ));
-    }
+    let Counts { matched, denied, asked, rewrote, failed } = counts;
+    lines.push(if counts == Counts::default() {
+        "so far: no event that the running agents sent has matched".into()
+    } else {
+        format!("so far: matched {matched}, denied {denied}, asked {asked}, rewrote {rewrote}, failed {failed}")
+    });
     let about = hook.description.as_deref().map(|it| format!("\n\n{}", code(&clipped_text(it)))).unwrap_or_default();
     format!(
         "{}{about}\n\n{}",
@@ -433,7 +497,7 @@ mod tests {
             (
                 "a.yaml",
                 "hooks:\n- name: ¦a\n  on: PreToolUse\n  deny: x\n".into(),
-                &["events: `PreToolUse`", "handler: deny: `x`", "fails open", "timeout: 30s", "matched 3"],
+                &["events: `PreToolUse`", "handler: deny: `x`\n- so far: matched 3"],
             ),
             (
                 "a.yaml",
@@ -463,6 +527,28 @@ mod tests {
                 &["Bash(git push*)\n", "calls of `Bash` that fit `git push*`"],
             ),
             ("a.yaml", format!("{hook}matcher: Wr¦ite|Edit\n"), &["must match the whole name"]),
+            (
+                "a.yaml",
+                "hooks:\n- name: ¦a\n  on: PreToolUse\n  matcher: Bash|Read\n  if: Bash(rm *)\n  when: prompt != ''\n  priority: 3\n  once: true\n  fail: closed\n  command: x\n".into(),
+                &["matcher: `Bash|Read`\n- if: `Bash(rm *)`\n- when: `prompt != ''`\n- handler: `command`\n- priority: 3\n- runs once a session\n- if it fails, what it guards is denied\n- timeout: 30s"],
+            ),
+            (
+                "a.yaml",
+                "hooks:\n- name: ¦a\n  on: PreToolUse\n  async: true\n  fail: closed\n  command: x\n".into(),
+                &["it decides nothing", "- a failure changes nothing"],
+            ),
+            ("a.yaml", format!("{hook}when: ha¦s(tool.input.x)\n"), &["has\n`has(…)`: whether a member is there"]),
+            ("a.yaml", format!("{hook}when: prompt.starts¦With('x')\n"), &["`startsWith('…')`: whether the text begins"]),
+            ("a.yaml", format!("{hook}when: to¦ol.name == 'x'\n"), &["A member of the event, with `callId`, "]),
+            (
+                "a.yaml",
+                format!("{hook}when: tool.input.file_pa¦th == 'x'\n"),
+                &["What `Read`, `Write`", "ask `has(tool.input.file_path)` first"],
+            ),
+            ("a.yaml", format!("{hook}when: tool.input.od¦d == 'x'\n"), &["An argument of the call; no event had it so far."]),
+            ("a.yaml", "defaults:\n  prio¦rity: 3\n".into(), &["The priority of hooks that don't say"]),
+            ("a.yaml", format!("{hook}guard: {{step-limit: {{pe¦r: run}}}}\n"), &["\n\nWhat is counted together.\n\n- `run`"]),
+            ("a.toml", "[[hooks]]\nname = 'a'\n[[ho¦oks]]\nname = 'b'\n".into(), &["hooks\n`hooks`: list"]),
             // What a file says can't get out of its code span.
             ("a.yaml", format!("{hook}if: B`ash(``¦<b>)\n"), &["calls of ``B`ash`` that fit ``` ``<b> ```:"]),
             // It is half typed, or another hook is.

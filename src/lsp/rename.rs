@@ -1,13 +1,18 @@
 //! A hook gets another name. No definition refers to a hook by its name, so the name is the only
 //! place.
 
+use super::definition::same_name;
 use super::document::{Document, Readable};
+use super::run::show;
+use super::server::path_of;
 use super::written::{Written, apply, members, owner, workspace_edit};
 use super::{Answer, Refusal, Snapshot};
 use crate::definitions::formats::{self, Format};
 use crate::definitions::node::{Node, NodeValue, Span};
-use ls_types::{PrepareRenameResponse, RenameParams, TextDocumentPositionParams, WorkspaceEdit};
+use crate::handlers::Handler;
+use ls_types::{MessageType, PrepareRenameResponse, RenameParams, TextDocumentPositionParams, WorkspaceEdit};
 use serde_json::Value;
+use std::path::Path;
 
 pub(super) fn prepare(
     snapshot: &Snapshot,
@@ -24,9 +29,38 @@ pub(super) fn prepare(
 pub(super) fn rename(snapshot: &Snapshot, params: RenameParams) -> Answer<Option<WorkspaceEdit>> {
     let at = params.text_document_position;
     let Some(document) = snapshot.document(&at.text_document.uri) else { return Ok(None) };
-    let Named { readable, node, span, .. } = name_at(document, document.lines().offset(at.position))?;
+    let Named { readable, node, name: old, span } = name_at(document, document.lines().offset(at.position))?;
     let written = rewritten(readable.document, node, &params.new_name)?;
+    if old == params.new_name {
+        return Ok(None);
+    }
+    if let Some(other) = taken(snapshot, document, &span, &params.new_name) {
+        return Err(Refusal::Failed(format!("another hook has this name already, at {other}")));
+    }
+    let hook = readable.document.hook(old).and_then(|it| it.hook.as_ref());
+    if let Some(Handler::Guard(guard)) = hook.map(|it| &it.handler)
+        && guard.counts()
+    {
+        let message = format!("{} counts under its new name from zero", params.new_name);
+        show(&snapshot.server, MessageType::INFO, &message);
+    }
     Ok(Some(workspace_edit(&snapshot.server, document, &[(span, written)])))
+}
+
+/// Where another hook of the layer has a name.
+fn taken(snapshot: &Snapshot, document: &Document, span: &Span, name: &str) -> Option<String> {
+    let workspace = snapshot.server.workspace(&document.path);
+    let (encoding, workspace) = (snapshot.server.abilities.encoding, workspace.as_ref());
+    let layer = |path: &Path| workspace.and_then(|it| it.layer_of(path));
+    let own = layer(&document.path);
+    let others = same_name(document, span, name, workspace, &snapshot.documents, encoding);
+    others.into_iter().find_map(|other| {
+        let path = path_of(&other.uri)?;
+        // Of a layer of its own, a file has no others.
+        let is_rival = path == document.path || own.is_some() && layer(&path) == own;
+        let shown = workspace.and_then(|it| path.strip_prefix(it.root()).ok()).unwrap_or(&path).display();
+        is_rival.then(|| format!("{shown}:{}", other.range.start.line + 1))
+    })
 }
 
 /// The value of a hook's `name`.

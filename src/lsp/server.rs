@@ -78,6 +78,8 @@ pub struct Abilities {
     pub markdown_hovers: bool,
     /// It renders Markdown beside completions.
     pub markdown_completions: bool,
+    /// It shows other places beside a diagnostic.
+    pub related_places: bool,
     /// It wants `hookwire/live` notifications.
     pub live: bool,
 }
@@ -96,6 +98,7 @@ impl Abilities {
         let item = completion.and_then(|it| it.completion_item.as_ref());
         let own = capabilities.experimental.as_ref().and_then(|it| it.get("hookwire"));
         let hover = capabilities.text_document.as_ref().and_then(|it| it.hover.as_ref());
+        let told = text.and_then(|it| it.publish_diagnostics.as_ref());
         let renders = |formats: Option<&Vec<MarkupKind>>| formats.is_some_and(|it| it.contains(&MarkupKind::Markdown));
         Abilities {
             markdown_hovers: renders(hover.and_then(|it| it.content_format.as_ref())),
@@ -112,6 +115,7 @@ impl Abilities {
             nested_symbols: outline.and_then(|it| it.hierarchical_document_symbol_support) == Some(true),
             location_links: definition.and_then(|it| it.link_support) == Some(true),
             versioned_edits: edit.and_then(|it| it.document_changes) == Some(true),
+            related_places: told.and_then(|it| it.related_information) == Some(true),
             live: own.and_then(|it| it.get("live")) == Some(&Value::Bool(true)),
         }
     }

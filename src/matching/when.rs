@@ -9,6 +9,7 @@ use regex::Regex;
 use serde_json::Value;
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A compiled expression.
@@ -170,6 +171,23 @@ impl When {
         on_a_large_stack(execute).unwrap_or_else(failed)
     }
 
+    /// Member paths that the expression names, `has()` included, each with where it is first written.
+    pub fn references(&self) -> Vec<(String, Range<usize>)> {
+        let (mut paths, mut bound) = (BTreeSet::new(), BTreeSet::new());
+        walk(&self.program.expression().expr, &mut |expr| match expr {
+            Expr::Ident(_) | Expr::Select(_) => paths.extend(written(expr)),
+            Expr::Comprehension(it) => {
+                bound.extend([it.iter_var.clone(), it.accu_var.clone()].into_iter().chain(it.iter_var2.clone()));
+            }
+            _ => {}
+        });
+        let first = |path: &str| path.split('.').next().unwrap_or_default().to_string();
+        // What a path begins with is part of it.
+        let inner = |path: &String| paths.iter().any(|other| other.starts_with(&format!("{path}.")));
+        let free = paths.iter().filter(|path| !bound.contains(&first(path)) && !inner(path));
+        free.filter_map(|path| Some((path.clone(), place(&self.source, path)?))).collect()
+    }
+
     /// Member paths that the expression reads without asking `has()` first, and that an event may
     /// lack: on such an event the expression errs.
     pub fn unguarded(&self) -> Vec<String> {
@@ -248,6 +266,40 @@ fn path(expr: &Expr) -> Option<String> {
         Expr::Select(select) if !select.test => Some(format!("{}.{}", path(&select.operand.expr)?, select.field)),
         _ => None,
     }
+}
+
+/// The same for whatever identifier, `has()` included.
+fn written(expr: &Expr) -> Option<String> {
+    match expr {
+        Expr::Ident(name) => Some(name.clone()),
+        Expr::Select(select) => Some(format!("{}.{}", written(&select.operand.expr)?, select.field)),
+        _ => None,
+    }
+}
+
+/// Where a path is first written outside of a text in quotes.
+fn place(source: &str, path: &str) -> Option<Range<usize>> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.');
+    let (mut quote, mut is_escaped) = (None, false);
+    for (at, c) in source.char_indices() {
+        match quote {
+            Some(_) if is_escaped => is_escaped = false,
+            Some(_) if c == '\\' => is_escaped = true,
+            Some(open) if c == open => quote = None,
+            Some(_) => {}
+            None if matches!(c, '"' | '\'') => quote = Some(c),
+            None => {
+                let (before, rest) = source.split_at_checked(at)?;
+                let Some(behind) = rest.strip_prefix(path) else { continue };
+                // A call of a member may follow.
+                let ends = !behind.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+                if ends && !before.ends_with(is_part) {
+                    return Some(at..at + path.len());
+                }
+            }
+        }
+    }
+    None
 }
 
 /// Whether an expression needs [`on_a_large_stack`]. Its parser and whatever walks its tree recurse, and
@@ -388,6 +440,25 @@ mod tests {
     fn mistakes_are_placed() {
         for (source, offset) in [("tool.input.amount >", 19), ("tool.name.matches('[')", 19)] {
             assert_eq!(When::new(source).unwrap_err().offset, offset, "{source}");
+        }
+    }
+
+    #[test]
+    fn paths_are_placed() {
+        for (source, expected) in [
+            ("tol.name == 'tol.name'", vec![("tol.name", 0)]),
+            ("'\\\'a.b' == a.b && has(c.d.e)", vec![("a.b", 11), ("c.d.e", 22)]),
+            ("tool.name.startsWith('x') || size(xs) > 1", vec![("tool.name", 0), ("xs", 34)]),
+            (
+                "messages.exists(m, m.role == x) && ys.map(y, [y, z])[0]",
+                vec![("messages", 0), ("x", 29), ("ys", 35), ("z", 49)],
+            ),
+            ("tool['input'].a", vec![("tool", 0)]),
+            ("aa.b == 1 || a.b", vec![("a.b", 13), ("aa.b", 0)]),
+        ] {
+            let found = When::new(source).unwrap().references();
+            let found: Vec<_> = found.iter().map(|(path, at)| (path.as_str(), at.start)).collect();
+            assert_eq!(found, expected, "{source}");
         }
     }
 

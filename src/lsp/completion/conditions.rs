@@ -291,6 +291,12 @@ pub(super) static FUNCTIONS: &[Function] = &[
     global("double", "double(\u{1})", "as a number with a fraction"),
 ];
 
+/// What a function of CEL is, and how it is called.
+pub(in crate::lsp) fn about_function(name: &str) -> Option<(String, &'static str)> {
+    let function = FUNCTIONS.iter().find(|it| it.name == name)?;
+    Some((function.call.replace('\u{1}', "…"), function.about))
+}
+
 /// The string literal of CEL that a text ends in: what is before it, and what it says so far.
 fn open_string(typed: &str) -> Option<(&str, &str)> {
     let mut open: Option<(usize, char)> = None;

@@ -26,6 +26,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+pub(super) use conditions::about_function;
 pub(super) use paths::at_path;
 pub(super) use rules::about_rule;
 
