@@ -98,7 +98,7 @@ fn a_project_is_found_wherever_the_editor_is() {
         roots.map(count).map(|(path, n)| (path.replace(root.to_str().unwrap(), ""), n)).collect::<Vec<_>>()
     };
     let top = (String::new(), 0);
-    assert_eq!(known(&mut editor), [top.clone()]);
+    assert_eq!(known(&mut editor), std::slice::from_ref(&top));
     editor.open("../inner/.hookwire/hooks.yaml", "");
     editor.open("../../outside/.hookwire/hooks.yaml", "");
     let uri = support::editor::uri(&root.join("inner/.hookwire/hooks.yaml"));

@@ -42,7 +42,7 @@ fn edits_are_where_the_editor_counts() {
         let range = &closed["textEdit"]["range"];
         assert_eq!(range["end"]["character"], column + 4, "{closed}");
         assert_eq!(closed["textEdit"]["newText"], "closed");
-        assert!(closed["documentation"].as_str().unwrap().contains("Denies a gate"));
+        assert!(closed["documentation"]["value"].as_str().unwrap().contains("Denies a gate"));
     }
 }
 

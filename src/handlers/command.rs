@@ -4,8 +4,8 @@
 //! whole arguments. How the process is run and ended is [`super::process`]'s matter; what its exit
 //! means is the dialect's.
 
-use super::environment::{Secrets, environment};
-use super::{Call, Compile, Effect, HandlerError, Kind, Mistake, Moment, process, tool_path};
+use super::environment::{Secrets, changed, environment};
+use super::{Call, Compile, Effect, HandlerError, Kind, Mistake, Moment, Program, process, tool_path};
 use crate::hook::Exit;
 use crate::template::Template;
 use crate::verdict::Answer;
@@ -212,7 +212,8 @@ impl Kind for Command {
     }
 
     fn effect(&self) -> Option<Effect> {
-        Some(Effect::Command(self.secrets.mask(&self.label)))
+        let (text, sets) = (self.label.clone(), changed(&self.env));
+        Some(Effect::Command(Program { text, sets, cwd: self.cwd.clone() }))
     }
 }
 

@@ -23,6 +23,12 @@ pub(super) fn environment(set: BTreeMap<String, String>, inherit: &[String]) -> 
     Ok(env.into_iter().collect())
 }
 
+/// The variables of a program's environment that it doesn't have from the host's.
+pub(super) fn changed(env: &[(String, String)]) -> Vec<String> {
+    let is_host = |(name, value): &&(String, String)| std::env::var(name).is_ok_and(|it| it == *value);
+    env.iter().filter(|it| !is_host(it)).map(|(name, _)| name.clone()).collect()
+}
+
 /// Values that must not be in a log or an error.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Secrets(Vec<String>);

@@ -77,10 +77,10 @@ pub(crate) trait Kind: std::fmt::Debug + Sized + Send + Sync {
 /// What carrying a hook out does to the world, for whoever is about to. Holds no secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Starts this command.
-    Command(String),
+    /// Starts this.
+    Command(Program),
     /// Starts a worker in a runtime, and calls what it names.
-    Worker(&'static str, String),
+    Worker(&'static str, Program),
     /// Sends something to this URL.
     Post(String),
     /// Asks a model; `None`: the one that is the default where it runs.
@@ -91,13 +91,26 @@ pub enum Effect {
     McpTool {
         /// The tool.
         tool: String,
-        /// The server.
+        /// The server, where it is somewhere else.
         server: String,
+        /// What is started to have one.
+        starts: Option<Program>,
     },
     /// Appends to this file.
     Appends(PathBuf),
     /// Asks a person, and waits.
     Person,
+}
+
+/// Something that a definition has started, as it says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// A shell text, a program with its arguments, or a function.
+    pub text: String,
+    /// The variables that have another value than in the host's own environment.
+    pub sets: Vec<String>,
+    /// Where, if the definition says.
+    pub cwd: Option<PathBuf>,
 }
 
 /// What is known where a definition is compiled.

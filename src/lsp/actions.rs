@@ -98,7 +98,7 @@ fn commands(snapshot: &Snapshot, document: &Document, offset: usize) -> Vec<Code
     let server = &snapshot.server;
     let workspace = server.workspace(&document.path);
     let root = workspace.as_ref().map_or(Path::new("/"), |it| it.root());
-    let past = past(server.live.recent(), root);
+    let past = past(server.live.recent(&server.folder(&document.path)), root);
     let name = plain(&hook.name, MAX_TOLD);
     let command = |title: String, command: &str, kind: CodeActionKind| CodeAction {
         title: title.clone(),

@@ -3,7 +3,7 @@
 
 use super::effects::plain;
 use super::hints::{Orders, events_of};
-use super::live::{Counts, Judged, LiveHost};
+use super::live::{self, Counts, Judged, LiveHost};
 use super::run::{MAX_SUBJECT, MAX_TOLD, OfHook, closed, explain, off_the_reader, run, show, subject};
 use super::{Answer, Refusal, Server, Snapshot};
 use crate::definitions::diagnostic::Severity;
@@ -136,7 +136,7 @@ struct ToldOutcome<'j> {
 }
 
 fn told(judged: &Judged) -> Told<'_> {
-    let Judged { host, seq, at, event, verdict, truncated: _ } = judged;
+    let Judged { folder: _, host, seq, at, event, verdict, truncated: _ } = judged;
     Told {
         host: *host,
         seq: *seq,
@@ -178,8 +178,9 @@ fn matches(snapshot: &Snapshot, OfHook { uri, hook }: &OfHook) -> Answer<Value> 
     if document.readable().is_none_or(|it| it.document.hook(hook).is_none()) {
         return Err(Refusal::Failed(format!("no hook `{quoted}` is in this file")));
     }
-    let counts = server.live.counts(hook);
-    let recent = server.live.recent();
+    let folder = server.folder(&document.path);
+    let counts = server.live.counts(&folder, hook);
+    let recent = server.live.recent(&folder);
     let ran: Vec<_> = recent.iter().filter_map(|it| Some((it, outcome_of(it, hook)?))).collect();
     let mut lines =
         vec![format!("{quoted}: {}", counted(&counts, !recent.is_empty()).unwrap_or("no event yet".into()))];
@@ -251,13 +252,14 @@ fn hooks(snapshot: &Snapshot) -> Answer<Value> {
     let root = |workspace: &Arc<Host>| {
         let set = workspace.hooks();
         let mut orders = Orders::new(set.clone());
-        let hooks: Vec<_> = set.hooks.iter().map(|hook| listed(snapshot, hook, &mut orders)).collect();
+        let folder = live::folder(workspace.root());
+        let hooks: Vec<_> = set.hooks.iter().map(|hook| listed(snapshot, &folder, hook, &mut orders)).collect();
         json!({ "root": workspace.root(), "hooks": hooks })
     };
     Ok(json!({ "roots": server.workspaces().iter().map(root).collect::<Vec<_>>() }))
 }
 
-fn listed(snapshot: &Snapshot, hook: &Arc<Hook>, orders: &mut Orders) -> Listed {
+fn listed(snapshot: &Snapshot, folder: &str, hook: &Arc<Hook>, orders: &mut Orders) -> Listed {
     let order = events_of(hook, orders.hooks()).into_iter().filter_map(|event| {
         let (place, of) = orders.place(hook, &event)?;
         Some(Ordered { event, place, of })
@@ -295,7 +297,7 @@ fn listed(snapshot: &Snapshot, hook: &Arc<Hook>, orders: &mut Orders) -> Listed 
         fail: hook.fail_at(if hook.is_for_gates() { Phase::Gate } else { Phase::After }),
         enabled: hook.enabled,
         dialect: hook.contract.dialect,
-        counts: snapshot.server.live.counts(&hook.name),
+        counts: snapshot.server.live.counts(folder, &hook.name),
     }
 }
 

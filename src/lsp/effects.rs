@@ -1,6 +1,6 @@
 //! What running a hook would do to the world, in words.
 
-use crate::handlers::Effect;
+use crate::handlers::{Effect, Program};
 use crate::hook::Hook;
 use std::path::Path;
 
@@ -9,25 +9,23 @@ const MAX_QUOTED: usize = 60;
 
 /// What finishes the sentence "running it ..."; `None` when it only looks at the event.
 pub(super) fn of(hook: &Hook) -> Option<String> {
-    let quoted = |text: &str| format!("`{}`", plain(text, MAX_QUOTED));
+    let dir = Path::new(&*hook.source.file).parent().unwrap_or(Path::new(""));
     Some(match hook.handler.effect()? {
-        Effect::Command(text) => {
-            let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-            format!("starts {}", quoted(&lines.join(" ⏎ ")))
-        }
-        Effect::Worker("", target) => format!("starts a worker: {}", quoted(&target)),
-        Effect::Worker(runtime, target) => format!("starts a {runtime} worker: {}", quoted(&target)),
+        Effect::Command(command) => format!("starts {}", program(&command, dir)),
+        Effect::Worker("", worker) => format!("starts a worker: {}", program(&worker, dir)),
+        Effect::Worker(runtime, worker) => format!("starts a {runtime} worker: {}", program(&worker, dir)),
         Effect::Post(url) => format!("POSTs to {}", plain(&url, MAX_QUOTED)),
         Effect::Model(Some(name)) => format!("asks the model {}", plain(&name, MAX_QUOTED)),
         Effect::Model(None) => "asks the default model".into(),
         Effect::Agent(tools) if tools.is_empty() => "runs a sub-agent without tools".into(),
         Effect::Agent(tools) => format!("runs a sub-agent with tools {}", plain(&tools.join(", "), MAX_QUOTED)),
-        Effect::McpTool { tool, server } => {
-            let (tool, server) = (plain(&tool, MAX_QUOTED), plain(&server, MAX_QUOTED));
-            format!("calls {tool} of the MCP server {server}")
+        Effect::McpTool { tool, starts: Some(server), .. } => {
+            format!("starts the MCP server {} and calls {}", program(&server, dir), plain(&tool, MAX_QUOTED))
+        }
+        Effect::McpTool { tool, server, starts: None } => {
+            format!("calls {} of the MCP server {}", plain(&tool, MAX_QUOTED), plain(&server, MAX_QUOTED))
         }
         Effect::Appends(file) => {
-            let dir = Path::new(&*hook.source.file).parent().unwrap_or(Path::new(""));
             let file = file.strip_prefix(dir).unwrap_or(&file).display().to_string();
             format!("appends to {}", plain(&file, MAX_QUOTED))
         }
@@ -35,14 +33,42 @@ pub(super) fn of(hook: &Hook) -> Option<String> {
     })
 }
 
+/// What is started, with whatever makes it something else than it looks like.
+fn program(Program { text, sets, cwd }: &Program, dir: &Path) -> String {
+    let lines: Vec<String> = text.lines().map(|line| plain(line, usize::MAX)).filter(|line| !line.is_empty()).collect();
+    let mut told = format!("`{}`", both_ends(&lines.join(" ⏎ ")));
+    if !sets.is_empty() {
+        told.push_str(&format!(" with {} set", plain(&sets.join(", "), MAX_QUOTED)));
+    }
+    if let Some(cwd) = cwd {
+        let cwd = cwd.strip_prefix(dir).unwrap_or(cwd).display().to_string();
+        told.push_str(&format!(" in {}", plain(if cwd.is_empty() { "." } else { &cwd }, MAX_QUOTED)));
+    }
+    told
+}
+
+/// A long text without its middle: what matters may be at its end.
+fn both_ends(text: &str) -> String {
+    let n = text.chars().count();
+    let Some(cut) = n.checked_sub(MAX_QUOTED).filter(|cut| *cut > 0) else { return text.to_string() };
+    let (head, tail) = (MAX_QUOTED * 2 / 3, MAX_QUOTED / 3);
+    let (head, tail): (String, String) = (text.chars().take(head).collect(), text.chars().skip(n - tail).collect());
+    format!("{head}…{cut} more…{tail}")
+}
+
 /// A text of a definition, an event or a hook's answer on one line: without what could move a cursor
 /// or reorder what stands around it, and at most so many characters of it.
 pub(super) fn plain(text: &str, most: usize) -> String {
-    let mut characters = text.trim().chars();
+    // Blanks would push what follows out of sight.
+    let mut is_blank = false;
+    let mut characters = text.trim().chars().filter(|c| {
+        let was_blank = std::mem::replace(&mut is_blank, c.is_whitespace());
+        !(was_blank && is_blank)
+    });
     let mut short = String::new();
     for c in characters.by_ref().take(most) {
         match c {
-            '\n' | '\r' | '\t' => short.push(' '),
+            c if c.is_whitespace() && !is_invisible(c) => short.push(' '),
             c if c.is_control() || is_invisible(c) => short.extend(c.escape_unicode()),
             c => short.push(c),
         }
@@ -53,7 +79,8 @@ pub(super) fn plain(text: &str, most: usize) -> String {
     short
 }
 
-fn is_invisible(c: char) -> bool {
+/// Whether a character is nowhere to be seen, or moves others.
+pub(super) fn is_invisible(c: char) -> bool {
     matches!(
         c,
         '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}'
@@ -86,12 +113,21 @@ mod tests {
             ("ask: really?", ""),
             ("guard: loop-detector", ""),
             ("command: [python3, check.py]", "starts `python3 check.py`"),
-            ("command: { run: \"a\\nb\", env: { KEY: s3cret } }", "starts `a ⏎ b`"),
-            ("command: \"set -e\\n\\n  rm -rf build\\n\"", "starts `set -e ⏎ rm -rf build`"),
-            ("command: { run: 'use s3cr3t-value', env: { API_KEY: s3cr3t-value } }", "starts `use [masked]`"),
             (
-                "command: 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'",
-                "starts `aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…`",
+                "command: { run: \"a\\nb\", env: { KEY: s3cret, LD_PRELOAD: ./x.so } }",
+                "starts `a ⏎ b` with KEY, LD_PRELOAD set",
+            ),
+            ("command: { run: [git, status], cwd: sub }", "starts `git status` in sub"),
+            ("command: \"set -e\\n\\n  rm -rf build\\n\"", "starts `set -e ⏎ rm -rf build`"),
+            // Nothing hides what is started.
+            ("command: { run: 'touch it', env: { A: 'touch it' } }", "starts `touch it` with A set"),
+            (
+                "command: 'check                                                          ; touch it'",
+                "starts `check ; touch it`",
+            ),
+            (
+                "command: 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; touch it'",
+                "starts `aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…18 more…aaaaaaaaaa; touch it`",
             ),
             ("callable: { python: 'guards.py:check' }", "starts a Python worker: `guards.py:check`"),
             ("callable: { node: './a.mjs#b' }", "starts a Node worker: `./a.mjs#b`"),
@@ -114,7 +150,7 @@ mod tests {
             #[cfg(feature = "mcp")]
             (
                 "mcp: { server: { command: [npx, some-server, --key, s3cret] }, tool: scan }",
-                "calls scan of the MCP server npx some-server",
+                "starts the MCP server `npx some-server --key s3cret` and calls scan",
             ),
         ] {
             assert_eq!(effect(dir.path(), definition), expected, "{definition}");

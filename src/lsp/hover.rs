@@ -33,8 +33,9 @@ pub(super) fn hover(snapshot: &Snapshot, params: HoverParams) -> Answer<Option<H
     let Some(document) = snapshot.document(&place.text_document.uri) else { return Ok(None) };
     let lines = document.lines();
     let live = &snapshot.server.live;
-    let events: Vec<Arc<Event>> = live.recent().iter().take(MAX_EVENTS).map(|it| it.event.clone()).collect();
-    let explained = at(document, lines.offset(place.position), &events, |name| live.counts(name));
+    let folder = snapshot.server.folder(&document.path);
+    let events: Vec<Arc<Event>> = live.recent(&folder).iter().take(MAX_EVENTS).map(|it| it.event.clone()).collect();
+    let explained = at(document, lines.offset(place.position), &events, |name| live.counts(&folder, name));
     Ok(explained.map(|(span, value)| Hover {
         contents: HoverContents::Markup(markup(snapshot.server.abilities.markdown_hovers, value)),
         range: Some(lines.range(&span)),

@@ -20,7 +20,8 @@ pub(super) fn lenses(snapshot: &Snapshot, params: CodeLensParams) -> Answer<Opti
     let Some(document) = snapshot.document(&params.text_document.uri) else { return Ok(None) };
     let workspace = server.workspace(&document.path);
     let root = workspace.as_ref().map_or(Path::new("/"), |it| it.root());
-    let past = past(server.live.recent(), root);
+    let folder = server.folder(&document.path);
+    let past = past(server.live.recent(&folder), root);
     let Some(readable) = document.readable() else { return Ok(Some(Vec::new())) };
     let lines = document.lines();
     // Commands know a hook by its name: of two with one name, the first is meant.
@@ -36,10 +37,12 @@ pub(super) fn lenses(snapshot: &Snapshot, params: CodeLensParams) -> Answer<Opti
         let end_of_line = lines.index.offset_of_utf8(lines.index.utf8(start).0, usize::MAX);
         let range = lines.range(&(start..end_of_line.min(whole.end)));
         let argument = json!({ "uri": document.uri, "hook": name });
-        lenses.extend(of(server, &readable, name, compiled, &past).into_iter().map(|(title, command)| CodeLens {
-            range,
-            command: Some(Command { title, command: command.into(), arguments: Some(vec![argument.clone()]) }),
-            data: None,
+        lenses.extend(of(server, &readable, name, compiled, &past, &folder).into_iter().map(|(title, command)| {
+            CodeLens {
+                range,
+                command: Some(Command { title, command: command.into(), arguments: Some(vec![argument.clone()]) }),
+                data: None,
+            }
         }));
     }
     Ok(Some(lenses))
@@ -52,6 +55,7 @@ fn of(
     name: &str,
     compiled: &Compiled,
     past: &[Past],
+    folder: &str,
 ) -> Vec<(String, &'static str)> {
     let mut lenses = Vec::new();
     let document = readable.document;
@@ -64,7 +68,7 @@ fn of(
         }
         lenses.push(("explain".into(), "hookwire.explain"));
     }
-    let counts = counted(&server.live.counts(name), !past.is_empty() && compiled.hook.is_some());
+    let counts = counted(&server.live.counts(folder, name), !past.is_empty() && compiled.hook.is_some());
     lenses.extend(counts.map(|counts| (counts, "hookwire.matches")));
     lenses
 }

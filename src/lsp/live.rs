@@ -70,6 +70,8 @@ pub struct Live {
 /// An event that a running host has judged.
 #[derive(Debug)]
 pub struct Judged {
+    /// The folder of the host, as [`folder`] names it.
+    pub folder: Arc<str>,
     /// The process of the host.
     pub host: u32,
     /// Counts the events of that host.
@@ -99,8 +101,8 @@ pub struct LiveHost {
 struct Told {
     /// Every host that was heard of, the oldest first.
     known: Vec<Known>,
-    /// What those did that aren't among them any more.
-    past: Tally,
+    /// What those did that aren't among them any more, by folder.
+    past: HashMap<Arc<str>, Tally>,
     past_events: u64,
     events: Ring<Judged>,
     tools: BTreeSet<String>,
@@ -116,6 +118,7 @@ struct Key {
 struct Known {
     key: Key,
     host: LiveHost,
+    folder: Arc<str>,
     is_here: bool,
     /// Has it load its definitions.
     reloads: Option<mpsc::Sender<Reload>>,
@@ -141,14 +144,14 @@ impl Live {
         hosts
     }
 
-    /// The last events that are known whole, newest first.
-    pub fn recent(&self) -> Vec<Arc<Judged>> {
+    /// The last events of a folder that are known whole, newest first.
+    pub fn recent(&self, folder: &str) -> Vec<Arc<Judged>> {
         let mut events = self.timeline();
-        events.retain(|it| !it.truncated);
+        events.retain(|it| !it.truncated && *it.folder == *folder);
         events
     }
 
-    /// The same with those that were too large to be told.
+    /// The last events of every folder, with those that were too large to be told.
     pub fn timeline(&self) -> Vec<Arc<Judged>> {
         let mut events = lock(&self.told).events.all();
         events.sort_by(|a, b| (&b.at, b.host, b.seq).cmp(&(&a.at, a.host, a.seq)));
@@ -161,11 +164,11 @@ impl Live {
         told.known.iter().fold(told.past_events, |sum, it| sum.saturating_add(it.heard))
     }
 
-    /// What a hook of this name has done.
-    pub fn counts(&self, hook: &str) -> Counts {
+    /// What a hook of this name has done in a folder.
+    pub fn counts(&self, folder: &str, hook: &str) -> Counts {
         let told = lock(&self.told);
-        let mut counts = told.past.of(hook);
-        told.known.iter().for_each(|it| counts += it.tally.of(hook));
+        let mut counts = told.past.get(folder).map(|tally| tally.of(hook)).unwrap_or_default();
+        told.known.iter().filter(|it| *it.folder == *folder).for_each(|it| counts += it.tally.of(hook));
         counts
     }
 
@@ -197,18 +200,27 @@ impl Live {
                 if told.known.len() >= MAX_KNOWN {
                     let at = told.known.iter().position(|it| !it.is_here)?;
                     let oldest = told.known.remove(at);
-                    oldest.tally.iter().for_each(|(hook, counts)| told.past.add(hook, counts));
+                    if told.past.len() < MAX_KNOWN || told.past.contains_key(&oldest.folder) {
+                        let past = told.past.entry(oldest.folder).or_default();
+                        oldest.tally.iter().for_each(|(hook, counts)| past.add(hook, counts));
+                    }
                     told.past_events = told.past_events.saturating_add(oldest.heard);
                 }
                 let root = recent.root.chars().take(MAX_ROOT).collect();
+                let folder = folder(Path::new(&root)).into();
                 let host = LiveHost { pid: key.pid, root, generation: recent.generation };
-                let known = Known { key: key.clone(), host, is_here: true, reloads, heard: 0, tally: Tally::default() };
-                told.known.push(known);
+                let (key, tally) = (key.clone(), Tally::default());
+                told.known.push(Known { key, host, folder, is_here: true, reloads, heard: 0, tally });
             }
         }
         self.changed.notify_one();
         Some(Attached { live: self.clone(), key })
     }
+}
+
+/// What names a project's folder, by whatever way it is reached.
+pub fn folder(root: &Path) -> String {
+    socket::key(root)
 }
 
 /// A host that is here, until this is dropped.
@@ -233,6 +245,11 @@ impl Attached {
         self.live.changed.notify_one();
     }
 
+    fn folder(&self) -> Arc<str> {
+        let told = lock(&self.live.told);
+        told.known.iter().find(|it| it.key == self.key).map(|it| it.folder.clone()).unwrap_or_default()
+    }
+
     /// The number of the last event that was heard.
     fn heard(&self) -> u64 {
         lock(&self.live.told).known.iter().find(|it| it.key == self.key).map_or(0, |it| it.heard)
@@ -245,7 +262,8 @@ impl Attached {
         }
         let heard = self.heard();
         let new = recent.records.iter().filter(|it| it.seq > heard && it.seq <= recent.total);
-        let new: Vec<_> = new.filter_map(|it| read(it, self.key.pid)).collect();
+        let folder = self.folder();
+        let new: Vec<_> = new.filter_map(|it| read(it, &folder, self.key.pid)).collect();
         self.keep(new, recent.tools.iter().map(|it| &**it));
         self.update(|known| {
             known.host.generation = recent.generation;
@@ -270,7 +288,7 @@ impl Attached {
             Some(1) => {}
             Some(_) => return false,
         }
-        let judged = read(record, self.key.pid);
+        let judged = read(record, &self.folder(), self.key.pid);
         self.keep(judged.clone(), record.tool.as_deref().into_iter());
         self.update(|known| {
             known.heard = record.seq;
@@ -293,7 +311,7 @@ impl Attached {
 }
 
 /// An event as it was told, and its size. What can't be read is left out.
-fn read(record: &Record<'_>, host: u32) -> Option<(usize, Arc<Judged>)> {
+fn read(record: &Record<'_>, folder: &Arc<str>, host: u32) -> Option<(usize, Arc<Judged>)> {
     let bytes = record.params.map_or(0, |it| it.get().len()) + record.verdict.get().len();
     let judged = || {
         if bytes > MAX_WHOLE || record.event.len() > MAX_NAME && record.params.is_none() {
@@ -310,7 +328,8 @@ fn read(record: &Record<'_>, host: u32) -> Option<(usize, Arc<Judged>)> {
         };
         event.id = verdict.event_id.clone();
         let at = humantime::format_rfc3339_millis(at).to_string();
-        Some(Judged { host, seq: record.seq, at, event: event.into(), verdict, truncated: record.params.is_none() })
+        let (folder, seq, truncated) = (folder.clone(), record.seq, record.params.is_none());
+        Some(Judged { folder, host, seq, at, event: event.into(), verdict, truncated })
     };
     let judged = judged();
     if judged.is_none() {
@@ -678,7 +697,7 @@ mod tests {
             (Value::Null, json!({ "params": null, "event": format!("custom:{}", "x".repeat(MAX_NAME)) }), None),
         ] {
             let text = record(1, params, more);
-            let judged = read(&serde_json::from_str(&text).unwrap(), 7).map(|(_, it)| it);
+            let judged = read(&serde_json::from_str(&text).unwrap(), &"".into(), 7).map(|(_, it)| it);
             let original = |it: &Arc<Judged>| it.event.original.as_ref().map(|it| it.dialect);
             assert_eq!(judged.as_ref().map(|it| (original(it), it.truncated)), expected, "{text}");
             if let Some(judged) = judged {
@@ -691,7 +710,8 @@ mod tests {
     #[test]
     fn nothing_is_counted_twice() {
         let live = Live::new();
-        let seqs = |live: &Live| live.recent().iter().map(|it| (it.host, it.seq)).collect::<Vec<_>>();
+        let here = folder(Path::new("/r"));
+        let seqs = |live: &Live| live.recent(&here).iter().map(|it| (it.host, it.seq)).collect::<Vec<_>>();
         let lines: Vec<_> = (0..9).map(|seq| record(seq, native(), json!({}))).collect();
         let judged = |attached: &Attached, seq: usize| attached.judged(&serde_json::from_str(&lines[seq]).unwrap());
         let first = greet(&live, &recent(1, "a", 2, &lines[1..3], 10)).unwrap();
@@ -699,39 +719,39 @@ mod tests {
         assert!(judged(&first, 2), "known");
         assert!(judged(&first, 3), "the next");
         assert!(!judged(&first, 5), "4 is missing");
-        assert_eq!((seqs(&live), live.total(), live.counts("h").matched), (vec![(1, 3), (1, 2), (1, 1)], 3, 11));
+        assert_eq!((seqs(&live), live.total(), live.counts(&here, "h").matched), (vec![(1, 3), (1, 2), (1, 1)], 3, 11));
         let whole = recent(1, "a", 5, &lines[1..6], 13);
         first.recent(&serde_json::from_str(&whole).unwrap());
-        assert_eq!((seqs(&live).len(), live.total(), live.counts("h").matched), (5, 5, 13));
+        assert_eq!((seqs(&live).len(), live.total(), live.counts(&here, "h").matched), (5, 5, 13));
         // The connection broke, the host is the same.
         drop(first);
         assert_eq!(live.hosts().len(), 0);
         let first = greet(&live, &whole).unwrap();
-        assert_eq!((seqs(&live).len(), live.total(), live.counts("h").matched), (5, 5, 13));
+        assert_eq!((seqs(&live).len(), live.total(), live.counts(&here, "h").matched), (5, 5, 13));
         drop(first);
         // It is another one, though the process has the same number.
         let second = greet(&live, &recent(1, "b", 1, &lines[1..2], 1)).unwrap();
-        assert_eq!((seqs(&live).len(), live.total(), live.counts("h").matched), (6, 6, 14));
-        assert_eq!((live.counts("h").denied, live.tools().len()), (1, 2));
+        assert_eq!((seqs(&live).len(), live.total(), live.counts(&here, "h").matched), (6, 6, 14));
+        assert_eq!((live.counts(&here, "h").denied, live.tools().len()), (1, 2));
         assert!(judged(&second, 2));
-        assert_eq!(live.counts("h").denied, 2);
+        assert_eq!(live.counts(&here, "h").denied, 2);
     }
 
     #[test]
     fn hosts_come_and_go_and_their_counts_stay() {
-        let live = Live::new();
+        let (live, here) = (Live::new(), folder(Path::new("/r")));
         let stays = greet(&live, &recent(1, "here", 1, &[], 1)).unwrap();
         for n in 0..2 * MAX_KNOWN {
             assert!(greet(&live, &recent(2, &n.to_string(), 1, &[], 1)).is_some());
         }
         let all = 2 * MAX_KNOWN as u64 + 1;
-        assert_eq!((live.total(), live.counts("h").matched), (all, all));
+        assert_eq!((live.total(), live.counts(&here, "h").matched), (all, all));
         assert_eq!(lock(&live.told).known.len(), MAX_KNOWN);
         assert_eq!(live.hosts().iter().map(|it| it.pid).collect::<Vec<_>>(), [1]);
         drop(stays);
         let liar = recent(3, &"x".repeat(MAX_NAME * 2), u64::MAX, &[record(u64::MAX, native(), json!({}))], u64::MAX);
         let attached = greet(&live, &liar).unwrap();
         attached.recent(&serde_json::from_str(&liar).unwrap());
-        assert_eq!((live.total(), live.counts("h").matched), (u64::MAX, u64::MAX));
+        assert_eq!((live.total(), live.counts(&here, "h").matched), (u64::MAX, u64::MAX));
     }
 }

@@ -3,7 +3,7 @@
 
 use super::document::{Document, Documents};
 use super::effects::plain;
-use super::live::Judged;
+use super::live::{Judged, folder};
 use super::{Answer, Refusal, Server, Snapshot, sample};
 use crate::client::{self, Answers, Client, Reply};
 use crate::definitions::diagnostic::Severity;
@@ -253,10 +253,13 @@ pub(super) struct Ran {
 /// Runs a hook and shows what comes of it. Dropping the future ends what it has started.
 pub(super) async fn run(snapshot: Snapshot, OfRun { uri, hook, event }: OfRun) -> Answer<Ran> {
     let server = snapshot.server.clone();
+    if server.host.options.pass_through {
+        return Err(Refusal::Failed("no hook runs: the host was started with --pass-through".into()));
+    }
     let prepare = move || {
         let found = find(&snapshot, &uri, &hook)?;
         let root = found.workspace.root().to_path_buf();
-        let past = past(snapshot.server.live.recent(), &root);
+        let past = past(snapshot.server.live.recent(&folder(&root)), &root);
         let chosen = Chosen::new(&found.hook, &past, event, &root)?;
         Ok((found, chosen))
     };
@@ -352,7 +355,7 @@ impl Client for Person {
         let text = |key: &str| plain(params[key].as_str().unwrap_or_default(), MAX_TOLD);
         let question = format!("{} at {}: {}", text("hook"), text("event"), text("message"));
         let actions = json!([{ "title": APPROVE }, { "title": DENY }]);
-        let asked = json!({ "type": MessageType::INFO, "message": question, "actions": actions });
+        let asked = json!({ "type": MessageType::INFO, "message": unlinked(&question), "actions": actions });
         let reply = self.0.ask("window/showMessageRequest", asked).filter(|_| method == client::APPROVE);
         Box::pin(async move {
             let reply = reply.ok_or("the editor can't be asked that")?.await?;
@@ -457,7 +460,7 @@ pub(super) struct Explained {
 pub(super) fn explain(snapshot: &Snapshot, OfHook { uri, hook }: &OfHook) -> Answer<Explained> {
     let server = &snapshot.server;
     let Found { workspace, hook, .. } = find(snapshot, uri, hook)?;
-    let past = past(server.live.recent(), workspace.root());
+    let past = past(server.live.recent(&folder(workspace.root())), workspace.root());
     let chosen = Chosen::new(&hook, &past, None, workspace.root())?;
     let named = chosen.named();
     let from = chosen.from();
@@ -485,7 +488,12 @@ pub(super) async fn off_the_reader<T: Send + 'static>(work: impl FnOnce() -> Ans
 
 /// Tells the person something.
 pub(super) fn show(server: &Server, kind: MessageType, message: &str) {
-    server.notify("window/showMessage", &json!({ "type": kind, "message": message }));
+    server.notify("window/showMessage", &json!({ "type": kind, "message": unlinked(message) }));
+}
+
+/// A text in which editors find no link: what an agent or a hook says could carry a command of theirs.
+fn unlinked(text: &str) -> String {
+    text.replace("](", "] (")
 }
 
 /// What an event is about, in a few words.
@@ -518,6 +526,7 @@ pub(super) mod tests {
             "outcomes": outcomes, "generation": 1, "hash": "", "eventId": "",
         });
         Arc::new(Judged {
+            folder: "".into(),
             host: 1,
             seq,
             at: "2030-01-02T03:04:05.678Z".into(),

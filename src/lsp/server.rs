@@ -278,6 +278,11 @@ impl Server {
         self.workspaces.of(path)
     }
 
+    /// The name of the folder that a file is in, for what hosts tell.
+    pub(super) fn folder(&self, path: &Path) -> String {
+        self.workspace(path).map(|it| live::folder(it.root())).unwrap_or_default()
+    }
+
     /// What would be in force in each folder.
     pub fn workspaces(&self) -> Vec<Arc<Host>> {
         self.workspaces.all().into_iter().map(|it| it.host).collect()

@@ -8,8 +8,8 @@ mod launch;
 mod pool;
 mod worker;
 
-use super::environment::{Secrets, environment};
-use super::{Call, Compile, Effect, HandlerError, Kind, Mistake};
+use super::environment::{Secrets, changed, environment};
+use super::{Call, Compile, Effect, HandlerError, Kind, Mistake, Program};
 use crate::definitions::compile::RawDuration;
 use crate::hook::Layer;
 use crate::verdict::Answer;
@@ -165,7 +165,8 @@ impl Kind for Callable {
             Runtime::Node => "Node",
             Runtime::Command(_) => "",
         };
-        Some(Effect::Worker(runtime, self.launch.secrets.mask(&self.label)))
+        let (text, sets) = (self.label.clone(), changed(&self.launch.env));
+        Some(Effect::Worker(runtime, Program { text, sets, cwd: None }))
     }
 }
 

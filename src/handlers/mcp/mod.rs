@@ -129,7 +129,8 @@ impl Kind for Mcp {
     }
 
     fn effect(&self) -> Option<Effect> {
-        Some(Effect::McpTool { tool: self.tool.clone(), server: self.server.label().to_string() })
+        let (tool, server) = (self.tool.clone(), self.server.label().to_string());
+        Some(Effect::McpTool { tool, server, starts: self.server.program() })
     }
 }
 

@@ -5,10 +5,11 @@
 //! or with the host. Who waits for a start may give up; the start goes on for the next one.
 
 use crate::definitions::node::closest;
-use crate::handlers::Services;
+use crate::handlers::environment::changed;
 use crate::handlers::http::Headers;
 use crate::handlers::process;
 use crate::handlers::process_tree::{self, Tree};
+use crate::handlers::{Program, Services};
 use crate::hook::Layer;
 use crate::sync::lock;
 use rmcp::ClientHandler;
@@ -85,6 +86,16 @@ impl ServerDefinition {
             }
         };
         ServerDefinition { reach, label }
+    }
+
+    /// What is started, if the server isn't somewhere else.
+    pub(super) fn program(&self) -> Option<Program> {
+        match &self.reach {
+            Reach::Command { argv, env, cwd } => {
+                Some(Program { text: argv.join(" "), sets: changed(env), cwd: cwd.clone() })
+            }
+            Reach::Url { .. } => None,
+        }
     }
 
     /// How messages name it.

@@ -42,7 +42,8 @@ pub(super) fn completion(snapshot: &Snapshot, params: CompletionParams) -> Answe
     let Some(document) = snapshot.document(&place.text_document.uri) else { return Ok(None) };
     let lines = document.lines();
     let live = &snapshot.server.live;
-    let events = live.recent().iter().take(MAX_EVENTS).map(|it| it.event.clone()).collect();
+    let folder = snapshot.server.folder(&document.path);
+    let events = live.recent(&folder).iter().take(MAX_EVENTS).map(|it| it.event.clone()).collect();
     let seen = Seen { events, tools: live.tools() };
     let abilities = &snapshot.server.abilities;
     let items = items(&document.text, document.format(), lines.offset(place.position), &seen, abilities.snippets);
