@@ -15,7 +15,6 @@ use crate::definitions::diagnostic::Diagnostic;
 use crate::definitions::formats::{Format, parse};
 use crate::definitions::node::{Entry, Node, NodeValue, Span};
 use crate::handlers::KINDS;
-use crate::hook::Layer;
 use crate::matching::shell;
 use crate::matching::when::When;
 use ls_types::{
@@ -25,6 +24,7 @@ use ls_types::{
 use serde_json::{Value, json};
 use std::ops::Range;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 pub(super) fn actions(snapshot: &Snapshot, params: CodeActionParams) -> Answer<Option<CodeActionResponse>> {
     let Some(document) = snapshot.document(&params.text_document.uri) else { return Ok(None) };
@@ -40,8 +40,10 @@ pub(super) fn actions(snapshot: &Snapshot, params: CodeActionParams) -> Answer<O
         let elsewhere = |name: &str| set.iter().flat_map(|set| &set.hooks).any(|hook| *hook.name == *name);
         let root = document.checked().root.as_ref();
         let here = taken.iter().filter(|it| is_at(it, &place));
+        let until = Instant::now() + PATIENCE;
+        let goes_on = || Instant::now() < until && snapshot.is_wanted(document.uri.as_str());
         let numbered = here.filter_map(|it| Some((it, numbered_fix(document, root?, it, &elsewhere)?)));
-        for (diagnostic, fix) in fixes(document, &place).into_iter().chain(numbered.take(MAX_FIXES)) {
+        for (diagnostic, fix) in fixes(document, &place, &goes_on).into_iter().chain(numbered.take(MAX_FIXES)) {
             let range = lines.range(&diagnostic.span);
             let code = NumberOrString::String(diagnostic.code.clone());
             let solved = |it: &&ls_types::Diagnostic| it.range == range && it.code.as_ref() == Some(&code);
@@ -141,18 +143,23 @@ struct Fix {
 
 /// The most mends that are tried out for one question.
 const MAX_FIXES: usize = 24;
+/// How long fixes are tried out.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 fn is_at(diagnostic: &Diagnostic, place: &Range<usize>) -> bool {
     diagnostic.span.start <= place.end && place.start <= diagnostic.span.end
 }
 
 /// Ways to mend what is wrong at a place, each tried out.
-fn fixes<'d>(document: &'d Document, place: &Range<usize>) -> Vec<(&'d Diagnostic, Fix)> {
+///
+/// Each costs as much as a check of the whole text: `goes_on` says for how long it is worth it.
+fn fixes<'d>(document: &'d Document, place: &Range<usize>, goes_on: &dyn Fn() -> bool) -> Vec<(&'d Diagnostic, Fix)> {
     let checked = document.checked();
     let here = checked.diagnostics.iter().filter(|it| is_at(it, place));
     let tried =
         here.flat_map(|diagnostic| mends(document, checked, diagnostic).into_iter().map(move |fix| (diagnostic, fix)));
-    tried.take(MAX_FIXES).filter(|(diagnostic, fix)| solves(document, checked, diagnostic, fix)).collect()
+    let tried = tried.take(MAX_FIXES).take_while(|_| goes_on());
+    tried.filter(|(diagnostic, fix)| solves(document, checked, diagnostic, fix)).collect()
 }
 
 /// Whether a text with the changes is without what was wrong, and hasn't become worse.
@@ -161,7 +168,7 @@ fn solves(document: &Document, before: &Checked, diagnostic: &Diagnostic, fix: &
     if text == document.text {
         return false;
     }
-    let after = check(&document.file(), &text, Layer::Hooks);
+    let after = check(&document.file(), &text, document.layer);
     let is_it = |it: &&Diagnostic| {
         (&it.code, &it.message, &it.hook) == (&diagnostic.code, &diagnostic.message, &diagnostic.hook)
     };
@@ -714,10 +721,10 @@ mod tests {
         let wrong = diagnostics.iter().find(|it| it.code == code);
         let wrong = wrong.unwrap_or_else(|| panic!("no {code} in {text}: {diagnostics:?}"));
         let of_it = |(diagnostic, _): &(&Diagnostic, Fix)| std::ptr::eq(*diagnostic, wrong);
-        let fixes = fixes(&document, &(wrong.span.start..wrong.span.start)).into_iter().filter(of_it);
+        let fixes = fixes(&document, &(wrong.span.start..wrong.span.start), &|| true).into_iter().filter(of_it);
         let told = |fix: Fix| {
             let after = apply(text, &fix.changes);
-            let checked = check(&document.file(), &after, Layer::Hooks);
+            let checked = check(&document.file(), &after, document.layer);
             let same = checked.diagnostics.iter().filter(|it| it.code == code && it.message == wrong.message).count();
             let before = diagnostics.iter().filter(|it| it.code == code && it.message == wrong.message).count();
             assert!(same < before, "{after}");
@@ -893,7 +900,7 @@ mod tests {
         let mut found = 0;
         for document in crate::lsp::written::examples() {
             for at in (0..=document.text.len() + 5).step_by(5) {
-                found += fixes(&document, &(at..at)).len();
+                found += fixes(&document, &(at..at), &|| true).len();
                 found += usize::from(program_of_shell(&document, &(at..at)).is_some());
                 found += usize::from(hook_at(&document, at).is_some());
             }

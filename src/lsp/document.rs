@@ -27,7 +27,7 @@ pub struct Document {
     /// The text.
     pub text: String,
     /// Whose rights its hooks have.
-    layer: Layer,
+    pub(super) layer: Layer,
     encoding: Encoding,
     checked: Arc<OnceLock<Checked>>,
     /// Versions before it that can be read or may be, the newest first.

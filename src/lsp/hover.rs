@@ -6,6 +6,7 @@ use super::completion::{MAX_EVENTS, about_function, about_rule, at_path};
 use super::context::{self, Here, Step, What};
 use super::docs;
 use super::document::Document;
+use super::effects::is_invisible;
 use super::half_typed::{Completing, completing, run_around};
 use super::live::Counts;
 use super::server::markup;
@@ -440,7 +441,7 @@ fn fence(text: &str, least: usize) -> String {
 
 /// A code span, whatever the text.
 pub(super) fn code(text: &str) -> String {
-    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let text: String = text.chars().map(|c| if c.is_control() || is_invisible(c) { ' ' } else { c }).collect();
     let fence = fence(&text, 1);
     let pad = if text.starts_with(['`', ' ']) || text.ends_with(['`', ' ']) || text.is_empty() { " " } else { "" };
     format!("{fence}{pad}{text}{pad}{fence}")

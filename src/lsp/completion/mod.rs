@@ -12,6 +12,7 @@ mod values;
 
 use super::context::{Here, Step};
 use super::document::Lines;
+use super::effects::is_invisible;
 use super::half_typed::{Completing, completing};
 use super::server::Abilities;
 use super::{Answer, Snapshot};
@@ -224,7 +225,7 @@ fn is_identifier(name: &str) -> bool {
 
 /// What may be offered of what events say: one line, not too long, nothing that isn't seen.
 fn is_word(text: &str) -> bool {
-    !text.is_empty() && text.len() <= MAX_WORD && !text.chars().any(char::is_control)
+    !text.is_empty() && text.len() <= MAX_WORD && !text.chars().any(|c| c.is_control() || is_invisible(c))
 }
 
 /// A text within these quotes; `None` if it can't be.
