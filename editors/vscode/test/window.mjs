@@ -286,8 +286,7 @@ async function all() {
     await page.locator(".part.sidebar").waitFor({ state: "hidden" });
     await page.locator(".squiggly-error").first().waitFor();
     await status().filter({ hasText: "1 problem" }).waitFor();
-    // It moves what is below it.
-    await lens("never matched").waitFor();
+    await line("calm-prompts").locator("span", { hasText: "broken" }).last().waitFor();
     await line("UserPromptSumbit").locator("span", { hasText: "UserPromptSumbit" }).last().hover();
     const hover = page.locator(".monaco-hover", { hasText: "did you mean `UserPromptSubmit`" });
     await hover.locator("a, .action", { hasText: "Quick Fix" }).waitFor();
