@@ -247,6 +247,14 @@ impl On {
             On::Names(names) => names.iter().any(|it| **it == *name),
         }
     }
+
+    /// As it is told: `*` is every event.
+    pub fn names(&self) -> Vec<Arc<str>> {
+        match self {
+            On::Every => vec!["*".into()],
+            On::Names(names) => names.clone(),
+        }
+    }
 }
 
 /// A hook in force.

@@ -10,7 +10,12 @@ const BROKEN: &str = "hooks:\n  - name: é😀\n    on: PreTolUse\n    deny: no\
 #[test]
 fn diagnostics_come_as_it_is_typed() {
     let mut editor = Editor::start(&[]);
-    assert_eq!(editor.initialized["capabilities"]["positionEncoding"], "utf-8");
+    let offered = &editor.initialized["capabilities"];
+    assert_eq!(offered["positionEncoding"], "utf-8");
+    for (method, _) in hookwire::lsp::QUERIES {
+        let name = method.split('/').nth(1).unwrap().replace("prepareRename", "rename");
+        assert!(offered.get(format!("{name}Provider")).is_some(), "{method} is not offered");
+    }
     let unknown = "2:8-2:17 unknown-event: unknown event `PreTolUse`\ndid you mean `PreToolUse`?";
     for (name, text, expected) in [
         ("a.yaml", BROKEN, vec![unknown]),

@@ -9,7 +9,7 @@ use super::{Answer, Refusal, Server, Snapshot};
 use crate::definitions::diagnostic::Severity;
 use crate::definitions::node::{Node, closest, decode};
 use crate::event::Phase;
-use crate::hook::{Composition, Fail, Hook, Layer, On};
+use crate::hook::{Composition, Fail, Hook, Layer};
 use crate::host::Host;
 use crate::verdict::{Decision, Outcome, Status};
 use ls_types::{ExecuteCommandParams, MessageType, Position, Range, Uri};
@@ -284,10 +284,7 @@ fn listed(snapshot: &Snapshot, folder: &str, hook: &Arc<Hook>, orders: &mut Orde
     Listed {
         name: hook.name.clone(),
         description: hook.description.clone(),
-        on: match &hook.on {
-            On::Every => vec!["*".into()],
-            On::Names(names) => names.clone(),
-        },
+        on: hook.on.names(),
         handler: hook.handler.key(),
         layer: source.layer,
         uri,

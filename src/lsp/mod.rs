@@ -6,7 +6,7 @@
 //! connection but [`Server`]'s `notify` and `request`.
 //!
 //! One file a feature; the tables [`QUERIES`] and [`NOTICES`] say which method is which. Positions
-//! are bytes everywhere but in [`document::Lines`], which knows how the editor counts.
+//! are bytes everywhere but in `document::Lines`, which knows how the editor counts.
 
 mod actions;
 pub mod commands;

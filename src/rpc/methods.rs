@@ -19,7 +19,7 @@ use crate::definitions::node::{Node, NodeValue, closest, decode};
 use crate::dialects::{self, Dialect};
 use crate::engine::{Honours, HooksInForce, Question};
 use crate::event::{Event, Phase};
-use crate::hook::{Hook, Layer, On};
+use crate::hook::{Hook, Layer};
 use crate::hook_set::HookSet;
 use crate::lsp;
 use crate::matching::Facts;
@@ -310,10 +310,7 @@ pub fn info(hook: &Hook) -> HookInfo {
     HookInfo {
         name: hook.name.clone(),
         description: hook.description.clone(),
-        on: match &hook.on {
-            On::Every => vec!["*".into()],
-            On::Names(names) => names.clone(),
-        },
+        on: hook.on.names(),
         handler: hook.handler.key(),
         dialect: hook.contract.dialect,
         priority: hook.priority,
