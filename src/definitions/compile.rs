@@ -977,7 +977,9 @@ impl CompiledFile {
             NodeValue::String(source) => When::new(source).map(|when| when.references()).unwrap_or_default(),
             _ => Vec::new(),
         };
-        let mut named: Vec<_> = node.get("when").map(|it| (it, condition(it))).into_iter().collect();
+        // It is compiled already, which is what takes time.
+        let when = node.get("when").zip(hook.when.as_ref()).map(|(node, when)| (node, when.references()));
+        let mut named: Vec<_> = when.into_iter().collect();
         named.extend(node.get("guard").and_then(counted_by).map(|it| (it, condition(it))));
         let kind = hook.handler.key();
         if let Some(definition) = node.get(kind) {
