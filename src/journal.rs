@@ -434,24 +434,14 @@ fn whole(params: &str, replied: &str) -> (String, usize) {
 /// A verdict that says no more than what it is.
 fn bare(verdict: &Verdict) -> String {
     let short = |text: &String| text.chars().take(200).collect();
+    let Verdict { decision, generation, hash, event_id, .. } = verdict;
     let bare = Verdict {
-        decision: verdict.decision,
         reason: verdict.reason.as_ref().map(short),
         decided_by: verdict.decided_by.clone().filter(|it| it.len() <= MAX_NAME),
-        subject: None,
         replaced: verdict.replaced,
         stop: verdict.stop.as_ref().map(short),
-        user_messages: Vec::new(),
-        additional_context: Vec::new(),
-        context: None,
-        retry: None,
-        grant: None,
-        outcomes: Vec::new(),
-        errors: Vec::new(),
-        generation: verdict.generation,
-        hash: verdict.hash.clone(),
         session_generation: verdict.session_generation,
-        event_id: verdict.event_id.clone(),
+        ..Verdict::silent(*decision, *generation, hash.clone(), event_id.clone())
     };
     serde_json::to_string(&bare).unwrap_or_default()
 }

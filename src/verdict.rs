@@ -321,6 +321,29 @@ pub struct Verdict {
 }
 
 impl Verdict {
+    /// A decision of nobody, by definitions of this generation and content.
+    pub(crate) fn silent(decision: Decision, generation: u64, hash: Arc<str>, event_id: Arc<str>) -> Verdict {
+        Verdict {
+            decision,
+            reason: None,
+            decided_by: None,
+            subject: None,
+            replaced: false,
+            stop: None,
+            user_messages: Vec::new(),
+            additional_context: Vec::new(),
+            context: None,
+            retry: None,
+            grant: None,
+            outcomes: Vec::new(),
+            errors: Vec::new(),
+            generation,
+            hash,
+            session_generation: None,
+            event_id,
+        }
+    }
+
     /// Whose word keeps the event from going on: who decided, or else who asked for the end of the run.
     pub(crate) fn refused_by(&self) -> Option<&Arc<str>> {
         match self.decision {

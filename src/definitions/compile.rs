@@ -681,15 +681,7 @@ impl CompiledFile {
     /// Field by field: a mistake in one doesn't lose the others.
     fn defaults(&mut self, entry: &Entry) -> RawDefaults {
         let mut defaults = RawDefaults::default();
-        let entries = match &entry.value.value {
-            NodeValue::Map(entries) => &entries[..],
-            NodeValue::Null => &[],
-            _ => {
-                let message = format!("`defaults` is a map, found {}", entry.value.kind());
-                self.push(entry.value.span.clone(), Severity::Error, "wrong-type", message, None, None);
-                &[]
-            }
-        };
+        let entries = if entry.value.value == NodeValue::Null { &[] } else { self.members(entry) };
         for entry in entries {
             match entry.key.as_str() {
                 "timeout" => defaults.timeout = self.field(entry, None),

@@ -161,6 +161,14 @@ impl Node {
         }
     }
 
+    /// The text, if this is one.
+    pub fn text(&self) -> Option<&str> {
+        match &self.value {
+            NodeValue::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
     /// What this is, in words that fit after "found".
     pub fn kind(&self) -> &'static str {
         match self.value {

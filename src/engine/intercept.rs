@@ -44,25 +44,10 @@ impl Verdict {
     /// }
     /// ```
     pub fn of(question: &Question, decision: Decision, reason: Option<String>) -> Verdict {
-        Verdict {
-            decision,
-            reason,
-            decided_by: None,
-            subject: None,
-            replaced: false,
-            stop: None,
-            user_messages: Vec::new(),
-            additional_context: Vec::new(),
-            context: None,
-            retry: None,
-            grant: None,
-            outcomes: Vec::new(),
-            errors: Vec::new(),
-            generation: question.hooks.files.generation,
-            hash: question.hooks.files.hash.clone(),
-            session_generation: question.hooks.session.as_ref().map(|set| set.generation),
-            event_id: question.event.id.clone(),
-        }
+        let HooksInForce { files, session } = &question.hooks;
+        let session_generation = session.as_ref().map(|set| set.generation);
+        let silent = Verdict::silent(decision, files.generation, files.hash.clone(), question.event.id.clone());
+        Verdict { reason, session_generation, ..silent }
     }
 }
 

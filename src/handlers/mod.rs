@@ -489,13 +489,15 @@ impl Handler {
     }
 }
 
-/// A text and the paths that it names, each with where it is written, in bytes of the text.
-pub(crate) type Named<'n> = (&'n Node, Vec<(String, Range<usize>)>);
-
-/// The paths of hookwire's own vocabulary that a handler's definition names, by the text that they are in.
-pub(crate) fn paths<'n>(kind: &str, definition: &'n Node, placeholders: &'static Placeholders) -> Vec<Named<'n>> {
+/// The texts of a handler's definition that are filled in with what the event says, each with how its
+/// placeholders are written; `own` is the way of the hook's vocabulary.
+pub(crate) fn templates<'n>(
+    kind: &str,
+    definition: &'n Node,
+    own: &'static Placeholders,
+) -> Vec<(&'n Node, &'static Placeholders)> {
     let member = |name: &str| definition.get(name).unwrap_or(definition);
-    let texts = match kind {
+    let nodes = match kind {
         "command" => match &member("run").value {
             NodeValue::Seq(words) => words.iter().skip(1).collect(),
             _ => Vec::new(),
@@ -507,13 +509,21 @@ pub(crate) fn paths<'n>(kind: &str, definition: &'n Node, placeholders: &'static
         "guard" => definition.get("approval").and_then(|it| it.get("message")).into_iter().collect(),
         _ => Vec::new(),
     };
-    let placeholders = if kind == "guard" { &template::PATHS } else { placeholders };
-    let named = |node: &'n Node| {
-        let NodeValue::String(text) = &node.value else { return None };
-        let template = Template::new(text, placeholders).ok()?;
+    let placeholders = if kind == "guard" { &template::PATHS } else { own };
+    nodes.into_iter().filter(|node| node.text().is_some()).map(|node| (node, placeholders)).collect()
+}
+
+/// A text and the paths that it names, each with where it is written, in bytes of the text.
+pub(crate) type Named<'n> = (&'n Node, Vec<(String, Range<usize>)>);
+
+/// The paths of hookwire's own vocabulary that a handler's definition names, by the text that they are in.
+pub(crate) fn paths<'n>(kind: &str, definition: &'n Node, own: &'static Placeholders) -> Vec<Named<'n>> {
+    let named = |(node, placeholders): (&'n Node, &'static Placeholders)| {
+        let template = Template::new(node.text()?, placeholders).ok()?;
         Some((node, template.places().map(|(path, at)| (path.to_string(), at.clone())).collect()))
     };
-    texts.into_iter().filter(|_| placeholders.style == Style::Paths).filter_map(named).collect()
+    let templates = templates(kind, definition, own).into_iter();
+    templates.filter(|(_, placeholders)| placeholders.style == Style::Paths).filter_map(named).collect()
 }
 
 /// Every text of a value. The parser bounds the depth.

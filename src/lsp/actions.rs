@@ -2,7 +2,6 @@
 //!
 //! A mend is offered only if the text that it makes, checked again, no longer has what was wrong.
 
-use super::context::string;
 use super::diagnostics::taken_names;
 use super::document::Document;
 use super::effects::plain;
@@ -23,7 +22,6 @@ use ls_types::{
 };
 use serde_json::{Value, json};
 use std::ops::Range;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 pub(super) fn actions(snapshot: &Snapshot, params: CodeActionParams) -> Answer<Option<CodeActionResponse>> {
@@ -98,9 +96,7 @@ fn commands(snapshot: &Snapshot, document: &Document, offset: usize) -> Vec<Code
     let is_broken = document.checked().file.as_ref().is_none_or(|file| file.is_broken);
     let Some(hook) = hook.filter(|_| !is_broken) else { return Vec::new() };
     let server = &snapshot.server;
-    let workspace = server.workspace(&document.path);
-    let root = workspace.as_ref().map_or(Path::new("/"), |it| it.root());
-    let past = past(server.live.recent(&server.folder(&document.path)), root);
+    let past = past(server, &document.path);
     let name = plain(&hook.name, MAX_TOLD);
     let command = |title: String, command: &str, kind: CodeActionKind| CodeAction {
         title: title.clone(),
@@ -324,7 +320,7 @@ fn new_name(root: &Node, hook: &Node) -> String {
     });
     let event = match hook.get("on").map(|it| &it.value) {
         Some(NodeValue::String(event)) => Some(event.as_str()),
-        Some(NodeValue::Seq(events)) => events.first().and_then(string),
+        Some(NodeValue::Seq(events)) => events.first().and_then(Node::text),
         _ => None,
     };
     let mut name = String::new();
@@ -345,7 +341,7 @@ fn new_name(root: &Node, hook: &Node) -> String {
 }
 
 fn is_taken(root: &Node, name: &str) -> bool {
-    hooks(root).any(|hook| hook.get("name").and_then(string) == Some(name))
+    hooks(root).any(|hook| hook.get("name").and_then(Node::text) == Some(name))
 }
 
 /// The name with the first number that makes it another one, in the file and `elsewhere`.
@@ -363,7 +359,7 @@ fn numbered_fix(
 ) -> Option<Fix> {
     let (hook, at) = owner(root, &diagnostic.span)?;
     let node = &members(hook).get(at)?.value;
-    let name = string(node)?;
+    let name = node.text()?;
     let free = numbered(root, name, elsewhere);
     // Behind the name, within its quotes.
     let end = Written::of(node, document).whole(name)?.end;

@@ -4,8 +4,8 @@
 use super::effects::plain;
 use super::hints::{Orders, events_of};
 use super::live::{self, Counts, Judged, LiveHost};
-use super::run::{MAX_SUBJECT, MAX_TOLD, OfHook, closed, explain, off_the_reader, run, show, subject};
-use super::{Answer, Refusal, Server, Snapshot};
+use super::run::{MAX_SUBJECT, MAX_TOLD, OfHook, closed, explain, run, show, subject};
+use super::{Answer, Refusal, Server, Snapshot, off_the_reader};
 use crate::definitions::diagnostic::Severity;
 use crate::definitions::node::{Node, closest, decode};
 use crate::event::Phase;

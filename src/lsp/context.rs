@@ -99,7 +99,7 @@ impl<'t> Here<'t> {
     /// Of a path in a file; `text` is the whole of it, if `root` isn't.
     pub(super) fn new(root: &'t Node, path: &[Step<'t>], text: &str) -> Here<'t> {
         let of_file = match root.get("dialect") {
-            Some(node) => string(node).and_then(|name| dialects::by_name(name).ok()),
+            Some(node) => node.text().and_then(|name| dialects::by_name(name).ok()),
             None => dialect_line(text).or_else(|| {
                 DIALECTS.iter().copied().find(|it| it.files.as_ref().is_some_and(|files| (files.are)(root)))
             }),
@@ -120,7 +120,7 @@ impl<'t> Here<'t> {
             }
             previous = path.get(..=at).unwrap_or_default();
         }
-        let own = found.and_then(|(_, hook, _)| hook.get("dialect")).and_then(string);
+        let own = found.and_then(|(_, hook, _)| hook.get("dialect")).and_then(Node::text);
         let dialect = own.and_then(|name| dialects::by_name(name).ok()).unwrap_or(of_file);
         let path = match found {
             Some((at, ..)) => {
@@ -144,7 +144,7 @@ impl<'t> Here<'t> {
         let names: Vec<&str> = match (hook.get("on").map(|on| &on.value), self.listed_under) {
             (_, Some(event)) => vec![event],
             (Some(NodeValue::String(name)), None) => vec![name],
-            (Some(NodeValue::Seq(names)), None) => names.iter().filter_map(string).collect(),
+            (Some(NodeValue::Seq(names)), None) => names.iter().filter_map(Node::text).collect(),
             (_, None) => {
                 return match natural_events(hook.get("guard")?)? {
                     On::Every => None,
@@ -178,14 +178,6 @@ fn dialect_line(text: &str) -> Option<&'static Dialect> {
     let line = text.lines().find_map(|line| line.trim_start().trim_start_matches('"').strip_prefix("dialect"))?;
     let name = line.trim_matches(|c: char| !c.is_ascii_alphanumeric());
     dialects::by_name(name).ok()
-}
-
-/// The text that a node is.
-pub(super) fn string(node: &Node) -> Option<&str> {
-    match &node.value {
-        NodeValue::String(text) => Some(text),
-        _ => None,
-    }
 }
 
 fn child<'t>(node: &'t Node, step: Step<'_>) -> Option<&'t Node> {

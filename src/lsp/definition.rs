@@ -3,10 +3,10 @@
 use super::context::Step;
 use super::document::{Document, Documents};
 use super::server::Encoding;
-use super::written::{Reading, Written};
+use super::written::{Reading, Written, each_text};
 use super::{Answer, Snapshot};
 use crate::definitions::load::read_named;
-use crate::definitions::node::{Node, NodeValue, Span};
+use crate::definitions::node::{Node, Span};
 use crate::handlers::{node_file, python_files};
 use crate::hook::Layer;
 use crate::host::Host;
@@ -140,14 +140,14 @@ fn named(path: &[Step<'_>], text: &str, hook: &Node) -> Option<Code> {
     Some(match path {
         [Key("script"), Key("file")] | [Key("guard"), Key("audit-log"), Key("file")] => Code::File(own),
         [Key("callable"), Key("python")] => {
-            let venv = hook.get("callable").and_then(|it| text_of(it.get("venv")?)).map(String::from);
+            let venv = hook.get("callable").and_then(|it| it.get("venv")?.text()).map(String::from);
             Code::Python { text: own, venv }
         }
         [Key("callable"), Key("node")] => Code::Node(own),
         [Key("callable"), Key("command"), Index(n)] => server(*n, Cwd::Definition),
         [Key("command"), Index(n)] | [Key("command"), Key("run"), Index(n)] => server(*n, cwd(hook)),
         [Key("mcp"), Key("server"), Key("command"), Index(n)] => {
-            let said = hook.get("mcp").and_then(|it| it.get("server")?.get("cwd")).and_then(text_of);
+            let said = hook.get("mcp").and_then(|it| it.get("server")?.get("cwd")).and_then(Node::text);
             server(*n, said.map_or(Cwd::Root, |cwd| Cwd::Said(cwd.into())))
         }
         [Key("agent"), Key("tools"), Index(_), Key("mcp"), Key("server"), Key("command"), Index(n)] => {
@@ -158,52 +158,20 @@ fn named(path: &[Step<'_>], text: &str, hook: &Node) -> Option<Code> {
 }
 
 fn cwd(hook: &Node) -> Cwd {
-    let said = hook.get("command").and_then(|it| text_of(it.get("cwd")?));
+    let said = hook.get("command").and_then(|it| it.get("cwd")?.text());
     said.map_or(Cwd::Root, |cwd| Cwd::Said(cwd.into()))
-}
-
-fn text_of(node: &Node) -> Option<&str> {
-    match &node.value {
-        NodeValue::String(text) => Some(text),
-        _ => None,
-    }
 }
 
 /// The innermost text at a place, and the way to it. In trees that are translated, values of several
 /// fields may have one place, or that of what they were made of.
 fn value_at(root: &Node, offset: usize) -> Option<(Vec<Step<'_>>, &Node, &str)> {
-    fn walk<'n>(
-        node: &'n Node,
-        offset: usize,
-        path: &mut Vec<Step<'n>>,
-        best: &mut Option<(Vec<Step<'n>>, &'n Node, &'n str)>,
-    ) {
-        match &node.value {
-            NodeValue::String(text) => {
-                let holds = node.span.start <= offset && offset <= node.span.end;
-                if holds && best.as_ref().is_none_or(|(_, known, _)| node.span.len() < known.span.len()) {
-                    *best = Some((path.clone(), node, text));
-                }
-            }
-            NodeValue::Map(entries) => {
-                for entry in entries {
-                    path.push(Step::Key(&entry.key));
-                    walk(&entry.value, offset, path, best);
-                    path.pop();
-                }
-            }
-            NodeValue::Seq(items) => {
-                for (n, item) in items.iter().enumerate() {
-                    path.push(Step::Index(n));
-                    walk(item, offset, path, best);
-                    path.pop();
-                }
-            }
-            _ => {}
+    let mut best: Option<(Vec<Step<'_>>, &Node, &str)> = None;
+    each_text(root, &mut |path, node, text| {
+        let holds = node.span.start <= offset && offset <= node.span.end;
+        if holds && best.as_ref().is_none_or(|(_, known, _)| node.span.len() < known.span.len()) {
+            best = Some((path.to_vec(), node, text));
         }
-    }
-    let mut best = None;
-    walk(root, offset, &mut Vec::new(), &mut best);
+    });
     best
 }
 

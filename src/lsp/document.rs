@@ -138,11 +138,6 @@ impl Document {
         Some(compile(root, &origin, &LineIndex::new(&self.text)))
     }
 
-    /// The hook that a place is in: the last one that begins before it.
-    pub fn hook_at(&self, offset: usize) -> Option<&Compiled> {
-        self.hooks().iter().rfind(|hook| hook.whole.start <= offset)
-    }
-
     /// A hook by its name.
     pub fn hook(&self, name: &str) -> Option<&Compiled> {
         self.hooks().iter().find(|hook| hook.name.as_deref() == Some(name))

@@ -71,7 +71,7 @@ fn at(
     match place.what {
         What::Key(entry) => Token { text, offset, span, said: &entry.key, here: &here, events }.key(),
         What::Value(node) => {
-            let said = context::string(node).map_or_else(|| node.to_json().to_string(), str::to_string);
+            let said = node.text().map_or_else(|| node.to_json().to_string(), str::to_string);
             let hook = |name: &str| about_hook(document, name, counts(name));
             Token { text, offset, span, said: &said, here: &here, events }.value(hook)
         }
@@ -356,9 +356,7 @@ fn about_hook(document: &Document, name: &str, counts: Counts) -> Option<String>
     };
     let reading = Reading::of(document);
     let node = reading.as_ref().and_then(|it| it.hooks().find(|(it, _)| std::ptr::eq(*it, compiled)));
-    Some(hook_in_words(hook, counts, |key| {
-        node.and_then(|(_, node)| context::string(node.get(key)?)).map(str::to_string)
-    }))
+    Some(hook_in_words(hook, counts, |key| node.and_then(|(_, node)| node.get(key)?.text()).map(str::to_string)))
 }
 
 fn hook_in_words(hook: &Hook, counts: Counts, written: impl Fn(&str) -> Option<String>) -> String {

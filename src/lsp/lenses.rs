@@ -10,7 +10,6 @@ use crate::hook::Hook;
 use ls_types::{CodeLens, CodeLensParams, Command};
 use serde_json::json;
 use std::collections::HashSet;
-use std::path::Path;
 
 /// The longest outcome, in characters.
 const MAX_OUTCOME: usize = 100;
@@ -18,10 +17,8 @@ const MAX_OUTCOME: usize = 100;
 pub(super) fn lenses(snapshot: &Snapshot, params: CodeLensParams) -> Answer<Option<Vec<CodeLens>>> {
     let server = &snapshot.server;
     let Some(document) = snapshot.document(&params.text_document.uri) else { return Ok(None) };
-    let workspace = server.workspace(&document.path);
-    let root = workspace.as_ref().map_or(Path::new("/"), |it| it.root());
     let folder = server.folder(&document.path);
-    let past = past(server.live.recent(&folder), root);
+    let past = past(server, &document.path);
     let Some(readable) = document.readable() else { return Ok(Some(Vec::new())) };
     let lines = document.lines();
     // Commands know a hook by its name: of two with one name, the first is meant.

@@ -75,13 +75,12 @@ impl Snapshot {
         let _given_up = self.given_up.clone().drop_guard();
         // Never closed.
         let permit = self.server.questions.clone().acquire_owned().await;
-        let work = move || {
+        off_the_reader(move || {
             let _permit = permit;
             let uri = params.pointer("/textDocument/uri").and_then(Value::as_str).unwrap_or_default().to_string();
             if self.is_wanted(&uri) { query(&self, params) } else { Err(Refusal::Stale) }
-        };
-        let panicked = |_| Refusal::Failed("hookwire has a bug here; the log says more".into());
-        tokio::task::spawn_blocking(work).await.map_err(panicked)?
+        })
+        .await
     }
 
     /// Whether somebody has a use for an answer about a document: nobody who asked about an older version
@@ -89,6 +88,12 @@ impl Snapshot {
     pub(crate) fn is_wanted(&self, uri: &str) -> bool {
         !self.given_up.is_cancelled() && !self.server.has_changed_since(&self.documents, uri)
     }
+}
+
+/// Does what takes its time where it holds nobody up.
+async fn off_the_reader<T: Send + 'static>(work: impl FnOnce() -> Answer<T> + Send + 'static) -> Answer<T> {
+    let panicked = |_| Refusal::Failed("hookwire has a bug here; the log says more".into());
+    tokio::task::spawn_blocking(work).await.map_err(panicked)?
 }
 
 /// Answers a question.

@@ -4,7 +4,7 @@
 use super::document::{Document, Documents};
 use super::effects::plain;
 use super::live::{Judged, folder};
-use super::{Answer, Refusal, Server, Snapshot, sample};
+use super::{Answer, Refusal, Server, Snapshot, off_the_reader, sample};
 use crate::client::{self, Answers, Client, Reply};
 use crate::definitions::diagnostic::Severity;
 use crate::definitions::load::read_named;
@@ -157,9 +157,15 @@ pub(super) struct Past {
     facts: Facts,
 }
 
-/// The last events, newest first.
-pub(super) fn past(recent: Vec<Arc<Judged>>, root: &Path) -> Vec<Past> {
-    recent.into_iter().map(|judged| Past { facts: Facts::new(judged.event.clone(), root), judged }).collect()
+/// The last events of the project that a file is of, newest first.
+pub(super) fn past(server: &Server, file: &Path) -> Vec<Past> {
+    let Some(workspace) = server.workspace(file) else { return Vec::new() };
+    held(server.live.recent(&folder(workspace.root())), workspace.root())
+}
+
+/// Events as conditions are held against them.
+fn held(events: Vec<Arc<Judged>>, root: &Path) -> Vec<Past> {
+    events.into_iter().map(|judged| Past { facts: Facts::new(judged.event.clone(), root), judged }).collect()
 }
 
 /// The newest event at which a hook runs, else the newest that it is for.
@@ -259,7 +265,7 @@ pub(super) async fn run(snapshot: Snapshot, OfRun { uri, hook, event }: OfRun) -
     let prepare = move || {
         let found = find(&snapshot, &uri, &hook)?;
         let root = found.workspace.root().to_path_buf();
-        let past = past(snapshot.server.live.recent(&folder(&root)), &root);
+        let past = past(&snapshot.server, &found.document.path);
         let chosen = Chosen::new(&found.hook, &past, event, &root)?;
         Ok((found, chosen))
     };
@@ -459,8 +465,8 @@ pub(super) struct Explained {
 /// Tells whether a hook would run, and runs nothing.
 pub(super) fn explain(snapshot: &Snapshot, OfHook { uri, hook }: &OfHook) -> Answer<Explained> {
     let server = &snapshot.server;
-    let Found { workspace, hook, .. } = find(snapshot, uri, hook)?;
-    let past = past(server.live.recent(&folder(workspace.root())), workspace.root());
+    let Found { document, workspace, hook } = find(snapshot, uri, hook)?;
+    let past = past(server, &document.path);
     let chosen = Chosen::new(&hook, &past, None, workspace.root())?;
     let named = chosen.named();
     let from = chosen.from();
@@ -478,12 +484,6 @@ pub(super) fn explain(snapshot: &Snapshot, OfHook { uri, hook }: &OfHook) -> Ans
     show(server, MessageType::INFO, &format!("{} {summary}", plain(&hook.name, MAX_TOLD)));
     let (hook, event) = (hook.name.clone(), chosen.event.name.clone());
     Ok(Explained { hook, event, from, applies, kept_out_by, opaque, summary })
-}
-
-/// Does what takes its time where it holds nobody up.
-pub(super) async fn off_the_reader<T: Send + 'static>(work: impl FnOnce() -> Answer<T> + Send + 'static) -> Answer<T> {
-    let panicked = |_| Refusal::Failed("hookwire has a bug here; the log says more".into());
-    tokio::task::spawn_blocking(work).await.map_err(panicked)?
 }
 
 /// Tells the person something.
@@ -553,7 +553,7 @@ pub(super) mod tests {
             judged(2, bash("git push"), json!([])),
             judged(1, bash("git pull"), json!([])),
         ];
-        let past = past(recent, Path::new("/p"));
+        let past = held(recent, Path::new("/p"));
         for (definition, pinned, expected) in [
             ("on: PreToolUse, if: 'Bash(git*)', deny: x", None, "live PreToolUse (Bash git push) runs"),
             ("on: PreToolUse, deny: x", None, "live PreToolUse (Bash ls) runs"),

@@ -3,10 +3,11 @@
 use super::context::Step;
 use super::document::Document;
 use super::server::Encoding;
-use super::written::{Reading, Written, members};
+use super::written::{Reading, Written, each_text, members};
 use super::{Answer, Snapshot};
-use crate::definitions::node::{Node, NodeValue, Span};
+use crate::definitions::node::{Node, Span};
 use crate::dialects;
+use crate::handlers;
 use crate::matching::tools::{self, ArgumentKind};
 use crate::template::{PATHS, Placeholders, Template};
 use ls_types::{
@@ -75,17 +76,20 @@ fn of(document: &Document) -> Vec<(Span, Kind)> {
         }
     };
     for (compiled, hook) in reading.hooks() {
-        let own = hook.get("dialect").and_then(|it| match &it.value {
-            NodeValue::String(name) => dialects::by_name(name).ok(),
-            _ => None,
-        });
+        let own = hook.get("dialect").and_then(|it| dialects::by_name(it.text()?).ok());
         let known = own.or_else(|| dialects::by_name(reading.dialect).ok()).map(|it| &it.contract.placeholders);
         let placeholders = compiled.hook.as_ref().map(|hook| &hook.contract.placeholders).or(known).unwrap_or(&PATHS);
-        each_text(hook, &mut Vec::new(), &mut |path, node, text| add(node, text, language(path, text, placeholders)));
+        each_text(hook, &mut |path, node, text| add(node, text, language(path, text)));
+        for handler in members(hook) {
+            for (node, placeholders) in handlers::templates(&handler.key, &handler.value, placeholders) {
+                let text = node.text().unwrap_or_default();
+                add(node, text, template(text, placeholders));
+            }
+        }
     }
     for entry in reading.root.get("policy").map(members).unwrap_or_default() {
         if matches!(entry.key.as_str(), "deny" | "allow") {
-            each_text(&entry.value, &mut Vec::new(), &mut |_, node, text| add(node, text, rule(text)));
+            each_text(&entry.value, &mut |_, node, text| add(node, text, rule(text)));
         }
     }
     tokens.sort_by_key(|(span, _)| (span.start, span.end));
@@ -98,30 +102,8 @@ fn of(document: &Document) -> Vec<(Span, Kind)> {
     tokens.into_iter().filter_map(|(span, kind)| Some((readable.part(&span)?, kind))).collect()
 }
 
-// The parser bounds the depth.
-fn each_text<'n>(node: &'n Node, path: &mut Vec<Step<'n>>, visit: &mut impl FnMut(&[Step<'n>], &Node, &str)) {
-    match &node.value {
-        NodeValue::String(text) => visit(path, node, text),
-        NodeValue::Map(entries) => {
-            for entry in entries {
-                path.push(Step::Key(&entry.key));
-                each_text(&entry.value, path, visit);
-                path.pop();
-            }
-        }
-        NodeValue::Seq(items) => {
-            for (n, item) in items.iter().enumerate() {
-                path.push(Step::Index(n));
-                each_text(item, path, visit);
-                path.pop();
-            }
-        }
-        _ => {}
-    }
-}
-
-/// What a text of a hook is written in, by where it stands.
-fn language(path: &[Step<'_>], text: &str, placeholders: &Placeholders) -> Vec<Token> {
+/// What a text of a hook is written in, by where it stands; those that handlers fill in are apart.
+fn language(path: &[Step<'_>], text: &str) -> Vec<Token> {
     use Step::{Index, Key};
     match path {
         [Key("if")] => rule(text),
@@ -131,17 +113,9 @@ fn language(path: &[Step<'_>], text: &str, placeholders: &Placeholders) -> Vec<T
         | [Key("guard"), Key("pattern-guard"), Key("deny" | "ask" | "redact"), Index(_)]
         | [Key("guard"), Key("redact-secrets"), Key("allow"), Index(_)]
         | [Key("guard"), Key("fallback-model"), Key("errors"), Index(_)] => vec![(0..text.len(), Kind::Regexp)],
-        [Key("command"), Index(1..)]
-        | [Key("command"), Key("run"), Index(1..)]
-        | [Key("prompt")]
-        | [Key("prompt"), Key("text")]
-        | [Key("agent")]
-        | [Key("agent"), Key("task")]
-        | [Key("http"), Key("body"), ..]
-        | [Key("mcp"), Key("arguments"), ..] => template(text, placeholders),
-        [Key("http"), Key("headers"), Key(_)]
-        | [Key("mcp"), Key("server"), Key("headers"), Key(_)]
-        | [Key("guard"), Key("approval"), Key("message")] => template(text, &PATHS),
+        [Key("http"), Key("headers"), Key(_)] | [Key("mcp"), Key("server"), Key("headers"), Key(_)] => {
+            template(text, &PATHS)
+        }
         _ => Vec::new(),
     }
 }

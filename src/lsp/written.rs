@@ -1,6 +1,7 @@
 //! Where things are written: hooks with their trees, values character by character, and what an
 //! edit makes of a text.
 
+use super::context::Step;
 use super::document::Document;
 use super::server::Server;
 use crate::definitions::compile::{Compiled, native};
@@ -86,6 +87,31 @@ pub(super) fn value_span(document: &Document, member: &Entry) -> Span {
         document.format() == Format::Yaml && !before.contains(['\n', '#']) && between.contains('\n')
     });
     header.map_or(span.start, |at| member.key_span.end + at)..span.end
+}
+
+/// Every text of a tree with the way to it. The parser bounds the depth.
+pub(super) fn each_text<'n>(node: &'n Node, visit: &mut impl FnMut(&[Step<'n>], &'n Node, &'n str)) {
+    fn walk<'n>(node: &'n Node, path: &mut Vec<Step<'n>>, visit: &mut impl FnMut(&[Step<'n>], &'n Node, &'n str)) {
+        match &node.value {
+            NodeValue::String(text) => visit(path, node, text),
+            NodeValue::Map(entries) => {
+                for entry in entries {
+                    path.push(Step::Key(&entry.key));
+                    walk(&entry.value, path, visit);
+                    path.pop();
+                }
+            }
+            NodeValue::Seq(items) => {
+                for (n, item) in items.iter().enumerate() {
+                    path.push(Step::Index(n));
+                    walk(item, path, visit);
+                    path.pop();
+                }
+            }
+            _ => {}
+        }
+    }
+    walk(node, &mut Vec::new(), visit);
 }
 
 /// The members of a map.

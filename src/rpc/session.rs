@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
-use tokio::sync::oneshot;
+use tokio::sync::{broadcast, oneshot};
 use tokio_util::sync::CancellationToken;
 
 /// See the module.
@@ -260,53 +260,51 @@ impl Session {
     /// Passes on what the client has asked to hear. Under load some of it is lost, never a reply.
     fn forward(&self, wanted: &[NotificationKind]) {
         let wants = |kind| wanted.contains(&kind);
+        let notification =
+            |method: &str, params: &str| format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#);
         if wants(NotificationKind::Changed) {
-            let mut changes = self.host.changes();
-            let outbox = self.outbox.clone();
-            let ended = self.ended.clone();
-            self.runtime.spawn(async move {
-                while let Some(Some(change)) = ended.run_until_cancelled(next(&mut changes)).await {
-                    let message = json!({ "jsonrpc": "2.0", "method": "hooks/changed", "params": change });
-                    outbox.offer(message.to_string().as_bytes());
-                }
+            self.relay(self.host.changes(), move |change| {
+                let params = serde_json::to_string(&change).ok();
+                params.map(|params| notification("hooks/changed", &params)).into_iter().collect()
             });
         }
         let (executed, failed) = (wants(NotificationKind::Executed), wants(NotificationKind::Failed));
         if executed || failed {
-            let mut reports = self.host.engine.reports();
-            let outbox = self.outbox.clone();
-            let ended = self.ended.clone();
-            self.runtime.spawn(async move {
-                while let Some(Some(report)) = ended.run_until_cancelled(next(&mut reports)).await {
-                    let is_failure = report.outcome.error.is_some();
-                    for (method, wanted) in [("hooks/executed", executed), ("hooks/failed", failed && is_failure)] {
-                        if wanted {
-                            let message = json!({ "jsonrpc": "2.0", "method": method, "params": report });
-                            outbox.offer(message.to_string().as_bytes());
-                        }
-                    }
-                }
+            self.relay(self.host.engine.reports(), move |report| {
+                let Ok(params) = serde_json::to_string(&report) else { return Vec::new() };
+                let failed = failed && report.outcome.error.is_some();
+                let methods = [("hooks/executed", executed), ("hooks/failed", failed)].into_iter();
+                methods.filter(|(_, wanted)| *wanted).map(|(method, _)| notification(method, &params)).collect()
             });
         }
         if wants(NotificationKind::Judged) {
-            let mut judged = self.host.journal.follow();
-            let outbox = self.outbox.clone();
-            let ended = self.ended.clone();
-            self.runtime.spawn(async move {
-                while let Some(Some(entry)) = ended.run_until_cancelled(next(&mut judged)).await {
-                    if let Some(Ok(record)) = entry.record().map(|record| serde_json::to_string(&record)) {
-                        let message = format!(r#"{{"jsonrpc":"2.0","method":"hooks/judged","params":{record}}}"#);
-                        outbox.offer(message.as_bytes());
-                    }
-                }
+            self.relay(self.host.journal.follow(), move |entry| {
+                let params = entry.record().and_then(|record| serde_json::to_string(&record).ok());
+                params.map(|params| notification("hooks/judged", &params)).into_iter().collect()
             });
         }
+    }
+
+    /// Sends what comes of each message of a channel, until there is nobody to tell.
+    fn relay<T: Clone + Send + 'static>(
+        &self,
+        mut channel: broadcast::Receiver<T>,
+        messages: impl Fn(T) -> Vec<String> + Send + 'static,
+    ) {
+        let (outbox, ended) = (self.outbox.clone(), self.ended.clone());
+        self.runtime.spawn(async move {
+            while let Some(Some(news)) = ended.run_until_cancelled(next(&mut channel)).await {
+                for message in messages(news) {
+                    outbox.offer(message.as_bytes());
+                }
+            }
+        });
     }
 }
 
 /// The next message of a channel, whatever was lost before it.
-async fn next<T: Clone>(channel: &mut tokio::sync::broadcast::Receiver<T>) -> Option<T> {
-    use tokio::sync::broadcast::error::RecvError;
+async fn next<T: Clone>(channel: &mut broadcast::Receiver<T>) -> Option<T> {
+    use broadcast::error::RecvError;
     loop {
         match channel.recv().await {
             Ok(message) => return Some(message),

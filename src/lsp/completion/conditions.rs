@@ -1,11 +1,11 @@
 //! Conditions in CEL.
 
-use super::super::context::{self, Step};
+use super::super::context::Step;
 use super::super::docs;
 use super::paths::{MAX_PATHS, at_path, path_item, paths, shape};
 use super::values::is_about_tool;
 use super::{Item, MAX_WORD, STOP, Seen, Writer, is_identifier, is_name_char, is_word, with_stops};
-use crate::definitions::node::Span;
+use crate::definitions::node::{Node, Span};
 use crate::event::{EVENTS, Event, EventSpec};
 use crate::matching::tools::TOOLS;
 use crate::matching::when::MEMBERS;
@@ -124,7 +124,7 @@ impl Writer<'_> {
 
     /// Whether the hook is for a tool of this name.
     fn tools_of_hook(&self) -> impl Fn(&str) -> bool {
-        let of_hook = |key: &str| self.here.hook.and_then(|hook| hook.get(key)).and_then(context::string);
+        let of_hook = |key: &str| self.here.hook.and_then(|hook| hook.get(key)).and_then(Node::text);
         let rule = of_hook("if").and_then(|rule| rule.split('(').next()).map(|it| it.trim().to_string());
         let matcher = of_hook("matcher").filter(|it| !matches!(*it, "" | "*"));
         let matcher = matcher.map(|it| RegexBuilder::new(&format!("^(?:{it})$")).size_limit(MAX_MATCHER).build());

@@ -1,10 +1,10 @@
 //! Placeholders in texts.
 
-use super::super::context::{self, Step};
+use super::super::context::Step;
 use super::super::docs;
 use super::paths::{MAX_PATHS, path_item, paths, sample, shape};
 use super::{Item, Seen, Writer, is_identifier, is_name_char, is_word};
-use crate::definitions::node::{NodeValue, Span};
+use crate::definitions::node::{Node, NodeValue, Span};
 use crate::event::Event;
 use crate::template::Style;
 use ls_types::CompletionItemKind as ItemKind;
@@ -118,7 +118,7 @@ impl Writer<'_> {
         });
         let names = parent.and_then(|it| it.get("inheritEnv")).map(|it| &it.value);
         let Some(NodeValue::Seq(names)) = names else { return Vec::new() };
-        names.iter().filter_map(context::string).map(str::to_string).collect()
+        names.iter().filter_map(Node::text).map(str::to_string).collect()
     }
 
     /// The names of another system's placeholders, as far as its table of members tells them.
