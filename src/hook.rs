@@ -1,261 +1,20 @@
 //! The compiled hook: a definition that can't be wrong any more. `definitions` makes it from what
 //! was written, `engine` runs it.
 
-use crate::event::{Event, Phase};
-use crate::handlers::Handler;
+use crate::contract::{Contract, Fail, TOOL_NAME, Target};
+use crate::event::{On, Phase};
+use crate::handlers::{Handler, HookView};
 use crate::matching::rule::{ToolRule, Views};
 use crate::matching::when::When;
-use crate::matching::{Facts, Matcher, MatcherRule, Truth};
-use crate::template::Placeholders;
-#[cfg(doc)]
-use crate::verdict::Outcome;
-use crate::verdict::{Answer, Decision};
+use crate::matching::{Facts, Matcher, Truth};
+use crate::syntax::source::Source;
+use crate::verdict::Decision;
 use globset::GlobMatcher;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use std::borrow::Cow;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// Where a definition came from, outermost first. Inner layers may add and tighten.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Layer {
-    /// `/etc/hookwire/`.
-    Managed,
-    /// `$XDG_CONFIG_HOME/hookwire/`.
-    User,
-    /// A directory given with `--hooks`, or the program that embeds the host.
-    Hooks,
-    /// `<root>/.hookwire/`.
-    Project,
-    /// Registered over the wire.
-    Session,
-}
-
-impl Layer {
-    /// Whether whoever wrote the layer may do what could harm the machine: reach loopback services.
-    /// A project directory comes with a clone and is not trusted.
-    pub fn is_trusted(self) -> bool {
-        match self {
-            Layer::Managed | Layer::User | Layer::Hooks => true,
-            Layer::Project | Layer::Session => false,
-        }
-    }
-}
-
-/// What a hook's failure means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Fail {
-    /// A non-blocking error: logged, counted, listed in the verdict.
-    Open,
-    /// Denies a gate, withholds an after-event's subject.
-    Closed,
-    /// Asks a person at a gate; like `closed` elsewhere.
-    Ask,
-}
-
-/// The rule by which outcomes become a verdict.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Composition {
-    /// Priority ascending, reversed for after-events; a deny stops the chain. (AgentHook trait.)
-    Onion,
-    /// Order of registration; a deny stops, the last rewrite wins. (workflow-framework.)
-    Pipeline,
-    /// Order of registration, all run; every reason of a deny is collected. (hooks-article.)
-    Veto,
-    /// Priority descending; a deny is sticky but stops nobody. (instructor.)
-    Middleware,
-    /// All at once on the same snapshot, combined in list order. (Claude Code family, agentpool.)
-    Parallel,
-}
-
-impl Composition {
-    /// Smaller runs earlier. A block of another dialect enters with `None`.
-    pub fn order_key(self, priority: Option<i64>) -> i64 {
-        match self {
-            Composition::Onion => priority.unwrap_or(100),
-            Composition::Middleware => priority.unwrap_or(0).saturating_neg(),
-            Composition::Pipeline | Composition::Veto | Composition::Parallel => 0,
-        }
-    }
-}
-
-/// How hooks of one vocabulary are spoken to and understood. Dialects provide these.
-#[derive(Debug)]
-pub struct Contract {
-    /// The dialect's name.
-    pub dialect: &'static str,
-    /// How its hooks combine.
-    pub composition: Composition,
-    /// Whether equal definitions run once (Claude Code family).
-    pub runs_equal_hooks_once: bool,
-    /// How a matcher is held against a text.
-    pub matcher: MatcherRule,
-    /// What it is held against at an event of this name.
-    pub matched: fn(&str) -> Target,
-    /// Whether matchers name events too: a hook may then leave out `on`, and is for every event.
-    pub matcher_names_events: bool,
-    /// Whether its clients may send events that nobody knows: like `custom:` and the name.
-    pub takes_other_events: bool,
-    /// How long a run may take where nobody says.
-    pub timeout: Duration,
-    /// What a failure means at a gate where nobody says; elsewhere it is open.
-    pub gates_fail: Fail,
-    /// The decisions that its clients know beside allow and deny.
-    pub decisions: &'static [Decision],
-    /// The members of an answer's `context` that its clients can take.
-    pub context: &'static [&'static str],
-    /// The event as its hooks read it.
-    pub payload: fn(&Event) -> Value,
-    /// The same for commands, where they read less than others.
-    pub stdin: Option<fn(&Event) -> Value>,
-    /// Variables that its commands have beside those of the event; the path is their working directory.
-    pub environment: fn(&Event, &Path) -> Vec<(String, String)>,
-    /// How its texts name what the event says.
-    pub placeholders: Placeholders,
-    /// How its prompts are answered.
-    pub judgement: Judgement,
-    /// What a JSON reply means.
-    pub reply: Reader,
-    /// What a function's result means, where not only objects have a meaning.
-    pub returned: Option<Reader>,
-    /// What a run that failed has said nevertheless ([`Outcome::said`]), by the kind of its handler and
-    /// the error. A run that was out of time says nothing.
-    pub failed: fn(&str, &str) -> Option<Value>,
-    /// What a command's exit means.
-    pub exit: fn(&Event, &Exit<'_>) -> Result<Answer, String>,
-    /// What it means that a command can't be started: its program, and the reason for people.
-    pub unstarted: fn(&str, String) -> Result<Answer, String>,
-    /// What later hooks of the chain see of an answer besides what it changed: a merge patch on the
-    /// event. For systems whose hooks see that another one denied.
-    pub trace: Option<fn(&Event, &Answer) -> Option<Value>>,
-    /// What its agents tell of a run so far, where guards read it; there, guards that end a run only
-    /// signal it and deny nothing.
-    pub tally: Option<fn(&Event) -> Tally>,
-    /// Every hook is some agent's: where an event names none, it can't be told whose hooks are meant,
-    /// and they all run.
-    pub belongs_to_agents: bool,
-}
-
-/// What an agent itself tells of the run that an event belongs to.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Tally {
-    /// Completed steps.
-    pub steps: Option<u64>,
-    /// Tokens of all model calls.
-    pub tokens: Option<u64>,
-    /// When the run began, in milliseconds since 1970.
-    pub started_ms: Option<u64>,
-    /// When the event happened, in milliseconds since 1970.
-    pub now_ms: Option<u64>,
-}
-
-/// Makes an answer of a JSON reply; the error is for people.
-pub type Reader = fn(&Event, Value) -> Result<Answer, String>;
-
-/// What a matcher is held against.
-#[derive(Clone, Copy, Debug)]
-pub enum Target {
-    /// A matcher means nothing here and is passed over.
-    Nothing,
-    /// A member of the event, by JSON pointer; mostly [`TOOL_NAME`].
-    Member(&'static str),
-    /// Any of these texts.
-    Texts(fn(&Event) -> Vec<String>),
-}
-
-impl Target {
-    /// Whether it is the tool's name alone.
-    pub fn is_tool(self) -> bool {
-        matches!(self, Target::Member(TOOL_NAME))
-    }
-}
-
-/// How a model answers a prompt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Judgement {
-    /// With a verdict in hookwire's form.
-    Verdict,
-    /// The same, but a person can't be asked. (agentpool.)
-    AllowOrDeny,
-    /// The same, but to a question the answer YES is a deny. (hooks-article.)
-    YesDenies,
-    /// With a text: a deny if one of these is anywhere in it, in lower case. (workflow-framework.)
-    Keywords(&'static [&'static str]),
-}
-
-/// The native dialect's name.
-pub const NATIVE: &str = "native";
-
-/// Where an event names its tool.
-pub const TOOL_NAME: &str = "/tool/name";
-
-impl PartialEq for Contract {
-    fn eq(&self, other: &Contract) -> bool {
-        self.dialect == other.dialect
-    }
-}
-
-/// How a command ended.
-pub struct Exit<'a> {
-    /// The exit code; absent when a signal ended it.
-    pub code: Option<i32>,
-    /// How the definition names the command.
-    pub command: &'a str,
-    /// What it wrote.
-    pub stdout: &'a str,
-    /// What it complained about.
-    pub stderr: &'a str,
-}
-
-/// Where a hook is written.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Source {
-    /// The layer.
-    pub layer: Layer,
-    /// The file, `session` for a hook registered over the wire, or `program` for one of the program
-    /// that embeds the host.
-    pub file: Arc<str>,
-    /// Counted from 1.
-    pub line: usize,
-    /// In characters, counted from 1.
-    pub column: usize,
-    /// The hook's place in its file, counted from 0.
-    pub position: usize,
-}
-
-/// The events that a hook is for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum On {
-    /// `'*'`.
-    Every,
-    /// These names.
-    Names(Vec<Arc<str>>),
-}
-
-impl On {
-    /// Whether an event of this name is meant.
-    pub fn includes(&self, name: &str) -> bool {
-        match self {
-            On::Every => true,
-            On::Names(names) => names.iter().any(|it| **it == *name),
-        }
-    }
-
-    /// As it is told: `*` is every event.
-    pub fn names(&self) -> Vec<Arc<str>> {
-        match self {
-            On::Every => vec!["*".into()],
-            On::Names(names) => names.clone(),
-        }
-    }
-}
 
 /// A hook in force.
 #[derive(Debug)]
@@ -377,13 +136,16 @@ impl Hook {
         Ok(opaque)
     }
 
-    /// Whether the hook is for a moment that it could block.
-    pub fn is_for_gates(&self) -> bool {
-        match &self.on {
-            On::Every => true,
-            On::Names(names) => {
-                names.iter().any(|name| crate::event::spec(name).is_some_and(|spec| spec.phase == Phase::Gate))
-            }
+    /// What its handler knows of it.
+    pub fn view(&self) -> HookView<'_> {
+        HookView {
+            name: &self.name,
+            description: self.description.as_deref(),
+            on: &self.on,
+            timeout: self.timeout,
+            tags: &self.tags,
+            contract: self.contract,
+            source: &self.source,
         }
     }
 }

@@ -4,7 +4,9 @@
 //! The index only proposes candidates; [`Hook::applies`] decides. It may propose too many, never
 //! too few: a property test holds it to the plain walk over all hooks.
 
-use crate::hook::{Composition, Hook, NATIVE, On};
+use crate::contract::{Composition, NATIVE};
+use crate::event::On;
+use crate::hook::Hook;
 use crate::matching::paths::PathViews;
 use crate::matching::rule::Key;
 use crate::matching::{Facts, Matcher};
@@ -225,11 +227,11 @@ impl<V: Default> PrefixMap<V> {
 mod tests {
     use super::*;
     use crate::definitions::compile::{Origin, compile};
-    use crate::definitions::diagnostic::LineIndex;
-    use crate::definitions::load::read_named;
-    use crate::definitions::node::Node;
     use crate::event::Event;
-    use crate::hook::Layer;
+    use crate::support::file::read_named;
+    use crate::syntax::diagnostic::LineIndex;
+    use crate::syntax::node::Node;
+    use crate::syntax::source::Layer;
     use proptest::prelude::*;
     use proptest::sample::select;
     use serde_json::{Value, json};

@@ -1,22 +1,24 @@
 //! The host: the published hook set, the engine, the reload loop. The only long-lived state.
 
-use crate::client::Client;
-use crate::definitions::diagnostic::Diagnostic;
 use crate::definitions::load::{Changes, LayerDir, Loaded, Loader, Look};
 use crate::definitions::watch::{self, Watching};
 use crate::engine::{Engine, Honours, Interceptor, PassThrough};
 use crate::handlers::{HostPort, Services};
-use crate::hook::{Hook, Layer};
+use crate::hook::Hook;
 use crate::hook_set::HookSet;
 use crate::journal::Journal;
-use crate::models::ModelRef;
 use crate::policy::Policy;
-use crate::state::Store;
+use crate::services::client::Client;
+use crate::services::models::ModelRef;
+use crate::services::state::Store;
+use crate::syntax::diagnostic::Diagnostic;
+use crate::syntax::source::Layer;
+use parking_lot::{Mutex, MutexGuard};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::{broadcast, watch as cell};
 
@@ -243,7 +245,7 @@ impl Host {
     }
 
     pub(crate) fn loader(&self) -> MutexGuard<'_, Loader> {
-        self.loader.lock().unwrap_or_else(PoisonError::into_inner)
+        self.loader.lock()
     }
 
     fn load(&self, look: Look<'_>) -> Loaded {

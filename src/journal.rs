@@ -5,17 +5,17 @@
 //! Writing is on the way of every event. So an event is kept as the texts that came and went, and
 //! everything else is made of them when somebody asks.
 
+use crate::contract::TOOL_NAME;
 use crate::event::Event;
-use crate::hook::TOOL_NAME;
-use crate::sync::lock;
 use crate::verdict::{Decision, Outcome, Status, Verdict};
+use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::SystemTime;
 use tokio::sync::broadcast;
 
@@ -324,7 +324,7 @@ impl Journal {
         let name = clipped(&event.name);
         let tool = event.text(TOOL_NAME).filter(|it| it.len() <= MAX_NAME);
         let now = SystemTime::now();
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.total += 1;
         let seq = state.total;
         let tool = tool.map(|tool| state.tool(tool));
@@ -339,13 +339,13 @@ impl Journal {
 
     /// Every event from now on. A listener that falls behind loses the oldest.
     pub(crate) fn follow(&self) -> broadcast::Receiver<Arc<Entry>> {
-        lock(&self.state).listeners.get_or_insert_with(|| broadcast::Sender::new(MAX_BEHIND)).subscribe()
+        self.state.lock().listeners.get_or_insert_with(|| broadcast::Sender::new(MAX_BEHIND)).subscribe()
     }
 
     /// The last events after one, of these names, at most so many.
     pub(crate) fn excerpt(&self, after: u64, limit: usize, wanted: impl Fn(&str) -> bool) -> Excerpt {
         let (mut entries, total, tally, tools) = {
-            let state = lock(&self.state);
+            let state = self.state.lock();
             (state.ring.all(), state.total, state.tally.clone(), state.tools.iter().cloned().collect())
         };
         entries.retain(|it| it.seq > after && wanted(&it.event));
@@ -513,7 +513,7 @@ mod tests {
         for _ in 0..100 {
             write(&journal, &stop, &prompt(MAX_WHOLE / 2), &verdict(json!({})));
         }
-        let kept = |journal: &Journal| lock(&journal.state).ring.all().iter().map(|it| it.text.len()).sum::<usize>();
+        let kept = |journal: &Journal| journal.state.lock().ring.all().iter().map(|it| it.text.len()).sum::<usize>();
         assert!(kept(&journal) <= MAX_BYTES + MAX_WHOLE, "{}", kept(&journal));
         told(&journal, 0, usize::MAX, |recent, bytes| {
             assert!(bytes <= MAX_TOLD && bytes > MAX_TOLD / 2, "{bytes}");
@@ -555,7 +555,7 @@ mod tests {
                 &verdict(json!({ "outcomes": [outcome(&"x".repeat(MAX_NAME + 1), json!({}))] })),
             );
         }
-        assert_eq!(lock(&journal.state).tally.0.len(), MAX_HOOKS);
+        assert_eq!(journal.state.lock().tally.0.len(), MAX_HOOKS);
         told(&journal, 0, usize::MAX, |recent, bytes| {
             assert!(bytes <= MAX_TOLD, "{bytes}");
             assert_eq!(recent.tools.len(), MAX_TOOLS);
@@ -592,6 +592,6 @@ mod tests {
         assert_eq!(heard.record().unwrap().params.unwrap().get(), "{ \"event\": \"Stop\"}");
         drop(listener);
         write(&journal, &stop, "{}", &verdict(json!({})));
-        assert!(lock(&journal.state).listeners.is_none());
+        assert!(journal.state.lock().listeners.is_none());
     }
 }

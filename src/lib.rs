@@ -77,20 +77,15 @@
 // stdout belongs to the protocol, and input never panics.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
-pub mod agent_hook;
-#[doc(hidden)]
-pub mod approvals;
 #[doc(hidden)]
 pub mod cli;
-pub mod client;
+#[doc(hidden)]
+pub mod contract;
 #[doc(hidden)]
 pub mod definitions;
 #[doc(hidden)]
 pub mod dialects;
-mod digest;
-mod egress;
 mod embed;
-mod emit;
 #[doc(hidden)]
 pub mod engine;
 pub mod event;
@@ -104,19 +99,18 @@ pub mod hook_set;
 pub mod host;
 pub mod journal;
 #[doc(hidden)]
-pub mod json;
-#[doc(hidden)]
 pub mod lsp;
 #[doc(hidden)]
 pub mod matching;
-#[doc(hidden)]
-pub mod models;
 mod policy;
 #[doc(hidden)]
 pub mod rpc;
 #[doc(hidden)]
-pub mod state;
-mod sync;
+pub mod services;
+#[doc(hidden)]
+pub mod support;
+#[doc(hidden)]
+pub mod syntax;
 #[doc(hidden)]
 pub mod template;
 #[doc(hidden)]
@@ -129,14 +123,17 @@ pub mod verdict;
 struct Readme;
 
 pub use async_trait::async_trait;
+pub use contract::Fail;
+pub use embed::agent_hook;
 pub use embed::{BadHook, ClosureHook, HostBuilder, Reply};
-pub use emit::{AgentEvent, EventSender};
 pub use engine::{HooksInForce, Interceptor, Judging, PassThrough, Question, Report};
 pub use event::{Event, NotAnEvent};
 pub use handlers::{HookError, HookEvent, HostPort, IntoAnswer};
-pub use hook::{Fail, Layer, Source};
 pub use host::{Changed, Host, HostOptions, Published};
-pub use models::ModelRef;
 pub use policy::Policy;
-pub use state::{Scope, StateError, Store};
+pub use services::client;
+pub use services::emit::{AgentEvent, EventSender};
+pub use services::models::ModelRef;
+pub use services::state::{Scope, StateError, Store};
+pub use syntax::source::{Layer, Source};
 pub use verdict::{Answer, Decision, Outcome, Retry, RetryAction, Status, Verdict};

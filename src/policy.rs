@@ -2,9 +2,9 @@
 //! before any hook runs, and no hook can overrule it. Pure: who counts the calls is the engine.
 
 use crate::event::Event;
-use crate::hook::Source;
 use crate::matching::rule::{ToolRule, Views};
 use crate::matching::{Facts, Truth};
+use crate::syntax::source::Source;
 use crate::verdict::millis_up;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -50,7 +50,7 @@ impl Default for Policy {
 impl Policy {
     /// A policy that allows everything; of the program that embeds the host.
     pub fn new() -> Policy {
-        let layer = crate::hook::Layer::Hooks;
+        let layer = crate::syntax::source::Layer::Hooks;
         Policy::at(Source { layer, file: "program".into(), line: 0, column: 0, position: 0 })
     }
 
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(grant([&Policy::new()].into_iter(), None, None), None);
         let short = Policy::new().timeout(Duration::from_micros(500));
         assert_eq!(grant([&short].into_iter(), None, None), Some(json!({"timeoutMs": 1})));
-        let layer = crate::hook::Layer::Project;
+        let layer = crate::syntax::source::Layer::Project;
         let project = Policy::at(Source { layer, ..Policy::new().source }).sandbox("none");
         let sandbox = |given: Value| grant([&project].into_iter(), Some(&given), None).unwrap()["sandbox"].clone();
         assert_eq!((sandbox(json!({"sandbox": "strict"})), sandbox(json!({}))), (json!("strict"), json!("none")));

@@ -4,14 +4,14 @@
 mod support;
 
 use hookwire::definitions::check::check;
-use hookwire::definitions::compile::COMMON_FIELDS;
-use hookwire::definitions::diagnostic::Diagnostic;
-use hookwire::definitions::formats::{self, Format};
 use hookwire::handlers::KINDS;
 use hookwire::hook::Hook;
-use hookwire::hook::Layer;
 use hookwire::host::{Host, HostOptions};
 use hookwire::rpc::methods::info;
+use hookwire::syntax::diagnostic::Diagnostic;
+use hookwire::syntax::formats::{self, Format};
+use hookwire::syntax::source::Layer;
+use hookwire::syntax::values::COMMON_FIELDS;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;

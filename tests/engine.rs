@@ -5,16 +5,18 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 use hookwire::client::{Answers, Client as HostClient, Reply};
+use hookwire::contract::{Composition, Contract};
 use hookwire::definitions::compile::{Origin, compile};
-use hookwire::definitions::diagnostic::{LineIndex, Severity};
-use hookwire::definitions::formats::{Format, parse};
-use hookwire::definitions::load::read_named;
 use hookwire::dialects;
 use hookwire::engine::{Engine, Honours, HooksInForce, MAX_SEND_BACKS, Question, decide};
 use hookwire::event::Event;
 use hookwire::handlers::Services;
-use hookwire::hook::{Composition, Contract, Hook, Layer};
+use hookwire::hook::Hook;
 use hookwire::hook_set::HookSet;
+use hookwire::support::file::read_named;
+use hookwire::syntax::diagnostic::{LineIndex, Severity};
+use hookwire::syntax::formats::{Format, parse};
+use hookwire::syntax::source::Layer;
 use hookwire::verdict::{Answer, Status, Verdict};
 use serde_json::{Value, json};
 use std::future::Future;

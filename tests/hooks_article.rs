@@ -347,7 +347,7 @@ fn mistakes_are_told_in_its_own_words_and_break_one_hook_alone() {
     // What is underlined, and what is said of it.
     let told = |text: &str| -> Vec<String> {
         let diagnostics = hookwire::definitions::check::check("hooks.yaml", text, hookwire::Layer::Hooks).diagnostics;
-        let line = |it: &hookwire::definitions::diagnostic::Diagnostic| {
+        let line = |it: &hookwire::syntax::diagnostic::Diagnostic| {
             let help = it.help.as_deref().map(|help| format!(" ({help})")).unwrap_or_default();
             let line = text.lines().nth(it.range.start.line - 1).unwrap();
             let part = &line[it.range.start.column - 1..it.range.end.column - 1];

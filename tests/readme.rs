@@ -87,7 +87,9 @@ fn every_definition_loads_without_a_diagnostic() {
 
 #[test]
 fn every_json_is_what_it_stands_for() {
-    use hookwire::{event::Event, json, verdict};
+    use hookwire::event::Event;
+    use hookwire::support::json;
+    use hookwire::verdict;
     let mut kinds = Vec::new();
     for block in blocks("json") {
         let value = json::parse(&block).unwrap();
@@ -114,7 +116,7 @@ fn the_agent_is_the_file() {
 fn every_method_event_field_and_handler_is_named() {
     let text = std::fs::read_to_string(repo("README.md")).unwrap();
     let methods = hookwire::rpc::methods::METHODS.into_iter();
-    let fields = hookwire::definitions::compile::COMMON_FIELDS.into_iter();
+    let fields = hookwire::syntax::values::COMMON_FIELDS.into_iter();
     let kinds = hookwire::handlers::KINDS.iter().map(|kind| kind.key);
     for name in methods.chain(fields).chain(kinds) {
         assert!(text.contains(&format!("`{name}`")), "`{name}` is not in the README");

@@ -3,7 +3,7 @@
 
 mod support;
 
-use hookwire::transport::stdio;
+use hookwire::rpc::serve::DRAIN;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::path::Path;
@@ -702,7 +702,7 @@ fn at_the_end_nobody_waits_for_what_can_not_come() {
     let reply = short(&host.receive());
     assert_eq!(reply, "1: deny by ask-client: hook `ask-client` failed to call back: the connection has ended");
     host.wait();
-    assert!(started.elapsed() < stdio::DRAIN, "{:?}", started.elapsed());
+    assert!(started.elapsed() < DRAIN, "{:?}", started.elapsed());
 }
 
 #[test]

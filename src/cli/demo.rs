@@ -139,7 +139,7 @@ fn tell(out: &mut Output, judged: &Judged, remark: &str) {
 }
 
 fn session() -> Result<Vec<Value>, Failure> {
-    let payload = |line: &str| Ok(crate::json::parse(line)?["stdin"].take());
+    let payload = |line: &str| Ok(crate::support::json::parse(line)?["stdin"].take());
     SESSION.lines().map(payload).collect()
 }
 

@@ -3,11 +3,11 @@
 use super::output::{Output, Tone, safe, short};
 use super::{Failure, Finding, HooksArgs};
 use crate::definitions;
-use crate::definitions::diagnostic::{Diagnostic, Severity, render};
 use crate::handlers::guards::{GUARDS, GuardRow};
-use crate::hook::Layer;
 use crate::rpc::methods::info;
 use crate::rpc::protocol::CheckResult;
+use crate::syntax::diagnostic::{Diagnostic, Severity, render};
+use crate::syntax::source::Layer;
 use std::collections::HashMap;
 use std::io::Read;
 use std::path::PathBuf;
@@ -133,11 +133,11 @@ fn list_guards(out: &mut Output) {
     }
 }
 
-fn fail_word(fail: crate::hook::Fail) -> &'static str {
+fn fail_word(fail: crate::contract::Fail) -> &'static str {
     match fail {
-        crate::hook::Fail::Open => "fails open",
-        crate::hook::Fail::Closed => "fails closed",
-        crate::hook::Fail::Ask => "asks on failure",
+        crate::contract::Fail::Open => "fails open",
+        crate::contract::Fail::Closed => "fails closed",
+        crate::contract::Fail::Ask => "asks on failure",
     }
 }
 

@@ -222,7 +222,7 @@ pub(super) fn state(args: &StateArgs, out: &mut Output) -> Result<Finding, Failu
 }
 
 fn lenient(text: &str) -> Value {
-    crate::json::parse(text).unwrap_or_else(|_| Value::String(text.to_string()))
+    crate::support::json::parse(text).unwrap_or_else(|_| Value::String(text.to_string()))
 }
 
 /// A value for a shell: texts as they are, others as JSON.
@@ -276,7 +276,8 @@ pub(super) fn approvals(out: &mut Output) -> Result<Finding, Failure> {
 pub(super) fn approve(args: &ApproveArgs, out: &mut Output) -> Result<Finding, Failure> {
     let mut reply = json!({ "decision": "approve", "reason": args.reason, "remember": args.remember });
     if let Some(input) = &args.input {
-        let input = crate::json::parse(input).map_err(|error| Failure(format!("--input is not JSON: {error}")))?;
+        let input =
+            crate::support::json::parse(input).map_err(|error| Failure(format!("--input is not JSON: {error}")))?;
         reply["subject"] = input;
     }
     answer(&args.id, &reply, out)

@@ -72,7 +72,8 @@ impl EventArgs {
         } else {
             std::fs::read_to_string(&self.event).map_err(|error| Failure(format!("{}: {error}", self.event)))?
         };
-        let value = crate::json::parse(&text).map_err(|error| Failure(format!("the event is not JSON: {error}")))?;
+        let value =
+            crate::support::json::parse(&text).map_err(|error| Failure(format!("the event is not JSON: {error}")))?;
         self.dialect.read(unwrap(value)).map_err(|error| Failure(error.to_string()))
     }
 }
@@ -117,7 +118,7 @@ pub(super) fn dispatch(args: &DispatchArgs, out: &mut Output) -> Result<Finding,
 
 /// Hooks that were started and not waited for end with the process; give them the time that `serve` gives.
 fn settle(host: &Host, runtime: &tokio::runtime::Runtime) {
-    let settled = async { tokio::time::timeout(crate::transport::stdio::DRAIN, host.engine.settle()).await };
+    let settled = async { tokio::time::timeout(crate::rpc::serve::DRAIN, host.engine.settle()).await };
     let _ = runtime.block_on(settled);
 }
 
@@ -201,7 +202,7 @@ pub(super) fn replay(args: &ReplayArgs, out: &mut Output) -> Result<Finding, Fai
         if line.trim().is_empty() {
             continue;
         }
-        let event = match crate::json::parse(&line) {
+        let event = match crate::support::json::parse(&line) {
             Ok(value) => args.dialect.read(unwrap(value)).map_err(|error| error.to_string()),
             Err(error) => Err(error.to_string()),
         };

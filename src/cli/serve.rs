@@ -4,6 +4,7 @@ use super::{Failure, Finding, HooksArgs};
 use crate::handlers::process_tree;
 use crate::host::{Host, HostOptions};
 use crate::rpc::connection::{Connection, Next};
+use crate::rpc::serve::{AFTER_DRAIN, DRAIN, serve_stdin, serve_stream};
 use crate::rpc::session::{Session, Side};
 use crate::transport::outbox::Outbox;
 use crate::transport::socket::Socket;
@@ -55,7 +56,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
     let connection = Arc::new(Connection::new(session));
     end_when_gone(connection.clone(), client_is_gone)?;
     end_on_signal(&runtime, connection.clone())?;
-    let result = stdio::serve(&connection, &outbox, args.max_message);
+    let result = serve_stdin(&connection, &outbox, args.max_message);
     // Whatever still runs is dropped, which ends its processes.
     runtime.shutdown_timeout(SHUTDOWN);
     // `exit` without `shutdown` before it is 1. (LSP.)
@@ -70,7 +71,7 @@ pub(super) fn share(host: &Arc<Host>, runtime: &Runtime, max_message: usize) -> 
         let outbox = Outbox::new(stream.try_clone()?.into(), || {})?;
         let session = Session::new(guests.clone(), outbox.clone(), handle.clone(), Side::Guest);
         let connection = Connection::new(session);
-        stdio::serve_from(stream.as_fd(), &connection, &outbox, max_message)?;
+        serve_stream(stream.as_fd(), &connection, &outbox, max_message)?;
         connection.abandon();
         Ok(())
     };
@@ -101,10 +102,10 @@ fn end_when_gone(connection: Arc<Connection>, gone: mpsc::Receiver<()>) -> std::
     let wait = move || {
         if gone.recv().is_ok() {
             tracing::info!("The client reads no more.");
-            std::thread::sleep(stdio::DRAIN);
+            std::thread::sleep(DRAIN);
             // Otherwise the reader is ending already, and knows the exit code.
             if connection.session().hang_up() {
-                connection.drain(Duration::ZERO, stdio::AFTER_DRAIN);
+                connection.drain(Duration::ZERO, AFTER_DRAIN);
                 remove_socket(&connection);
                 std::process::exit(0);
             }

@@ -1,12 +1,14 @@
 //! A definition text by itself, whether saved or not: what it holds and everything that is wrong
 //! with it. `check`, `hooks/check` and editors show the same.
 
-use super::compile::{CompiledFile, Origin, Problem, compile};
-use super::diagnostic::{Diagnostic, LineIndex, Severity};
-use super::formats::{self, Format};
-use super::load::{place, read_named};
-use super::node::Node;
-use crate::hook::Layer;
+use super::compile::{CompiledFile, Origin, compile};
+use crate::support::file::read_named;
+use crate::syntax::diagnostic::{Diagnostic, LineIndex, Severity};
+use crate::syntax::formats::{self, Format};
+use crate::syntax::node::Node;
+use crate::syntax::problem::Problem;
+use crate::syntax::problem::place;
+use crate::syntax::source::Layer;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -52,7 +54,7 @@ pub fn check(file: &str, text: &str, layer: Layer) -> Checked {
 }
 
 /// A hook of the same layer has the same name; `first` says where.
-pub(crate) fn duplicate_name(name: &str, span: &super::node::Span, first: &str) -> Problem {
+pub(crate) fn duplicate_name(name: &str, span: &crate::syntax::node::Span, first: &str) -> Problem {
     Problem {
         span: span.clone(),
         severity: Severity::Warning,

@@ -4,47 +4,36 @@
 //! Each hook stands by itself: a mistake in one leaves the others of its file in force, and every
 //! mistake is found in one pass.
 
-use super::diagnostic::{Diagnostic, LineIndex, Range, Severity};
 use super::names;
-use super::node::{DecodeError, Entry, Node, NodeValue, Span, closest, decode};
-use crate::client::Client;
+use crate::contract::{Contract, Fail};
 use crate::dialects;
+use crate::event::On;
 use crate::event::{CUSTOM_PREFIX, Phase};
 use crate::handlers::{self, Compile, CompileError, Handler, KINDS};
-use crate::hook::{Contract, Fail, Hook, Layer, On, Source};
+use crate::hook::Hook;
 use crate::matching::Matcher;
 use crate::matching::rule::ToolRule;
 use crate::matching::when::When;
-use crate::models::{ModelRef, RawModel};
+use crate::matching::when::in_words;
 use crate::policy::Policy;
+use crate::services::client::Client;
+use crate::services::models::{ModelRef, RawModel};
+use crate::support::nearest::closest;
+use crate::syntax::diagnostic::{Diagnostic, LineIndex, Range, Severity};
+use crate::syntax::node::{DecodeError, Entry, Node, NodeValue, Span, decode};
+use crate::syntax::problem::Problem;
+use crate::syntax::source::{Layer, Source};
+use crate::syntax::values::COMMON_FIELDS;
+use crate::syntax::values::OneOrMany;
+use crate::syntax::values::RawDuration;
 use globset::{Glob, GlobMatcher};
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use std::fmt::Display;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::num::NonZeroU64;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
-
-/// A mistake, placed in the file's text.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Problem {
-    /// Bytes of the text.
-    pub span: Span,
-    /// How bad.
-    pub severity: Severity,
-    /// Kebab-case; stable, for programs.
-    pub code: &'static str,
-    /// What is wrong: lowercase, no full stop.
-    pub message: String,
-    /// What to do.
-    pub help: Option<String>,
-    /// The hook that it is in.
-    pub hook: Option<String>,
-}
 
 /// A hook as the file names it.
 pub struct Compiled {
@@ -93,122 +82,6 @@ pub struct Origin<'a> {
     pub client: Option<&'a Arc<dyn Client>>,
     /// Reads a file that a hook names; the error is for people.
     pub read: &'a dyn Fn(&Path) -> Result<String, String>,
-}
-
-/// `5s`, `250ms`, `1m 30s`; a bare number is seconds.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RawDuration(Duration);
-
-/// The longest time that one run of a hook may be given.
-pub(crate) const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
-
-impl RawDuration {
-    /// More than 0 and at most 24 h.
-    pub fn get(self) -> Duration {
-        self.0
-    }
-
-    fn within_bounds<E: serde::de::Error>(duration: Option<Duration>, found: impl Display) -> Result<RawDuration, E> {
-        match duration {
-            Some(duration) if duration <= MAX_TIMEOUT && !duration.is_zero() => Ok(RawDuration(duration)),
-            _ => Err(E::custom(format_args!("a duration is more than 0 and at most 24 h, found `{found}`"))),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for RawDuration {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visitor;
-        impl serde::de::Visitor<'_> for Visitor {
-            type Value = RawDuration;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a duration such as `5s` or `250ms`, or a number of seconds")
-            }
-
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<RawDuration, E> {
-                match humantime::parse_duration(text) {
-                    Ok(duration) => RawDuration::within_bounds(Some(duration), text),
-                    Err(_) => {
-                        Err(E::custom(format_args!("expected a duration such as `5s` or `250ms`, found `{text}`")))
-                    }
-                }
-            }
-
-            fn visit_u64<E: serde::de::Error>(self, seconds: u64) -> Result<RawDuration, E> {
-                RawDuration::within_bounds(Some(Duration::from_secs(seconds)), seconds)
-            }
-
-            fn visit_i64<E: serde::de::Error>(self, seconds: i64) -> Result<RawDuration, E> {
-                RawDuration::within_bounds(seconds.try_into().ok().map(Duration::from_secs), seconds)
-            }
-
-            fn visit_f64<E: serde::de::Error>(self, seconds: f64) -> Result<RawDuration, E> {
-                RawDuration::within_bounds(Duration::try_from_secs_f64(seconds).ok(), seconds)
-            }
-        }
-        deserializer.deserialize_any(Visitor)
-    }
-}
-
-impl JsonSchema for RawDuration {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Duration".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({
-            "description": "`5s`, `250ms`, `1m 30s`; a bare number is seconds.",
-            "anyOf": [{ "type": "string", "minLength": 1 }, { "type": "number", "exclusiveMinimum": 0 }],
-        })
-    }
-}
-
-/// One text or a list of them.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OneOrMany(Vec<String>);
-
-impl<'de> Deserialize<'de> for OneOrMany {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visitor;
-        impl<'de> serde::de::Visitor<'de> for Visitor {
-            type Value = OneOrMany;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a string or a list of strings")
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<OneOrMany, E> {
-                Ok(OneOrMany(vec![text.to_string()]))
-            }
-
-            fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut seq: A) -> Result<OneOrMany, A::Error> {
-                let mut many = Vec::new();
-                while let Some(one) = seq.next_element()? {
-                    many.push(one);
-                }
-                Ok(OneOrMany(many))
-            }
-        }
-        deserializer.deserialize_any(Visitor)
-    }
-}
-
-impl OneOrMany {
-    /// The texts, in order.
-    pub fn iter(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(String::as_str)
-    }
-}
-
-impl JsonSchema for OneOrMany {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "OneOrMany".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" }, "minItems": 1 }] })
-    }
 }
 
 /// What every hook may say; beside it stands exactly one handler key.
@@ -266,26 +139,6 @@ pub(super) struct RawHook {
     #[schemars(default)]
     tags: Option<OneOrMany>,
 }
-
-/// The fields of a hook, for suggestions; a test holds them to the schema.
-pub const COMMON_FIELDS: [&str; 16] = [
-    "name",
-    "description",
-    "on",
-    "matcher",
-    "if",
-    "when",
-    "priority",
-    "timeout",
-    "fail",
-    "async",
-    "parallel",
-    "once",
-    "enabled",
-    "agents",
-    "dialect",
-    "tags",
-];
 
 /// What a file says for all its hooks.
 #[derive(Clone, Default, JsonSchema)]
@@ -504,7 +357,7 @@ fn hook(
                 value.part(&(error.offset..text.len()), lines.text()),
                 Severity::Error,
                 "bad-when",
-                format!("`when` is not valid CEL: {}", cel_in_words(&error.message)),
+                format!("`when` is not valid CEL: {}", in_words(&error.message)),
                 None,
                 scope,
             );
@@ -521,7 +374,7 @@ fn hook(
     };
 
     let fail = raw.fail.or(defaults.fail);
-    let super::diagnostic::Position { line, column } = lines.position(node.span.start);
+    let crate::syntax::diagnostic::Position { line, column } = lines.position(node.span.start);
     let source = Source { layer: origin.layer, file: origin.file.into(), line, column, position };
     let make = |name: Arc<str>, on: On, handler: Handler, fail| {
         let fingerprint = fingerprint(keys.first());
@@ -560,7 +413,7 @@ fn hook(
             (true, Some(on)) => {
                 let label = name.clone().unwrap_or_else(|| format!("{}#{position}", origin.file).into());
                 let problem = format!("run: its definition at {}:{line}:{column} is broken: {why}", origin.file);
-                Some(make(label, on, Handler::Broken(problem), fail)).filter(|hook| hook.is_for_gates())
+                Some(make(label, on, Handler::Broken(problem), fail)).filter(|hook| hook.on.includes_a_gate())
             }
             _ => None,
         };
@@ -724,7 +577,7 @@ impl CompiledFile {
 
     /// A policy with a mistake allows nothing until it is mended.
     fn policy(&mut self, entry: &Entry, origin: &Origin<'_>, lines: &LineIndex<'_>) {
-        let super::diagnostic::Position { line, column } = lines.position(entry.key_span.start);
+        let crate::syntax::diagnostic::Position { line, column } = lines.position(entry.key_span.start);
         let source = Source { layer: origin.layer, file: origin.file.into(), line, column, position: 0 };
         let before = self.problems.len();
         let RawPolicy { deny, allow, limits, sandbox } = self.raw_policy(entry);
@@ -1130,7 +983,7 @@ impl CompiledFile {
         }
         // Other systems say themselves what a failure means.
         let is_native = hook.contract.dialect == dialects::NATIVE;
-        if is_native && !decides && !hook.detached && hook.fail.is_none() && hook.is_for_gates() {
+        if is_native && !decides && !hook.detached && hook.fail.is_none() && hook.on.includes_a_gate() {
             let help = Some(
                 "add `fail: closed` for a guard, `fail: open` for an observer, or set it in the file's `defaults`"
                     .into(),
@@ -1158,18 +1011,6 @@ fn with_help(message: String) -> (String, Option<String>) {
     match message.split_once("; ") {
         Some((message, help)) => (message.to_string(), Some(help.to_string())),
         None => (message, None),
-    }
-}
-
-/// The parser names every token that could have come instead.
-pub(crate) fn cel_in_words(message: &str) -> String {
-    let message = message.strip_prefix("syntax error: ").unwrap_or(message);
-    let message = message.split(" expecting ").next().unwrap_or(message);
-    let quoted = |start: &str| message.strip_prefix(start)?.strip_suffix('\'');
-    match quoted("mismatched input '").or_else(|| quoted("extraneous input '")) {
-        Some("<eof>") => "it ends too early".into(),
-        Some(token) => format!("unexpected `{token}`"),
-        None => message.to_string(),
     }
 }
 

@@ -2,22 +2,29 @@
 //! load costs what has changed, and a file that breaks keeps its last good hooks in force.
 
 use super::check::duplicate_name;
-use super::compile::{Compiled, Origin, Problem, compile};
-use super::diagnostic::{Diagnostic, LineIndex, Range, Severity};
-use super::formats::{self, Format};
+use super::compile::{Compiled, Origin, compile};
 use crate::handlers::Handler;
-use crate::hook::{Hook, Layer};
+use crate::hook::Hook;
 use crate::hook_set::HookSet;
 use crate::policy::Policy;
+use crate::support::file::Signature;
+use crate::support::file::read;
+use crate::support::file::signature;
+use crate::syntax::diagnostic::{Diagnostic, LineIndex, Range, Severity};
+use crate::syntax::formats::{self, Format};
+use crate::syntax::node::Span;
+use crate::syntax::problem::Problem;
+use crate::syntax::problem::place;
+use crate::syntax::source::Layer;
 use sha2::{Digest, Sha256};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, Metadata};
-use std::io::{self, Read};
+use std::fs;
+use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 /// A directory of definitions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,7 +121,7 @@ struct FileState {
     hooks: Vec<Defined>,
     policy: Option<Arc<Policy>>,
     /// Name and place of every hook that can be read, for duplicates.
-    names: Vec<(Arc<str>, super::node::Span, Range)>,
+    names: Vec<(Arc<str>, Span, Range)>,
     diagnostics: Vec<Diagnostic>,
     /// Other files that the definitions name, as they were when they were read.
     named: Vec<Named>,
@@ -143,25 +150,9 @@ struct Defined {
     digest: [u8; 16],
 }
 
-/// What says that a file is unchanged without reading it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Signature {
-    device: u64,
-    inode: u64,
-    size: u64,
-    modified: SystemTime,
-    pub(crate) changed: SystemTime,
-}
-
-/// A file that was changed this shortly before it was read may change again within the clock's
-/// grain: it is read again next time. (git calls such entries racy.)
-const RACY: Duration = Duration::from_millis(100);
-/// The same for file systems that keep whole seconds.
-const RACY_SECONDS: Duration = Duration::from_secs(2);
 /// A load during which files changed is done again: it may hold files of two states that were
 /// never there together. Somebody who never stops changing them gets what is there.
 const MAX_TRIES: usize = 4;
-const MAX_FILE: u64 = formats::MAX_BYTES as u64;
 const MAX_FILES: usize = 20_000;
 const MAX_DEPTH: usize = 16;
 /// As the kernel has it.
@@ -440,7 +431,7 @@ impl Loader {
             hash.update(format!("{}\0", hook.name));
             hash.update(digest);
         }
-        crate::digest::hex(&hash.finalize()[..16]).into()
+        crate::support::digest::hex(&hash.finalize()[..16]).into()
     }
 }
 
@@ -578,113 +569,13 @@ fn whole(code: &'static str, message: String) -> Problem {
     Problem { span: 0..0, severity: Severity::Error, code, message, help: None, hook: None }
 }
 
-impl From<formats::Problem> for Problem {
-    fn from(it: formats::Problem) -> Problem {
-        let formats::Problem { span, message, help } = it;
-        Problem { span, severity: Severity::Error, code: "syntax", message, help, hook: None }
-    }
-}
-
-/// A problem as a diagnostic of its file.
-pub(crate) fn place(file: &str, problem: &Problem, lines: &LineIndex<'_>) -> Diagnostic {
-    Diagnostic {
-        file: file.to_string(),
-        severity: problem.severity,
-        code: problem.code.to_string(),
-        message: problem.message.clone(),
-        help: problem.help.clone(),
-        hook: problem.hook.clone(),
-        range: lines.range(&problem.span),
-        span: problem.span.clone(),
-    }
-}
-
 fn unplaced(path: &Path, code: &'static str, message: String) -> Diagnostic {
     place(&path.display().to_string(), &whole(code, message), &LineIndex::new(""))
-}
-
-/// Reads a file that a definition names.
-///
-/// # Errors
-/// It can't be read, is too large or isn't text; for people.
-pub fn read_named(path: &Path) -> Result<String, String> {
-    read(path).map(|(text, _)| text)
-}
-
-/// What a path leads to, if it leads anywhere.
-pub(crate) fn signature(path: &Path) -> Option<Signature> {
-    fs::metadata(path).ok().map(|it| Signature::of(&it))
 }
 
 /// A path without symlinks, as far as it leads anywhere.
 fn real_path(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf())
-}
-
-/// A file's text, and what it looked like when it was opened.
-fn read(path: &Path) -> Result<(String, Signature), String> {
-    let mut options = fs::File::options();
-    options.read(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        // Opening a named pipe would wait for a writer.
-        options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32);
-    }
-    let file = options.open(path).map_err(|error| error.to_string())?;
-    let metadata = file.metadata().map_err(|error| error.to_string())?;
-    if metadata.is_dir() {
-        return Err("it is a directory".into());
-    }
-    if !metadata.is_file() {
-        return Err("it is not a regular file".into());
-    }
-    let mut bytes = Vec::new();
-    if file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())? as u64 > MAX_FILE {
-        return Err(format!("it is larger than {} MiB", MAX_FILE >> 20));
-    }
-    match String::from_utf8(bytes) {
-        Ok(text) => Ok((text, Signature::of(&metadata))),
-        Err(error) => {
-            let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-            let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-            Err(format!("line {line} is not UTF-8 text"))
-        }
-    }
-}
-
-impl Signature {
-    fn of(metadata: &Metadata) -> Signature {
-        let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::MetadataExt;
-            let seconds = Duration::from_secs(metadata.ctime().try_into().unwrap_or_default());
-            let changed = Duration::from_nanos(metadata.ctime_nsec().try_into().unwrap_or_default());
-            Signature {
-                device: metadata.dev(),
-                inode: metadata.ino(),
-                size: metadata.len(),
-                modified,
-                changed: SystemTime::UNIX_EPOCH + seconds + changed,
-            }
-        }
-        #[cfg(not(unix))]
-        Signature { device: 0, inode: 0, size: metadata.len(), modified, changed: modified }
-    }
-
-    fn is_newer_than(&self, time: SystemTime) -> bool {
-        // A clock that was set back must not shut a file out.
-        let is_in_future = self.changed.duration_since(SystemTime::now()).is_ok_and(|ahead| ahead > RACY);
-        self.changed > time && !is_in_future
-    }
-
-    fn is_racy(&self) -> bool {
-        let fraction = self.changed.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().subsec_nanos();
-        let grain = if fraction == 0 { RACY_SECONDS } else { RACY };
-        // A time in the future is another machine's clock.
-        self.changed.elapsed().unwrap_or_default() < grain
-    }
 }
 
 /// A name that may be a definition file.

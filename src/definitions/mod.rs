@@ -6,10 +6,7 @@
 
 pub mod check;
 pub mod compile;
-pub mod diagnostic;
-pub mod formats;
 pub mod load;
 mod names;
-pub mod node;
 pub mod schema;
 pub mod watch;

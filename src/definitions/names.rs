@@ -3,11 +3,11 @@
 //! An agent may send members that nobody here knows, so a strange name is no mistake. Only one that is
 //! near to a known one, or that stands where another member belongs, is taken for a slip.
 
-use super::node::closest;
 use crate::dialects::DIALECTS;
 use crate::event::{CONTEXT_MEMBERS, EventShape};
 use crate::matching::tools::TOOLS;
 use crate::matching::when::MEMBERS;
+use crate::support::nearest::closest;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;

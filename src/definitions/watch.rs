@@ -4,8 +4,8 @@
 //! Directories are watched, not files: a watch on a file dies with an editor's rename-over. Where
 //! watching fails (limits, network file systems) the directories are looked at regularly instead.
 
-use super::formats::Format;
 use super::load::{Interest, Loaded, Look, Watch};
+use crate::syntax::formats::Format;
 use notify::event::{AccessKind, AccessMode, CreateKind, Event, EventKind, ModifyKind, RenameMode};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 use schemars::JsonSchema;

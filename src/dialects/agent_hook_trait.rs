@@ -6,11 +6,11 @@
 
 use super::native::{CONTRACT, or, tail};
 use super::{Dialect, EventRow, Files};
-use crate::definitions::compile::Problem;
-use crate::definitions::diagnostic::Severity;
-use crate::definitions::node::{Entry, Node, NodeValue};
+use crate::contract::{Composition, Contract, Exit};
 use crate::event::{Event, Phase, set_pointer};
-use crate::hook::{Composition, Contract, Exit};
+use crate::syntax::diagnostic::Severity;
+use crate::syntax::node::{Entry, Node, NodeValue};
+use crate::syntax::problem::Problem;
 use crate::verdict::{Answer, Decision, Retry, RetryAction, Verdict, millis_up};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
@@ -319,7 +319,8 @@ fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
     match exit.code {
         Some(0) if stdout.is_empty() => Ok(Answer::default()),
         Some(0) => {
-            let value = crate::json::parse(stdout).map_err(|error| format!("read the reply on stdout: {error}"))?;
+            let value =
+                crate::support::json::parse(stdout).map_err(|error| format!("read the reply on stdout: {error}"))?;
             read_reply(event, value)
         }
         Some(2) => Ok(reject(event, &or(exit.stderr.trim(), "rejected without a reason"))),

@@ -10,12 +10,14 @@
 
 use super::native::{CONTRACT, or, tail};
 use super::{Dialect, EventRow, Files};
-use crate::definitions::compile::{COMMON_FIELDS, Problem};
-use crate::definitions::diagnostic::Severity;
-use crate::definitions::node::{Entry, Node, NodeValue, Span, closest};
+use crate::contract::{Composition, Contract, Exit, Judgement, TOOL_NAME, Target};
 use crate::event::Event;
-use crate::hook::{Composition, Contract, Exit, Judgement, TOOL_NAME, Target};
 use crate::matching::MatcherRule;
+use crate::support::nearest::closest;
+use crate::syntax::diagnostic::Severity;
+use crate::syntax::node::{Entry, Node, NodeValue, Span};
+use crate::syntax::problem::Problem;
+use crate::syntax::values::COMMON_FIELDS;
 use crate::template::{Placeholders, Style};
 use crate::verdict::{Answer, Decision, Outcome, Status, Verdict};
 use serde::de::IgnoredAny;
@@ -242,7 +244,7 @@ fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
 }
 
 fn read_stdout(event: &Event, stdout: &str) -> Result<Answer, String> {
-    match crate::json::parse(stdout) {
+    match crate::support::json::parse(stdout) {
         _ if stdout.is_empty() => answer(event, Map::new()),
         Ok(value @ Value::Object(_)) => read_reply(event, value),
         Ok(_) => Err("read the reply on stdout: it is JSON, but not an object".into()),

@@ -5,8 +5,8 @@
 
 use super::native::{CONTRACT, or, tail};
 use super::{Dialect, EventRow};
+use crate::contract::{Composition, Contract, Exit, TOOL_NAME, Target};
 use crate::event::Event;
-use crate::hook::{Composition, Contract, Exit, TOOL_NAME, Target};
 use crate::matching::MatcherRule;
 use crate::verdict::{Answer, Decision, Verdict};
 use serde_json::{Map, Value, json};
@@ -116,7 +116,8 @@ fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
     let stdout = exit.stdout.trim();
     // Only an object counts as JSON; a banner before it makes the whole plain text.
     let reply = stdout.starts_with('{').then(|| {
-        let value = crate::json::parse(stdout).map_err(|error| format!("read the reply on stdout: {error}"))?;
+        let value =
+            crate::support::json::parse(stdout).map_err(|error| format!("read the reply on stdout: {error}"))?;
         read_reply(event, value)
     });
     match (exit.code, reply) {

@@ -9,12 +9,13 @@ mod quotes;
 use super::claude_code;
 use super::native::{CONTRACT, or, tail};
 use super::{Dialect, EventRow, Files};
-use crate::definitions::compile::Problem;
-use crate::definitions::diagnostic::Severity;
-use crate::definitions::node::{Entry, Node, NodeValue, Span, closest};
+use crate::contract::{Composition, Contract, Exit, Judgement};
 use crate::event::{CUSTOM_PREFIX, Event, set_pointer};
-use crate::hook::{Composition, Contract, Exit, Judgement};
 use crate::matching::{MatcherRule, tools};
+use crate::support::nearest::closest;
+use crate::syntax::diagnostic::Severity;
+use crate::syntax::node::{Entry, Node, NodeValue, Span};
+use crate::syntax::problem::Problem;
 use crate::template::{Placeholders, Style, now};
 use crate::verdict::{Answer, Decision, Outcome, Status, Verdict};
 use serde_json::{Map, Value, json};
@@ -283,7 +284,8 @@ const NO_REASON: &str = "the hook blocked it without a reason";
 fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
     let stdout = exit.stdout.trim();
     let reply = stdout.starts_with('{').then(|| {
-        let value = crate::json::parse(stdout).map_err(|error| format!("read the reply on stdout: {error}"))?;
+        let value =
+            crate::support::json::parse(stdout).map_err(|error| format!("read the reply on stdout: {error}"))?;
         read_reply(event, value)
     });
     match (exit.code, reply) {

@@ -7,11 +7,12 @@
 
 use super::native::{CONTRACT, tail};
 use super::{Dialect, EventRow, Files};
-use crate::definitions::compile::Problem;
-use crate::definitions::diagnostic::Severity;
-use crate::definitions::node::{Entry, Node, NodeValue, Span, closest};
+use crate::contract::{Composition, Contract, Exit, Fail, Tally};
 use crate::event::{BLOCKED as MARK, CONTEXT_MEMBERS, Event, merge_patch, set_pointer};
-use crate::hook::{Composition, Contract, Exit, Fail, Tally};
+use crate::support::nearest::closest;
+use crate::syntax::diagnostic::Severity;
+use crate::syntax::node::{Entry, Node, NodeValue, Span};
+use crate::syntax::problem::Problem;
 use crate::verdict::{Answer, Decision, Outcome, StopReason, StopSignal, Verdict};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -468,7 +469,8 @@ fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
     match exit.code {
         Some(0) if exit.stdout.trim().is_empty() => Ok(Answer::default()),
         Some(0) => {
-            let reply = crate::json::parse(exit.stdout).map_err(|error| unfit(format_args!("stdout: {error}")))?;
+            let reply =
+                crate::support::json::parse(exit.stdout).map_err(|error| unfit(format_args!("stdout: {error}")))?;
             read_reply(event, reply)
         }
         Some(code) => Err(format!("run: exit status {code}{}", tail(exit.stderr))),

@@ -13,15 +13,16 @@ mod native;
 mod sample;
 mod workflow_framework;
 
-use crate::definitions::compile::Problem;
-use crate::definitions::node::{Node, closest};
+use crate::contract::{Contract, TOOL_NAME};
 use crate::event::{CUSTOM_PREFIX, Event, NotAnEvent, Original, lacks_tool, no_tool, set_pointer, spec, unknown_event};
-use crate::hook::{Contract, TOOL_NAME};
+use crate::support::nearest::closest;
+use crate::syntax::node::Node;
+use crate::syntax::problem::Problem;
 use crate::verdict::Verdict;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-pub use crate::hook::NATIVE;
+pub use crate::contract::NATIVE;
 pub use native::CONTRACT;
 
 /// Where an event has its canonical name.

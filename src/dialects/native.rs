@@ -1,8 +1,8 @@
 //! hookwire's own vocabulary: nothing is translated.
 
 use super::{Dialect, NATIVE};
+use crate::contract::{Composition, Contract, Exit, Fail, Judgement, TOOL_NAME, Target};
 use crate::event::{CONTEXT_MEMBERS, Event, Phase};
-use crate::hook::{Composition, Contract, Exit, Fail, Judgement, TOOL_NAME, Target};
 use crate::matching::MatcherRule;
 use crate::template::PATHS;
 use crate::verdict::{Answer, Decision};
@@ -74,7 +74,8 @@ fn read_stdout(event: &Event, stdout: &str) -> Result<Answer, String> {
     match stdout.chars().next() {
         None => Ok(Answer::default()),
         Some('{') => {
-            let value = crate::json::parse(stdout).map_err(|error| format!("read the reply on stdout: {error}"))?;
+            let value =
+                crate::support::json::parse(stdout).map_err(|error| format!("read the reply on stdout: {error}"))?;
             reply(event, value)
         }
         // A gate's reply is a decision: a banner before it must not void it in silence. Elsewhere

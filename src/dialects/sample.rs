@@ -3,7 +3,7 @@
 
 use super::native::CONTRACT;
 use super::{Dialect, EventRow};
-use crate::hook::{Composition, Contract, TOOL_NAME, Target};
+use crate::contract::{Composition, Contract, TOOL_NAME, Target};
 use crate::matching::MatcherRule;
 use crate::verdict::{Answer, Decision};
 use serde_json::{Value, json};

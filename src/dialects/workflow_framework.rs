@@ -7,8 +7,8 @@
 
 use super::native::CONTRACT;
 use super::{Dialect, EventRow};
+use crate::contract::{Composition, Contract, Exit, Fail, Judgement, Target};
 use crate::event::Event;
-use crate::hook::{Composition, Contract, Exit, Fail, Judgement, Target};
 use crate::matching::MatcherRule;
 use crate::template::{Placeholders, Style};
 use crate::verdict::{Answer, Decision, NOT_WAITED_FOR, Status, Verdict};
@@ -112,7 +112,7 @@ fn complete(_: &Value, event: &mut Value) -> Result<(), String> {
 /// escapes as they stand no guard would know what it says.
 fn arguments(text: &str) -> Result<Value, String> {
     let is_begun = text.trim_start().starts_with(['{', '[', '"']);
-    match crate::json::parse(text) {
+    match crate::support::json::parse(text) {
         Ok(Value::String(_)) if text.contains('\\') => Err("is the JSON of a text with escapes: send the text".into()),
         Err(error) if is_begun => Err(format!("begins like JSON and can't be read as such: {error}")),
         Ok(Value::String(_)) | Err(_) => Ok(Value::String(text.to_string())),

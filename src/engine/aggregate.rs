@@ -3,8 +3,8 @@
 //! A deny absorbs everything else in every composition; what differs is who still runs after it,
 //! whose reasons are kept and how rewrites meet.
 
+use crate::contract::{Composition, Fail};
 use crate::event::Phase;
-use crate::hook::{Composition, Fail};
 use crate::verdict::{Answer, Decision, Retry, StopSignal};
 use serde_json::{Map, Value};
 use std::sync::Arc;

@@ -3,11 +3,12 @@
 use super::aggregate::{Folded, combine_rewrites};
 use super::run::{self, HookRun, Limits};
 use super::{Engine, HooksInForce, is_chain};
-use crate::approvals::{self, Approval, ApprovalReply, NoAnswer, Remember};
+use crate::contract::{Composition, Contract, NATIVE};
 use crate::event::{Event, EventSpec, Phase};
 use crate::handlers::Moment;
-use crate::hook::{Composition, Contract, Hook, NATIVE};
+use crate::hook::Hook;
 use crate::hook_set::Selected;
+use crate::services::approvals::{self, Approval, ApprovalReply, NoAnswer, Remember};
 use crate::verdict::{Answer, Decision, Status};
 use futures_util::future::join_all;
 use serde_json::Value;

@@ -3,13 +3,13 @@
 use super::Engine;
 use super::compose::Chain;
 use super::run::{self, HookRun};
-use crate::digest;
 use crate::event::set_pointer;
 use crate::handlers::Moment;
 use crate::hook_set::Selected;
 use crate::matching::Facts;
 use crate::policy::{self, Policy};
-use crate::state::{Scope, StateError};
+use crate::services::state::{Scope, StateError};
+use crate::support::digest;
 use crate::verdict::{Answer, Decision, Outcome, Status};
 use serde_json::{Value, json};
 use std::sync::Arc;

@@ -10,12 +10,13 @@ mod intercept;
 mod run;
 mod sessions;
 
-use crate::client::Client;
+use crate::contract::{Composition, Contract, NATIVE};
 use crate::event::{Event, Phase};
 use crate::handlers::{self, Judge, Moment, Services};
-use crate::hook::{Composition, Contract, Hook, NATIVE};
+use crate::hook::Hook;
 use crate::hook_set::{HookSet, Selected};
 use crate::matching::Facts;
+use crate::services::client::Client;
 use crate::verdict::{Decision, Outcome, Verdict};
 use compose::{Asks, Chain};
 pub use intercept::{Interceptor, Judging, PassThrough};

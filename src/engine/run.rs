@@ -3,11 +3,12 @@
 
 use super::aggregate;
 use super::{Back, Engine, HooksInForce, Report, is_rest};
-use crate::client::Client;
+use crate::contract::{Contract, Fail};
 use crate::event::{CONTEXT_MEMBERS, Phase};
 use crate::handlers::{Call, Handler, Moment, Transcript};
-use crate::hook::{Contract, Fail, Hook};
+use crate::hook::Hook;
 use crate::hook_set::Selected;
+use crate::services::client::Client;
 use crate::verdict::{Answer, Decision, NOT_WAITED_FOR, Outcome, Status};
 use futures_util::FutureExt;
 use serde_json::Value;
@@ -144,7 +145,8 @@ async fn limited(
         return Err(Failure::Stopped(format!("start before {why}")));
     }
     let back = limits.back(engine);
-    let call = Call { hook, moment, services: &engine.services, client: limits.client, transcript, judge: &back };
+    let call =
+        Call { hook: hook.view(), moment, services: &engine.services, client: limits.client, transcript, judge: &back };
     let guarded = AssertUnwindSafe(async {
         fail::fail_point!("handler");
         hook.handler.run(&call).await
@@ -327,8 +329,14 @@ fn detach(engine: &Engine, limits: &Limits<'_>, selected: &Selected, moment: &Ar
         let transcript = Transcript::default();
         let client = client.as_ref();
         let back = Back { engine: &engine, hooks: &hooks, contract, client, hurry: &hurry, depth };
-        let call =
-            Call { hook, moment: &moment, services: &engine.services, client, transcript: &transcript, judge: &back };
+        let call = Call {
+            hook: hook.view(),
+            moment: &moment,
+            services: &engine.services,
+            client,
+            transcript: &transcript,
+            judge: &back,
+        };
         let work = AssertUnwindSafe(hook.handler.run(&call)).catch_unwind();
         let result = match tokio::time::timeout(hook.timeout, work).await {
             Ok(Ok(Ok(answer))) => Ok(answer),

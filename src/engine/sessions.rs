@@ -4,8 +4,8 @@ use super::{MAX_SEND_BACKS, is_rest};
 use crate::event::Event;
 use crate::hook::Hook;
 use crate::verdict::{Decision, Verdict};
+use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::{Mutex, PoisonError};
 
 /// Sessions that are remembered at once; the oldest is forgotten first.
 const MAX_SESSIONS: usize = 10_000;
@@ -68,7 +68,7 @@ impl Sessions {
     }
 
     fn with<T>(&self, session: &str, act: impl FnOnce(&mut Session) -> T) -> T {
-        let mut memory = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut memory = self.0.lock();
         let memory = &mut *memory;
         if !memory.sessions.contains_key(session) {
             if memory.order.len() >= MAX_SESSIONS
@@ -82,7 +82,7 @@ impl Sessions {
     }
 
     fn forget(&self, session: &str) {
-        let mut memory = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut memory = self.0.lock();
         if memory.sessions.remove(session).is_some() {
             memory.order.retain(|it| it != session);
         }

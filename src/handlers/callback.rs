@@ -1,7 +1,7 @@
 //! `callback`: the host calls back into the client that registered the hook, with `hooks/invoke`.
 
 use super::{Call, Compile, HandlerError, Kind, Mistake};
-use crate::client::{self, Client};
+use crate::services::client::{self, Client};
 use crate::verdict::Answer;
 use serde::Serialize;
 use serde_json::Value;

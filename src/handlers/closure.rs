@@ -1,9 +1,9 @@
 //! `closure`: a hook in the program that embeds the host. It can't be written in a file.
 
 use super::{Call, HandlerError};
-use crate::emit::{AgentEvent, EventSender};
 use crate::event::Event;
-use crate::state::{Scope, StateError, Store};
+use crate::services::emit::{AgentEvent, EventSender};
+use crate::services::state::{Scope, StateError, Store};
 use crate::verdict::Answer;
 use serde_json::Value;
 use std::future::Future;

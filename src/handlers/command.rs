@@ -6,7 +6,7 @@
 
 use super::environment::{Secrets, changed, environment};
 use super::{Call, Compile, Effect, HandlerError, Kind, Mistake, Moment, Program, process, tool_path};
-use crate::hook::Exit;
+use crate::contract::Exit;
 use crate::template::Template;
 use crate::verdict::Answer;
 use schemars::JsonSchema;
@@ -182,7 +182,7 @@ impl Kind for Command {
             argv,
             env: self.environment(call, &cwd),
             cwd,
-            stdin: call.moment.stdin(call.hook),
+            stdin: call.moment.stdin(call.hook.contract),
             limits: process::Limits::default(),
         };
         // The first poll is the connection's reader: other requests must not wait for a process to start.

@@ -1,7 +1,7 @@
-//! `http`: a POST to a service. What it may reach is [`crate::egress`]'s matter.
+//! `http`: a POST to a service. What it may reach is [`crate::services::egress`]'s matter.
 
 use super::{Call, Compile, Effect, HandlerError, Kind, Mistake};
-use crate::egress::{check_url, is_reserved};
+use crate::services::egress::{check_url, is_reserved};
 use crate::template::{Body, PATHS, Template};
 use crate::verdict::Answer;
 use bytes::Bytes;
@@ -59,7 +59,7 @@ impl Kind for Http {
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
         let body = match &self.body {
             Some(body) => Bytes::from(body.fill(&|name| call.placeholder(name)).to_string()),
-            None => call.moment.payload(call.hook),
+            None => call.moment.payload(call.hook.contract),
         };
         let egress = call.services.egress(call.hook.source.layer);
         let mut headers = self.headers.fill()?;
@@ -74,7 +74,8 @@ impl Kind for Http {
         }
         let text =
             std::str::from_utf8(&response.body).map_err(|_| HandlerError("read the reply: it is not UTF-8".into()))?;
-        let reply = crate::json::parse(text).map_err(|error| HandlerError(format!("read the reply: {error}")))?;
+        let reply =
+            crate::support::json::parse(text).map_err(|error| HandlerError(format!("read the reply: {error}")))?;
         (call.hook.contract.reply)(call.moment.event(), reply).map_err(HandlerError)
     }
 
@@ -91,7 +92,7 @@ impl Kind for Http {
 /// Whether a text is a URL that may be used at all.
 pub(super) fn check(url: &str) -> Result<(), String> {
     // Loopback and grants are judged when the hook runs: grants belong to the host, not the file.
-    let lenient = crate::egress::Grants { loopback: true, hosts: Vec::new() };
+    let lenient = crate::services::egress::Grants { loopback: true, hosts: Vec::new() };
     match check_url(url, &lenient) {
         Err(error) if !error.is_about_address() => Err(format!("can't {error}")),
         Ok(_) | Err(_) => Ok(()),

@@ -25,21 +25,24 @@ mod sample;
 #[cfg(feature = "script")]
 mod script;
 
-use crate::approvals::Approvals;
-use crate::client::Client;
-use crate::definitions::node::{DecodeError, Node, NodeValue, decode};
-use crate::egress;
-use crate::emit::EventSender;
+use crate::contract::{Contract, NATIVE};
 use crate::event::Event;
-use crate::hook::{Hook, Layer};
+use crate::event::On;
+use crate::services::approvals::Approvals;
+use crate::services::client::Client;
+use crate::services::egress;
+use crate::services::emit::EventSender;
 #[cfg(feature = "models")]
-use crate::models::{Bound, ModelError};
-use crate::models::{ModelRef, RawModel};
-use crate::state::Store;
-use crate::state::runs::Runs;
+use crate::services::models::{Bound, ModelError};
+use crate::services::models::{ModelRef, RawModel};
+use crate::services::state::Store;
+use crate::services::state::runs::Runs;
+use crate::syntax::node::{DecodeError, Node, NodeValue, decode};
+use crate::syntax::source::{Layer, Source};
 use crate::template::{self, Placeholders, Style, Template};
 use crate::verdict::{Answer, Decision, Verdict};
 use bytes::Bytes;
+use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -47,10 +50,10 @@ use std::future::Future;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-pub use crate::egress::HostPort;
+pub use crate::services::egress::HostPort;
 pub(crate) use callable::{node_file, python_files};
 pub use callback::CallbackCall;
 pub(crate) use closure::Closure;
@@ -186,7 +189,7 @@ impl std::fmt::Display for HandlerError {
 /// One run of one hook.
 pub struct Call<'a> {
     /// The hook.
-    pub hook: &'a Hook,
+    pub hook: HookView<'a>,
     /// The event as the hook is to see it.
     pub moment: &'a Moment,
     /// What handlers share.
@@ -197,6 +200,25 @@ pub struct Call<'a> {
     pub transcript: &'a Transcript,
     /// The way back to the hooks, for what the handler itself is about to do.
     pub judge: &'a dyn Judge,
+}
+
+/// What a handler knows of the hook that it carries out: all but its conditions.
+#[derive(Clone, Copy)]
+pub struct HookView<'a> {
+    /// Names it in verdicts, logs and diagnostics.
+    pub name: &'a Arc<str>,
+    /// For people.
+    pub description: Option<&'a str>,
+    /// Which events.
+    pub on: &'a On,
+    /// For one run.
+    pub timeout: Duration,
+    /// For people and tools.
+    pub tags: &'a [String],
+    /// The vocabulary it is written for.
+    pub contract: &'static Contract,
+    /// Where it is written.
+    pub source: &'a Source,
 }
 
 /// The hooks in force, as a handler that acts can ask them. The engine implements it.
@@ -213,7 +235,7 @@ impl Call<'_> {
     fn placeholder(&self, name: &str) -> Option<Value> {
         let contract = self.hook.contract;
         match contract.dialect {
-            crate::hook::NATIVE => self.path(name),
+            NATIVE => self.path(name),
             _ => (contract.placeholders.value)(self.moment.event(), name),
         }
     }
@@ -254,7 +276,7 @@ impl Transcript {
 
     /// Notes a step.
     pub fn note(&self, step: Value) {
-        let mut steps = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut steps = self.0.lock();
         if steps.len() < Transcript::MAX_STEPS {
             steps.push(step);
         }
@@ -262,7 +284,7 @@ impl Transcript {
 
     /// The steps so far.
     pub fn take(&self) -> Vec<Value> {
-        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut self.0.lock())
     }
 }
 
@@ -295,18 +317,18 @@ impl Moment {
     }
 
     /// The event as JSON, in the vocabulary of the hook's dialect.
-    fn payload(&self, hook: &Hook) -> Bytes {
-        self.encoded(hook, hook.contract.payload)
+    fn payload(&self, contract: &Contract) -> Bytes {
+        self.encoded(contract, contract.payload)
     }
 
     /// The same, for a command's stdin.
-    fn stdin(&self, hook: &Hook) -> Bytes {
-        self.encoded(hook, hook.contract.stdin.unwrap_or(hook.contract.payload))
+    fn stdin(&self, contract: &Contract) -> Bytes {
+        self.encoded(contract, contract.stdin.unwrap_or(contract.payload))
     }
 
-    fn encoded(&self, hook: &Hook, payload: fn(&Event) -> Value) -> Bytes {
+    fn encoded(&self, contract: &Contract, payload: fn(&Event) -> Value) -> Bytes {
         let encode = || Bytes::from(payload(self.event()).to_string());
-        if hook.contract.dialect == crate::hook::NATIVE { self.native.get_or_init(encode).clone() } else { encode() }
+        if contract.dialect == NATIVE { self.native.get_or_init(encode).clone() } else { encode() }
     }
 }
 

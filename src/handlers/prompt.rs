@@ -7,18 +7,18 @@
 //! error, and what that means is up to the hook's `fail`.
 
 use super::{Call, Compile, Effect, HandlerError, Kind, Mistake};
-use crate::definitions::compile::RawDuration;
-use crate::definitions::node::text_or_map;
-use crate::digest;
-use crate::hook::Judgement;
-use crate::models::{Message, Model, ModelRef, RawModel, Request, clean, random_hex};
+use crate::contract::Judgement;
+use crate::services::models::{Message, Model, ModelRef, RawModel, Request, clean, random_hex};
+use crate::support::digest;
+use crate::syntax::values::RawDuration;
+use crate::syntax::values::text_or_map;
 use crate::template::{Placeholders, Style, Template};
 use crate::verdict::{Answer, Decision};
+use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -154,7 +154,7 @@ impl Instructions {
     /// What the model sees of the event, in one line of JSON.
     pub(super) fn data(&self, call: &Call<'_>) -> Result<String, HandlerError> {
         let data = if self.paths.is_empty() {
-            String::from_utf8_lossy(&call.moment.payload(call.hook)).into_owned()
+            String::from_utf8_lossy(&call.moment.payload(call.hook.contract)).into_owned()
         } else {
             let value = |path: &String| (path.clone(), call.placeholder(path).unwrap_or_default());
             let values: Map<_, _> = self.paths.iter().map(value).collect();
@@ -333,8 +333,8 @@ pub(super) fn read(text: &str, nonce: &str) -> Result<Verdict, String> {
     if text.is_empty() {
         return Err("it is empty".into());
     }
-    let value =
-        crate::json::parse(without_fence(text)).map_err(|error| format!("it is not one JSON object: {error}"))?;
+    let value = crate::support::json::parse(without_fence(text))
+        .map_err(|error| format!("it is not one JSON object: {error}"))?;
     // A list of the members in order would do for serde.
     if !value.is_object() {
         return Err("it is not one JSON object".into());
@@ -370,12 +370,12 @@ const MAX_VERDICTS: usize = 1000;
 
 impl Cache {
     fn get(&self, key: &[u8; 32]) -> Option<Verdict> {
-        let verdicts = self.verdicts.lock().unwrap_or_else(PoisonError::into_inner);
+        let verdicts = self.verdicts.lock();
         verdicts.get(key).filter(|(since, _)| since.elapsed() < self.time).map(|(_, verdict)| verdict.clone())
     }
 
     fn keep(&self, key: [u8; 32], verdict: Verdict) {
-        let mut verdicts = self.verdicts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut verdicts = self.verdicts.lock();
         if verdicts.len() >= MAX_VERDICTS {
             verdicts.retain(|_, (since, _)| since.elapsed() < self.time);
         }
@@ -462,7 +462,7 @@ mod tests {
         for n in 0..2 * MAX_VERDICTS {
             cache.keep(digest::of_texts(&[&n.to_string()]), verdict.clone());
         }
-        assert_eq!(cache.verdicts.lock().unwrap().len(), MAX_VERDICTS);
+        assert_eq!(cache.verdicts.lock().len(), MAX_VERDICTS);
         assert_eq!(cache.get(&digest::of_texts(&["0"])), None);
         assert_eq!(cache.get(&digest::of_texts(&["1999"])), Some(verdict.clone()));
         let brief = Cache { time: Duration::ZERO, ..cache };

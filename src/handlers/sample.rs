@@ -57,9 +57,15 @@ mod tests {
 
     #[test]
     fn the_sample_works() {
-        use crate::definitions::{compile, diagnostic::LineIndex, formats, load::read_named};
+        use crate::definitions::compile;
+        use crate::dialects;
         use crate::engine::{Engine, Honours, HooksInForce, Question, decide};
-        use crate::{dialects, event::Event, hook::Layer, hook_set::HookSet};
+        use crate::event::Event;
+        use crate::hook_set::HookSet;
+        use crate::support::file::read_named;
+        use crate::syntax::diagnostic::LineIndex;
+        use crate::syntax::formats;
+        use crate::syntax::source::Layer;
         let load = |max: usize| {
             let text = format!(
                 "hooks: [{{ name: short, on: UserPromptSubmit, fail: closed, sample: {{ maxChars: {max} }} }}]"

@@ -10,12 +10,12 @@ use super::run::{MAX_TOLD, past};
 use super::written::{Change, Reading, Written, apply, extent, members, owner, value_span, workspace_edit};
 use super::{Answer, Snapshot};
 use crate::definitions::check::{Checked, check};
-use crate::definitions::diagnostic::Diagnostic;
-use crate::definitions::formats::{Format, parse};
-use crate::definitions::node::{Entry, Node, NodeValue, Span};
 use crate::handlers::KINDS;
 use crate::matching::shell;
 use crate::matching::when::When;
+use crate::syntax::diagnostic::Diagnostic;
+use crate::syntax::formats::{Format, parse};
+use crate::syntax::node::{Entry, Node, NodeValue, Span};
 use ls_types::{
     CodeAction, CodeActionContext, CodeActionKind, CodeActionOrCommand, CodeActionParams, CodeActionResponse,
     CodeActionTriggerKind, Command, NumberOrString,
@@ -702,7 +702,7 @@ fn item(format: Format, word: &str) -> String {
 mod tests {
     use super::super::server::Encoding;
     use super::*;
-    use crate::definitions::formats::Format;
+    use crate::syntax::formats::Format;
     use std::path::Path;
 
     fn document(name: &str, text: &str) -> Document {

@@ -6,11 +6,14 @@ use super::hints::{Orders, events_of};
 use super::live::{self, Counts, Judged, LiveHost};
 use super::run::{MAX_SUBJECT, MAX_TOLD, OfHook, closed, explain, run, show, subject};
 use super::{Answer, Refusal, Server, Snapshot, off_the_reader};
-use crate::definitions::diagnostic::Severity;
-use crate::definitions::node::{Node, closest, decode};
+use crate::contract::{Composition, Fail};
 use crate::event::Phase;
-use crate::hook::{Composition, Fail, Hook, Layer};
+use crate::hook::Hook;
 use crate::host::Host;
+use crate::support::nearest::closest;
+use crate::syntax::diagnostic::Severity;
+use crate::syntax::node::{Node, decode};
+use crate::syntax::source::Layer;
 use crate::verdict::{Decision, Outcome, Status};
 use ls_types::{ExecuteCommandParams, MessageType, Position, Range, Uri};
 use serde::de::DeserializeOwned;
@@ -291,7 +294,7 @@ fn listed(snapshot: &Snapshot, folder: &str, hook: &Arc<Hook>, orders: &mut Orde
         range,
         order: order.collect(),
         composition: hook.contract.composition,
-        fail: hook.fail_at(if hook.is_for_gates() { Phase::Gate } else { Phase::After }),
+        fail: hook.fail_at(if hook.on.includes_a_gate() { Phase::Gate } else { Phase::After }),
         enabled: hook.enabled,
         dialect: hook.contract.dialect,
         counts: snapshot.server.live.counts(folder, &hook.name),

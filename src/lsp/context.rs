@@ -1,10 +1,10 @@
 //! What is written at a place of a definition file, and where in the tree that is.
 
-use crate::definitions::node::{Entry, Node, NodeValue, Span};
 use crate::dialects::{self, DIALECTS, Dialect};
 use crate::event::Event;
+use crate::event::On;
 use crate::handlers::guards::natural_events;
-use crate::hook::On;
+use crate::syntax::node::{Entry, Node, NodeValue, Span};
 use std::sync::Arc;
 
 /// A place in a tree.

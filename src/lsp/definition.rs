@@ -5,11 +5,11 @@ use super::document::{Document, Documents};
 use super::server::Encoding;
 use super::written::{Reading, Written, each_text};
 use super::{Answer, Snapshot};
-use crate::definitions::load::read_named;
-use crate::definitions::node::{Node, Span};
 use crate::handlers::{node_file, python_files};
-use crate::hook::Layer;
 use crate::host::Host;
+use crate::support::file::read_named;
+use crate::syntax::node::{Node, Span};
+use crate::syntax::source::Layer;
 use ls_types::{
     GotoDefinitionParams, GotoDefinitionResponse, Location, LocationLink, Position, Range as LspRange, Uri,
 };

@@ -8,9 +8,9 @@ use super::definition::same_name;
 use super::document::{Document, Lines};
 use super::server::path_of;
 use crate::definitions::check::duplicate_name;
-use crate::definitions::diagnostic::{self, Severity};
-use crate::definitions::load::place;
 use crate::host::Host;
+use crate::syntax::diagnostic::{self, Severity};
+use crate::syntax::problem::place;
 use ls_types::{
     Diagnostic, DiagnosticRelatedInformation, DiagnosticSeverity, Location, NumberOrString, PublishDiagnosticsParams,
     Uri,
@@ -112,7 +112,7 @@ pub(super) fn taken_names(server: &Server, document: &Document, lines: &Lines<'_
     // The first of them counts.
     let others: HashMap<_, _> = others.rev().map(|hook| (&hook.name, &hook.source)).collect();
     let taken = document.hooks().iter().filter_map(|hook| Some((hook, others.get(hook.name.as_ref()?)?)));
-    let tell = |(hook, source): (&crate::definitions::compile::Compiled, &&crate::hook::Source)| {
+    let tell = |(hook, source): (&crate::definitions::compile::Compiled, &&crate::syntax::source::Source)| {
         let first = format!("{}:{}", source.file, source.line);
         let name = hook.name.as_deref().unwrap_or_default();
         place(&file, &duplicate_name(name, &hook.span, &first), &lines.index)

@@ -3,11 +3,11 @@
 use super::server::Encoding;
 use crate::definitions::check::{Checked, check};
 use crate::definitions::compile::{Compiled, CompiledFile, Origin, compile};
-use crate::definitions::diagnostic::LineIndex;
-use crate::definitions::formats::Format;
-use crate::definitions::load::read_named;
-use crate::definitions::node::Span;
-use crate::hook::Layer;
+use crate::support::file::read_named;
+use crate::syntax::diagnostic::LineIndex;
+use crate::syntax::formats::Format;
+use crate::syntax::node::Span;
+use crate::syntax::source::Layer;
 use ls_types::{Position, Range, TextDocumentContentChangeEvent, Uri};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -92,7 +92,7 @@ pub(super) fn is_invisible(c: char) -> bool {
 mod tests {
     use super::*;
     use crate::definitions::check::check;
-    use crate::hook::Layer;
+    use crate::syntax::source::Layer;
 
     fn effect(dir: &Path, definition: &str) -> String {
         let text = format!("hooks:\n- {{ name: a, on: PreToolUse, {definition} }}\n");

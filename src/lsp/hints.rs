@@ -2,10 +2,13 @@
 
 use super::effects::plain;
 use super::{Answer, Document, Server, Snapshot};
+use crate::contract::Composition;
 use crate::engine;
+use crate::event::On;
 use crate::event::{CUSTOM_PREFIX, EVENTS};
-use crate::hook::{Composition, Hook, Layer, On};
+use crate::hook::Hook;
 use crate::hook_set::HookSet;
+use crate::syntax::source::Layer;
 use ls_types::{InlayHint, InlayHintLabel, InlayHintParams, InlayHintTooltip, MarkupContent, MarkupKind, Position};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};

@@ -12,15 +12,17 @@ use super::live::Counts;
 use super::server::markup;
 use super::written::Reading;
 use super::{Answer, Snapshot};
-use crate::definitions::formats::Format;
-use crate::definitions::node::Span;
+use crate::contract::{Composition, Fail, NATIVE};
 use crate::dialects::{self, DIALECTS, Dialect};
+use crate::event::On;
 use crate::event::{EVENTS, Event, Phase};
 use crate::handlers::guards::GUARDS;
-use crate::hook::{Composition, Fail, Hook, NATIVE, On};
+use crate::hook::Hook;
 use crate::matching::MatcherRule;
 use crate::matching::tools::TOOLS;
 use crate::matching::when::MEMBERS;
+use crate::syntax::formats::Format;
+use crate::syntax::node::Span;
 use crate::template::Style;
 use ls_types::{Hover, HoverContents, HoverParams};
 use serde_json::Value;
@@ -368,11 +370,11 @@ fn hook_in_words(hook: &Hook, counts: Counts, written: impl Fn(&str) -> Option<S
         Some((decision, reason)) => format!("{}: {}", decision.as_str(), code(&clipped_text(reason))),
         None => code(hook.handler.key()),
     };
-    let phase = if hook.is_for_gates() { Phase::Gate } else { Phase::After };
+    let phase = if hook.on.includes_a_gate() { Phase::Gate } else { Phase::After };
     let fail = match hook.fail_at(phase) {
         _ if hook.detached => "a failure changes nothing: nobody waits for it",
         Fail::Open => "if it fails, the agent goes on",
-        Fail::Closed if hook.is_for_gates() => "if it fails, what it guards is denied",
+        Fail::Closed if hook.on.includes_a_gate() => "if it fails, what it guards is denied",
         Fail::Closed => "if it fails, what it was to look at is withheld",
         Fail::Ask => "if it fails, a person is asked",
     };

@@ -9,10 +9,10 @@ use crate::dialects;
 use crate::event::Event;
 use crate::host::Changed;
 use crate::journal::{HookCounts, MAX_WHOLE, Recent, Record, Ring, Tally};
-use crate::sync::lock;
 use crate::transport::framing::{Decoder, Incoming};
 use crate::transport::socket;
 use crate::verdict::Verdict;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
@@ -138,7 +138,7 @@ impl Live {
 
     /// The hosts that are attached now.
     pub fn hosts(&self) -> Vec<LiveHost> {
-        let told = lock(&self.told);
+        let told = self.told.lock();
         let mut hosts: Vec<_> = told.known.iter().filter(|it| it.is_here).map(|it| it.host.clone()).collect();
         hosts.sort_by_key(|it| it.pid);
         hosts
@@ -153,20 +153,20 @@ impl Live {
 
     /// The last events of every folder, with those that were too large to be told.
     pub fn timeline(&self) -> Vec<Arc<Judged>> {
-        let mut events = lock(&self.told).events.all();
+        let mut events = self.told.lock().events.all();
         events.sort_by(|a, b| (&b.at, b.host, b.seq).cmp(&(&a.at, a.host, a.seq)));
         events
     }
 
     /// How many events were judged.
     pub fn total(&self) -> u64 {
-        let told = lock(&self.told);
+        let told = self.told.lock();
         told.known.iter().fold(told.past_events, |sum, it| sum.saturating_add(it.heard))
     }
 
     /// What a hook of this name has done in a folder.
     pub fn counts(&self, folder: &str, hook: &str) -> Counts {
-        let told = lock(&self.told);
+        let told = self.told.lock();
         let mut counts = told.past.get(folder).map(|tally| tally.of(hook)).unwrap_or_default();
         told.known.iter().filter(|it| *it.folder == *folder).for_each(|it| counts += it.tally.of(hook));
         counts
@@ -174,7 +174,7 @@ impl Live {
 
     /// The names of tools that were called.
     pub fn tools(&self) -> BTreeSet<String> {
-        lock(&self.told).tools.clone()
+        self.told.lock().tools.clone()
     }
 
     /// Has every attached host load its definitions; how many did.
@@ -184,7 +184,7 @@ impl Live {
             known.reloads.as_ref()?.try_send(sender).ok()?;
             Some(timeout(PATIENCE, reply))
         };
-        let asked: Vec<_> = lock(&self.told).known.iter().filter_map(ask).collect();
+        let asked: Vec<_> = self.told.lock().known.iter().filter_map(ask).collect();
         let replies = futures_util::future::join_all(asked).await;
         replies.into_iter().filter(|reply| matches!(reply, Ok(Ok(true)))).count()
     }
@@ -192,7 +192,7 @@ impl Live {
     /// A host is here. `None` if it is already.
     fn greet(self: &Arc<Live>, recent: &Recent<'_>, reloads: Option<mpsc::Sender<Reload>>) -> Option<Attached> {
         let key = Key { pid: recent.pid, started: recent.started.chars().take(MAX_NAME).collect() };
-        let mut told = lock(&self.told);
+        let mut told = self.told.lock();
         match told.known.iter_mut().find(|it| it.key == key) {
             Some(known) if known.is_here => return None,
             Some(known) => (known.is_here, known.reloads) = (true, reloads),
@@ -238,7 +238,7 @@ impl Drop for Attached {
 impl Attached {
     /// Changes what is known of it.
     fn update(&self, change: impl FnOnce(&mut Known)) {
-        let mut told = lock(&self.live.told);
+        let mut told = self.live.told.lock();
         if let Some(known) = told.known.iter_mut().find(|it| it.key == self.key) {
             change(known);
         }
@@ -246,13 +246,13 @@ impl Attached {
     }
 
     fn folder(&self) -> Arc<str> {
-        let told = lock(&self.live.told);
+        let told = self.live.told.lock();
         told.known.iter().find(|it| it.key == self.key).map(|it| it.folder.clone()).unwrap_or_default()
     }
 
     /// The number of the last event that was heard.
     fn heard(&self) -> u64 {
-        lock(&self.live.told).known.iter().find(|it| it.key == self.key).map_or(0, |it| it.heard)
+        self.live.told.lock().known.iter().find(|it| it.key == self.key).map_or(0, |it| it.heard)
     }
 
     /// Takes in what it tells when it is asked.
@@ -275,7 +275,7 @@ impl Attached {
 
     /// Whether it tells what is known already.
     fn knows(&self, recent: &Recent<'_>) -> bool {
-        let told = lock(&self.live.told);
+        let told = self.live.told.lock();
         let Some(known) = told.known.iter().find(|it| it.key == self.key) else { return false };
         let is_same = |it: &HookCounts<'_>| known.tally.of(&it.hook) == it.counts;
         known.heard == recent.total && known.host.generation == recent.generation && recent.hooks.iter().all(is_same)
@@ -298,7 +298,7 @@ impl Attached {
     }
 
     fn keep<'a>(&self, events: impl IntoIterator<Item = (usize, Arc<Judged>)>, tools: impl Iterator<Item = &'a str>) {
-        let mut told = lock(&self.live.told);
+        let mut told = self.live.told.lock();
         for (bytes, judged) in events {
             told.events.push(judged.event.name.clone(), bytes, judged);
         }
@@ -341,7 +341,7 @@ fn read(record: &Record<'_>, folder: &Arc<str>, host: u32) -> Option<(usize, Arc
 
 /// An event as `hooks/dispatch` reads it.
 fn sent(params: &str, dialect: &str) -> Option<Event> {
-    let mut params = crate::json::parse(params).ok()?;
+    let mut params = crate::support::json::parse(params).ok()?;
     if let Value::Array(items) = &mut params {
         params = items.pop().filter(|_| items.is_empty())?;
     }
@@ -746,7 +746,7 @@ mod tests {
         }
         let all = 2 * MAX_KNOWN as u64 + 1;
         assert_eq!((live.total(), live.counts(&here, "h").matched), (all, all));
-        assert_eq!(lock(&live.told).known.len(), MAX_KNOWN);
+        assert_eq!(live.told.lock().known.len(), MAX_KNOWN);
         assert_eq!(live.hosts().iter().map(|it| it.pid).collect::<Vec<_>>(), [1]);
         drop(stays);
         let liar = recent(3, &"x".repeat(MAX_NAME * 2), u64::MAX, &[record(u64::MAX, native(), json!({}))], u64::MAX);

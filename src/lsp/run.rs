@@ -5,29 +5,30 @@ use super::document::{Document, Documents};
 use super::effects::plain;
 use super::live::{Judged, folder};
 use super::{Answer, Refusal, Server, Snapshot, off_the_reader, sample};
-use crate::client::{self, Answers, Client, Reply};
-use crate::definitions::diagnostic::Severity;
-use crate::definitions::load::read_named;
-use crate::definitions::node::closest;
+use crate::contract::Fail;
 use crate::dialects;
 use crate::engine::{self, Engine, Honours, HooksInForce, Question};
 use crate::event::Event;
 use crate::handlers::Handler;
-use crate::hook::{Fail, Hook, Miss};
+use crate::hook::{Hook, Miss};
 use crate::hook_set::HookSet;
 use crate::host::Host;
 use crate::matching::{Facts, tools};
-use crate::state::Store;
-use crate::sync::lock;
+use crate::services::client::{self, Answers, Client, Reply};
+use crate::services::state::Store;
+use crate::support::file::read_named;
+use crate::support::nearest::closest;
+use crate::syntax::diagnostic::Severity;
 use crate::verdict::{Decision, Outcome, Status, Verdict};
 use ls_types::{MessageType, Uri};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use tokio_util::sync::CancellationToken;
 
 /// The longest text of a hook or an event in a message, in characters.
@@ -74,19 +75,19 @@ struct Run {
 impl Runs {
     /// What came of the last run of a hook as it is now.
     pub(super) fn last(&self, uri: &str, hook: &str, digest: &[u8; 16]) -> Option<String> {
-        let runs = lock(&self.0);
+        let runs = self.0.lock();
         runs.get(uri)?.get(hook).filter(|run| run.digest == *digest).map(|run| run.summary.clone())
     }
 
     /// Forgets those of a document.
     pub(super) fn forget(&self, uri: &str) {
-        lock(&self.0).remove(uri);
+        self.0.lock().remove(uri);
     }
 
     fn keep(&self, documents: &Documents, uri: &str, hook: &str, run: Run) {
         // It may have been closed meanwhile.
         let Some(document) = documents.get(uri) else { return };
-        let mut runs = lock(&self.0);
+        let mut runs = self.0.lock();
         let of_document = runs.entry(uri.to_string()).or_default();
         let is_there = |name: &str| document.readable().is_some_and(|it| it.document.hook(name).is_some());
         of_document.retain(|name, _| is_there(name));
@@ -537,8 +538,11 @@ pub(super) mod tests {
     }
 
     fn hook(definition: &str) -> Arc<Hook> {
-        let checked =
-            check("/p/a.yaml", &format!("hooks:\n- {{ name: a, {definition} }}\n"), crate::hook::Layer::Hooks);
+        let checked = check(
+            "/p/a.yaml",
+            &format!("hooks:\n- {{ name: a, {definition} }}\n"),
+            crate::syntax::source::Layer::Hooks,
+        );
         let hook = checked.file.and_then(|file| file.hooks.into_iter().next()?.hook);
         hook.unwrap_or_else(|| panic!("{definition}: {:?}", checked.diagnostics))
     }

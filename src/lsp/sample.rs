@@ -1,8 +1,10 @@
 //! An event made for a hook that has seen no real one yet.
 
+use crate::contract::Target;
 use crate::dialects;
+use crate::event::On;
 use crate::event::{Event, at_pointer, set_pointer, spec};
-use crate::hook::{Hook, On, Target};
+use crate::hook::Hook;
 use crate::matching::rule::Key;
 use crate::matching::tools::{ArgumentKind, TOOLS, known};
 use crate::matching::{Facts, Matcher};
@@ -267,7 +269,7 @@ mod tests {
     use super::*;
     use crate::definitions::check::check;
     use crate::event::EVENTS;
-    use crate::hook::Layer;
+    use crate::syntax::source::Layer;
 
     fn hook(definition: &str) -> Arc<Hook> {
         let checked = check("/p/a.yaml", &format!("hooks:\n- {{ name: a, {definition} }}\n"), Layer::Hooks);

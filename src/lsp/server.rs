@@ -4,11 +4,10 @@ use super::document::{Document, Documents};
 use super::live::Live;
 use super::workspaces::{Workspace, Workspaces, project_of, projects};
 use super::{Answer, Snapshot, actions, commands, diagnostics, live, run, tokens};
-use crate::client::{Client, Reply};
-use crate::definitions::formats;
-use crate::hook::Layer;
 use crate::host::Host;
-use crate::sync::lock;
+use crate::services::client::{Client, Reply};
+use crate::syntax::formats;
+use crate::syntax::source::Layer;
 use ls_types::{
     CodeActionKind, CodeActionOptions, CodeActionProviderCapability, CodeLensOptions, CompletionOptions,
     DidChangeTextDocumentParams, DidChangeWorkspaceFoldersParams, DidCloseTextDocumentParams,
@@ -18,12 +17,13 @@ use ls_types::{
     TextDocumentSyncKind, TextDocumentSyncOptions, Uri, WorkDoneProgressOptions, WorkspaceFoldersServerCapabilities,
     WorkspaceServerCapabilities,
 };
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::future::Future;
 use std::path::{Component, Path, PathBuf};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
@@ -223,7 +223,7 @@ impl Server {
     }
 
     pub(super) fn documents(&self) -> Arc<Documents> {
-        lock(&self.documents).clone()
+        self.documents.lock().clone()
     }
 
     /// Whether this one of the documents has changed; the others don't matter to whoever asked about it.
@@ -292,7 +292,7 @@ impl Server {
     pub(super) async fn unchecked(&self) -> Vec<String> {
         loop {
             let changed = self.changed.notified();
-            let uris = std::mem::take(&mut *lock(&self.unchecked));
+            let uris = std::mem::take(&mut *self.unchecked.lock());
             if !uris.is_empty() {
                 return uris.into_iter().collect();
             }
@@ -302,7 +302,7 @@ impl Server {
 
     /// Has the diagnostics of a document told again.
     pub(super) fn check(&self, uri: &str) {
-        lock(&self.unchecked).insert(uri.to_string());
+        self.unchecked.lock().insert(uri.to_string());
         self.changed.notify_one();
     }
 
@@ -313,7 +313,7 @@ impl Server {
     }
 
     fn update(&self, change: impl FnOnce(&mut Documents)) {
-        change(Arc::make_mut(&mut lock(&self.documents)));
+        change(Arc::make_mut(&mut self.documents.lock()));
     }
 
     /// Whether a file is one of definitions. Editors hand over every YAML file that they open.

@@ -4,9 +4,9 @@ use super::document::{Document, Lines, Readable};
 use super::written::{Reading, extent, members};
 use super::{Answer, Snapshot};
 use crate::definitions::compile::Compiled;
-use crate::definitions::formats::Format;
-use crate::definitions::node::{Node, NodeValue, Span};
 use crate::handlers::KINDS;
+use crate::syntax::formats::Format;
+use crate::syntax::node::{Node, NodeValue, Span};
 use ls_types::{
     DocumentSymbol, DocumentSymbolParams, DocumentSymbolResponse, FoldingRange, FoldingRangeKind, FoldingRangeParams,
     Location, SymbolInformation, SymbolKind,
@@ -111,7 +111,7 @@ fn around(one: &Span, other: &Span) -> Span {
     one.start.min(other.start)..one.end.max(other.end)
 }
 
-fn handler(hook: &Node) -> Option<&crate::definitions::node::Entry> {
+fn handler(hook: &Node) -> Option<&crate::syntax::node::Entry> {
     members(hook).iter().find(|entry| KINDS.iter().any(|kind| kind.key == entry.key))
 }
 
@@ -122,8 +122,8 @@ fn detail(compiled: &Compiled, node: &Node) -> String {
         Some(NodeValue::Seq(events)) => events.iter().map(brief).collect::<Vec<_>>().join(", "),
         // A guard's own.
         _ => match compiled.hook.as_ref().map(|hook| &hook.on) {
-            Some(crate::hook::On::Names(names)) => names.join(", "),
-            Some(crate::hook::On::Every) => "*".into(),
+            Some(crate::event::On::Names(names)) => names.join(", "),
+            Some(crate::event::On::Every) => "*".into(),
             None => String::new(),
         },
     };

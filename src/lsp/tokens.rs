@@ -5,10 +5,10 @@ use super::document::Document;
 use super::server::Encoding;
 use super::written::{Reading, Written, each_text, members};
 use super::{Answer, Snapshot};
-use crate::definitions::node::{Node, Span};
 use crate::dialects;
 use crate::handlers;
 use crate::matching::tools::{self, ArgumentKind};
+use crate::syntax::node::{Node, Span};
 use crate::template::{PATHS, Placeholders, Template};
 use ls_types::{
     SemanticToken, SemanticTokenType, SemanticTokens, SemanticTokensLegend, SemanticTokensParams, SemanticTokensResult,

@@ -2,10 +2,10 @@
 //! and without a say in anybody's events.
 
 use crate::host::{Host, HostOptions};
-use crate::state::Store;
-use crate::sync::lock;
+use crate::services::state::Store;
+use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 /// Folders that one editor may work in; each has a thread that watches it.
@@ -36,12 +36,12 @@ impl Workspaces {
 
     /// All of them.
     pub(super) fn all(&self) -> Vec<Workspace> {
-        lock(&self.open).clone()
+        self.open.lock().clone()
     }
 
     /// The one that a file is in: the innermost, else the first.
     pub(super) fn of(&self, path: &Path) -> Option<Arc<Host>> {
-        let open = lock(&self.open);
+        let open = self.open.lock();
         let around = open.iter().filter(|it| path.starts_with(it.host.root()));
         let innermost = around.max_by_key(|it| it.host.root().components().count());
         innermost.or(open.first()).map(|it| it.host.clone())
@@ -49,7 +49,7 @@ impl Workspaces {
 
     /// Enters a folder; `None` if it is open already, or too many are.
     pub(super) fn enter(&self, root: &Path) -> Option<Workspace> {
-        let mut open = lock(&self.open);
+        let mut open = self.open.lock();
         if open.iter().any(|it| it.host.root() == root) {
             return None;
         }
@@ -65,7 +65,7 @@ impl Workspaces {
 
     /// Leaves a folder.
     pub(super) fn leave(&self, root: &Path) {
-        lock(&self.open).retain(|it| {
+        self.open.lock().retain(|it| {
             let stays = it.host.root() != root;
             if !stays {
                 it.left.cancel();

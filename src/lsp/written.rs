@@ -5,8 +5,8 @@ use super::context::Step;
 use super::document::Document;
 use super::server::Server;
 use crate::definitions::compile::{Compiled, native};
-use crate::definitions::formats::Format;
-use crate::definitions::node::{Entry, Node, NodeValue, Span};
+use crate::syntax::formats::Format;
+use crate::syntax::node::{Entry, Node, NodeValue, Span};
 use ls_types::{
     DocumentChanges, OneOf, OptionalVersionedTextDocumentIdentifier, TextDocumentEdit, TextEdit, WorkspaceEdit,
 };
@@ -313,7 +313,7 @@ pub(super) fn examples() -> Vec<Document> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::definitions::formats::parse;
+    use crate::syntax::formats::parse;
 
     #[test]
     fn characters_have_their_places() {

@@ -367,6 +367,18 @@ fn offset_of(source: &str, (line, column): (isize, isize)) -> usize {
     start + rest.char_indices().nth(column - 1).map_or(rest.len(), |(index, _)| index)
 }
 
+/// The parser names every token that could have come instead.
+pub(crate) fn in_words(message: &str) -> String {
+    let message = message.strip_prefix("syntax error: ").unwrap_or(message);
+    let message = message.split(" expecting ").next().unwrap_or(message);
+    let quoted = |start: &str| message.strip_prefix(start)?.strip_suffix('\'');
+    match quoted("mismatched input '").or_else(|| quoted("extraneous input '")) {
+        Some("<eof>") => "it ends too early".into(),
+        Some(token) => format!("unexpected `{token}`"),
+        None => message.to_string(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,12 +5,13 @@
 
 use super::methods::{METHODS, NOTIFICATIONS, did_you_mean, router};
 use super::protocol::{SetTraceParams, Trace, code};
-use super::session::{Session, lock};
-use crate::definitions::node::closest;
+use super::session::Session;
+use crate::support::nearest::closest;
 use crate::transport::framing::{Bad, salvage_id};
 use futures_util::FutureExt;
 use jsonrpsee::core::server::{MethodCallback, MethodResponse, Methods};
 use jsonrpsee_types::{ErrorObjectOwned, Id, Params};
+use parking_lot::{Condvar, Mutex};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -20,7 +21,7 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
@@ -74,7 +75,7 @@ pub struct Task(Arc<InFlight>);
 
 impl Drop for Task {
     fn drop(&mut self) {
-        lock(&self.0.state).tasks -= 1;
+        self.0.state.lock().tasks -= 1;
         self.0.ended.notify_all();
     }
 }
@@ -256,7 +257,7 @@ impl Connection {
         let reply = match (result, error) {
             (_, Some(error)) => Err(error_text(error)),
             (Some(result), None) => {
-                crate::json::parse(result.get()).map_err(|error| format!("unreadable reply: {error}"))
+                crate::support::json::parse(result.get()).map_err(|error| format!("unreadable reply: {error}"))
             }
             (None, None) => return,
         };
@@ -343,7 +344,7 @@ impl Connection {
         let called = self.call(callback, parsed, params);
         let cancelled = CancellationToken::new();
         if let ReplyTo::Batch(batch) = to {
-            lock(&batch.0).ids.push(id.to_string());
+            batch.0.lock().ids.push(id.to_string());
             let answered = !matches!(called, Some(Work::Waits(_)));
             self.in_flight.begin(id, Asked { cancelled: cancelled.clone(), to: to.clone(), answered });
         }
@@ -438,7 +439,7 @@ impl Connection {
         let whole = match to {
             ReplyTo::Client => reply.map(Cow::Borrowed),
             ReplyTo::Batch(batch) => {
-                let mut batch = lock(&batch.0);
+                let mut batch = batch.0.lock();
                 batch.replies.extend(reply.map(str::to_string));
                 batch.open -= 1;
                 if batch.open == 0 {
@@ -519,12 +520,12 @@ enum Admission {
 
 impl InFlight {
     fn task(this: &Arc<InFlight>) -> Task {
-        lock(&this.state).tasks += 1;
+        this.state.lock().tasks += 1;
         Task(this.clone())
     }
 
     fn admits(&self, id: &str) -> Admission {
-        let state = lock(&self.state);
+        let state = self.state.lock();
         if state.ids.contains_key(id) {
             Admission::Duplicate
         } else if state.tasks >= MAX_IN_FLIGHT {
@@ -535,21 +536,21 @@ impl InFlight {
     }
 
     fn is_full(&self) -> bool {
-        lock(&self.state).tasks >= MAX_IN_FLIGHT
+        self.state.lock().tasks >= MAX_IN_FLIGHT
     }
 
     fn holds(&self, id: &str) -> bool {
-        lock(&self.state).ids.contains_key(id)
+        self.state.lock().ids.contains_key(id)
     }
 
     fn begin(&self, id: &str, asked: Asked) {
-        lock(&self.state).ids.insert(id.to_string(), asked);
+        self.state.lock().ids.insert(id.to_string(), asked);
     }
 
     /// Whether a reply to the request is still due; from now on it isn't. Frees the id of a single
     /// request, before its reply is sent: whoever has the reply may use the id again.
     fn claim(&self, id: &str) -> bool {
-        let ids = &mut lock(&self.state).ids;
+        let ids = &mut self.state.lock().ids;
         match ids.get_mut(id) {
             Some(Asked { to: ReplyTo::Batch(_), answered, .. }) => !std::mem::replace(answered, true),
             Some(Asked { to: ReplyTo::Client, .. }) => ids.remove(id).is_some_and(|asked| !asked.answered),
@@ -558,7 +559,7 @@ impl InFlight {
     }
 
     fn claim_all(&self) -> Vec<(String, ReplyTo)> {
-        let state = &mut *lock(&self.state);
+        let state = &mut *self.state.lock();
         let due = state.ids.iter_mut().filter(|(_, asked)| !asked.answered);
         due.map(|(id, asked)| {
             asked.answered = true;
@@ -569,30 +570,30 @@ impl InFlight {
 
     /// Frees the ids of a batch.
     fn free(&self, ids: &[String]) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         for id in ids {
             state.ids.remove(id);
         }
     }
 
     fn cancel(&self, id: &str) {
-        if let Some(asked) = lock(&self.state).ids.get(id) {
+        if let Some(asked) = self.state.lock().ids.get(id) {
             asked.cancelled.cancel();
         }
     }
 
     fn cancel_all(&self) {
-        lock(&self.state).ids.values().for_each(|asked| asked.cancelled.cancel());
+        self.state.lock().ids.values().for_each(|asked| asked.cancelled.cancel());
     }
 
     fn wait_until_idle(&self, until: Instant) -> bool {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         while state.tasks > 0 {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return false;
             }
-            state = self.ended.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            self.ended.wait_for(&mut state, left);
         }
         true
     }
@@ -750,7 +751,7 @@ mod tests {
             let expected = r#"{"jsonrpc":"2.0","id":"next","error":{"code":-32601,"message":"method not found: `no/such`"}}"#;
             prop_assert_eq!(replies, format!("{expected}\n"));
         });
-        let waiting = lock(&connection.in_flight.state);
+        let waiting = connection.in_flight.state.lock();
         assert!(waiting.ids.is_empty() && waiting.tasks == 0, "{:?}", waiting.ids.keys());
     }
 }

@@ -13,18 +13,21 @@ use super::protocol::{
 use super::session::Session;
 use crate::definitions;
 use crate::definitions::compile::{Origin, compile};
-use crate::definitions::diagnostic::{Diagnostic, LineIndex, Severity};
-use crate::definitions::load::{place, read_named};
-use crate::definitions::node::{Node, NodeValue, closest, decode};
 use crate::dialects::{self, Dialect};
 use crate::engine::{Honours, HooksInForce, Question};
 use crate::event::{Event, Phase};
-use crate::hook::{Hook, Layer};
+use crate::hook::Hook;
 use crate::hook_set::HookSet;
 use crate::lsp;
 use crate::matching::Facts;
 use crate::policy::{self, Policy};
-use crate::state::{Scope, StateError};
+use crate::services::state::{Scope, StateError};
+use crate::support::file::read_named;
+use crate::support::nearest::closest;
+use crate::syntax::diagnostic::{Diagnostic, LineIndex, Severity};
+use crate::syntax::node::{Node, NodeValue, decode};
+use crate::syntax::problem::place;
+use crate::syntax::source::Layer;
 use crate::verdict::Verdict;
 use jsonrpsee::RpcModule;
 use jsonrpsee::core::RegisterMethodError;
@@ -175,7 +178,7 @@ pub fn router(session: Arc<Session>) -> Result<RpcModule<Session>, RegisterMetho
 /// The params as a value: strict JSON, and a list of one is the one.
 fn read(params: &Params<'_>) -> Reply<Value> {
     let Some(text) = params.as_str() else { return Ok(Value::Object(Map::new())) };
-    match crate::json::parse(text).map_err(RpcError::params)? {
+    match crate::support::json::parse(text).map_err(RpcError::params)? {
         Value::Array(mut items) => match items.len() {
             0 => Ok(Value::Object(Map::new())),
             1 => Ok(items.remove(0)),
@@ -314,7 +317,7 @@ pub fn info(hook: &Hook) -> HookInfo {
         handler: hook.handler.key(),
         dialect: hook.contract.dialect,
         priority: hook.priority,
-        fail: hook.fail_at(if hook.is_for_gates() { Phase::Gate } else { Phase::After }),
+        fail: hook.fail_at(if hook.on.includes_a_gate() { Phase::Gate } else { Phase::After }),
         timeout_ms: u64::try_from(hook.timeout.as_millis()).unwrap_or(u64::MAX),
         enabled: hook.enabled,
         r#async: hook.detached,

@@ -6,4 +6,5 @@ pub mod connection;
 pub mod methods;
 pub mod protocol;
 pub mod schema;
+pub mod serve;
 pub mod session;

@@ -1,11 +1,13 @@
 //! The types of the messages. `schema/protocol.json` is generated from them.
 
-use crate::approvals::{ApprovalReply, ApprovalRequest};
-use crate::definitions::diagnostic::Diagnostic;
+use crate::contract::Fail;
 use crate::definitions::watch::Watching;
 use crate::event::EventShape;
-use crate::hook::{Fail, Miss, Source};
-use crate::state::Item;
+use crate::hook::Miss;
+use crate::services::approvals::{ApprovalReply, ApprovalRequest};
+use crate::services::state::Item;
+use crate::syntax::diagnostic::Diagnostic;
+use crate::syntax::source::Source;
 use crate::verdict::Verdict;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

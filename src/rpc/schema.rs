@@ -1,12 +1,12 @@
 //! The JSON Schema of the protocol, from the types.
 
 use super::protocol as p;
-use crate::approvals::{ApprovalReply, ApprovalRequest};
 use crate::engine::Report;
 use crate::handlers::CallbackCall;
 use crate::host::Changed;
 use crate::journal::{Recent, Record};
-use crate::models::{CompleteParams, Reply};
+use crate::services::approvals::{ApprovalReply, ApprovalRequest};
+use crate::services::models::{CompleteParams, Reply};
 use crate::verdict::{Answer, Verdict};
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};

@@ -3,19 +3,19 @@
 
 use super::methods::RpcError;
 use super::protocol::{Honour, HookCapabilities, NotificationKind, RequestKind, Trace};
-use crate::client::{Answers, Client, Reply};
 use crate::dialects::{self, Dialect};
 use crate::engine::Honours;
 use crate::hook_set::HookSet;
 use crate::host::Host;
 use crate::lsp;
-use crate::state::Store;
-pub(super) use crate::sync::lock;
+use crate::services::client::{Answers, Client, Reply};
+use crate::services::state::Store;
 use crate::transport::outbox::Outbox;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use tokio::sync::{broadcast, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -112,7 +112,7 @@ impl Session {
             return Err(RpcError::request("`initialize` comes once in a connection; what the first one said holds"));
         }
         let can = |honour| capabilities.decisions.contains(&honour);
-        let mut settings = lock(&self.settings);
+        let mut settings = self.settings.lock();
         settings.honours = Honours { ask: can(Honour::Ask), defer: can(Honour::Defer), rewrite: can(Honour::Rewrite) };
         settings.dialect = dialect;
         let asked = |request| capabilities.requests.contains(&request);
@@ -162,22 +162,22 @@ impl Session {
 
     /// What the client can honour.
     pub fn honours(&self) -> Honours {
-        lock(&self.settings).honours
+        self.settings.lock().honours
     }
 
     /// The client's vocabulary.
     pub fn dialect(&self) -> &'static Dialect {
-        lock(&self.settings).dialect
+        self.settings.lock().dialect
     }
 
     /// How much of the traffic is logged.
     pub fn trace(&self) -> Trace {
-        lock(&self.settings).trace
+        self.settings.lock().trace
     }
 
     /// Sets how much of the traffic is logged.
     pub fn set_trace(&self, trace: Trace) {
-        lock(&self.settings).trace = trace;
+        self.settings.lock().trace = trace;
     }
 
     /// After `shutdown` only `exit` is served.
@@ -192,7 +192,7 @@ impl Session {
 
     /// The connection's registered hooks.
     pub fn registered(&self) -> MutexGuard<'_, Registered> {
-        lock(&self.registered)
+        self.registered.lock()
     }
 
     /// The shared store.
@@ -231,7 +231,7 @@ impl Session {
         }
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let (sender, reply) = oneshot::channel();
-        lock(&self.pending).as_mut().ok_or(NO_ANSWER)?.insert(id, sender);
+        self.pending.lock().as_mut().ok_or(NO_ANSWER)?.insert(id, sender);
         let _guard = Guard(self, id);
         let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
         self.outbox.send(message.to_string().as_bytes());
@@ -250,11 +250,11 @@ impl Session {
     /// No answer can come any more: whoever waits for one is told. Says whether that is news.
     pub fn hang_up(&self) -> bool {
         self.ended.cancel();
-        lock(&self.pending).take().is_some()
+        self.pending.lock().take().is_some()
     }
 
     fn take(&self, id: u64) -> Option<Waiter> {
-        lock(&self.pending).as_mut()?.remove(&id)
+        self.pending.lock().as_mut()?.remove(&id)
     }
 
     /// Passes on what the client has asked to hear. Under load some of it is lost, never a reply.
@@ -326,6 +326,6 @@ impl Client for Session {
     }
 
     fn answers(&self) -> Answers {
-        lock(&self.settings).answers
+        self.settings.lock().answers
     }
 }

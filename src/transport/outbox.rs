@@ -5,11 +5,12 @@
 //! that would hit everyone who shares the descriptor.
 
 use super::framing::Framing;
+use parking_lot::{Condvar, Mutex};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// Waiting bytes beyond which the reader takes no more requests in.
@@ -96,7 +97,7 @@ impl Outbox {
 
     /// Sends a message that may be lost under load; says whether it was taken.
     pub fn offer(&self, message: &[u8]) -> bool {
-        if self.lock().waiting.len() > DROP_NOTIFICATIONS {
+        if self.0.state.lock().waiting.len() > DROP_NOTIFICATIONS {
             return false;
         }
         self.send(message);
@@ -108,7 +109,7 @@ impl Outbox {
         if framed.is_empty() {
             return;
         }
-        let mut state = self.lock();
+        let mut state = self.0.state.lock();
         if state.gone {
             return;
         }
@@ -140,15 +141,15 @@ impl Outbox {
 
     /// Waits until the client has read enough, or `stop` says that it's no use.
     pub fn wait_for_room(&self, stop: impl Fn() -> bool) {
-        let mut state = self.lock();
+        let mut state = self.0.state.lock();
         while state.waiting.len() > PRESSURE && !state.gone && !stop() {
-            state = self.wait(state, Duration::from_millis(20));
+            self.0.changed.wait_for(&mut state, Duration::from_millis(20));
         }
     }
 
     /// Waits until everything is written, but not longer than `until`.
     pub fn flush(&self, until: Instant) {
-        let mut state = self.lock();
+        let mut state = self.0.state.lock();
         state.until = Some(until);
         self.0.changed.notify_all();
         while (state.writing || !state.waiting.is_empty()) && !state.gone {
@@ -156,16 +157,8 @@ impl Outbox {
             if left.is_zero() {
                 return;
             }
-            state = self.wait(state, left);
+            self.0.changed.wait_for(&mut state, left);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn wait<'a>(&self, guard: MutexGuard<'a, State>, timeout: Duration) -> MutexGuard<'a, State> {
-        self.0.changed.wait_timeout(guard, timeout).unwrap_or_else(PoisonError::into_inner).0
     }
 
     /// Writes what can be written without waiting; 0 means that nothing can.
@@ -212,15 +205,15 @@ impl Outbox {
                 Err(_) => return,
             }
         }
-        self.lock().gone = true;
+        self.0.state.lock().gone = true;
         self.0.changed.notify_all();
     }
 
     fn run(self, gone: impl FnOnce()) {
         loop {
-            let mut state = self.lock();
+            let mut state = self.0.state.lock();
             while state.waiting.is_empty() && !state.gone {
-                state = self.wait(state, Duration::from_secs(3600));
+                self.0.changed.wait(&mut state);
             }
             if state.gone {
                 drop(state);
@@ -232,7 +225,7 @@ impl Outbox {
             state.writing = true;
             drop(state);
             let written = self.write_all(&batch);
-            let mut state = self.lock();
+            let mut state = self.0.state.lock();
             state.writing = false;
             state.gone |= !written;
             drop(state);
@@ -245,7 +238,7 @@ impl Outbox {
             match self.write_now(bytes) {
                 Ok(0) => {
                     let (gone, until) = {
-                        let state = self.lock();
+                        let state = self.0.state.lock();
                         (state.gone, state.until)
                     };
                     if gone || until.is_some_and(|until| Instant::now() > until) {

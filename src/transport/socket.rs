@@ -131,7 +131,7 @@ fn named(keys: &[String]) -> Result<Vec<PathBuf>> {
 pub fn key(root: &Path) -> String {
     let root = root.canonicalize().unwrap_or_else(|_| root.to_path_buf());
     let hash = Sha256::digest(root.as_os_str().as_encoded_bytes());
-    crate::digest::hex(&hash[..8])
+    crate::support::digest::hex(&hash[..8])
 }
 
 /// `$XDG_RUNTIME_DIR/hookwire`, else a directory of the user's own under the temporary directory.

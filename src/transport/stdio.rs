@@ -1,24 +1,8 @@
-//! stdin and stdout as a connection.
-//!
-//! The reader is an ordinary thread that reads, handles and writes: on a pipe that is the shortest
-//! way. At start stdout is taken away from everybody else, so that nothing but the protocol can
-//! ever get there.
+//! stdin and stdout as a connection. At start stdout is taken away from everybody else, so that
+//! nothing but the protocol can ever get there.
 
-use super::framing::{Decoder, Incoming};
-use super::outbox::Outbox;
-use crate::rpc::connection::{Connection, Next};
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::Errno;
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::time::{Duration, Instant};
-
-/// How long hooks in flight have at the end of a connection before they take their failure direction.
-pub const DRAIN: Duration = Duration::from_millis(800);
-/// How long the failure directions take to be told.
-pub const AFTER_DRAIN: Duration = Duration::from_millis(80);
-/// All of it, with the flushing.
-pub const END: Duration = Duration::from_millis(900);
-const READ_SIZE: usize = 64 * 1024;
 
 /// Takes stdout for the protocol and points descriptor 1 at stderr.
 ///
@@ -30,92 +14,8 @@ pub fn take_stdout() -> std::io::Result<OwnedFd> {
     Ok(protocol)
 }
 
-/// Reads stdin until it ends or the client says `exit`. Everything read by then is answered and
-/// written when this returns, at most [`END`] later. Gives [`Next::Exit`] if the client said so.
-///
-/// Reads on when nobody reads stdout any more: a client's last event may be on its way.
-///
-/// # Errors
-/// Reading failed.
-pub fn serve(connection: &Connection, outbox: &Outbox, max_message: usize) -> std::io::Result<Next> {
-    serve_from(rustix::stdio::stdin(), connection, outbox, max_message)
-}
-
-/// The same for any stream.
-///
-/// # Errors
-/// Reading failed.
-pub fn serve_from(
-    input: BorrowedFd<'_>,
-    connection: &Connection,
-    outbox: &Outbox,
-    max_message: usize,
-) -> std::io::Result<Next> {
-    let mut decoder = Decoder::new(max_message);
-    let mut bytes = vec![0; READ_SIZE];
-    let mut out = Vec::with_capacity(READ_SIZE);
-    let mut next = Next::Read;
-    let result = loop {
-        outbox.wait_for_room(|| hung_up(input));
-        let read = match rustix::io::read(input, &mut bytes) {
-            Ok(0) => break Ok(()),
-            Ok(read) => read,
-            Err(Errno::INTR) => continue,
-            // Somebody who shares the descriptor made it non-blocking.
-            Err(Errno::AGAIN) => {
-                let mut fds = [PollFd::new(&input, PollFlags::IN)];
-                let _ = poll(&mut fds, None);
-                continue;
-            }
-            Err(error) => break Err(error.into()),
-        };
-        let receiving = connection.receiving();
-        decoder.push(&bytes[..read]);
-        while next == Next::Read {
-            let Some(incoming) = decoder.next_message() else { break };
-            if let Some(framing) = decoder.framing() {
-                outbox.set_framing(framing);
-            }
-            next = handle(connection, &incoming, &mut out);
-            if out.len() >= READ_SIZE {
-                outbox.send_framed(&out);
-                out.clear();
-            }
-        }
-        outbox.send_framed(&out);
-        out.clear();
-        drop(receiving);
-        if next == Next::Exit {
-            break Ok(());
-        }
-    };
-    let until = Instant::now() + END;
-    if next == Next::Read
-        && let Some(incoming) = decoder.finish()
-    {
-        if let Some(framing) = decoder.framing() {
-            outbox.set_framing(framing);
-        }
-        handle(connection, &incoming, &mut out);
-        outbox.send_framed(&out);
-    }
-    connection.drain(DRAIN, AFTER_DRAIN);
-    outbox.flush(until);
-    result.map(|()| next)
-}
-
-fn handle(connection: &Connection, incoming: &Incoming, out: &mut Vec<u8>) -> Next {
-    match incoming {
-        Incoming::Message(message) => connection.receive(message, out),
-        Incoming::Bad(bad) => {
-            connection.receive_bad(bad, out);
-            Next::Read
-        }
-    }
-}
-
 /// Whether nobody can write any more, though bytes may be left to read.
-fn hung_up(input: BorrowedFd<'_>) -> bool {
+pub(crate) fn hung_up(input: BorrowedFd<'_>) -> bool {
     // A socket tells that only the other's sending half is closed by another flag, on request.
     #[cfg(target_os = "linux")]
     let half = PollFlags::RDHUP;

@@ -11,8 +11,9 @@ mod tools;
 
 use super::prompt::{Instructions, read};
 use super::{Call, Compile, Effect, HandlerError, Kind, Mistake};
-use crate::definitions::node::{closest, text_or_map};
-use crate::models::{Message, Model, ModelRef, RawModel, Request, ToolCall, ToolResult, clean, random_hex};
+use crate::services::models::{Message, Model, ModelRef, RawModel, Request, ToolCall, ToolResult, clean, random_hex};
+use crate::support::nearest::closest;
+use crate::syntax::values::text_or_map;
 use crate::verdict::Answer;
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -5,7 +5,7 @@ use super::files::{Gone, MAX_OUTPUT, Project};
 use super::shell::AllowList;
 use crate::event::Event;
 use crate::handlers::{Call, Mistake, environment::environment, process};
-use crate::models::{self, ToolCall};
+use crate::services::models::{self, ToolCall};
 use crate::verdict::Decision;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;

@@ -10,8 +10,8 @@ mod worker;
 
 use super::environment::{Secrets, changed, environment};
 use super::{Call, Compile, Effect, HandlerError, Kind, Mistake, Program};
-use crate::definitions::compile::RawDuration;
-use crate::hook::Layer;
+use crate::syntax::source::Layer;
+use crate::syntax::values::RawDuration;
 use crate::verdict::Answer;
 use launch::{Launch, Runtime};
 pub(super) use pool::Pool;
@@ -134,7 +134,7 @@ impl Kind for Callable {
             dialect: call.hook.contract.dialect,
             args: &self.args,
             deadline_ms: u64::try_from(call.hook.timeout.as_millis()).unwrap_or(u64::MAX).min(budget),
-            event: &call.moment.payload(call.hook),
+            event: &call.moment.payload(call.hook.contract),
             session: event.session(),
             idle: self.idle,
         };
@@ -142,7 +142,7 @@ impl Kind for Callable {
         let reply = call.services.workers.call(slot, &call.services.state, &request).await;
         let masked = |error: String| HandlerError(self.launch.secrets.mask(&error));
         let reply = reply.map_err(|error| masked(format!("call `{}`: {error}", self.label)))?;
-        let value = crate::json::parse(reply.get())
+        let value = crate::support::json::parse(reply.get())
             .map_err(|error| masked(format!("read what `{}` returned: {error}", self.label)))?;
         match value {
             Value::Null => Ok(Answer::default()),

@@ -4,12 +4,12 @@
 use super::super::process_tree::MAX_CALLABLE_WORKERS;
 use super::launch::Launch;
 use super::worker::{LEAVE, NotAnswered, Request, Worker};
-use crate::state::Store;
-use crate::sync::lock;
+use crate::services::state::Store;
+use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use std::collections::{HashMap, VecDeque};
 use std::pin::pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 use tokio::time::Instant;
@@ -48,7 +48,7 @@ pub(super) static FREED: Notify = Notify::const_new();
 impl Pool {
     /// Where the worker for a launch is.
     pub(super) fn slot(&self, launch: Launch) -> Arc<Slot> {
-        let mut slots = lock(&self.slots);
+        let mut slots = self.slots.lock();
         if slots.len() > MAX_UNUSED {
             slots.retain(|_, slot| Arc::strong_count(slot) > 1 || slot.is_in_use());
         }
@@ -85,8 +85,8 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        for slot in lock(&self.slots).values() {
-            if let Some(worker) = lock(&slot.state).worker.take() {
+        for slot in self.slots.lock().values() {
+            if let Some(worker) = slot.state.lock().worker.take() {
                 worker.retire();
             }
         }
@@ -96,7 +96,7 @@ impl Drop for Pool {
 impl Slot {
     /// The worker that is up to date, started if need be.
     fn worker(self: &Arc<Slot>, pool: &Pool, store: &Store, request: &Request<'_>) -> Result<Arc<Worker>, String> {
-        let present = lock(&self.state).worker.clone();
+        let present = self.state.lock().worker.clone();
         let stale = match present {
             Some(worker) if worker.is_leaving() => Some(worker),
             Some(worker) if worker.is_stale() => {
@@ -107,7 +107,7 @@ impl Slot {
             Some(worker) => return Ok(worker),
             None => None,
         };
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         // Somebody else may have been faster.
         if let Some(worker) = &state.worker
             && stale.is_none_or(|stale| !Arc::ptr_eq(worker, &stale))
@@ -122,19 +122,19 @@ impl Slot {
 
     /// Counts a crash.
     pub(super) fn crashed(&self, why: &str) {
-        lock(&self.state).circuit.crashed(Instant::now(), why);
+        self.state.lock().circuit.crashed(Instant::now(), why);
     }
 
     /// Forgets a worker that has ended.
     pub(super) fn forget(&self, worker: &Arc<Worker>) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if state.worker.as_ref().is_some_and(|it| Arc::ptr_eq(it, worker)) {
             state.worker = None;
         }
     }
 
     fn is_in_use(&self) -> bool {
-        let state = lock(&self.state);
+        let state = self.state.lock();
         state.worker.is_some() || state.circuit.is_open(Instant::now())
     }
 }
@@ -171,7 +171,7 @@ pub(super) async fn room(slots: &Slots) -> SemaphorePermit<'static> {
 
 /// Tells whether there was one.
 fn retire_idlest(slots: &Slots) -> bool {
-    let workers: Vec<_> = lock(slots).values().filter_map(|slot| lock(&slot.state).worker.clone()).collect();
+    let workers: Vec<_> = slots.lock().values().filter_map(|slot| slot.state.lock().worker.clone()).collect();
     let idle = workers.into_iter().filter_map(|worker| Some((worker.idle_since()?, worker)));
     idle.min_by_key(|(since, _)| *since).is_some_and(|(_, worker)| worker.retire_if_idle())
 }

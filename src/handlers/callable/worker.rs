@@ -12,11 +12,11 @@ use super::super::process::{self, Child};
 use super::super::process_tree;
 use super::launch::Launch;
 use super::pool::{FREED, Slot, Slots, room};
-use crate::definitions::load::{Signature, signature};
-use crate::state::{Scope, Store};
-use crate::sync::lock;
+use crate::services::state::{Scope, Store};
+use crate::support::file::{Signature, signature};
 use bytes::Bytes;
 use futures_util::FutureExt;
+use parking_lot::Mutex;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Number, Value, json};
@@ -26,7 +26,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::process::ExitStatus;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStderr, ChildStdout};
@@ -249,7 +249,7 @@ impl Worker {
         permit: SemaphorePermit<'w>,
     ) -> Option<(Registered<'w>, oneshot::Receiver<Reply>)> {
         let (sender, receiver) = oneshot::channel();
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if state.leaving {
             return None;
         }
@@ -263,12 +263,12 @@ impl Worker {
 
     /// Takes no more calls, and ends when those in flight have.
     pub(super) fn retire(&self) {
-        self.leave(&mut lock(&self.state));
+        self.leave(&mut self.state.lock());
     }
 
     /// Ends it if nobody has called it meanwhile; tells whether it does.
     pub(super) fn retire_if_idle(&self) -> bool {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let is_idle = state.calls.is_empty();
         if is_idle {
             self.leave(&mut state);
@@ -284,21 +284,21 @@ impl Worker {
     }
 
     pub(super) fn is_leaving(&self) -> bool {
-        lock(&self.state).leaving
+        self.state.lock().leaving
     }
 
     /// Since when it has nothing to do, if it has nothing to do. Whoever it was started for is given
     /// the time to call it.
     pub(super) fn idle_since(&self) -> Option<Instant> {
         let is_ready = matches!(*self.phase.borrow(), Phase::Ready);
-        let state = lock(&self.state);
+        let state = self.state.lock();
         let is_new = state.next_id == 1 && state.idle_since.elapsed() < START;
         (is_ready && state.calls.is_empty() && !state.leaving && !is_new).then_some(state.idle_since)
     }
 
     /// Whether a source has changed since it was loaded.
     pub(super) fn is_stale(&self) -> bool {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let started = Instant::now();
         if !state.stale && started >= state.look_again {
             state.stale = state.sources.iter().any(|(path, then)| signature(path) != *then);
@@ -319,7 +319,7 @@ impl Worker {
             Err(why) => return End::NotStarted(why),
         };
         {
-            let mut state = lock(&self.state);
+            let mut state = self.state.lock();
             state.started = SystemTime::now();
             state.sources = plan.sources.into_iter().map(|path| (path.clone(), signature(&path))).collect();
         }
@@ -403,7 +403,7 @@ impl Worker {
                 let status = tree.finish()?;
                 let is_ready = matches!(*self.phase.borrow(), Phase::Ready);
                 // A program may end itself when it has nothing to do.
-                if is_ready && status.success() && lock(&self.state).calls.is_empty() {
+                if is_ready && status.success() && self.state.lock().calls.is_empty() {
                     End::Left
                 } else {
                     let when = if is_ready { "" } else { " before it was ready" };
@@ -420,7 +420,7 @@ impl Worker {
             let now = Instant::now();
             let is_ready = matches!(*ready.borrow_and_update(), Phase::Ready);
             let next = {
-                let mut state = lock(&self.state);
+                let mut state = self.state.lock();
                 let stuck = state.cancelled.values().min().map(|since| *since + STUCK);
                 if !state.leaving {
                     let is_stuck = stuck.is_some_and(|at| at <= now) || state.cancelled.len() > MAX_CANCELLED;
@@ -474,7 +474,7 @@ impl Worker {
             Phase::Starting | Phase::Ready | Phase::Left => "its worker was ended".into(),
         };
         let calls = {
-            let mut state = lock(&self.state);
+            let mut state = self.state.lock();
             self.leave(&mut state);
             std::mem::take(&mut state.calls)
         };
@@ -545,7 +545,7 @@ impl Worker {
                 self.answered(id, Err(excerpt(&self.secrets.mask(&format!("{error}{place}")), 4000)));
             }
             Said { id: Some(id), abandoned: Some(true), .. } => {
-                let mut state = lock(&self.state);
+                let mut state = self.state.lock();
                 if state.cancelled.remove(&id).is_some() {
                     state.abandoned.insert(id);
                     self.wake.notify_one();
@@ -553,7 +553,7 @@ impl Worker {
             }
             Said { ready: Some(true), .. } => {
                 // Starting is not idling.
-                lock(&self.state).idle_since = Instant::now();
+                self.state.lock().idle_since = Instant::now();
                 self.phase.send_if_modified(|phase| {
                     let is_starting = matches!(phase, Phase::Starting);
                     if is_starting {
@@ -569,7 +569,7 @@ impl Worker {
     }
 
     fn answered(&self, id: u64, reply: Reply) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         match state.calls.remove(&id) {
             Some(call) => {
                 // An error means that the caller has just gone.
@@ -593,7 +593,7 @@ impl Worker {
     }
 
     fn loaded(&self, path: &Path) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if !path.is_absolute() || state.sources.len() >= MAX_SOURCES || state.sources.contains_key(path) {
             return;
         }
@@ -607,12 +607,12 @@ impl Worker {
     /// Does what the worker wants of the store.
     fn ask(&self, request: &RawValue, call: Option<u64>, store: &Store, change: &mut bool) -> Result<Value, String> {
         let unreadable = |error: &dyn std::fmt::Display| format!("read what is wanted of the store: {error}");
-        let value = crate::json::parse(request.get()).map_err(|error| unreadable(&error))?;
+        let value = crate::support::json::parse(request.get()).map_err(|error| unreadable(&error))?;
         let request = Wanted::deserialize(value).map_err(|error| unreadable(&error))?;
         let scope = match request.scope {
             WantedScope::Global => Scope::Global,
             WantedScope::Session => {
-                let state = lock(&self.state);
+                let state = self.state.lock();
                 let call = call.and_then(|id| state.calls.get(&id));
                 Scope::Session(call.ok_or("reach the session's values: the call is over")?.session.clone())
             }
@@ -694,7 +694,7 @@ impl Worker {
             return;
         }
         let line = excerpt(&line, 2000);
-        *lock(&self.last_words) = excerpt(&line, 300);
+        *self.last_words.lock() = excerpt(&line, 300);
         match tap.lets_through(Instant::now()) {
             Flow::Line => tracing::info!(hook = %self.hook, "{line}"),
             Flow::Last => {
@@ -705,7 +705,7 @@ impl Worker {
     }
 
     fn last_words(&self) -> String {
-        let words = lock(&self.last_words);
+        let words = self.last_words.lock();
         if words.is_empty() { String::new() } else { format!("; its last words: {words}") }
     }
 }
@@ -728,7 +728,7 @@ struct Registered<'w> {
 
 impl Drop for Registered<'_> {
     fn drop(&mut self) {
-        let mut state = lock(&self.worker.state);
+        let mut state = self.worker.state.lock();
         if state.calls.remove(&self.id).is_none() {
             return;
         }

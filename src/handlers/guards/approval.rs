@@ -1,9 +1,9 @@
 //! `approval`: a person decides, through the client where it can ask, else from another terminal.
-//! See [`crate::approvals`].
+//! See [`crate::services::approvals`].
 
 use super::super::{Call, Compile, Effect, HandlerError, Kind, Mistake};
-use crate::approvals::{self, Remember};
-use crate::definitions::compile::RawDuration;
+use crate::services::approvals::{self, Remember};
+use crate::syntax::values::RawDuration;
 use crate::template::{PATHS, Template};
 use crate::verdict::{Answer, Decision};
 use schemars::JsonSchema;
@@ -72,13 +72,13 @@ impl Kind for Approval {
 
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
         let hook = call.hook;
-        let message = match (&self.message, &hook.description) {
+        let message = match (&self.message, hook.description) {
             (Some(message), _) => message.text(&|path| call.path(path)),
-            (None, Some(description)) => description.clone(),
+            (None, Some(description)) => description.to_string(),
             (None, None) => format!("`{}` needs an approval", hook.name),
         };
         let question = approvals::Question {
-            hook: &hook.name,
+            hook: hook.name,
             file: &hook.source.file,
             message: message.clone(),
             event: call.moment.event(),

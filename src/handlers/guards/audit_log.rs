@@ -6,8 +6,9 @@
 use super::super::{Call, Compile, Effect, HandlerError, Kind, Mistake};
 use super::is_rest;
 use super::secrets::{self, Redaction};
-use crate::digest;
+use crate::support::digest;
 use crate::verdict::Answer;
+use parking_lot::Mutex;
 use rustix::fs::FlockOperation;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -17,7 +18,7 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
+use std::sync::{Arc, LazyLock, Weak};
 
 /// Writes when, which event, session, run, agent and tool, and the subject as a hash or whole. An
 /// event whose subject another hook rewrites is written again, with the same `eventId`.
@@ -189,7 +190,7 @@ fn line(mut record: Map<String, Value>, redact: bool) -> std::io::Result<String>
 impl Log {
     /// Appends a line, to a new file if it wouldn't fit.
     fn write(&self, line: String) -> std::io::Result<()> {
-        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = self.turn.lock();
         let mut file = self.open()?;
         let size = file.metadata()?.len();
         if size > 0 && size + line.len() as u64 > self.max_bytes && self.rotate(&file)? {
@@ -236,7 +237,7 @@ impl Log {
 /// The lock of a file, by its path as written.
 fn turn(path: &Path) -> Arc<Mutex<()>> {
     static TURNS: LazyLock<Mutex<HashMap<PathBuf, Weak<Mutex<()>>>>> = LazyLock::new(Mutex::default);
-    let mut turns = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut turns = TURNS.lock();
     turns.retain(|_, turn| turn.strong_count() > 0);
     if let Some(turn) = turns.get(path).and_then(Weak::upgrade) {
         return turn;

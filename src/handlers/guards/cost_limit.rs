@@ -114,7 +114,7 @@ impl Kind for CostLimit {
             (*spent >= max).then(|| Refusal::new(message(), facts))
         });
         let refusal = refusal.await?;
-        let refusal = refusal.filter(|_| !tells_usage(event) || !call.hook.is_for_gates());
+        let refusal = refusal.filter(|_| !tells_usage(event) || !call.hook.on.includes_a_gate());
         Ok(refusal.map_or_else(Answer::default, |refusal| end_run(call, StopReason::StopRequested, refusal)))
     }
 }

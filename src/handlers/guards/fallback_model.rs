@@ -3,8 +3,8 @@
 
 use super::super::{Call, Compile, HandlerError, Kind, Mistake};
 use super::raw::Pattern;
-use crate::definitions::compile::RawDuration;
 use crate::event::Event;
+use crate::syntax::values::RawDuration;
 use crate::verdict::{Answer, Retry, RetryAction};
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -4,8 +4,8 @@
 use super::super::{Call, Compile, HandlerError, Kind, Mistake};
 use super::deny;
 use super::memory::{Memory, Per, now};
-use crate::definitions::compile::RawDuration;
-use crate::digest;
+use crate::support::digest;
+use crate::syntax::values::RawDuration;
 use crate::verdict::Answer;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -8,13 +8,14 @@
 use super::super::{Call, HandlerError};
 use super::Refusal;
 use super::raw::Expression;
-use crate::digest;
-use crate::state::{Scope, StateError};
+use crate::services::state::{Scope, StateError};
+use crate::support::digest;
+use parking_lot::{Mutex, MutexGuard};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// What a guard counts together.
@@ -55,7 +56,7 @@ struct Judged {
 static JUDGED: LazyLock<Mutex<Judged>> = LazyLock::new(Mutex::default);
 
 fn judged() -> MutexGuard<'static, Judged> {
-    JUDGED.lock().unwrap_or_else(PoisonError::into_inner)
+    JUDGED.lock()
 }
 
 impl Memory {

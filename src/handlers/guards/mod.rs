@@ -24,9 +24,12 @@ mod time_limit;
 mod token_limit;
 
 use super::{Call, Compile, Effect, HandlerError, Kind, Mistake};
-use crate::definitions::node::{Node, NodeValue, closest};
+use crate::contract::Tally;
+use crate::event::On;
 use crate::event::{Event, EventSpec, Phase};
-use crate::hook::{Layer, On, Tally};
+use crate::support::nearest::closest;
+use crate::syntax::node::{Node, NodeValue};
+use crate::syntax::source::Layer;
 use crate::template::PATHS;
 use crate::verdict::{Answer, Decision, StopReason, StopSignal};
 use schemars::{JsonSchema, Schema, SchemaGenerator};

@@ -3,8 +3,8 @@
 use super::super::{Call, Compile, HandlerError, Kind, Mistake};
 use super::raw::Pattern;
 use super::{deny, text};
-use crate::definitions::compile::OneOrMany;
 use crate::event::{Event, Phase};
+use crate::syntax::values::OneOrMany;
 use crate::verdict::{Answer, Decision};
 use regex::NoExpand;
 use schemars::JsonSchema;

@@ -4,7 +4,7 @@ use super::super::{Call, Compile, HandlerError, Kind, Mistake};
 use super::deny;
 use super::memory::{Memory, Per, now};
 use super::raw::Expression;
-use crate::definitions::compile::RawDuration;
+use crate::syntax::values::RawDuration;
 use crate::verdict::Answer;
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -4,7 +4,7 @@
 use super::super::{Call, Compile, HandlerError, Kind, Mistake};
 use super::memory::{Memory, Per, now};
 use super::{Refusal, end_run, tally};
-use crate::definitions::compile::RawDuration;
+use crate::syntax::values::RawDuration;
 use crate::verdict::{Answer, StopReason};
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -4,7 +4,7 @@
 use super::super::{Call, Compile, HandlerError, Kind, Mistake};
 use super::memory::{Memory, Per};
 use super::{Refusal, end_run, tally, tells_usage, usage};
-use crate::hook::On;
+use crate::event::On;
 use crate::verdict::{Answer, StopReason};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -77,7 +77,7 @@ impl Kind for TokenLimit {
                     let refusal = judge(tokens);
                     return Ok(refusal.map_or_else(Answer::default, |it| end_run(call, StopReason::TokenLimit, it)));
                 }
-                None if !sees_usage(&call.hook.on) => {
+                None if !sees_usage(call.hook.on) => {
                     let what = "neither the event nor another one that the hook is for tells how many there are";
                     return Err(HandlerError(format!("count tokens: {what}")));
                 }
@@ -101,7 +101,7 @@ impl Kind for TokenLimit {
         });
         let refusal = refusal.await?;
         // Where a gate follows, it is the gate that ends the run.
-        let refusal = refusal.filter(|_| !tells_usage(event) || !call.hook.is_for_gates());
+        let refusal = refusal.filter(|_| !tells_usage(event) || !call.hook.on.includes_a_gate());
         Ok(refusal.map_or_else(Answer::default, |refusal| end_run(call, StopReason::TokenLimit, refusal)))
     }
 }

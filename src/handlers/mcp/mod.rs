@@ -4,8 +4,8 @@
 mod servers;
 
 use super::{Call, Compile, Effect, HandlerError, Kind, Mistake, environment::environment, http};
-use crate::definitions::compile::RawDuration;
 use crate::event::Phase;
+use crate::syntax::values::RawDuration;
 use crate::template::Body;
 use crate::verdict::Answer;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
@@ -157,8 +157,8 @@ impl Mcp {
             }
             "" => Ok(Answer::default()),
             text if text.starts_with('{') => {
-                let value =
-                    crate::json::parse(text).map_err(|error| format!("read the result of tool `{tool}`: {error}"))?;
+                let value = crate::support::json::parse(text)
+                    .map_err(|error| format!("read the result of tool `{tool}`: {error}"))?;
                 answer(value)
             }
             // As with a command's stdout: a gate's reply is a decision, elsewhere tools may chat.

@@ -4,14 +4,14 @@
 //! started again at the next call after a crash, and ended when nobody has called it for a while,
 //! or with the host. Who waits for a start may give up; the start goes on for the next one.
 
-use crate::definitions::node::closest;
 use crate::handlers::environment::changed;
 use crate::handlers::http::Headers;
 use crate::handlers::process;
 use crate::handlers::process_tree::{self, Tree};
 use crate::handlers::{Program, Services};
-use crate::hook::Layer;
-use crate::sync::lock;
+use crate::support::nearest::closest;
+use crate::syntax::source::Layer;
+use parking_lot::Mutex;
 use rmcp::ClientHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ClientConfig, Implementation,
@@ -24,7 +24,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
@@ -146,7 +146,7 @@ impl Servers {
     }
 
     fn slot(&self, definition: &Arc<ServerDefinition>) -> Result<Arc<Slot>, String> {
-        let mut table = lock(&self.table);
+        let mut table = self.table.lock();
         if let Some(slot) = table.get(definition) {
             return Ok(slot.clone());
         }
@@ -158,7 +158,7 @@ impl Servers {
                     definition.label
                 ));
             };
-            if let Some(running) = table.remove(&longest).and_then(|slot| lock(&slot.running).take()) {
+            if let Some(running) = table.remove(&longest).and_then(|slot| slot.running.lock().take()) {
                 running.end.cancel();
             }
         }
@@ -194,9 +194,9 @@ struct Health {
 impl Slot {
     /// The server, if it runs.
     fn lease(&self, idle: Duration) -> Option<Lease> {
-        let running = lock(&self.running);
+        let running = self.running.lock();
         let running = running.as_ref().filter(|it| !it.peer.is_transport_closed() && !it.end.is_cancelled())?;
-        let mut usage = lock(&running.usage);
+        let mut usage = running.usage.lock();
         usage.calls += 1;
         usage.idle = usage.idle.max(idle);
         drop(usage);
@@ -206,10 +206,10 @@ impl Slot {
     /// Since when nobody has used it; `None` if it is in use.
     fn unused_since(&self) -> Option<Option<Instant>> {
         let _not_starting = self.starting.try_lock().ok()?;
-        match &*lock(&self.running) {
+        match &*self.running.lock() {
             None => Some(None),
             Some(running) => {
-                let usage = lock(&running.usage);
+                let usage = running.usage.lock();
                 (usage.calls == 0).then_some(Some(usage.last))
             }
         }
@@ -228,7 +228,7 @@ impl Slot {
         }
         let label = &self.definition.label;
         let why = {
-            let health = lock(&self.health);
+            let health = self.health.lock();
             let left = health.not_before.map(|it| it.saturating_duration_since(Instant::now()));
             left.filter(|it| !it.is_zero()).map(|left| {
                 let seconds = left.as_secs() + 1;
@@ -242,7 +242,7 @@ impl Slot {
         let (service, child) = match connect(&self.definition, services).await {
             Ok(it) => it,
             Err(error) => {
-                lock(&self.health).fail(&error);
+                self.health.lock().fail(&error);
                 return Err(format!("start the MCP server `{label}`: {error}"));
             }
         };
@@ -257,15 +257,15 @@ impl Slot {
             ended: CancellationToken::new(),
             obituary: OnceLock::new(),
         });
-        *lock(&self.running) = Some(running.clone());
+        *self.running.lock() = Some(running.clone());
         tokio::spawn(keep(service, child, running.clone(), Arc::downgrade(self), gone));
         Ok(Lease(running))
     }
 
     /// Takes a server out that nobody has used for its time.
     fn retire(&self, retiree: &Arc<Running>) -> bool {
-        let mut running = lock(&self.running);
-        let usage = lock(&retiree.usage);
+        let mut running = self.running.lock();
+        let usage = retiree.usage.lock();
         let idle = usage.calls == 0 && usage.last.elapsed() >= usage.idle;
         drop(usage);
         if idle && running.as_ref().is_some_and(|it| Arc::ptr_eq(it, retiree)) {
@@ -275,7 +275,7 @@ impl Slot {
     }
 
     fn forget(&self, ended: &Arc<Running>) {
-        let mut running = lock(&self.running);
+        let mut running = self.running.lock();
         if running.as_ref().is_some_and(|it| Arc::ptr_eq(it, ended)) {
             *running = None;
         }
@@ -321,7 +321,7 @@ pub(crate) struct Lease(Arc<Running>);
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        let mut usage = lock(&self.0.usage);
+        let mut usage = self.0.usage.lock();
         usage.calls -= 1;
         usage.last = Instant::now();
     }
@@ -350,12 +350,12 @@ impl Lease {
     /// One tool by its name.
     pub(crate) async fn find(&self, tool: &str) -> Result<Tool, String> {
         let find = |tools: &[Tool]| tools.iter().find(|it| it.name == tool).cloned();
-        let known = lock(&self.0.tools).clone();
+        let known = self.0.tools.lock().clone();
         if let Some(found) = known.as_deref().and_then(find) {
             return Ok(found);
         }
         let tools = self.list().await?;
-        *lock(&self.0.tools) = Some(tools.clone());
+        *self.0.tools.lock() = Some(tools.clone());
         find(&tools).ok_or_else(|| {
             let names: Vec<&str> = tools.iter().map(|it| it.name.as_ref()).collect();
             let hint = match closest(tool, names.iter().copied()) {
@@ -548,7 +548,7 @@ async fn keep(
     let mut closed = false;
     let crashed = loop {
         let until = {
-            let usage = lock(&running.usage);
+            let usage = running.usage.lock();
             let since = if usage.calls == 0 { usage.last } else { Instant::now() };
             since + usage.idle
         };
@@ -590,7 +590,7 @@ async fn keep(
         };
         tracing::warn!(server = %label, %why, "MCP server is gone; the next call starts it again.");
         if let Some(slot) = slot.upgrade() {
-            let mut health = lock(&slot.health);
+            let mut health = slot.health.lock();
             if running.worked.load(Ordering::Relaxed) {
                 health.failures = 0;
             }

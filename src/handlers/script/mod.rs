@@ -8,9 +8,9 @@ pub(crate) mod pool;
 mod realm;
 
 use super::{Call, Compile, HandlerError, Kind, Mistake};
-use crate::definitions::node::text_or_map;
-use crate::hook::Hook;
-use crate::state::Scope;
+use crate::handlers::HookView;
+use crate::services::state::Scope;
+use crate::syntax::values::text_or_map;
 use crate::verdict::Answer;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -231,10 +231,10 @@ impl Kind for Script {
         let event = call.moment.event();
         let request = pool::Request {
             program: self.program.clone(),
-            event: call.moment.payload(call.hook),
+            event: call.moment.payload(call.hook.contract),
             hook: call.hook.name.clone(),
             about: self.about.get_or_init(|| about(call.hook)).clone(),
-            is_native: call.hook.contract.dialect == crate::hook::NATIVE,
+            is_native: call.hook.contract.dialect == crate::contract::NATIVE,
             scope: Scope::of(event.text("/session")),
             store: call.services.state.clone(),
         };
@@ -256,7 +256,8 @@ impl Kind for Script {
             call.services.state.saved().await.map_err(|error| HandlerError(error.0))?;
         }
         let Some(answer) = done.answer else { return Ok(Answer::default()) };
-        let answer = crate::json::parse(&answer).map_err(|error| HandlerError(format!("read the answer: {error}")))?;
+        let answer =
+            crate::support::json::parse(&answer).map_err(|error| HandlerError(format!("read the answer: {error}")))?;
         (call.hook.contract.reply)(event, answer).map_err(HandlerError)
     }
 }
@@ -291,7 +292,7 @@ fn offset(text: &str, line: usize, column: usize) -> usize {
     start + (0..=end.min(column.saturating_sub(1))).rev().find(|at| rest.is_char_boundary(*at)).unwrap_or(0)
 }
 
-fn about(hook: &Hook) -> Arc<str> {
+fn about(hook: HookView<'_>) -> Arc<str> {
     let about = json!({
         "name": hook.name,
         "dialect": hook.contract.dialect,

@@ -12,14 +12,15 @@
 use super::realm::{Failure, Realm};
 use super::{Done, Program};
 use crate::handlers::HandlerError;
-use crate::state::{Scope, Store};
+use crate::services::state::{Scope, Store};
 use bytes::Bytes;
+use parking_lot::{Mutex, MutexGuard};
 use std::cell::RefCell;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
@@ -150,7 +151,7 @@ impl Default for Shared {
 
 impl Shared {
     fn threads(&self) -> MutexGuard<'_, Threads> {
-        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
+        self.threads.lock()
     }
 }
 
@@ -262,7 +263,7 @@ fn give_up(job: &Job, shared: &Shared) {
 }
 
 fn take(job: &Job) -> Option<OwnedSemaphorePermit> {
-    job.permit.lock().unwrap_or_else(PoisonError::into_inner).take()
+    job.permit.lock().take()
 }
 
 /// A thread: one run after the other.

@@ -7,7 +7,7 @@
 
 use super::pool::Job;
 use super::{Done, Program};
-use crate::state::{Scope, StateError};
+use crate::services::state::{Scope, StateError};
 use rquickjs::context::{EvalOptions, intrinsic};
 use rquickjs::function::Opt;
 use rquickjs::{CatchResultExt, CaughtError, Context, Ctx, Exception, Function, Object, Persistent, Runtime, Value};
@@ -166,7 +166,9 @@ impl Current {
             return Err(StateError("use the state: the run was ended".into()));
         }
         let scope = if scope == "global" { &Scope::Global } else { &job.request.scope };
-        let read = |text: &str| crate::json::parse(text).map_err(|error| StateError(format!("read a value: {error}")));
+        let read = |text: &str| {
+            crate::support::json::parse(text).map_err(|error| StateError(format!("read a value: {error}")))
+        };
         let value = value.as_deref().map(read).transpose()?.unwrap_or_default();
         let ttl = ttl.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         if matches!(operation, "set" | "increment" | "compareAndSet" | "delete") {
@@ -343,7 +345,7 @@ fn failure(program: &Program, job: &Job, error: &CaughtError<'_>) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::Store;
+    use crate::services::state::Store;
     use serde_json::{Value, json};
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Instant;

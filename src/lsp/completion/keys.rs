@@ -4,9 +4,9 @@ use super::super::context::Step;
 use super::super::docs::{self, Docs, Kind, Member};
 use super::values::about_event;
 use super::{CLOSE, Item, OPEN, STOP, Writer, with_stops, without_stops};
-use crate::definitions::formats::Format;
-use crate::definitions::node::Span;
 use crate::handlers::KINDS;
+use crate::syntax::formats::Format;
+use crate::syntax::node::Span;
 use ls_types::CompletionItemKind as ItemKind;
 use std::collections::BTreeSet;
 

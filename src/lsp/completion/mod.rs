@@ -16,9 +16,9 @@ use super::effects::is_invisible;
 use super::half_typed::{Completing, completing};
 use super::server::Abilities;
 use super::{Answer, Snapshot};
-use crate::definitions::formats::{self, Format};
-use crate::definitions::node::{Node, NodeValue, Span};
 use crate::event::Event;
+use crate::syntax::formats::{self, Format};
+use crate::syntax::node::{Node, NodeValue, Span};
 use ls_types::{
     CompletionItem, CompletionItemKind as ItemKind, CompletionItemLabelDetails, CompletionParams, CompletionResponse,
     CompletionTextEdit, Documentation, InsertTextFormat, InsertTextMode, MarkupContent, MarkupKind, TextEdit,

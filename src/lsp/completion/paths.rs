@@ -2,8 +2,8 @@
 
 use super::super::{docs, hover};
 use super::{Item, MAX_WORD};
-use crate::definitions::node::Span;
 use crate::event::Event;
+use crate::syntax::node::Span;
 use ls_types::CompletionItemKind as ItemKind;
 use serde_json::Value;
 use std::collections::BTreeSet;

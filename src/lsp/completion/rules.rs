@@ -1,8 +1,8 @@
 //! Rules of tools, `Tool(pattern)`.
 
 use super::{Item, STOP, Seen, Writer, is_plain, is_word, with_stops};
-use crate::definitions::formats::Format;
 use crate::matching::tools::{self, ArgumentKind};
+use crate::syntax::formats::Format;
 use ls_types::CompletionItemKind as ItemKind;
 use serde_json::Value;
 use std::collections::BTreeSet;

@@ -9,8 +9,8 @@ mod toml;
 mod yaml;
 
 use super::context::Step;
-use crate::definitions::formats::{self, Format};
-use crate::definitions::node::{Node, NodeValue, Span};
+use crate::syntax::formats::{self, Format};
+use crate::syntax::node::{Node, NodeValue, Span};
 
 /// One reading of what is being written at a place of a text, which may be half typed.
 #[derive(Debug)]

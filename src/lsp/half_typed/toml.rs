@@ -1,7 +1,7 @@
 //! What is open at a place of a TOML text, and the hook around it.
 
 use super::{Form, Quoted, Solid, Window, is_bare, line_around, run_around};
-use crate::definitions::formats;
+use crate::syntax::formats;
 
 const COMMENTS: &[(&str, &str)] = &[("#", "\n")];
 

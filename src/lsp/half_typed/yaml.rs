@@ -1,7 +1,7 @@
 //! What is open at a place of a YAML text, and the hook around it.
 
 use super::{Form, Window, closers, closing_quote, is_bare, line_around, run_around};
-use crate::definitions::formats;
+use crate::syntax::formats;
 
 /// What is open at a place of a YAML text.
 #[derive(Default)]

@@ -1,12 +1,13 @@
 //! The file of a store: changes are written behind, many in one transaction, by a thread of its own.
 
 use super::{Entry, Scope, StateError};
+use parking_lot::{Condvar, Mutex};
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::watch;
@@ -66,12 +67,12 @@ impl File {
 
     /// Whether there is room for another change.
     pub(super) fn has_room(&self) -> bool {
-        self.shared.waiting().changes.len() < MAX_WAITING
+        self.shared.waiting.lock().changes.len() < MAX_WAITING
     }
 
     /// Takes a change; `None` is a removal.
     pub(super) fn note(&self, scope: &Scope, key: &str, entry: Option<&Entry>) {
-        let mut waiting = self.shared.waiting();
+        let mut waiting = self.shared.waiting.lock();
         waiting.last += 1;
         waiting.changes.insert((scope.clone(), key.to_string()), entry.cloned());
         drop(waiting);
@@ -80,7 +81,7 @@ impl File {
 
     /// Returns when every change taken so far is on the disk.
     pub(super) fn saved(&self) -> impl Future<Output = Result<(), StateError>> + use<> {
-        let mine = self.shared.waiting().last;
+        let mine = self.shared.waiting.lock().last;
         let mut saved = self.shared.saved.subscribe();
         async move {
             let done = saved.wait_for(|(last, problem)| *last >= mine || problem.is_some()).await;
@@ -95,7 +96,7 @@ impl File {
 
 impl Drop for File {
     fn drop(&mut self) {
-        self.shared.waiting().closed = true;
+        self.shared.waiting.lock().closed = true;
         self.shared.changed.notify_one();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -104,15 +105,11 @@ impl Drop for File {
 }
 
 impl Shared {
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn run(&self, database: Database, path: &Path) {
         let mut database = Some(database);
         loop {
-            let waiting = self.changed.wait_while(self.waiting(), |it| it.changes.is_empty() && !it.closed);
-            let mut waiting = waiting.unwrap_or_else(PoisonError::into_inner);
+            let mut waiting = self.waiting.lock();
+            self.changed.wait_while(&mut waiting, |it| it.changes.is_empty() && !it.closed);
             if waiting.changes.is_empty() {
                 return;
             }
@@ -133,13 +130,12 @@ impl Shared {
                     if closed {
                         return;
                     }
-                    let mut waiting = self.waiting();
+                    let mut waiting = self.waiting.lock();
                     for (key, entry) in changes {
                         // What has changed again since stands.
                         waiting.changes.entry(key).or_insert(entry);
                     }
-                    let pause = self.changed.wait_timeout_while(waiting, RETRY, |it| !it.closed);
-                    drop(pause.unwrap_or_else(PoisonError::into_inner));
+                    self.changed.wait_while_for(&mut waiting, |it| !it.closed, RETRY);
                 }
             }
         }

@@ -6,14 +6,14 @@ use super::{
     HookContext, HookError, HookResult, HookState, LlmCallInput, LlmResponse, ProviderError, RetryDecision,
     TokenBudget, ToolMeta, TurnInput, TurnOutput,
 };
-use crate::definitions::compile::MAX_TIMEOUT;
+use crate::contract::Fail;
 use crate::dialects::agent_hook_trait::DIALECT;
 use crate::embed::{ClosureHook, HostBuilder};
 use crate::engine::Honours;
 use crate::event::{Attached, Event, Phase};
 use crate::handlers::HookEvent;
-use crate::hook::Fail;
 use crate::host::Host;
+use crate::syntax::values::MAX_TIMEOUT;
 use crate::verdict::{Answer, Decision, Outcome, Verdict};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,8 @@
 //! Which model: `provider:model`, as definitions, options and the environment name it.
 
-use crate::definitions::node::{closest, text_or_map};
-use crate::egress::{Grants, check_url};
+use crate::services::egress::{Grants, check_url};
+use crate::support::nearest::closest;
+use crate::syntax::values::text_or_map;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::fmt;

@@ -15,7 +15,7 @@ mod ollama;
 #[cfg(feature = "models")]
 mod openai;
 #[cfg(all(test, feature = "models"))]
-#[path = "../../tests/support/models.rs"]
+#[path = "../../../tests/support/models.rs"]
 mod server;
 
 #[cfg(feature = "models")]

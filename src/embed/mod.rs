@@ -1,18 +1,21 @@
 //! The host within a Rust program: hooks as closures, beside those of files.
 
-use crate::client::Client;
+pub mod agent_hook;
+
+use crate::contract::{Contract, Fail};
 use crate::definitions::compile::embedded;
-use crate::definitions::diagnostic::Diagnostic;
 use crate::dialects::{self, Dialect};
-use crate::emit::EventSender;
 use crate::engine::{Honours, HooksInForce, Interceptor, Question, Report};
 use crate::event::{Event, NotAnEvent};
 use crate::handlers::{Closure, Handler, HookEvent, HostPort, IntoAnswer};
-use crate::hook::{Contract, Fail, Hook};
+use crate::hook::Hook;
 use crate::host::{Asker, Host, HostOptions, Own};
-use crate::models::ModelRef;
 use crate::policy::Policy;
-use crate::state::Store;
+use crate::services::client::Client;
+use crate::services::emit::EventSender;
+use crate::services::models::ModelRef;
+use crate::services::state::Store;
+use crate::syntax::diagnostic::Diagnostic;
 use crate::verdict::{Decision, Verdict};
 use serde_json::{Map, Value};
 use std::fmt;

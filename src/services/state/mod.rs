@@ -7,12 +7,13 @@
 mod file;
 pub mod runs;
 
+use parking_lot::{Mutex, MutexGuard};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 /// Whose values they are.
@@ -317,7 +318,7 @@ impl Store {
     }
 
     fn values(&self) -> MutexGuard<'_, Values> {
-        self.0.values.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.values.lock()
     }
 }
 

@@ -6,8 +6,8 @@
 
 use super::name::{ModelRef, Provider};
 use super::{CompleteParams, Model, ModelError, Reply, Request, anthropic, gemini, ollama, openai};
-use crate::client::{COMPLETE, Client};
-use crate::egress::{Egress, Response};
+use crate::services::client::{COMPLETE, Client};
+use crate::services::egress::{Egress, Response};
 use bytes::Bytes;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use serde_json::Value;
@@ -207,7 +207,8 @@ impl<'a> Bound<'a> {
         };
         let mut values = Vec::new();
         for chunk in chunks {
-            let value = crate::json::parse(&chunk).map_err(|error| format!("can't read its reply: {error}"))?;
+            let value =
+                crate::support::json::parse(&chunk).map_err(|error| format!("can't read its reply: {error}"))?;
             // Some say so in the middle of a stream, after a status of 200.
             if value.get("error").is_some_and(|error| !error.is_null()) {
                 return Err(format!("it failed: {}", message(&value).unwrap_or_default()));
@@ -314,7 +315,7 @@ pub(super) fn check_finish(reason: Option<&str>, fine: &[&str], cut: &[&str]) ->
 
 /// The input of a call as it came in a text.
 pub(super) fn input(name: &str, text: &str) -> Result<Value, String> {
-    match crate::json::parse(if text.trim().is_empty() { "{}" } else { text }) {
+    match crate::support::json::parse(if text.trim().is_empty() { "{}" } else { text }) {
         Ok(input @ Value::Object(_)) => Ok(input),
         _ => Err(format!("its call of `{}` has something else than a JSON object as input", clean(name, 60))),
     }
@@ -325,15 +326,15 @@ pub(crate) fn random_hex() -> Result<String, ModelError> {
     let mut bytes = [0; 16];
     let random = rustls::crypto::ring::default_provider().secure_random;
     random.fill(&mut bytes).map_err(|_| ModelError("get random numbers from the system".into()))?;
-    Ok(crate::digest::hex(&bytes))
+    Ok(crate::support::digest::hex(&bytes))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::egress::Grants;
-    use crate::models::server::{ModelServer, Say, WIRES, Wire};
-    use crate::models::{Message, Tool, ToolResult};
+    use crate::services::egress::Grants;
+    use crate::services::models::server::{ModelServer, Say, WIRES, Wire};
+    use crate::services::models::{Message, Tool, ToolResult};
     use serde_json::json;
 
     /// A conversation with two calls in one turn, over every wire, plain and in pieces.

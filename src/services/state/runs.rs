@@ -1,8 +1,9 @@
 //! Which run an event counts towards: one prompt until the agent rests, sub-agents included.
 
 use crate::event::Event;
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Runs and sessions that are remembered at once; the oldest is forgotten first.
@@ -121,7 +122,7 @@ impl Runs {
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

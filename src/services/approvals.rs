@@ -3,17 +3,18 @@
 //!
 //! What waits here belongs to its event, not to the definitions: a reload changes nothing about it.
 
-use crate::client::{self, Client};
-use crate::digest;
 use crate::event::Event;
-use crate::state::{Scope, Store};
+use crate::services::client::{self, Client};
+use crate::services::state::{Scope, Store};
+use crate::support::digest;
+use parking_lot::{Mutex, MutexGuard};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 use tokio::sync::oneshot;
 
@@ -235,7 +236,7 @@ impl Approvals {
     }
 
     fn waiting(&self) -> MutexGuard<'_, BTreeMap<String, Waiting>> {
-        self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.waiting.lock()
     }
 }
 

@@ -25,8 +25,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
 
-use crate::definitions::diagnostic::LineIndex;
-use crate::definitions::node::{Entry, Node, NodeValue, Span, clip};
+use crate::syntax::diagnostic::LineIndex;
+use crate::syntax::node::{Entry, Node, NodeValue, Span, clip};
 
 /// The formats of definition files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -64,7 +64,7 @@ pub struct Problem {
 }
 
 /// Texts beyond this are refused.
-pub const MAX_BYTES: usize = 4 << 20;
+pub const MAX_BYTES: usize = crate::support::file::MAX_FILE as usize;
 /// How many lists and maps may be inside one another.
 pub const MAX_DEPTH: usize = 64;
 /// How many values a file may have.

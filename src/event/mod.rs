@@ -4,6 +4,10 @@
 //! JSON. The table [`EVENTS`] says what each canonical moment is: its phase and where its subject
 //! lives. Which events other systems know, under which names, is the dialects' matter.
 
+mod on;
+
+pub use on::On;
+
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{Deserializer, IgnoredAny, Visitor};
 use serde::{Deserialize, Serialize};
@@ -400,7 +404,7 @@ pub const CONTEXT_MEMBERS: [&str; 8] =
 
 /// "unknown event `x`", with the nearest known name.
 pub(crate) fn unknown_event(name: &str) -> String {
-    let nearest = crate::definitions::node::closest(name, EVENTS.iter().map(|spec| spec.name));
+    let nearest = crate::support::nearest::closest(name, EVENTS.iter().map(|spec| spec.name));
     match nearest {
         Some(nearest) => format!("unknown event `{name}`; did you mean `{nearest}`?"),
         None => format!("unknown event `{name}`; an event that only your agent knows is written `custom:{name}`"),

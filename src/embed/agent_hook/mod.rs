@@ -40,15 +40,15 @@
 mod chain;
 mod types;
 
-pub use crate::emit::{AgentEvent, EventSender};
 pub use crate::handlers::HookError;
+pub use crate::services::emit::{AgentEvent, EventSender};
 pub use chain::{ChainError, Granted, HookChain};
 pub use types::{
     AgentError, ChatMessage, CompactionHint, DispatchResult, ExecutionGrant, LlmCallInput, LlmResponse, ProviderError,
     RetryDecision, TokenBudget, ToolMeta, TurnInput, TurnOutput, Usage,
 };
 
-use crate::state::{Scope, StateError, Store};
+use crate::services::state::{Scope, StateError, Store};
 use async_trait::async_trait;
 use serde_json::Value;
 use std::time::Duration;

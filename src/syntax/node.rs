@@ -5,6 +5,7 @@
 //! innermost thing that was wrong and are worded for the author of the file. Reading text is left
 //! to [`super::formats`], showing a mistake to [`super::diagnostic`].
 
+use crate::support::nearest::closest;
 use std::fmt;
 
 use serde::de::value::StrDeserializer;
@@ -22,50 +23,6 @@ pub struct Node {
     /// What was written there.
     pub value: NodeValue,
 }
-
-/// A value that is a text or, to say more, a map: how `$raw($long)` is read, and its schema.
-macro_rules! text_or_map {
-    ($raw:ident($long:ty), $schema:literal, $expecting:literal, $about:literal, $of_text:expr) => {
-        impl<'de> serde::Deserialize<'de> for $raw {
-            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                struct TextOrMap;
-                impl<'de> serde::de::Visitor<'de> for TextOrMap {
-                    type Value = $raw;
-
-                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                        f.write_str($expecting)
-                    }
-
-                    fn visit_str<E>(self, text: &str) -> Result<$raw, E> {
-                        let of_text: fn(String) -> $long = $of_text;
-                        Ok($raw(of_text(text.to_string())))
-                    }
-
-                    fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<$raw, A::Error> {
-                        let map = serde::de::value::MapAccessDeserializer::new(map);
-                        <$long as serde::Deserialize>::deserialize(map).map($raw)
-                    }
-                }
-                deserializer.deserialize_any(TextOrMap)
-            }
-        }
-
-        impl schemars::JsonSchema for $raw {
-            fn schema_name() -> std::borrow::Cow<'static, str> {
-                $schema.into()
-            }
-
-            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                let long = generator.subschema_for::<$long>();
-                schemars::json_schema!({
-                    "description": $about,
-                    "anyOf": [{ "type": "string", "minLength": 1 }, long],
-                })
-            }
-        }
-    };
-}
-pub(crate) use text_or_map;
 
 /// The shape of a [`Node`]; the common ground of YAML, TOML and JSON.
 #[derive(Clone, Debug, PartialEq)]
@@ -377,91 +334,6 @@ impl de::Error for DecodeError {
     }
 }
 
-/// The candidate that `word` was probably meant to be, if one is near enough.
-///
-/// Letter case doesn't count, and swapped neighbours are one mistake: `prioirty` → `priority`.
-pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let n_chars = word.chars().take(65).count();
-    if n_chars > 64 {
-        return None;
-    }
-    let allowed = (n_chars / 3).max(1);
-    let word = word.to_lowercase();
-    let candidates: Vec<&str> = candidates.into_iter().collect();
-    let distance = |candidate: &str| strsim::osa_distance(&word, &candidate.to_lowercase());
-    let near = candidates.iter().map(|it| (distance(it), *it));
-    let nearest = near
-        .filter(|(distance, candidate)| {
-            // At least one letter must survive.
-            *distance <= allowed && *distance < candidate.chars().count()
-        })
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate);
-    // The beginning of just one: `claude` → `claude-code`.
-    let mut begun = candidates.iter().filter(|it| n_chars >= 3 && it.to_lowercase().starts_with(&word));
-    nearest.or_else(|| begun.next().copied().filter(|_| begun.next().is_none()))
-}
-
-/// A value together with the place it was read from; the place is empty if the value didn't come
-/// from a [`Node`].
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Spanned<T> {
-    /// The place of the value.
-    pub span: Span,
-    /// The value itself.
-    pub value: T,
-}
-
-impl<'de, T: de::Deserialize<'de>> de::Deserialize<'de> for Spanned<T> {
-    fn deserialize<D: de::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visitor<T>(std::marker::PhantomData<T>);
-
-        impl<'de, T: de::Deserialize<'de>> de::Visitor<'de> for Visitor<T> {
-            type Value = Spanned<T>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a value")
-            }
-
-            // Deserializers of other crates know nothing of the name and hand the value through.
-            fn visit_newtype_struct<D: de::Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-                let value = T::deserialize(deserializer)?;
-                Ok(Spanned { span: 0..0, value })
-            }
-
-            fn visit_seq<A: de::SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-                let missing = || de::Error::custom("a place is missing");
-                let start = seq.next_element()?.ok_or_else(missing)?;
-                let end = seq.next_element()?.ok_or_else(missing)?;
-                let value = seq.next_element()?.ok_or_else(missing)?;
-                Ok(Spanned { span: start..end, value })
-            }
-        }
-
-        deserializer.deserialize_newtype_struct(SPANNED, Visitor(std::marker::PhantomData))
-    }
-}
-
-impl<T: schemars::JsonSchema> schemars::JsonSchema for Spanned<T> {
-    fn inline_schema() -> bool {
-        T::inline_schema()
-    }
-
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        T::schema_name()
-    }
-
-    fn schema_id() -> std::borrow::Cow<'static, str> {
-        T::schema_id()
-    }
-
-    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        T::json_schema(generator)
-    }
-}
-
-const SPANNED: &str = "$hookwire::Spanned";
-
 impl<'de> de::Deserializer<'de> for &'de Node {
     type Error = DecodeError;
 
@@ -489,14 +361,10 @@ impl<'de> de::Deserializer<'de> for &'de Node {
 
     fn deserialize_newtype_struct<V: de::Visitor<'de>>(
         self,
-        name: &'static str,
+        _name: &'static str,
         visitor: V,
     ) -> Result<V::Value, DecodeError> {
-        let result = match name {
-            SPANNED => visitor.visit_seq(SpannedAccess { node: self, n_given: 0 }),
-            _ => visitor.visit_newtype_struct(self),
-        };
-        result.map_err(|error| error.placed_at(&self.span))
+        visitor.visit_newtype_struct(self).map_err(|error| error.placed_at(&self.span))
     }
 
     // A derived struct would take a list as its fields in order. Nobody means that in a file.
@@ -689,25 +557,6 @@ impl<'de> de::VariantAccess<'de> for VariantAccess<'de> {
     }
 }
 
-struct SpannedAccess<'de> {
-    node: &'de Node,
-    n_given: usize,
-}
-
-impl<'de> de::SeqAccess<'de> for SpannedAccess<'de> {
-    type Error = DecodeError;
-
-    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, DecodeError> {
-        self.n_given += 1;
-        match self.n_given {
-            1 => seed.deserialize(self.node.span.start.into_deserializer()).map(Some),
-            2 => seed.deserialize(self.node.span.end.into_deserializer()).map(Some),
-            3 => seed.deserialize(self.node).map(Some),
-            _ => Ok(None),
-        }
-    }
-}
-
 /// Serde names Rust types; the author of a file knows none of them.
 fn expected_in_words(expected: &dyn Expected) -> String {
     let text = expected.to_string();
@@ -786,7 +635,7 @@ mod tests {
         body: Option<serde_json::Value>,
         callable: Option<Callable>,
         pair: Option<(u8, u8)>,
-        at: Option<Spanned<f64>>,
+        at: Option<f64>,
     }
 
     #[derive(Debug, Deserialize)]
@@ -878,13 +727,11 @@ mod tests {
     #[test]
     fn values_are_read() {
         let text = "name: a\non: [b]\nfail: ask\nbody: {x: [1, -1.5, null]}\ncallable: {node: {file: f}}\npair: [1, 2]\nat: 7\nmatcher: ~";
-        let expected = r#"Hook { name: "a", on: Some([Name("b")]), matcher: None, priority: None, fail: Some(Ask), env: {}, body: Some(Object {"x": Array [Number(1), Number(-1.5), Null]}), callable: Some(Node { file: "f" }), pair: Some((1, 2)), at: Some(Spanned { span: 98..99, value: 7.0 }) }"#;
+        let expected = r#"Hook { name: "a", on: Some([Name("b")]), matcher: None, priority: None, fail: Some(Ask), env: {}, body: Some(Object {"x": Array [Number(1), Number(-1.5), Null]}), callable: Some(Node { file: "f" }), pair: Some((1, 2)), at: Some(7.0) }"#;
         assert_eq!(outcome(text, Format::Yaml), expected);
         let json = serde_json::json!({"a": [1, -2, 2.5, u64::MAX, null, true, "x", {}]});
         assert_eq!(Node::from_json(&json).to_json(), json);
         assert_eq!(decode::<serde_json::Value>(&Node::from_json(&json)), Ok(json));
-        let spanned: Spanned<u8> = serde_json::from_str("3").expect("other formats know no places");
-        assert_eq!(spanned, Spanned { span: 0..0, value: 3 });
     }
 
     #[test]

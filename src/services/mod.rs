@@ -1,0 +1,9 @@
+//! What handlers use and share: the way back to the client, a person, language models, the network,
+//! shared values, and whoever listens.
+
+pub mod approvals;
+pub mod client;
+pub mod egress;
+pub mod emit;
+pub mod models;
+pub mod state;

@@ -1,0 +1,103 @@
+//! Files as they are read: regular ones of bounded size, and what tells that one has changed.
+
+use std::fs::{self, Metadata};
+use std::io::Read;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+/// What says that a file is unchanged without reading it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Signature {
+    device: u64,
+    inode: u64,
+    size: u64,
+    modified: SystemTime,
+    pub(crate) changed: SystemTime,
+}
+
+/// A file that was changed this shortly before it was read may change again within the clock's
+/// grain: it is read again next time. (git calls such entries racy.)
+const RACY: Duration = Duration::from_millis(100);
+/// The same for file systems that keep whole seconds.
+const RACY_SECONDS: Duration = Duration::from_secs(2);
+/// The largest file, in bytes.
+pub(crate) const MAX_FILE: u64 = 4 << 20;
+
+/// Reads a file that a definition names.
+///
+/// # Errors
+/// It can't be read, is too large or isn't text; for people.
+pub fn read_named(path: &Path) -> Result<String, String> {
+    read(path).map(|(text, _)| text)
+}
+
+/// What a path leads to, if it leads anywhere.
+pub(crate) fn signature(path: &Path) -> Option<Signature> {
+    fs::metadata(path).ok().map(|it| Signature::of(&it))
+}
+
+/// A file's text, and what it looked like when it was opened.
+pub(crate) fn read(path: &Path) -> Result<(String, Signature), String> {
+    let mut options = fs::File::options();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        // Opening a named pipe would wait for a writer.
+        options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32);
+    }
+    let file = options.open(path).map_err(|error| error.to_string())?;
+    let metadata = file.metadata().map_err(|error| error.to_string())?;
+    if metadata.is_dir() {
+        return Err("it is a directory".into());
+    }
+    if !metadata.is_file() {
+        return Err("it is not a regular file".into());
+    }
+    let mut bytes = Vec::new();
+    if file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())? as u64 > MAX_FILE {
+        return Err(format!("it is larger than {} MiB", MAX_FILE >> 20));
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok((text, Signature::of(&metadata))),
+        Err(error) => {
+            let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+            let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+            Err(format!("line {line} is not UTF-8 text"))
+        }
+    }
+}
+
+impl Signature {
+    pub(crate) fn of(metadata: &Metadata) -> Signature {
+        let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt;
+            let seconds = Duration::from_secs(metadata.ctime().try_into().unwrap_or_default());
+            let changed = Duration::from_nanos(metadata.ctime_nsec().try_into().unwrap_or_default());
+            Signature {
+                device: metadata.dev(),
+                inode: metadata.ino(),
+                size: metadata.len(),
+                modified,
+                changed: SystemTime::UNIX_EPOCH + seconds + changed,
+            }
+        }
+        #[cfg(not(unix))]
+        Signature { device: 0, inode: 0, size: metadata.len(), modified, changed: modified }
+    }
+
+    pub(crate) fn is_newer_than(&self, time: SystemTime) -> bool {
+        // A clock that was set back must not shut a file out.
+        let is_in_future = self.changed.duration_since(SystemTime::now()).is_ok_and(|ahead| ahead > RACY);
+        self.changed > time && !is_in_future
+    }
+
+    pub(crate) fn is_racy(&self) -> bool {
+        let fraction = self.changed.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().subsec_nanos();
+        let grain = if fraction == 0 { RACY_SECONDS } else { RACY };
+        // A time in the future is another machine's clock.
+        self.changed.elapsed().unwrap_or_default() < grain
+    }
+}

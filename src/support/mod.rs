@@ -1,0 +1,6 @@
+//! What has nothing to do with hooks: strict JSON, digests, files, the nearest name.
+
+pub mod digest;
+pub mod file;
+pub mod json;
+pub mod nearest;

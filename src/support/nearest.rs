@@ -1,0 +1,26 @@
+//! "Did you mean": the known name that is nearest to an unknown one.
+
+/// The candidate that `word` was probably meant to be, if one is near enough.
+///
+/// Letter case doesn't count, and swapped neighbours are one mistake: `prioirty` → `priority`.
+pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let n_chars = word.chars().take(65).count();
+    if n_chars > 64 {
+        return None;
+    }
+    let allowed = (n_chars / 3).max(1);
+    let word = word.to_lowercase();
+    let candidates: Vec<&str> = candidates.into_iter().collect();
+    let distance = |candidate: &str| strsim::osa_distance(&word, &candidate.to_lowercase());
+    let near = candidates.iter().map(|it| (distance(it), *it));
+    let nearest = near
+        .filter(|(distance, candidate)| {
+            // At least one letter must survive.
+            *distance <= allowed && *distance < candidate.chars().count()
+        })
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate);
+    // The beginning of just one: `claude` → `claude-code`.
+    let mut begun = candidates.iter().filter(|it| n_chars >= 3 && it.to_lowercase().starts_with(&word));
+    nearest.or_else(|| begun.next().copied().filter(|_| begun.next().is_none()))
+}

@@ -1,0 +1,9 @@
+//! What people write: texts in three formats, the tree that they become, and what is wrong with it.
+//! Knows no hook.
+
+pub mod diagnostic;
+pub mod formats;
+pub mod node;
+pub mod problem;
+pub mod source;
+pub mod values;

@@ -1,0 +1,49 @@
+//! Where a definition came from.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// Where a definition came from, outermost first. Inner layers may add and tighten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Layer {
+    /// `/etc/hookwire/`.
+    Managed,
+    /// `$XDG_CONFIG_HOME/hookwire/`.
+    User,
+    /// A directory given with `--hooks`, or the program that embeds the host.
+    Hooks,
+    /// `<root>/.hookwire/`.
+    Project,
+    /// Registered over the wire.
+    Session,
+}
+
+impl Layer {
+    /// Whether whoever wrote the layer may do what could harm the machine: reach loopback services.
+    /// A project directory comes with a clone and is not trusted.
+    pub fn is_trusted(self) -> bool {
+        match self {
+            Layer::Managed | Layer::User | Layer::Hooks => true,
+            Layer::Project | Layer::Session => false,
+        }
+    }
+}
+
+/// Where a hook is written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Source {
+    /// The layer.
+    pub layer: Layer,
+    /// The file, `session` for a hook registered over the wire, or `program` for one of the program
+    /// that embeds the host.
+    pub file: Arc<str>,
+    /// Counted from 1.
+    pub line: usize,
+    /// In characters, counted from 1.
+    pub column: usize,
+    /// The hook's place in its file, counted from 0.
+    pub position: usize,
+}

@@ -1,0 +1,186 @@
+//! Values that several definitions may hold: durations, one text or a list, a text or a map.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer};
+use std::fmt::Display;
+use std::time::Duration;
+
+/// `5s`, `250ms`, `1m 30s`; a bare number is seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RawDuration(Duration);
+
+/// The longest time that one run of a hook may be given.
+pub(crate) const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
+
+impl RawDuration {
+    /// More than 0 and at most 24 h.
+    pub fn get(self) -> Duration {
+        self.0
+    }
+
+    fn within_bounds<E: serde::de::Error>(duration: Option<Duration>, found: impl Display) -> Result<RawDuration, E> {
+        match duration {
+            Some(duration) if duration <= MAX_TIMEOUT && !duration.is_zero() => Ok(RawDuration(duration)),
+            _ => Err(E::custom(format_args!("a duration is more than 0 and at most 24 h, found `{found}`"))),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for RawDuration {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl serde::de::Visitor<'_> for Visitor {
+            type Value = RawDuration;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a duration such as `5s` or `250ms`, or a number of seconds")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<RawDuration, E> {
+                match humantime::parse_duration(text) {
+                    Ok(duration) => RawDuration::within_bounds(Some(duration), text),
+                    Err(_) => {
+                        Err(E::custom(format_args!("expected a duration such as `5s` or `250ms`, found `{text}`")))
+                    }
+                }
+            }
+
+            fn visit_u64<E: serde::de::Error>(self, seconds: u64) -> Result<RawDuration, E> {
+                RawDuration::within_bounds(Some(Duration::from_secs(seconds)), seconds)
+            }
+
+            fn visit_i64<E: serde::de::Error>(self, seconds: i64) -> Result<RawDuration, E> {
+                RawDuration::within_bounds(seconds.try_into().ok().map(Duration::from_secs), seconds)
+            }
+
+            fn visit_f64<E: serde::de::Error>(self, seconds: f64) -> Result<RawDuration, E> {
+                RawDuration::within_bounds(Duration::try_from_secs_f64(seconds).ok(), seconds)
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+impl JsonSchema for RawDuration {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Duration".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": "`5s`, `250ms`, `1m 30s`; a bare number is seconds.",
+            "anyOf": [{ "type": "string", "minLength": 1 }, { "type": "number", "exclusiveMinimum": 0 }],
+        })
+    }
+}
+
+/// One text or a list of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OneOrMany(pub Vec<String>);
+
+impl<'de> Deserialize<'de> for OneOrMany {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = OneOrMany;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a string or a list of strings")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<OneOrMany, E> {
+                Ok(OneOrMany(vec![text.to_string()]))
+            }
+
+            fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut seq: A) -> Result<OneOrMany, A::Error> {
+                let mut many = Vec::new();
+                while let Some(one) = seq.next_element()? {
+                    many.push(one);
+                }
+                Ok(OneOrMany(many))
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+impl OneOrMany {
+    /// The texts, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+}
+
+impl JsonSchema for OneOrMany {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "OneOrMany".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" }, "minItems": 1 }] })
+    }
+}
+
+/// A value that is a text or, to say more, a map: how `$raw($long)` is read, and its schema.
+macro_rules! text_or_map {
+    ($raw:ident($long:ty), $schema:literal, $expecting:literal, $about:literal, $of_text:expr) => {
+        impl<'de> serde::Deserialize<'de> for $raw {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct TextOrMap;
+                impl<'de> serde::de::Visitor<'de> for TextOrMap {
+                    type Value = $raw;
+
+                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        f.write_str($expecting)
+                    }
+
+                    fn visit_str<E>(self, text: &str) -> Result<$raw, E> {
+                        let of_text: fn(String) -> $long = $of_text;
+                        Ok($raw(of_text(text.to_string())))
+                    }
+
+                    fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<$raw, A::Error> {
+                        let map = serde::de::value::MapAccessDeserializer::new(map);
+                        <$long as serde::Deserialize>::deserialize(map).map($raw)
+                    }
+                }
+                deserializer.deserialize_any(TextOrMap)
+            }
+        }
+
+        impl schemars::JsonSchema for $raw {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                $schema.into()
+            }
+
+            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                let long = generator.subschema_for::<$long>();
+                schemars::json_schema!({
+                    "description": $about,
+                    "anyOf": [{ "type": "string", "minLength": 1 }, long],
+                })
+            }
+        }
+    };
+}
+pub(crate) use text_or_map;
+
+/// The fields of a hook, for suggestions; a test holds them to the schema.
+pub const COMMON_FIELDS: [&str; 16] = [
+    "name",
+    "description",
+    "on",
+    "matcher",
+    "if",
+    "when",
+    "priority",
+    "timeout",
+    "fail",
+    "async",
+    "parallel",
+    "once",
+    "enabled",
+    "agents",
+    "dialect",
+    "tags",
+];
