@@ -37,7 +37,8 @@ fn sources(dir: &Path, room: Option<usize>, visit: &mut impl FnMut(&Path, usize)
     for entry in std::fs::read_dir(dir).unwrap().map(Result::unwrap) {
         let path = entry.path();
         let name = path.file_stem().unwrap().to_str().unwrap();
-        let here = || ROOMS.iter().position(|it| *it == name).unwrap_or_else(|| panic!("`{name}` has no place in ROOMS"));
+        let here =
+            || ROOMS.iter().position(|it| *it == name).unwrap_or_else(|| panic!("`{name}` has no place in ROOMS"));
         if path.is_dir() {
             sources(&path, Some(room.unwrap_or_else(here)), visit);
         } else if path.extension().is_some_and(|it| it == "rs") && name != "tests" {

@@ -661,12 +661,12 @@ fn polling_when_asked_and_when_watching_fails() {
     };
     let no_watches = |dir: &Path| {
         let mut command = serve(dir);
-        command.env("FAILPOINTS", "watch=return");
+        command.env("HOOKWIRE_FAIL", "watch=1..");
         command
     };
     let no_more_watches = |dir: &Path| {
         let mut command = serve(dir);
-        command.env("FAILPOINTS", "watch=2*off->return");
+        command.env("HOOKWIRE_FAIL", "watch=3..");
         command
     };
     type Serve<'a> = &'a dyn Fn(&Path) -> Command;

@@ -476,13 +476,13 @@ fn a_panic_touches_one_request() {
     let guard = "hooks: [{ name: guard, on: PreToolUse, fail: closed, command: 'true' }]";
     let failed = "deny by guard: hook `guard` failed to run: the handler panicked; this is a bug in hookwire";
     for (failpoints, first, second) in [
-        ("method=1*panic", format!("1: -32603 {bug}"), "2: allow".to_string()),
-        ("method=panic", format!("1: -32603 {bug}"), format!("2: -32603 {bug}")),
-        ("handler=1*panic", format!("1: {failed}"), "2: allow".to_string()),
-        ("handler=panic", format!("1: {failed}"), format!("2: {failed}")),
+        ("method=1..1", format!("1: -32603 {bug}"), "2: allow".to_string()),
+        ("method=1..", format!("1: -32603 {bug}"), format!("2: -32603 {bug}")),
+        ("handler=1..1", format!("1: {failed}"), "2: allow".to_string()),
+        ("handler=1..", format!("1: {failed}"), format!("2: {failed}")),
     ] {
         let dir = hooks(&[("hooks.yaml", guard)]);
-        let mut host = TestHost::start(serve(dir.path()).env("FAILPOINTS", failpoints).stderr(Stdio::null()));
+        let mut host = TestHost::start(serve(dir.path()).env("HOOKWIRE_FAIL", failpoints).stderr(Stdio::null()));
         dispatch(&mut host, "1", "make");
         assert_eq!(short(&host.receive()), first, "{failpoints}");
         host.send_text(&format!("[{}]", request("2", "hooks/dispatch", &bash("make").to_string())));
@@ -497,7 +497,7 @@ hooks:
   - { name: noise, on: PreToolUse, command: 'echo noise; echo noise >&2; echo noise > /proc/$PPID/fd/1' }
   - { name: panic, on: Stop, command: 'true' }";
     let dir = hooks(&[("hooks.yaml", noisy)]);
-    let mut host = TestHost::start(serve(dir.path()).env("FAILPOINTS", "handler=1*off->panic").stderr(Stdio::null()));
+    let mut host = TestHost::start(serve(dir.path()).env("HOOKWIRE_FAIL", "handler=2..").stderr(Stdio::null()));
     // Every line that comes is parsed, and what nobody has asked for is a failure.
     host.bash("make");
     host.dispatch(json!({"event": "Stop"}));

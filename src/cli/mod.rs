@@ -200,8 +200,6 @@ pub fn main() -> ExitCode {
         eprintln!("hookwire: --log {}: {problem}", cli.log);
         return ExitCode::from(2);
     }
-    // Only builds for tests have failpoints.
-    let _failpoints = fail::has_failpoints().then(fail::FailScenario::setup);
     let mut out = Output::new(cli.color, cli.format == Format::Json);
     let result = match cli.command {
         Command::Serve(args) => serve::run(&args),

@@ -5,6 +5,7 @@
 //! watching fails (limits, network file systems) the directories are looked at regularly instead.
 
 use super::load::{Interest, Loaded, Look, Watch};
+use crate::support::failpoint;
 use crate::syntax::formats::Format;
 use notify::event::{AccessKind, AccessMode, CreateKind, Event, EventKind, ModifyKind, RenameMode};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
@@ -170,7 +171,9 @@ impl Places {
     /// it was in place has to be looked for.
     fn watch(&mut self, wanted: &Watch) -> notify::Result<bool> {
         let Some(watcher) = &mut self.watcher else { return Ok(false) };
-        fail::fail_point!("watch", |_| Err(notify::Error::new(notify::ErrorKind::MaxFilesWatch)));
+        if failpoint::is_due("watch") {
+            return Err(notify::Error::new(notify::ErrorKind::MaxFilesWatch));
+        }
         for gone in self.watched.extract_if(|path| !wanted.contains_key(path)) {
             // The directory may be gone itself.
             let _ = watcher.unwatch(&gone);
