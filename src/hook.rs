@@ -127,7 +127,7 @@ impl Hook {
             }
         }
         if let Some(when) = &self.when {
-            match when.holds(facts.variables()) {
+            match when.holds(&event.data) {
                 Truth::Yes => {}
                 Truth::Opaque(reason) => opaque = opaque.or(Some(reason)),
                 Truth::No => return miss("when", format!("`{}` is false", when.source())),

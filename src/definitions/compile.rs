@@ -14,7 +14,6 @@ use crate::hook::Hook;
 use crate::matching::Matcher;
 use crate::matching::rule::ToolRule;
 use crate::matching::when::When;
-use crate::matching::when::in_words;
 use crate::policy::Policy;
 use crate::services::client::Client;
 use crate::services::models::{ModelRef, RawModel};
@@ -354,10 +353,10 @@ fn hook(
         Err(error) => {
             let value = node.get("when").unwrap_or(node);
             file.push(
-                value.part(&(error.offset..text.len()), lines.text()),
+                value.part(&(error.at.start..text.len()), lines.text()),
                 Severity::Error,
                 "bad-when",
-                format!("`when` is not valid CEL: {}", in_words(&error.message)),
+                format!("`when` is not valid CEL: {}", error.message),
                 None,
                 scope,
             );

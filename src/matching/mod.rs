@@ -4,6 +4,7 @@
 //! The answer has three values. *Opaque* means that neither match nor no match can be established;
 //! what follows from it is the engine's decision.
 
+pub mod cel;
 pub mod paths;
 pub mod rule;
 pub mod shell;
@@ -35,7 +36,6 @@ pub struct Facts {
     base: PathBuf,
     shell: OnceLock<Option<shell::ShellText>>,
     path: OnceLock<Option<paths::PathViews>>,
-    variables: OnceLock<when::Variables>,
 }
 
 impl Facts {
@@ -54,7 +54,7 @@ impl Facts {
     }
 
     fn at(base: PathBuf, event: Arc<Event>) -> Facts {
-        Facts { event, base, shell: OnceLock::new(), path: OnceLock::new(), variables: OnceLock::new() }
+        Facts { event, base, shell: OnceLock::new(), path: OnceLock::new() }
     }
 
     /// The directory that relative paths are taken against.
@@ -71,11 +71,6 @@ impl Facts {
     pub fn path(&self) -> Option<&paths::PathViews> {
         let views = || Some(paths::views(self.argument(tools::ArgumentKind::Path)?, &self.base));
         self.path.get_or_init(views).as_ref()
-    }
-
-    /// The members of the event for CEL.
-    pub fn variables(&self) -> &when::Variables {
-        self.variables.get_or_init(|| when::Variables::new(&self.event.data))
     }
 
     fn argument(&self, kind: tools::ArgumentKind) -> Option<&str> {

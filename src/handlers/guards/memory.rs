@@ -117,7 +117,7 @@ impl Memory {
         };
         let by = match &self.by {
             Some(Expression(by)) => by
-                .key(call.moment.facts.variables())
+                .key(&call.moment.event().data)
                 .map_err(|error| HandlerError(format!("tell by what to count: `{}` {error}", by.source())))?,
             None => String::new(),
         };

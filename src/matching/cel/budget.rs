@@ -1,0 +1,33 @@
+//! How much work one evaluation may do. Events are as large as an agent makes them, and macros inside one
+//! another multiply: without a bound, one expression could keep a host busy for minutes.
+
+use super::eval::EvalError;
+use std::cell::Cell;
+
+/// Steps of one evaluation: nodes evaluated, items visited, and 16 bytes of text read or made. Some 20 ms.
+const MAX_STEPS: usize = 1_000_000;
+const BYTES_PER_STEP: usize = 16;
+
+/// The steps that are left.
+pub(super) struct Budget(Cell<usize>);
+
+impl Budget {
+    pub(super) fn new() -> Budget {
+        Budget(Cell::new(MAX_STEPS))
+    }
+
+    /// Takes steps.
+    ///
+    /// # Errors
+    /// There are not as many left.
+    pub(super) fn spend(&self, steps: usize) -> Result<(), EvalError> {
+        let left = self.0.get().checked_sub(steps).ok_or(EvalError::OverBudget)?;
+        self.0.set(left);
+        Ok(())
+    }
+
+    /// The same for reading or making so many bytes.
+    pub(super) fn spend_on_text(&self, n_bytes: usize) -> Result<(), EvalError> {
+        self.spend(n_bytes / BYTES_PER_STEP)
+    }
+}

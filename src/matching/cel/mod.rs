@@ -1,0 +1,168 @@
+//! The Common Expression Language, as conditions are written in it (<https://github.com/google/cel-spec>):
+//! its grammar, its macros and its standard functions but for times and protocol buffers.
+//!
+//! It is our own, because an expression judges events of any size in the host's process: every evaluation
+//! has a budget of steps, and the event is read where it lies instead of being converted first. The
+//! implementations at hand have neither, and their parser was a tenth of the program.
+
+mod budget;
+mod eval;
+mod functions;
+mod parse;
+mod value;
+
+use budget::Budget;
+use eval::{EvalError, Scope};
+use parse::{Access, Expr, Kind};
+use serde_json::Value as Json;
+use std::ops::Range;
+use value::Value;
+
+pub use parse::CelError;
+
+/// A parsed expression.
+#[derive(Debug)]
+pub struct Program {
+    source: String,
+    root: Expr,
+}
+
+/// What an expression comes to, as far as conditions can tell the difference.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// A boolean.
+    Bool(bool),
+    /// A text.
+    Text(String),
+    /// A number, in digits.
+    Number(String),
+    /// Null.
+    Nothing,
+    /// A value of another type: its name.
+    Other(&'static str),
+}
+
+/// Why an expression has no value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The event lacks this member, as the expression names it.
+    Missing(String),
+    /// Anything else; it finishes the sentence "`when` failed: ...".
+    Other(String),
+}
+
+/// A member path that an expression names.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Reference {
+    /// Joined by dots.
+    pub path: String,
+    /// Where it is written, in bytes.
+    pub at: Range<usize>,
+    /// The expression only asks whether it is there, or takes it as an optional.
+    pub is_asked_for: bool,
+}
+
+impl Program {
+    /// Reads an expression.
+    ///
+    /// # Errors
+    /// The first mistake: of the grammar, an unknown function, or a constant pattern that is no regex.
+    pub fn new(source: &str) -> Result<Program, CelError> {
+        Ok(Program { root: parse::parse(source)?, source: source.to_string() })
+    }
+
+    /// The expression as written.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// Evaluates it over the members of an object; names of `absent` that it lacks are null.
+    ///
+    /// # Errors
+    /// There is no value.
+    pub fn run(&self, data: &Json, absent: &[&str]) -> Result<Outcome, Failure> {
+        let names = |name: &str| match data.get(name) {
+            Some(value) => Some(Value::from_json(value)),
+            None => absent.contains(&name).then_some(Value::Null),
+        };
+        let budget = Budget::new();
+        let mut scope = Scope { source: &self.source, names: &names, budget: &budget, items: Vec::new() };
+        Ok(match scope.eval(&self.root) {
+            Ok(Value::Bool(it)) => Outcome::Bool(it),
+            Ok(Value::Text(it)) => Outcome::Text(it.into_owned()),
+            Ok(Value::Int(it)) => Outcome::Number(it.to_string()),
+            Ok(Value::Uint(it)) => Outcome::Number(it.to_string()),
+            Ok(Value::Double(it)) => Outcome::Number(it.to_string()),
+            Ok(Value::Null) => Outcome::Nothing,
+            Ok(other) => Outcome::Other(other.type_name()),
+            Err(EvalError::Missing(path)) => return Err(Failure::Missing(path)),
+            Err(error) => return Err(Failure::Other(error.to_string())),
+        })
+    }
+
+    /// The member paths that it names, each as long as it is written, but for the names that its macros give
+    /// to items; in the order of the text.
+    pub fn references(&self) -> Vec<Reference> {
+        let mut found = Vec::new();
+        references(&self.root, &mut Vec::new(), &mut found);
+        found
+    }
+}
+
+/// `a.b.c`, for members of a plain name.
+fn path(expr: &Expr) -> Option<String> {
+    match &expr.kind {
+        Kind::Ident(name) => Some(name.clone()),
+        Kind::Select { operand, field, .. } => Some(format!("{}.{field}", path(operand)?)),
+        _ => None,
+    }
+}
+
+fn references<'e>(expr: &'e Expr, bound: &mut Vec<&'e str>, found: &mut Vec<Reference>) {
+    if let Some(path) = path(expr) {
+        let is_bound = bound.contains(&path.split('.').next().unwrap_or_default());
+        let (at, is_asked_for) = match &expr.kind {
+            Kind::Select { operand, field, how: Access::Test } => {
+                (operand.at.start..operand.at.end + 1 + field.len(), true)
+            }
+            Kind::Select { how: Access::Optional, .. } => (expr.at.clone(), true),
+            _ => (expr.at.clone(), false),
+        };
+        if !is_bound {
+            found.push(Reference { path, at, is_asked_for });
+        }
+        return;
+    }
+    match &expr.kind {
+        Kind::Null | Kind::Bool(_) | Kind::Int(_) | Kind::Uint(_) | Kind::Double(_) => {}
+        Kind::Text(_) | Kind::Bytes(_) | Kind::Ident(_) => {}
+        Kind::List(items) => items.iter().for_each(|item| references(&item.value, bound, found)),
+        Kind::Map(entries) => {
+            for (key, item) in entries {
+                references(key, bound, found);
+                references(&item.value, bound, found);
+            }
+        }
+        Kind::Select { operand, .. } | Kind::Not(operand) | Kind::Negate(operand) => {
+            references(operand, bound, found);
+        }
+        Kind::Index { operand: left, index: right, .. } | Kind::Binary { left, right, .. } => {
+            references(left, bound, found);
+            references(right, bound, found);
+        }
+        Kind::Choice { condition, then, otherwise } => {
+            [condition, then, otherwise].into_iter().for_each(|part| references(part, bound, found));
+        }
+        Kind::Call { args, .. } => args.iter().for_each(|arg| references(arg, bound, found)),
+        Kind::Each { over, variable, filter, body, .. } => {
+            references(over, bound, found);
+            bound.push(variable);
+            filter.iter().for_each(|filter| references(filter, bound, found));
+            references(body, bound, found);
+            bound.pop();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,243 @@
+//! The values of CEL. What comes from the event or the expression is borrowed, and looked into only as far
+//! as an expression asks.
+
+use super::budget::Budget;
+use super::eval::EvalError;
+use serde_json::Value as Json;
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// A value while an expression is evaluated.
+#[derive(Clone, Debug)]
+pub(super) enum Value<'v> {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Uint(u64),
+    Double(f64),
+    Text(Cow<'v, str>),
+    Bytes(Cow<'v, [u8]>),
+    List(List<'v>),
+    Map(Map<'v>),
+    Type(&'static str),
+    Optional(Option<Rc<Value<'v>>>),
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum List<'v> {
+    Json(&'v [Json]),
+    Made(Rc<Vec<Value<'v>>>),
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Map<'v> {
+    Json(&'v serde_json::Map<String, Json>),
+    Made(Rc<BTreeMap<Key<'v>, Value<'v>>>),
+}
+
+/// A key of a map. Whole numbers of both kinds are one key if they are equal.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Key<'v> {
+    Bool(bool),
+    Number(i128),
+    Text(Cow<'v, str>),
+}
+
+impl<'v> Key<'v> {
+    pub(super) fn new(value: &Value<'v>) -> Option<Key<'v>> {
+        match value {
+            Value::Bool(it) => Some(Key::Bool(*it)),
+            Value::Int(it) => Some(Key::Number((*it).into())),
+            Value::Uint(it) => Some(Key::Number((*it).into())),
+            Value::Double(it) if it.fract() == 0.0 && it.abs() < 1e18 => Some(Key::Number(*it as i128)),
+            Value::Text(it) => Some(Key::Text(it.clone())),
+            _ => None,
+        }
+    }
+
+    fn value(&self) -> Value<'v> {
+        match self {
+            Key::Bool(it) => Value::Bool(*it),
+            Key::Number(it) => match i64::try_from(*it) {
+                Ok(it) => Value::Int(it),
+                Err(_) => Value::Uint(u64::try_from(*it).unwrap_or(u64::MAX)),
+            },
+            Key::Text(it) => Value::Text(it.clone()),
+        }
+    }
+}
+
+impl<'v> List<'v> {
+    pub(super) fn len(&self) -> usize {
+        match self {
+            List::Json(items) => items.len(),
+            List::Made(items) => items.len(),
+        }
+    }
+
+    pub(super) fn get(&self, index: usize) -> Option<Value<'v>> {
+        match self {
+            List::Json(items) => items.get(index).map(Value::from_json),
+            List::Made(items) => items.get(index).cloned(),
+        }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = Value<'v>> + '_ {
+        (0..self.len()).filter_map(|index| self.get(index))
+    }
+}
+
+impl<'v> Map<'v> {
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Map::Json(members) => members.len(),
+            Map::Made(members) => members.len(),
+        }
+    }
+
+    pub(super) fn get(&self, key: &Key<'_>) -> Option<Value<'v>> {
+        match (self, key) {
+            (Map::Json(members), Key::Text(key)) => members.get(&**key).map(Value::from_json),
+            (Map::Json(_), _) => None,
+            (Map::Made(members), key) => get(members, key),
+        }
+    }
+
+    pub(super) fn keys(&self) -> Vec<Value<'v>> {
+        match self {
+            Map::Json(members) => members.keys().map(|key| Value::Text(Cow::Borrowed(key))).collect(),
+            Map::Made(members) => members.keys().map(Key::value).collect(),
+        }
+    }
+}
+
+/// A key of any lifetime in a map whose keys may live longer.
+fn get<'k, 'v>(members: &BTreeMap<Key<'k>, Value<'v>>, key: &Key<'k>) -> Option<Value<'v>> {
+    members.get(key).cloned()
+}
+
+impl<'v> Value<'v> {
+    /// A value of the event. Whole numbers are `int` where they fit, so that they can be reckoned with.
+    pub(super) fn from_json(json: &'v Json) -> Value<'v> {
+        match json {
+            Json::Null => Value::Null,
+            Json::Bool(it) => Value::Bool(*it),
+            Json::Number(it) => match (it.as_i64(), it.as_u64()) {
+                (Some(it), _) => Value::Int(it),
+                (None, Some(it)) => Value::Uint(it),
+                (None, None) => Value::Double(it.as_f64().unwrap_or(f64::NAN)),
+            },
+            Json::String(it) => Value::Text(Cow::Borrowed(it)),
+            Json::Array(it) => Value::List(List::Json(it)),
+            Json::Object(it) => Value::Map(Map::Json(it)),
+        }
+    }
+
+    /// The name of its type.
+    pub(super) fn type_name(&self) -> &'static str {
+        match self {
+            Value::Null => "null_type",
+            Value::Bool(_) => "bool",
+            Value::Int(_) => "int",
+            Value::Uint(_) => "uint",
+            Value::Double(_) => "double",
+            Value::Text(_) => "string",
+            Value::Bytes(_) => "bytes",
+            Value::List(_) => "list",
+            Value::Map(_) => "map",
+            Value::Type(_) => "type",
+            Value::Optional(_) => "optional_type",
+        }
+    }
+
+    /// Whether two values are equal: numbers of any kind by what they are worth, values of different types never.
+    pub(super) fn equals(&self, other: &Value<'v>, budget: &Budget) -> Result<bool, EvalError> {
+        budget.spend(1)?;
+        Ok(match (self, other) {
+            (Value::Null, Value::Null) => true,
+            (Value::Text(one), Value::Text(other)) => {
+                budget.spend_on_text(one.len().min(other.len()))?;
+                one == other
+            }
+            (Value::Bytes(one), Value::Bytes(other)) => one == other,
+            (Value::Type(one), Value::Type(other)) => one == other,
+            (Value::Bool(one), Value::Bool(other)) => one == other,
+            (Value::List(one), Value::List(other)) => {
+                if one.len() != other.len() {
+                    return Ok(false);
+                }
+                for (one, other) in one.iter().zip(other.iter()) {
+                    if !one.equals(&other, budget)? {
+                        return Ok(false);
+                    }
+                }
+                true
+            }
+            (Value::Map(one), Value::Map(other)) => {
+                if one.len() != other.len() {
+                    return Ok(false);
+                }
+                for key in one.keys() {
+                    budget.spend(1)?;
+                    let Some(key) = Key::new(&key) else { return Ok(false) };
+                    match (one.get(&key), other.get(&key)) {
+                        (Some(one), Some(other)) if one.equals(&other, budget)? => {}
+                        _ => return Ok(false),
+                    }
+                }
+                true
+            }
+            (Value::Optional(one), Value::Optional(other)) => match (one, other) {
+                (Some(one), Some(other)) => one.equals(other, budget)?,
+                (one, other) => one.is_none() && other.is_none(),
+            },
+            (one, other) => one.compare_numbers(other) == Some(Ordering::Equal),
+        })
+    }
+
+    /// The order of two values of types that have one.
+    pub(super) fn compare(&self, other: &Value<'v>) -> Option<Ordering> {
+        match (self, other) {
+            (Value::Text(one), Value::Text(other)) => Some(one.cmp(other)),
+            (Value::Bytes(one), Value::Bytes(other)) => Some(one.cmp(other)),
+            (Value::Bool(one), Value::Bool(other)) => Some(one.cmp(other)),
+            (one, other) => one.compare_numbers(other),
+        }
+    }
+
+    /// Whether it is a number; not-a-number is one without an order.
+    pub(super) fn is_number(&self) -> bool {
+        matches!(self, Value::Int(_) | Value::Uint(_) | Value::Double(_))
+    }
+
+    fn compare_numbers(&self, other: &Value<'v>) -> Option<Ordering> {
+        let whole = |value: &Value<'v>| match value {
+            Value::Int(it) => Some(i128::from(*it)),
+            Value::Uint(it) => Some(i128::from(*it)),
+            _ => None,
+        };
+        match (self, other, whole(self), whole(other)) {
+            (_, _, Some(one), Some(other)) => Some(one.cmp(&other)),
+            (Value::Double(one), Value::Double(other), ..) => one.partial_cmp(other),
+            (Value::Double(one), _, _, Some(other)) => compare_to_whole(*one, other),
+            (_, Value::Double(other), Some(one), _) => compare_to_whole(*other, one).map(Ordering::reverse),
+            _ => None,
+        }
+    }
+}
+
+/// A fraction against a whole number of at most 64 bits, without losing a digit of either.
+fn compare_to_whole(double: f64, whole: i128) -> Option<Ordering> {
+    const BEYOND: f64 = 1e20;
+    if double.is_nan() {
+        return None;
+    }
+    if double.abs() >= BEYOND {
+        return Some(if double > 0.0 { Ordering::Greater } else { Ordering::Less });
+    }
+    let floor = double.floor();
+    let order = (floor as i128).cmp(&whole);
+    Some(if order == Ordering::Equal && double > floor { Ordering::Greater } else { order })
+}
