@@ -140,7 +140,7 @@ export class Host {
   constructor(args: string[]) {
     this.process = spawn(HOOKWIRE, ["serve", ...args], { stdio: ["pipe", "pipe", "inherit"] });
     this.process.on("error", (problem) => (this.problem = `hookwire did not start: ${problem.message}`));
-    this.process.stdin!.on("error", () => {}); // the missing answer shows it
+    this.process.stdin!.on("error", () => {}); // the missing answer reports it
     this.lines = createInterface({ input: this.process.stdout! })[Symbol.asyncIterator]();
   }
 
