@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Sourced by the scripts here that hold the built binary against programs that others wrote.
-# They define `run NAME COMMAND...`, which ends in `passed` or `failure`.
+# Sourced by the scripts here that test the built binary with programs that others wrote.
+# They define `run NAME COMMAND...`, which calls `passed` or `failure` at its end.
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -18,7 +18,7 @@ export HOOKWIRE
 # Vim and Emacs take the encoding of what they read from the locale.
 export LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1
 
-# Makes a command available, from these packages if it is missing.
+# Installs these packages if the command is missing.
 need() {
     local command=$1
     shift
@@ -32,7 +32,7 @@ install_packages() {
 }
 
 #   python_environment REQUIREMENTS DIR
-# The list that was installed lies beside what it installed: another list installs anew.
+# A copy of the installed list is kept with the installation; if the list has changed, all is installed again.
 python_environment() {
     local list=$1 dir=$2
     cmp -s "$list" "$dir/requirements.txt" && return
@@ -67,7 +67,7 @@ group() {
     for name in "${names[@]}"; do
         cp "$scratch/install" "$scratch/log"
         if [ $ready = yes ]; then
-            # What a program says beside its `ok` is told only if it fails.
+            # Other output than `ok` lines is shown only if the program fails.
             : >"$scratch/log"
             run "$name" "${@//%/$name}"
         elif [ -n "${CI:-}" ]; then
@@ -78,7 +78,7 @@ group() {
     done
 }
 
-# The program's output is its `ok` lines; there is one at least.
+# Prints the program's `ok` lines; fails if there is none.
 tell_ok() {
     grep '^ok ' "$scratch/out"
 }

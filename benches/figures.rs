@@ -1,6 +1,6 @@
 //! The figures that hookwire is held to, as ratios to a floor measured in the same run.
 //!
-//! `cargo bench --bench figures` prints one table in about two minutes, and fails when a figure
+//! `cargo bench --profile dist --bench figures` prints one table in about two minutes, and fails when a figure
 //! misses its "at least". After `--`: names of rows to measure, `--quick` for a rough look, `--host PATH`
 //! for another binary than the one of this build.
 //!
@@ -111,7 +111,7 @@ const ROWS: [Row; 10] = [
     },
     Row {
         name: "keystroke",
-        what: "a keystroke in a definition file of 1,000 lines until its diagnostics are told, p50",
+        what: "a keystroke in a definition file of 1,000 lines until its diagnostics are sent, p50",
         unit: Unit::Millis,
         target: Target::Most(50.0, 10.0),
         measure: keystroke,

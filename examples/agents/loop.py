@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""An agent loop that tells hookwire of every moment, and obeys: loop.py --hooks DIR"""
+"""An agent loop that sends every event to hookwire and obeys the verdicts: loop.py --hooks DIR"""
 
 from wire import Hooked, Refused
 from world import ALLOWED, BUDGET, SUMMARISE, ModelError, call_model, main, prompts, save, show, tried, use, waited
@@ -9,31 +9,31 @@ class Agent(Hooked):
     def session(self):
         self.fire("SessionStart")
         for prompt in prompts(self):
-            answer = show(tried(self.run, prompt)["output"])  # or why there is none: the session goes on
+            answer = show(tried(self.run, prompt)["output"])  # or why there is none; the session continues
             self.fire("Notification", message=answer)
         self.fire("SessionEnd")
 
     def run(self, prompt):
-        """One prompt, until the agent rests. Each run that has begun ends in RunEnd or RunError."""
+        """Works on one prompt until the agent stops. Every started run ends with RunEnd or RunError."""
         prompt = self.fire("SubagentStart" if self.parent else "UserPromptSubmit", prompt=prompt)["prompt"]
         prompt = self.fire("RunStart", prompt=prompt)["prompt"]
         self.messages.append({"role": "user", "content": prompt})
         try:
             result = self.work()
-        except Refused as no:  # an answer, not a failure
+        except Refused as no:  # a refusal is an answer, not a failure
             result = str(no)
         except Exception as error:
             verdict = self.fire("RunError", error=str(error), usage=self.usage)
             if verdict.get("subject") is None:
                 raise
-            return verdict["subject"]  # a hook's, in the place of the result
+            return verdict["subject"]  # a hook's result replaces the error
         return self.fire("RunEnd", result=result, usage=self.usage)["result"]
 
     def work(self):
         rest, stop_active = "SubagentStop" if self.parent else "Stop", False
         while True:
             self.fire("StepStart")
-            # Between steps every tool call has its result: here the conversation can be cut and added to.
+            # Between steps every tool call has its result, so here the conversation can be changed.
             if self.tokens > BUDGET:
                 self.compact()
             self.add_notes()
@@ -45,12 +45,12 @@ class Agent(Hooked):
             if not reply["calls"]:
                 try:
                     return self.fire(rest, lastMessage=reply["content"], stopActive=stop_active)["lastMessage"]
-                except Refused as no:  # back to work, knowing why; hookwire lets no hook do this for ever
+                except Refused as no:  # back to work, with the reason; hookwire limits how often hooks do this
                     self.notes.append(str(no))
                     stop_active = True
 
     def ask(self, messages, name="large", attempt=1):
-        """What the model says. Each attempt passes the gate, since another model is another question."""
+        """Asks the model. Each attempt fires PreModelCall again, because the model may be another one."""
         request = {"systemPrompt": self.context["systemPrompt"], "messages": messages}
         model = self.fire("PreModelCall", model={"name": name, "request": request})["model"]
         try:
@@ -64,7 +64,7 @@ class Agent(Hooked):
             return self.ask(messages, retry.get("model", name), attempt + 1)
 
     def tool(self, call):
-        """What a tool call comes to, for the model. A refused call is told and not run."""
+        """Runs a tool call, if permitted, and returns the model's message with the output or the refusal."""
         try:
             tool = self.permitted(call)
             done = tried(self.task if tool["name"] == "Task" and not self.parent else use, tool)
@@ -76,7 +76,7 @@ class Agent(Hooked):
 
     def permitted(self, call):
         moment = self.fire("PreToolUse", tool=call)
-        # A hook's allow is a permission; an allow that nobody decided only stands in nobody's way.
+        # An allow is a permission only if a hook decided it; otherwise no hook had an opinion.
         if moment["tool"]["name"] in ALLOWED or "decidedBy" in moment:
             return moment["tool"]
         try:
@@ -90,12 +90,12 @@ class Agent(Hooked):
         return child.run(tool["input"]["prompt"])
 
     def compact(self):
-        """Puts a summary in the conversation's place."""
+        """Replaces the conversation by a summary."""
         try:
             moment = self.fire("PreCompact", compaction=SUMMARISE, messages=self.messages, budget=BUDGET)
             summary = self.ask([*self.messages, {"role": "user", "content": moment["compaction"]}])["content"]
         except Refused:
-            return  # the conversation stays whole
+            return  # the conversation isn't compacted
         removed, self.context["messages"] = len(self.messages), [{"role": "user", "content": summary}]
         self.fire("PostCompact", removedCount=removed, summary=summary)
 

@@ -1,4 +1,4 @@
-//! An agent loop that tells hookwire of every moment, and obeys: cargo run --example loop -- --hooks DIR
+//! An agent loop that sends every event to hookwire and obeys the verdicts: cargo run --example loop -- --hooks DIR
 
 mod wire;
 mod world;
@@ -13,7 +13,7 @@ impl Agent<'_> {
         self.fire("SessionStart", json!({}))?;
         for (run, prompt) in prompts() {
             self.begin(Some(run));
-            let answer = tried(|| self.run(prompt))["output"].take(); // or why there is none: the session goes on
+            let answer = tried(|| self.run(prompt))["output"].take(); // or why there is none; the session continues
             show(&[], &answer);
             self.fire("Notification", json!({"message": answer}))?;
         }
@@ -21,7 +21,7 @@ impl Agent<'_> {
         self.fire("SessionEnd", json!({})).map(drop)
     }
 
-    /// One prompt, until the agent rests. Each run that has begun ends in RunEnd or RunError.
+    /// Works on one prompt until the agent stops. Every started run ends with RunEnd or RunError.
     fn run(&mut self, prompt: Value) -> Result<Value, Fault> {
         let first = if self.parent.is_some() { "SubagentStart" } else { "UserPromptSubmit" };
         let prompt = self.fire(first, json!({"prompt": prompt}))?["prompt"].take();
@@ -29,10 +29,10 @@ impl Agent<'_> {
         self.add([user(prompt)]);
         let result = match self.work() {
             Ok(result) => result,
-            Err(Fault::Refused(no)) => json!(no), // an answer, not a failure
+            Err(Fault::Refused(no)) => json!(no), // a refusal is an answer, not a failure
             Err(Fault::Failed(error)) => {
                 let mut verdict = self.fire("RunError", json!({"error": error, "usage": self.usage}))?;
-                // A hook's, in the place of the result.
+                // A hook's result replaces the error.
                 return Some(verdict["subject"].take()).filter(|it| !it.is_null()).ok_or(Fault::Failed(error));
             }
         };
@@ -44,11 +44,11 @@ impl Agent<'_> {
         let mut stop_active = false;
         loop {
             self.fire("StepStart", json!({}))?;
-            // Between steps every tool call has its result: here the conversation can be cut and added to.
+            // Between steps every tool call has its result, so here the conversation can be changed.
             if self.tokens > BUDGET
                 && let Err(Fault::Failed(error)) = self.compact()
             {
-                return Err(Fault::Failed(error)); // but if it's refused, the conversation stays whole
+                return Err(Fault::Failed(error)); // if refused, the conversation isn't compacted
             }
             self.add_notes();
             let mut reply = self.ask(self.messages(), json!("large"), 1)?;
@@ -61,7 +61,7 @@ impl Agent<'_> {
             self.fire("Checkpoint", json!({"path": path}))?;
             if calls.is_empty() {
                 match self.fire(rest, json!({"lastMessage": message, "stopActive": stop_active})) {
-                    // Back to work, knowing why; hookwire lets no hook do this for ever.
+                    // Back to work, with the reason; hookwire limits how often hooks do this.
                     Err(Fault::Refused(no)) => self.notes.push(no),
                     rested => return Ok(rested?["lastMessage"].take()),
                 }
@@ -70,7 +70,7 @@ impl Agent<'_> {
         }
     }
 
-    /// What the model says. Each attempt passes the gate, since another model is another question.
+    /// Asks the model. Each attempt fires PreModelCall again, because the model may be another one.
     fn ask(&mut self, messages: Vec<Value>, name: Value, attempt: u64) -> Result<Value, Fault> {
         let request = json!({"systemPrompt": self.context["systemPrompt"], "messages": messages});
         let data = json!({"model": {"name": name, "request": request}});
@@ -92,7 +92,7 @@ impl Agent<'_> {
         }
     }
 
-    /// What a tool call comes to, for the model. A refused call is told and not run.
+    /// Runs a tool call, if permitted, and returns the model's message with the output or the refusal.
     fn tool(&mut self, call: &Value) -> Result<Value, Fault> {
         let output = match self.judged(call) {
             Err(Fault::Refused(no)) => json!(format!("refused: {no}")),
@@ -113,7 +113,7 @@ impl Agent<'_> {
     fn permitted(&mut self, call: &Value) -> Result<Value, Fault> {
         let mut verdict = self.fire("PreToolUse", json!({"tool": call}))?;
         let tool = verdict["tool"].take();
-        // A hook's allow is a permission; an allow that nobody decided only stands in nobody's way.
+        // An allow is a permission only if a hook decided it; otherwise no hook had an opinion.
         if ALLOWED.contains(&text(&tool["name"])) || verdict.get("decidedBy").is_some() {
             return Ok(tool);
         }
@@ -128,7 +128,7 @@ impl Agent<'_> {
         self.child(argument(tool, "agent")?, text(&tool["callId"])).run(json!(argument(tool, "prompt")?))
     }
 
-    /// Puts a summary in the conversation's place.
+    /// Replaces the conversation by a summary.
     fn compact(&mut self) -> Result<(), Fault> {
         let mut messages = self.messages();
         let data = json!({"compaction": SUMMARISE, "messages": messages, "budget": BUDGET});

@@ -1,4 +1,4 @@
-// An agent loop that tells hookwire of every moment, and obeys: node loop.ts --hooks DIR
+// An agent loop that sends every event to hookwire and obeys the verdicts: node loop.ts --hooks DIR
 
 import { type Call, Hooked, type Message, refusal } from "./wire.ts";
 import { ALLOWED, BUDGET, ModelError, type Response, SUMMARISE, argument, callModel } from "./world.ts";
@@ -8,24 +8,24 @@ class Agent extends Hooked {
   async session(): Promise<void> {
     await this.fire("SessionStart", {});
     for (const prompt of prompts(this)) {
-      const { output } = await tried(() => this.run(prompt)); // or why there is none: the session goes on
+      const { output } = await tried(() => this.run(prompt)); // or why there is none; the session continues
       await this.fire("Notification", { message: show(output) });
     }
     await this.fire("SessionEnd", {});
   }
 
-  /** One prompt, until the agent rests. Each run that has begun ends in RunEnd or RunError. */
+  /** Works on one prompt until the agent stops. Every started run ends with RunEnd or RunError. */
   async run(prompt: string): Promise<string> {
     ({ prompt } = await this.fire(this.parent ? "SubagentStart" : "UserPromptSubmit", { prompt }));
     ({ prompt } = await this.fire("RunStart", { prompt }));
     this.messages.push({ role: "user", content: prompt });
     let result: string;
     try {
-      result = await this.work().catch(refusal); // a no is an answer, not a failure
+      result = await this.work().catch(refusal); // a refusal is an answer, not a failure
     } catch (error) {
       const { subject } = await this.fire("RunError", { error: why(error), usage: this.usage });
       if (subject == null) throw error;
-      return subject; // a hook's, in the place of the result
+      return subject; // a hook's result replaces the error
     }
     return (await this.fire("RunEnd", { result, usage: this.usage })).result;
   }
@@ -35,8 +35,8 @@ class Agent extends Hooked {
     let stopActive = false;
     for (;;) {
       await this.fire("StepStart", {});
-      // Between steps every tool call has its result: here the conversation can be cut and added to.
-      if (this.tokens > BUDGET) await this.compact().catch(refusal); // refused, it stays whole
+      // Between steps every tool call has its result, so here the conversation can be changed.
+      if (this.tokens > BUDGET) await this.compact().catch(refusal); // if refused, it isn't compacted
       this.addNotes();
       const { content, calls } = await this.ask(this.messages);
       const results: Message[] = [];
@@ -48,13 +48,13 @@ class Agent extends Hooked {
       try {
         return (await this.fire(rest, { lastMessage, stopActive })).lastMessage;
       } catch (error) {
-        this.notes.push(refusal(error)); // back to work, knowing why; hookwire lets no hook do this for ever
+        this.notes.push(refusal(error)); // back to work, with the reason; hookwire limits how often hooks do this
         stopActive = true;
       }
     }
   }
 
-  /** What the model says. Each attempt passes the gate, since another model is another question. */
+  /** Asks the model. Each attempt fires PreModelCall again, because the model may be another one. */
   async ask(messages: Message[], name = "large", attempt = 1): Promise<Response> {
     const request = { systemPrompt: this.context.systemPrompt, messages };
     const { model } = await this.fire("PreModelCall", { model: { name, request } });
@@ -70,7 +70,7 @@ class Agent extends Hooked {
     }
   }
 
-  /** What a tool call comes to, for the model. A refused call is told and not run. */
+  /** Runs a tool call, if permitted, and returns the model's message with the output or the refusal. */
   async tool(call: Call): Promise<Message> {
     let output: string;
     try {
@@ -86,7 +86,7 @@ class Agent extends Hooked {
 
   async permitted(call: Call): Promise<Call> {
     const { tool, decidedBy } = await this.fire("PreToolUse", { tool: call });
-    // A hook's allow is a permission; an allow that nobody decided only stands in nobody's way.
+    // An allow is a permission only if a hook decided it; otherwise no hook had an opinion.
     if (ALLOWED.includes(tool.name) || decidedBy !== undefined) return tool;
     try {
       return (await this.fire("PermissionRequest", { tool })).tool;
@@ -101,7 +101,7 @@ class Agent extends Hooked {
     return child.run(argument(tool, "prompt"));
   }
 
-  /** Puts a summary in the conversation's place. */
+  /** Replaces the conversation by a summary. */
   async compact(): Promise<void> {
     const messages = this.messages;
     const { compaction } = await this.fire("PreCompact", { compaction: SUMMARISE, messages, budget: BUDGET });

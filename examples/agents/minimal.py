@@ -23,8 +23,8 @@ def start(hooks):
 
 def ask(host, command):
     event = {"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": command}}, "cwd": os.getcwd()}
-    event["deadlineMs"] = int(PATIENCE * 800)  # a hook that hangs: the host answers without it
-    watchdog = threading.Timer(PATIENCE, host.kill)  # a host that hangs: its end ends the waiting
+    event["deadlineMs"] = int(PATIENCE * 800)  # if a hook hangs, the host answers without it
+    watchdog = threading.Timer(PATIENCE, host.kill)  # if the host hangs, killing it ends the wait
     watchdog.start()
     try:
         request = {"jsonrpc": "2.0", "id": 1, "method": "hooks/dispatch", "params": event}
@@ -39,7 +39,7 @@ def ask(host, command):
 
 def stop(host):
     try:
-        host.communicate(timeout=PATIENCE)  # ends its input, and so the host
+        host.communicate(timeout=PATIENCE)  # closes its stdin, which ends the host
     except subprocess.TimeoutExpired:
         host.kill()
 

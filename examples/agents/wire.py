@@ -1,4 +1,4 @@
-"""What an agent needs to be hooked: the host, and `fire`. To be copied as it is."""
+"""The client that an agent needs: the host, and `fire`. Copy it unchanged."""
 
 import json
 import os
@@ -8,7 +8,7 @@ import threading
 HOOKWIRE = os.environ.get("HOOKWIRE", "hookwire")
 PATIENCE = float(os.environ.get("PATIENCE", "5"))  # seconds for a verdict
 
-# What hooks may rewrite of a moment.
+# The member that hooks may rewrite at each event.
 SUBJECTS = {
     "UserPromptSubmit": "prompt",
     "RunStart": "prompt",
@@ -26,24 +26,24 @@ SUBJECTS = {
     "PreCompact": "compaction",
     "Stop": "lastMessage",
 }
-# What a run that a hook has ended doesn't begin any more.
+# A run that a hook has ended starts none of these.
 ACTS = ["StepStart", "PreCompact", "PreModelCall", "PreToolUse", "PermissionRequest", "SubagentStop", "Stop"]
-# Of these, hooks are only told.
+# These events only inform hooks; they can't be refused.
 NOTES = ["PermissionDenied", "PostCompact", "Checkpoint", "Notification", "SessionEnd"]
 
 
 class Refused(Exception):
-    """A hook's no. It is an answer and not a failure, so nothing here treats it as one."""
+    """A hook's refusal. It is an answer, so nothing here treats it as a failure."""
 
 
 class Hooked:
-    """An agent as hooks know it, and what they may change of it."""
+    """An agent's state that hooks see and may change."""
 
     def __init__(self, host, name, run=None, parent=None):
         self.host, self.name, self.parent = host, name, parent
         self.context = {"metadata": {}, "systemPrompt": f"You are {name}.", "messages": []}
-        self.notes = []  # what hooks have to say to the model
-        self.tokens = 0  # that the model read last
+        self.notes = []  # messages of hooks to the model
+        self.tokens = 0  # read by the model in its last call
         self.begin(run)
 
     def begin(self, run):
@@ -63,7 +63,7 @@ class Hooked:
         self.usage = {kind: tokens + usage[kind] for kind, tokens in self.usage.items()}
 
     def fire(self, event, **data):
-        """Tells of a moment: `data` as hooks left it, beside their verdict. Their no is Refused."""
+        """Sends an event; returns the verdict with `data` as hooks changed it. A refusal is Refused."""
         if self.ending and event in ACTS:
             raise Refused(self.ending)
         if event == "StepStart":
@@ -86,7 +86,7 @@ class Hooked:
         self.notes += verdict.get("additionalContext", [])
         patched = merged({**self.context, **data}, verdict.get("context", {}))
         self.context = {key: patched.get(key) or type(value)() for key, value in self.context.items()}
-        if "stop" in verdict:  # a no to this act, and to what the run would do next
+        if "stop" in verdict:  # refuses this act and whatever the run would do next
             self.ending = verdict["stop"] or "a hook ended the run"
             verdict.update(decision="deny", reason=self.ending)
         if verdict["decision"] != "allow" and event not in NOTES:
@@ -101,7 +101,7 @@ class Hooked:
 
 
 class Host:
-    """hookwire on two pipes. Without it every answer is a no: nothing goes on unjudged."""
+    """hookwire on two pipes. Without it every verdict is a deny, so that nothing runs unjudged."""
 
     def __init__(self, arguments):
         self.problem = None
@@ -113,8 +113,8 @@ class Host:
 
     def judge(self, event):
         if not self.problem:
-            event["deadlineMs"] = int(PATIENCE * 800)  # a hook that hangs: the host answers without it
-            watchdog = threading.Timer(PATIENCE, self.process.kill)  # a host that hangs: its end ends the waiting
+            event["deadlineMs"] = int(PATIENCE * 800)  # if a hook hangs, the host answers without it
+            watchdog = threading.Timer(PATIENCE, self.process.kill)  # if the host hangs, killing it ends the wait
             watchdog.start()
             try:
                 request = {"jsonrpc": "2.0", "id": 1, "method": "hooks/dispatch", "params": event}
@@ -132,13 +132,13 @@ class Host:
     def stop(self):
         if self.process:
             try:
-                self.process.communicate(timeout=PATIENCE)  # ends its input, and so the host
+                self.process.communicate(timeout=PATIENCE)  # closes its stdin, which ends the host
             except subprocess.TimeoutExpired:
                 self.process.kill()
 
 
 def merged(target, patch):
-    """A JSON merge patch, RFC 7396."""
+    """Applies a JSON merge patch, RFC 7396."""
     if not isinstance(patch, dict):
         return patch
     result = dict(target) if isinstance(target, dict) else {}

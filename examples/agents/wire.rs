@@ -1,4 +1,4 @@
-//! What an agent needs to be hooked: the host, and `fire`. To be copied as it is.
+//! The client that an agent needs: the host, and `fire`. Copy it unchanged.
 
 use serde_json::{Map, Value, json};
 use std::cell::RefCell;
@@ -9,13 +9,13 @@ use std::time::Duration;
 
 /// Why something was not done.
 pub(crate) enum Fault {
-    /// A hook's no. It is an answer and not a failure, so nothing here treats it as one.
+    /// A hook's refusal. It is an answer, so nothing here treats it as a failure.
     Refused(String),
     /// What went wrong.
     Failed(String),
 }
 
-/// An agent as hooks know it, and what they may change of it.
+/// An agent's state that hooks see and may change.
 pub(crate) struct Agent<'a> {
     pub(crate) host: &'a Host,
     pub(crate) name: String,
@@ -25,23 +25,23 @@ pub(crate) struct Agent<'a> {
     pub(crate) parent: Option<(String, Option<String>)>,
     /// What hooks may change: metadata, system prompt and messages.
     pub(crate) context: Value,
-    /// What hooks have to say to the model.
+    /// Messages of hooks to the model.
     pub(crate) notes: Vec<String>,
-    /// Of the run.
+    /// Token usage of the run.
     pub(crate) usage: Value,
-    /// That the model read last.
+    /// Tokens read by the model in its last call.
     pub(crate) tokens: u64,
     /// Why a hook ended the run.
     ending: Option<String>,
 }
 
-/// What a run that a hook has ended doesn't begin any more.
+/// A run that a hook has ended starts none of these.
 const ACTS: [&str; 7] =
     ["StepStart", "PreCompact", "PreModelCall", "PreToolUse", "PermissionRequest", "SubagentStop", "Stop"];
-/// Of these, hooks are only told.
+/// These events only inform hooks; they can't be refused.
 const NOTES: [&str; 5] = ["PermissionDenied", "PostCompact", "Checkpoint", "Notification", "SessionEnd"];
 
-/// What hooks may rewrite of a moment.
+/// The member that hooks may rewrite at each event.
 fn subject(event: &str) -> &'static str {
     match event {
         "UserPromptSubmit" | "RunStart" | "SubagentStart" => "/prompt",
@@ -108,7 +108,7 @@ impl<'a> Agent<'a> {
         }
     }
 
-    /// Tells of a moment: `data` as hooks left it, beside their verdict. Their no is [`Fault::Refused`].
+    /// Sends an event; returns the verdict with `data` as hooks changed it. A refusal is [`Fault::Refused`].
     pub(crate) fn fire(&mut self, name: &str, data: Value) -> Result<Value, Fault> {
         if let Some(reason) = self.ending.as_ref().filter(|_| ACTS.contains(&name)) {
             return Err(Fault::Refused(reason.clone()));
@@ -138,7 +138,7 @@ impl<'a> Agent<'a> {
             merge(&mut event, patch);
         }
         if let Some(reason) = verdict["stop"].as_str().map(String::from) {
-            // A no to this act, and to what the run would do next.
+            // Refuses this act and whatever the run would do next.
             (verdict["decision"], verdict["reason"]) = (json!("deny"), json!(reason));
             self.ending = Some(reason);
         }
@@ -156,7 +156,7 @@ impl<'a> Agent<'a> {
     }
 }
 
-/// Two objects in one; the second one's members win.
+/// Joins two objects; members of the second one win.
 pub(crate) fn joined(mut first: Value, second: Value) -> Value {
     if let (Value::Object(first), Value::Object(second)) = (&mut first, second) {
         first.extend(second);
@@ -183,14 +183,14 @@ impl From<std::io::Error> for Fault {
     }
 }
 
-/// hookwire on two pipes. Without it every answer is a no: nothing goes on unjudged.
+/// hookwire on two pipes. Without it every verdict is a deny, so that nothing runs unjudged.
 pub(crate) struct Host {
     wire: Option<Wire>,
     problem: RefCell<Option<String>>,
     patience: Duration,
 }
 
-/// A thread at each pipe: nobody can be made to wait for them.
+/// One thread per pipe, so that a blocked pipe never blocks the agent.
 struct Wire {
     child: RefCell<Child>,
     requests: Sender<String>,
@@ -210,12 +210,12 @@ impl Host {
         Host { wire, problem: RefCell::new(problem), patience: patience.unwrap_or(Duration::from_secs(5)) }
     }
 
-    /// The verdict on an event.
+    /// Asks for the verdict on an event.
     pub(crate) fn judge(&self, event: &Value) -> Value {
         let mut problem = self.problem.borrow_mut();
         if let (Some(wire), None) = (&self.wire, &*problem) {
             let mut params = event.clone();
-            // A hook that hangs: the host answers without it.
+            // If a hook hangs, the host answers without it.
             params["deadlineMs"] = json!(self.patience.mul_f64(0.8).as_millis() as u64);
             let request = json!({"jsonrpc": "2.0", "id": 1, "method": "hooks/dispatch", "params": params});
             let _ = wire.requests.send(format!("{request}\n"));
@@ -226,16 +226,16 @@ impl Host {
                 Ok(reply) => return json!({"decision": "deny", "reason": reply["error"]["message"]}),
                 Err(_) => *problem = Some("hookwire gave no verdict".into()),
             }
-            // A host that hangs: its late answer would pass for that to the next question.
+            // The host hangs; its late answer would be taken for the answer to the next question.
             let _ = wire.child.borrow_mut().kill();
         }
         json!({"decision": "deny", "reason": *problem})
     }
 
-    /// Ends the host; what was wrong with it, if something was.
+    /// Ends the host; returns what went wrong with it, if anything.
     pub(crate) fn stop(self) -> Option<String> {
         if let Some(Wire { child, requests, replies }) = self.wire {
-            drop(requests); // ends its input, and so the host
+            drop(requests); // closes its stdin, which ends the host
             let _ = replies.recv_timeout(self.patience);
             let mut child = child.into_inner();
             let _ = child.kill().and_then(|()| child.wait());

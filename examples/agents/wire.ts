@@ -1,4 +1,4 @@
-// What an agent needs to be hooked: the host, and `fire`. To be copied as it is.
+// The client that an agent needs: the host, and `fire`. Copy it unchanged.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
@@ -6,7 +6,7 @@ import { createInterface } from "node:readline";
 const HOOKWIRE = process.env.HOOKWIRE ?? "hookwire";
 const PATIENCE = Number(process.env.PATIENCE ?? 5); // seconds for a verdict
 
-// What hooks may rewrite of a moment.
+// The member that hooks may rewrite at each event.
 const SUBJECTS: Data = {
   UserPromptSubmit: "prompt",
   RunStart: "prompt",
@@ -24,9 +24,9 @@ const SUBJECTS: Data = {
   PreCompact: "compaction",
   Stop: "lastMessage",
 };
-// What a run that a hook has ended doesn't begin any more.
+// A run that a hook has ended starts none of these.
 const ACTS = ["StepStart", "PreCompact", "PreModelCall", "PreToolUse", "PermissionRequest", "SubagentStop", "Stop"];
-// Of these, hooks are only told.
+// These events only inform hooks; they can't be refused.
 const NOTES = ["PermissionDenied", "PostCompact", "Checkpoint", "Notification", "SessionEnd"];
 
 type Data = Record<string, any>;
@@ -49,20 +49,20 @@ type Verdict = {
   retry?: Retry;
 };
 
-/** A hook's no. It is an answer and not a failure, so nothing here treats it as one. */
+/** A hook's refusal. It is an answer, so nothing here treats it as a failure. */
 export class Refused extends Error {}
 
-/** The reason of a no. What is none is thrown on. */
+/** The reason of a refusal. Other errors are thrown again. */
 export function refusal(error: unknown): string {
   if (error instanceof Refused) return error.message;
   throw error;
 }
 
-/** An agent as hooks know it, and what they may change of it. */
+/** An agent's state that hooks see and may change. */
 export class Hooked {
   context: { metadata: Data; systemPrompt: string; messages: Message[] };
-  notes: string[] = []; // what hooks have to say to the model
-  tokens = 0; // that the model read last
+  notes: string[] = []; // messages of hooks to the model
+  tokens = 0; // read by the model in its last call
   step = 0;
   usage: Usage = { inputTokens: 0, outputTokens: 0 };
   ending: string | undefined;
@@ -95,7 +95,7 @@ export class Hooked {
     this.usage.outputTokens += usage.outputTokens;
   }
 
-  /** Tells of a moment: `data` as hooks left it, beside their verdict. Their no is Refused. */
+  /** Sends an event; returns the verdict with `data` as hooks changed it. A refusal is Refused. */
   async fire<T extends Data>(event: string, data: T): Promise<Verdict & T> {
     if (this.ending !== undefined && ACTS.includes(event)) throw new Refused(this.ending);
     if (event === "StepStart") this.step += 1;
@@ -115,7 +115,7 @@ export class Hooked {
     const { metadata, systemPrompt, messages, ...rest } = merged({ ...this.context, ...data }, verdict.context ?? {});
     this.context = { metadata: metadata ?? {}, systemPrompt: systemPrompt ?? "", messages: messages ?? [] };
     if (verdict.stop !== undefined) {
-      // A no to this act, and to what the run would do next.
+      // Refuses this act and whatever the run would do next.
       this.ending = verdict.reason = verdict.stop;
       verdict.decision = "deny";
     }
@@ -131,7 +131,7 @@ export class Hooked {
   }
 }
 
-/** hookwire on two pipes. Without it every answer is a no: nothing goes on unjudged. */
+/** hookwire on two pipes. Without it every verdict is a deny, so that nothing runs unjudged. */
 export class Host {
   problem: string | undefined;
   readonly process: ChildProcess;
@@ -140,14 +140,14 @@ export class Host {
   constructor(args: string[]) {
     this.process = spawn(HOOKWIRE, ["serve", ...args], { stdio: ["pipe", "pipe", "inherit"] });
     this.process.on("error", (problem) => (this.problem = `hookwire did not start: ${problem.message}`));
-    this.process.stdin!.on("error", () => {}); // the answer that doesn't come tells
+    this.process.stdin!.on("error", () => {}); // the missing answer reports it
     this.lines = createInterface({ input: this.process.stdout! })[Symbol.asyncIterator]();
   }
 
   async judge(event: Data): Promise<Verdict> {
     if (!this.problem) {
-      const deadlineMs = Math.trunc(PATIENCE * 800); // a hook that hangs: the host answers without it
-      // A host that hangs: its end ends the waiting.
+      const deadlineMs = Math.trunc(PATIENCE * 800); // if a hook hangs, the host answers without it
+      // If the host hangs, killing it ends the wait.
       const watchdog = setTimeout(() => this.process.kill("SIGKILL"), PATIENCE * 1000);
       try {
         const request = { jsonrpc: "2.0", id: 1, method: "hooks/dispatch", params: { ...event, deadlineMs } };
@@ -168,13 +168,13 @@ export class Host {
     if (this.process.pid === undefined || this.process.exitCode !== null || this.process.signalCode) return;
     const ended = new Promise((resolve) => this.process.once("exit", resolve));
     const watchdog = setTimeout(() => this.process.kill("SIGKILL"), PATIENCE * 1000);
-    this.process.stdin!.end(); // ends its input, and so the host
+    this.process.stdin!.end(); // closes its stdin, which ends the host
     await ended;
     clearTimeout(watchdog);
   }
 }
 
-/** A JSON merge patch, RFC 7396. */
+/** Applies a JSON merge patch, RFC 7396. */
 export function merged(target: any, patch: any): any {
   if (patch === null || typeof patch !== "object" || Array.isArray(patch)) return patch;
   const result = target !== null && typeof target === "object" && !Array.isArray(target) ? { ...target } : {};

@@ -1,4 +1,4 @@
-"""What the loop is connected to: a scripted model, tools that touch real files, a terminal. Replace it."""
+"""The loop's surroundings: a scripted model, tools that change real files, a terminal. Replace this file."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from wire import Host, Refused
 ALLOWED = ["Read", "Write", "Task"]  # other tools need a permission
 BUDGET = 1000  # tokens that the model may read before its context is compacted
 SUMMARISE = "Summarise this conversation so that the work can go on from your summary alone."
-ATTEMPTS = 5  # of one model call, whatever hooks say
+ATTEMPTS = 5  # at one model call, whatever hooks say
 
 with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "session.json")) as file:
     SESSION = json.load(file)
@@ -24,7 +24,7 @@ class ModelError(Exception):
 
 
 def call_model(name, request):
-    """What the script has next; yours would call a provider."""
+    """Returns the script's next reply; yours would call a provider."""
     over = {"error": {"status": 500, "message": "the script is over"}}
     said = {"content": "", "calls": [], "finishReason": "stop", **next(REPLIES, over)}
     if "error" in said:
@@ -34,7 +34,7 @@ def call_model(name, request):
 
 
 def waited(retry, attempt):
-    """Whether to try again, after the time that hooks want between."""
+    """Waits as long as hooks ask for; returns whether to try again."""
     if not retry or retry["action"] == "fail" or attempt == ATTEMPTS:
         return False
     time.sleep(retry.get("afterMs", 0) / 1000)
@@ -57,7 +57,7 @@ def use(tool):
 
 
 def tried(act, argument):
-    """What came of an act, as it is told, and how long it took."""
+    """Runs an act; returns its output or error, and how long it took."""
     started = time.monotonic()
     try:
         outcome = {"output": act(argument)}
@@ -78,13 +78,13 @@ def told(error):
 
 
 def show(*words):
-    """Prints a line; what it ends in is handed on."""
+    """Prints a line and returns its last part."""
     print(": ".join(str(word).strip() for word in words), flush=True)
     return words[-1]
 
 
 def prompts(agent):
-    """What the user says, each time in a new run."""
+    """The user's prompts; each begins a new run."""
     for n, prompt in enumerate(SESSION["prompts"], 1):
         agent.begin(f"r{n}")
         print(f"> {prompt}", flush=True)

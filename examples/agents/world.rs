@@ -1,4 +1,4 @@
-//! What the loop is connected to: a scripted model, tools that touch real files, a terminal. Replace it.
+//! The loop's surroundings: a scripted model, tools that change real files, a terminal. Replace this file.
 
 use crate::wire::{Agent, Fault, Host};
 use serde_json::{Value, json};
@@ -12,14 +12,14 @@ pub(crate) const ALLOWED: [&str; 3] = ["Read", "Write", "Task"];
 /// Tokens that the model may read before its context is compacted.
 pub(crate) const BUDGET: u64 = 1000;
 pub(crate) const SUMMARISE: &str = "Summarise this conversation so that the work can go on from your summary alone.";
-/// Of one model call, whatever hooks say.
+/// Attempts at one model call, whatever hooks say.
 const ATTEMPTS: u64 = 5;
 
 static SESSION: LazyLock<Value> =
     LazyLock::new(|| serde_json::from_str(include_str!("session.json")).unwrap_or_default());
 static REPLIES: LazyLock<Mutex<VecDeque<Value>>> = LazyLock::new(|| Mutex::new(list(&SESSION["replies"]).into()));
 
-/// What the script has next, or the error; yours would call a provider.
+/// Returns the script's next reply or error; yours would call a provider.
 pub(crate) fn call_model(_model: &Value) -> Result<Value, Value> {
     let next = REPLIES.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
     let mut said = next.unwrap_or_else(|| json!({"error": {"status": 500, "message": "the script is over"}}));
@@ -37,7 +37,7 @@ pub(crate) fn failure(error: &Value) -> Fault {
     Fault::Failed(format!("{} {}", error["status"], text(&error["message"])))
 }
 
-/// Whether to try again, after the time that hooks want between.
+/// Waits as long as hooks ask for; returns whether to try again.
 pub(crate) fn waited(retry: &Value, attempt: u64) -> bool {
     let again = (retry["action"] == "retry" || retry["action"] == "fallback") && attempt < ATTEMPTS;
     if again {
@@ -61,7 +61,7 @@ pub(crate) fn use_tool(tool: &Value) -> Result<Value, Fault> {
     }
 }
 
-/// What came of an act, as it is told, and how long it took.
+/// Runs an act; returns its output or error, and how long it took.
 pub(crate) fn tried(act: impl FnOnce() -> Result<Value, Fault>) -> Value {
     let started = Instant::now();
     let mut outcome = match act() {
@@ -86,7 +86,7 @@ pub(crate) fn show(before: &[&str], last: &Value) {
     println!("{before}{}", last.as_str().unwrap_or(&last.to_string()).trim());
 }
 
-/// What the user says, each time in a new run.
+/// The user's prompts; each begins a new run.
 pub(crate) fn prompts() -> impl Iterator<Item = (String, Value)> {
     list(&SESSION["prompts"]).into_iter().zip(1..).map(|(prompt, n)| {
         println!("> {}", text(&prompt));

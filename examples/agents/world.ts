@@ -1,4 +1,4 @@
-// What the loop is connected to: a scripted model, tools that touch real files, a terminal. Replace it.
+// The loop's surroundings: a scripted model, tools that change real files, a terminal. Replace this file.
 
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -7,7 +7,7 @@ import { type Call, Host, type Hooked, type Message, Refused, type Retry, type U
 export const ALLOWED = ["Read", "Write", "Task"]; // other tools need a permission
 export const BUDGET = 1000; // tokens that the model may read before its context is compacted
 export const SUMMARISE = "Summarise this conversation so that the work can go on from your summary alone.";
-const ATTEMPTS = 5; // of one model call, whatever hooks say
+const ATTEMPTS = 5; // at one model call, whatever hooks say
 
 export type Request = { systemPrompt: string; messages: Message[] };
 export type Response = { content: string; calls: Call[] };
@@ -28,7 +28,7 @@ export class ModelError extends Error {
   }
 }
 
-/** What the script has next; yours would call a provider. */
+/** Returns the script's next reply; yours would call a provider. */
 export async function callModel(_model: { name: string; request: Request }): Promise<Reply> {
   const said = session.replies.shift() ?? { error: { status: 500, message: "the script is over" } };
   if ("error" in said) throw new ModelError(said.error);
@@ -36,7 +36,7 @@ export async function callModel(_model: { name: string; request: Request }): Pro
   return { response: { content, calls }, usage, finishReason };
 }
 
-/** Whether to try again, after the time that hooks want between. */
+/** Waits as long as hooks ask for; returns whether to try again. */
 export async function waited(retry: Retry | undefined, attempt: number): Promise<boolean> {
   if (!retry || retry.action === "fail" || attempt === ATTEMPTS) return false;
   await sleep(retry.afterMs ?? 0);
@@ -64,7 +64,7 @@ export function use(tool: Call): string {
   }
 }
 
-/** What came of an act, as it is told, and how long it took. */
+/** Runs an act; returns its output or error, and how long it took. */
 export async function tried(
   act: () => string | Promise<string>,
 ): Promise<{ output: string; error?: string; durationMs: number }> {
@@ -92,13 +92,13 @@ export function save({ name, runId, step, context }: Hooked): string {
   return path;
 }
 
-/** Prints a line; what it ends in is handed on. */
+/** Prints a line and returns its last part. */
 export function show(last: string, ...before: string[]): string {
   console.log([...before, String(last).trim()].join(": "));
   return last;
 }
 
-/** What the user says, each time in a new run. */
+/** The user's prompts; each begins a new run. */
 export function* prompts(agent: Hooked): Generator<string> {
   for (const [n, prompt] of session.prompts.entries()) {
     agent.begin(`r${n + 1}`);

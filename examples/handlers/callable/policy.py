@@ -5,7 +5,7 @@ def review(tool_input, limit):
     amount = tool_input.get("amount", 0)
     if amount > limit:
         return {"decision": "deny", "reason": f"{amount} is more than {limit}"}
-    # Nothing returned: no opinion.
+    # Returning nothing is no opinion.
 
 
 async def at_most(tool_name, most):

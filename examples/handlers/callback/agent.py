@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""An agent whose own function judges: agent.py < events. Prints one verdict a line."""
+"""An agent with a function of its own as a hook: agent.py < events. Prints one verdict per line."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def send(**message):
 
 
 def ask(id, method, params):
-    """Sends a request, and answers what the host asks until its reply is there."""
+    """Sends a request, and answers the host's requests until the reply arrives."""
     send(id=id, method=method, params=params)
     while True:
         message = json.loads(host.stdout.readline())

@@ -1,4 +1,4 @@
-"""Bounds the time of a command to a minute: the event comes on stdin, the reply goes to stdout."""
+"""Limits a command's timeout to a minute: the event comes on stdin, the reply goes to stdout."""
 
 import json
 import sys

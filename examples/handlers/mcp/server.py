@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A policy server: MCP over stdio, with the standard library only. It starts once and judges every
-call from then on; what it learns in one call, it knows in the next."""
+call after that, so it remembers earlier calls."""
 
 import json
 import sys

@@ -1,6 +1,6 @@
 """An agent whose hook asks a person: the trait's human-in-the-loop example, over the wire.
 
-Reads payloads from stdin and prints the replies. The person's answer is in the payload, for the sake of the example.
+Reads payloads from stdin and prints the replies. To keep the example simple, the person's answer is in the payload.
 """
 
 import json
@@ -20,7 +20,7 @@ def send(message):
 
 
 def approve(event):
-    """ApprovalHook.pre_tool_call: the patterns, then what the person says."""
+    """ApprovalHook.pre_tool_call: checks the patterns, then the person's answer."""
     if event["tool_name"] not in ["bash"]:
         return {"action": "Continue"}
     match event["person"]:

@@ -1,4 +1,4 @@
-"""Says what it got."""
+"""Replies with its input."""
 
 import json
 import sys

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""agentpool's programmatic example, with hookwire behind it: agent.py < events. Prints one reply a line."""
+"""agentpool's programmatic example, with hookwire behind it: agent.py < events. Prints one reply per line."""
 
 import json
 import sys

@@ -1,5 +1,5 @@
-"""agentpool's `AgentHooks` with hookwire behind it: the functions stay in this process, and whatever hookwire
-has in force judges beside them. Give it to an agent: `Agent(model=..., hooks=hooks)`."""
+"""agentpool's `AgentHooks` with hookwire behind it: the functions stay in this process, and the hooks that
+hookwire has in force judge beside them. Give it to an agent: `Agent(model=..., hooks=hooks)`."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ class CallableHook:
 
 class AgentHooks:
     def __init__(self, pre_run=(), post_run=(), pre_tool_use=(), post_tool_use=(), hooks=None):
-        """`hooks` is a directory with definitions that judge too."""
+        """`hooks` is a directory with further definitions."""
         self.hooks = [*pre_run, *post_run, *pre_tool_use, *post_tool_use]
         self.arguments = ["serve", "--isolated", *(["--hooks", hooks] if hooks else [])]
         self.host, self.lock, self.n_asked = None, threading.Lock(), 0
@@ -43,7 +43,7 @@ class AgentHooks:
         self.host.stdin.flush()
 
     def ask(self, method, params):
-        """Sends a request, and answers what hookwire asks until its reply is there."""
+        """Sends a request, and answers hookwire's requests until the reply arrives."""
         self.n_asked += 1
         id = self.n_asked
         self.send(id=id, method=method, params=params)
@@ -68,7 +68,7 @@ class AgentHooks:
                 self.start()
             return self.ask("hooks/dispatch", {"dialect": "agentpool", "payload": event})["reply"]
 
-    # What an agent calls.
+    # The methods that an agent calls.
 
     def has_hooks(self):
         return True

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""An agent's dispatch of tools with hooks around it: agent.py < calls. Prints one result a line."""
+"""An agent's dispatch of tools with hooks around it: agent.py < calls. Prints one result per line."""
 
 import json
 import os
@@ -15,7 +15,7 @@ calls = 0
 
 
 def run_hooks(event, **context):
-    """What the hooks say about an event."""
+    """Returns the reply of the hooks to an event."""
     global calls
     calls += 1
     params = {"dialect": "hooks-article", "payload": {"event": event, **context}}
@@ -45,7 +45,7 @@ def dispatch_with_hooks(name, args, context):
     try:
         result = TOOLS[name](args)
     except OSError as error:
-        # Post-tool hooks are for tools that returned.
+        # Post-tool hooks run only after tools that returned.
         return {"error": f"no such file: {error}"}
     post_result = run_hooks("PostToolUse", tool_name=name, tool_input=args, tool_output=result, context=context)
     return {"result": post_result.get("tool_output", result)}

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The documentation's two CodeHooks, in the agent's own process: agent.py < contexts. Prints a HookResult
-a line, with what the audit hook printed."""
+"""The documentation's two CodeHooks, in the agent's own process: agent.py < contexts. Prints one
+HookResult per line, with what the audit hook printed."""
 
 import json
 import os
@@ -38,7 +38,7 @@ def send(**message):
 
 
 def ask(id, method, params):
-    """Sends a request, and answers what the host asks until its reply is there."""
+    """Sends a request, and answers the host's requests until the reply arrives."""
     send(id=id, method=method, params=params)
     while True:
         message = json.loads(host.stdout.readline())

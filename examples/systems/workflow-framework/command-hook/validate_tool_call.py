@@ -1,4 +1,4 @@
-"""Reads what the documentation shows on stdin, and writes what it shows on stdout."""
+"""Reads the documentation's stdin, and writes the documentation's stdout."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Denies, with what it was given as the reason."""
+"""Denies, with its input as the reason."""
 
 import json
 import sys

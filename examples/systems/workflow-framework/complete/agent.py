@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The documentation's complete example: four hooks in one pipeline, two of them this agent's own functions, and
-this agent's own model as the judge. agent.py < contexts prints a HookResult a line, with what was logged and what
-the model was asked."""
+this agent's own model as the judge. agent.py < contexts prints one HookResult per line, with what was logged and
+what the model was asked."""
 
 import json
 import os
@@ -59,7 +59,7 @@ def send(**message):
 
 
 def ask(id, method, params):
-    """Sends a request, and answers what the host asks until its reply is there."""
+    """Sends a request, and answers the host's requests until the reply arrives."""
     send(id=id, method=method, params=params)
     while True:
         message = json.loads(host.stdout.readline())
