@@ -4,8 +4,7 @@ use super::output::{Output, Tone, safe, short};
 use super::{Failure, Finding, HooksArgs};
 use crate::definitions;
 use crate::handlers::guards::{GUARDS, GuardRow};
-use crate::rpc::methods::info;
-use crate::rpc::protocol::CheckResult;
+use crate::rpc::protocol::{CheckResult, HookInfo};
 use crate::syntax::diagnostic::{Diagnostic, Severity, render};
 use crate::syntax::source::Layer;
 use std::collections::HashMap;
@@ -99,7 +98,7 @@ pub(super) fn list(args: &ListArgs, out: &mut Output) -> Result<Finding, Failure
     let args = &args.hooks;
     let published = args.host()?.published();
     for hook in &published.hooks.hooks {
-        let info = info(hook);
+        let info = HookInfo::from_hook(hook);
         if out.json {
             out.json(&info);
             continue;

@@ -8,7 +8,7 @@ use crate::engine::Honours;
 use crate::event::Event;
 use crate::host::Host;
 use crate::matching::Facts;
-use crate::rpc::methods::explain_all;
+use crate::rpc::protocol::ExplainResult;
 use crate::verdict::{Decision, Verdict};
 use serde::Serialize;
 use serde_json::Value;
@@ -296,7 +296,8 @@ pub(super) fn explain(args: &EventArgs, out: &mut Output) -> Result<Finding, Fai
     let event = Arc::new(args.read()?);
     let host = args.hooks.host()?;
     let hooks = host.hooks();
-    let result = explain_all(hooks.hooks.iter(), &hooks.policies, &Facts::new(event, &host.engine.services.root));
+    let result =
+        ExplainResult::new(hooks.hooks.iter(), &hooks.policies, &Facts::new(event, &host.engine.services.root));
     if out.json {
         out.json(&result);
         return Ok(Finding::Fine);
