@@ -9,15 +9,17 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::borrow::Cow;
-use std::collections::HashMap;
-use std::fmt;
+use std::collections::{HashMap, VecDeque};
 use std::fs::File;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{Error, ErrorKind, Read, Result, Write};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 /// The longest message that is read, in bytes.
 const MAX_MESSAGE: usize = 256 * 1024 * 1024;
+/// Notifications that are kept for later.
+const MAX_EARLY: usize = 10_000;
+const NO_ANSWER: &str = "the host doesn't answer";
 const READ_SIZE: usize = 64 * 1024;
 
 /// The requests that were sent and have no reply yet, each with what the sender wants to know then.
@@ -60,7 +62,7 @@ pub enum Received<'a> {
         /// The request's id.
         id: u64,
         /// What came.
-        result: Result<&'a RawValue, String>,
+        result: std::result::Result<&'a RawValue, String>,
     },
     /// A notification.
     Notification {
@@ -109,51 +111,13 @@ impl<'a> Received<'a> {
     }
 }
 
-/// Why a client has no reply.
-#[derive(Debug)]
-pub enum ClientError {
-    /// The other side replied with an error.
-    Refused(String),
-    /// It sent something that is not a message.
-    Unreadable(String),
-    /// It closed the connection.
-    Closed,
-    /// The time limit has passed.
-    TimedOut,
-    /// Reading or writing failed.
-    Io(std::io::Error),
-}
-
-impl fmt::Display for ClientError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ClientError::Refused(message) => f.write_str(message),
-            ClientError::Unreadable(problem) => write!(f, "the host's reply can't be read: {problem}"),
-            ClientError::Closed => f.write_str("the host has closed the connection"),
-            ClientError::TimedOut => f.write_str("the host doesn't answer"),
-            ClientError::Io(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for ClientError {}
-
-impl From<std::io::Error> for ClientError {
-    fn from(error: std::io::Error) -> Self {
-        match error.kind() {
-            ErrorKind::WouldBlock | ErrorKind::TimedOut => ClientError::TimedOut,
-            _ => ClientError::Io(error),
-        }
-    }
-}
-
 /// A connection to a host, on which each request waits for its reply.
 pub struct Client {
     stream: UnixStream,
     decoder: Decoder,
     requests: Requests<()>,
     /// Notifications that came while something else was waited for.
-    early: Vec<(String, Value)>,
+    early: VecDeque<(String, Value)>,
     time_limit: Duration,
     log: Option<File>,
 }
@@ -163,10 +127,10 @@ impl Client {
     ///
     /// # Errors
     /// The socket takes no time limit.
-    pub fn new(stream: UnixStream, time_limit: Duration) -> std::io::Result<Client> {
+    pub fn new(stream: UnixStream, time_limit: Duration) -> Result<Client> {
         stream.set_write_timeout(Some(time_limit))?;
         let decoder = Decoder::new(MAX_MESSAGE);
-        Ok(Client { stream, decoder, requests: Requests::default(), early: Vec::new(), time_limit, log: None })
+        Ok(Client { stream, decoder, requests: Requests::default(), early: VecDeque::new(), time_limit, log: None })
     }
 
     /// Writes every message into a file, too: `>` those that are sent, `<` those that come.
@@ -178,7 +142,7 @@ impl Client {
     ///
     /// # Errors
     /// There is no result.
-    pub fn request(&mut self, method: &str, params: &Value) -> Result<Value, ClientError> {
+    pub fn request(&mut self, method: &str, params: &Value) -> Result<Value> {
         let request = self.requests.add(method, params, ());
         self.send(&request)?;
         let until = Instant::now() + self.time_limit;
@@ -186,13 +150,10 @@ impl Client {
             let message = self.next_message(until)?;
             match Received::read(&message).map_err(unreadable)? {
                 Received::Reply { id, result } if self.requests.take(id).is_some() => {
-                    let result = result.map_err(ClientError::Refused)?;
+                    let result = result.map_err(Error::other)?;
                     return serde_json::from_str(result.get()).map_err(unreadable);
                 }
-                Received::Notification { method, params } => {
-                    let params = serde_json::from_str(params).map_err(unreadable)?;
-                    self.early.push((method.into_owned(), params));
-                }
+                Received::Notification { method, params } => self.keep(&method, params)?,
                 Received::Reply { .. } | Received::Other => {}
             }
         }
@@ -202,7 +163,7 @@ impl Client {
     ///
     /// # Errors
     /// Writing failed.
-    pub fn notify(&mut self, method: &str) -> Result<(), ClientError> {
+    pub fn notify(&mut self, method: &str) -> Result<()> {
         self.send(&json!({ "jsonrpc": "2.0", "method": method }).to_string())
     }
 
@@ -210,27 +171,35 @@ impl Client {
     ///
     /// # Errors
     /// None came.
-    pub fn notification(&mut self, method: &str, fits: impl Fn(&Value) -> bool) -> Result<Value, ClientError> {
+    pub fn notification(&mut self, method: &str, fits: impl Fn(&Value) -> bool) -> Result<Value> {
         let is_it = |(name, params): &(String, Value)| name == method && fits(params);
         let until = Instant::now() + self.time_limit;
         loop {
-            if let Some(at) = self.early.iter().position(is_it) {
-                return Ok(self.early.remove(at).1);
+            let at = self.early.iter().position(is_it);
+            if let Some((_, params)) = at.and_then(|at| self.early.remove(at)) {
+                return Ok(params);
             }
             let message = self.next_message(until)?;
             if let Received::Notification { method, params } = Received::read(&message).map_err(unreadable)? {
-                let params = serde_json::from_str(params).map_err(unreadable)?;
-                self.early.push((method.into_owned(), params));
+                self.keep(&method, params)?;
             }
         }
     }
 
-    fn send(&mut self, message: &str) -> Result<(), ClientError> {
-        self.write_log('>', message.as_bytes())?;
-        Ok(self.stream.write_all(format!("{message}\n").as_bytes())?)
+    fn keep(&mut self, method: &str, params: &str) -> Result<()> {
+        if self.early.len() >= MAX_EARLY {
+            self.early.pop_front();
+        }
+        self.early.push_back((method.to_string(), serde_json::from_str(params).map_err(unreadable)?));
+        Ok(())
     }
 
-    fn next_message(&mut self, until: Instant) -> Result<bytes::Bytes, ClientError> {
+    fn send(&mut self, message: &str) -> Result<()> {
+        self.write_log('>', message.as_bytes())?;
+        self.stream.write_all(format!("{message}\n").as_bytes())
+    }
+
+    fn next_message(&mut self, until: Instant) -> Result<bytes::Bytes> {
         let mut bytes = vec![0; READ_SIZE];
         loop {
             match self.decoder.next_message() {
@@ -238,24 +207,25 @@ impl Client {
                     self.write_log('<', &message)?;
                     return Ok(message);
                 }
-                Some(Incoming::Bad(bad)) => return Err(ClientError::Unreadable(bad.problem)),
+                Some(Incoming::Bad(bad)) => return Err(unreadable(bad.problem)),
                 None => {}
             }
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Err(ClientError::TimedOut);
+                return Err(Error::other(NO_ANSWER));
             }
             self.stream.set_read_timeout(Some(left))?;
             match self.stream.read(&mut bytes) {
-                Ok(0) => return Err(ClientError::Closed),
+                Ok(0) => return Err(Error::other("the host has closed the connection")),
                 Ok(read) => self.decoder.push(bytes.get(..read).unwrap_or_default()),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error.into()),
+                Err(error) if is_timeout(&error) => return Err(Error::other(NO_ANSWER)),
+                Err(error) => return Err(error),
             }
         }
     }
 
-    fn write_log(&mut self, direction: char, message: &[u8]) -> Result<(), ClientError> {
+    fn write_log(&mut self, direction: char, message: &[u8]) -> Result<()> {
         if let Some(log) = &mut self.log {
             log.write_all(format!("{direction} {}\n", String::from_utf8_lossy(message)).as_bytes())?;
         }
@@ -263,6 +233,10 @@ impl Client {
     }
 }
 
-fn unreadable(error: serde_json::Error) -> ClientError {
-    ClientError::Unreadable(error.to_string())
+fn is_timeout(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
+}
+
+fn unreadable(problem: impl std::fmt::Display) -> Error {
+    Error::other(format!("the host's reply can't be read: {problem}"))
 }
