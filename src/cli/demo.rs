@@ -4,7 +4,7 @@
 //! what is printed comes from the replies on the wire.
 
 use super::output::{Output, Tone, safe, short};
-use super::replay::{tone, what, why};
+use super::replay::{decision_tone, event_summary, verdict_summary};
 use super::{Failure, Finding};
 use crate::dialects;
 use crate::event::Event;
@@ -87,13 +87,13 @@ fn play(args: &DemoArgs, place: &Place, out: &mut Output) -> Result<(), Failure>
     let (Some(edit), Some(settings)) = (index("PreToolUse", "old_string"), index("PreToolUse", "settings.json")) else {
         return Err(Failure("the recorded session lacks an event of the demo".into()));
     };
-    let mut told = Vec::new();
+    let mut printed_errors = Vec::new();
     for (position, payload) in session.iter().enumerate() {
         if position == settings {
             host.edit(place, &format!("{GUARD}{ADDED}{BROKEN}"), "broken: a bracket is missing", out)?;
         }
         let judged = host.judge(payload)?;
-        tell(out, &judged, "");
+        print_judged(out, &judged, "");
         if judged.verdict.outcomes.iter().any(|outcome| &*outcome.hook == "audit") {
             host.client.notification("hooks/executed", |params| params["hook"] == "audit")?;
             let log = std::fs::read_to_string(place.0.join("audit.log"))?;
@@ -101,17 +101,17 @@ fn play(args: &DemoArgs, place: &Place, out: &mut Output) -> Result<(), Failure>
             let line = out.tone(Tone::Dim, &safe(&line));
             out.line(&line);
         }
-        if told != judged.verdict.errors {
+        if printed_errors != judged.verdict.errors {
             for error in &judged.verdict.errors {
                 let line = out
                     .tone(Tone::Warn, &format!("      this and every verdict lists: {}", safe(&place.relative(error))));
                 out.line(&line);
             }
-            told = judged.verdict.errors;
+            printed_errors = judged.verdict.errors;
         }
         if position == edit {
             host.edit(place, &format!("{GUARD}{ADDED}"), "edited: a hook `code-freeze` was added", out)?;
-            tell(out, &host.judge(payload)?, " (the same call again)");
+            print_judged(out, &host.judge(payload)?, " (the same call again)");
         }
     }
     host.end()?;
@@ -120,17 +120,17 @@ fn play(args: &DemoArgs, place: &Place, out: &mut Output) -> Result<(), Failure>
     Ok(())
 }
 
-/// One line of the timeline.
-fn tell(out: &mut Output, judged: &Judged, remark: &str) {
+/// Prints one line of the timeline.
+fn print_judged(out: &mut Output, judged: &Judged, remark: &str) {
     let Judged { event, verdict, took } = judged;
     let decision = match (&verdict.decided_by, &verdict.subject) {
         (None, Some(_)) => "rewrite",
         _ => verdict.decision.as_str(),
     };
-    let word = out.tone(tone(verdict.decision), &format!("{decision:<8}"));
+    let word = out.tone(decision_tone(verdict.decision), &format!("{decision:<8}"));
     let took = out.tone(Tone::Dim, &format!("{:>6} µs", took.as_micros()));
-    let subject = short(&what(event), 38);
-    let line = format!("  {:<18} {subject:<38} {word} {took}  {}{remark}", event.name, safe(&why(verdict)));
+    let subject = short(&event_summary(event), 38);
+    let line = format!("  {:<18} {subject:<38} {word} {took}  {}{remark}", event.name, safe(&verdict_summary(verdict)));
     out.line(line.trim_end());
 }
 
@@ -145,7 +145,7 @@ struct Place(PathBuf);
 impl Place {
     fn new() -> Result<Place, Failure> {
         let dir = std::env::temp_dir().join(format!("hookwire-demo-{}", std::process::id()));
-        // Fails if somebody has been here before: nothing of theirs is loaded.
+        // Fails if the directory is there already, so that nothing of another user is loaded.
         std::fs::create_dir(&dir)?;
         let place = Place(dir);
         std::fs::create_dir(place.hooks())?;

@@ -142,9 +142,9 @@ fn fail_word(fail: crate::contract::Fail) -> &'static str {
 
 #[derive(clap::Args)]
 pub(super) struct SchemaArgs {
-    /// Of what.
+    /// The schema.
     #[arg(value_enum, default_value_t = SchemaKind::Definitions)]
-    of: SchemaKind,
+    kind: SchemaKind,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -156,7 +156,7 @@ enum SchemaKind {
 }
 
 pub(super) fn schema(args: &SchemaArgs, out: &mut Output) -> Result<Finding, Failure> {
-    let schema = match args.of {
+    let schema = match args.kind {
         SchemaKind::Definitions => crate::definitions::schema::definitions(),
         SchemaKind::Protocol => crate::rpc::schema::protocol(),
     };

@@ -14,10 +14,10 @@ use std::time::Duration;
 pub(super) struct StateArgs {
     #[command(subcommand)]
     action: StateAction,
-    /// The session whose values they are. In a hook's command: the event's session.
+    /// The session that the values belong to; in a hook's command, the event's session.
     #[arg(long, global = true, env = "HOOKWIRE_SESSION")]
     session: Option<String>,
-    /// The values that everybody shares, even where there is a session.
+    /// Use the values that all sessions share, even if a session is given.
     #[arg(long, global = true)]
     shared: bool,
     /// The project root of the host.
@@ -86,7 +86,7 @@ pub(super) struct ApproveArgs {
     /// Do this instead: the new value of what was asked about, as JSON.
     #[arg(long, value_name = "JSON")]
     input: Option<String>,
-    /// A word to the agent.
+    /// A message for the agent.
     #[arg(long)]
     reason: Option<String>,
     /// Give the same answer to the same question for the rest of the session.
@@ -116,7 +116,7 @@ fn connect(root: &Path) -> Result<Client, Failure> {
         let stream = stream.map_err(|error| Failure(format!("{}: {error}", Path::new(&path).display())))?;
         return Ok(Client::new(stream, TIME_LIMIT)?);
     }
-    let mut running = socket::running(Some(root))?;
+    let mut running = socket::connect_to_hosts(Some(root))?;
     match running.len() {
         0 => Err(Failure(format!("no host runs for {} (`hookwire serve --root {0}` does)", root.display()))),
         1 => Ok(Client::new(running.remove(0).1, TIME_LIMIT)?),
@@ -142,24 +142,24 @@ pub(super) fn state(args: &StateArgs, out: &mut Output) -> Result<Finding, Failu
             let mut reply = ask("state/get", json!({ "key": key }))?;
             match reply.get_mut("value") {
                 Some(value) => {
-                    show(out, value);
+                    print_value(out, value);
                     Finding::Fine
                 }
                 None => Finding::Found,
             }
         }
         StateAction::Set { key, value, ttl: time } => {
-            ask("state/set", json!({ "key": key, "value": lenient(value), "ttlMs": ttl(time) }))?;
+            ask("state/set", json!({ "key": key, "value": json_or_text(value), "ttlMs": ttl(time) }))?;
             Finding::Fine
         }
         StateAction::Increment { key, by, ttl: time } => {
-            show(out, &ask("state/increment", json!({ "key": key, "by": by, "ttlMs": ttl(time) }))?["value"]);
+            print_value(out, &ask("state/increment", json!({ "key": key, "by": by, "ttlMs": ttl(time) }))?["value"]);
             Finding::Fine
         }
         StateAction::CompareAndSet { key, value, expected, ttl: time } => {
-            let mut params = json!({ "key": key, "value": lenient(value), "ttlMs": ttl(time) });
+            let mut params = json!({ "key": key, "value": json_or_text(value), "ttlMs": ttl(time) });
             if let Some(expected) = expected {
-                params["expected"] = lenient(expected);
+                params["expected"] = json_or_text(expected);
             }
             found(ask("state/compareAndSet", params)?["set"] == true)
         }
@@ -179,12 +179,12 @@ pub(super) fn state(args: &StateArgs, out: &mut Output) -> Result<Finding, Failu
     })
 }
 
-fn lenient(text: &str) -> Value {
+fn json_or_text(text: &str) -> Value {
     crate::support::json::parse(text).unwrap_or_else(|_| Value::String(text.to_string()))
 }
 
-/// A value for a shell: texts as they are, others as JSON.
-fn show(out: &mut Output, value: &Value) {
+/// Prints a value for a shell: texts as they are, others as JSON.
+fn print_value(out: &mut Output, value: &Value) {
     match value {
         Value::String(text) if !out.json => out.line(text),
         value => out.json(value),
@@ -195,7 +195,7 @@ fn show(out: &mut Output, value: &Value) {
 /// printed: others may have what is looked for.
 fn hosts() -> Result<Vec<(Client, ApprovalList)>, Failure> {
     let mut hosts = Vec::new();
-    for (path, stream) in socket::running(None)? {
+    for (path, stream) in socket::connect_to_hosts(None)? {
         let mut host = Client::new(stream, TIME_LIMIT)?;
         let list = host.request("approvals/list", &json!({})).map_err(Failure::from);
         match list.and_then(|list| Ok(serde_json::from_value(list)?)) {

@@ -124,7 +124,7 @@ pub struct InitializeResult {
     pub hooks: InForce,
 }
 
-/// Who answers.
+/// The name and version of the host.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ServerInfo {
     /// `hookwire`.
@@ -253,7 +253,7 @@ impl HookInfo {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ListParams {
-    /// Only the hooks for this event, by any dialect's name for it; for one that nobody knows there
+    /// Only the hooks for this event, by any dialect's name for it; for an unknown name there
     /// are none.
     pub event: Option<String>,
 }
@@ -370,7 +370,7 @@ pub struct ReloadResult {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// `hooks/recent`: the events that were judged last, whoever sent them.
+/// `hooks/recent`: the events that were judged last, from all connections.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct RecentParams {
@@ -444,7 +444,7 @@ pub struct UnregisterParams {
     pub names: Vec<String>,
 }
 
-/// What every `state/*` request says: whose values.
+/// `state/get` and `state/delete`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct StateKey {

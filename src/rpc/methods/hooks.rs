@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 pub(super) fn list(session: &Session, ListParams { event }: ListParams) -> RpcResult<ListResult> {
-    // For an event that nobody knows there is no hook.
+    // There is no hook for an event that no dialect knows.
     let events = event.map(|name| dialects::canonical(&name, session.dialect().name()).unwrap_or_default());
     let is_asked =
         |hook: &&Arc<Hook>| events.as_ref().is_none_or(|events| events.iter().any(|event| hook.on.includes(event)));
