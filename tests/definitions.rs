@@ -7,7 +7,7 @@ use hookwire::definitions::check::check;
 use hookwire::handlers::KINDS;
 use hookwire::hook::Hook;
 use hookwire::host::{Host, HostOptions};
-use hookwire::rpc::methods::info;
+use hookwire::rpc::protocol::HookInfo;
 use hookwire::syntax::diagnostic::Diagnostic;
 use hookwire::syntax::formats::{self, Format};
 use hookwire::syntax::source::Layer;
@@ -114,7 +114,7 @@ fn meaning(name: &str, text: &str) -> (Value, Vec<Value>) {
     assert_eq!(*host.published().diagnostics, [], "{name}");
     let tree = formats::parse(text, Format::from_path(Path::new(name)).unwrap()).unwrap();
     let hook = |hook: &Arc<Hook>| {
-        let mut info = serde_json::to_value(info(hook)).unwrap();
+        let mut info = serde_json::to_value(HookInfo::from_hook(hook)).unwrap();
         info.as_object_mut().unwrap().remove("source");
         info["fingerprint"] = hook.fingerprint.into();
         info

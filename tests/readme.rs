@@ -115,7 +115,7 @@ fn the_agent_is_the_file() {
 #[test]
 fn every_method_event_field_and_handler_is_named() {
     let text = std::fs::read_to_string(repo("README.md")).unwrap();
-    let methods = hookwire::rpc::methods::METHODS.into_iter();
+    let methods = hookwire::rpc::methods::METHODS.iter().map(|method| method.name);
     let fields = hookwire::syntax::values::COMMON_FIELDS.into_iter();
     let kinds = hookwire::handlers::KINDS.iter().map(|kind| kind.key);
     for name in methods.chain(fields).chain(kinds) {

@@ -18,7 +18,7 @@ pub(super) fn run(args: &InitArgs, out: &mut Output) -> Result<Finding, Failure>
     let path = args.dir.join("guard.yaml");
     let at = |error: std::io::Error| Failure(format!("{}: {error}", path.display()));
     std::fs::create_dir_all(&args.dir).map_err(at)?;
-    // Never over somebody's guards.
+    // An existing file is never replaced: it may hold guards.
     let mut file = std::fs::OpenOptions::new().write(true).create_new(true).open(&path).map_err(at)?;
     std::io::Write::write_all(&mut file, STARTER.as_bytes()).map_err(at)?;
     let dir = args.dir.display();

@@ -4,8 +4,7 @@ use super::output::{Output, Tone, safe, short};
 use super::{Failure, Finding, HooksArgs};
 use crate::definitions;
 use crate::handlers::guards::{GUARDS, GuardRow};
-use crate::rpc::methods::info;
-use crate::rpc::protocol::CheckResult;
+use crate::rpc::protocol::{CheckResult, HookInfo};
 use crate::syntax::diagnostic::{Diagnostic, Severity, render};
 use crate::syntax::source::Layer;
 use std::collections::HashMap;
@@ -99,7 +98,7 @@ pub(super) fn list(args: &ListArgs, out: &mut Output) -> Result<Finding, Failure
     let args = &args.hooks;
     let published = args.host()?.published();
     for hook in &published.hooks.hooks {
-        let info = info(hook);
+        let info = HookInfo::from_hook(hook);
         if out.json {
             out.json(&info);
             continue;
@@ -143,9 +142,9 @@ fn fail_word(fail: crate::contract::Fail) -> &'static str {
 
 #[derive(clap::Args)]
 pub(super) struct SchemaArgs {
-    /// Of what.
+    /// The schema.
     #[arg(value_enum, default_value_t = SchemaKind::Definitions)]
-    of: SchemaKind,
+    kind: SchemaKind,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -157,7 +156,7 @@ enum SchemaKind {
 }
 
 pub(super) fn schema(args: &SchemaArgs, out: &mut Output) -> Result<Finding, Failure> {
-    let schema = match args.of {
+    let schema = match args.kind {
         SchemaKind::Definitions => crate::definitions::schema::definitions(),
         SchemaKind::Protocol => crate::rpc::schema::protocol(),
     };

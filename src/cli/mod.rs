@@ -68,9 +68,9 @@ enum Command {
     Check(inspect::CheckArgs),
     /// List the hooks in force, in order of running, or the built-in guards.
     List(inspect::ListArgs),
-    /// Tell for each hook whether it would run on an event, and if not, what keeps it out.
+    /// Say for each hook whether it would run on an event, and if not, which condition keeps it out.
     Explain(replay::EventArgs),
-    /// Read or change what hooks know together, in a running host.
+    /// Read or change the values that hooks share, in a running host.
     State(remote::StateArgs),
     /// List the questions that wait for a person, in all running hosts.
     Approvals,
@@ -97,7 +97,7 @@ enum Command {
 /// Which definitions are loaded.
 #[derive(Args, Clone, Default)]
 struct HooksArgs {
-    /// A directory of definitions; may be given several times. Whoever names it vouches for it.
+    /// A directory of definitions; may be given several times. To name it is to trust it.
     #[arg(long, value_name = "DIR")]
     hooks: Vec<PathBuf>,
     /// Load the project's own definitions, in .hookwire of the root.
@@ -115,10 +115,10 @@ struct HooksArgs {
     /// Keep shared state in this file, across restarts; without it, it is gone with the host.
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
-    /// Let an `ask` that the client can't put to a person wait this long for `hookwire approve`.
+    /// How long an `ask` waits for `hookwire approve` if the client can't ask a person.
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     ask_elsewhere: Option<Duration>,
-    /// The model of hooks that ask one and don't say which, such as anthropic:claude-haiku-4-5.
+    /// The model for hooks that ask one without naming it, such as anthropic:claude-haiku-4-5.
     #[arg(long, value_name = "PROVIDER:NAME", env = "HOOKWIRE_MODEL")]
     model: Option<ModelRef>,
     /// Look at the definitions twice a second instead of asking the kernel what changed.
@@ -155,13 +155,13 @@ impl HooksArgs {
         })
     }
 
-    /// A host of these definitions. A directory that was named but isn't there is a mistake: the
-    /// guards in it would be missing in silence.
+    /// A host of these definitions. A directory that was named but isn't there is an error, because the
+    /// guards in it would be missing without a word.
     fn host(&self) -> Result<Arc<Host>, Failure> {
-        self.host_of(self.options()?)
+        self.host_with(self.options()?)
     }
 
-    fn host_of(&self, options: HostOptions) -> Result<Arc<Host>, Failure> {
+    fn host_with(&self, options: HostOptions) -> Result<Arc<Host>, Failure> {
         for dir in &self.hooks {
             if !dir.is_dir() {
                 return Err(Failure(format!("--hooks {}: no such directory", dir.display())));
@@ -174,7 +174,7 @@ impl HooksArgs {
     }
 }
 
-/// Why a command can't do its work; printed, exit code 2.
+/// Why a command failed. It is printed, and the exit code is 2.
 struct Failure(String);
 
 impl<E: std::error::Error> From<E> for Failure {
@@ -183,7 +183,7 @@ impl<E: std::error::Error> From<E> for Failure {
     }
 }
 
-/// What a command found: whether the exit code is 0 or 1.
+/// Whether the exit code is 0 or 1.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Finding {
     Fine,
@@ -235,7 +235,7 @@ pub fn main() -> ExitCode {
 
 /// Logs go to stderr: stdout belongs to the protocol, or to what was asked for.
 fn start_log(cli: &Cli) -> Result<(), tracing_subscriber::filter::ParseError> {
-    // One complains about watches that went with their directories, the other tells what messages hold.
+    // `notify` warns of watches that ended with their directories, and `rmcp` logs what messages contain.
     let filter: Targets = format!("notify=error,rmcp=off,{}", cli.log).parse()?;
     let log = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_target(false);
     let colour = Output::wants_colour(cli.color, &std::io::stderr());

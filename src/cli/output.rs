@@ -72,7 +72,7 @@ impl Output {
     }
 
     pub(super) fn bytes(&mut self, bytes: &[u8]) {
-        // Whoever reads may have seen enough, as in `hookwire list | head -1`.
+        // The reader may have seen enough and gone, as in `hookwire list | head -1`.
         if self.stdout.write_all(bytes).and_then(|()| self.stdout.flush()).is_err() {
             std::process::exit(0);
         }

@@ -3,10 +3,9 @@
 use super::output::{Output, Tone, safe, short};
 use super::{Failure, Finding};
 use crate::rpc::protocol::ApprovalList;
+use crate::transport::client::Client;
 use crate::transport::socket;
-use serde::Deserialize;
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,10 +14,10 @@ use std::time::Duration;
 pub(super) struct StateArgs {
     #[command(subcommand)]
     action: StateAction,
-    /// The session whose values they are. In a hook's command: the event's session.
+    /// The session that the values belong to; in a hook's command, the event's session.
     #[arg(long, global = true, env = "HOOKWIRE_SESSION")]
     session: Option<String>,
-    /// The values that everybody shares, even where there is a session.
+    /// Use the values that all sessions share, even if a session is given.
     #[arg(long, global = true)]
     shared: bool,
     /// The project root of the host.
@@ -87,7 +86,7 @@ pub(super) struct ApproveArgs {
     /// Do this instead: the new value of what was asked about, as JSON.
     #[arg(long, value_name = "JSON")]
     input: Option<String>,
-    /// A word to the agent.
+    /// A message for the agent.
     #[arg(long)]
     reason: Option<String>,
     /// Give the same answer to the same question for the rest of the session.
@@ -107,75 +106,34 @@ pub(super) struct DenyArgs {
     remember: bool,
 }
 
-/// A connection to a running host.
-struct Remote {
-    stream: BufReader<UnixStream>,
-}
+/// A host answers at once; one that doesn't is stuck.
+const TIME_LIMIT: Duration = Duration::from_secs(3);
 
-#[derive(Deserialize)]
-struct Reply {
-    #[serde(default)]
-    result: Value,
-    error: Option<ReplyError>,
-}
-
-#[derive(Deserialize)]
-struct ReplyError {
-    message: String,
-}
-
-/// A host answers at once; what doesn't is stuck.
-const PATIENCE: Duration = Duration::from_secs(3);
-
-impl Remote {
-    fn new(stream: UnixStream) -> std::io::Result<Remote> {
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
-        Ok(Remote { stream: BufReader::new(stream) })
+/// Connects to the host that runs the hook, else to the one of a project.
+fn connect(root: &Path) -> Result<Client, Failure> {
+    if let Some(path) = std::env::var_os("HOOKWIRE_SOCKET") {
+        let stream = UnixStream::connect(&path);
+        let stream = stream.map_err(|error| Failure(format!("{}: {error}", Path::new(&path).display())))?;
+        return Ok(Client::new(stream, TIME_LIMIT)?);
     }
-
-    /// The hook's own host, else the one of a project.
-    fn of(root: &Path) -> Result<Remote, Failure> {
-        if let Some(path) = std::env::var_os("HOOKWIRE_SOCKET") {
-            let stream = UnixStream::connect(&path);
-            let stream = stream.map_err(|error| Failure(format!("{}: {error}", Path::new(&path).display())))?;
-            return Ok(Remote::new(stream)?);
-        }
-        let mut running = socket::running(Some(root))?;
-        match running.len() {
-            0 => Err(Failure(format!("no host runs for {} (`hookwire serve --root {0}` does)", root.display()))),
-            1 => Ok(Remote::new(running.remove(0).1)?),
-            _ => {
-                let paths: Vec<_> = running.iter().map(|(path, _)| path.display().to_string()).collect();
-                let root = root.display();
-                Err(Failure(format!(
-                    "several hosts run for {root}; set HOOKWIRE_SOCKET to one of {}",
-                    paths.join(", ")
-                )))
-            }
-        }
-    }
-
-    fn request(&mut self, method: &str, params: &Value) -> Result<Value, Failure> {
-        let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-        self.stream.get_mut().write_all(format!("{request}\n").as_bytes())?;
-        let mut line = String::new();
-        self.stream.read_line(&mut line)?;
-        let reply: Reply =
-            serde_json::from_str(&line).map_err(|error| Failure(format!("the host's reply can't be read: {error}")))?;
-        match reply.error {
-            Some(error) => Err(Failure(error.message)),
-            None => Ok(reply.result),
+    let mut running = socket::connect_to_hosts(Some(root))?;
+    match running.len() {
+        0 => Err(Failure(format!("no host runs for {} (`hookwire serve --root {0}` does)", root.display()))),
+        1 => Ok(Client::new(running.remove(0).1, TIME_LIMIT)?),
+        _ => {
+            let paths: Vec<_> = running.iter().map(|(path, _)| path.display().to_string()).collect();
+            let root = root.display();
+            Err(Failure(format!("several hosts run for {root}; set HOOKWIRE_SOCKET to one of {}", paths.join(", "))))
         }
     }
 }
 
 pub(super) fn state(args: &StateArgs, out: &mut Output) -> Result<Finding, Failure> {
-    let mut remote = Remote::of(&args.root)?;
+    let mut host = connect(&args.root)?;
     let session = args.session.as_ref().filter(|session| !args.shared && !session.is_empty());
     let mut ask = |method: &str, mut params: Value| {
         params["session"] = json!(session);
-        remote.request(method, &params)
+        host.request(method, &params)
     };
     let ttl = |ttl: &Option<Duration>| ttl.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX));
     let found = |found| if found { Finding::Fine } else { Finding::Found };
@@ -184,24 +142,24 @@ pub(super) fn state(args: &StateArgs, out: &mut Output) -> Result<Finding, Failu
             let mut reply = ask("state/get", json!({ "key": key }))?;
             match reply.get_mut("value") {
                 Some(value) => {
-                    show(out, value);
+                    print_value(out, value);
                     Finding::Fine
                 }
                 None => Finding::Found,
             }
         }
         StateAction::Set { key, value, ttl: time } => {
-            ask("state/set", json!({ "key": key, "value": lenient(value), "ttlMs": ttl(time) }))?;
+            ask("state/set", json!({ "key": key, "value": json_or_text(value), "ttlMs": ttl(time) }))?;
             Finding::Fine
         }
         StateAction::Increment { key, by, ttl: time } => {
-            show(out, &ask("state/increment", json!({ "key": key, "by": by, "ttlMs": ttl(time) }))?["value"]);
+            print_value(out, &ask("state/increment", json!({ "key": key, "by": by, "ttlMs": ttl(time) }))?["value"]);
             Finding::Fine
         }
         StateAction::CompareAndSet { key, value, expected, ttl: time } => {
-            let mut params = json!({ "key": key, "value": lenient(value), "ttlMs": ttl(time) });
+            let mut params = json!({ "key": key, "value": json_or_text(value), "ttlMs": ttl(time) });
             if let Some(expected) = expected {
-                params["expected"] = lenient(expected);
+                params["expected"] = json_or_text(expected);
             }
             found(ask("state/compareAndSet", params)?["set"] == true)
         }
@@ -221,27 +179,27 @@ pub(super) fn state(args: &StateArgs, out: &mut Output) -> Result<Finding, Failu
     })
 }
 
-fn lenient(text: &str) -> Value {
+fn json_or_text(text: &str) -> Value {
     crate::support::json::parse(text).unwrap_or_else(|_| Value::String(text.to_string()))
 }
 
-/// A value for a shell: texts as they are, others as JSON.
-fn show(out: &mut Output, value: &Value) {
+/// Prints a value for a shell: texts as they are, others as JSON.
+fn print_value(out: &mut Output, value: &Value) {
     match value {
         Value::String(text) if !out.json => out.line(text),
         value => out.json(value),
     }
 }
 
-/// Every running host with the questions that wait there. One that doesn't answer is told and passed
-/// over: others may have what is looked for.
-fn hosts() -> Result<Vec<(Remote, ApprovalList)>, Failure> {
+/// Every running host with the questions that wait there. For one that doesn't answer, a line is
+/// printed: others may have what is looked for.
+fn hosts() -> Result<Vec<(Client, ApprovalList)>, Failure> {
     let mut hosts = Vec::new();
-    for (path, stream) in socket::running(None)? {
-        let mut remote = Remote::new(stream)?;
-        let list = remote.request("approvals/list", &json!({}));
+    for (path, stream) in socket::connect_to_hosts(None)? {
+        let mut host = Client::new(stream, TIME_LIMIT)?;
+        let list = host.request("approvals/list", &json!({})).map_err(Failure::from);
         match list.and_then(|list| Ok(serde_json::from_value(list)?)) {
-            Ok(list) => hosts.push((remote, list)),
+            Ok(list) => hosts.push((host, list)),
             Err(Failure(problem)) => eprintln!("hookwire: {}: {problem}", path.display()),
         }
     }
@@ -288,9 +246,9 @@ pub(super) fn deny(args: &DenyArgs, out: &mut Output) -> Result<Finding, Failure
 }
 
 fn answer(id: &str, reply: &Value, out: &mut Output) -> Result<Finding, Failure> {
-    for (mut remote, list) in hosts()? {
+    for (mut host, list) in hosts()? {
         if list.approvals.iter().any(|approval| approval.id == id) {
-            remote.request("approvals/answer", &json!({ "id": id, "reply": reply }))?;
+            host.request("approvals/answer", &json!({ "id": id, "reply": reply }))?;
             out.line("Answered.");
             return Ok(Finding::Fine);
         }

@@ -8,7 +8,7 @@ use crate::engine::Honours;
 use crate::event::Event;
 use crate::host::Host;
 use crate::matching::Facts;
-use crate::rpc::methods::explain_all;
+use crate::rpc::protocol::ExplainResult;
 use crate::verdict::{Decision, Verdict};
 use serde::Serialize;
 use serde_json::Value;
@@ -74,12 +74,12 @@ impl EventArgs {
         };
         let value =
             crate::support::json::parse(&text).map_err(|error| Failure(format!("the event is not JSON: {error}")))?;
-        self.dialect.read(unwrap(value)).map_err(|error| Failure(error.to_string()))
+        self.dialect.read(unwrap_capture(value)).map_err(|error| Failure(error.to_string()))
     }
 }
 
 /// A line of a capture wraps what a hook got on stdin.
-fn unwrap(mut value: Value) -> Value {
+fn unwrap_capture(mut value: Value) -> Value {
     match value.get_mut("stdin") {
         Some(stdin @ Value::Object(_)) => stdin.take(),
         _ => value,
@@ -89,7 +89,7 @@ fn unwrap(mut value: Value) -> Value {
 /// Judges an event as a client of that vocabulary would have it judged.
 async fn judge(host: &Host, dialect: &'static Dialect, event: &Event) -> (Verdict, Duration) {
     let can_rewrite = dialect.row(&event.name).is_none_or(|row| row.rewrites);
-    // Nobody is asked here: what would be asked is told as such.
+    // There is no person to ask here: an `ask` is printed as an `ask`.
     let honours = Honours::of(&dialect.contract, can_rewrite);
     let started = Instant::now();
     let verdict = host.judge(Arc::new(event.clone()), &dialect.contract, honours, None).await;
@@ -110,7 +110,7 @@ pub(super) fn dispatch(args: &DispatchArgs, out: &mut Output) -> Result<Finding,
             None => out.json(&verdict),
         }
     } else {
-        tell(out, &verdict, elapsed);
+        print_verdict(out, &verdict, elapsed);
     }
     settle(&host, &runtime);
     Ok(if verdict.decision == Decision::Allow { Finding::Fine } else { Finding::Found })
@@ -126,10 +126,10 @@ fn reply(dialect: &Dialect, event: &Event, verdict: &Verdict) -> Option<Value> {
     (dialect.name() != NATIVE).then(|| (dialect.reply)(event, verdict))
 }
 
-/// A verdict for people.
-fn tell(out: &mut Output, verdict: &Verdict, elapsed: Duration) {
+/// Prints a verdict for people.
+fn print_verdict(out: &mut Output, verdict: &Verdict, elapsed: Duration) {
     let by = verdict.decided_by.as_deref().map(|hook| format!(" by {hook}")).unwrap_or_default();
-    let head = out.tone(tone(verdict.decision), verdict.decision.as_str());
+    let head = out.tone(decision_tone(verdict.decision), verdict.decision.as_str());
     out.line(&format!("{head}{by}  ({} µs)", elapsed.as_micros()));
     if let Some(reason) = &verdict.reason {
         out.line(&format!("  reason   {}", safe(reason)));
@@ -171,7 +171,7 @@ fn tell(out: &mut Output, verdict: &Verdict, elapsed: Duration) {
 }
 
 /// The colour of a decision.
-pub(super) fn tone(decision: Decision) -> Tone {
+pub(super) fn decision_tone(decision: Decision) -> Tone {
     match decision {
         Decision::Allow => Tone::Good,
         Decision::Deny => Tone::Bad,
@@ -203,7 +203,7 @@ pub(super) fn replay(args: &ReplayArgs, out: &mut Output) -> Result<Finding, Fai
             continue;
         }
         let event = match crate::support::json::parse(&line) {
-            Ok(value) => args.dialect.read(unwrap(value)).map_err(|error| error.to_string()),
+            Ok(value) => args.dialect.read(unwrap_capture(value)).map_err(|error| error.to_string()),
             Err(error) => Err(error.to_string()),
         };
         let event = match event {
@@ -247,17 +247,17 @@ fn row(out: &Output, number: usize, event: &Event, verdict: &Verdict, micros: u1
     } else {
         verdict.decision.as_str()
     };
-    let decision = out.tone(tone(verdict.decision), &format!("{decision:<6}"));
+    let decision = out.tone(decision_tone(verdict.decision), &format!("{decision:<6}"));
     format!(
         "{number:>4}  {:<20} {:<32} {decision} {micros:>9}  {}",
         short(&event.name, 20),
-        short(&what(event), 32),
-        short(&why(verdict), 90)
+        short(&event_summary(event), 32),
+        short(&verdict_summary(verdict), 90)
     )
 }
 
-/// What an event is about, in a few words.
-pub(super) fn what(event: &Event) -> String {
+/// What an event is about: its tool and main argument, or its text.
+pub(super) fn event_summary(event: &Event) -> String {
     let Some(tool) = event.tool_name() else {
         return event.text("/prompt").or(event.text("/lastMessage")).unwrap_or_default().to_string();
     };
@@ -269,7 +269,7 @@ pub(super) fn what(event: &Event) -> String {
 }
 
 /// Why a verdict is what it is, in one line.
-pub(super) fn why(verdict: &Verdict) -> String {
+pub(super) fn verdict_summary(verdict: &Verdict) -> String {
     let mut parts = Vec::new();
     if let Some(hook) = &verdict.decided_by {
         parts.push(match &verdict.reason {
@@ -296,7 +296,8 @@ pub(super) fn explain(args: &EventArgs, out: &mut Output) -> Result<Finding, Fai
     let event = Arc::new(args.read()?);
     let host = args.hooks.host()?;
     let hooks = host.hooks();
-    let result = explain_all(hooks.hooks.iter(), &hooks.policies, &Facts::new(event, &host.engine.services.root));
+    let result =
+        ExplainResult::new(hooks.hooks.iter(), &hooks.policies, &Facts::new(event, &host.engine.services.root));
     if out.json {
         out.json(&result);
         return Ok(Finding::Fine);

@@ -23,7 +23,7 @@ pub(super) struct ServeArgs {
     /// The largest message that is read, in bytes.
     #[arg(long, value_name = "BYTES", default_value_t = MAX_MESSAGE)]
     max_message: usize,
-    /// Allow every event and run no hook, to see how an agent does without.
+    /// Allow every event and run no hook, to see how an agent behaves without hooks.
     #[arg(long)]
     pass_through: bool,
     /// Don't listen on a socket: no `hookwire state`, `approvals` or editor reaches this host.
@@ -31,14 +31,14 @@ pub(super) struct ServeArgs {
     no_share: bool,
 }
 
-/// The largest message that is read where nobody says otherwise, in bytes.
+/// The largest message that is read without `--max-message`, in bytes.
 pub(super) const MAX_MESSAGE: usize = 16 * 1024 * 1024;
-/// How long ending tasks may take once nobody waits for their replies.
+/// How long tasks may take to end once their replies are not waited for.
 const SHUTDOWN: Duration = Duration::from_millis(50);
 
 pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
     let protocol = stdio::take_stdout()?;
-    let host = args.hooks.host_of(HostOptions { pass_through: args.pass_through, ..args.hooks.options()? })?;
+    let host = args.hooks.host_with(HostOptions { pass_through: args.pass_through, ..args.hooks.options()? })?;
     if args.pass_through {
         tracing::error!("Pass-through: every event is allowed and no hook runs.");
     }
@@ -57,14 +57,14 @@ pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
     end_when_gone(connection.clone(), client_is_gone)?;
     end_on_signal(&runtime, connection.clone())?;
     let result = serve_stdin(&connection, &outbox, args.max_message);
-    // Whatever still runs is dropped, which ends its processes.
+    // Tasks that still run are dropped, which ends their processes.
     runtime.shutdown_timeout(SHUTDOWN);
     // `exit` without `shutdown` before it is 1. (LSP.)
     let abrupt = result? == Next::Exit && !connection.session().is_shut_down();
     Ok(if abrupt { Finding::Found } else { Finding::Fine })
 }
 
-/// Listens on the host's socket. What doesn't work is told: the host serves without.
+/// Listens on the host's socket. If that fails, it is logged, and the host serves without a socket.
 pub(super) fn share(host: &Arc<Host>, runtime: &Runtime, max_message: usize) -> Option<Socket> {
     let (guests, handle) = (host.clone(), runtime.handle().clone());
     let serve = move |stream: UnixStream| {
@@ -103,7 +103,7 @@ fn end_when_gone(connection: Arc<Connection>, gone: mpsc::Receiver<()>) -> std::
         if gone.recv().is_ok() {
             tracing::info!("The client reads no more.");
             std::thread::sleep(DRAIN);
-            // Otherwise the reader is ending already, and knows the exit code.
+            // Otherwise the reader is ending the process already, with the right exit code.
             if connection.session().hang_up() {
                 connection.drain(Duration::ZERO, AFTER_DRAIN);
                 remove_socket(&connection);
@@ -114,7 +114,7 @@ fn end_when_gone(connection: Arc<Connection>, gone: mpsc::Receiver<()>) -> std::
     std::thread::Builder::new().name("end".into()).spawn(wait).map(drop)
 }
 
-/// For ways to end on which nothing is dropped.
+/// For exits that drop nothing: dropping the socket would remove its file.
 fn remove_socket(connection: &Connection) {
     if let Some(socket) = connection.session().host.engine.services.socket.get() {
         let _ = std::fs::remove_file(socket);

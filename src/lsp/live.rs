@@ -9,14 +9,13 @@ use crate::dialects;
 use crate::event::Event;
 use crate::host::Changed;
 use crate::journal::{HookCounts, MAX_WHOLE, Recent, Record, Ring, Tally};
+use crate::transport::client::{Received, Requests};
 use crate::transport::framing::{Decoder, Incoming};
 use crate::transport::socket;
 use crate::verdict::Verdict;
 use parking_lot::Mutex;
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use serde::Serialize;
 use serde_json::{Value, json};
-use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -482,19 +481,6 @@ async fn attend(live: &Arc<Live>, path: &Path) -> End {
     }
 }
 
-/// A message of a host.
-#[derive(Deserialize)]
-struct Message<'a> {
-    #[serde(default)]
-    id: Option<u64>,
-    #[serde(borrow, default)]
-    method: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    params: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    result: Option<&'a RawValue>,
-}
-
 /// What a host was asked.
 enum Asked {
     Initialize,
@@ -505,8 +491,7 @@ enum Asked {
 struct Peer {
     live: Arc<Live>,
     output: OwnedWriteHalf,
-    asked: HashMap<u64, Asked>,
-    next_id: u64,
+    requests: Requests<Asked>,
     reloads: mpsc::Sender<Reload>,
     /// Once it has told what it is.
     attached: Option<Attached>,
@@ -524,8 +509,7 @@ async fn converse(live: &Arc<Live>, stream: UnixStream) -> Result<(), String> {
     let mut peer = Peer {
         live: live.clone(),
         output,
-        asked: HashMap::new(),
-        next_id: 1,
+        requests: Requests::default(),
         reloads,
         attached: None,
         noticed: 0,
@@ -560,10 +544,7 @@ async fn converse(live: &Arc<Live>, stream: UnixStream) -> Result<(), String> {
 
 impl Peer {
     async fn ask(&mut self, method: &str, params: &Value, asked: Asked) -> Result<(), String> {
-        let id = self.next_id;
-        self.next_id += 1;
-        self.asked.insert(id, asked);
-        let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        let message = self.requests.add(method, params, asked);
         match timeout(PATIENCE, self.output.write_all(format!("{message}\n").as_bytes())).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => Err(error.to_string()),
@@ -579,7 +560,7 @@ impl Peer {
     }
 
     fn waits(&self) -> bool {
-        self.asked.values().any(|it| matches!(it, Asked::Initialize | Asked::Recent))
+        self.requests.waiting().any(|it| matches!(it, Asked::Initialize | Asked::Recent))
     }
 
     fn wakes_at(&self) -> Instant {
@@ -596,24 +577,22 @@ impl Peer {
     /// Takes a message in. Problems are told without its words: they may be secrets.
     fn take(&mut self, message: &[u8]) -> Result<(), String> {
         let unreadable = |_| "a message can't be read".to_string();
-        let message: Message<'_> = serde_json::from_slice(message).map_err(unreadable)?;
-        let params = message.params.map_or("null", RawValue::get);
-        match (message.method.as_deref(), message.id) {
-            (Some("hooks/judged"), None) => {
+        match Received::read(message).map_err(unreadable)? {
+            Received::Notification { method, params } if method == "hooks/judged" => {
                 let record: Record<'_> = serde_json::from_str(params).map_err(unreadable)?;
                 self.noticed = self.noticed.max(record.seq);
                 let is_next = self.attached.as_ref().is_some_and(|it| it.judged(&record));
                 self.due = Some(if is_next { Instant::now() + CONFIRM } else { self.asked_at + CATCH_UP });
             }
-            (Some("hooks/changed"), None) => {
+            Received::Notification { method, params } if method == "hooks/changed" => {
                 let changed: Changed = serde_json::from_str(params).map_err(unreadable)?;
                 self.attached.iter().for_each(|it| it.update(|known| known.host.generation = changed.generation));
             }
-            (Some(_), _) | (None, None) => {}
-            (None, Some(id)) => match (self.asked.remove(&id), message.result) {
-                (Some(Asked::Reload(reload)), result) => drop(reload.send(result.is_some())),
-                (Some(Asked::Initialize), Some(_)) | (None, _) => {}
-                (Some(Asked::Recent), Some(recent)) => {
+            Received::Notification { .. } | Received::Other => {}
+            Received::Reply { id, result } => match (self.requests.take(id), result) {
+                (Some(Asked::Reload(reload)), result) => drop(reload.send(result.is_ok())),
+                (Some(Asked::Initialize), Ok(_)) | (None, _) => {}
+                (Some(Asked::Recent), Ok(recent)) => {
                     let recent: Recent<'_> = serde_json::from_str(recent.get()).map_err(unreadable)?;
                     if self.attached.is_none() {
                         self.attached = self.live.greet(&recent, Some(self.reloads.clone()));
@@ -623,7 +602,7 @@ impl Peer {
                     let missed = self.noticed > attached.heard();
                     self.due = missed.then(|| self.asked_at + CATCH_UP);
                 }
-                (Some(Asked::Initialize | Asked::Recent), None) => return Err("it refuses; is it older?".into()),
+                (Some(Asked::Initialize | Asked::Recent), Err(_)) => return Err("it refuses; is it older?".into()),
             },
         }
         Ok(())

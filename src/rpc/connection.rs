@@ -3,23 +3,28 @@
 //! [`Connection::receive`] is called by the transport's reader, message by message. What can be
 //! answered at once is answered into the reader's buffer; what has to wait goes on as a task.
 
-use super::methods::{METHODS, NOTIFICATIONS, did_you_mean, router};
-use super::protocol::{SetTraceParams, Trace, code};
+pub use super::methods::Next;
+
+use super::envelope::{Envelope, Method, Reply, canonical_id, is_id, is_other_than_object, read_parsed};
+use super::error::RpcError;
+use super::in_flight::{Admission, Batch, MAX_IN_FLIGHT, ReplyTo, Request, Task};
+use super::methods::{DirectCall, METHODS, Run, find, router};
+use super::params;
+use super::protocol::{Trace, code};
 use super::session::Session;
 use crate::support::failpoint;
+use crate::support::json;
 use crate::support::nearest::closest;
 use crate::transport::framing::{Bad, salvage_id};
 use futures_util::FutureExt;
-use jsonrpsee::core::server::{MethodCallback, MethodResponse, Methods};
-use jsonrpsee_types::{ErrorObjectOwned, Id, Params};
-use parking_lot::{Condvar, Mutex};
-use serde::{Deserialize, Deserializer};
+use futures_util::future::BoxFuture;
+use jsonrpsee::core::server::{MethodCallback, Methods};
+use jsonrpsee_types::{Id, Params};
+use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::any::Any;
 use std::borrow::Cow;
-use std::collections::HashMap;
-use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -27,121 +32,33 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
-/// Requests that may wait at once.
-const MAX_IN_FLIGHT: usize = 16 * 1024;
 /// Messages in a batch.
 const MAX_BATCH: usize = 1000;
-const MAX_RESPONSE: usize = u32::MAX as usize;
+/// jsonrpsee bounds replies; hookwire doesn't.
+const MAX_REPLY: usize = u32::MAX as usize;
 
 /// See the module.
 pub struct Connection {
     session: Arc<Session>,
-    methods: Methods,
-    in_flight: Arc<InFlight>,
+    router: Methods,
 }
 
-/// What the reader is to do next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
-    /// Read on.
-    Read,
-    /// The client said `exit`.
-    Exit,
+/// The params of a message.
+enum SentParams<'a> {
+    Text(Option<&'a str>),
+    Parsed(Value, &'a str),
 }
 
-/// What has been read and not been answered.
-#[derive(Default)]
-struct InFlight {
-    state: Mutex<Waiting>,
-    ended: Condvar,
+/// A method, as it is called.
+enum Callable<'a> {
+    Routed(&'a MethodCallback),
+    Direct(fn(Arc<Session>, DirectCall) -> BoxFuture<'static, Reply>),
 }
 
-#[derive(Default)]
-struct Waiting {
-    /// Ids that can't be used again yet, as JSON.
-    ids: HashMap<String, Asked>,
-    /// Tasks whose reply, if they have one, isn't on its way yet.
-    tasks: usize,
-}
-
-/// A request that waits, or whose batch does.
-struct Asked {
-    cancelled: CancellationToken,
-    to: ReplyTo,
-    answered: bool,
-}
-
-/// Keeps [`Connection::drain`] waiting until it is dropped.
-pub struct Task(Arc<InFlight>);
-
-impl Drop for Task {
-    fn drop(&mut self) {
-        self.0.state.lock().tasks -= 1;
-        self.0.ended.notify_all();
-    }
-}
-
-/// Where a reply goes.
-#[derive(Clone)]
-enum ReplyTo {
-    Client,
-    Batch(Arc<Batch>),
-}
-
-/// Replies of a batch, until the last is there.
-struct Batch(Mutex<BatchState>);
-
-struct BatchState {
-    replies: Vec<String>,
-    /// Members without a reply, and one more until the last member was read.
-    open: usize,
-    /// To be freed with the batch: before, the client has none of its replies.
-    ids: Vec<String>,
-}
-
-#[derive(Deserialize)]
-struct Envelope<'a> {
-    #[serde(borrow, default)]
-    jsonrpc: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "raw")]
-    id: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "method")]
-    method: Option<Method<'a>>,
-    #[serde(borrow, default)]
-    params: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "raw")]
-    result: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    error: Option<&'a RawValue>,
-}
-
-/// Keeps `null` apart from absent.
-fn raw<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
-    <&RawValue>::deserialize(deserializer).map(Some)
-}
-
-/// `CancelParams` with the id as it was written.
-#[derive(Deserialize)]
-#[serde(expecting = "an object with `id`")]
-struct CancelId<'a> {
-    #[serde(borrow)]
-    id: &'a RawValue,
-}
-
-/// A method name; anything else is an invalid request, not a malformed one.
-enum Method<'a> {
-    Name(Cow<'a, str>),
-    NotText,
-}
-
-fn method<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Method<'de>>, D::Error> {
-    #[derive(Deserialize)]
-    struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
-    let raw = <&RawValue>::deserialize(deserializer)?;
-    Ok(Some(match serde_json::from_str::<Text<'_>>(raw.get()) {
-        Ok(Text(name)) => Method::Name(name),
-        Err(_) => Method::NotText,
-    }))
+/// How far a call has come on the reader.
+enum Called {
+    Done(Reply),
+    Waits(BoxFuture<'static, Reply>),
 }
 
 impl Connection {
@@ -151,8 +68,8 @@ impl Connection {
     /// The method table has a name twice: a bug that every test would meet.
     pub fn new(session: Arc<Session>) -> Connection {
         #[expect(clippy::expect_used, reason = "the table is static")]
-        let methods = router(session.clone()).expect("the method table is sound").into();
-        Connection { session, methods, in_flight: Arc::default() }
+        let router = router(session.clone()).expect("the method table is sound");
+        Connection { session, router }
     }
 
     /// The session.
@@ -163,7 +80,7 @@ impl Connection {
     /// Takes one message in. Replies that are ready are framed into `out`.
     pub fn receive(&self, message: &[u8], out: &mut Vec<u8>) -> Next {
         let Ok(text) = std::str::from_utf8(message) else {
-            self.refuse(None, -32700, "parse error: the message is not UTF-8".into(), &ReplyTo::Client, out);
+            self.refuse(None, code::PARSE, "parse error: the message is not UTF-8", &ReplyTo::Client, out);
             return Next::Read;
         };
         if text.trim_start().starts_with('[') {
@@ -175,63 +92,64 @@ impl Connection {
 
     /// Answers bytes that are no message.
     pub fn receive_bad(&self, bad: &Bad, out: &mut Vec<u8>) {
-        let message = format!("invalid request: {}", bad.problem);
-        self.refuse(bad.id.as_deref(), -32600, message, &ReplyTo::Client, out);
+        self.refuse_invalid(bad.id.as_deref(), &bad.problem, &ReplyTo::Client, out);
     }
 
     fn receive_batch(&self, text: &str, out: &mut Vec<u8>) -> Next {
-        let refuse = |code, message, out: &mut _| self.refuse(None, code, message, &ReplyTo::Client, out);
         let messages: Vec<&RawValue> = match serde_json::from_str(text) {
             Ok(messages) => messages,
             Err(error) => {
-                refuse(-32700, format!("parse error: {error}"), out);
+                self.refuse(None, code::PARSE, format!("parse error: {error}"), &ReplyTo::Client, out);
                 return Next::Read;
             }
         };
         if messages.is_empty() || messages.len() > MAX_BATCH {
-            refuse(
-                -32600,
-                format!("invalid request: a batch has 1 to {MAX_BATCH} messages, found {}", messages.len()),
-                out,
-            );
+            let problem = format!("a batch has 1 to {MAX_BATCH} messages, found {}", messages.len());
+            self.refuse_invalid(None, &problem, &ReplyTo::Client, out);
             return Next::Read;
         }
-        let state = BatchState { replies: Vec::new(), open: messages.len() + 1, ids: Vec::new() };
-        let to = ReplyTo::Batch(Arc::new(Batch(Mutex::new(state))));
+        let to = ReplyTo::Batch(Batch::new(messages.len()));
         let mut next = Next::Read;
         for message in messages {
             if self.receive_one(message.get(), &to, out) == Next::Exit {
                 next = Next::Exit;
             }
         }
-        self.deliver(None, &to, Some(out));
+        deliver(&self.session, None, &to, Some(out));
         next
     }
 
     fn receive_one(&self, text: &str, to: &ReplyTo, out: &mut Vec<u8>) -> Next {
+        let wants_parsed = |name: &str| find(name).is_some_and(|method| matches!(method.run, Run::Direct(_)));
+        if let Some(request) = read_parsed(text, wants_parsed) {
+            let params = SentParams::Parsed(request.params, request.params_text);
+            self.request(request.id, request.method, params, to, out);
+            return Next::Read;
+        }
         let envelope: Envelope<'_> = match serde_json::from_str(text) {
             // A list would be taken for the members of an envelope in order.
             Ok(_) | Err(_) if is_other_than_object(text) => {
-                self.refuse(None, -32600, "invalid request: a message is a JSON object".into(), to, out);
+                self.refuse_invalid(None, "a message is a JSON object", to, out);
                 return Next::Read;
             }
             Ok(envelope) => envelope,
             Err(error) if error.is_data() => {
                 let id = salvage_id(text.as_bytes());
-                self.refuse(id.as_deref(), -32600, format!("invalid request: {error}"), to, out);
+                self.refuse_invalid(id.as_deref(), &error.to_string(), to, out);
                 return Next::Read;
             }
             Err(error) => {
-                self.refuse(None, -32700, format!("parse error: {error}"), to, out);
+                self.refuse(None, code::PARSE, format!("parse error: {error}"), to, out);
                 return Next::Read;
             }
         };
         let id = envelope.id.map(RawValue::get);
+        let params = envelope.params.map(RawValue::get);
         let is_reply = envelope.result.is_some() || envelope.error.is_some();
         let problem = match (&envelope.method, envelope.jsonrpc.map(RawValue::get)) {
             (None, _) if is_reply => {
-                self.reply(id.unwrap_or("null"), envelope.result, envelope.error);
-                self.deliver(None, to, Some(out));
+                self.take_reply(id.unwrap_or("null"), envelope.result, envelope.error);
+                deliver(&self.session, None, to, Some(out));
                 return Next::Read;
             }
             (None, _) => "`method` is missing",
@@ -239,95 +157,76 @@ impl Connection {
             // Some clients leave the version out.
             (Some(Method::Name(name)), None | Some(r#""2.0""#)) => match id {
                 Some(id) => {
-                    self.request(id, name, envelope.params, to, out);
+                    self.request(id, name, SentParams::Text(params), to, out);
                     return Next::Read;
                 }
                 None => {
-                    let next = self.notification(name, envelope.params);
-                    self.deliver(None, to, Some(out));
+                    let next = self.notification(name, params);
+                    deliver(&self.session, None, to, Some(out));
                     return next;
                 }
             },
             (Some(Method::Name(_)), Some(_)) => "`jsonrpc` is not \"2.0\", the only version there is",
         };
-        self.refuse(id, -32600, format!("invalid request: {problem}"), to, out);
+        self.refuse_invalid(id, problem, to, out);
         Next::Read
     }
 
-    fn reply(&self, id: &str, result: Option<&RawValue>, error: Option<&RawValue>) {
+    /// The client's reply to a request of the host.
+    fn take_reply(&self, id: &str, result: Option<&RawValue>, error: Option<&RawValue>) {
         let reply = match (result, error) {
             (_, Some(error)) => Err(error_text(error)),
-            (Some(result), None) => {
-                crate::support::json::parse(result.get()).map_err(|error| format!("unreadable reply: {error}"))
-            }
+            (Some(result), None) => json::parse(result.get()).map_err(|error| format!("unreadable reply: {error}")),
             (None, None) => return,
         };
         self.session.reply(id, reply);
     }
 
-    fn notification(&self, name: &str, params: Option<&RawValue>) -> Next {
-        self.trace(name, None);
-        let params_text = params.map_or("null", RawValue::get);
-        match name {
-            "exit" => return Next::Exit,
-            "initialized" => self.session.initialized(),
-            "$/cancelRequest" => match serde_json::from_str::<CancelId<'_>>(params_text) {
-                Ok(params) => self.in_flight.cancel(&canonical(params.id.get())),
-                Err(error) => tracing::warn!(%error, "$/cancelRequest was ignored: its params are not understood."),
-            },
-            "$/setTrace" => match serde_json::from_str::<SetTraceParams>(params_text) {
-                Ok(params) => self.session.set_trace(params.value),
-                Err(error) => tracing::warn!(%error, "$/setTrace was ignored: its params are not understood."),
-            },
-            _ => self.told(name, params),
-        }
-        Next::Read
+    fn notification(&self, name: &str, params: Option<&str>) -> Next {
+        trace_received(&self.session, name, None);
+        let Some(Run::Notification(run)) = find(name).map(|method| method.run) else {
+            self.request_without_reply(name, params);
+            return Next::Read;
+        };
+        run(&self.session, params.unwrap_or("null")).unwrap_or_else(|error| {
+            tracing::warn!(method = name, %error, "A notification was ignored: its params are not understood.");
+            Next::Read
+        })
     }
 
-    /// A request that nobody waits for: an event that is only told.
-    fn told(&self, name: &str, params: Option<&RawValue>) {
-        let Some(callback) = self.methods.method(name).filter(|_| !self.session.is_shut_down()) else {
+    /// A request that was sent as a notification, such as an event whose verdict the client doesn't need.
+    fn request_without_reply(&self, name: &str, params: Option<&str>) {
+        let Some(method) = self.find(name).filter(|_| !self.session.is_shut_down()) else {
             tracing::debug!(method = name, "A notification that means nothing was ignored.");
             return;
         };
-        if self.in_flight.is_full() {
+        if self.session.in_flight.is_full() {
             tracing::warn!(method = name, "A notification was dropped: {MAX_IN_FLIGHT} requests are in flight.");
             return;
         }
-        let log = |response: &MethodResponse| {
-            if response.is_error() {
-                tracing::warn!(response = response.as_ref(), "A notification could not be carried out.");
-            }
-        };
-        match self.call(callback, Id::Null, params) {
-            None => {}
-            Some(Work::Done(response)) => log(&response),
-            Some(Work::Waits(future)) => {
-                let task = InFlight::task(&self.in_flight);
+        match self.call(&method, "null", SentParams::Text(params)) {
+            Called::Done(reply) => log_failure(&reply),
+            Called::Waits(future) => {
+                let task = self.session.in_flight.start_task();
                 self.session.runtime.spawn(async move {
-                    match AssertUnwindSafe(future).catch_unwind().await {
-                        Ok(response) => log(&response),
-                        Err(panic) => log_panic(&*panic),
-                    }
+                    log_failure(&or_panic_reply("null", future).await);
                     drop(task);
                 });
             }
         }
     }
 
-    fn request(&self, id: &str, name: &str, params: Option<&RawValue>, to: &ReplyTo, out: &mut Vec<u8>) {
+    fn request(&self, id: &str, name: &str, params: SentParams<'_>, to: &ReplyTo, out: &mut Vec<u8>) {
         let started = Instant::now();
-        self.trace(name, Some(id));
-        let Some(parsed) = parse_id(id) else {
-            let message = "invalid request: `id` is a string or a number".to_string();
-            return self.refuse(None, -32600, message, to, out);
-        };
-        let id = &*canonical(id);
-        match self.in_flight.admits(id) {
+        trace_received(&self.session, name, Some(id));
+        if !is_id(id) {
+            return self.refuse_invalid(None, "`id` is a string or a number", to, out);
+        }
+        let id = &*canonical_id(id);
+        match self.session.in_flight.admits(id) {
             Admission::Yes => {}
             Admission::Duplicate => {
-                let message = "invalid request: the second request was not carried out".into();
-                return self.refuse(Some(id), -32600, message, to, out);
+                return self.refuse_invalid(Some(id), "the second request was not carried out", to, out);
             }
             Admission::Overloaded => {
                 let message = format!("overloaded: {MAX_IN_FLIGHT} requests are in flight; wait for replies");
@@ -335,328 +234,233 @@ impl Connection {
             }
         }
         if self.session.is_shut_down() {
-            let message = "invalid request: after `shutdown` only the notification `exit` is served".into();
-            return self.refuse(Some(id), -32600, message, to, out);
+            let problem = "after `shutdown` only the notification `exit` is served";
+            return self.refuse_invalid(Some(id), problem, to, out);
         }
-        let Some(callback) = self.methods.method(name) else {
-            let (code, message) = unknown_method(name);
+        let Some(method) = self.find(name) else {
+            let RpcError { code, message, .. } = unknown_method(name);
             return self.refuse(Some(id), code, message, to, out);
         };
-        let called = self.call(callback, parsed, params);
+        let called = self.call(&method, id, params);
         let cancelled = CancellationToken::new();
+        let is_answered = matches!(called, Called::Done(_));
         if let ReplyTo::Batch(batch) = to {
-            batch.0.lock().ids.push(id.to_string());
-            let answered = !matches!(called, Some(Work::Waits(_)));
-            self.in_flight.begin(id, Asked { cancelled: cancelled.clone(), to: to.clone(), answered });
+            batch.hold(id);
+        }
+        if !is_answered || matches!(to, ReplyTo::Batch(_)) {
+            let request = Request { cancelled: cancelled.clone(), to: to.clone(), is_answered };
+            self.session.in_flight.insert(id, request);
         }
         match called {
-            None => self.deliver(Some(&panicked(id)), to, Some(out)),
-            Some(Work::Done(response)) => {
-                self.trace_done(name, id, started);
-                self.deliver(Some(&addressed(&response, id)), to, Some(out));
+            Called::Done(reply) => {
+                trace_answered(&self.session, name, id, started);
+                deliver(&self.session, Some(&reply), to, Some(out));
             }
-            Some(Work::Waits(future)) => {
-                let asked = Asked { cancelled: cancelled.clone(), to: to.clone(), answered: false };
-                self.in_flight.begin(id, asked);
-                self.wait(id, name, future, cancelled, to, started);
-            }
+            Called::Waits(future) => self.answer_later(id, name, future, cancelled, to, started),
         }
     }
 
     /// Lets a request that can't be answered at once go on as a task.
-    fn wait(
+    fn answer_later(
         &self,
         id: &str,
         name: &str,
-        future: Pending,
+        future: BoxFuture<'static, Reply>,
         cancelled: CancellationToken,
         to: &ReplyTo,
         started: Instant,
     ) {
-        let task = InFlight::task(&self.in_flight);
-        let (connection, to) = (self.clone_for_task(), to.clone());
+        let task = self.session.in_flight.start_task();
+        let (session, to) = (self.session.clone(), to.clone());
         let (id, name) = (id.to_string(), name.to_string());
         self.session.runtime.spawn(async move {
-            let response = tokio::select! {
+            let reply = tokio::select! {
                 biased;
-                () = cancelled.cancelled() => error(&id, code::CANCELLED, "cancelled"),
-                result = AssertUnwindSafe(future).catch_unwind() => match result {
-                    Ok(response) => addressed(&response, &id).into_owned(),
-                    Err(panic) => {
-                        log_panic(&*panic);
-                        panicked(&id)
-                    }
-                },
+                () = cancelled.cancelled() => Reply::error(&id, &RpcError::new(code::CANCELLED, "cancelled")),
+                reply = or_panic_reply(&id, future) => reply,
             };
-            connection.trace_done(&name, &id, started);
-            if connection.in_flight.claim(&id) {
-                connection.deliver(Some(&response), &to, None);
+            trace_answered(&session, &name, &id, started);
+            if session.in_flight.claim_reply(&id) {
+                deliver(&session, Some(&reply), &to, None);
             }
             drop(task);
         });
     }
 
-    /// Calls a method on this thread up to where it would wait. `None`: it panicked.
-    fn call(&self, callback: &MethodCallback, id: Id<'static>, params: Option<&RawValue>) -> Option<Work> {
-        // Tasks and timers that a method starts belong to the runtime.
-        let _guard = self.session.runtime.enter();
-        let text = params.map(RawValue::get);
-        let extensions = jsonrpsee::Extensions::new();
-        let called = catch_unwind(AssertUnwindSafe(|| {
-            assert!(!failpoint::is_due("method"), "a test lets this method panic");
-            match callback {
-                MethodCallback::Sync(method) => Work::Done(method(id, Params::new(text), MAX_RESPONSE, extensions)),
-                MethodCallback::Async(method) => {
-                    let params = Params::new(text).into_owned();
-                    let mut future = method(id, params, jsonrpsee::ConnectionId(0), MAX_RESPONSE, extensions);
-                    match Pin::new(&mut future).poll(&mut Context::from_waker(Waker::noop())) {
-                        Poll::Ready(response) => Work::Done(response),
-                        Poll::Pending => Work::Waits(future),
-                    }
-                }
-                MethodCallback::Subscription(_) | MethodCallback::Unsubscription(_) => Work::Done(
-                    MethodResponse::error(id, ErrorObjectOwned::owned(-32601, "no subscriptions", None::<()>)),
-                ),
-            }
-        }));
-        called.map_err(|panic| log_panic(&*panic)).ok()
+    fn find(&self, name: &str) -> Option<Callable<'_>> {
+        if let Some(Run::Direct(run)) = find(name).map(|method| method.run) {
+            return Some(Callable::Direct(run));
+        }
+        self.router.method(name).map(Callable::Routed)
     }
 
-    /// Answers with an error. An id that is in flight belongs to another request, and a reply under
-    /// it would be taken for that one's.
-    fn refuse(&self, id: Option<&str>, code: i32, mut message: String, to: &ReplyTo, out: &mut Vec<u8>) {
-        let id = id.filter(|id| parse_id(id).is_some()).map(canonical);
+    /// Calls a method on this thread up to where it would wait.
+    fn call(&self, method: &Callable<'_>, id: &str, params: SentParams<'_>) -> Called {
+        // Tasks and timers that a method starts belong to the runtime.
+        let _guard = self.session.runtime.enter();
+        let called = catch_unwind(AssertUnwindSafe(|| {
+            assert!(!failpoint::is_due("method"), "a test lets this method panic");
+            match method {
+                Callable::Direct(run) => self.call_direct(*run, id, params),
+                Callable::Routed(callback) => call_routed(callback, id, params),
+            }
+        }));
+        called.unwrap_or_else(|panic| Called::Done(panic_reply(id, &*panic)))
+    }
+
+    fn call_direct(
+        &self,
+        run: fn(Arc<Session>, DirectCall) -> BoxFuture<'static, Reply>,
+        id: &str,
+        params: SentParams<'_>,
+    ) -> Called {
+        let (params, text) = match params {
+            SentParams::Parsed(params, text) => (Ok(params), text),
+            SentParams::Text(text) => (params::parse(text), text.unwrap_or_default()),
+        };
+        match params {
+            Ok(params) => {
+                let call = DirectCall { id: id.to_string(), params, params_text: text.to_string() };
+                poll_once(run(self.session.clone(), call))
+            }
+            Err(error) => Called::Done(Reply::error(id, &error)),
+        }
+    }
+
+    /// Answers that a message is not a valid request.
+    fn refuse_invalid(&self, id: Option<&str>, problem: &str, to: &ReplyTo, out: &mut Vec<u8>) {
+        self.refuse(id, code::INVALID_REQUEST, format!("invalid request: {problem}"), to, out);
+    }
+
+    /// Answers with an error. An id that is in flight belongs to another request: a reply under it
+    /// would be taken for that request's reply.
+    fn refuse(&self, id: Option<&str>, code: i32, message: impl Into<String>, to: &ReplyTo, out: &mut Vec<u8>) {
+        let mut message = message.into();
+        let id = id.filter(|id| is_id(id)).map(canonical_id);
         let mut reply_id = id.as_deref().unwrap_or("null");
-        if id.as_deref().is_some_and(|id| self.in_flight.holds(id)) {
+        if id.as_deref().is_some_and(|id| self.session.in_flight.contains(id)) {
             message.push_str(&format!(" (id {reply_id} is in flight)"));
             reply_id = "null";
         }
         tracing::debug!(id = reply_id, code, message, "A message was refused.");
-        self.deliver(Some(&error(reply_id, code, &message)), to, Some(out));
-    }
-
-    /// Sends a reply, or keeps it until its batch is complete. `None` is no reply: a notification.
-    fn deliver(&self, reply: Option<&str>, to: &ReplyTo, out: Option<&mut Vec<u8>>) {
-        let whole = match to {
-            ReplyTo::Client => reply.map(Cow::Borrowed),
-            ReplyTo::Batch(batch) => {
-                let mut batch = batch.0.lock();
-                batch.replies.extend(reply.map(str::to_string));
-                batch.open -= 1;
-                if batch.open == 0 {
-                    self.in_flight.free(&batch.ids);
-                }
-                let is_whole = batch.open == 0 && !batch.replies.is_empty();
-                is_whole.then(|| Cow::Owned(format!("[{}]", batch.replies.join(","))))
-            }
-        };
-        match (whole, out) {
-            (Some(whole), Some(out)) => self.session.outbox.frame(whole.as_bytes(), out),
-            (Some(whole), None) => self.session.outbox.send(whole.as_bytes()),
-            (None, _) => {}
-        }
-    }
-
-    fn clone_for_task(&self) -> Connection {
-        Connection { session: self.session.clone(), methods: Methods::new(), in_flight: self.in_flight.clone() }
-    }
-
-    fn trace(&self, name: &str, id: Option<&str>) {
-        if self.session.trace() != Trace::Off {
-            tracing::info!(method = name, id, "Message received.");
-        }
-    }
-
-    fn trace_done(&self, name: &str, id: &str, started: Instant) {
-        if self.session.trace() == Trace::Verbose {
-            tracing::info!(method = name, id, micros = started.elapsed().as_micros(), "Request answered.");
-        }
+        let reply = Reply::error(reply_id, &RpcError::new(code, message));
+        deliver(&self.session, Some(&reply), to, Some(out));
     }
 
     /// The connection ends: hooks in flight get `hooks` to finish by themselves, then `after` to take
     /// their failure direction. What still waits after that is cancelled and answered here.
     pub fn drain(&self, hooks: Duration, after: Duration) {
+        let in_flight = &self.session.in_flight;
         self.session.hang_up();
         let until = Instant::now() + hooks;
-        if !self.in_flight.wait_until_idle(until) {
-            self.session.hurry.cancel();
-            if !self.in_flight.wait_until_idle(Instant::now() + after) {
-                self.in_flight.cancel_all();
-                for (id, to) in self.in_flight.claim_all() {
-                    let reply = error(&id, code::CANCELLED, "cancelled: the connection ended before there was a reply");
-                    self.deliver(Some(&reply), &to, None);
+        if !in_flight.wait_until_idle(until) {
+            self.session.deadline.cancel();
+            if !in_flight.wait_until_idle(Instant::now() + after) {
+                in_flight.cancel_all();
+                for (id, to) in in_flight.claim_all_replies() {
+                    let message = "cancelled: the connection ended before there was a reply";
+                    let reply = Reply::error(&id, &RpcError::new(code::CANCELLED, message));
+                    deliver(&self.session, Some(&reply), &to, None);
                 }
             }
         }
-        // Detached hooks have the same time, though nobody waits for their answers.
+        // Detached hooks have the same time, though their answers go nowhere.
         let settled = async { tokio::time::timeout_at(until.into(), self.session.host.engine.settle()).await };
         let _ = self.session.runtime.block_on(settled);
     }
 
-    /// To be held while messages are received: another thread may be ending the process.
+    /// To be held while messages are received, so that another thread that is ending the process waits
+    /// for their replies.
     pub fn receiving(&self) -> Task {
-        InFlight::task(&self.in_flight)
+        self.session.in_flight.start_task()
     }
 
     /// Cancels everything, at once.
     pub fn abandon(&self) {
         self.session.hang_up();
-        self.session.hurry.cancel();
-        self.in_flight.cancel_all();
+        self.session.deadline.cancel();
+        self.session.in_flight.cancel_all();
     }
 }
 
-type Pending = Pin<Box<dyn Future<Output = MethodResponse> + Send>>;
-
-enum Work {
-    Done(MethodResponse),
-    Waits(Pending),
-}
-
-enum Admission {
-    Yes,
-    Duplicate,
-    Overloaded,
-}
-
-impl InFlight {
-    fn task(this: &Arc<InFlight>) -> Task {
-        this.state.lock().tasks += 1;
-        Task(this.clone())
-    }
-
-    fn admits(&self, id: &str) -> Admission {
-        let state = self.state.lock();
-        if state.ids.contains_key(id) {
-            Admission::Duplicate
-        } else if state.tasks >= MAX_IN_FLIGHT {
-            Admission::Overloaded
-        } else {
-            Admission::Yes
+fn call_routed(callback: &MethodCallback, id: &str, params: SentParams<'_>) -> Called {
+    let params = Params::new(match params {
+        SentParams::Text(text) => text,
+        SentParams::Parsed(_, text) => Some(text),
+    });
+    let extensions = jsonrpsee::Extensions::new();
+    match callback {
+        MethodCallback::Sync(method) => {
+            let response = method(Id::Null, params, MAX_REPLY, extensions);
+            Called::Done(Reply::from_jsonrpsee(id, &response))
+        }
+        MethodCallback::Async(method) => {
+            let id = id.to_string();
+            let future = method(Id::Null, params.into_owned(), jsonrpsee::ConnectionId(0), MAX_REPLY, extensions);
+            poll_once(future.map(move |response| Reply::from_jsonrpsee(&id, &response)).boxed())
+        }
+        MethodCallback::Subscription(_) | MethodCallback::Unsubscription(_) => {
+            Called::Done(Reply::error(id, &RpcError::new(code::METHOD_NOT_FOUND, "no subscriptions")))
         }
     }
+}
 
-    fn is_full(&self) -> bool {
-        self.state.lock().tasks >= MAX_IN_FLIGHT
-    }
-
-    fn holds(&self, id: &str) -> bool {
-        self.state.lock().ids.contains_key(id)
-    }
-
-    fn begin(&self, id: &str, asked: Asked) {
-        self.state.lock().ids.insert(id.to_string(), asked);
-    }
-
-    /// Whether a reply to the request is still due; from now on it isn't. Frees the id of a single
-    /// request, before its reply is sent: whoever has the reply may use the id again.
-    fn claim(&self, id: &str) -> bool {
-        let ids = &mut self.state.lock().ids;
-        match ids.get_mut(id) {
-            Some(Asked { to: ReplyTo::Batch(_), answered, .. }) => !std::mem::replace(answered, true),
-            Some(Asked { to: ReplyTo::Client, .. }) => ids.remove(id).is_some_and(|asked| !asked.answered),
-            None => false,
-        }
-    }
-
-    fn claim_all(&self) -> Vec<(String, ReplyTo)> {
-        let state = &mut *self.state.lock();
-        let due = state.ids.iter_mut().filter(|(_, asked)| !asked.answered);
-        due.map(|(id, asked)| {
-            asked.answered = true;
-            (id.clone(), asked.to.clone())
-        })
-        .collect()
-    }
-
-    /// Frees the ids of a batch.
-    fn free(&self, ids: &[String]) {
-        let mut state = self.state.lock();
-        for id in ids {
-            state.ids.remove(id);
-        }
-    }
-
-    fn cancel(&self, id: &str) {
-        if let Some(asked) = self.state.lock().ids.get(id) {
-            asked.cancelled.cancel();
-        }
-    }
-
-    fn cancel_all(&self) {
-        self.state.lock().ids.values().for_each(|asked| asked.cancelled.cancel());
-    }
-
-    fn wait_until_idle(&self, until: Instant) -> bool {
-        let mut state = self.state.lock();
-        while state.tasks > 0 {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return false;
-            }
-            self.ended.wait_for(&mut state, left);
-        }
-        true
+fn poll_once(mut future: BoxFuture<'static, Reply>) -> Called {
+    match Pin::new(&mut future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(reply) => Called::Done(reply),
+        Poll::Pending => Called::Waits(future),
     }
 }
 
-fn is_other_than_object(text: &str) -> bool {
-    // What isn't JSON at all is better told by the parser.
-    !text.trim_start().starts_with('{') && serde_json::from_str::<&RawValue>(text).is_ok()
-}
-
-/// The id as jsonrpsee knows it; `None` for what can't be an id. jsonrpsee has no place for a
-/// number that is negative, fractional or very large: [`addressed`] puts it in.
-fn parse_id(id: &str) -> Option<Id<'static>> {
-    match id.as_bytes().first()? {
-        b'"' => serde_json::from_str::<String>(id).ok().map(|text| Id::Str(text.into())),
-        b'n' => Some(Id::Null),
-        // Beyond what a double holds, a reader may refuse the whole reply.
-        b'-' | b'0'..=b'9' if id.parse().is_ok_and(f64::is_finite) => Some(id.parse().map_or(Id::Null, Id::Number)),
-        _ => None,
+/// Sends a reply, or keeps it until its batch is complete. `None`: a notification has no reply.
+fn deliver(session: &Session, reply: Option<&Reply>, to: &ReplyTo, out: Option<&mut Vec<u8>>) {
+    let reply = reply.map(|reply| &*reply.json);
+    let whole = match to {
+        ReplyTo::Client => reply.map(Cow::Borrowed),
+        ReplyTo::Batch(batch) => batch.close_member(reply, &session.in_flight).map(Cow::Owned),
+    };
+    match (whole, out) {
+        (Some(whole), Some(out)) => session.outbox.frame(&whole, out),
+        (Some(whole), None) => session.outbox.send(&whole),
+        (None, _) => {}
     }
 }
 
-/// One spelling of an id, so that a cancel finds it however its text is escaped.
-fn canonical(id: &str) -> Cow<'_, str> {
-    if !id.contains('\\') {
-        return Cow::Borrowed(id);
-    }
-    match serde_json::from_str::<Value>(id) {
-        Ok(value) => Cow::Owned(value.to_string()),
-        Err(_) => Cow::Borrowed(id),
+fn trace_received(session: &Session, name: &str, id: Option<&str>) {
+    if session.trace() != Trace::Off {
+        tracing::info!(method = name, id, "Message received.");
     }
 }
 
-/// A response under its id.
-fn addressed<'r>(response: &'r MethodResponse, id: &str) -> Cow<'r, str> {
-    let text = response.as_ref();
-    match text.strip_prefix(r#"{"jsonrpc":"2.0","id":null,"#) {
-        Some(rest) if id != "null" => Cow::Owned(format!(r#"{{"jsonrpc":"2.0","id":{id},{rest}"#)),
-        _ => Cow::Borrowed(text),
+fn trace_answered(session: &Session, name: &str, id: &str, started: Instant) {
+    if session.trace() == Trace::Verbose {
+        tracing::info!(method = name, id, micros = started.elapsed().as_micros(), "Request answered.");
     }
 }
 
-fn unknown_method(name: &str) -> (i32, String) {
-    if NOTIFICATIONS.contains(&name) {
-        return (-32600, format!("invalid request: `{name}` is a notification; send it without `id`"));
+fn log_failure(reply: &Reply) {
+    if reply.is_error {
+        let response = &*String::from_utf8_lossy(&reply.json);
+        tracing::warn!(response, "A notification could not be carried out.");
     }
-    let nearest = did_you_mean(closest(name, METHODS));
-    let shown: String = name.chars().take(100).collect();
-    (-32601, format!("method not found: `{shown}`{nearest}"))
 }
 
-fn log_panic(panic: &(dyn Any + Send)) {
+async fn or_panic_reply(id: &str, future: BoxFuture<'static, Reply>) -> Reply {
+    AssertUnwindSafe(future).catch_unwind().await.unwrap_or_else(|panic| panic_reply(id, &*panic))
+}
+
+fn panic_reply(id: &str, panic: &(dyn Any + Send)) -> Reply {
     tracing::error!(panic = crate::engine::panic_text(panic), "A method panicked; this is a bug in hookwire.");
+    Reply::error(id, &RpcError::internal("internal error: the method panicked; this is a bug in hookwire"))
 }
 
-fn panicked(id: &str) -> String {
-    error(id, -32603, "internal error: the method panicked; this is a bug in hookwire")
-}
-
-fn error(id: &str, code: i32, message: &str) -> String {
-    let message = Value::String(message.to_string());
-    format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":{message}}}}}"#)
+fn unknown_method(name: &str) -> RpcError {
+    if find(name).is_some() {
+        return RpcError::request(format!("`{name}` is a notification; send it without `id`"));
+    }
+    let nearest = params::did_you_mean(closest(name, METHODS.iter().map(|method| method.name)));
+    let shown: String = name.chars().take(100).collect();
+    RpcError::new(code::METHOD_NOT_FOUND, format!("method not found: `{shown}`{nearest}"))
 }
 
 fn error_text(error: &RawValue) -> String {
@@ -752,7 +556,6 @@ mod tests {
             let expected = r#"{"jsonrpc":"2.0","id":"next","error":{"code":-32601,"message":"method not found: `no/such`"}}"#;
             prop_assert_eq!(replies, format!("{expected}\n"));
         });
-        let waiting = connection.in_flight.state.lock();
-        assert!(waiting.ids.is_empty() && waiting.tasks == 0, "{:?}", waiting.ids.keys());
+        assert_eq!(connection.session.in_flight.left(), (Vec::new(), 0));
     }
 }

@@ -3,7 +3,12 @@
 //! The router is jsonrpsee's; framing is `transport`'s matter, judging the engine's.
 
 pub mod connection;
+mod envelope;
+pub mod error;
+mod in_flight;
 pub mod methods;
+pub mod outgoing;
+mod params;
 pub mod protocol;
 pub mod schema;
 pub mod serve;

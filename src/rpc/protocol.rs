@@ -1,22 +1,38 @@
 //! The types of the messages. `schema/protocol.json` is generated from them.
 
+use super::outgoing::{NotificationKind, RequestKind};
 use crate::contract::Fail;
 use crate::definitions::watch::Watching;
-use crate::event::EventShape;
-use crate::hook::Miss;
+use crate::event::{EventShape, Phase};
+use crate::hook::{Hook, Miss};
+use crate::hook_set::HookSet;
+use crate::journal::{Excerpt, Recent};
+use crate::matching::Facts;
+use crate::policy::{self, Policy};
 use crate::services::approvals::{ApprovalReply, ApprovalRequest};
 use crate::services::state::Item;
 use crate::syntax::diagnostic::Diagnostic;
 use crate::syntax::source::Source;
 use crate::verdict::Verdict;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Codes beyond those of JSON-RPC itself.
+/// The codes of errors.
 pub mod code {
+    /// The message is not JSON. (JSON-RPC.)
+    pub const PARSE: i32 = -32700;
+    /// The message is no request, or comes at the wrong time. (JSON-RPC.)
+    pub const INVALID_REQUEST: i32 = -32600;
+    /// There is no such method. (JSON-RPC.)
+    pub const METHOD_NOT_FOUND: i32 = -32601;
+    /// The params are not what the method takes. (JSON-RPC.)
+    pub const INVALID_PARAMS: i32 = -32602;
+    /// A bug in hookwire. (JSON-RPC.)
+    pub const INTERNAL: i32 = -32603;
     /// A request was cancelled with `$/cancelRequest`. (LSP.)
     pub const CANCELLED: i32 = -32800;
     /// The documents have changed since a question about them was asked. (LSP.)
@@ -96,34 +112,6 @@ pub enum Honour {
     Rewrite,
 }
 
-/// A notification of the host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-pub enum NotificationKind {
-    /// Other definitions are in force.
-    #[serde(rename = "hooks/changed")]
-    Changed,
-    /// A hook ran.
-    #[serde(rename = "hooks/executed")]
-    Executed,
-    /// A hook failed.
-    #[serde(rename = "hooks/failed")]
-    Failed,
-    /// An event was judged.
-    #[serde(rename = "hooks/judged")]
-    Judged,
-}
-
-/// A request of the host that a client may answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-pub enum RequestKind {
-    /// Ask a person.
-    #[serde(rename = "approval/request")]
-    Approve,
-    /// Use the agent's own model.
-    #[serde(rename = "model/complete")]
-    Complete,
-}
-
 /// The reply to `initialize`.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -136,7 +124,7 @@ pub struct InitializeResult {
     pub hooks: InForce,
 }
 
-/// Who answers.
+/// The name and version of the host.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ServerInfo {
     /// `hookwire`.
@@ -189,13 +177,23 @@ pub struct DialectEvent {
 }
 
 /// The reply to `hooks/dispatch` in a dialect's vocabulary.
-#[derive(Serialize, JsonSchema)]
-pub struct DialectReply {
+#[derive(JsonSchema)]
+#[allow(dead_code, reason = "for the schema: the writing is by hand, for its speed")]
+pub(crate) struct DialectReply {
     /// What a hook of that system would have replied.
-    pub reply: Value,
+    reply: Value,
     /// The verdict behind it.
-    #[schemars(with = "Verdict")]
-    pub verdict: Box<RawValue>,
+    verdict: Verdict,
+}
+
+// The reply to `hooks/dispatch`: its parts have their descriptions in the schema.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+#[allow(dead_code, reason = "for the schema: the writing is by hand, for its speed")]
+pub(crate) enum DispatchResult {
+    Native(Verdict),
+    Translated(DialectReply),
 }
 
 /// A hook, for people and programs.
@@ -231,11 +229,31 @@ pub struct HookInfo {
     pub source: Source,
 }
 
+impl HookInfo {
+    /// Describes a hook.
+    pub fn from_hook(hook: &Hook) -> HookInfo {
+        HookInfo {
+            name: hook.name.clone(),
+            description: hook.description.clone(),
+            on: hook.on.names(),
+            handler: hook.handler.key(),
+            dialect: hook.contract.dialect,
+            priority: hook.priority,
+            fail: hook.fail_at(if hook.on.includes_a_gate() { Phase::Gate } else { Phase::After }),
+            timeout_ms: u64::try_from(hook.timeout.as_millis()).unwrap_or(u64::MAX),
+            enabled: hook.enabled,
+            r#async: hook.detached,
+            tags: hook.tags.clone(),
+            source: hook.source.clone(),
+        }
+    }
+}
+
 /// `hooks/list`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ListParams {
-    /// Only the hooks for this event, by any dialect's name for it; for one that nobody knows there
+    /// Only the hooks for this event, by any dialect's name for it; for an unknown name there
     /// are none.
     pub event: Option<String>,
 }
@@ -271,6 +289,28 @@ pub struct ExplainResult {
     pub policy: Vec<PolicyExplanation>,
     /// In order of running.
     pub hooks: Vec<Explanation>,
+}
+
+impl ExplainResult {
+    /// Asks hooks and policies as selection does, and says of each what came out.
+    pub fn new<'a>(
+        hooks: impl Iterator<Item = &'a Arc<Hook>>,
+        policies: &[Arc<Policy>],
+        facts: &Facts,
+    ) -> ExplainResult {
+        let explain = |hook: &Arc<Hook>| {
+            let (applies, kept_out_by, opaque) = match hook.applies(facts) {
+                Ok(opaque) => (true, None, opaque.map(|it| it.to_string())),
+                Err(miss) => (false, Some(miss), None),
+            };
+            Explanation { hook: hook.name.clone(), source: hook.source.clone(), applies, kept_out_by, opaque }
+        };
+        let policies = policies.iter().filter(|_| policy::is_for(&facts.event));
+        let policy = policies
+            .map(|policy| PolicyExplanation { source: policy.source.clone(), denies: policy.refusal(facts) })
+            .collect();
+        ExplainResult { policy, hooks: hooks.map(explain).collect() }
+    }
 }
 
 /// What a policy says of a tool call. Limits are not looked at.
@@ -330,7 +370,7 @@ pub struct ReloadResult {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// `hooks/recent`: the events that were judged last, whoever sent them.
+/// `hooks/recent`: the events that were judged last, from all connections.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct RecentParams {
@@ -340,6 +380,33 @@ pub struct RecentParams {
     pub event: Option<String>,
     /// Only those after the one of this number.
     pub after: u64,
+}
+
+/// The reply to `hooks/recent`, as a [`Recent`] that owns what it needs.
+pub(crate) struct RecentReply {
+    pub(crate) excerpt: Excerpt,
+    pub(crate) root: String,
+    pub(crate) hooks: Arc<HookSet>,
+}
+
+impl Serialize for RecentReply {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.excerpt.told(&self.root, self.hooks.generation, &self.hooks.hash).serialize(serializer)
+    }
+}
+
+impl JsonSchema for RecentReply {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "RecentReply".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        generator.subschema_for::<Recent<'static>>()
+    }
 }
 
 /// `hooks/register`: hooks as in a definition file; `callback: ID` names a function of the client.
@@ -377,7 +444,7 @@ pub struct UnregisterParams {
     pub names: Vec<String>,
 }
 
-/// What every `state/*` request says: whose values.
+/// `state/get` and `state/delete`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct StateKey {
@@ -500,9 +567,11 @@ pub struct ApprovalAnswer {
 
 /// `$/cancelRequest`.
 #[derive(Debug, Deserialize, JsonSchema)]
+#[serde(expecting = "an object with `id`")]
 pub struct CancelParams {
     /// The id of the request.
-    pub id: Value,
+    #[schemars(with = "Value")]
+    pub id: Box<RawValue>,
 }
 
 /// `$/setTrace`.

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 /// How long hooks in flight have at the end of a connection before they take their failure direction.
 pub const DRAIN: Duration = Duration::from_millis(800);
-/// How long the failure directions take to be told.
+/// How long hooks then have to take their failure direction, and replies to be sent.
 pub const AFTER_DRAIN: Duration = Duration::from_millis(80);
 /// All of it, with the flushing.
 pub const END: Duration = Duration::from_millis(900);
@@ -23,7 +23,7 @@ const READ_SIZE: usize = 64 * 1024;
 /// Reads stdin until it ends or the client says `exit`. Everything read by then is answered and
 /// written when this returns, at most [`END`] later. Gives [`Next::Exit`] if the client said so.
 ///
-/// Reads on when nobody reads stdout any more: a client's last event may be on its way.
+/// Reads on when the client has stopped reading stdout, because its last event may be on its way.
 ///
 /// # Errors
 /// Reading failed.
@@ -51,7 +51,7 @@ pub fn serve_stream(
             Ok(0) => break Ok(()),
             Ok(read) => read,
             Err(Errno::INTR) => continue,
-            // Somebody who shares the descriptor made it non-blocking.
+            // A process that shares the descriptor has made it non-blocking.
             Err(Errno::AGAIN) => {
                 let mut fds = [PollFd::new(&input, PollFlags::IN)];
                 let _ = poll(&mut fds, None);

@@ -1,10 +1,12 @@
 //! What one connection is to the host: its capabilities, its registered hooks, its requests in
 //! flight, and the way to call the client.
 
-use super::methods::RpcError;
-use super::protocol::{Honour, HookCapabilities, NotificationKind, RequestKind, Trace};
+use super::error::RpcError;
+use super::in_flight::InFlight;
+use super::outgoing::{NotificationKind, RequestKind};
+use super::protocol::{Honour, HookCapabilities, Trace};
 use crate::dialects::{self, Dialect};
-use crate::engine::Honours;
+use crate::engine::{Honours, HooksInForce};
 use crate::hook_set::HookSet;
 use crate::host::Host;
 use crate::lsp;
@@ -28,7 +30,8 @@ pub struct Session {
     /// Where tasks run.
     pub runtime: tokio::runtime::Handle,
     /// Cancelled when hooks must come to an end.
-    pub hurry: CancellationToken,
+    pub deadline: CancellationToken,
+    pub(super) in_flight: Arc<InFlight>,
     settings: Mutex<Settings>,
     registered: Mutex<Registered>,
     /// What the client was asked; `None` when no answer can come any more.
@@ -36,7 +39,7 @@ pub struct Session {
     next_id: AtomicU64,
     initialized: AtomicBool,
     shut_down: AtomicBool,
-    /// Cancelled when nobody is there to be told anything.
+    /// Cancelled when the client can't be told anything any more.
     ended: CancellationToken,
     /// The language server, if the client is an editor.
     editor: OnceLock<Arc<lsp::Server>>,
@@ -47,9 +50,9 @@ pub struct Session {
 /// Which way a connection came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Whoever started the host: over its stdin and stdout.
+    /// From the program that started the host: over stdin and stdout.
     Parent,
-    /// Somebody else of the same user, over the host's socket.
+    /// From another program of the same user, over the host's socket.
     Guest,
 }
 
@@ -66,7 +69,7 @@ struct Settings {
 /// Hooks that came over the wire, in the order of registration.
 #[derive(Default)]
 pub struct Registered {
-    /// Every one.
+    /// All of them.
     pub hooks: Vec<Arc<crate::hook::Hook>>,
     /// The set in force; `None` before the first registration.
     pub set: Option<Arc<HookSet>>,
@@ -81,7 +84,8 @@ impl Session {
             host,
             outbox,
             runtime,
-            hurry: CancellationToken::new(),
+            deadline: CancellationToken::new(),
+            in_flight: Arc::default(),
             settings: Mutex::new(Settings {
                 honours: Honours::default(),
                 dialect: dialects::DIALECTS[0],
@@ -134,8 +138,8 @@ impl Session {
         lsp::Server::new(&self.host, &client, params).map_err(RpcError::params)
     }
 
-    /// Serves an editor from now on. What attaches to hosts of this project looks for those of agents:
-    /// unless the client is one as well, this host can't be found any more.
+    /// Serves an editor from now on. Unless the editor is an agent too, the host removes its socket:
+    /// programs that look for the project's hosts want those of agents.
     pub fn serve_editor(&self, server: Arc<lsp::Server>, is_agent: bool) {
         if let Some(socket) = self.host.engine.services.socket.get().filter(|_| !is_agent) {
             let _ = std::fs::remove_file(socket);
@@ -143,7 +147,7 @@ impl Session {
         let _ = self.editor.set(server);
     }
 
-    /// The client has the reply to `initialize`: only now may an editor be told anything.
+    /// The client has the reply to `initialize`: before that, nothing may be sent to an editor.
     pub(super) fn initialized(&self) {
         if let Some(server) = self.editor.get() {
             let _guard = self.runtime.enter();
@@ -195,13 +199,18 @@ impl Session {
         self.registered.lock()
     }
 
+    /// The hooks that judge an event of this connection now.
+    pub(super) fn hooks_in_force(&self) -> HooksInForce {
+        HooksInForce { files: self.host.hooks(), session: self.registered().set.clone() }
+    }
+
     /// The shared store.
     pub fn state(&self) -> &Store {
         &self.host.engine.services.state
     }
 
-    /// Whether the connection may register these hooks: a guest only callbacks, which run nothing on
-    /// this side. Judged by what was compiled, since another system's form may hide a handler.
+    /// Checks that the connection may register these hooks: a guest only callbacks, because they run
+    /// nothing on this side. Checked after compiling, because another system's form may hide a handler.
     ///
     /// # Errors
     /// It may not.
@@ -213,7 +222,7 @@ impl Session {
         Err(RpcError::request("over the shared socket only callbacks can be registered"))
     }
 
-    /// This connection as what callbacks are called through.
+    /// The way to call the client, for callbacks.
     pub fn as_client(&self) -> Option<Arc<dyn Client>> {
         let session = self.this.upgrade()?;
         Some(session)
@@ -247,7 +256,8 @@ impl Session {
         }
     }
 
-    /// No answer can come any more: whoever waits for one is told. Says whether that is news.
+    /// No answer of the client can come any more: everything that waits for one gets an error. Says
+    /// whether this is the first call.
     pub fn hang_up(&self) -> bool {
         self.ended.cancel();
         self.pending.lock().take().is_some()
@@ -257,15 +267,16 @@ impl Session {
         self.pending.lock().as_mut()?.remove(&id)
     }
 
-    /// Passes on what the client has asked to hear. Under load some of it is lost, never a reply.
+    /// Sends the notifications that the client wants. Under load some of them are dropped, but no reply.
     fn forward(&self, wanted: &[NotificationKind]) {
         let wants = |kind| wanted.contains(&kind);
-        let notification =
-            |method: &str, params: &str| format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#);
+        let message = |kind: NotificationKind, params: &str| {
+            format!(r#"{{"jsonrpc":"2.0","method":"{}","params":{params}}}"#, kind.method())
+        };
         if wants(NotificationKind::Changed) {
             self.relay(self.host.changes(), move |change| {
                 let params = serde_json::to_string(&change).ok();
-                params.map(|params| notification("hooks/changed", &params)).into_iter().collect()
+                params.map(|params| message(NotificationKind::Changed, &params)).into_iter().collect()
             });
         }
         let (executed, failed) = (wants(NotificationKind::Executed), wants(NotificationKind::Failed));
@@ -273,19 +284,19 @@ impl Session {
             self.relay(self.host.engine.reports(), move |report| {
                 let Ok(params) = serde_json::to_string(&report) else { return Vec::new() };
                 let failed = failed && report.outcome.error.is_some();
-                let methods = [("hooks/executed", executed), ("hooks/failed", failed)].into_iter();
-                methods.filter(|(_, wanted)| *wanted).map(|(method, _)| notification(method, &params)).collect()
+                let kinds = [(NotificationKind::Executed, executed), (NotificationKind::Failed, failed)];
+                kinds.into_iter().filter(|(_, wanted)| *wanted).map(|(kind, _)| message(kind, &params)).collect()
             });
         }
         if wants(NotificationKind::Judged) {
             self.relay(self.host.journal.follow(), move |entry| {
                 let params = entry.record().and_then(|record| serde_json::to_string(&record).ok());
-                params.map(|params| notification("hooks/judged", &params)).into_iter().collect()
+                params.map(|params| message(NotificationKind::Judged, &params)).into_iter().collect()
             });
         }
     }
 
-    /// Sends what comes of each message of a channel, until there is nobody to tell.
+    /// Sends what `messages` makes of each item of a channel, until the connection ends.
     fn relay<T: Clone + Send + 'static>(
         &self,
         mut channel: broadcast::Receiver<T>,

@@ -3,7 +3,7 @@
 //! A duplicate key at any depth is an error, never last-wins; an integer that 64 bits can't hold is
 //! an error, never rounded; lone surrogates and depths over 128 are errors (serde_json's rule).
 
-use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};
 
@@ -16,6 +16,16 @@ pub fn parse(text: &str) -> Result<Value, serde_json::Error> {
     let value = Strict { text }.deserialize(&mut deserializer)?;
     deserializer.end()?;
     Ok(value)
+}
+
+/// Parses the JSON value that a text begins with, and says where it ends.
+///
+/// # Errors
+/// Says what is wrong and where. A long integer behind the value may be taken for one in it.
+pub(crate) fn parse_first(text: &str) -> Result<(Value, usize), serde_json::Error> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let value = Strict { text }.deserialize(&mut deserializer)?;
+    Ok((value, deserializer.into_iter::<IgnoredAny>().byte_offset()))
 }
 
 #[derive(Clone, Copy)]

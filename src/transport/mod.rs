@@ -1,5 +1,6 @@
 //! Bytes to messages and back. Knows nothing of what messages mean.
 
+pub mod client;
 pub mod framing;
 pub mod outbox;
 pub mod socket;

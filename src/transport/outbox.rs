@@ -1,8 +1,8 @@
-//! The way out: messages to the client, written whole and in order, never blocking whoever sends.
+//! The way out: messages to the client, written whole and in order, never blocking the sender.
 //!
 //! A sender writes at once what the pipe takes without waiting, which saves a thread switch for
 //! nearly every reply; what is left goes to a thread of its own. Nothing sets `O_NONBLOCK`, since
-//! that would hit everyone who shares the descriptor.
+//! that would change the descriptor for every process that shares it.
 
 use super::framing::Framing;
 use parking_lot::{Condvar, Mutex};
@@ -46,14 +46,14 @@ struct State {
     waiting: Vec<u8>,
     /// The thread is writing what it took.
     writing: bool,
-    /// Nobody reads any more.
+    /// The reader has gone.
     gone: bool,
     /// When to give up on what is left.
     until: Option<Instant>,
 }
 
 impl Outbox {
-    /// Starts the writing thread. `gone` is called once, from that thread, when nobody reads.
+    /// Starts the writing thread. `gone` is called once, from that thread, when the reader has gone.
     ///
     /// # Errors
     /// The descriptor is not open, or no thread could be started.
@@ -139,7 +139,7 @@ impl Outbox {
         self.0.changed.notify_all();
     }
 
-    /// Waits until the client has read enough, or `stop` says that it's no use.
+    /// Waits until the client has read enough, or until `stop` says that it won't.
     pub fn wait_for_room(&self, stop: impl Fn() -> bool) {
         let mut state = self.0.state.lock();
         while state.waiting.len() > PRESSURE && !state.gone && !stop() {
@@ -196,7 +196,7 @@ impl Outbox {
         }
     }
 
-    /// Notices that nobody reads any more also while there is nothing to write.
+    /// Notices that the reader has gone even while there is nothing to write.
     fn watch(&self) {
         let mut fds = [PollFd::new(&self.0.fd, PollFlags::empty())];
         while !fds[0].revents().intersects(PollFlags::ERR | PollFlags::HUP) {

@@ -1,7 +1,8 @@
 //! The host's socket: how other terminals, hooks' own commands and editors reach a running host.
 //!
-//! One socket a host, in a directory that only its user can enter: who can connect could as well
-//! attach a debugger. The name tells the project root, so that hosts of one project can be found.
+//! One socket a host, in a directory that only its user can enter: a program that can connect could as
+//! well attach a debugger. The name contains a key of the project root, so that the hosts of a project
+//! can be found.
 
 use rustix::fs::{Mode, OFlags};
 use sha2::{Digest, Sha256};
@@ -15,7 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const MAX_GUESTS: usize = 32;
 const EXTENSION: &str = "sock";
 
-/// A bound socket. Dropping it removes the file; whoever is connected stays.
+/// A bound socket. Dropping it removes the file; connections stay.
 pub struct Socket {
     listener: UnixListener,
     path: PathBuf,
@@ -39,7 +40,7 @@ impl Socket {
         &self.path
     }
 
-    /// Serves whoever connects, each on a thread of its own, for as long as the process runs.
+    /// Serves each connection on a thread of its own, for as long as the process runs.
     ///
     /// # Errors
     /// No thread could be started.
@@ -49,7 +50,7 @@ impl Socket {
         let accept = move || {
             for stream in listener.incoming() {
                 let Ok(stream) = stream else {
-                    // Out of descriptors, most likely: no use in asking again at once.
+                    // Most likely there are no descriptors left: asking again at once would not help.
                     std::thread::sleep(std::time::Duration::from_millis(100));
                     continue;
                 };
@@ -80,12 +81,12 @@ impl Drop for Socket {
     }
 }
 
-/// The sockets of this user's running hosts, of one project or of all. Files that killed hosts left
-/// are removed.
+/// Connects to this user's running hosts, of one project or of all. Files that killed hosts left are
+/// removed.
 ///
 /// # Errors
 /// There is no directory that is the user's alone.
-pub fn running(root: Option<&Path>) -> Result<Vec<(PathBuf, UnixStream)>> {
+pub fn connect_to_hosts(root: Option<&Path>) -> Result<Vec<(PathBuf, UnixStream)>> {
     let mut found = Vec::new();
     for path in named(root.map(key).as_slice())? {
         match UnixStream::connect(&path) {
@@ -98,7 +99,7 @@ pub fn running(root: Option<&Path>) -> Result<Vec<(PathBuf, UnixStream)>> {
     Ok(found)
 }
 
-/// The sockets of other processes' hosts of these projects, by their [`key`]s; nobody is connected to.
+/// The sockets of other processes' hosts of these projects, by their [`key`]s, without a connection.
 ///
 /// # Errors
 /// There is no directory that is the user's alone.
@@ -119,8 +120,8 @@ fn named(keys: &[String]) -> Result<Vec<PathBuf>> {
     for entry in std::fs::read_dir(directory()?)? {
         let path = entry?.path();
         let stem = path.file_stem().and_then(|it| it.to_str()).unwrap_or_default();
-        let of = |key: &String| stem.strip_prefix(key.as_str()).is_some_and(|rest| rest.starts_with('-'));
-        if path.extension().is_some_and(|it| it == EXTENSION) && (keys.is_empty() || keys.iter().any(of)) {
+        let is_of = |key: &String| stem.strip_prefix(key.as_str()).is_some_and(|rest| rest.starts_with('-'));
+        if path.extension().is_some_and(|it| it == EXTENSION) && (keys.is_empty() || keys.iter().any(is_of)) {
             paths.push(path);
         }
     }
@@ -147,7 +148,7 @@ fn directory() -> Result<PathBuf> {
         Ok(()) | Err(rustix::io::Errno::EXIST) => {}
         Err(error) => return Err(error.into()),
     }
-    // Anybody could have made it before us: it must be a directory, ours, and closed to others.
+    // Another user may have made it first: it must be a directory, ours, and closed to others.
     let directory = rustix::fs::open(&path, OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
     let stat = rustix::fs::fstat(&directory)?;
     if stat.st_uid != user || Mode::from_raw_mode(stat.st_mode).intersects(Mode::RWXG | Mode::RWXO) {

@@ -1,5 +1,5 @@
-//! stdin and stdout as a connection. At start stdout is taken away from everybody else, so that
-//! nothing but the protocol can ever get there.
+//! stdin and stdout as a connection. At start stdout is taken from the rest of the process, so that
+//! nothing but the protocol can get there.
 
 use rustix::event::{PollFd, PollFlags, poll};
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -14,9 +14,9 @@ pub fn take_stdout() -> std::io::Result<OwnedFd> {
     Ok(protocol)
 }
 
-/// Whether nobody can write any more, though bytes may be left to read.
+/// Whether the other side has closed its sending half, though bytes may be left to read.
 pub(crate) fn hung_up(input: BorrowedFd<'_>) -> bool {
-    // A socket tells that only the other's sending half is closed by another flag, on request.
+    // For a socket of which only that half is closed there is a flag of its own, on request.
     #[cfg(target_os = "linux")]
     let half = PollFlags::RDHUP;
     #[cfg(not(target_os = "linux"))]

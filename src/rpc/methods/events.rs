@@ -1,0 +1,93 @@
+//! What happens to an event: `hooks/dispatch` judges it, `hooks/explain` says which hooks would run,
+//! `hooks/recent` gives what was judged lately.
+
+use crate::dialects::{self, Dialect};
+use crate::engine::{Honours, Question};
+use crate::event::Event;
+use crate::matching::Facts;
+use crate::rpc::error::{RpcError, RpcResult};
+use crate::rpc::params::{as_object, decode_params};
+use crate::rpc::protocol::{DialectEvent, ExplainResult, RecentParams, RecentReply};
+use crate::rpc::session::Session;
+use crate::verdict::Verdict;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// Judges an event, and writes the verdict behind what is in `out`.
+pub(super) async fn dispatch(session: &Session, sent: Value, text: &str, out: &mut Vec<u8>) -> RpcResult<()> {
+    let (event, dialect) = read_event(session, as_object(sent)?)?;
+    let event = Arc::new(event);
+    let verdict = judge(session, event.clone(), dialect).await;
+    // The verdict is written once, for the client and for the journal.
+    let is_translated = dialect.name() != dialects::NATIVE;
+    if is_translated {
+        out.extend_from_slice(br#"{"reply":"#);
+        serde_json::to_writer(&mut *out, &(dialect.reply)(&event, &verdict)).map_err(RpcError::internal)?;
+        out.extend_from_slice(br#","verdict":"#);
+    }
+    let start = out.len();
+    serde_json::to_writer(&mut *out, &verdict).map_err(RpcError::internal)?;
+    let written = out.get(start..).and_then(|it| std::str::from_utf8(it).ok()).unwrap_or_default();
+    session.host.journal.write(&event, dialect.name(), text, &verdict, written);
+    if is_translated {
+        out.push(b'}');
+    }
+    Ok(())
+}
+
+async fn judge(session: &Session, event: Arc<Event>, dialect: &'static Dialect) -> Verdict {
+    let mut honours = session.honours();
+    if let Some(row) = dialect.row(&event.name) {
+        honours = Honours::of(&dialect.contract, honours.rewrite && row.rewrites);
+    }
+    let question = Question {
+        event,
+        hooks: session.hooks_in_force(),
+        contract: &dialect.contract,
+        honours,
+        client: session.as_client(),
+        hurry: session.deadline.clone(),
+    };
+    session.host.interceptor.intercept(question).await
+}
+
+/// An event as it was sent: native, or in a dialect's words.
+fn read_event(session: &Session, mut params: Value) -> RpcResult<(Event, &'static Dialect)> {
+    let has = |key| params.get(key).is_some();
+    if !has("payload") && (has("event") || !has("dialect")) {
+        let event = Event::from_json(params).map_err(RpcError::params)?;
+        return Ok((event, dialects::DIALECTS[0]));
+    }
+    // A payload may be large: it is moved past the check of its neighbours.
+    let payload = params.get_mut("payload").map(Value::take).unwrap_or_default();
+    let DialectEvent { dialect, payload: _, deadline_ms } = decode_params(&params)?;
+    let dialect = match dialect {
+        Some(name) => dialects::by_name(&name).map_err(RpcError::params)?,
+        None => session.dialect(),
+    };
+    let mut event = dialect.read(payload).map_err(RpcError::params)?;
+    if let Some(deadline) = deadline_ms {
+        event.data["deadlineMs"] = deadline.into();
+    }
+    Ok((event, dialect))
+}
+
+pub(super) fn explain(session: &Session, sent: Value) -> RpcResult<ExplainResult> {
+    let (event, _) = read_event(session, sent)?;
+    let hooks = session.hooks_in_force();
+    let registered = hooks.session.iter().flat_map(|set| &set.hooks);
+    let facts = Facts::new(Arc::new(event), &session.host.engine.services.root);
+    Ok(ExplainResult::new(hooks.files.hooks.iter().chain(registered), &hooks.files.policies, &facts))
+}
+
+pub(super) fn recent(session: &Session, params: RecentParams) -> RpcResult<RecentReply> {
+    let RecentParams { limit, event, after } = params;
+    // No event has a name that no dialect knows.
+    let events = event.map(|name| dialects::canonical(&name, session.dialect().name()).unwrap_or_default());
+    let is_wanted = |name: &str| events.as_ref().is_none_or(|events| events.iter().any(|event| **event == *name));
+    Ok(RecentReply {
+        excerpt: session.host.journal.excerpt(after, limit.unwrap_or(usize::MAX), is_wanted),
+        root: session.host.root().to_string_lossy().into_owned(),
+        hooks: session.host.hooks(),
+    })
+}

@@ -1,0 +1,159 @@
+//! The definitions themselves: `hooks/list`, `hooks/check`, `hooks/reload`, `hooks/register` and
+//! `hooks/unregister`.
+
+use crate::definitions;
+use crate::definitions::compile::{Origin, compile};
+use crate::dialects;
+use crate::hook::Hook;
+use crate::hook_set::HookSet;
+use crate::rpc::error::{RpcError, RpcResult};
+use crate::rpc::params::did_you_mean;
+use crate::rpc::protocol::{
+    CheckParams, CheckResult, HookInfo, InForceBrief, ListParams, ListResult, RegisterResult, ReloadResult,
+    UnregisterParams,
+};
+use crate::rpc::session::{Registered, Session};
+use crate::support::file::read_named;
+use crate::support::nearest::closest;
+use crate::syntax::diagnostic::{Diagnostic, LineIndex, Severity};
+use crate::syntax::node::{Node, NodeValue};
+use crate::syntax::problem::place;
+use crate::syntax::source::Layer;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+pub(super) fn list(session: &Session, ListParams { event }: ListParams) -> RpcResult<ListResult> {
+    // There is no hook for an event that no dialect knows.
+    let events = event.map(|name| dialects::canonical(&name, session.dialect().name()).unwrap_or_default());
+    let is_asked =
+        |hook: &&Arc<Hook>| events.as_ref().is_none_or(|events| events.iter().any(|event| hook.on.includes(event)));
+    let hooks = session.hooks_in_force();
+    let registered = hooks.session.iter().flat_map(|set| &set.hooks);
+    Ok(ListResult {
+        in_force: InForceBrief {
+            generation: hooks.files.generation,
+            hash: hooks.files.hash.clone(),
+            session_generation: hooks.session.as_ref().map(|set| set.generation),
+        },
+        hooks: hooks
+            .files
+            .hooks
+            .iter()
+            .chain(registered)
+            .filter(is_asked)
+            .map(|hook| HookInfo::from_hook(hook))
+            .collect(),
+    })
+}
+
+pub(super) fn check(session: &Session, CheckParams { text, file }: CheckParams) -> RpcResult<CheckResult> {
+    Ok(CheckResult {
+        diagnostics: match text {
+            Some(text) => {
+                definitions::check::check(file.as_deref().unwrap_or("hooks.yaml"), &text, Layer::Hooks).diagnostics
+            }
+            None => session.host.published().diagnostics.to_vec(),
+        },
+    })
+}
+
+pub(super) fn reload(session: &Session) -> RpcResult<ReloadResult> {
+    let published = session.host.reload();
+    Ok(ReloadResult {
+        generation: published.hooks.generation,
+        hash: published.hooks.hash.clone(),
+        diagnostics: published.diagnostics.to_vec(),
+    })
+}
+
+/// Hooks that one connection may register.
+const MAX_REGISTERED: usize = 10_000;
+
+pub(super) fn register(session: &Session, sent: Value) -> RpcResult<RegisterResult> {
+    let root = Node::from_json(&sent);
+    let client = session.as_client();
+    let origin = Origin {
+        file: "session",
+        dir: session.host.root(),
+        layer: Layer::Session,
+        client: client.as_ref(),
+        read: &read_named,
+    };
+    // JSON off the wire has no places: every problem is at the beginning.
+    let lines = LineIndex::new("");
+    let compiled = compile(&root, &origin, &lines);
+    let diagnostics: Vec<_> = compiled.problems.iter().map(|problem| place("session", problem, &lines)).collect();
+    if let Some(error) = diagnostics.iter().find(|it| it.severity == Severity::Error) {
+        // All or nothing: a client that is told "registered" must not lack its guard.
+        let hook = error.hook.as_deref().map(|hook| format!("hook `{hook}`: ")).unwrap_or_default();
+        let help = error.help.as_deref().map(|help| format!(" ({help})")).unwrap_or_default();
+        let mut refusal = RpcError::params(format!("{hook}{}{help}", error.message));
+        refusal.data = serde_json::to_value(json!({ "diagnostics": diagnostics })).ok();
+        return Err(refusal);
+    }
+    if compiled.policy.is_some() {
+        return Err(RpcError::params("`policy`: it is written in a definition file, not registered"));
+    }
+    let mut new: Vec<_> = compiled.hooks.into_iter().filter_map(|it| it.hook).collect();
+    session.may_register(&new)?;
+    if new.is_empty() {
+        return Err(RpcError::params("`hooks` is missing or empty; it is a list of hooks as in a definition file"));
+    }
+    let mut registered = session.registered();
+    // A hook that wasn't named adds to those that weren't either.
+    for n in 0..new.len() {
+        let is_taken = |name: &str| registered.hooks.iter().chain(&new[..n]).any(|hook| *hook.name == *name);
+        let name = new[n].name.clone();
+        if is_taken(&name) && !has_written_name(&root, &name) {
+            let stem = name.rsplit_once('#').map_or(&*name, |(stem, _)| stem);
+            let free = (1..=MAX_REGISTERED + new.len()).map(|n| format!("{stem}#{n}")).find(|name| !is_taken(name));
+            if let (Some(free), Some(hook)) = (free, Arc::get_mut(&mut new[n])) {
+                hook.name = free.into();
+            }
+        }
+    }
+    let names: Vec<_> = new.iter().map(|hook| hook.name.clone()).collect();
+    // A name that is registered again replaces the hook that had it.
+    registered.hooks.retain(|hook| !names.contains(&hook.name));
+    if registered.hooks.len() + new.len() > MAX_REGISTERED {
+        let message = format!("`hooks`: a connection registers at most {MAX_REGISTERED} hooks; unregister some first");
+        return Err(RpcError::params(message));
+    }
+    registered.hooks.extend(new);
+    Ok(publish(&mut registered, diagnostics))
+}
+
+/// Whether a client has written this as the `name` of a hook. Recursion is bounded by the parser's depth
+/// limit.
+fn has_written_name(node: &Node, name: &str) -> bool {
+    match &node.value {
+        NodeValue::Seq(items) => items.iter().any(|item| has_written_name(item, name)),
+        NodeValue::Map(entries) => entries.iter().any(|entry| match &entry.value.value {
+            NodeValue::String(written) => entry.key == "name" && written == name,
+            _ => has_written_name(&entry.value, name),
+        }),
+        _ => false,
+    }
+}
+
+pub(super) fn unregister(session: &Session, params: UnregisterParams) -> RpcResult<RegisterResult> {
+    let UnregisterParams { names } = params;
+    let mut registered = session.registered();
+    if let Some(unknown) = names.iter().find(|name| !registered.hooks.iter().any(|hook| *hook.name == ***name)) {
+        let nearest = closest(unknown, registered.hooks.iter().map(|hook| &*hook.name));
+        let nearest = did_you_mean(nearest);
+        return Err(RpcError::params(format!("`names`: this connection has registered no hook `{unknown}`{nearest}")));
+    }
+    registered.hooks.retain(|hook| !names.iter().any(|name| **name == *hook.name));
+    Ok(publish(&mut registered, Vec::new()))
+}
+
+fn publish(registered: &mut Registered, diagnostics: Vec<Diagnostic>) -> RegisterResult {
+    let generation = registered.set.as_ref().map_or(1, |set| set.generation + 1);
+    registered.set = Some(Arc::new(HookSet::new(registered.hooks.clone(), generation, "session".into(), Vec::new())));
+    RegisterResult {
+        session_generation: generation,
+        registered: registered.hooks.iter().map(|hook| hook.name.clone()).collect(),
+        diagnostics,
+    }
+}

@@ -1,0 +1,65 @@
+//! What begins and ends a connection, and what concerns its messages: `initialize`, `shutdown`, `exit`,
+//! `$/cancelRequest`, `$/setTrace`.
+
+use super::Next;
+use crate::rpc::envelope::canonical_id;
+use crate::rpc::error::RpcResult;
+use crate::rpc::params::decode_params;
+use crate::rpc::protocol::{CancelParams, InForce, InitializeParams, InitializeResult, ServerInfo, SetTraceParams};
+use crate::rpc::session::Session;
+use crate::{dialects, handlers, lsp};
+use serde_json::{Value, json};
+
+pub(super) fn initialize(session: &Session, sent: Value) -> RpcResult<InitializeResult> {
+    let params: InitializeParams = decode_params(&sent)?;
+    let capabilities = params.capabilities.hooks.or(params.capabilities.experimental.and_then(|it| it.hooks));
+    let editor = lsp::is_editor(&sent).then(|| session.language_server(&sent)).transpose()?;
+    let is_agent = capabilities.is_some();
+    session.initialize(capabilities)?;
+    let mut features = json!({ "positionEncoding": "utf-16" });
+    if let Some(server) = editor {
+        features = lsp::capabilities(&server);
+        session.serve_editor(server, is_agent);
+    }
+    features["hooks"] = json!({
+        "dialects": dialects::DIALECTS.iter().map(|it| it.name()).collect::<Vec<_>>(),
+        "handlers": handlers::KINDS.iter().map(|it| it.key).collect::<Vec<_>>(),
+    });
+    let published = session.host.published();
+    Ok(InitializeResult {
+        server_info: ServerInfo { name: "hookwire".into(), version: env!("CARGO_PKG_VERSION").into() },
+        capabilities: features,
+        hooks: InForce {
+            generation: published.hooks.generation,
+            hash: published.hooks.hash.clone(),
+            hooks: published.hooks.hooks.len(),
+            diagnostics: published.diagnostics.len(),
+            watching: session.host.watching(),
+            pass_through: session.host.interceptor.is_pass_through(),
+        },
+    })
+}
+
+pub(super) fn initialized(session: &Session) -> Next {
+    session.initialized();
+    Next::Read
+}
+
+pub(super) fn shutdown(session: &Session) -> RpcResult<()> {
+    session.shut_down();
+    Ok(())
+}
+
+pub(super) fn exit(_: &Session) -> Next {
+    Next::Exit
+}
+
+pub(super) fn cancel_request(session: &Session, params: CancelParams) -> Next {
+    session.in_flight.cancel(&canonical_id(params.id.get()));
+    Next::Read
+}
+
+pub(super) fn set_trace(session: &Session, params: SetTraceParams) -> Next {
+    session.set_trace(params.value);
+    Next::Read
+}

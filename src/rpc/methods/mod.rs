@@ -1,0 +1,216 @@
+//! The method table: a row for each method that clients may call. From it come the router, the names
+//! for suggestions and the schema.
+//!
+//! A synchronous method runs on the reader, before the next message is read: registration and
+//! reload take effect in the order in which they arrive. An asynchronous one is polled once on the
+//! reader, which fixes its hook set in that order too, and goes on elsewhere if it has to wait.
+//!
+//! A function takes the session and its params, as the type in its row or, behind `json`, as JSON.
+
+mod approvals;
+mod events;
+mod hooks;
+mod lifecycle;
+mod state;
+
+use super::envelope::Reply;
+use super::error::{RpcError, RpcResult};
+use super::params;
+use super::protocol::{
+    ApprovalAnswer, ApprovalList, CancelParams, CheckParams, CheckResult, DispatchParams, DispatchResult,
+    ExplainResult, InitializeParams, InitializeResult, ListParams, ListResult, RecentParams, RecentReply,
+    RegisterParams, RegisterResult, ReloadResult, SetTraceParams, StateCompareAndSet, StateDeleted, StateIncrement,
+    StateItems, StateKey, StateList, StateSet, StateValue, UnregisterParams,
+};
+use super::session::Session;
+use crate::lsp;
+use futures_util::future::BoxFuture;
+use jsonrpsee::RpcModule;
+use jsonrpsee::core::RegisterMethodError;
+use jsonrpsee::core::server::Methods;
+use jsonrpsee_types::Params;
+use schemars::{Schema, SchemaGenerator};
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
+use std::sync::Arc;
+
+/// A method that clients may call.
+pub struct Method {
+    /// Its name on the wire.
+    pub name: &'static str,
+    pub(super) run: Run,
+    pub(super) schemas: fn(&mut SchemaGenerator) -> Schemas,
+}
+
+/// How a method is carried out.
+#[derive(Clone, Copy)]
+pub(super) enum Run {
+    /// By the router, on the reader.
+    Sync(fn(&Session, &Params<'_>) -> RpcResult<Box<RawValue>>),
+    /// By the router.
+    Async(fn(Arc<Session>, Params<'static>) -> BoxFuture<'static, RpcResult<Box<RawValue>>>),
+    /// Past the router, since it would parse and write everything twice: takes the params parsed, and
+    /// writes the reply.
+    Direct(fn(Arc<Session>, DirectCall) -> BoxFuture<'static, Reply>),
+    /// A notification only.
+    Notification(fn(&Session, &str) -> serde_json::Result<Next>),
+}
+
+/// A request past the router.
+pub(super) struct DirectCall {
+    /// The id, as JSON.
+    pub(super) id: String,
+    pub(super) params: Value,
+    /// The params as they were written.
+    pub(super) params_text: String,
+}
+
+/// What a method takes and gives, where it takes and gives something.
+#[derive(Default)]
+pub(super) struct Schemas {
+    pub(super) params: Option<Schema>,
+    pub(super) result: Option<Schema>,
+}
+
+/// What the reader is to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Read on.
+    Read,
+    /// End, because the client said `exit`.
+    Exit,
+}
+
+/// See [`METHODS`].
+macro_rules! methods {
+    ($($how:ident $name:literal $(($($params:tt)*))? $(-> $result:ty)? = $function:path;)*) => {
+        &[$(Method {
+            name: $name,
+            run: run!($how $(($($params)*))? $(-> $result)? = $function),
+            schemas: schemas!($(($($params)*))? $(-> $result)?),
+        },)*]
+    };
+}
+
+macro_rules! run {
+    (sync () -> $result:ty = $function:path) => {
+        Run::Sync(|session, _| write_result::<$result>(&$function(session)?))
+    };
+    (sync ($($params:tt)*) -> $result:ty = $function:path) => {
+        Run::Sync(|session, sent| {
+            let result = $function(session, read!(sent.as_str(), $($params)*)?)?;
+            write_result::<$result>(&result)
+        })
+    };
+    (async ($($params:tt)*) -> $result:ty = $function:path) => {
+        Run::Async(|session, sent| Box::pin(async move {
+            let result = $function(&session, read!(sent.as_str(), $($params)*)?).await?;
+            write_result::<$result>(&result)
+        }))
+    };
+    (direct (json $params:ty) -> $result:ty = $function:path) => {
+        Run::Direct(|session, call| Box::pin(async move {
+            let mut json = Reply::begin(&call.id);
+            let written = $function(&session, call.params, &call.params_text, &mut json).await;
+            Reply::finish(&call.id, json, written)
+        }))
+    };
+    (notification $(($params:ty))? = $function:path) => {
+        Run::Notification(|session, _sent| Ok($function(session $(, serde_json::from_str::<$params>(_sent)?)?)))
+    };
+}
+
+macro_rules! read {
+    ($text:expr, json $params:ty) => {
+        params::parse($text)
+    };
+    ($text:expr, $params:ty) => {
+        params::parse($text).and_then(|json| params::decode_params::<$params>(&json))
+    };
+}
+
+macro_rules! schemas {
+    (() -> $result:ty) => { schemas!((()) -> $result) };
+    ((json $params:ty) $(-> $result:ty)?) => { schemas!(($params) $(-> $result)?) };
+    ($(($params:ty))? $(-> $result:ty)?) => {
+        |_generator| Schemas {
+            $(params: Some(_generator.subschema_for::<$params>()),)?
+            $(result: Some(_generator.subschema_for::<$result>()),)?
+            ..Schemas::default()
+        }
+    };
+}
+
+/// Every request and notification that clients may send, but for those of LSP, which have their own
+/// tables.
+pub static METHODS: &[Method] = methods! {
+    sync "initialize" (json InitializeParams) -> InitializeResult = lifecycle::initialize;
+    notification "initialized" = lifecycle::initialized;
+    sync "shutdown" () -> () = lifecycle::shutdown;
+    notification "exit" = lifecycle::exit;
+    notification "$/cancelRequest" (CancelParams) = lifecycle::cancel_request;
+    notification "$/setTrace" (SetTraceParams) = lifecycle::set_trace;
+    direct "hooks/dispatch" (json DispatchParams) -> DispatchResult = events::dispatch;
+    sync "hooks/list" (ListParams) -> ListResult = hooks::list;
+    sync "hooks/explain" (json DispatchParams) -> ExplainResult = events::explain;
+    sync "hooks/check" (CheckParams) -> CheckResult = hooks::check;
+    sync "hooks/reload" () -> ReloadResult = hooks::reload;
+    sync "hooks/recent" (RecentParams) -> RecentReply = events::recent;
+    sync "hooks/register" (json RegisterParams) -> RegisterResult = hooks::register;
+    sync "hooks/unregister" (UnregisterParams) -> RegisterResult = hooks::unregister;
+    sync "state/get" (StateKey) -> StateValue = state::get;
+    async "state/set" (StateSet) -> () = state::set;
+    async "state/increment" (StateIncrement) -> StateValue = state::increment;
+    async "state/compareAndSet" (StateCompareAndSet) -> StateValue = state::compare_and_set;
+    async "state/delete" (StateKey) -> StateDeleted = state::delete;
+    sync "state/list" (StateList) -> StateItems = state::list;
+    sync "approvals/list" () -> ApprovalList = approvals::list;
+    sync "approvals/answer" (ApprovalAnswer) -> () = approvals::answer;
+};
+
+/// The row of a method.
+pub(super) fn find(name: &str) -> Option<&'static Method> {
+    METHODS.iter().find(|method| method.name == name)
+}
+
+/// The router, with the methods of LSP.
+///
+/// # Errors
+/// A method is there twice: a bug.
+pub(super) fn router(session: Arc<Session>) -> Result<Methods, RegisterMethodError> {
+    let mut router = RpcModule::from_arc(session);
+    for Method { name, run, .. } in METHODS {
+        match *run {
+            Run::Sync(run) => {
+                router.register_method(name, move |params, session, _| run(session, &params))?;
+            }
+            Run::Async(run) => {
+                router.register_async_method(name, move |params, session, _| run(session, params))?;
+            }
+            Run::Direct(_) | Run::Notification(_) => {}
+        }
+    }
+    for (name, notice) in lsp::NOTICES {
+        router.register_method(name, move |sent, session, _| {
+            let server = session.editor()?;
+            notice(server, params::parse(sent.as_str())?).map_err(RpcError::from)
+        })?;
+    }
+    for (name, query) in lsp::QUERIES {
+        router.register_async_method(name, move |sent, session, _| async move {
+            let snapshot = session.editor()?.snapshot();
+            snapshot.answer(*query, params::parse(sent.as_str())?).await.map_err(RpcError::from)
+        })?;
+    }
+    router.register_async_method("workspace/executeCommand", |sent, session, _| async move {
+        let snapshot = session.editor()?.snapshot();
+        lsp::commands::execute(snapshot, params::parse(sent.as_str())?).await.map_err(RpcError::from)
+    })?;
+    Ok(router.into())
+}
+
+/// Results are written here, so that a type needs no more than `Serialize`.
+fn write_result<T: Serialize>(result: &T) -> RpcResult<Box<RawValue>> {
+    to_raw_value(result).map_err(RpcError::internal)
+}

@@ -1,0 +1,242 @@
+//! The client's side of JSON-RPC: frames, ids, replies, notifications and a time limit. Knows no
+//! methods.
+//!
+//! [`Requests`] and [`Received`] do no I/O, for those who have their own; [`Client`] talks over a
+//! socket and waits.
+
+use super::framing::{Decoder, Incoming};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use std::borrow::Cow;
+use std::collections::{HashMap, VecDeque};
+use std::fs::File;
+use std::io::{Error, ErrorKind, Read, Result, Write};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+/// The longest message that is read, in bytes.
+const MAX_MESSAGE: usize = 256 * 1024 * 1024;
+/// Notifications that are kept for later.
+const MAX_EARLY: usize = 10_000;
+const NO_ANSWER: &str = "the host doesn't answer";
+const READ_SIZE: usize = 64 * 1024;
+
+/// The requests that were sent and have no reply yet, each with what the sender wants to know then.
+pub struct Requests<T> {
+    next_id: u64,
+    waiting: HashMap<u64, T>,
+}
+
+impl<T> Default for Requests<T> {
+    fn default() -> Self {
+        Requests { next_id: 1, waiting: HashMap::new() }
+    }
+}
+
+impl<T> Requests<T> {
+    /// A request as one line without its end.
+    pub fn add(&mut self, method: &str, params: &Value, note: T) -> String {
+        let id = self.next_id;
+        self.next_id += 1;
+        self.waiting.insert(id, note);
+        json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()
+    }
+
+    /// The request that a reply belongs to; it waits no longer.
+    pub fn take(&mut self, id: u64) -> Option<T> {
+        self.waiting.remove(&id)
+    }
+
+    /// The requests that wait.
+    pub fn waiting(&self) -> impl Iterator<Item = &T> {
+        self.waiting.values()
+    }
+}
+
+/// A message from the other side.
+#[derive(Debug)]
+pub enum Received<'a> {
+    /// A reply: its result, or the message of its error.
+    Reply {
+        /// The request's id.
+        id: u64,
+        /// What came.
+        result: std::result::Result<&'a RawValue, String>,
+    },
+    /// A notification.
+    Notification {
+        /// Its name.
+        method: Cow<'a, str>,
+        /// Its params, as JSON.
+        params: &'a str,
+    },
+    /// A request, or a reply to nothing that was asked.
+    Other,
+}
+
+impl<'a> Received<'a> {
+    /// Reads a message.
+    ///
+    /// # Errors
+    /// It is not a JSON-RPC message.
+    pub fn read(message: &'a [u8]) -> serde_json::Result<Received<'a>> {
+        #[derive(Deserialize)]
+        struct Message<'a> {
+            #[serde(default)]
+            id: Option<u64>,
+            #[serde(borrow, default)]
+            method: Option<Cow<'a, str>>,
+            #[serde(borrow, default)]
+            params: Option<&'a RawValue>,
+            // Not an option: the result may be null.
+            #[serde(borrow, default = "null")]
+            result: &'a RawValue,
+            #[serde(default)]
+            error: Option<ErrorObject>,
+        }
+        #[derive(Deserialize)]
+        struct ErrorObject {
+            message: String,
+        }
+        fn null<'a>() -> &'a RawValue {
+            RawValue::NULL
+        }
+        let Message { id, method, params, result, error } = serde_json::from_slice(message)?;
+        Ok(match (id, method) {
+            (None, Some(method)) => Received::Notification { method, params: params.map_or("null", RawValue::get) },
+            (Some(id), None) => Received::Reply { id, result: error.map_or(Ok(result), |error| Err(error.message)) },
+            (Some(_), Some(_)) | (None, None) => Received::Other,
+        })
+    }
+}
+
+/// A connection to a host, on which each request waits for its reply.
+pub struct Client {
+    stream: UnixStream,
+    decoder: Decoder,
+    requests: Requests<()>,
+    /// Notifications that came while something else was waited for.
+    early: VecDeque<(String, Value)>,
+    time_limit: Duration,
+    log: Option<File>,
+}
+
+impl Client {
+    /// Talks over a socket. Nothing is waited for longer than the time limit.
+    ///
+    /// # Errors
+    /// The socket takes no time limit.
+    pub fn new(stream: UnixStream, time_limit: Duration) -> Result<Client> {
+        stream.set_write_timeout(Some(time_limit))?;
+        let decoder = Decoder::new(MAX_MESSAGE);
+        Ok(Client { stream, decoder, requests: Requests::default(), early: VecDeque::new(), time_limit, log: None })
+    }
+
+    /// Writes every message into a file, too: `>` those that are sent, `<` those that come.
+    pub fn log_into(&mut self, file: File) {
+        self.log = Some(file);
+    }
+
+    /// Sends a request and waits for its reply.
+    ///
+    /// # Errors
+    /// There is no result.
+    pub fn request(&mut self, method: &str, params: &Value) -> Result<Value> {
+        let request = self.requests.add(method, params, ());
+        self.send(&request)?;
+        let until = Instant::now() + self.time_limit;
+        loop {
+            let message = self.next_message(until)?;
+            match Received::read(&message).map_err(unreadable)? {
+                Received::Reply { id, result } if self.requests.take(id).is_some() => {
+                    let result = result.map_err(Error::other)?;
+                    return serde_json::from_str(result.get()).map_err(unreadable);
+                }
+                Received::Notification { method, params } => self.keep(&method, params)?,
+                Received::Reply { .. } | Received::Other => {}
+            }
+        }
+    }
+
+    /// Sends a notification.
+    ///
+    /// # Errors
+    /// Writing failed.
+    pub fn notify(&mut self, method: &str) -> Result<()> {
+        self.send(&json!({ "jsonrpc": "2.0", "method": method }).to_string())
+    }
+
+    /// The params of the next notification that fits.
+    ///
+    /// # Errors
+    /// None came.
+    pub fn notification(&mut self, method: &str, fits: impl Fn(&Value) -> bool) -> Result<Value> {
+        let is_it = |(name, params): &(String, Value)| name == method && fits(params);
+        let until = Instant::now() + self.time_limit;
+        loop {
+            let at = self.early.iter().position(is_it);
+            if let Some((_, params)) = at.and_then(|at| self.early.remove(at)) {
+                return Ok(params);
+            }
+            let message = self.next_message(until)?;
+            if let Received::Notification { method, params } = Received::read(&message).map_err(unreadable)? {
+                self.keep(&method, params)?;
+            }
+        }
+    }
+
+    fn keep(&mut self, method: &str, params: &str) -> Result<()> {
+        if self.early.len() >= MAX_EARLY {
+            self.early.pop_front();
+        }
+        self.early.push_back((method.to_string(), serde_json::from_str(params).map_err(unreadable)?));
+        Ok(())
+    }
+
+    fn send(&mut self, message: &str) -> Result<()> {
+        self.write_log('>', message.as_bytes())?;
+        self.stream.write_all(format!("{message}\n").as_bytes())
+    }
+
+    fn next_message(&mut self, until: Instant) -> Result<bytes::Bytes> {
+        let mut bytes = vec![0; READ_SIZE];
+        loop {
+            match self.decoder.next_message() {
+                Some(Incoming::Message(message)) => {
+                    self.write_log('<', &message)?;
+                    return Ok(message);
+                }
+                Some(Incoming::Bad(bad)) => return Err(unreadable(bad.problem)),
+                None => {}
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(Error::other(NO_ANSWER));
+            }
+            self.stream.set_read_timeout(Some(left))?;
+            match self.stream.read(&mut bytes) {
+                Ok(0) => return Err(Error::other("the host has closed the connection")),
+                Ok(read) => self.decoder.push(bytes.get(..read).unwrap_or_default()),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if is_timeout(&error) => return Err(Error::other(NO_ANSWER)),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn write_log(&mut self, direction: char, message: &[u8]) -> Result<()> {
+        if let Some(log) = &mut self.log {
+            log.write_all(format!("{direction} {}\n", String::from_utf8_lossy(message)).as_bytes())?;
+        }
+        Ok(())
+    }
+}
+
+fn is_timeout(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
+}
+
+fn unreadable(problem: impl std::fmt::Display) -> Error {
+    Error::other(format!("the host's reply can't be read: {problem}"))
+}
