@@ -7,8 +7,7 @@
 use super::names;
 use crate::contract::{Contract, Fail};
 use crate::dialects;
-use crate::event::On;
-use crate::event::{CUSTOM_PREFIX, Phase};
+use crate::event::{CUSTOM_PREFIX, On, Phase, may_be_about_a_tool};
 use crate::handlers::{self, Compile, CompileError, Handler, KINDS};
 use crate::hook::Hook;
 use crate::matching::Matcher;
@@ -817,7 +816,7 @@ impl CompiledFile {
         if events.iter().any(|name| name.starts_with(CUSTOM_PREFIX)) {
             return Vec::new();
         }
-        let is_about_tool = !events.is_empty() && events.iter().all(|name| has_tool(name));
+        let is_about_tool = !events.is_empty() && events.iter().all(|name| may_be_about_a_tool(name));
         let condition = |node: &Node| match &node.value {
             NodeValue::String(source) => When::new(source).map(|when| when.references()).unwrap_or_default(),
             _ => Vec::new(),
@@ -867,7 +866,7 @@ impl CompiledFile {
                 self.push(at("on"), Severity::Warning, "idle-guard", message, Some(help), name);
             }
         }
-        let toolless = !names.is_empty() && names.iter().all(|name| !has_tool(name));
+        let toolless = !names.is_empty() && names.iter().all(|name| !may_be_about_a_tool(name));
         let never = |file: &mut CompiledFile, key: &str, message: String, help: Option<String>| {
             file.push(at(key), Severity::Warning, "never-matches", message, help, name);
         };
@@ -875,8 +874,8 @@ impl CompiledFile {
             let about_tool = names.iter().all(|name| (hook.contract.matched)(name).is_tool());
             for (key, present) in [("matcher", hook.matcher.is_some() && about_tool), ("if", hook.rule.is_some())] {
                 if present {
-                    let are = if names.len() == 1 { "is" } else { "are" };
-                    let message = format!("`{key}` can never match: {} {are} not about a tool", names.join(" and "));
+                    let name = if names.len() == 1 { "names" } else { "name" };
+                    let message = format!("`{key}` can never match: {} {name} no tool", names.join(" and "));
                     never(self, key, message, Some(format!("remove `{key}`, or write the condition as `when`")));
                 }
             }
@@ -1012,8 +1011,4 @@ fn with_help(message: String) -> (String, Option<String>) {
         Some((message, help)) => (message.to_string(), Some(help.to_string())),
         None => (message, None),
     }
-}
-
-fn has_tool(event: &str) -> bool {
-    event.contains("Tool") || event.starts_with("Permission") || event.starts_with(CUSTOM_PREFIX)
 }

@@ -11,7 +11,7 @@
 use super::native::{CONTRACT, or, tail};
 use super::{Dialect, EventRow, Files};
 use crate::contract::{Composition, Contract, Exit, Judgement, TOOL_NAME, Target};
-use crate::event::Event;
+use crate::event::{Event, spec};
 use crate::matching::MatcherRule;
 use crate::support::nearest::closest;
 use crate::syntax::diagnostic::Severity;
@@ -35,7 +35,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         dialect: "agentpool",
         composition: Composition::Parallel,
         matcher: MatcherRule::Search,
-        matched: |event| if is_about_tool(event) { Target::Member(TOOL_NAME) } else { Target::Nothing },
+        matched,
         timeout: Duration::from_secs(60),
         decisions: &[Decision::Ask],
         context: &["metadata"],
@@ -80,8 +80,12 @@ pub(super) static DIALECT: Dialect = Dialect {
     files: Some(Files { are, read }),
 };
 
-fn is_about_tool(event: &str) -> bool {
-    event == "PreToolUse" || event == "PostToolUse"
+/// A matcher is held against the tool's name at those of its own events that are about a tool.
+fn matched(event: &str) -> Target {
+    match DIALECT.row(event).and_then(|row| spec(row.canonical)) {
+        Some(spec) if spec.tool => Target::Member(TOOL_NAME),
+        _ => Target::Nothing,
+    }
 }
 
 /// What a hook reads. Functions take these members as keywords, so every one of them is there,

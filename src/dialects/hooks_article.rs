@@ -309,7 +309,7 @@ fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
 fn write_reply(event: &Event, verdict: &Verdict) -> Value {
     // Its clients know no other end of a run than not to go on here; at a stop they would go on.
     let stop = verdict.stop.as_ref().filter(|_| DIALECT.row(&event.name).is_none_or(|row| row.blocks));
-    let is_rest = matches!(&*event.name, "Stop" | "SubagentStop");
+    let is_rest = event.spec.rest;
     let mut reasons = reasons(verdict);
     reasons.extend(stop.filter(|_| !is_rest).map(|reason| or(reason, "a hook ends the run")));
     let blocked = (verdict.decision != Decision::Allow || stop.is_some()) && !(is_rest && stop.is_some());
