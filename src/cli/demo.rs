@@ -207,7 +207,8 @@ impl Client {
         let mut result = self.request("hooks/dispatch", &json!({ "payload": payload }))?;
         let took = started.elapsed();
         let verdict = serde_json::from_value(result["verdict"].take())?;
-        let event = dialects::by_name("claude-code").map_err(Failure)?.read(payload.clone())?;
+        let event =
+            dialects::by_name("claude-code").map_err(|error| Failure(error.to_string()))?.read(payload.clone())?;
         Ok(Judged { event, verdict, took })
     }
 

@@ -1,8 +1,8 @@
 //! From directories to a hook set: what is known of every file is kept between loads, so that a
 //! load costs what has changed, and a file that breaks keeps its last good hooks in force.
 
-use super::check::duplicate_name;
 use super::compile::{Compiled, Origin, compile};
+use super::names::duplicate_name;
 use crate::handlers::Handler;
 use crate::hook::Hook;
 use crate::hook_set::HookSet;
@@ -14,7 +14,6 @@ use crate::syntax::diagnostic::{Diagnostic, LineIndex, Range, Severity};
 use crate::syntax::formats::{self, Format};
 use crate::syntax::node::Span;
 use crate::syntax::problem::Problem;
-use crate::syntax::problem::place;
 use crate::syntax::source::Layer;
 use sha2::{Digest, Sha256};
 use std::cell::RefCell;
@@ -362,10 +361,8 @@ impl Loader {
                     }
                     std::collections::hash_map::Entry::Occupied(entry) => {
                         let (file, line) = entry.get();
-                        let Problem { span, severity, code, message, help, hook } =
-                            duplicate_name(name, span, &format!("{file}:{line}"));
-                        let (file, code) = (path.display().to_string(), code.into());
-                        diagnostics.push(Diagnostic { file, severity, code, message, help, hook, range: *range, span });
+                        let duplicate = duplicate_name(name, span, &format!("{file}:{line}"));
+                        diagnostics.push(duplicate.into_diagnostic(&path.display().to_string(), *range));
                     }
                 }
             }
@@ -479,7 +476,6 @@ fn taken(
     let root = match formats::parse(&text, format) {
         Ok(root) => root,
         Err(problems) => {
-            let problems = problems.into_iter().map(Problem::from).collect();
             return seen(broken(found, before, Some(content), text, problems));
         }
     };
@@ -536,7 +532,7 @@ fn taken(
         }
         hooks.extend(kept.or(stand_in));
     }
-    let diagnostics = problems.iter().map(|problem| place(&file, problem, &lines)).collect();
+    let diagnostics = problems.iter().map(|problem| problem.to_diagnostic(&file, &lines)).collect();
     let policy = compiled.policy.map(Arc::new);
     seen(FileState { signature: None, racy, content: Some(content), text, hooks, policy, names, diagnostics, named })
 }
@@ -557,7 +553,7 @@ fn broken(
     }
     let file = found.path.display().to_string();
     let lines = LineIndex::new(&text);
-    let diagnostics = problems.iter().map(|problem| place(&file, problem, &lines)).collect();
+    let diagnostics = problems.iter().map(|problem| problem.to_diagnostic(&file, &lines)).collect();
     let racy = found.signature.is_some_and(|signature| signature.is_racy());
     // The places of the names are of another text: nothing is said of duplicates until it is mended.
     let (names, named) = (Vec::new(), Vec::new());
@@ -566,11 +562,11 @@ fn broken(
 }
 
 fn whole(code: &'static str, message: String) -> Problem {
-    Problem { span: 0..0, severity: Severity::Error, code, message, help: None, hook: None }
+    Problem::error(&(0..0), code, message)
 }
 
 fn unplaced(path: &Path, code: &'static str, message: String) -> Diagnostic {
-    place(&path.display().to_string(), &whole(code, message), &LineIndex::new(""))
+    whole(code, message).into_diagnostic(&path.display().to_string(), LineIndex::new("").range(&(0..0)))
 }
 
 /// A path without symlinks, as far as it leads anywhere.

@@ -8,6 +8,7 @@ mod on;
 
 pub use on::On;
 
+use crate::support::nearest::{UnknownName, closest};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{Deserializer, IgnoredAny, Visitor};
 use serde::{Deserialize, Serialize};
@@ -365,7 +366,7 @@ impl Event {
             None => return Err(NotAnEvent("`event` is missing: the name of the moment".into())),
         };
         let Some(spec) = spec(name) else {
-            return Err(NotAnEvent(unknown_event(name)));
+            return Err(NotAnEvent(unknown_event(name).to_string()));
         };
         if lacks_tool(&data) {
             return Err(no_tool("tool.name"));
@@ -424,12 +425,12 @@ pub(crate) const BLOCKED: &str = "hookwire:blocked";
 pub const CONTEXT_MEMBERS: [&str; 8] =
     ["metadata", "messages", "systemPrompt", "responseFormat", "tool", "errors", "eventMetadata", "state"];
 
-/// "unknown event `x`", with the nearest known name.
-pub(crate) fn unknown_event(name: &str) -> String {
-    let nearest = crate::support::nearest::closest(name, EVENTS.iter().map(|spec| spec.name));
-    match nearest {
-        Some(nearest) => format!("unknown event `{name}`; did you mean `{nearest}`?"),
-        None => format!("unknown event `{name}`; an event that only your agent knows is written `custom:{name}`"),
+/// What is said of an event's name that the table lacks.
+pub(crate) fn unknown_event(name: &str) -> UnknownName {
+    UnknownName {
+        message: format!("unknown event `{name}`"),
+        nearest: closest(name, EVENTS.iter().map(|spec| spec.name)),
+        otherwise: format!("an event that only your agent knows is written `custom:{name}`"),
     }
 }
 

@@ -7,10 +7,9 @@ use super::Server;
 use super::definition::same_name;
 use super::document::{Document, Lines};
 use super::server::path_of;
-use crate::definitions::check::duplicate_name;
+use crate::definitions::names::{FreeNames, duplicate_name};
 use crate::host::Host;
 use crate::syntax::diagnostic::{self, Severity};
-use crate::syntax::problem::place;
 use ls_types::{
     Diagnostic, DiagnosticRelatedInformation, DiagnosticSeverity, Location, NumberOrString, PublishDiagnosticsParams,
     Uri,
@@ -111,13 +110,17 @@ pub(super) fn taken_names(server: &Server, document: &Document, lines: &Lines<'_
     let others = set.hooks.iter().filter(|hook| *hook.source.file != *file && Some(hook.source.layer) == layer);
     // The first of them counts.
     let others: HashMap<_, _> = others.rev().map(|hook| (&hook.name, &hook.source)).collect();
-    let taken = document.hooks().iter().filter_map(|hook| Some((hook, others.get(hook.name.as_ref()?)?)));
-    let tell = |(hook, source): (&crate::definitions::compile::Compiled, &&crate::syntax::source::Source)| {
-        let first = format!("{}:{}", source.file, source.line);
-        let name = hook.name.as_deref().unwrap_or_default();
-        place(&file, &duplicate_name(name, &hook.span, &first), &lines.index)
-    };
-    taken.map(tell).collect()
+    let own = document.hooks().iter().filter_map(|hook| hook.name.as_deref());
+    let mut free = FreeNames::new(own.chain(set.hooks.iter().map(|hook| &*hook.name)));
+    let mut taken = Vec::new();
+    for hook in document.hooks() {
+        let Some((name, source)) = hook.name.as_ref().and_then(|name| Some((name, others.get(name)?))) else {
+            continue;
+        };
+        let problem = duplicate_name(name, &hook.span, &format!("{}:{}", source.file, source.line));
+        taken.push(problem.fix(free.numbering(name)).to_diagnostic(&file, &lines.index));
+    }
+    taken
 }
 
 /// The most diagnostics of a file.

@@ -98,7 +98,9 @@ impl When {
         let is_deep = is_deep(source)?;
         let compile = || {
             Program::compile(source).map_err(|errors| match errors.errors.first() {
-                Some(error) => WhenError { offset: offset_of(source, error.pos), message: error.msg.to_lowercase() },
+                Some(error) => {
+                    WhenError { offset: offset_of(source, error.pos), message: in_words(&error.msg.to_lowercase()) }
+                }
                 None => WhenError { offset: 0, message: "not a CEL expression".into() },
             })
         };
@@ -368,7 +370,7 @@ fn offset_of(source: &str, (line, column): (isize, isize)) -> usize {
 }
 
 /// The parser names every token that could have come instead.
-pub(crate) fn in_words(message: &str) -> String {
+fn in_words(message: &str) -> String {
     let message = message.strip_prefix("syntax error: ").unwrap_or(message);
     let message = message.split(" expecting ").next().unwrap_or(message);
     let quoted = |start: &str| message.strip_prefix(start)?.strip_suffix('\'');

@@ -26,7 +26,6 @@ use crate::support::file::read_named;
 use crate::support::nearest::closest;
 use crate::syntax::diagnostic::{Diagnostic, LineIndex, Severity};
 use crate::syntax::node::{Node, NodeValue, decode};
-use crate::syntax::problem::place;
 use crate::syntax::source::Layer;
 use crate::verdict::Verdict;
 use jsonrpsee::RpcModule;
@@ -197,7 +196,7 @@ fn typed<T: DeserializeOwned>(params: &Params<'_>) -> Reply<T> {
 fn decode_value<T: DeserializeOwned>(value: &Value) -> Reply<T> {
     decode(&Node::from_json(value)).map_err(|error| {
         let place = Some(&error.path).filter(|it| !it.is_empty()).map(|it| format!("`{it}`: ")).unwrap_or_default();
-        RpcError::params(format!("{place}{}{}", error.message, did_you_mean(error.suggestion.as_deref())))
+        RpcError::params(format!("{place}{}{}", error.message, did_you_mean(error.suggestion())))
     })
 }
 
@@ -400,7 +399,8 @@ fn register(params: &Params<'_>, session: &Session) -> Reply<RegisterResult> {
     };
     let lines = LineIndex::new(&text);
     let compiled = compile(&root, &origin, &lines);
-    let diagnostics: Vec<_> = compiled.problems.iter().map(|problem| place("session", problem, &lines)).collect();
+    let diagnostics: Vec<_> =
+        compiled.problems.iter().map(|problem| problem.to_diagnostic("session", &lines)).collect();
     if let Some(error) = diagnostics.iter().find(|it| it.severity == Severity::Error) {
         // All or nothing: a client that is told "registered" must not lack its guard.
         let hook = error.hook.as_deref().map(|hook| format!("hook `{hook}`: ")).unwrap_or_default();

@@ -10,6 +10,7 @@ use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet}
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::fix::Fix;
 use super::node::Span;
 
 /// One remark about one place of a definition file.
@@ -35,6 +36,9 @@ pub struct Diagnostic {
     /// The same place in bytes.
     #[serde(skip)]
     pub span: Span,
+    /// Edits that mend it, the best one first.
+    #[serde(skip)]
+    pub fixes: Vec<Fix>,
 }
 
 /// How much a remark matters.
@@ -88,6 +92,7 @@ impl Diagnostic {
             hook: None,
             range: index.range(&span),
             span,
+            fixes: Vec::new(),
         }
     }
 }

@@ -2,6 +2,7 @@
 //! Knows no hook.
 
 pub mod diagnostic;
+pub mod fix;
 pub mod formats;
 pub mod node;
 pub mod problem;

@@ -3,7 +3,6 @@
 
 use crate::matching::last_line;
 use crate::matching::when::When;
-use crate::matching::when::in_words;
 use regex::{Regex, RegexBuilder};
 use schemars::JsonSchema;
 use serde::de::{Deserialize, Deserializer, Error};
@@ -43,7 +42,7 @@ impl<'de> Deserialize<'de> for Expression {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         When::new(&text).map(Expression).map_err(|error| {
-            let (at, message) = (error.offset + 1, in_words(&error.message));
+            let (at, message) = (error.offset + 1, error.message);
             D::Error::custom(format_args!("`{text}` is not valid CEL at character {at}: {message}"))
         })
     }

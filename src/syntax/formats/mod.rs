@@ -26,7 +26,9 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use crate::syntax::diagnostic::LineIndex;
+use crate::syntax::fix::{Edit, Fix};
 use crate::syntax::node::{Entry, Node, NodeValue, Span, clip};
+use crate::syntax::problem::Problem;
 
 /// The formats of definition files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -52,17 +54,6 @@ impl Format {
     }
 }
 
-/// Why a text couldn't be read.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Problem {
-    /// Where; empty if the point is that something is missing there.
-    pub span: Span,
-    /// Lowercase, no full stop.
-    pub message: String,
-    /// What to do about it.
-    pub help: Option<String>,
-}
-
 /// Texts beyond this are refused.
 pub const MAX_BYTES: usize = crate::support::file::MAX_FILE as usize;
 /// How many lists and maps may be inside one another.
@@ -79,7 +70,7 @@ const MAX_PROBLEMS: usize = 50;
 pub fn parse(text: &str, format: Format) -> Result<Node, Vec<Problem>> {
     if text.len() > MAX_BYTES {
         let message = format!("the file is larger than {} MiB", MAX_BYTES >> 20);
-        return Err(vec![Problem::new(0..0, message)]);
+        return Err(vec![Problem::syntax(0..0, message)]);
     }
     let body = text.strip_prefix('\u{feff}').unwrap_or(text);
     let n_skipped = text.len() - body.len();
@@ -101,16 +92,8 @@ pub fn parse(text: &str, format: Format) -> Result<Node, Vec<Problem>> {
 }
 
 impl Problem {
-    fn new(span: Span, message: impl Into<String>) -> Problem {
-        Problem { span, message: message.into(), help: None }
-    }
-
-    fn help(self, help: impl Into<String>) -> Problem {
-        Problem { help: Some(help.into()), ..self }
-    }
-
     fn duplicate(key: &str, span: Span, first: Option<&Span>, index: &LineIndex<'_>) -> Problem {
-        let problem = Problem::new(span, format!("the key `{}` is given twice", clip(key)));
+        let problem = Problem::syntax(span, format!("the key `{}` is given twice", clip(key)));
         match first.map(|first| index.position(first.start)) {
             None => problem,
             Some(first) => {
@@ -120,17 +103,22 @@ impl Problem {
         }
     }
 
+    /// With the advice to put the text in quotes.
+    fn quoted(self, help: &str) -> Problem {
+        self.help(help).fix(Fix::new("Put it in quotes", Edit::QuoteLine))
+    }
+
     fn too_deep(span: Span) -> Problem {
         let message = format!("more than {MAX_DEPTH} lists and maps are inside one another");
-        Problem::new(span, message)
+        Problem::syntax(span, message)
     }
 
     fn too_many(span: Span) -> Problem {
-        Problem::new(span, format!("the file has more than {MAX_NODES} values"))
+        Problem::syntax(span, format!("the file has more than {MAX_NODES} values"))
     }
 
     fn number_too_large(span: Span) -> Problem {
-        Problem::new(span, "the number is too large").help("put it in quotes if it is meant as text")
+        Problem::syntax(span, "the number is too large").quoted("put it in quotes if it is meant as text")
     }
 }
 

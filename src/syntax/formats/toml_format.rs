@@ -27,7 +27,7 @@ pub(super) fn parse(text: &str, index: &LineIndex<'_>) -> Result<Node, Vec<Probl
         problems.push(match survey.unclosed.get(&span.start) {
             Some(start) => {
                 let line = rest_of_line(text, *start);
-                Problem::new(line, "the quote that opens here isn't closed")
+                Problem::syntax(line, "the quote that opens here isn't closed")
             }
             None => syntax_problem(error.message(), span),
         });
@@ -48,11 +48,11 @@ pub(super) fn parse(text: &str, index: &LineIndex<'_>) -> Result<Node, Vec<Probl
 fn syntax_problem(message: &str, span: Span) -> Problem {
     if message.starts_with("string values must be quoted") {
         return match span.is_empty() {
-            true => Problem::new(span, "a value is missing"),
-            false => Problem::new(span, "text as a value must be in quotes"),
+            true => Problem::syntax(span, "a value is missing"),
+            false => Problem::syntax(span, "text as a value must be in quotes"),
         };
     }
-    Problem::new(span, message.strip_suffix(", expected nothing").unwrap_or(message))
+    Problem::syntax(span, message.strip_suffix(", expected nothing").unwrap_or(message))
 }
 
 struct Converter {
