@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub struct When {
     source: String,
     program: Program,
-    /// It takes more stack than any thread may have left.
+    /// It takes more stack than a thread may have left.
     is_deep: bool,
 }
 
@@ -43,10 +43,11 @@ const MAX_LENGTH: usize = 4096;
 const MAX_OPERATORS: usize = 256;
 /// Brackets and choices inside one another.
 const MAX_NESTING: usize = 24;
-/// How much of either any thread's stack has room for.
+/// As many brackets and operators fit on the stack of every thread.
 const FLAT: usize = 4;
 const SHORT: usize = 48;
-/// Room for the deepest, in bytes: where nothing is optimised, a bracket takes the parser some 200 KB.
+/// The stack that the deepest expression takes, in bytes: in a debug build, the parser takes some 200 KB for
+/// each bracket.
 const STACK: usize = 16 << 20;
 
 /// Members that an expression may name even when this event lacks them; they are null then.
@@ -95,16 +96,15 @@ impl When {
     /// # Errors
     /// Names the first mistake and its place, a bad literal regex in `matches()` included.
     pub fn new(source: &str) -> Result<When, WhenError> {
-        let is_deep = is_deep(source)?;
-        let compile = || {
+        let is_deep = check_bounds(source)?;
+        let program = with_stack(is_deep, || {
             Program::compile(source).map_err(|errors| match errors.errors.first() {
                 Some(error) => {
                     WhenError { offset: offset_of(source, error.pos), message: in_words(&error.msg.to_lowercase()) }
                 }
                 None => WhenError { offset: 0, message: "not a CEL expression".into() },
             })
-        };
-        let program = if is_deep { on_a_large_stack(compile).unwrap_or_else(Err) } else { compile() }?;
+        })?;
         let mut bad_regex = None;
         walk(&program.expression().expr, &mut |expr| {
             if let Some(pattern) = literal_pattern(expr)
@@ -157,37 +157,30 @@ impl When {
     }
 
     fn value(&self, variables: &Variables) -> Result<cel::Value, cel::ExecutionError> {
-        let execute = || {
-            ROOT.with(|root| {
-                let mut scope = root.new_inner_scope();
-                for (name, value) in &variables.0 {
-                    scope.add_variable_from_value(name.as_str(), value.clone());
-                }
-                self.program.execute(&scope)
-            })
-        };
-        if !self.is_deep {
-            return execute();
-        }
-        let failed = |error: WhenError| Err(cel::ExecutionError::function_error("when", error.message));
-        on_a_large_stack(execute).unwrap_or_else(failed)
+        ROOT.with(|root| {
+            let mut scope = root.new_inner_scope();
+            for (name, value) in &variables.0 {
+                scope.add_variable_from_value(name.as_str(), value.clone());
+            }
+            with_stack(self.is_deep, || self.program.execute(&scope))
+        })
     }
 
     /// Member paths that the expression names, `has()` included, each with where it is first written.
     pub fn references(&self) -> Vec<(String, Range<usize>)> {
         let (mut paths, mut bound) = (BTreeSet::new(), BTreeSet::new());
         walk(&self.program.expression().expr, &mut |expr| match expr {
-            Expr::Ident(_) | Expr::Select(_) => paths.extend(written(expr)),
+            Expr::Ident(_) | Expr::Select(_) => paths.extend(path_with_has(expr)),
             Expr::Comprehension(it) => {
                 bound.extend([it.iter_var.clone(), it.accu_var.clone()].into_iter().chain(it.iter_var2.clone()));
             }
             _ => {}
         });
         let first = |path: &str| path.split('.').next().unwrap_or_default().to_string();
-        // What a path begins with is part of it.
+        // `a` is part of `a.b` and not listed beside it.
         let inner = |path: &String| paths.iter().any(|other| other.starts_with(&format!("{path}.")));
         let free = paths.iter().filter(|path| !bound.contains(&first(path)) && !inner(path));
-        free.filter_map(|path| Some((path.clone(), place(&self.source, path)?))).collect()
+        free.filter_map(|path| Some((path.clone(), first_place(&self.source, path)?))).collect()
     }
 
     /// Member paths that the expression reads without asking `has()` first, and that an event may
@@ -271,16 +264,16 @@ fn path(expr: &Expr) -> Option<String> {
 }
 
 /// The same for whatever identifier, `has()` included.
-fn written(expr: &Expr) -> Option<String> {
+fn path_with_has(expr: &Expr) -> Option<String> {
     match expr {
         Expr::Ident(name) => Some(name.clone()),
-        Expr::Select(select) => Some(format!("{}.{}", written(&select.operand.expr)?, select.field)),
+        Expr::Select(select) => Some(format!("{}.{}", path_with_has(&select.operand.expr)?, select.field)),
         _ => None,
     }
 }
 
 /// Where a path is first written outside of a text in quotes.
-fn place(source: &str, path: &str) -> Option<Range<usize>> {
+fn first_place(source: &str, path: &str) -> Option<Range<usize>> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.');
     let (mut quote, mut is_escaped) = (None, false);
     for (at, c) in source.char_indices() {
@@ -304,10 +297,11 @@ fn place(source: &str, path: &str) -> Option<Range<usize>> {
     None
 }
 
-/// Whether an expression needs [`on_a_large_stack`]. Its parser and whatever walks its tree recurse, and
-/// a full stack ends the process: what could fill even the large one is refused unparsed. Texts in quotes
-/// count too, since nothing but the parser knows where they end.
-fn is_deep(source: &str) -> Result<bool, WhenError> {
+/// Whether an expression may need more stack than a thread has left. Its parser and what walks its tree
+/// recurse, and a full stack ends the process: an expression that could fill even [`STACK`] is refused before
+/// it is parsed. Brackets and operators within quotes count too, because only the parser knows where a text
+/// ends.
+fn check_bounds(source: &str) -> Result<bool, WhenError> {
     let refuse = |offset, message: String| Err(WhenError { offset, message });
     if source.len() > MAX_LENGTH {
         return refuse(MAX_LENGTH, format!("it is longer than {MAX_LENGTH} bytes; a `script` has room for more"));
@@ -316,7 +310,7 @@ fn is_deep(source: &str) -> Result<bool, WhenError> {
     for (offset, byte) in source.bytes().enumerate() {
         match byte {
             b'(' | b'[' | b'{' => depth += 1,
-            // A choice has the next one inside.
+            // The next choice of a chain stands inside the one before it.
             b'?' => depth += 1,
             b')' | b']' | b'}' => depth = depth.saturating_sub(1),
             b'+' | b'-' | b'*' | b'/' | b'%' | b'<' | b'>' | b'=' | b'!' | b'&' | b'|' | b'.' => operators += 1,
@@ -333,16 +327,12 @@ fn is_deep(source: &str) -> Result<bool, WhenError> {
     Ok(deepest > FLAT || operators > SHORT)
 }
 
-fn on_a_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, WhenError> {
-    let failed = |message: String| WhenError { offset: 0, message };
-    std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work);
-        let thread = thread.map_err(|error| failed(format!("no thread could be started: {error}")))?;
-        thread.join().map_err(|_| failed("it panicked; this is a bug in hookwire".into()))
-    })
+/// Does what recurses as deep as an expression, with the stack that this takes.
+fn with_stack<T>(is_deep: bool, work: impl FnOnce() -> T) -> T {
+    if is_deep { stacker::maybe_grow(STACK, STACK, work) } else { work() }
 }
 
-/// Visits every node; [`depth`] bounds the recursion.
+/// Visits every node; [`check_bounds`] bounds the recursion.
 fn walk(expr: &Expr, visit: &mut impl FnMut(&Expr)) {
     visit(expr);
     match expr {
@@ -369,7 +359,7 @@ fn offset_of(source: &str, (line, column): (isize, isize)) -> usize {
     start + rest.char_indices().nth(column - 1).map_or(rest.len(), |(index, _)| index)
 }
 
-/// The parser names every token that could have come instead.
+/// A message of the parser without the list of every token that could have come instead.
 fn in_words(message: &str) -> String {
     let message = message.strip_prefix("syntax error: ").unwrap_or(message);
     let message = message.split(" expecting ").next().unwrap_or(message);
@@ -448,6 +438,24 @@ mod tests {
             }
         };
         std::thread::Builder::new().stack_size(2 << 20).spawn(work).unwrap().join().unwrap();
+    }
+
+    /// Deep expressions bring their own stack, whatever the thread has left.
+    #[test]
+    fn the_deepest_expressions_hold_on_a_small_stack() {
+        let deepest = [
+            format!("{}true{}", "(".repeat(MAX_NESTING), ")".repeat(MAX_NESTING)),
+            format!("1{} > 0", "+1".repeat(MAX_OPERATORS - 2)),
+            format!("true{}", " ? true : false".repeat(MAX_NESTING)),
+            format!("{}true{}", "[1].all(x, ".repeat(MAX_NESTING / 2), ")".repeat(MAX_NESTING / 2)),
+        ];
+        let work = move || {
+            let variables = Variables::new(&json!({"event": "Stop"}));
+            for source in deepest {
+                assert_eq!(When::new(&source).unwrap().holds(&variables), Truth::Yes, "{source}");
+            }
+        };
+        std::thread::Builder::new().stack_size(512 << 10).spawn(work).unwrap().join().unwrap();
     }
 
     #[test]
