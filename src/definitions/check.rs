@@ -27,7 +27,7 @@ pub struct Checked {
 pub fn check(file: &str, text: &str, layer: Layer) -> Checked {
     let lines = LineIndex::new(text);
     let path = Path::new(file);
-    let root = match formats::parse(text, Format::from_path(path).unwrap_or(Format::Yaml)) {
+    let root = match formats::parse(text, Format::from_path(path).unwrap_or_default()) {
         Ok(root) => root,
         Err(problems) => {
             let diagnostics = problems.iter().map(|problem| problem.to_diagnostic(file, &lines)).collect();

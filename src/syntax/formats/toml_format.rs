@@ -10,7 +10,7 @@ use toml_parser::{ErrorSink, Source};
 use super::*;
 
 pub(super) fn parse(text: &str, index: &LineIndex<'_>) -> Result<Node, Vec<Problem>> {
-    let survey = Survey::of(text);
+    let survey = Survey::new(text);
     if let Some(problem) = survey.problem {
         return Err(vec![problem]);
     }
@@ -31,7 +31,7 @@ pub(super) fn parse(text: &str, index: &LineIndex<'_>) -> Result<Node, Vec<Probl
             }
             None => syntax_problem(error.message(), span),
         });
-        // What follows is mostly the echo of this mistake.
+        // Later errors mostly follow from this mistake.
         break;
     }
     if !problems.is_empty() {
@@ -104,7 +104,7 @@ impl Converter {
     }
 }
 
-/// What can be said of a document without building its values.
+/// Facts about a document that are found without building its values.
 struct Survey<'t> {
     source: Source<'t>,
     /// Every place a key can name, as a tree; 0 is the root.
@@ -134,14 +134,14 @@ struct Place {
 
 struct Open {
     is_table: bool,
-    /// What held before: goes back into `target`.
+    /// The `target` before this one; it is set back when this one ends.
     outer: (usize, usize),
     /// Where the keys of the table start from.
     base: (usize, usize),
 }
 
 impl<'t> Survey<'t> {
-    fn of(text: &'t str) -> Survey<'t> {
+    fn new(text: &'t str) -> Survey<'t> {
         let source = Source::new(text);
         let mut survey = Survey {
             source,
