@@ -58,7 +58,7 @@ pub struct CompiledFile {
     pub problems: Vec<Problem>,
     /// There is a mistake outside of the hooks: they are not what the author means.
     pub is_broken: bool,
-    /// What tool calls must keep to before any hook is asked.
+    /// The rules of tool calls, which are decided before any hook is asked.
     pub policy: Option<Policy>,
 }
 
@@ -156,7 +156,7 @@ fn not_a_map_with_hooks(root: &Node) -> Problem {
     }
 }
 
-/// What all hooks of a file are compiled with, and what is found on the way.
+/// The inputs that all hooks of a file share, and the mistakes that are found on the way.
 struct Compiler<'a> {
     origin: &'a Origin<'a>,
     lines: &'a LineIndex<'a>,
@@ -184,7 +184,7 @@ impl Compiler<'_> {
         };
         let errors_before = self.mistakes.n_errors();
         self.mistakes.found.extend(self.foreign.extract_if(.., |problem| is_about(problem, node)));
-        // What is said in another system's words isn't said again in hookwire's.
+        // A mistake that is reported in another system's words isn't reported again in hookwire's.
         let is_reported = self.mistakes.n_errors() > errors_before;
         let name = self.name(name_node, node);
         self.mistakes.hook = name.clone();
@@ -213,7 +213,7 @@ impl Compiler<'_> {
         let source = Source { layer: origin.layer, file: origin.file.into(), line, column, position };
         let (priority, timeout) = (raw.priority.or(self.defaults.priority), self.defaults.timeout);
         let make = |name: Arc<str>, on: On, handler: Handler, fail| {
-            // What takes its time by nature isn't cut short by what the file says for all.
+            // A handler that is slow by nature isn't cut short by the default of the file.
             let own_timeout = raw.timeout.map(RawDuration::get).or(handler.patience());
             Arc::new(Hook {
                 name,
@@ -314,7 +314,7 @@ impl Compiler<'_> {
                 }
             }
         }
-        // What can be read stays, for a stand-in.
+        // The names that can be read stay, for a stand-in.
         (!names.is_empty()).then_some(On::Names(names))
     }
 

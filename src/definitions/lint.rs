@@ -1,4 +1,4 @@
-//! What is well-formed, but probably not what its author means.
+//! Warnings of definitions that are well-formed, but probably not what their author means.
 
 use super::slips;
 use super::written::Mistakes;
@@ -249,7 +249,7 @@ fn guarding(source: &str, unguarded: &[String]) -> Fix {
     }
     let asked: Vec<String> = unguarded.iter().map(|path| format!("has({path})")).collect();
     let before = format!("{} && ", asked.join(" && "));
-    // What binds more loosely than `&&` is held together.
+    // Brackets keep operators together that bind more loosely than `&&`.
     let edit = match source.contains("||") || source.contains('?') {
         true => Edit::Wrap { before: format!("{before}("), after: ")".into() },
         false => Edit::Wrap { before, after: String::new() },

@@ -9,7 +9,8 @@ use std::collections::{HashMap, HashSet};
 /// A hook of the same layer has the same name; `first` says where.
 pub(crate) fn duplicate_name(name: &str, span: &Span, first: &str) -> Problem {
     let message = format!("`{name}` is also the name of the hook at {first}; both run");
-    Problem::warning(span, "duplicate-name", message).help("give one of them another name").in_hook(name)
+    let problem = Problem::warning(span, "duplicate-name", message).help("give one of them another name");
+    Problem { other_place: Some(first.to_string()), ..problem.in_hook(name) }
 }
 
 /// Names that no hook has: a taken one with a number.

@@ -11,7 +11,7 @@ use crate::syntax::source::Source;
 use crate::syntax::values::{OneOrMany, RawDuration};
 use std::num::NonZeroU64;
 
-/// A policy with a mistake allows nothing until it is mended.
+/// A policy with a mistake allows nothing until it is fixed.
 pub(super) fn policy(entry: &Entry, origin: &Origin<'_>, lines: &LineIndex<'_>, mistakes: &mut Mistakes) -> Policy {
     let Position { line, column } = lines.position(entry.key_span.start);
     let source = Source { layer: origin.layer, file: origin.file.into(), line, column, position: 0 };

@@ -1,6 +1,6 @@
 //! The names that an event's members have, for conditions and placeholders that misspell one.
 //!
-//! An agent may send members that nobody here knows, so a strange name is no mistake. Only one that is
+//! An agent may send members that hookwire doesn't know, so a strange name is no mistake. Only one that is
 //! near to a known one, or that stands where another member belongs, is taken for a slip.
 
 use crate::dialects::DIALECTS;
@@ -12,16 +12,16 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
-/// What other systems' events say under names that are near to others: it passes through.
+/// Members of other systems' events whose names are near to others: they are no slips.
 const LOOKALIKES: [&str; 2] = ["message_id", "mode"];
 
-/// What an event may say.
+/// The members that an event may have.
 struct Known {
     /// Its members, each with its own where all of them are known.
     members: BTreeMap<String, BTreeSet<String>>,
     /// Those of hookwire's own vocabulary.
     own: BTreeSet<String>,
-    /// What other systems call a member that has another place here.
+    /// Names that other systems use for a member that has another place here.
     elsewhere: BTreeMap<&'static str, String>,
 }
 
@@ -48,11 +48,11 @@ static KNOWN: LazyLock<Known> = LazyLock::new(|| {
             let mut steps = ours.split('/').skip(1);
             let Some(first) = steps.next() else { continue };
             let own = members.entry(first.into()).or_default();
-            // Of a member with none, anything may be within.
+            // A member without members of its own may hold anything.
             if let Some(second) = steps.next().filter(|_| !own.is_empty()) {
                 own.insert(second.into());
             }
-            // What a row or a part of a member goes by passes through elsewhere.
+            // A name that only a row or a part of a member uses passes through in other events.
             let mut steps = theirs.split('/').skip(1);
             match (steps.next(), steps.next()) {
                 (Some(name), None) if dialect.members.contains(&(*theirs, *ours)) => {

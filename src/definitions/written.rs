@@ -262,7 +262,7 @@ impl RawDefaults {
                 // An author who says anything here doesn't want the `open` that saying nothing means.
                 "fail" => {
                     defaults.fail = decode(&entry.value).unwrap_or_else(|mut error| {
-                        error.message.push_str("; until it is mended, the file's hooks fail closed");
+                        error.message.push_str("; until it is fixed, the file's hooks fail closed");
                         mistakes.misfit(entry, error);
                         Some(Fail::Closed)
                     });

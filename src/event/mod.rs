@@ -26,7 +26,7 @@ pub enum Phase {
     Gate,
     /// After it happened: hooks may rewrite or augment the result.
     After,
-    /// Hooks are only told.
+    /// Hooks only observe.
     Note,
 }
 
@@ -77,8 +77,8 @@ const fn note(name: &'static str, about: &'static str) -> EventSpec {
     EventSpec::new(Phase::Note, name, None, about)
 }
 
-/// Every event that is known by name; the first block is the canonical list, the second is what
-/// dialects add. `custom:Anything` is understood beside them.
+/// Every event that is known by name; the first block is the canonical list, the second block is added by
+/// dialects. `custom:Anything` is understood beside them.
 pub static EVENTS: &[EventSpec] = &[
     gate("SessionStart", None, "a session begins or resumes"),
     note("SessionEnd", "a session is over").closes(),
@@ -417,15 +417,15 @@ impl Event {
     }
 }
 
-/// What a chain notes on an event that a hook has blocked. No client can send it: it would pass for a
-/// hook's word.
+/// A chain notes this on an event that a hook has blocked. A client can't send it, because it would count
+/// as a hook's decision.
 pub(crate) const BLOCKED: &str = "hookwire:blocked";
 
 /// The members that a hook's `context` may patch.
 pub const CONTEXT_MEMBERS: [&str; 8] =
     ["metadata", "messages", "systemPrompt", "responseFormat", "tool", "errors", "eventMetadata", "state"];
 
-/// What is said of an event's name that the table lacks.
+/// The error for an event's name that the table lacks.
 pub(crate) fn unknown_event(name: &str) -> UnknownName {
     UnknownName {
         message: format!("unknown event `{name}`"),

@@ -1,4 +1,4 @@
-//! What can be mended or made better at a place.
+//! Code actions: fixes of mistakes, rewrites and runs of hooks at a place.
 //!
 //! A diagnostic carries its fixes; here they are written into the format of the file. A fix is offered only if
 //! the text that it makes, checked again, no longer has what was wrong.
@@ -88,7 +88,7 @@ pub(super) const RUN: CodeActionKind = CodeActionKind::new("source.hookwire.run"
 /// The kind of what tells whether a hook would run.
 pub(super) const EXPLAIN: CodeActionKind = CodeActionKind::new("source.hookwire.explain");
 
-/// What can be done with the hook at a place, for editors that show no lenses.
+/// Running and explaining the hook at a place, for editors that show no lenses.
 fn commands(snapshot: &Snapshot, document: &Document, offset: usize) -> Vec<CodeAction> {
     let hook = hook_at(document, offset).and_then(|name| document.hook(&name)?.hook.clone());
     let is_broken = document.checked().file.as_ref().is_none_or(|file| file.is_broken);
@@ -122,7 +122,7 @@ fn hook_at(document: &Document, offset: usize) -> Option<String> {
         let whole = extent(node, document.format());
         line(whole.start) <= at && at <= line(whole.end)
     };
-    // Of several on one line, the one that the place is in.
+    // If several are on one line, the one that the place is in.
     let hooks: Vec<_> = reading.hooks().filter(|(_, node)| holds(node)).collect();
     let exact = hooks.iter().rfind(|(_, node)| extent(node, document.format()).start <= offset);
     exact.or(hooks.first())?.0.name.as_ref().map(|name| name.to_string())
@@ -173,7 +173,7 @@ fn changes_of<'d>(document: &Document, diagnostic: &'d Diagnostic) -> impl Itera
     diagnostic.fixes.iter().filter_map(write)
 }
 
-/// What an edit of something at a place changes in the document.
+/// The changes of the document that an edit of a mistake at a place makes.
 fn changes(document: &Document, span: &Span, edit: &Edit) -> Option<Vec<Change>> {
     let root = document.checked().root.as_ref();
     let member = || owner(root?, span);
@@ -215,7 +215,7 @@ fn changes(document: &Document, span: &Span, edit: &Edit) -> Option<Vec<Change>>
     change.map(|it| vec![it])
 }
 
-/// Where a hook's name is, or else its first member.
+/// The position of a hook's name among its members, else of its first member.
 fn after_name(hook: &Node) -> usize {
     members(hook).iter().position(|it| it.key == "name").unwrap_or(0)
 }
@@ -256,7 +256,7 @@ fn is_inline(document: &Document, map: &Node) -> bool {
     document.text.get(map.span.clone()).is_some_and(|it| it.starts_with('{'))
 }
 
-/// Where a line begins and where what ends it does.
+/// The line around an offset, without its line break.
 fn line_around(text: &str, offset: usize) -> Option<Span> {
     let start = text.get(..offset)?.rfind(['\n', '\r']).map_or(0, |at| at + 1);
     let end = text.get(offset..)?.find(['\n', '\r']).map_or(text.len(), |len| offset + len);
@@ -267,7 +267,7 @@ fn line_break(document: &Document) -> &'static str {
     if document.text.contains("\r\n") { "\r\n" } else { "\n" }
 }
 
-/// What indents a member: the blanks before it, or what takes their place behind a dash.
+/// The indentation of a member: the blanks before it, and blanks in place of a dash.
 fn indentation(document: &Document, offset: usize) -> Option<String> {
     let line = line_around(&document.text, offset)?;
     let before = document.text.get(line.start..offset)?.trim_start_matches('\u{feff}');
@@ -302,7 +302,7 @@ fn member_before(document: &Document, map: &Node, at: usize, key: &str, word: &s
     let new = member(document, Some(entry), key, word);
     let line = line_around(text, start)?;
     let before = text.get(line.start..start)?;
-    // What a YAML merge brings in is written elsewhere.
+    // A member that a YAML merge brings in is written elsewhere.
     if document.format() != Format::Toml && !(map.span.start <= start && entry.key_span.end <= map.span.end) {
         return None;
     }
@@ -342,7 +342,7 @@ fn with_item(document: &Document, map: &Node, at: usize, key: &str, item: &str) 
 fn member_after(document: &Document, map: &Node, at: usize, key: &str, word: &str) -> Option<Change> {
     let entry = members(map).get(at)?;
     let text = &document.text;
-    // What a YAML merge brings in is written elsewhere.
+    // A member that a YAML merge brings in is written elsewhere.
     if document.format() != Format::Toml
         && !(map.span.start <= entry.key_span.start && entry.key_span.end <= map.span.end)
     {
@@ -538,8 +538,8 @@ mod tests {
         Document::new(uri, format!("/p/.hookwire/{name}").into(), 1, text.into(), Encoding::Utf8)
     }
 
-    /// Every mend of the first mistake with this code: its title, a `!` if preferred, and its text.
-    fn mended(name: &str, text: &str, code: &str) -> Vec<(String, String)> {
+    /// Every fix of the first mistake with this code: its title, a `!` if preferred, and its text.
+    fn fixed(name: &str, text: &str, code: &str) -> Vec<(String, String)> {
         let document = document(name, text);
         let diagnostics = &document.checked().diagnostics;
         let wrong = diagnostics.iter().find(|it| it.code == code);
@@ -558,7 +558,7 @@ mod tests {
     }
 
     #[test]
-    fn mends_leave_nothing_to_mend() {
+    fn fixes_leave_nothing_to_fix() {
         let yaml = |hook: &str| format!("hooks:\n  - name: a # n\n{}\n", hook.replace("; ", "\n").replace('~', "    "));
         let of = |hook: &str| ("a.yaml", yaml(hook));
         let cases = [
@@ -619,7 +619,7 @@ mod tests {
             (("a.toml", "[[hooks]]\nname = 'a'\non = 'Stop'\nwhen = \"tool.input.n == \\\"a\\\"\"\ndeny = 'x'\n".into()), "unguarded-when", "Ask `has()` first!", "[[hooks]]\nname = 'a'\non = 'Stop'\nwhen = \"has(tool.input.n) && tool.input.n == \\\"a\\\"\"\ndeny = 'x'\n".into()),
         ];
         for ((name, text), code, title, expected) in cases {
-            let found = mended(name, &text, code);
+            let found = fixed(name, &text, code);
             let found = found.iter().map(|(title, text)| (title.as_str(), text.as_str())).next().unwrap_or_default();
             assert_eq!(found, (title, expected.as_str()), "{text}");
         }
@@ -671,7 +671,7 @@ mod tests {
                 "{\n  // all\n  \"defaults\": { \"fail\": \"closed\" },\n  \"hooks\": [\n    {\n      \"name\": \"a\",\n      \"on\": \"PreToolUse\",\n      \"command\": \"x\"\n    }\n  ]\n}\n",
             ),
         ] {
-            let fixes = mended(name, text, "no-fail-direction");
+            let fixes = fixed(name, text, "no-fail-direction");
             let expected = [
                 ("Add `fail: closed`!", closed.to_string()),
                 ("Add `fail: open`", closed.replace("closed", "open")),

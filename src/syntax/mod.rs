@@ -1,4 +1,4 @@
-//! What people write: texts in three formats, the tree that they become, and what is wrong with it.
+//! Definition files as people write them: texts in three formats, the tree that they become, and what is wrong with it.
 //! Knows no hook.
 
 pub mod diagnostic;

@@ -159,7 +159,7 @@ impl Node {
 
     /// A tree with empty spans, for definitions that don't come from a file.
     ///
-    /// As deep as `json` is, so give it what serde_json's own depth limit let through. A whole
+    /// Recurses as deep as `json` is: the caller gives it only what passed serde_json's depth limit. A whole
     /// number beyond 64 bits becomes a float.
     pub fn from_json(json: &serde_json::Value) -> Node {
         use serde_json::Value;
@@ -379,7 +379,7 @@ impl<'de> de::Deserializer<'de> for &'de Node {
         visitor.visit_newtype_struct(self).map_err(|error| error.placed_at(&self.span))
     }
 
-    // A derived struct would take a list as its fields in order. Nobody means that in a file.
+    // A derived struct would take a list as its fields in order; in a file that is a mistake.
     fn deserialize_struct<V: de::Visitor<'de>>(
         self,
         _name: &'static str,

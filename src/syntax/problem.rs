@@ -1,4 +1,4 @@
-//! A mistake in a definition file, before it is told: where it is in the text, what is wrong, and the edits
+//! A mistake in a definition file, before it is a diagnostic: where it is in the text, what is wrong, and the edits
 //! that mend it.
 
 use super::diagnostic::{Diagnostic, LineIndex, Range, Severity};
@@ -22,13 +22,15 @@ pub struct Problem {
     pub hook: Option<String>,
     /// Edits that mend it, the best one first.
     pub fixes: Vec<Fix>,
+    /// Another place that it is about, `file:line`.
+    pub other_place: Option<String>,
 }
 
 impl Problem {
     /// A mistake because of which a hook, or the whole file, is not in force.
     pub fn error(span: &Span, code: &'static str, message: impl Into<String>) -> Problem {
         let (span, message, severity) = (span.clone(), message.into(), Severity::Error);
-        Problem { span, severity, code, message, help: None, hook: None, fixes: Vec::new() }
+        Problem { span, severity, code, message, help: None, hook: None, fixes: Vec::new(), other_place: None }
     }
 
     /// Something that is in force, but probably not as meant.
@@ -77,7 +79,18 @@ impl Problem {
 
     /// As a diagnostic of its file, where it is at this place.
     pub(crate) fn into_diagnostic(self, file: &str, range: Range) -> Diagnostic {
-        let Problem { span, severity, code, message, help, hook, fixes } = self;
-        Diagnostic { file: file.to_string(), severity, code: code.to_string(), message, help, hook, range, span, fixes }
+        let Problem { span, severity, code, message, help, hook, fixes, other_place } = self;
+        Diagnostic {
+            file: file.to_string(),
+            severity,
+            code: code.to_string(),
+            message,
+            help,
+            hook,
+            range,
+            span,
+            fixes,
+            other_place,
+        }
     }
 }
