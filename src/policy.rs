@@ -1,7 +1,7 @@
 //! The policy: which tools may be called at all, how often and within what bounds. It is decided
 //! before any hook runs, and no hook can overrule it. Pure: who counts the calls is the engine.
 
-use crate::event::Event;
+use crate::event::{Event, Phase};
 use crate::matching::rule::{ToolRule, Views};
 use crate::matching::{Facts, Truth};
 use crate::syntax::source::Source;
@@ -154,7 +154,7 @@ impl Policy {
 
 /// Whether an event asks for a tool.
 pub(crate) fn is_for(event: &Event) -> bool {
-    matches!(&*event.name, "PreToolUse" | "PermissionRequest")
+    event.spec.tool && event.spec.phase == Phase::Gate
 }
 
 /// What all policies together grant, beside what the agent's own does: of two bounds the narrower, of

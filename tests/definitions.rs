@@ -227,7 +227,7 @@ warning[duplicate-name]: `no-force-push` is also the name of the hook at hooks/g
   = note: in hook `no-force-push`
   = help: give one of them another name
 
-error[unknown-field]: unknown field `mathcer`; it fails closed: its events are denied until it is mended
+error[unknown-field]: unknown field `mathcer`; it fails closed: its events are denied until it is fixed
  --> hooks/guard.yaml:9:5
   |
 9 |     mathcer: Bash
@@ -260,7 +260,7 @@ fn check_shows_the_line_and_what_to_do() {
             "`no-force-push` is also the name of the hook at hooks/guard.yaml:3; both run",
             "give one of them another name", place(7, 11, 24)),
         diagnostic("error", "unknown-field",
-            "unknown field `mathcer`; it fails closed: its events are denied until it is mended",
+            "unknown field `mathcer`; it fails closed: its events are denied until it is fixed",
             "did you mean `matcher`?", place(9, 5, 12)),
     ]});
     assert_eq!((code, serde_json::from_str::<Value>(&out).unwrap(), &*log), (1, expected, ""));

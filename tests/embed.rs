@@ -280,7 +280,7 @@ fn what_is_odd_about_a_closures_hook_is_told() {
     let hook = |name: &str| ClosureHook::new("Stop", name, |_| async { Answer::deny("no") });
     let host = Host::builder().hook(hook("idle").matcher("Bash")).build().unwrap();
     host.add(hook("fine")).unwrap();
-    let odd = "program: hook `idle`: `matcher` can never match: Stop is not about a tool (remove `matcher`, or write the condition as `when`)";
+    let odd = "program: hook `idle`: `matcher` can never match: Stop names no tool (remove `matcher`, or write the condition as `when`)";
     assert_eq!(host.diagnostics(), [odd]);
 }
 

@@ -665,7 +665,7 @@ fn mistakes_have_their_place() {
     for (yaml, expected) in [
         (
             hook("{ text: hi, model: opnai:x }"),
-            "5:32 unknown provider `opnai`; it fails closed: its events are denied until it is mended (did you mean `openai:x`?)",
+            "5:32 unknown provider `opnai`; it fails closed: its events are denied until it is fixed (did you mean `openai:x`?)",
         ),
         (hook("{ text: hi, model: { name: 'openai:x', urll: 'https://h' } }"), "unknown field `urll`"),
         (hook("{ text: '' }"), "(say what the model is to judge, and how)"),

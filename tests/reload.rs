@@ -521,7 +521,7 @@ fn a_cold_start_denies_what_a_broken_guard_would_have_judged() {
     let verdict = host.bash("ls");
     assert_eq!((&verdict["decision"], &verdict["decidedBy"]), (&json!("deny"), &json!("guard")), "{verdict}");
     assert!(reason(&verdict).contains("unclosed character class"), "{verdict}");
-    let fate = "it fails closed: its events are denied until it is mended";
+    let fate = "it fails closed: its events are denied until it is fixed";
     assert!(errors(&verdict)[0].contains(fate), "{verdict}");
     let prompt = json!({"event": "UserPromptSubmit", "prompt": "hello"});
     assert_eq!(host.dispatch(prompt)["decision"], "allow");

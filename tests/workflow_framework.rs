@@ -328,7 +328,7 @@ fn what_definitions_say() {
         (file("  - { name: a, on: [PreToolCall, PreToolUse, Stop], deny: no }"), ""),
         (
             file("  - { name: a, matcher: '*', deny: no }"),
-            "error[bad-regex]: bad regex: repetition operator missing expression; it fails closed: its events are denied until it is mended",
+            "error[bad-regex]: bad regex: repetition operator missing expression; it fails closed: its events are denied until it is fixed",
         ),
         (file("  - { name: a, matcher: '[', deny: no }"), "error[bad-regex]: bad regex: unclosed character class"),
         (file("  - { name: a, matcher: '(?=x)', deny: no }"), "error[bad-regex]: bad regex: look-around"),

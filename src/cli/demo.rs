@@ -190,7 +190,8 @@ impl DemoHost {
         let mut result = self.client.request("hooks/dispatch", &json!({ "payload": payload }))?;
         let took = started.elapsed();
         let verdict = serde_json::from_value(result["verdict"].take())?;
-        let event = dialects::by_name("claude-code").map_err(Failure)?.read(payload.clone())?;
+        let event =
+            dialects::by_name("claude-code").map_err(|error| Failure(error.to_string()))?.read(payload.clone())?;
         Ok(Judged { event, verdict, took })
     }
 

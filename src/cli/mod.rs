@@ -246,5 +246,5 @@ fn start_log(cli: &Cli) -> Result<(), tracing_subscriber::filter::ParseError> {
 
 /// A dialect by its name on the command line.
 fn dialect(name: &str) -> Result<&'static dialects::Dialect, String> {
-    dialects::by_name(name)
+    dialects::by_name(name).map_err(|error| error.to_string())
 }

@@ -2,12 +2,11 @@
 //! with it. `check`, `hooks/check` and editors show the same.
 
 use super::compile::{CompiledFile, Origin, compile};
+use super::names::{FreeNames, duplicate_name};
 use crate::support::file::read_named;
-use crate::syntax::diagnostic::{Diagnostic, LineIndex, Severity};
+use crate::syntax::diagnostic::{Diagnostic, LineIndex};
 use crate::syntax::formats::{self, Format};
 use crate::syntax::node::Node;
-use crate::syntax::problem::Problem;
-use crate::syntax::problem::place;
 use crate::syntax::source::Layer;
 use std::collections::HashMap;
 use std::path::Path;
@@ -28,39 +27,28 @@ pub struct Checked {
 pub fn check(file: &str, text: &str, layer: Layer) -> Checked {
     let lines = LineIndex::new(text);
     let path = Path::new(file);
-    let root = match formats::parse(text, Format::from_path(path).unwrap_or(Format::Yaml)) {
+    let root = match formats::parse(text, Format::from_path(path).unwrap_or_default()) {
         Ok(root) => root,
         Err(problems) => {
-            let problems = problems.into_iter().map(|problem| place(file, &Problem::from(problem), &lines));
-            return Checked { root: None, file: None, diagnostics: problems.collect() };
+            let diagnostics = problems.iter().map(|problem| problem.to_diagnostic(file, &lines)).collect();
+            return Checked { root: None, file: None, diagnostics };
         }
     };
     let dir = path.parent().unwrap_or(Path::new(""));
     let compiled = compile(&root, &Origin { file, dir, layer, client: None, read: &read_named }, &lines);
-    let mut diagnostics: Vec<_> = compiled.problems.iter().map(|problem| place(file, problem, &lines)).collect();
+    let mut diagnostics: Vec<_> = compiled.problems.iter().map(|problem| problem.to_diagnostic(file, &lines)).collect();
+    let mut free = FreeNames::new(compiled.hooks.iter().filter_map(|hook| hook.name.as_deref()));
     let mut first: HashMap<&Arc<str>, usize> = HashMap::new();
     for hook in &compiled.hooks {
         let Some(name) = &hook.name else { continue };
         match first.get(name) {
             None => drop(first.insert(name, lines.position(hook.span.start).line)),
             Some(line) => {
-                let duplicate = duplicate_name(name, &hook.span, &format!("{file}:{line}"));
-                diagnostics.push(place(file, &duplicate, &lines));
+                let duplicate = duplicate_name(name, &hook.span, &format!("{file}:{line}")).fix(free.numbering(name));
+                diagnostics.push(duplicate.to_diagnostic(file, &lines));
             }
         }
     }
     diagnostics.sort_by_key(|it| it.span.start);
     Checked { root: Some(root), file: Some(compiled), diagnostics }
-}
-
-/// A hook of the same layer has the same name; `first` says where.
-pub(crate) fn duplicate_name(name: &str, span: &crate::syntax::node::Span, first: &str) -> Problem {
-    Problem {
-        span: span.clone(),
-        severity: Severity::Warning,
-        code: "duplicate-name",
-        message: format!("`{name}` is also the name of the hook at {first}; both run"),
-        help: Some("give one of them another name".into()),
-        hook: Some(name.to_string()),
-    }
 }

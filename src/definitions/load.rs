@@ -1,8 +1,8 @@
 //! From directories to a hook set: what is known of every file is kept between loads, so that a
 //! load costs what has changed, and a file that breaks keeps its last good hooks in force.
 
-use super::check::duplicate_name;
 use super::compile::{Compiled, Origin, compile};
+use super::names::duplicate_name;
 use crate::handlers::Handler;
 use crate::hook::Hook;
 use crate::hook_set::HookSet;
@@ -14,7 +14,6 @@ use crate::syntax::diagnostic::{Diagnostic, LineIndex, Range, Severity};
 use crate::syntax::formats::{self, Format};
 use crate::syntax::node::Span;
 use crate::syntax::problem::Problem;
-use crate::syntax::problem::place;
 use crate::syntax::source::Layer;
 use sha2::{Digest, Sha256};
 use std::cell::RefCell;
@@ -47,8 +46,8 @@ pub struct Loader {
     in_force: InForce,
     /// Hooks of the program that embeds the host.
     own: Vec<Defined>,
-    /// What is odd about them.
-    own_remarks: Vec<Diagnostic>,
+    /// Warnings about them.
+    own_warnings: Vec<Diagnostic>,
     own_policies: Vec<Arc<Policy>>,
 }
 
@@ -61,7 +60,7 @@ pub enum Look<'a> {
     Holding {
         /// Known to be open.
         open: &'a HashSet<PathBuf>,
-        /// Whatever was changed after this may be open without being known so yet.
+        /// A file that was changed after this may still be open, although that isn't known yet.
         quiet_since: Option<SystemTime>,
     },
     /// Takes a changed file once two looks in a row have found it the same.
@@ -151,11 +150,11 @@ struct Defined {
 }
 
 /// A load during which files changed is done again: it may hold files of two states that were
-/// never there together. Somebody who never stops changing them gets what is there.
+/// never there together. Files that never stop changing are taken as they are.
 const MAX_TRIES: usize = 4;
 const MAX_FILES: usize = 20_000;
 const MAX_DEPTH: usize = 16;
-/// As the kernel has it.
+/// The kernel's limit.
 const MAX_SYMLINKS: usize = 40;
 /// Broken definitions that every verdict lists; the rest are counted.
 const MAX_BROKEN: usize = 8;
@@ -172,14 +171,14 @@ impl Loader {
             published: Arc::default(),
             in_force: InForce::new(),
             own: Vec::new(),
-            own_remarks: Vec::new(),
+            own_warnings: Vec::new(),
             own_policies: Vec::new(),
         }
     }
 
-    /// Adds a hook that is in no file, and what is odd about it; the next load puts it in force.
-    pub(crate) fn add(&mut self, hook: Hook, remarks: Vec<Diagnostic>) {
-        self.own_remarks.extend(remarks);
+    /// Adds a hook that is in no file, with warnings about it; the next load puts it in force.
+    pub(crate) fn add(&mut self, hook: Hook, warnings: Vec<Diagnostic>) {
+        self.own_warnings.extend(warnings);
         let digest = Sha256::digest(format!("program\0{}", self.own.len()));
         let digest = digest.first_chunk().copied().unwrap_or_default();
         self.own.push(Defined { hook: Arc::new(hook), digest });
@@ -242,7 +241,7 @@ impl Loader {
                 Ok(real) => real,
                 Err(error) => {
                     // A directory that was there is not a deletion of its files one by one: a mount, a
-                    // symlink being swapped, somebody moving guards out of the way.
+                    // symlink being swapped, guards moved out of the way.
                     let had_any = known().next().is_some();
                     if had_any || dir.layer == Layer::Hooks || error.kind() != io::ErrorKind::NotFound {
                         let what = match error.kind() {
@@ -251,7 +250,7 @@ impl Loader {
                             _ => format!("failed to open the directory: {error}"),
                         };
                         let kept = if had_any { "; its last good hooks stay in force" } else { "" };
-                        scan.problems.push(unplaced(&dir.path, "missing-directory", format!("{what}{kept}")));
+                        scan.problems.push(path_diagnostic(&dir.path, "missing-directory", format!("{what}{kept}")));
                     }
                     keep(&mut scan, &dir.path);
                     continue;
@@ -326,10 +325,10 @@ impl Loader {
             return Some(before.clone());
         }
         Some(match read(&found.real) {
-            Ok((text, signature)) => taken(found, text, signature, layer, before, is_stale),
+            Ok((text, signature)) => new_state(found, text, signature, layer, before, is_stale),
             Err(problem) => {
-                let whole = whole("unreadable", format!("failed to read the file: {problem}"));
-                let state = broken(found, before, None, "".into(), vec![whole]);
+                let problem = file_problem("unreadable", format!("failed to read the file: {problem}"));
+                let state = broken_state(found, before, None, "".into(), vec![problem]);
                 // The same trouble as before is no news.
                 match before {
                     Some(before)
@@ -362,10 +361,8 @@ impl Loader {
                     }
                     std::collections::hash_map::Entry::Occupied(entry) => {
                         let (file, line) = entry.get();
-                        let Problem { span, severity, code, message, help, hook } =
-                            duplicate_name(name, span, &format!("{file}:{line}"));
-                        let (file, code) = (path.display().to_string(), code.into());
-                        diagnostics.push(Diagnostic { file, severity, code, message, help, hook, range: *range, span });
+                        let duplicate = duplicate_name(name, span, &format!("{file}:{line}"));
+                        diagnostics.push(duplicate.into_diagnostic(&path.display().to_string(), *range));
                     }
                 }
             }
@@ -382,7 +379,7 @@ impl Loader {
             in_force.entry((hook.source.layer, hook.name.clone())).or_default().push(*digest);
             hooks.push(hook.clone());
         }
-        diagnostics.extend(self.own_remarks.iter().cloned());
+        diagnostics.extend(self.own_warnings.iter().cloned());
         in_force.values_mut().for_each(|digests| digests.sort_unstable());
         let errors = diagnostics.iter().filter(|it| it.severity == Severity::Error);
         let mut broken: Vec<_> = errors.map(Diagnostic::one_line).collect();
@@ -436,7 +433,7 @@ impl Loader {
 }
 
 /// A file's text, compiled unless it is the one that is known.
-fn taken(
+fn new_state(
     found: &Found,
     text: String,
     signature: Signature,
@@ -471,16 +468,15 @@ fn taken(
     let had_hooks = before.is_some_and(|before| !before.hooks.is_empty() || had_policy(before));
     if had_hooks && text.trim().is_empty() {
         // Editors truncate before they write.
-        let mut empty = whole("empty-file", "the file is empty".into());
+        let mut empty = file_problem("empty-file", "the file is empty".into());
         empty.help = Some("delete the file to remove its hooks".into());
-        return seen(broken(found, before, Some(content), text, vec![empty]));
+        return seen(broken_state(found, before, Some(content), text, vec![empty]));
     }
-    let format = Format::from_path(&found.path).unwrap_or(Format::Yaml);
+    let format = Format::from_path(&found.path).unwrap_or_default();
     let root = match formats::parse(&text, format) {
         Ok(root) => root,
         Err(problems) => {
-            let problems = problems.into_iter().map(Problem::from).collect();
-            return seen(broken(found, before, Some(content), text, problems));
+            return seen(broken_state(found, before, Some(content), text, problems));
         }
     };
     let file = found.path.display().to_string();
@@ -499,13 +495,13 @@ fn taken(
     let named = named.into_inner();
     let mut problems = compiled.problems;
     if had_hooks && compiled.is_broken {
-        return seen(FileState { named, ..broken(found, before, Some(content), text, problems) });
+        return seen(FileState { named, ..broken_state(found, before, Some(content), text, problems) });
     }
     if compiled.is_broken
         && let Some(first) = problems.first_mut()
     {
         if compiled.policy.as_ref().is_some_and(Policy::is_broken) {
-            first.message.push_str("; until it is mended, the policy allows nothing");
+            first.message.push_str("; until it is fixed, the policy allows nothing");
         } else if compiled.hooks.is_empty() && compiled.policy.is_none() {
             first.message.push_str(NO_HOOK);
         }
@@ -528,7 +524,7 @@ fn taken(
         let stand_in = stand_in.map(|hook| Defined { hook, digest });
         let fate = match (&kept, &stand_in) {
             (Some(_), _) => "its last good form stays in force",
-            (None, Some(_)) => "it fails closed: its events are denied until it is mended",
+            (None, Some(_)) => "it fails closed: its events are denied until it is fixed",
             (None, None) => "the hook is not in force",
         };
         if let Some(first) = problems[own].iter_mut().find(|it| it.severity == Severity::Error) {
@@ -536,13 +532,13 @@ fn taken(
         }
         hooks.extend(kept.or(stand_in));
     }
-    let diagnostics = problems.iter().map(|problem| place(&file, problem, &lines)).collect();
+    let diagnostics = problems.iter().map(|problem| problem.to_diagnostic(&file, &lines)).collect();
     let policy = compiled.policy.map(Arc::new);
     seen(FileState { signature: None, racy, content: Some(content), text, hooks, policy, names, diagnostics, named })
 }
 
 /// A file that can't be used keeps its last good hooks in force.
-fn broken(
+fn broken_state(
     found: &Found,
     before: Option<&Arc<FileState>>,
     content: Option<[u8; 32]>,
@@ -557,20 +553,20 @@ fn broken(
     }
     let file = found.path.display().to_string();
     let lines = LineIndex::new(&text);
-    let diagnostics = problems.iter().map(|problem| place(&file, problem, &lines)).collect();
+    let diagnostics = problems.iter().map(|problem| problem.to_diagnostic(&file, &lines)).collect();
     let racy = found.signature.is_some_and(|signature| signature.is_racy());
-    // The places of the names are of another text: nothing is said of duplicates until it is mended.
+    // The places of the names are of another text: duplicates are not reported until the file is fixed.
     let (names, named) = (Vec::new(), Vec::new());
     let text = text.clone();
     FileState { signature: found.signature, racy, content, text, hooks, policy, names, diagnostics, named }
 }
 
-fn whole(code: &'static str, message: String) -> Problem {
-    Problem { span: 0..0, severity: Severity::Error, code, message, help: None, hook: None }
+fn file_problem(code: &'static str, message: String) -> Problem {
+    Problem::error(&(0..0), code, message)
 }
 
-fn unplaced(path: &Path, code: &'static str, message: String) -> Diagnostic {
-    place(&path.display().to_string(), &whole(code, message), &LineIndex::new(""))
+fn path_diagnostic(path: &Path, code: &'static str, message: String) -> Diagnostic {
+    file_problem(code, message).into_diagnostic(&path.display().to_string(), LineIndex::new("").range(&(0..0)))
 }
 
 /// A path without symlinks, as far as it leads anywhere.
@@ -619,21 +615,21 @@ impl Scan {
         }
         if depth > MAX_DEPTH {
             let message = format!("more than {MAX_DEPTH} directories are inside one another; this one is not read");
-            self.problems.push(unplaced(path, "too-deep", message));
+            self.problems.push(path_diagnostic(path, "too-deep", message));
             return;
         }
         self.watch.entry(real.to_path_buf()).or_default().all = true;
         let listing = fs::metadata(real).and_then(|metadata| {
-            self.directories.push((real.to_path_buf(), Signature::of(&metadata)));
+            self.directories.push((real.to_path_buf(), Signature::from_metadata(&metadata)));
             fs::read_dir(real)?.collect::<io::Result<Vec<_>>>()
         });
         let entries = match listing {
             Ok(entries) => entries,
-            // It went while we looked: a deletion like any other.
+            // It was deleted while we looked: a deletion like any other.
             Err(error) if error.kind() == io::ErrorKind::NotFound && depth > 0 => return,
             Err(error) => {
                 let message = format!("failed to read the directory: {error}; its last good hooks stay in force");
-                self.problems.push(unplaced(path, "unreadable", message));
+                self.problems.push(path_diagnostic(path, "unreadable", message));
                 self.unreadable.push(path.to_path_buf());
                 return;
             }
@@ -654,11 +650,11 @@ impl Scan {
                 Some(metadata) if metadata.is_dir() && !is_definition => self.directory(&path, &target, depth + 1),
                 metadata if is_definition => {
                     if self.looked_at.len() + self.found.len() < MAX_FILES {
-                        let signature = metadata.as_ref().map(Signature::of);
+                        let signature = metadata.as_ref().map(Signature::from_metadata);
                         self.found.push(Found { path, real: target, signature });
                     } else if !self.problems.iter().any(|it| it.code == "too-many-files") {
                         let message = format!("more than {MAX_FILES} definition files; the rest are not read");
-                        self.problems.push(unplaced(&path, "too-many-files", message));
+                        self.problems.push(path_diagnostic(&path, "too-many-files", message));
                     }
                 }
                 _ => {}
@@ -733,11 +729,11 @@ pub(super) fn is_hidden(name: &OsStr) -> bool {
 /// How the definitions of two sets differ. A hook that has only moved to another file hasn't changed.
 fn changes(before: &InForce, after: &InForce, hooks: &[Arc<Hook>], old_hooks: &[Arc<Hook>]) -> Changes {
     let mut changes = Changes::default();
-    let mut told = HashSet::new();
+    let mut seen = HashSet::new();
     for hook in hooks.iter().chain(old_hooks) {
         let key = (hook.source.layer, hook.name.clone());
         let (old, new) = (before.get(&key), after.get(&key));
-        if old == new || !told.insert(key) {
+        if old == new || !seen.insert(key) {
             continue;
         }
         let list = match old.map_or(0, Vec::len).cmp(&new.map_or(0, Vec::len)) {

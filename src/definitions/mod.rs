@@ -1,12 +1,18 @@
 //! Definition files: from text to hooks and diagnostics.
 //!
-//! `formats` reads YAML, TOML and JSON into one spanned tree (`node`), `compile` turns the tree
-//! into hooks, `check` does both for one text, `load` keeps what is known of every file between reloads, `watch` says when to look
-//! again. Nothing past this module sees what was written, only what was meant.
+//! `syntax` reads YAML, TOML and JSON into one spanned tree. `written` is what may stand in it, `compile`
+//! (with `policy` and `lint`) turns the tree into hooks, `check` does both for one text, `load` keeps what is
+//! known of every file between reloads, `watch` says when to look again. Nothing past this room sees what was
+//! written, only what was meant.
 
 pub mod check;
 pub mod compile;
+pub(crate) mod embedded;
+mod lint;
 pub mod load;
-mod names;
+pub(crate) mod names;
+mod policy;
 pub mod schema;
+mod slips;
 pub mod watch;
+mod written;

@@ -1,174 +1,84 @@
-//! The names that an event's members have, for conditions and placeholders that misspell one.
-//!
-//! An agent may send members that nobody here knows, so a strange name is no mistake. Only one that is
-//! near to a known one, or that stands where another member belongs, is taken for a slip.
+//! The names of hooks: what a hook without a name may be called, and names that two hooks have.
 
-use crate::dialects::DIALECTS;
-use crate::event::{CONTEXT_MEMBERS, EventShape};
-use crate::matching::tools::TOOLS;
-use crate::matching::when::MEMBERS;
-use crate::support::nearest::closest;
-use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::LazyLock;
+use crate::handlers::KINDS;
+use crate::syntax::fix::{Edit, Fix};
+use crate::syntax::node::{Node, NodeValue, Span};
+use crate::syntax::problem::Problem;
+use std::collections::{HashMap, HashSet};
 
-/// What other systems' events say under names that are near to others: it passes through.
-const LOOKALIKES: [&str; 2] = ["message_id", "mode"];
-
-/// What an event may say.
-struct Known {
-    /// Its members, each with its own where all of them are known.
-    members: BTreeMap<String, BTreeSet<String>>,
-    /// Those of hookwire's own vocabulary.
-    own: BTreeSet<String>,
-    /// What other systems call a member that has another place here.
-    elsewhere: BTreeMap<&'static str, String>,
+/// A hook of the same layer has the same name; `first` says where.
+pub(crate) fn duplicate_name(name: &str, span: &Span, first: &str) -> Problem {
+    let message = format!("`{name}` is also the name of the hook at {first}; both run");
+    let problem = Problem::warning(span, "duplicate-name", message).help("give one of them another name");
+    Problem { other_place: Some(first.to_string()), ..problem.in_hook(name) }
 }
 
-static KNOWN: LazyLock<Known> = LazyLock::new(|| {
-    let schema = schemars::schema_for!(EventShape);
-    let schema = schema.as_value();
-    let reference = |member: &Value| {
-        let forms = member["anyOf"].as_array().into_iter().flatten().chain([member]);
-        forms.filter_map(|form| form["$ref"].as_str()?.strip_prefix('#')).next().map(str::to_string)
+/// Names that no hook has: a taken one with a number.
+pub(crate) struct FreeNames<'n> {
+    taken: HashSet<&'n str>,
+    /// The first free number of each name that was asked for.
+    numbers: HashMap<String, u32>,
+}
+
+impl<'n> FreeNames<'n> {
+    /// All but these are free.
+    pub(crate) fn new(taken: impl IntoIterator<Item = &'n str>) -> FreeNames<'n> {
+        FreeNames { taken: taken.into_iter().collect(), numbers: HashMap::new() }
+    }
+
+    /// The first number behind a name that makes it a free one.
+    fn number(&mut self, name: &str) -> u32 {
+        if let Some(number) = self.numbers.get(name) {
+            return *number;
+        }
+        let is_free = |number: &u32| !self.taken.contains(&*format!("{name}-{number}"));
+        let number = (2..u32::MAX).find(is_free).unwrap_or(u32::MAX);
+        self.numbers.insert(name.to_string(), number);
+        number
+    }
+
+    /// The name itself if it is free, else with a number.
+    pub(crate) fn free(&mut self, name: &str) -> String {
+        if self.taken.contains(name) { format!("{name}-{}", self.number(name)) } else { name.to_string() }
+    }
+
+    /// The edit that puts a number behind a name that another hook has.
+    pub(crate) fn numbering(&mut self, name: &str) -> Fix {
+        let number = self.number(name);
+        let edit = Edit::Wrap { before: String::new(), after: format!("-{number}") };
+        Fix::new(format!("Call it `{name}-{number}`"), edit)
+    }
+}
+
+/// A name made of what a hook does and when: `deny-pre-tool-use`.
+pub(super) fn suggested(hook: &Node) -> String {
+    let members = match &hook.value {
+        NodeValue::Map(entries) => &entries[..],
+        _ => &[],
     };
-    let names = |of: &Value| of["properties"].as_object().into_iter().flat_map(|it| it.keys().cloned()).collect();
-    let mut members: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for (name, member) in schema["properties"].as_object().into_iter().flatten() {
-        let own = reference(member).and_then(|pointer| schema.pointer(&pointer)).map(names);
-        members.insert(name.clone(), own.unwrap_or_default());
-    }
-    let own = members.keys().cloned().collect();
-    for name in MEMBERS.iter().chain(&CONTEXT_MEMBERS).chain(&["data"]).chain(&LOOKALIKES) {
-        members.entry(name.to_string()).or_default();
-    }
-    let mut elsewhere = BTreeMap::new();
-    for dialect in DIALECTS {
-        for (theirs, ours) in dialect.members.iter().chain(dialect.events.iter().flat_map(|row| row.members)) {
-            let mut steps = ours.split('/').skip(1);
-            let Some(first) = steps.next() else { continue };
-            let own = members.entry(first.into()).or_default();
-            // Of a member with none, anything may be within.
-            if let Some(second) = steps.next().filter(|_| !own.is_empty()) {
-                own.insert(second.into());
-            }
-            // What a row or a part of a member goes by passes through elsewhere.
-            let mut steps = theirs.split('/').skip(1);
-            match (steps.next(), steps.next()) {
-                (Some(name), None) if dialect.members.contains(&(*theirs, *ours)) => {
-                    elsewhere.entry(name).or_insert(ours.trim_start_matches('/').replace('/', "."));
-                }
-                (Some(name), _) => drop(members.entry(name.into()).or_default()),
-                (None, _) => {}
-            }
-        }
-    }
-    Known { members, own, elsewhere }
-});
-
-/// The beginning of a member's path that is a slip, and what was probably meant. `is_about_tool`: every
-/// event in question is about a tool call.
-pub(super) fn slip(path: &str, is_about_tool: bool) -> Option<(String, String)> {
-    let Known { members, own: names, elsewhere } = &*KNOWN;
-    let mut steps = path.split('.');
-    let first = steps.next()?;
-    // Turns have one elsewhere.
-    if is_about_tool && first == "input" {
-        return Some((first.into(), "tool.input".into()));
-    }
-    let Some(own) = members.get(first) else {
-        let meant = elsewhere.get(first).cloned().or_else(|| near(first, names))?;
-        return Some((first.into(), meant));
+    let handler = members.iter().find(|entry| KINDS.iter().any(|kind| kind.key == entry.key));
+    let guard = handler.filter(|it| it.key == "guard").and_then(|it| match &it.value.value {
+        NodeValue::String(name) => Some(name.as_str()),
+        NodeValue::Map(guards) => guards.first().map(|it| it.key.as_str()),
+        _ => None,
+    });
+    let event = match hook.get("on").map(|it| &it.value) {
+        Some(NodeValue::String(event)) => Some(event.as_str()),
+        Some(NodeValue::Seq(events)) => events.first().and_then(Node::text),
+        _ => None,
     };
-    let second = steps.next().filter(|second| !own.is_empty() && !own.contains(*second))?;
-    let is_argument = first == "tool" && TOOLS.iter().any(|tool| tool.arguments.contains(&second));
-    let meant = if is_argument { format!("input.{second}") } else { near(second, own)? };
-    Some((format!("{first}.{second}"), format!("{first}.{meant}")))
-}
-
-/// One more or less of something is another member: `message`, `messages`.
-fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a String>) -> Option<String> {
-    let found = closest(word, candidates.into_iter().map(String::as_str))?;
-    let is_number = found.strip_suffix('s') == Some(word) || word.strip_suffix('s') == Some(found);
-    (!is_number && word.len() > 2).then(|| found.to_string())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::dialects::Dialect;
-    use std::path::Path;
-
-    #[test]
-    fn slips_are_told_from_what_nobody_knows() {
-        for (path, expected) in [
-            ("tol.name", Some(("tol", "tool"))),
-            ("tool.inpt.command", Some(("tool.inpt", "tool.input"))),
-            ("tool.command", Some(("tool.command", "tool.input.command"))),
-            ("tool.callid", Some(("tool.callid", "tool.callId"))),
-            ("tool_name", Some(("tool_name", "tool.name"))),
-            ("stop_hook_active", Some(("stop_hook_active", "stopActive"))),
-            ("input.command", Some(("input", "tool.input"))),
-            ("modle.name", Some(("modle", "model"))),
-            ("agent.nam", Some(("agent.nam", "agent.name"))),
-            ("tool.input.anything", None),
-            ("tool.isInterrupt", None),
-            ("tool", None),
-            ("message", None),
-            ("source", None),
-            ("data.x", None),
-            ("metadata.role", None),
-            ("grant.callsLeft", None),
-            ("model.request.tolls", None),
-            ("parentRun", None),
-            ("ctx.session_id", None),
-            ("", None),
-            ("..", None),
-        ] {
-            let found = slip(path, true);
-            assert_eq!(found.as_ref().map(|(wrong, meant)| (wrong.as_str(), meant.as_str())), expected, "{path}");
-        }
-        assert_eq!(slip("input.command", false), None);
-    }
-
-    /// Whatever an event really says may be asked for.
-    #[test]
-    fn no_member_of_a_recorded_event_is_a_slip() {
-        fn walk(dir: &Path, told: &mut Vec<String>, seen: &mut usize) {
-            for entry in std::fs::read_dir(dir).unwrap().map(Result::unwrap) {
-                let path = entry.path();
-                if path.is_dir() {
-                    walk(&path, told, seen);
-                    continue;
-                }
-                if path.extension().is_none_or(|it| it != "jsonl") {
-                    continue;
-                }
-                let is_its = |it: &&&Dialect| path.iter().any(|part| part == it.name());
-                let dialect = DIALECTS.iter().find(is_its).unwrap_or(&DIALECTS[0]);
-                for line in std::fs::read_to_string(&path).unwrap().lines() {
-                    let Ok(line) = serde_json::from_str::<Value>(line) else { continue };
-                    let payloads = [&line, &line["stdin"], &line["event"], &line["params"], &line["payload"]];
-                    let events = payloads.into_iter().filter_map(|payload| dialect.read(payload.clone()).ok());
-                    for event in events {
-                        *seen += 1;
-                        for (name, value) in event.data.as_object().into_iter().flatten() {
-                            told.extend(slip(name, false).map(|it| format!("{it:?} {}", path.display())));
-                            for inner in value.as_object().into_iter().flat_map(|it| it.keys()) {
-                                let path = format!("{name}.{inner}");
-                                told.extend(slip(&path, false).map(|it| format!("{it:?} {path}")));
-                            }
-                        }
-                    }
-                }
+    let mut name = String::new();
+    for word in [guard.or(handler.map(|it| it.key.as_str())).unwrap_or("hook"), event.unwrap_or_default()] {
+        for c in word.chars().take(64).filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':')) {
+            let follows_word = name.ends_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit());
+            match c {
+                '_' | ':' | '-' if !name.ends_with('-') => name.push('-'),
+                '_' | ':' | '-' => {}
+                _ if c.is_ascii_uppercase() && follows_word => name.extend(['-', c.to_ascii_lowercase()]),
+                _ => name.push(c.to_ascii_lowercase()),
             }
         }
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let (mut told, mut seen) = (Vec::new(), 0);
-        for dir in ["examples", "tests/data"] {
-            walk(&root.join(dir), &mut told, &mut seen);
-        }
-        assert!(seen > 50, "{seen}");
-        assert_eq!(told, [""; 0]);
+        name.push('-');
     }
+    name.trim_matches('-').to_string()
 }

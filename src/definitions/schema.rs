@@ -1,6 +1,6 @@
 //! The JSON Schema of definition files, from the types that read them.
 
-use super::compile::{RawDefaults, RawHook, RawPolicy};
+use super::written::{RawDefaults, RawHook, RawPolicy};
 use crate::dialects::DIALECTS;
 use crate::event::EVENTS;
 use crate::handlers::KINDS;

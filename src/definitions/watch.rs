@@ -28,7 +28,7 @@ pub enum Watching {
     Polling,
 }
 
-/// After a write that was closed, a rename or a creation: not noticed by anybody.
+/// After a write that was closed, a rename or a creation: too short for anybody to notice.
 const SETTLED: Duration = Duration::from_millis(12);
 /// The kernel's clock for files may be late by this much.
 const CLOCK_TICK: Duration = Duration::from_millis(10);
@@ -41,7 +41,7 @@ const MANY: usize = 16;
 const MISSING: Duration = Duration::from_millis(100);
 /// A directory that never comes to rest is loaded all the same.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// A file that somebody has written to and not closed is left alone, but not for ever.
+/// A file that was written to and not closed is left alone, but not for ever.
 const ABANDONED: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(500);
 /// The second look at a file that was just found changed.
@@ -102,7 +102,7 @@ fn run(
 ) {
     let mut wanted = wanted.clone();
     let mut unfinished = Unfinished::default();
-    // What changed before the watches were in place.
+    // Files may have changed before the watches were in place.
     let mut is_news = true;
     let mut poll = POLL;
     loop {
@@ -114,7 +114,7 @@ fn run(
             poll = if loaded.unsettled { SECOND_LOOK } else { POLL };
             continue;
         }
-        // What happens from here on can't have been waited for: it is left to the next load.
+        // A change from here on is left to the next load, because this wait didn't see it.
         let quiet_since = match wait(messages, is_news, &wanted, places, &mut unfinished) {
             Waited::Settled => SystemTime::now().checked_sub(CLOCK_TICK),
             Waited::Restless => None,
@@ -150,7 +150,7 @@ fn pause(messages: &Receiver<Message>, time: Duration) -> bool {
     }
 }
 
-/// Where the kernel has been asked to tell of changes.
+/// The directories in which the kernel reports changes.
 struct Places {
     /// `None`: the directories are looked at regularly.
     watcher: Option<RecommendedWatcher>,
@@ -242,7 +242,7 @@ enum Waited {
 struct Unfinished {
     /// Written to and not closed, and when.
     open: Vec<(PathBuf, Instant)>,
-    /// Created by the event before: whoever opens it next is the one who writes it.
+    /// Created by the event before: the next one to open it is its writer.
     created: Option<PathBuf>,
     /// Definition files that were there and aren't.
     missing: HashSet<PathBuf>,
@@ -295,7 +295,7 @@ fn wait(
         };
         match message {
             Ok(Message::Changed(Ok(event))) if event.need_rescan() => {
-                // Whatever was lost: watches of replaced directories, the closing of files.
+                // Events were lost: directories may be replaced and files may be closed unseen.
                 places.watched.clear();
                 *unfinished = Unfinished::default();
                 return Waited::Restless;
@@ -323,7 +323,7 @@ fn note(event: &Event, wanted: &Watch, places: &mut Places, unfinished: &mut Unf
     let created = unfinished.created.take();
     let mut matters = false;
     for path in &event.paths {
-        let about = About::of(path, wanted);
+        let about = About::classify(path, wanted);
         if about == About::Nothing {
             continue;
         }
@@ -374,14 +374,14 @@ fn note(event: &Event, wanted: &Watch, places: &mut Places, unfinished: &mut Unf
     }
     // A temporary file that became a definition isn't missed under its old name.
     if let (EventKind::Modify(ModifyKind::Name(RenameMode::Both)), [from, to]) = (event.kind, &event.paths[..])
-        && About::of(to, wanted) == About::Definition
+        && About::classify(to, wanted) == About::Definition
     {
         unfinished.missing.remove(from);
     }
     matters
 }
 
-/// What a path is to the definitions.
+/// How a path matters to the definitions.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum About {
     Nothing,
@@ -392,7 +392,7 @@ enum About {
 }
 
 impl About {
-    fn of(path: &Path, wanted: &Watch) -> About {
+    fn classify(path: &Path, wanted: &Watch) -> About {
         let is_definition = Format::from_path(path).is_some();
         match path.parent().zip(path.file_name()).map(|(parent, name)| (wanted.get(parent), name)) {
             Some((Some(Interest { names, .. }), name)) if names.contains(name) => About::Definition,

@@ -8,7 +8,6 @@ use super::native::{CONTRACT, or, tail};
 use super::{Dialect, EventRow, Files};
 use crate::contract::{Composition, Contract, Exit};
 use crate::event::{Event, Phase, set_pointer};
-use crate::syntax::diagnostic::Severity;
 use crate::syntax::node::{Entry, Node, NodeValue};
 use crate::syntax::problem::Problem;
 use crate::verdict::{Answer, Decision, Retry, RetryAction, Verdict, millis_up};
@@ -109,14 +108,8 @@ fn read_file(root: &Node, problems: &mut Vec<Problem>) -> Node {
         }
         let is_open = matches!(entry.value.value, NodeValue::Bool(true));
         if !matches!(entry.value.value, NodeValue::Bool(_)) {
-            problems.push(Problem {
-                span: entry.value.span.clone(),
-                severity: Severity::Error,
-                code: "wrong-type",
-                message: format!("`fail_open` is true or false, found {}; it counts as false", entry.value.kind()),
-                help: None,
-                hook: None,
-            });
+            let message = format!("`fail_open` is true or false, found {}; it counts as false", entry.value.kind());
+            problems.push(Problem::error(&entry.value.span, "wrong-type", message));
         }
         let word = if is_open { "open" } else { "closed" };
         let value = Node { value: NodeValue::String(word.into()), ..entry.value.clone() };

@@ -11,10 +11,9 @@
 use super::native::{CONTRACT, or, tail};
 use super::{Dialect, EventRow, Files};
 use crate::contract::{Composition, Contract, Exit, Judgement, TOOL_NAME, Target};
-use crate::event::Event;
+use crate::event::{Event, spec};
 use crate::matching::MatcherRule;
 use crate::support::nearest::closest;
-use crate::syntax::diagnostic::Severity;
 use crate::syntax::node::{Entry, Node, NodeValue, Span};
 use crate::syntax::problem::Problem;
 use crate::syntax::values::COMMON_FIELDS;
@@ -35,7 +34,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         dialect: "agentpool",
         composition: Composition::Parallel,
         matcher: MatcherRule::Search,
-        matched: |event| if is_about_tool(event) { Target::Member(TOOL_NAME) } else { Target::Nothing },
+        matched,
         timeout: Duration::from_secs(60),
         decisions: &[Decision::Ask],
         context: &["metadata"],
@@ -80,8 +79,12 @@ pub(super) static DIALECT: Dialect = Dialect {
     files: Some(Files { are, read }),
 };
 
-fn is_about_tool(event: &str) -> bool {
-    event == "PreToolUse" || event == "PostToolUse"
+/// A matcher is held against the tool's name at those of its own events that are about a tool.
+fn matched(event: &str) -> Target {
+    match DIALECT.row(event).and_then(|row| spec(row.canonical)) {
+        Some(spec) if spec.tool => Target::Member(TOOL_NAME),
+        _ => Target::Nothing,
+    }
 }
 
 /// What a hook reads. Functions take these members as keywords, so every one of them is there,
@@ -422,9 +425,9 @@ fn read_agent(agent: &Entry, agents: &Node, hooks: &mut Vec<Node>, problems: &mu
     for event in events {
         if !EVENTS.contains(&event.key.as_str()) {
             let message = format!("unknown event `{}`", event.key);
-            let help = closest(&event.key, EVENTS).map(|it| format!("did you mean `{it}`?"));
-            let help = help.or_else(|| Some(format!("there are {}", EVENTS.join(", "))));
-            problems.push(problem(&event.key_span, "unknown-event", message, help));
+            let problem = Problem::error(&event.key_span, "unknown-event", message);
+            let problem = problem.did_you_mean(&event.key, closest(&event.key, EVENTS));
+            problems.push(problem.or_help(format!("there are {}", EVENTS.join(", "))));
             continue;
         }
         match &event.value.value {
@@ -454,8 +457,8 @@ fn hooks_of<'a>(agent: &'a Entry, agents: &'a Node, problems: &mut Vec<Problem>)
     };
     let misspelt = members.iter().find(|it| it.key != "hooks" && closest(&it.key, ["hooks"]).is_some());
     if let Some(Entry { key, key_span, .. }) = misspelt {
-        let help = Some("did you mean `hooks`?".to_string());
-        tell(problem(key_span, "unknown-field", format!("unknown field `{key}`"), help));
+        let problem = Problem::error(key_span, "unknown-field", format!("unknown field `{key}`"));
+        tell(problem.did_you_mean(key, Some("hooks")));
     }
     let mut at = &agent.value;
     for _ in 0..MAX_INHERITED {
@@ -475,9 +478,9 @@ fn hooks_of<'a>(agent: &'a Entry, agents: &'a Node, problems: &mut Vec<Problem>)
         };
         let Some(next) = agents.get(name) else {
             let NodeValue::Map(all) = &agents.value else { return None };
-            let help = closest(name, all.iter().map(|it| it.key.as_str())).map(|it| format!("did you mean `{it}`?"));
+            let nearest = closest(name, all.iter().map(|it| it.key.as_str()));
             let message = format!("`inherits` names no agent of this file: `{name}`");
-            tell(problem(&parent.span, "unknown-agent", message, help));
+            tell(Problem::error(&parent.span, "unknown-agent", message).did_you_mean(name, nearest));
             return None;
         };
         at = next;
@@ -512,10 +515,10 @@ impl Reading<'_> {
                 "callable" => &["import_path", "arguments"],
                 "prompt" => &["prompt", "model"],
                 other => {
-                    let help = closest(other, KINDS).map(|it| format!("did you mean `{it}`?"));
-                    let help = help.or_else(|| Some(format!("there are {}", KINDS.join(", "))));
                     let at = item.get("type").unwrap_or(item);
-                    self.wrong(problem(&at.span, "missing-handler", format!("unknown type `{other}`"), help));
+                    let problem = Problem::error(&at.span, "missing-handler", format!("unknown type `{other}`"));
+                    let problem = problem.did_you_mean(other, closest(other, KINDS));
+                    self.wrong(problem.or_help(format!("there are {}", KINDS.join(", "))));
                     &[]
                 }
             },
@@ -537,8 +540,8 @@ impl Reading<'_> {
                 }
                 key => {
                     let known = own.iter().copied().chain(["type", "matcher", "timeout", "enabled"]);
-                    let help = closest(key, known).map(|it| format!("did you mean `{it}`?"));
-                    self.wrong(problem(&member.key_span, "unknown-field", format!("unknown field `{key}`"), help));
+                    let problem = Problem::error(&member.key_span, "unknown-field", format!("unknown field `{key}`"));
+                    self.wrong(problem.did_you_mean(key, closest(key, known)));
                 }
             }
         }
@@ -659,11 +662,11 @@ fn entry(key: &str, span: &Span, value: NodeValue) -> Entry {
 }
 
 fn problem(span: &Span, code: &'static str, message: String, help: Option<String>) -> Problem {
-    Problem { span: span.clone(), severity: Severity::Error, code, message, help, hook: None }
+    Problem { help, ..Problem::error(span, code, message) }
 }
 
 fn warning(span: &Span, code: &'static str, message: String, help: Option<String>) -> Problem {
-    Problem { severity: Severity::Warning, ..problem(span, code, message, help) }
+    Problem { help, ..Problem::warning(span, code, message) }
 }
 
 fn misfit(node: &Node, what: &str, expected: &str) -> Problem {

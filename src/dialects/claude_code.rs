@@ -6,7 +6,7 @@
 use super::native::{CONTRACT, or, tail};
 use super::{Dialect, EventRow};
 use crate::contract::{Composition, Contract, Exit, TOOL_NAME, Target};
-use crate::event::Event;
+use crate::event::{Event, spec};
 use crate::matching::MatcherRule;
 use crate::verdict::{Answer, Decision, Verdict};
 use serde_json::{Map, Value, json};
@@ -93,7 +93,7 @@ pub(super) static DIALECT: Dialect = Dialect {
 /// What a matcher is held against. At other events the client passes over it.
 pub(super) fn matched(event: &str) -> Target {
     Target::Member(match event {
-        "PreToolUse" | "PermissionRequest" | "PermissionDenied" | "PostToolUse" | "PostToolUseFailure" => TOOL_NAME,
+        _ if spec(event).is_some_and(|spec| spec.tool) => TOOL_NAME,
         "SessionStart" | "ConfigChange" | "DirectoryAdded" => "/source",
         "SessionEnd" => "/reason",
         "Setup" | "PreCompact" | "PostCompact" => "/trigger",

@@ -14,6 +14,7 @@ use crate::event::{CUSTOM_PREFIX, Event, set_pointer};
 use crate::matching::{MatcherRule, tools};
 use crate::support::nearest::closest;
 use crate::syntax::diagnostic::Severity;
+use crate::syntax::fix::{Edit, Fix};
 use crate::syntax::node::{Entry, Node, NodeValue, Span};
 use crate::syntax::problem::Problem;
 use crate::template::{Placeholders, Style, now};
@@ -309,7 +310,7 @@ fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
 fn write_reply(event: &Event, verdict: &Verdict) -> Value {
     // Its clients know no other end of a run than not to go on here; at a stop they would go on.
     let stop = verdict.stop.as_ref().filter(|_| DIALECT.row(&event.name).is_none_or(|row| row.blocks));
-    let is_rest = matches!(&*event.name, "Stop" | "SubagentStop");
+    let is_rest = event.spec.rest;
     let mut reasons = reasons(verdict);
     reasons.extend(stop.filter(|_| !is_rest).map(|reason| or(reason, "a hook ends the run")));
     let blocked = (verdict.decision != Decision::Allow || stop.is_some()) && !(is_rest && stop.is_some());
@@ -438,7 +439,12 @@ impl Reader<'_> {
 
     fn tell(&mut self, span: &Span, severity: Severity, code: &'static str, message: String, help: &str) {
         let help = Some(help.to_string()).filter(|help| !help.is_empty());
-        self.problems.push(Problem { span: span.clone(), severity, code, message, help, hook: self.hook.clone() });
+        let hook = self.hook.clone();
+        self.problems.push(Problem { severity, help, hook, ..Problem::error(span, code, message) });
+    }
+
+    fn push(&mut self, problem: Problem) {
+        self.problems.push(Problem { hook: self.hook.clone(), ..problem });
     }
 
     fn unfit(&mut self, it: &Entry, wanted: &str, help: &str) {
@@ -474,7 +480,8 @@ impl Reader<'_> {
             && text(own) != Some(under)
         {
             let message = format!("`event` is another than `{under}`, under which the hook stands");
-            self.error(&own.span, "wrong-event", message, "leave it out");
+            let problem = Problem::error(&own.span, "wrong-event", message).help("leave it out");
+            self.push(problem.fix(Fix::new("Leave it out", Edit::Remove("event".into()))));
         }
         for it in entries {
             self.field(it, &mut hook);
@@ -500,8 +507,8 @@ impl Reader<'_> {
             key if FIELDS.contains(&key) || EXTRAS.contains(&key) => hook.push(it.clone()),
             unknown => {
                 let nearest = closest(unknown, FIELDS.into_iter().chain(EXTRAS));
-                let help = nearest.map(|nearest| format!("did you mean `{nearest}`?")).unwrap_or_default();
-                self.error(&it.key_span, "unknown-field", format!("unknown field `{unknown}`"), &help);
+                let problem = Problem::error(&it.key_span, "unknown-field", format!("unknown field `{unknown}`"));
+                self.push(problem.did_you_mean(unknown, nearest));
             }
         }
     }
@@ -521,11 +528,9 @@ impl Reader<'_> {
         };
         let row = MODES.into_iter().find(|(known, ..)| known == mode);
         if row.is_none() {
-            let help = match closest(mode, MODES.iter().map(|(mode, ..)| *mode)) {
-                Some(nearest) => format!("did you mean `{nearest}`?"),
-                None => format!("there are {modes}"),
-            };
-            self.error(&it.value.span, "bad-mode", format!("unknown mode `{mode}`"), &help);
+            let problem = Problem::error(&it.value.span, "bad-mode", format!("unknown mode `{mode}`"));
+            let nearest = closest(mode, MODES.iter().map(|(mode, ..)| *mode));
+            self.push(problem.did_you_mean(mode, nearest).or_help(format!("there are {modes}")));
         }
         row
     }

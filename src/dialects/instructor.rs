@@ -10,7 +10,6 @@ use super::{Dialect, EventRow, Files};
 use crate::contract::{Composition, Contract, Exit, Fail, Tally};
 use crate::event::{BLOCKED as MARK, CONTEXT_MEMBERS, Event, merge_patch, set_pointer};
 use crate::support::nearest::closest;
-use crate::syntax::diagnostic::Severity;
 use crate::syntax::node::{Entry, Node, NodeValue, Span};
 use crate::syntax::problem::Problem;
 use crate::verdict::{Answer, Decision, Outcome, StopReason, StopSignal, Verdict};
@@ -781,25 +780,15 @@ fn settings<'a, const N: usize>(
         NodeValue::Bool(false) => return None,
         NodeValue::Map(settings) => {
             for setting in settings.iter().filter(|it| !known.contains(&it.key.as_str())) {
-                problems.push(Problem {
-                    span: setting.key_span.clone(),
-                    severity: Severity::Error,
-                    code: "unknown-field",
-                    message: format!("`{capability}`: unknown field `{}`", setting.key),
-                    help: closest(&setting.key, known).map(|it| format!("did you mean `{it}`?")),
-                    hook: None,
-                });
+                let message = format!("`{capability}`: unknown field `{}`", setting.key);
+                let problem = Problem::error(&setting.key_span, "unknown-field", message);
+                problems.push(problem.did_you_mean(&setting.key, closest(&setting.key, known)));
             }
         }
         NodeValue::Int(_) | NodeValue::UInt(_) | NodeValue::Float(_) | NodeValue::String(_) | NodeValue::Seq(_) => {
-            problems.push(Problem {
-                span: entry.value.span.clone(),
-                severity: Severity::Error,
-                code: "wrong-type",
-                message: format!("`{capability}` is a map, found {}", entry.value.kind()),
-                help: Some(format!("settings are {}", known.join(", "))),
-                hook: None,
-            });
+            let message = format!("`{capability}` is a map, found {}", entry.value.kind());
+            let problem = Problem::error(&entry.value.span, "wrong-type", message);
+            problems.push(problem.help(format!("settings are {}", known.join(", "))));
             return None;
         }
     }

@@ -15,7 +15,7 @@ mod workflow_framework;
 
 use crate::contract::{Contract, TOOL_NAME};
 use crate::event::{CUSTOM_PREFIX, Event, NotAnEvent, Original, lacks_tool, no_tool, set_pointer, spec, unknown_event};
-use crate::support::nearest::closest;
+use crate::support::nearest::{UnknownName, closest};
 use crate::syntax::node::Node;
 use crate::syntax::problem::Problem;
 use crate::verdict::Verdict;
@@ -241,14 +241,15 @@ fn two_values(first: &str, second: &str) -> NotAnEvent {
 ///
 /// # Errors
 /// Names the nearest one.
-pub fn by_name(name: &str) -> Result<&'static Dialect, String> {
+pub fn by_name(name: &str) -> Result<&'static Dialect, UnknownName> {
     if let Some(dialect) = DIALECTS.iter().find(|dialect| dialect.name() == name) {
         return Ok(dialect);
     }
     let names = DIALECTS.iter().map(|dialect| dialect.name());
-    Err(match closest(name, names.clone()) {
-        Some(nearest) => format!("unknown dialect `{name}`; did you mean `{nearest}`?"),
-        None => format!("unknown dialect `{name}`; there are {}", names.collect::<Vec<_>>().join(", ")),
+    Err(UnknownName {
+        message: format!("unknown dialect `{name}`"),
+        nearest: closest(name, names.clone()),
+        otherwise: format!("there are {}", names.collect::<Vec<_>>().join(", ")),
     })
 }
 
@@ -257,7 +258,7 @@ pub fn by_name(name: &str) -> Result<&'static Dialect, String> {
 ///
 /// # Errors
 /// Names the nearest one.
-pub fn canonical(name: &str, own: &str) -> Result<Vec<Arc<str>>, String> {
+pub fn canonical(name: &str, own: &str) -> Result<Vec<Arc<str>>, UnknownName> {
     let of = |dialect: &&'static Dialect| {
         let names: Vec<Arc<str>> = dialect.named(name).map(|row| row.canonical.into()).collect();
         (!names.is_empty()).then_some(names)
@@ -272,10 +273,9 @@ pub fn canonical(name: &str, own: &str) -> Result<Vec<Arc<str>>, String> {
     let is_word = !name.bytes().all(|byte| byte.is_ascii_digit());
     DIALECTS.iter().filter(|_| is_word).find_map(of).ok_or_else(|| {
         let rows = DIALECTS.iter().filter(|dialect| dialect.name() == own).flat_map(|dialect| dialect.events);
-        match closest(name, rows.flat_map(|row| row.also.iter().copied().chain([row.name]))) {
-            Some(nearest) => format!("unknown event `{name}`; did you mean `{nearest}`?"),
-            None => unknown_event(name),
-        }
+        let nearest = closest(name, rows.flat_map(|row| row.also.iter().copied().chain([row.name])));
+        let unknown = unknown_event(name);
+        UnknownName { nearest: nearest.or(unknown.nearest), ..unknown }
     })
 }
 

@@ -3,7 +3,7 @@
 pub mod agent_hook;
 
 use crate::contract::{Contract, Fail};
-use crate::definitions::compile::embedded;
+use crate::definitions::embedded::embedded;
 use crate::dialects::{self, Dialect};
 use crate::engine::{Honours, HooksInForce, Interceptor, Question, Report};
 use crate::event::{Event, NotAnEvent};
@@ -405,7 +405,7 @@ impl Host {
         dialect: &str,
         payload: Value,
     ) -> impl Future<Output = Result<Reply, NotAnEvent>> + Send + use<'_> {
-        let asked = dialects::by_name(dialect).map_err(NotAnEvent).and_then(|dialect| {
+        let asked = dialects::by_name(dialect).map_err(|error| NotAnEvent(error.to_string())).and_then(|dialect| {
             let event = Arc::new(dialect.read(payload)?);
             let rewrite = dialect.row(&event.name).is_none_or(|row| row.rewrites);
             let honours = Honours::of(&dialect.contract, rewrite);

@@ -81,7 +81,7 @@ pub(super) fn order(hooks: Vec<Selected>, client: &'static Contract, event: &Eve
 }
 
 fn is_reversed(composition: Composition, event: &EventSpec) -> bool {
-    composition == Composition::Onion && event.is_an_end()
+    composition == Composition::Onion && event.closes
 }
 
 impl Member {

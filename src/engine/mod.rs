@@ -346,11 +346,6 @@ fn honour(verdict: &mut Verdict, honours: Honours, client: &Contract) {
     });
 }
 
-/// Whether a deny of this event sends an agent back to work.
-fn is_rest(name: &str) -> bool {
-    name == "Stop" || name == "SubagentStop"
-}
-
 /// Whether the composition is one after the other.
 fn is_chain(composition: Composition) -> bool {
     match composition {

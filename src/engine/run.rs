@@ -2,7 +2,7 @@
 //! once for every kind of handler.
 
 use super::aggregate;
-use super::{Back, Engine, HooksInForce, Report, is_rest};
+use super::{Back, Engine, HooksInForce, Report};
 use crate::contract::{Contract, Fail};
 use crate::event::{CONTEXT_MEMBERS, Phase};
 use crate::handlers::{Call, Handler, Moment, Transcript};
@@ -243,7 +243,7 @@ fn finish(selected: &Selected, moment: &Moment, result: Result<Answer, Failure>,
             };
             // Nobody waits for a detached hook: its failure decides nothing.
             let fail = if hook.detached { Fail::Open } else { hook.fail_at(event.spec.phase) };
-            let mut answer = aggregate::failure(fail, event.spec.phase, is_rest(&event.name), &hook.name, &error);
+            let mut answer = aggregate::failure(fail, event.spec.phase, event.spec.rest, &hook.name, &error);
             if event.spec.subject.is_none() {
                 (answer.subject, answer.replace) = (None, false);
             }

@@ -1,6 +1,6 @@
 //! What the engine remembers of sessions: send-backs in a row, and `once` hooks that have run.
 
-use super::{MAX_SEND_BACKS, is_rest};
+use super::MAX_SEND_BACKS;
 use crate::event::Event;
 use crate::hook::Hook;
 use crate::verdict::{Decision, Verdict};
@@ -38,7 +38,7 @@ impl Sessions {
     /// Counts send-backs and overrides the one that is too many.
     pub(super) fn note(&self, event: &Event, verdict: &mut Verdict) {
         match &*event.name {
-            name if is_rest(name) => {
+            name if event.spec.rest => {
                 let agent = event.text("/agent/id").or(event.text("/agent/name")).unwrap_or_default();
                 let key = (name.to_string(), agent.to_string());
                 let count = self.with(event.session(), |session| {

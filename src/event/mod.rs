@@ -8,6 +8,7 @@ mod on;
 
 pub use on::On;
 
+use crate::support::nearest::{UnknownName, closest};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{Deserializer, IgnoredAny, Visitor};
 use serde::{Deserialize, Serialize};
@@ -25,7 +26,7 @@ pub enum Phase {
     Gate,
     /// After it happened: hooks may rewrite or augment the result.
     After,
-    /// Hooks are only told.
+    /// Hooks only observe.
     Note,
 }
 
@@ -38,32 +39,49 @@ pub struct EventSpec {
     pub phase: Phase,
     /// JSON pointer of the subject: the value that hooks may rewrite.
     pub subject: Option<&'static str>,
+    /// It is about one call of a tool, which it names in `tool.name`.
+    pub tool: bool,
+    /// The agent wants to rest: a deny sends it back to work.
+    pub rest: bool,
+    /// It closes what another event opened: an onion runs its hooks from within there.
+    pub closes: bool,
     /// One line for `--help`, hover and the README.
     pub about: &'static str,
 }
 
 impl EventSpec {
-    /// Whether it closes what another event opened: there an onion runs from within.
-    pub fn is_an_end(&self) -> bool {
-        self.phase == Phase::After || matches!(self.name, "SessionEnd" | "PostCompact")
+    const fn new(phase: Phase, name: &'static str, subject: Option<&'static str>, about: &'static str) -> EventSpec {
+        EventSpec { name, phase, subject, tool: false, rest: false, closes: false, about }
+    }
+
+    const fn tool(self) -> EventSpec {
+        EventSpec { tool: true, ..self }
+    }
+
+    const fn rest(self) -> EventSpec {
+        EventSpec { rest: true, ..self }
+    }
+
+    const fn closes(self) -> EventSpec {
+        EventSpec { closes: true, ..self }
     }
 }
 
 const fn gate(name: &'static str, subject: Option<&'static str>, about: &'static str) -> EventSpec {
-    EventSpec { name, phase: Phase::Gate, subject, about }
+    EventSpec::new(Phase::Gate, name, subject, about)
 }
 const fn after(name: &'static str, subject: Option<&'static str>, about: &'static str) -> EventSpec {
-    EventSpec { name, phase: Phase::After, subject, about }
+    EventSpec::new(Phase::After, name, subject, about).closes()
 }
 const fn note(name: &'static str, about: &'static str) -> EventSpec {
-    EventSpec { name, phase: Phase::Note, subject: None, about }
+    EventSpec::new(Phase::Note, name, None, about)
 }
 
-/// Every event that is known by name; the first block is the canonical list, the second is what
-/// dialects add. `custom:Anything` is understood beside them.
+/// Every event that is known by name; the first block is the canonical list, the second block is added by
+/// dialects. `custom:Anything` is understood beside them.
 pub static EVENTS: &[EventSpec] = &[
     gate("SessionStart", None, "a session begins or resumes"),
-    note("SessionEnd", "a session is over"),
+    note("SessionEnd", "a session is over").closes(),
     gate("UserPromptSubmit", Some("/prompt"), "a person's prompt, before the model reads it"),
     gate("RunStart", Some("/prompt"), "one prompt's run begins"),
     after("RunEnd", Some("/result"), "a run has its result"),
@@ -73,18 +91,18 @@ pub static EVENTS: &[EventSpec] = &[
     gate("PreModelCall", Some("/model/request"), "before a model call"),
     after("PostModelCall", Some("/model/response"), "after a model call"),
     after("ModelCallError", None, "a model call failed; a hook may decide on a retry"),
-    gate("PreToolUse", Some("/tool/input"), "before a tool runs"),
-    after("PostToolUse", Some("/tool/output"), "after a tool succeeded"),
-    after("PostToolUseFailure", Some("/tool/output"), "after a tool failed"),
-    gate("PermissionRequest", Some("/tool/input"), "a permission would be asked of a person"),
-    note("PermissionDenied", "a permission was refused"),
+    gate("PreToolUse", Some("/tool/input"), "before a tool runs").tool(),
+    after("PostToolUse", Some("/tool/output"), "after a tool succeeded").tool(),
+    after("PostToolUseFailure", Some("/tool/output"), "after a tool failed").tool(),
+    gate("PermissionRequest", Some("/tool/input"), "a permission would be asked of a person").tool(),
+    note("PermissionDenied", "a permission was refused").tool(),
     gate("SubagentStart", Some("/prompt"), "a sub-agent or sub-workflow begins"),
-    gate("SubagentStop", Some("/lastMessage"), "a sub-agent wants to stop; a deny sends it back to work"),
+    gate("SubagentStop", Some("/lastMessage"), "a sub-agent wants to stop; a deny sends it back to work").rest(),
     gate("PreCompact", Some("/compaction"), "before the context is compacted"),
-    note("PostCompact", "after the context was compacted"),
+    note("PostCompact", "after the context was compacted").closes(),
     note("Checkpoint", "the agent saved a checkpoint"),
     note("Notification", "the agent told its user something"),
-    gate("Stop", Some("/lastMessage"), "the agent wants to stop; a deny sends it back to work"),
+    gate("Stop", Some("/lastMessage"), "the agent wants to stop; a deny sends it back to work").rest(),
     // Known through dialects.
     note("Setup", "a project is set up"),
     note("InstructionsLoaded", "an instruction file was loaded"),
@@ -118,6 +136,11 @@ pub fn spec(name: &str) -> Option<&'static EventSpec> {
         return Some(&CUSTOM);
     }
     EVENTS.iter().find(|spec| spec.name == name)
+}
+
+/// Whether an event of this name may be about a tool: only its agent knows what a custom event is about.
+pub fn may_be_about_a_tool(name: &str) -> bool {
+    name.starts_with(CUSTOM_PREFIX) || spec(name).is_none_or(|spec| spec.tool)
 }
 
 /// One lifecycle moment. Immutable and shared; a rewrite makes a new one.
@@ -343,7 +366,7 @@ impl Event {
             None => return Err(NotAnEvent("`event` is missing: the name of the moment".into())),
         };
         let Some(spec) = spec(name) else {
-            return Err(NotAnEvent(unknown_event(name)));
+            return Err(NotAnEvent(unknown_event(name).to_string()));
         };
         if lacks_tool(&data) {
             return Err(no_tool("tool.name"));
@@ -394,31 +417,32 @@ impl Event {
     }
 }
 
-/// What a chain notes on an event that a hook has blocked. No client can send it: it would pass for a
-/// hook's word.
+/// A chain notes this on an event that a hook has blocked. A client can't send it, because it would count
+/// as a hook's decision.
 pub(crate) const BLOCKED: &str = "hookwire:blocked";
 
 /// The members that a hook's `context` may patch.
 pub const CONTEXT_MEMBERS: [&str; 8] =
     ["metadata", "messages", "systemPrompt", "responseFormat", "tool", "errors", "eventMetadata", "state"];
 
-/// "unknown event `x`", with the nearest known name.
-pub(crate) fn unknown_event(name: &str) -> String {
-    let nearest = crate::support::nearest::closest(name, EVENTS.iter().map(|spec| spec.name));
-    match nearest {
-        Some(nearest) => format!("unknown event `{name}`; did you mean `{nearest}`?"),
-        None => format!("unknown event `{name}`; an event that only your agent knows is written `custom:{name}`"),
+/// The error for an event's name that the table lacks.
+pub(crate) fn unknown_event(name: &str) -> UnknownName {
+    UnknownName {
+        message: format!("unknown event `{name}`"),
+        nearest: closest(name, EVENTS.iter().map(|spec| spec.name)),
+        otherwise: format!("an event that only your agent knows is written `custom:{name}`"),
     }
 }
 
-/// Whether an event at which tools are judged names none: every guard of a tool would pass it by.
+/// Whether an event about a tool call names no tool. It is refused, because every guard of a tool would
+/// pass it by; a note may lack the name, because nothing is decided there.
 pub(crate) fn lacks_tool(data: &Value) -> bool {
     let event = data.get("event").and_then(Value::as_str).unwrap_or_default();
-    matches!(event, "PreToolUse" | "PermissionRequest" | "PostToolUse" | "PostToolUseFailure")
+    spec(event).is_some_and(|spec| spec.tool && spec.phase != Phase::Note)
         && match data.get("tool") {
             None | Some(Value::Null) => true,
             Some(Value::Object(tool)) => tool.get("name").is_none_or(|name| name.is_null() || name == ""),
-            // Told with its type.
+            // The check of the shape refuses it and says its type.
             Some(_) => false,
         }
 }

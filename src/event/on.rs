@@ -21,7 +21,7 @@ impl On {
         }
     }
 
-    /// As it is told: `*` is every event.
+    /// The names for people and clients: `*` is every event.
     pub fn names(&self) -> Vec<Arc<str>> {
         match self {
             On::Every => vec!["*".into()],

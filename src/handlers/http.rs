@@ -2,6 +2,7 @@
 
 use super::{Call, Compile, Effect, HandlerError, Kind, Mistake};
 use crate::services::egress::{check_url, is_reserved};
+use crate::syntax::fix::{Edit, Fix};
 use crate::template::{Body, PATHS, Template};
 use crate::verdict::Answer;
 use bytes::Bytes;
@@ -118,7 +119,11 @@ impl Headers {
                         return Err(bad(format!(
                             "header `{name}` reads the variable `{variable}`, which `inheritEnv` doesn't name"
                         ))
-                        .help(format!("add `inheritEnv: [{variable}]`")));
+                        .help(format!("add `inheritEnv: [{variable}]`"))
+                        .fix(Fix::new(
+                            format!("Add `{variable}` to `inheritEnv`"),
+                            Edit::AddItem { key: "inheritEnv", item: variable.to_string() },
+                        )));
                     }
                     // Event text in a header could smuggle one.
                     None => return Err(bad(format!("header `{name}` may hold only `${{env.NAME}}` placeholders"))),

@@ -37,6 +37,7 @@ use crate::services::models::{Bound, ModelError};
 use crate::services::models::{ModelRef, RawModel};
 use crate::services::state::Store;
 use crate::services::state::runs::Runs;
+use crate::syntax::fix::Fix;
 use crate::syntax::node::{DecodeError, Node, NodeValue, decode};
 use crate::syntax::source::{Layer, Source};
 use crate::template::{self, Placeholders, Style, Template};
@@ -141,7 +142,7 @@ impl Compile<'_> {
     /// The model that the hook names with `model`, else the file's; `None` leaves it to the host.
     fn model(&self, raw: Option<RawModel>) -> Result<Option<ModelRef>, Mistake> {
         let model = raw.or_else(|| self.model.cloned()).map(ModelRef::new).transpose();
-        model.map_err(|bad| Mistake { help: bad.help, ..Mistake::new("model", bad.message) })
+        model.map_err(|bad| Mistake { help: bad.help, fix: bad.fix, ..Mistake::new("model", bad.message) })
     }
 }
 
@@ -158,12 +159,14 @@ pub struct Mistake {
     pub message: String,
     /// What to do.
     pub help: Option<String>,
+    /// The edit that mends it.
+    pub fix: Option<Fix>,
 }
 
 impl Mistake {
     /// A mistake in the value as a whole.
     fn whole(message: impl Into<String>) -> Mistake {
-        Mistake { within: None, field: None, at: None, message: message.into(), help: None }
+        Mistake { within: None, field: None, at: None, message: message.into(), help: None, fix: None }
     }
 
     /// With what to do about it.
@@ -172,7 +175,18 @@ impl Mistake {
     }
 
     fn new(field: &'static str, message: impl Into<String>) -> Mistake {
-        Mistake { within: None, field: Some(field), at: None, message: message.into(), help: None }
+        Mistake { field: Some(field), ..Mistake::whole(message) }
+    }
+
+    /// With the name that a wrong one was probably meant to be.
+    #[cfg(feature = "models")]
+    fn did_you_mean(self, wrong: &str, right: &str) -> Mistake {
+        self.help(format!("did you mean `{right}`?")).fix(Fix::replace(wrong, right))
+    }
+
+    /// With the edit that mends it.
+    fn fix(self, fix: Fix) -> Mistake {
+        Mistake { fix: Some(fix), ..self }
     }
 }
 

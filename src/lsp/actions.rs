@@ -1,6 +1,7 @@
-//! What can be mended or made better at a place.
+//! Code actions: fixes of mistakes, rewrites and runs of hooks at a place.
 //!
-//! A mend is offered only if the text that it makes, checked again, no longer has what was wrong.
+//! A diagnostic carries its fixes; here they are written into the format of the file. A fix is offered only if
+//! the text that it makes, checked again, no longer has what was wrong.
 
 use super::diagnostics::taken_names;
 use super::document::Document;
@@ -10,10 +11,10 @@ use super::run::{MAX_TOLD, past};
 use super::written::{Change, Reading, Written, apply, extent, members, owner, value_span, workspace_edit};
 use super::{Answer, Snapshot};
 use crate::definitions::check::{Checked, check};
-use crate::handlers::KINDS;
+use crate::definitions::names::FreeNames;
 use crate::matching::shell;
-use crate::matching::when::When;
 use crate::syntax::diagnostic::Diagnostic;
+use crate::syntax::fix::{Edit, Fix, Place};
 use crate::syntax::formats::{Format, parse};
 use crate::syntax::node::{Entry, Node, NodeValue, Span};
 use ls_types::{
@@ -32,25 +33,22 @@ pub(super) fn actions(snapshot: &Snapshot, params: CodeActionParams) -> Answer<O
     let wants = |kind: &CodeActionKind| is_wanted(&params.context, kind);
     let mut actions = Vec::new();
     if wants(&CodeActionKind::QUICKFIX) {
-        // Those of other files are known here only.
+        // Names that hooks of other files have are known here only.
         let taken = taken_names(&snapshot.server, document, &lines);
-        let set = snapshot.server.workspace(&document.path).map(|it| it.hooks());
-        let elsewhere = |name: &str| set.iter().flat_map(|set| &set.hooks).any(|hook| *hook.name == *name);
-        let root = document.checked().root.as_ref();
-        let here = taken.iter().filter(|it| is_at(it, &place));
         let until = Instant::now() + PATIENCE;
         let goes_on = || Instant::now() < until && snapshot.is_wanted(document.uri.as_str());
-        let numbered = here.filter_map(|it| Some((it, numbered_fix(document, root?, it, &elsewhere)?)));
-        for (diagnostic, fix) in fixes(document, &place, &goes_on).into_iter().chain(numbered.take(MAX_FIXES)) {
+        let here = taken.iter().filter(|it| is_at(it, &place));
+        let renamed = here.flat_map(|it| changes_of(document, it)).take(MAX_FIXES);
+        for (diagnostic, fix, changes) in tested_fixes(document, &place, &goes_on).into_iter().chain(renamed) {
             let range = lines.range(&diagnostic.span);
             let code = NumberOrString::String(diagnostic.code.clone());
             let solved = |it: &&ls_types::Diagnostic| it.range == range && it.code.as_ref() == Some(&code);
             let solves: Vec<_> = params.context.diagnostics.iter().filter(solved).cloned().collect();
             actions.push(CodeAction {
-                title: fix.title,
+                title: fix.title.clone(),
                 kind: Some(CodeActionKind::QUICKFIX),
                 diagnostics: Some(solves).filter(|it| !it.is_empty()),
-                edit: Some(workspace_edit(&snapshot.server, document, &fix.changes)),
+                edit: Some(workspace_edit(&snapshot.server, document, &changes)),
                 is_preferred: Some(fix.is_preferred),
                 ..CodeAction::default()
             });
@@ -66,7 +64,7 @@ pub(super) fn actions(snapshot: &Snapshot, params: CodeActionParams) -> Answer<O
             ..CodeAction::default()
         });
     }
-    // A lightbulb that nobody asked for is for what is wrong.
+    // An editor shows a lightbulb by itself only for what is wrong.
     let is_asked = params.context.only.is_some()
         || params.context.trigger_kind.is_none_or(|kind| kind == CodeActionTriggerKind::INVOKED);
     let is_wanted = |action: &CodeAction| action.kind.as_ref().is_some_and(wants);
@@ -90,7 +88,7 @@ pub(super) const RUN: CodeActionKind = CodeActionKind::new("source.hookwire.run"
 /// The kind of what tells whether a hook would run.
 pub(super) const EXPLAIN: CodeActionKind = CodeActionKind::new("source.hookwire.explain");
 
-/// What can be done with the hook at a place, for editors that show no lenses.
+/// Running and explaining the hook at a place, for editors that show no lenses.
 fn commands(snapshot: &Snapshot, document: &Document, offset: usize) -> Vec<CodeAction> {
     let hook = hook_at(document, offset).and_then(|name| document.hook(&name)?.hook.clone());
     let is_broken = document.checked().file.as_ref().is_none_or(|file| file.is_broken);
@@ -124,43 +122,38 @@ fn hook_at(document: &Document, offset: usize) -> Option<String> {
         let whole = extent(node, document.format());
         line(whole.start) <= at && at <= line(whole.end)
     };
-    // Of several on one line, the one that the place is in.
+    // If several are on one line, the one that the place is in.
     let hooks: Vec<_> = reading.hooks().filter(|(_, node)| holds(node)).collect();
     let exact = hooks.iter().rfind(|(_, node)| extent(node, document.format()).start <= offset);
     exact.or(hooks.first())?.0.name.as_ref().map(|name| name.to_string())
 }
 
-/// A way to mend something.
-struct Fix {
-    title: String,
-    changes: Vec<Change>,
-    is_preferred: bool,
-}
+/// A fix that was written into the document's format.
+type WrittenFix<'d> = (&'d Diagnostic, &'d Fix, Vec<Change>);
 
-/// The most mends that are tried out for one question.
+/// The most fixes that are tested for one question.
 const MAX_FIXES: usize = 24;
-/// How long fixes are tried out.
+/// How long fixes are tested.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 fn is_at(diagnostic: &Diagnostic, place: &Range<usize>) -> bool {
     diagnostic.span.start <= place.end && place.start <= diagnostic.span.end
 }
 
-/// Ways to mend what is wrong at a place, each tried out.
+/// Fixes of what is wrong at a place, each tested.
 ///
-/// Each costs as much as a check of the whole text: `goes_on` says for how long it is worth it.
-fn fixes<'d>(document: &'d Document, place: &Range<usize>, goes_on: &dyn Fn() -> bool) -> Vec<(&'d Diagnostic, Fix)> {
+/// Each test costs as much as a check of the whole text: `goes_on` says for how long it is worth it.
+fn tested_fixes<'d>(document: &'d Document, place: &Range<usize>, goes_on: &dyn Fn() -> bool) -> Vec<WrittenFix<'d>> {
     let checked = document.checked();
     let here = checked.diagnostics.iter().filter(|it| is_at(it, place));
-    let tried =
-        here.flat_map(|diagnostic| mends(document, checked, diagnostic).into_iter().map(move |fix| (diagnostic, fix)));
-    let tried = tried.take(MAX_FIXES).take_while(|_| goes_on());
-    tried.filter(|(diagnostic, fix)| solves(document, checked, diagnostic, fix)).collect()
+    let fixes = here.flat_map(|diagnostic| changes_of(document, diagnostic)).take(MAX_FIXES);
+    let tested = fixes.take_while(|_| goes_on());
+    tested.filter(|(diagnostic, _, changes)| solves(document, checked, diagnostic, changes)).collect()
 }
 
 /// Whether a text with the changes is without what was wrong, and hasn't become worse.
-fn solves(document: &Document, before: &Checked, diagnostic: &Diagnostic, fix: &Fix) -> bool {
-    let text = apply(&document.text, &fix.changes);
+fn solves(document: &Document, before: &Checked, diagnostic: &Diagnostic, changes: &[Change]) -> bool {
+    let text = apply(&document.text, changes);
     if text == document.text {
         return false;
     }
@@ -169,222 +162,78 @@ fn solves(document: &Document, before: &Checked, diagnostic: &Diagnostic, fix: &
         (&it.code, &it.message, &it.hook) == (&diagnostic.code, &diagnostic.message, &diagnostic.hook)
     };
     let count = |checked: &Checked| checked.diagnostics.iter().filter(is_it).count();
-    // A mistake of the form may hide others of the same kind; those of the meaning may not turn into one.
+    // A text that could be read must not turn into one that can't, such as one with a key twice.
     let is_read = after.root.is_some() || before.root.is_none();
-    let twice =
-        |checked: &Checked| checked.diagnostics.iter().filter(|it| it.message.contains("is given twice")).count();
-    is_read && count(&after) < count(before) && twice(&after) <= twice(before)
+    is_read && count(&after) < count(before)
 }
 
-fn mends(document: &Document, checked: &Checked, diagnostic: &Diagnostic) -> Vec<Fix> {
-    let mut fixes = Vec::new();
-    let mut add = |title: String, changes: Option<Vec<Change>>, is_preferred: bool| {
-        fixes.extend(changes.map(|changes| Fix { title, changes, is_preferred }));
-    };
-    let help = diagnostic.help.as_deref().unwrap_or_default();
-    let written = document.text.get(diagnostic.span.clone()).unwrap_or_default();
-    if let Some(right) = quoted(help, "did you mean `", "`?") {
-        add(format!("Change it to `{right}`"), misspelt(document, diagnostic, right).map(|it| vec![it]), true);
-    }
-    let Some(root) = &checked.root else {
-        // What can't be read has places, but no tree.
-        if help.contains("quotes") {
-            add("Put it in quotes".into(), in_quotes(document, &diagnostic.span).map(|it| vec![it]), true);
-        }
-        return fixes;
-    };
-    let member = owner(root, &diagnostic.span);
-    match diagnostic.code.as_str() {
-        "no-fail-direction" => {
-            for (direction, is_preferred) in [("closed", true), ("open", false)] {
-                let change = member.and_then(|(hook, at)| member_after(document, hook, at, "fail", direction));
-                add(format!("Add `fail: {direction}`"), change.map(|it| vec![it]), is_preferred);
-            }
-            let title = "Set `fail: closed` for the whole file".to_string();
-            add(title, fail_for_all(document, root).map(|it| vec![it]), false);
-        }
-        "unguarded-when" => {
-            let entry = member.and_then(|(hook, at)| members(hook).get(at));
-            let changes = entry.and_then(|entry| guarded(document, &entry.value));
-            let title =
-                if help.starts_with("ask first") { "Ask `has()` first" } else { "Write the member without `event.`" };
-            add(title.into(), changes, true);
-        }
-        "idle-guard" => {
-            add(
-                "Leave out `on`".into(),
-                member.and_then(|(hook, at)| without(document, hook, at)).map(|it| vec![it]),
-                true,
-            );
-        }
-        "missing-on" => {
-            let change = member.and_then(|(hook, at)| match members(hook).get(at) {
-                // It is there and empty.
-                Some(on) if on.key == "on" => Some((value_span(document, on), word(document, "PreToolUse"))),
-                _ => member_after(document, hook, after_name(hook), "on", "PreToolUse"),
-            });
-            add("Add `on: PreToolUse`".into(), change.map(|it| vec![it]), false);
-        }
-        "missing-name" => {
-            let change = member.and_then(|(hook, at)| {
-                let name = new_name(root, hook);
-                match hook.entry("name") {
-                    // Of nothing there is no place but behind the key.
-                    Some(written) if document.text.get(written.value.span.clone()).is_none_or(str::is_empty) => {
-                        let end = written.key_span.end;
-                        let colon = document.text.get(end..)?.find(':')?;
-                        Some((end..end + colon + 1, format!(": {}", word(document, &name))))
-                    }
-                    Some(written) => Some((value_span(document, written), word(document, &name))),
-                    None => member_before(document, hook, at, "name", &name),
-                }
-            });
-            add("Give it a name".into(), change.map(|it| vec![it]), true);
-        }
-        "missing-handler" => {
-            let last = |hook: &Node| members(hook).len().checked_sub(1);
-            for (kind, reason) in [("deny", "not allowed here"), ("ask", "is this fine?")] {
-                let change = member.and_then(|(hook, _)| member_after(document, hook, last(hook)?, kind, reason));
-                add(format!("Add `{kind}: {reason}`"), change.map(|it| vec![it]), false);
-            }
-        }
-        "several-handlers" => {
-            let is_handler = |entry: &Entry| KINDS.iter().any(|kind| kind.key == entry.key);
-            let own =
-                member.into_iter().flat_map(|(hook, _)| members(hook).iter().enumerate().map(move |it| (hook, it)));
-            for (hook, (at, entry)) in own.filter(|(_, (_, entry))| is_handler(entry)) {
-                let change = without(document, hook, at);
-                add(format!("Remove `{}`", entry.key), change.map(|it| vec![it]), false);
-            }
-        }
-        "duplicate-name" => {
-            fixes.extend(numbered_fix(document, root, diagnostic, &|_| false));
-        }
-        "bad-handler" if help.starts_with("add `inheritEnv: [") => {
-            let variable = quoted(help, "inheritEnv: [", "]").unwrap_or_default();
-            // `headers` is what is told of.
-            let change = member.and_then(|(map, at)| inherited(document, map, at, variable));
-            add(format!("Add `{variable}` to `inheritEnv`"), change.map(|it| vec![it]), true);
-        }
-        "never-matches" if help.starts_with("write `if: ") => {
-            let key = member.and_then(|(hook, at)| members(hook).get(at)).map(|entry| entry.key_span.clone());
-            let change = key.and_then(|span| replaced(document, &span, "matcher", "if"));
-            add("Write it as `if`".into(), change.map(|it| vec![it]), true);
-        }
-        "never-matches" if help.starts_with("remove `") => {
-            let key = quoted(help, "remove `", "`").unwrap_or_default();
-            let change = member.and_then(|(hook, at)| without(document, hook, at));
-            add(format!("Remove `{key}`"), change.map(|it| vec![it]), true);
-        }
-        "bad-regex" if help.ends_with("write `.*`") => {
-            add("Write `.*`".into(), replaced(document, &diagnostic.span, "*", ".*").map(|it| vec![it]), true);
-        }
-        "bad-handler" if diagnostic.message.ends_with("doesn't say which function") => {
-            let right = quoted(help, "write `", "`").filter(|_| !help.contains(" or "));
-            let wrong = quoted(&diagnostic.message, "`", "`");
-            let change = right.zip(wrong).and_then(|(right, wrong)| replaced(document, &diagnostic.span, wrong, right));
-            add("Write it as `module:function`".into(), change.map(|it| vec![it]), true);
-        }
-        "wrong-type" if diagnostic.message.ends_with("quote it if it is meant as text") => {
-            let is_plain =
-                !written.is_empty() && written.chars().all(|c| c.is_ascii_alphanumeric() || "+-._:".contains(c));
-            let change = (diagnostic.span.clone(), format!("\"{written}\""));
-            add("Quote it".into(), is_plain.then(|| vec![change]), true);
-        }
-        "wrong-type" if help == "write `hooks:` above the list" => {
-            add("Write `hooks:` above the list".into(), hooks_above(document, root), true);
-        }
-        _ if help == "leave it out" => {
-            add(
-                "Leave it out".into(),
-                member.and_then(|(map, at)| without(document, map, at)).map(|it| vec![it]),
-                true,
-            );
-        }
-        _ => {}
-    }
-    fixes
+/// The fixes of a diagnostic with what they change in the document, where they can be written.
+fn changes_of<'d>(document: &Document, diagnostic: &'d Diagnostic) -> impl Iterator<Item = WrittenFix<'d>> {
+    let write = move |fix: &'d Fix| Some((diagnostic, fix, changes(document, &diagnostic.span, &fix.edit)?));
+    diagnostic.fixes.iter().filter_map(write)
 }
 
-/// Where a hook's name is, or else its first member.
+/// The changes of the document that an edit of a mistake at a place makes.
+fn changes(document: &Document, span: &Span, edit: &Edit) -> Option<Vec<Change>> {
+    let root = document.checked().root.as_ref();
+    let member = || owner(root?, span);
+    let entry = || member().and_then(|(map, at)| members(map).get(at));
+    let change = match edit {
+        Edit::Replace { wrong, right } => replaced(document, span, wrong, right),
+        // A text that can't be read has places, but no tree.
+        Edit::QuoteLine => in_quotes(document, span),
+        Edit::Quote => {
+            let written = document.text.get(span.clone())?;
+            let is_plain = written.chars().all(|c| c.is_ascii_alphanumeric() || "+-._:".contains(c));
+            (is_plain && !written.is_empty()).then(|| (span.clone(), format!("\"{written}\"")))
+        }
+        Edit::Wrap { before, after } => return wrapped(document, &entry()?.value, before, after),
+        Edit::Cut(parts) => {
+            let written = Written::of(&entry()?.value, document);
+            let spans = parts.iter().flat_map(|part| written.lines(part, &document.text));
+            return Some(spans.map(|span| (span, String::new())).collect());
+        }
+        Edit::Value(new) => Some((value_span(document, entry()?), word(document, new))),
+        Edit::Key(new) => entry().and_then(|entry| replaced(document, &entry.key_span, &entry.key, new)),
+        Edit::Add { key, word, place } => {
+            let (map, _) = member()?;
+            let at = match place {
+                Place::BehindName => after_name(map),
+                Place::Last => members(map).len().checked_sub(1)?,
+            };
+            member_after(document, map, at, key, word)
+        }
+        Edit::Remove(key) => {
+            let (map, _) = member()?;
+            without(document, map, members(map).iter().position(|it| it.key == *key)?)
+        }
+        Edit::AddItem { key, item } => member().and_then(|(map, at)| with_item(document, map, at, key, item)),
+        Edit::Name(name) => member().and_then(|(hook, at)| named(document, hook, at, name)),
+        Edit::Default { key, word } => default_for_all(document, root?, key, word),
+        Edit::Under(key) => return list_under(document, root?, key),
+    };
+    change.map(|it| vec![it])
+}
+
+/// The position of a hook's name among its members, else of its first member.
 fn after_name(hook: &Node) -> usize {
     members(hook).iter().position(|it| it.key == "name").unwrap_or(0)
 }
 
-/// A name that no hook of the file has, made of what a hook does and when: `deny-pre-tool-use`.
-fn new_name(root: &Node, hook: &Node) -> String {
-    let handler = members(hook).iter().find(|entry| KINDS.iter().any(|kind| kind.key == entry.key));
-    let guard = handler.filter(|it| it.key == "guard").and_then(|it| match &it.value.value {
-        NodeValue::String(name) => Some(name.as_str()),
-        _ => members(&it.value).first().map(|it| it.key.as_str()),
-    });
-    let event = match hook.get("on").map(|it| &it.value) {
-        Some(NodeValue::String(event)) => Some(event.as_str()),
-        Some(NodeValue::Seq(events)) => events.first().and_then(Node::text),
-        _ => None,
-    };
-    let mut name = String::new();
-    for word in [guard.or(handler.map(|it| it.key.as_str())).unwrap_or("hook"), event.unwrap_or_default()] {
-        for c in word.chars().take(64).filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':')) {
-            let follows_word = name.ends_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit());
-            match c {
-                '_' | ':' | '-' if !name.ends_with('-') => name.push('-'),
-                '_' | ':' | '-' => {}
-                _ if c.is_ascii_uppercase() && follows_word => name.extend(['-', c.to_ascii_lowercase()]),
-                _ => name.push(c.to_ascii_lowercase()),
-            }
+/// A hook with a name that no other hook of the file has.
+fn named(document: &Document, hook: &Node, at: usize, name: &str) -> Option<Change> {
+    let taken = document.hooks().iter().filter_map(|hook| hook.name.as_deref());
+    let name = FreeNames::new(taken).free(name);
+    match hook.entry("name") {
+        // An empty value has no place of its own: what follows the key is written anew.
+        Some(written) if document.text.get(written.value.span.clone()).is_none_or(str::is_empty) => {
+            let end = written.key_span.end;
+            let colon = document.text.get(end..)?.find(':')?;
+            Some((end..end + colon + 1, format!(": {}", word(document, &name))))
         }
-        name.push('-');
+        Some(written) => Some((value_span(document, written), word(document, &name))),
+        None => member_before(document, hook, at, "name", &name),
     }
-    let name = name.trim_matches('-');
-    if is_taken(root, name) { numbered(root, name, &|_| false) } else { name.to_string() }
-}
-
-fn is_taken(root: &Node, name: &str) -> bool {
-    hooks(root).any(|hook| hook.get("name").and_then(Node::text) == Some(name))
-}
-
-/// The name with the first number that makes it another one, in the file and `elsewhere`.
-fn numbered(root: &Node, name: &str, elsewhere: &dyn Fn(&str) -> bool) -> String {
-    let mut names = (2..u32::MAX).map(|n| format!("{name}-{n}"));
-    names.find(|it| !is_taken(root, it) && !elsewhere(it)).unwrap_or_default()
-}
-
-/// A number for a name that another hook has.
-fn numbered_fix(
-    document: &Document,
-    root: &Node,
-    diagnostic: &Diagnostic,
-    elsewhere: &dyn Fn(&str) -> bool,
-) -> Option<Fix> {
-    let (hook, at) = owner(root, &diagnostic.span)?;
-    let node = &members(hook).get(at)?.value;
-    let name = node.text()?;
-    let free = numbered(root, name, elsewhere);
-    // Behind the name, within its quotes.
-    let end = Written::of(node, document).whole(name)?.end;
-    let number = free.strip_prefix(name)?.to_string();
-    Some(Fix { title: format!("Call it `{free}`"), changes: vec![(end..end, number)], is_preferred: true })
-}
-
-fn hooks(root: &Node) -> impl Iterator<Item = &Node> {
-    let items = match root.get("hooks").map(|it| &it.value) {
-        Some(NodeValue::Seq(items)) => &items[..],
-        Some(_) | None => &[],
-    };
-    items.iter()
-}
-
-/// What stands between two marks.
-fn quoted<'t>(text: &'t str, before: &str, after: &str) -> Option<&'t str> {
-    let rest = text.get(text.find(before)? + before.len()..)?;
-    rest.get(..rest.find(after)?)
-}
-
-/// The wrong word, which the message names, replaced where it is written.
-fn misspelt(document: &Document, diagnostic: &Diagnostic, right: &str) -> Option<Change> {
-    let words = diagnostic.message.split('`').skip(1).step_by(2);
-    words.filter(|word| *word != right).find_map(|word| replaced(document, &diagnostic.span, word, right))
 }
 
 /// The first place within a span where a word stands by itself, with another.
@@ -407,7 +256,7 @@ fn is_inline(document: &Document, map: &Node) -> bool {
     document.text.get(map.span.clone()).is_some_and(|it| it.starts_with('{'))
 }
 
-/// Where a line begins and where what ends it does.
+/// The line around an offset, without its line break.
 fn line_around(text: &str, offset: usize) -> Option<Span> {
     let start = text.get(..offset)?.rfind(['\n', '\r']).map_or(0, |at| at + 1);
     let end = text.get(offset..)?.find(['\n', '\r']).map_or(text.len(), |len| offset + len);
@@ -418,7 +267,7 @@ fn line_break(document: &Document) -> &'static str {
     if document.text.contains("\r\n") { "\r\n" } else { "\n" }
 }
 
-/// What indents a member: the blanks before it, or what takes their place behind a dash.
+/// The indentation of a member: the blanks before it, and blanks in place of a dash.
 fn indentation(document: &Document, offset: usize) -> Option<String> {
     let line = line_around(&document.text, offset)?;
     let before = document.text.get(line.start..offset)?.trim_start_matches('\u{feff}');
@@ -453,7 +302,7 @@ fn member_before(document: &Document, map: &Node, at: usize, key: &str, word: &s
     let new = member(document, Some(entry), key, word);
     let line = line_around(text, start)?;
     let before = text.get(line.start..start)?;
-    // What a YAML merge brings in is written elsewhere.
+    // A member that a YAML merge brings in is written elsewhere.
     if document.format() != Format::Toml && !(map.span.start <= start && entry.key_span.end <= map.span.end) {
         return None;
     }
@@ -465,13 +314,10 @@ fn member_before(document: &Document, map: &Node, at: usize, key: &str, word: &s
     Some((start..start, format!("{new}{}{}", line_break(document), indentation(document, start)?)))
 }
 
-/// A variable in the `inheritEnv` beside the headers that it is for.
-fn inherited(document: &Document, map: &Node, at: usize, variable: &str) -> Option<Change> {
-    let written = match document.format() {
-        Format::Yaml => variable.to_string(),
-        Format::Toml | Format::Json => Value::from(variable).to_string(),
-    };
-    if let Some(list) = map.get("inheritEnv") {
+/// A list of the map with an item more.
+fn with_item(document: &Document, map: &Node, at: usize, key: &str, item: &str) -> Option<Change> {
+    let written = word(document, item);
+    if let Some(list) = map.get(key) {
         let NodeValue::Seq(items) = &list.value else { return None };
         let is_inline = document.text.get(list.span.clone()).is_some_and(|it| it.starts_with('['));
         return match items.last() {
@@ -485,8 +331,8 @@ fn inherited(document: &Document, map: &Node, at: usize, variable: &str) -> Opti
             }
         };
     }
-    // Before the headers: their own lines may be many.
-    let (span, new) = member_before(document, map, at, "inheritEnv", "\u{0}")?;
+    // Before the member: its own lines may be many.
+    let (span, new) = member_before(document, map, at, key, "\u{0}")?;
     let list = format!("[{written}]");
     let quoted = ["\"\u{0}\"", "'\u{0}'", "\u{0}"].iter().find(|it| new.contains(**it))?;
     Some((span, new.replacen(quoted, &list, 1)))
@@ -496,7 +342,7 @@ fn inherited(document: &Document, map: &Node, at: usize, variable: &str) -> Opti
 fn member_after(document: &Document, map: &Node, at: usize, key: &str, word: &str) -> Option<Change> {
     let entry = members(map).get(at)?;
     let text = &document.text;
-    // What a YAML merge brings in is written elsewhere.
+    // A member that a YAML merge brings in is written elsewhere.
     if document.format() != Format::Toml
         && !(map.span.start <= entry.key_span.start && entry.key_span.end <= map.span.end)
     {
@@ -515,15 +361,15 @@ fn member_after(document: &Document, map: &Node, at: usize, key: &str, word: &st
     Some((end..end, format!("{}{indentation}{new}", line_break(document))))
 }
 
-/// `fail: closed` in the file's `defaults`, which are made if there are none.
-fn fail_for_all(document: &Document, root: &Node) -> Option<Change> {
+/// A member of the file's `defaults`, which are made if there are none.
+fn default_for_all(document: &Document, root: &Node, key: &str, word: &str) -> Option<Change> {
     let (text, br) = (&document.text, line_break(document));
     if let Some(defaults) = root.entry("defaults") {
         let value = &defaults.value;
         if !members(value).is_empty() {
-            return member_after(document, value, 0, "fail", "closed");
+            return member_after(document, value, 0, key, word);
         }
-        let new = member(document, None, "fail", "closed");
+        let new = member(document, None, key, word);
         if is_inline(document, value) {
             return Some((value.span.clone(), format!("{{ {new} }}")));
         }
@@ -538,17 +384,17 @@ fn fail_for_all(document: &Document, root: &Node) -> Option<Change> {
         Format::Json => {
             let starts_line = text.get(line.start..start)?.trim().is_empty();
             let separator = if starts_line { format!("{br}{}", indentation(document, start)?) } else { " ".into() };
-            Some((start..start, format!("\"defaults\": {{ \"fail\": \"closed\" }},{separator}")))
+            Some((start..start, format!("\"defaults\": {{ \"{key}\": \"{word}\" }},{separator}")))
         }
-        Format::Yaml if is_inline(document, root) => Some((start..start, "defaults: {fail: closed}, ".into())),
-        Format::Yaml => Some((start..start, format!("defaults:{br}  fail: closed{br}"))),
+        Format::Yaml if is_inline(document, root) => Some((start..start, format!("defaults: {{{key}: {word}}}, "))),
+        Format::Yaml => Some((start..start, format!("defaults:{br}  {key}: {word}{br}"))),
         Format::Toml => {
             // Keys of the file stand before its first table.
             let starts = members(root).iter().filter_map(|it| Some(line_around(text, it.key_span.start)?.start));
             let is_table = |start: &usize| text.get(*start..).is_some_and(|it| it.trim_start().starts_with('['));
             match starts.filter(is_table).min() {
-                Some(table) => Some((table..table, format!("[defaults]{br}fail = \"closed\"{br}{br}"))),
-                None => Some((line.start..line.start, format!("defaults.fail = \"closed\"{br}"))),
+                Some(table) => Some((table..table, format!("[defaults]{br}{key} = \"{word}\"{br}{br}"))),
+                None => Some((line.start..line.start, format!("defaults.{key} = \"{word}\"{br}"))),
             }
         }
     }
@@ -580,40 +426,22 @@ fn without(document: &Document, map: &Node, at: usize) -> Option<Change> {
     Some((whole.start..next, String::new()))
 }
 
-/// A condition that asks whether there is what it reads.
-fn guarded(document: &Document, value: &Node) -> Option<Vec<Change>> {
-    let NodeValue::String(source) = &value.value else { return None };
-    let unguarded = When::new(source).ok()?.unguarded();
-    let written = Written::of(value, document);
-    let members = unguarded.iter().filter_map(|path| path.strip_prefix("event."));
-    if members.clone().next().is_some() {
-        let places = members.flat_map(|member| {
-            let whole = format!("event.{member}");
-            let found: Vec<_> = source.match_indices(&whole).map(|(at, _)| at..at + "event.".len()).collect();
-            found
-        });
-        let spans = places.flat_map(|part| written.lines(&part, &document.text));
-        return Some(spans.map(|span| (span, String::new())).collect());
-    }
-    let asked: Vec<String> = unguarded.iter().map(|path| format!("has({path})")).collect();
-    let whole = written.whole(source)?;
-    let before = format!("{} && ", asked.join(" && "));
-    // What binds more loosely than `&&` is held together.
-    if source.contains("||") || source.contains('?') {
-        return Some(vec![(whole.start..whole.start, format!("{before}(")), (whole.end..whole.end, ")".into())]);
-    }
-    Some(vec![(whole.start..whole.start, before)])
+/// A text with something before and behind it, within its quotes.
+fn wrapped(document: &Document, value: &Node, before: &str, after: &str) -> Option<Vec<Change>> {
+    let whole = Written::of(value, document).whole(value.text()?)?;
+    let changes = [(whole.start..whole.start, before.to_string()), (whole.end..whole.end, after.to_string())];
+    Some(changes.into_iter().filter(|(_, new)| !new.is_empty()).collect())
 }
 
-/// A list of hooks under `hooks`.
-fn hooks_above(document: &Document, root: &Node) -> Option<Vec<Change>> {
+/// The list that is the whole file, under a key.
+fn list_under(document: &Document, root: &Node, key: &str) -> Option<Vec<Change>> {
     let (start, end) = (root.span.start, root.span.end);
     if document.text.get(root.span.clone())?.starts_with('[') {
-        let key = if document.format() == Format::Json { "{\"hooks\": " } else { "{hooks: " };
-        return Some(vec![(start..start, key.into()), (end..end, "}".into())]);
+        let quote = if document.format() == Format::Json { "\"" } else { "" };
+        return Some(vec![(start..start, format!("{{{quote}{key}{quote}: ")), (end..end, "}".into())]);
     }
     let line = line_around(&document.text, start)?.start;
-    Some(vec![(line..line, format!("hooks:{}", line_break(document)))])
+    Some(vec![(line..line, format!("{key}:{}", line_break(document)))])
 }
 
 /// The rest of a line, or what a key holds on it, in quotes.
@@ -710,27 +538,27 @@ mod tests {
         Document::new(uri, format!("/p/.hookwire/{name}").into(), 1, text.into(), Encoding::Utf8)
     }
 
-    /// Every mend of the first mistake with this code: its title, a `!` if preferred, and its text.
-    fn mended(name: &str, text: &str, code: &str) -> Vec<(String, String)> {
+    /// Every fix of the first mistake with this code: its title, a `!` if preferred, and its text.
+    fn fixed(name: &str, text: &str, code: &str) -> Vec<(String, String)> {
         let document = document(name, text);
         let diagnostics = &document.checked().diagnostics;
         let wrong = diagnostics.iter().find(|it| it.code == code);
         let wrong = wrong.unwrap_or_else(|| panic!("no {code} in {text}: {diagnostics:?}"));
-        let of_it = |(diagnostic, _): &(&Diagnostic, Fix)| std::ptr::eq(*diagnostic, wrong);
-        let fixes = fixes(&document, &(wrong.span.start..wrong.span.start), &|| true).into_iter().filter(of_it);
-        let told = |fix: Fix| {
-            let after = apply(text, &fix.changes);
+        let of_it = |(diagnostic, ..): &WrittenFix<'_>| std::ptr::eq(*diagnostic, wrong);
+        let fixes = tested_fixes(&document, &(wrong.span.start..wrong.span.start), &|| true);
+        let told = |(_, fix, changes): WrittenFix<'_>| {
+            let after = apply(text, &changes);
             let checked = check(&document.file(), &after, document.layer);
             let same = checked.diagnostics.iter().filter(|it| it.code == code && it.message == wrong.message).count();
             let before = diagnostics.iter().filter(|it| it.code == code && it.message == wrong.message).count();
             assert!(same < before, "{after}");
             (format!("{}{}", fix.title, if fix.is_preferred { "!" } else { "" }), after)
         };
-        fixes.map(|(_, fix)| told(fix)).collect()
+        fixes.into_iter().filter(of_it).map(told).collect()
     }
 
     #[test]
-    fn mends_leave_nothing_to_mend() {
+    fn fixes_leave_nothing_to_fix() {
         let yaml = |hook: &str| format!("hooks:\n  - name: a # n\n{}\n", hook.replace("; ", "\n").replace('~', "    "));
         let of = |hook: &str| ("a.yaml", yaml(hook));
         let cases = [
@@ -791,7 +619,7 @@ mod tests {
             (("a.toml", "[[hooks]]\nname = 'a'\non = 'Stop'\nwhen = \"tool.input.n == \\\"a\\\"\"\ndeny = 'x'\n".into()), "unguarded-when", "Ask `has()` first!", "[[hooks]]\nname = 'a'\non = 'Stop'\nwhen = \"has(tool.input.n) && tool.input.n == \\\"a\\\"\"\ndeny = 'x'\n".into()),
         ];
         for ((name, text), code, title, expected) in cases {
-            let found = mended(name, &text, code);
+            let found = fixed(name, &text, code);
             let found = found.iter().map(|(title, text)| (title.as_str(), text.as_str())).next().unwrap_or_default();
             assert_eq!(found, (title, expected.as_str()), "{text}");
         }
@@ -843,7 +671,7 @@ mod tests {
                 "{\n  // all\n  \"defaults\": { \"fail\": \"closed\" },\n  \"hooks\": [\n    {\n      \"name\": \"a\",\n      \"on\": \"PreToolUse\",\n      \"command\": \"x\"\n    }\n  ]\n}\n",
             ),
         ] {
-            let fixes = mended(name, text, "no-fail-direction");
+            let fixes = fixed(name, text, "no-fail-direction");
             let expected = [
                 ("Add `fail: closed`!", closed.to_string()),
                 ("Add `fail: open`", closed.replace("closed", "open")),
@@ -896,7 +724,7 @@ mod tests {
         let mut found = 0;
         for document in crate::lsp::written::examples() {
             for at in (0..=document.text.len() + 5).step_by(5) {
-                found += fixes(&document, &(at..at), &|| true).len();
+                found += tested_fixes(&document, &(at..at), &|| true).len();
                 found += usize::from(program_of_shell(&document, &(at..at)).is_some());
                 found += usize::from(hook_at(&document, at).is_some());
             }

@@ -94,7 +94,7 @@ fn argument<T: DeserializeOwned>(mut arguments: Vec<Value>) -> Answer<T> {
     let given = arguments.pop().filter(|it| !it.is_null()).unwrap_or_else(|| json!({}));
     decode(&Node::from_json(&given)).map_err(|error| {
         let path = if error.path.is_empty() { String::new() } else { format!(".{}", error.path) };
-        let nearest = error.suggestion.map(|it| format!("; did you mean `{it}`?")).unwrap_or_default();
+        let nearest = error.suggestion().map(|it| format!("; did you mean `{it}`?")).unwrap_or_default();
         Refusal::Params(format!("`arguments[0]{path}`: {}{nearest}", error.message))
     })
 }

@@ -1,16 +1,15 @@
-//! What is wrong, told as it is typed.
+//! Diagnostics of the editor's files, as they are typed.
 //!
 //! An open file is checked as it stands in the editor, a closed one as it is on disk. While one
-//! version is being checked the next may come: only what is true of the newest is told.
+//! version is being checked the next may come: only diagnostics of the newest are published.
 
 use super::Server;
 use super::definition::same_name;
 use super::document::{Document, Lines};
 use super::server::path_of;
-use crate::definitions::check::duplicate_name;
+use crate::definitions::names::{FreeNames, duplicate_name};
 use crate::host::Host;
 use crate::syntax::diagnostic::{self, Severity};
-use crate::syntax::problem::place;
 use ls_types::{
     Diagnostic, DiagnosticRelatedInformation, DiagnosticSeverity, Location, NumberOrString, PublishDiagnosticsParams,
     Uri,
@@ -19,16 +18,16 @@ use serde_json::json;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Tells the diagnostics of whatever changes, for as long as it is polled.
-pub(super) async fn tell(server: Arc<Server>) {
+/// Publishes the diagnostics of every file that changes, for as long as it is polled.
+pub(super) async fn publish_changes(server: Arc<Server>) {
     loop {
         for uri in server.unchecked().await {
             let Some(document) = server.documents().get(&uri).cloned() else {
-                tell_closed(&server, &uri).await;
+                publish_closed(&server, &uri).await;
                 continue;
             };
             let (checking, version) = (server.clone(), document.version);
-            let checked = tokio::task::spawn_blocking(move || of(&checking, &document)).await;
+            let checked = tokio::task::spawn_blocking(move || params_of_open(&checking, &document)).await;
             let is_newest = server.documents().get(&uri).is_some_and(|it| it.version == version);
             if let (Ok(params), true) = (checked, is_newest) {
                 publish(&server, &params);
@@ -37,20 +36,20 @@ pub(super) async fn tell(server: Arc<Server>) {
     }
 }
 
-/// Tells what is wrong with files that are not open whenever a workspace's definitions change, and
-/// that what depends on the others is to be asked for again.
+/// Whenever a workspace's definitions change, publishes the diagnostics of files that are not open, and asks
+/// the editor to ask again for what depends on other files.
 pub(super) async fn follow(server: Arc<Server>, workspace: Arc<Host>) {
     let mut changes = workspace.changes();
-    let mut told = HashSet::new();
+    let mut had_diagnostics = HashSet::new();
     loop {
         let published = workspace.published();
         let files: HashSet<String> = published.diagnostics.iter().map(|it| it.file.clone()).collect();
-        for file in told.union(&files) {
+        for file in had_diagnostics.union(&files) {
             if let Some(uri) = Uri::from_file_path(file) {
-                tell_closed(&server, uri.as_str()).await;
+                publish_closed(&server, uri.as_str()).await;
             }
         }
-        told = files;
+        had_diagnostics = files;
         // Names in other files may be taken now.
         for uri in server.documents().keys() {
             server.check(uri);
@@ -64,10 +63,10 @@ pub(super) async fn follow(server: Arc<Server>, workspace: Arc<Host>) {
 }
 
 /// A file that isn't open has the diagnostics of what is on disk.
-async fn tell_closed(server: &Arc<Server>, uri: &str) {
+async fn publish_closed(server: &Arc<Server>, uri: &str) {
     let (checking, checked) = (server.clone(), uri.to_string());
-    // What diagnostics refer to may have to be read.
-    let params = tokio::task::spawn_blocking(move || of_closed(&checking, &checked)).await;
+    // Files that diagnostics refer to may have to be read.
+    let params = tokio::task::spawn_blocking(move || params_of_closed(&checking, &checked)).await;
     if let Ok(Some(params)) = params
         && !server.documents().contains_key(uri)
     {
@@ -75,7 +74,7 @@ async fn tell_closed(server: &Arc<Server>, uri: &str) {
     }
 }
 
-fn of_closed(server: &Server, uri: &str) -> Option<PublishDiagnosticsParams> {
+fn params_of_closed(server: &Server, uri: &str) -> Option<PublishDiagnosticsParams> {
     let uri = uri.parse::<Uri>().ok()?;
     let path = path_of(&uri)?;
     let workspace = server.workspace(&path)?;
@@ -94,7 +93,7 @@ fn publish(server: &Server, params: &PublishDiagnosticsParams) {
 }
 
 /// Everything that is wrong with an open document.
-fn of(server: &Server, document: &Document) -> PublishDiagnosticsParams {
+fn params_of_open(server: &Server, document: &Document) -> PublishDiagnosticsParams {
     let lines = document.lines();
     let mut diagnostics = document.checked().diagnostics.clone();
     diagnostics.extend(taken_names(server, document, &lines));
@@ -111,13 +110,17 @@ pub(super) fn taken_names(server: &Server, document: &Document, lines: &Lines<'_
     let others = set.hooks.iter().filter(|hook| *hook.source.file != *file && Some(hook.source.layer) == layer);
     // The first of them counts.
     let others: HashMap<_, _> = others.rev().map(|hook| (&hook.name, &hook.source)).collect();
-    let taken = document.hooks().iter().filter_map(|hook| Some((hook, others.get(hook.name.as_ref()?)?)));
-    let tell = |(hook, source): (&crate::definitions::compile::Compiled, &&crate::syntax::source::Source)| {
-        let first = format!("{}:{}", source.file, source.line);
-        let name = hook.name.as_deref().unwrap_or_default();
-        place(&file, &duplicate_name(name, &hook.span, &first), &lines.index)
-    };
-    taken.map(tell).collect()
+    let own = document.hooks().iter().filter_map(|hook| hook.name.as_deref());
+    let mut free = FreeNames::new(own.chain(set.hooks.iter().map(|hook| &*hook.name)));
+    let mut taken = Vec::new();
+    for hook in document.hooks() {
+        let Some((name, source)) = hook.name.as_ref().and_then(|name| Some((name, others.get(name)?))) else {
+            continue;
+        };
+        let problem = duplicate_name(name, &hook.span, &format!("{}:{}", source.file, source.line));
+        taken.push(problem.fix(free.numbering(name)).to_diagnostic(&file, &lines.index));
+    }
+    taken
 }
 
 /// The most diagnostics of a file.
@@ -134,11 +137,11 @@ fn as_lsp<'d>(
     let (lines, documents) = (document.lines(), server.documents());
     let workspace = server.workspace(&document.path);
     let mut places: HashMap<&str, Vec<Location>> = HashMap::new();
-    let mut told = Vec::new();
+    let mut shown_all = Vec::new();
     let mut diagnostics = diagnostics.into_iter();
     for diagnostic in diagnostics.by_ref().take(MAX_TOLD) {
-        let mut shown = alone(diagnostic, &lines);
-        if let Some(name) = diagnostic.hook.as_deref().filter(|_| diagnostic.code == "duplicate-name")
+        let mut shown = to_lsp(diagnostic, &lines);
+        if let (Some(name), Some(other)) = (diagnostic.hook.as_deref(), &diagnostic.other_place)
             && server.abilities.related_places
             && (places.len() < MAX_RELATED || places.contains_key(name))
         {
@@ -146,33 +149,31 @@ fn as_lsp<'d>(
             let find = || same_name(document, &(0..0), name, workspace.as_ref(), &documents, encoding);
             let others = places.entry(name).or_insert_with(find).iter();
             let mut others = others.filter(|it| (&it.uri, it.range) != (&document.uri, shown.range));
-            // The message says which file.
             let is_it = |it: &&Location| {
-                let path = it.uri.to_file_path();
-                path.is_some_and(|path| diagnostic.message.contains(&format!(" {}:", path.display())))
+                it.uri.to_file_path().is_some_and(|path| other.starts_with(&format!("{}:", path.display())))
             };
             shown.related_information = others.find(is_it).map(|place| {
                 let message = format!("`{name}` is the name of this hook too");
                 vec![DiagnosticRelatedInformation { location: place.clone(), message }]
             });
-            // Where it is, is a click away.
+            // The place is a click away, so its directory is left out.
             let root = workspace.as_ref().map(|it| format!(" {}/", it.root().display()));
             if let Some(root) = root.filter(|_| shown.related_information.is_some()) {
                 shown.message = shown.message.replace(&root, " ");
             }
         }
-        told.push(shown);
+        shown_all.push(shown);
     }
-    let untold = diagnostics.count();
-    if let Some(last) = told.last_mut().filter(|_| untold > 0) {
-        last.message.push_str(&format!("\nand {untold} more mistakes in this file"));
+    let n_left_out = diagnostics.count();
+    if let Some(last) = shown_all.last_mut().filter(|_| n_left_out > 0) {
+        last.message.push_str(&format!("\nand {n_left_out} more mistakes in this file"));
     }
-    told
+    shown_all
 }
 
-/// A diagnostic as editors have it. What to do about it goes into the message, and apart from it to
-/// whoever makes code actions of it.
-fn alone(diagnostic: &diagnostic::Diagnostic, lines: &Lines<'_>) -> Diagnostic {
+/// A diagnostic as editors have it. Its help is part of the message, and stands by itself in `data` for
+/// editors that make code actions of it.
+fn to_lsp(diagnostic: &diagnostic::Diagnostic, lines: &Lines<'_>) -> Diagnostic {
     let help = diagnostic.help.as_deref().map(|help| format!("\n{help}")).unwrap_or_default();
     Diagnostic {
         range: lines.range(&diagnostic.span),

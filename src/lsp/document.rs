@@ -115,7 +115,7 @@ impl Document {
 
     /// YAML if the name doesn't tell.
     pub fn format(&self) -> Format {
-        Format::from_path(&self.path).unwrap_or(Format::Yaml)
+        Format::from_path(&self.path).unwrap_or_default()
     }
 
     /// What the text holds; read once.

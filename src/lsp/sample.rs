@@ -137,16 +137,12 @@ fn data(hook: &Hook, tool: &str, text: &Option<String>, root: &Path) -> Value {
     {
         set_pointer(&mut data, subject, text.as_str().into());
     }
-    if is_about_a_tool(name) {
+    if spec(name).is_some_and(|spec| spec.tool) {
         set_pointer(&mut data, "/tool/name", tool.into());
         set_pointer(&mut data, "/tool/callId", "sample".into());
         set_pointer(&mut data, "/tool/input", input(tool, text.as_deref(), root));
     }
     data
-}
-
-fn is_about_a_tool(event: &str) -> bool {
-    matches!(event, "PreToolUse" | "PostToolUse" | "PostToolUseFailure" | "PermissionRequest" | "PermissionDenied")
 }
 
 /// What an agent would plausibly tell of a moment.

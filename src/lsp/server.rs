@@ -190,7 +190,7 @@ impl Server {
             return;
         }
         let spawn = |task: Task| tokio::spawn(ended.clone().run_until_cancelled_owned(task));
-        spawn(Box::pin(diagnostics::tell(self.clone())));
+        spawn(Box::pin(diagnostics::publish_changes(self.clone())));
         spawn(Box::pin(live::follow(self.clone())));
         if let Some(parent) = self.parent {
             spawn(Box::pin(end_with(parent)));

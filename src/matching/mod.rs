@@ -28,8 +28,8 @@ pub enum Truth {
     Yes,
 }
 
-/// What conditions are held against: one version of an event, and what was found out about it.
-/// Everything costly is worked out once, when the first condition asks.
+/// The facts that conditions are held against: one version of an event with what is derived from it. Each
+/// fact that is costly is derived once, when the first condition asks for it.
 pub struct Facts {
     /// The event.
     pub event: Arc<Event>,

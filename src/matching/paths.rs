@@ -31,7 +31,7 @@ pub struct PathViews {
 
 impl PathViews {
     /// Both views relative to the working directory, as far as they lie in it. `None` if more could match
-    /// than can be told from them.
+    /// than the views show.
     pub fn relative(&self) -> Option<Vec<&str>> {
         let resolved = self.resolved.as_ref()?;
         [&self.lexical, resolved]
@@ -193,7 +193,7 @@ impl Walk<'_> {
                         at = place;
                         continue;
                     }
-                    // What an open file, a root directory or a program is to the other process can't be told.
+                    // An open file, a root directory or a program of the other process can't be looked up.
                     Magic::Unknown => return None,
                 }
                 pending.extend(names(self.cwd.as_os_str().as_bytes()));

@@ -49,7 +49,7 @@ pub static TOOLS: &[Tool] = &[
     tool("Agent", ArgumentKind::Text, &["prompt"]),
 ];
 
-/// What the arguments of an unknown tool are taken for, the first that is there counts.
+/// How an argument of an unknown tool is read, by its name; the first one that is there counts.
 static BY_SHAPE: &[(&str, ArgumentKind)] = &[
     ("command", ArgumentKind::Shell),
     ("cmd", ArgumentKind::Shell),

@@ -31,7 +31,7 @@ pub(super) fn as_object(params: Value) -> RpcResult<Value> {
 pub(super) fn decode_params<T: DeserializeOwned>(params: &Value) -> RpcResult<T> {
     decode(&Node::from_json(params)).map_err(|error| {
         let place = Some(&error.path).filter(|it| !it.is_empty()).map(|it| format!("`{it}`: ")).unwrap_or_default();
-        RpcError::params(format!("{place}{}{}", error.message, did_you_mean(error.suggestion.as_deref())))
+        RpcError::params(format!("{place}{}{}", error.message, did_you_mean(error.suggestion())))
     })
 }
 

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-/// What says that a file is unchanged without reading it.
+/// Tells that a file is unchanged without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Signature {
     device: u64,
@@ -31,9 +31,9 @@ pub fn read_named(path: &Path) -> Result<String, String> {
     read(path).map(|(text, _)| text)
 }
 
-/// What a path leads to, if it leads anywhere.
+/// The signature of the file that a path leads to, if it leads anywhere.
 pub(crate) fn signature(path: &Path) -> Option<Signature> {
-    fs::metadata(path).ok().map(|it| Signature::of(&it))
+    fs::metadata(path).ok().map(|it| Signature::from_metadata(&it))
 }
 
 /// A file's text, and what it looked like when it was opened.
@@ -59,7 +59,7 @@ pub(crate) fn read(path: &Path) -> Result<(String, Signature), String> {
         return Err(format!("it is larger than {} MiB", MAX_FILE >> 20));
     }
     match String::from_utf8(bytes) {
-        Ok(text) => Ok((text, Signature::of(&metadata))),
+        Ok(text) => Ok((text, Signature::from_metadata(&metadata))),
         Err(error) => {
             let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
             let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
@@ -69,7 +69,7 @@ pub(crate) fn read(path: &Path) -> Result<(String, Signature), String> {
 }
 
 impl Signature {
-    pub(crate) fn of(metadata: &Metadata) -> Signature {
+    pub(crate) fn from_metadata(metadata: &Metadata) -> Signature {
         let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
         #[cfg(unix)]
         {

@@ -1,4 +1,4 @@
-//! What has nothing to do with hooks: strict JSON, digests, files, the nearest name.
+//! Code that has nothing to do with hooks: strict JSON, digests, files, the nearest name.
 
 pub mod digest;
 pub mod failpoint;

@@ -1,5 +1,7 @@
 //! "Did you mean": the known name that is nearest to an unknown one.
 
+use std::fmt;
+
 /// The candidate that `word` was probably meant to be, if one is near enough.
 ///
 /// Letter case doesn't count, and swapped neighbours are one mistake: `prioirty` → `priority`.
@@ -23,4 +25,24 @@ pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     // The beginning of just one: `claude` → `claude-code`.
     let mut begun = candidates.iter().filter(|it| n_chars >= 3 && it.to_lowercase().starts_with(&word));
     nearest.or_else(|| begun.next().copied().filter(|_| begun.next().is_none()))
+}
+
+/// A name that no table has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownName {
+    /// What is wrong: "unknown event `x`".
+    pub message: String,
+    /// The nearest name that there is.
+    pub nearest: Option<&'static str>,
+    /// What to do if no name is near.
+    pub otherwise: String,
+}
+
+impl fmt::Display for UnknownName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.nearest {
+            Some(nearest) => write!(f, "{}; did you mean `{nearest}`?", self.message),
+            None => write!(f, "{}; {}", self.message, self.otherwise),
+        }
+    }
 }

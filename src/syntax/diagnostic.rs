@@ -10,6 +10,7 @@ use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet}
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::fix::Fix;
 use super::node::Span;
 
 /// One remark about one place of a definition file.
@@ -35,6 +36,12 @@ pub struct Diagnostic {
     /// The same place in bytes.
     #[serde(skip)]
     pub span: Span,
+    /// Edits that mend it, the best one first.
+    #[serde(skip)]
+    pub fixes: Vec<Fix>,
+    /// Another place that it is about, `file:line`.
+    #[serde(skip)]
+    pub other_place: Option<String>,
 }
 
 /// How much a remark matters.
@@ -88,6 +95,8 @@ impl Diagnostic {
             hook: None,
             range: index.range(&span),
             span,
+            fixes: Vec::new(),
+            other_place: None,
         }
     }
 }
@@ -207,8 +216,8 @@ impl<'a> LineIndex<'a> {
 /// Writes diagnostics with the lines they are about, in the given order.
 ///
 /// `sources` gives the text of a file by its name; without one the place is named but not shown.
-/// What could move the cursor or reorder text (control characters, bidirectional marks, invisible
-/// characters) is written as `\u{…}`, whether it comes from a file or from a message.
+/// Characters that could move the cursor or reorder text (control characters, bidirectional marks, invisible
+/// characters) are written as `\u{…}`, whether it comes from a file or from a message.
 pub fn render<S: AsRef<str>>(diagnostics: &[Diagnostic], sources: impl Fn(&str) -> Option<S>, color: bool) -> String {
     let renderer = if color { Renderer::styled() } else { Renderer::plain() };
     let mut out = String::new();
@@ -222,7 +231,7 @@ pub fn render<S: AsRef<str>>(diagnostics: &[Diagnostic], sources: impl Fn(&str) 
         if !out.is_empty() {
             out.push_str("\n\n");
         }
-        let excerpt = source.and_then(|text| Excerpt::of(text, diagnostic));
+        let excerpt = source.and_then(|text| Excerpt::new(text, diagnostic));
         let has_excerpt = excerpt.is_some();
         let rendered = renderer.render(&[report(diagnostic, excerpt)]);
         match rendered.split_once('\n') {
@@ -287,7 +296,7 @@ impl Excerpt {
     /// How much is shown on either side of the start of the place.
     const N_CHARS: usize = 100;
 
-    fn of(text: &str, diagnostic: &Diagnostic) -> Option<Excerpt> {
+    fn new(text: &str, diagnostic: &Diagnostic) -> Option<Excerpt> {
         // The file may have changed since: then its old places mean nothing.
         let before = text.get(..diagnostic.span.start)?;
         let rest = &text[diagnostic.span.start..];

@@ -1,7 +1,8 @@
-//! What people write: texts in three formats, the tree that they become, and what is wrong with it.
+//! Definition files as people write them: texts in three formats, the tree that they become, and what is wrong with it.
 //! Knows no hook.
 
 pub mod diagnostic;
+pub mod fix;
 pub mod formats;
 pub mod node;
 pub mod problem;

@@ -5,6 +5,7 @@
 //! innermost thing that was wrong and are worded for the author of the file. Reading text is left
 //! to [`super::formats`], showing a mistake to [`super::diagnostic`].
 
+use super::fix::{Edit, Fix};
 use crate::support::nearest::closest;
 use std::fmt;
 
@@ -158,7 +159,7 @@ impl Node {
 
     /// A tree with empty spans, for definitions that don't come from a file.
     ///
-    /// As deep as `json` is, so give it what serde_json's own depth limit let through. A whole
+    /// Recurses as deep as `json` is: the caller gives it only what passed serde_json's depth limit. A whole
     /// number beyond 64 bits becomes a float.
     pub fn from_json(json: &serde_json::Value) -> Node {
         use serde_json::Value;
@@ -214,8 +215,10 @@ pub struct DecodeError {
     pub span: Span,
     /// Lowercase, no full stop: ``expected a string, found a list``.
     pub message: String,
-    /// The name that was probably meant, e.g. `matcher` for `mathcer`.
-    pub suggestion: Option<String>,
+    /// The edit that mends it: the name that was probably meant, e.g. `matcher` for `mathcer`, or quotes.
+    pub fix: Option<Fix>,
+    /// It is a field that nothing here knows.
+    pub is_unknown_field: bool,
     /// The way from the decoded node to the place, e.g. `http.headers` or `on[1]`; empty for the
     /// node itself.
     pub path: String,
@@ -225,8 +228,16 @@ pub struct DecodeError {
 
 impl DecodeError {
     fn unplaced(message: String) -> DecodeError {
-        let (suggestion, path) = (None, String::new());
-        DecodeError { span: 0..0, message, suggestion, path, placed: false, duplicate: false }
+        let path = String::new();
+        DecodeError { span: 0..0, message, fix: None, is_unknown_field: false, path, placed: false, duplicate: false }
+    }
+
+    /// The name that was probably meant.
+    pub fn suggestion(&self) -> Option<&str> {
+        match &self.fix.as_ref()?.edit {
+            Edit::Replace { right, .. } => Some(right),
+            _ => None,
+        }
     }
 
     // Called on the way out at every level, so the first, innermost, caller wins.
@@ -257,7 +268,7 @@ impl DecodeError {
         };
         let mut error = Self::unplaced(format!("unknown {what} `{}`, {expected_names}", clip(name)));
         let closest = closest(name, expected.iter().copied());
-        error.suggestion = closest.map(str::to_owned);
+        error.fix = closest.map(|closest| Fix::replace(name, closest));
         error
     }
 }
@@ -293,6 +304,7 @@ impl de::Error for DecodeError {
         let is_scalar = matches!(kind, "true or false" | "a number");
         if is_scalar && matches!(expected.as_str(), "a string" | "a character") {
             error.message.push_str("; quote it if it is meant as text");
+            error.fix = Some(Fix::new("Quote it", Edit::Quote));
         }
         error
     }
@@ -321,7 +333,7 @@ impl de::Error for DecodeError {
     }
 
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
-        Self::unknown("field", field, expected)
+        DecodeError { is_unknown_field: true, ..Self::unknown("field", field, expected) }
     }
 
     fn missing_field(field: &'static str) -> Self {
@@ -367,7 +379,7 @@ impl<'de> de::Deserializer<'de> for &'de Node {
         visitor.visit_newtype_struct(self).map_err(|error| error.placed_at(&self.span))
     }
 
-    // A derived struct would take a list as its fields in order. Nobody means that in a file.
+    // A derived struct would take a list as its fields in order; in a file that is a mistake.
     fn deserialize_struct<V: de::Visitor<'de>>(
         self,
         _name: &'static str,
@@ -602,7 +614,7 @@ fn list(names: &[&str], conjunction: &str) -> String {
     }
 }
 
-/// A name as it goes into a message: whoever wrote the file chose its length.
+/// A name as it goes into a message: cut, because the file may hold one of any length.
 pub(super) fn clip(name: &str) -> String {
     match name.char_indices().nth(60) {
         None => name.to_owned(),
@@ -674,7 +686,7 @@ mod tests {
             Err(error) => {
                 let range = LineIndex::new(text).range(&error.span);
                 let (start, end) = (range.start, range.end);
-                let suggestion = error.suggestion.as_ref().map(|it| format!(" (did you mean `{it}`?)"));
+                let suggestion = error.suggestion().map(|it| format!(" (did you mean `{it}`?)"));
                 let suggestion = suggestion.unwrap_or_default();
                 format!("{}:{}-{}:{} {error}{suggestion}", start.line, start.column, end.line, end.column)
             }

@@ -21,8 +21,8 @@ pub enum Layer {
 }
 
 impl Layer {
-    /// Whether whoever wrote the layer may do what could harm the machine: reach loopback services.
-    /// A project directory comes with a clone and is not trusted.
+    /// Whether hooks of the layer may do what could harm the machine, such as reach loopback services. A
+    /// project directory is not trusted, because it comes with a clone.
     pub fn is_trusted(self) -> bool {
         match self {
             Layer::Managed | Layer::User | Layer::Hooks => true,

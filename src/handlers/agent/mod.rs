@@ -206,7 +206,7 @@ fn compile_tool(raw: RawTool, cx: &Compile<'_>) -> Result<Vec<Tool>, Mistake> {
             }
             let mistake = bad(format!("unknown tool `{name}`"));
             return Err(match closest(&name, Tool::READING) {
-                Some(near) => mistake.help(format!("did you mean `{near}`?")),
+                Some(near) => mistake.did_you_mean(&name, near),
                 None => mistake.help("there are read_file, list_dir, grep, glob, run_command and mcp"),
             });
         }

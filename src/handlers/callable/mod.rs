@@ -10,6 +10,7 @@ mod worker;
 
 use super::environment::{Secrets, changed, environment};
 use super::{Call, Compile, Effect, HandlerError, Kind, Mistake, Program};
+use crate::syntax::fix::{Edit, Fix};
 use crate::syntax::source::Layer;
 use crate::syntax::values::RawDuration;
 use crate::verdict::Answer;
@@ -212,11 +213,16 @@ struct Python {
 fn python(text: &str, cx: &Compile<'_>) -> Result<Python, Mistake> {
     let bad = |message: String, help: &str| Err(Mistake::new("python", message).help(help));
     let Some((place, function)) = text.rsplit_once(':') else {
-        let example = match text.rsplit_once('.') {
-            Some((module, function)) if !text.ends_with(".py") => format!("write `{module}:{function}`"),
-            _ => "write `module:function` or `path/to/file.py:function`".to_string(),
-        };
-        return bad(format!("`{text}` doesn't say which function"), &example);
+        let mistake = Mistake::new("python", format!("`{text}` doesn't say which function"));
+        return Err(match text.rsplit_once('.') {
+            Some((module, function)) if !text.ends_with(".py") => {
+                let right = format!("{module}:{function}");
+                let help = format!("write `{right}`");
+                let edit = Edit::Replace { wrong: text.to_string(), right };
+                mistake.help(help).fix(Fix::new("Write it as `module:function`", edit))
+            }
+            _ => mistake.help("write `module:function` or `path/to/file.py:function`"),
+        });
     };
     if !is_dotted(function) {
         return bad(

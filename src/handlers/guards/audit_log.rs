@@ -4,7 +4,6 @@
 //! it full rotates it under the file's lock; who doesn't get the lock appends to the full file.
 
 use super::super::{Call, Compile, Effect, HandlerError, Kind, Mistake};
-use super::is_rest;
 use super::secrets::{self, Redaction};
 use crate::support::digest;
 use crate::verdict::Answer;
@@ -162,7 +161,7 @@ impl AuditLog {
         for field in &self.fields {
             record.insert(field.clone(), call.path(field).unwrap_or(Value::Null));
         }
-        if is_rest(&event.name)
+        if event.spec.rest
             && let Some(active) = call.path("stopActive")
         {
             record.insert("stopActive".into(), active);

@@ -174,7 +174,7 @@ fn decides(spec: &EventSpec) -> bool {
 }
 
 fn gates(spec: &EventSpec) -> bool {
-    spec.phase == Phase::Gate && !is_rest(spec.name)
+    spec.phase == Phase::Gate && !spec.rest
 }
 
 fn has_subject(spec: &EventSpec) -> bool {
@@ -191,11 +191,6 @@ fn knows_finish(spec: &EventSpec) -> bool {
 
 fn model_errors(spec: &EventSpec) -> bool {
     spec.name == "ModelCallError"
-}
-
-/// Where a deny sends the agent back to work.
-fn is_rest(event: &str) -> bool {
-    matches!(event, "Stop" | "SubagentStop")
 }
 
 impl Guard {
@@ -329,7 +324,7 @@ impl JsonSchema for RawGuard {
 fn end_run(call: &Call<'_>, reason: StopReason, refusal: Refusal) -> Answer {
     let event = call.moment.event();
     let Refusal { message, facts: context } = refusal;
-    let denies = event.spec.phase == Phase::Gate && !is_rest(&event.name) && call.hook.contract.tally.is_none();
+    let denies = event.spec.phase == Phase::Gate && !event.spec.rest && call.hook.contract.tally.is_none();
     Answer {
         decision: denies.then_some(Decision::Deny),
         reason: Some(message.clone()),

@@ -3,9 +3,8 @@
 use super::super::context::Step;
 use super::super::docs;
 use super::paths::{MAX_PATHS, at_path, path_item, paths, shape};
-use super::values::is_about_tool;
 use super::{Item, MAX_WORD, STOP, Seen, Writer, is_identifier, is_name_char, is_word, with_stops};
-use crate::event::{EVENTS, Event, EventSpec};
+use crate::event::{EVENTS, Event, EventSpec, may_be_about_a_tool};
 use crate::matching::tools::TOOLS;
 use crate::matching::when::MEMBERS;
 use crate::syntax::node::{Node, Span};
@@ -134,7 +133,7 @@ impl Writer<'_> {
     /// Whether the hook's events may have what a path begins with.
     fn may_have(&self, path: &str) -> bool {
         let is_of_tool = path == "tool" || path.starts_with("tool.");
-        !is_of_tool || self.here.events().is_none_or(|events| events.iter().any(|it| is_about_tool(it)))
+        !is_of_tool || self.here.events().is_none_or(|events| events.iter().any(|it| may_be_about_a_tool(it)))
     }
 
     /// How many of the hook's events are about this member, and where it stands among all.
@@ -143,7 +142,7 @@ impl Writer<'_> {
         let is_meant = |name: &str| events.as_ref().is_none_or(|it| it.iter().any(|it| **it == *name));
         let is_about = |spec: &&EventSpec| {
             let subject = spec.subject.and_then(|it| it.split('/').nth(1));
-            is_meant(spec.name) && (subject == Some(member) || member == "tool" && is_about_tool(spec.name))
+            is_meant(spec.name) && (subject == Some(member) || member == "tool" && spec.tool)
         };
         let at = MEMBERS.iter().position(|it| *it == member);
         (std::cmp::Reverse(EVENTS.iter().filter(is_about).count()), at.unwrap_or(MEMBERS.len()))

@@ -6,7 +6,7 @@ use super::keys::inline;
 use super::{Item, Seen, Writer, is_word, with_stops, without_stops};
 use crate::contract::Target;
 use crate::dialects::{self, DIALECTS};
-use crate::event::{EVENTS, Phase};
+use crate::event::{EVENTS, Phase, may_be_about_a_tool};
 use crate::handlers::guards::GUARDS;
 use crate::matching::tools::TOOLS;
 use crate::syntax::formats::Format;
@@ -149,7 +149,7 @@ impl Writer<'_> {
         for (event, target) in &targets {
             match target {
                 Target::Nothing => {}
-                Target::Member(_) if target.is_tool() && event.as_ref().is_some_and(|it| !is_about_tool(it)) => {}
+                Target::Member(_) if target.is_tool() && event.as_ref().is_some_and(|it| !may_be_about_a_tool(it)) => {}
                 Target::Member(_) if target.is_tool() => {
                     let tools = Writer::tools(seen).into_iter();
                     names.extend(tools.map(|(name, is_called)| (name, is_called.then_some("called"))));
@@ -209,12 +209,6 @@ pub(super) fn guard_name(guard: &Node) -> Option<&str> {
         NodeValue::Map(entries) => entries.first().map(|entry| entry.key.as_str()),
         _ => None,
     }
-}
-
-/// Whether tools are what an event is about, as far as anybody knows.
-pub(super) fn is_about_tool(event: &str) -> bool {
-    let Some(spec) = crate::event::spec(event) else { return true };
-    spec.subject.is_some_and(|it| it.starts_with("/tool")) || ["Tool", "Permission"].iter().any(|it| event.contains(it))
 }
 
 /// An event in a line, and what hooks may do there.

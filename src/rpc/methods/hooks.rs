@@ -17,7 +17,6 @@ use crate::support::file::read_named;
 use crate::support::nearest::closest;
 use crate::syntax::diagnostic::{Diagnostic, LineIndex, Severity};
 use crate::syntax::node::{Node, NodeValue};
-use crate::syntax::problem::place;
 use crate::syntax::source::Layer;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -82,7 +81,7 @@ pub(super) fn register(session: &Session, sent: Value) -> RpcResult<RegisterResu
     // JSON off the wire has no places: every problem is at the beginning.
     let lines = LineIndex::new("");
     let compiled = compile(&root, &origin, &lines);
-    let diagnostics: Vec<_> = compiled.problems.iter().map(|problem| place("session", problem, &lines)).collect();
+    let diagnostics: Vec<_> = compiled.problems.iter().map(|problem| problem.to_diagnostic("session", &lines)).collect();
     if let Some(error) = diagnostics.iter().find(|it| it.severity == Severity::Error) {
         // All or nothing: a client that is told "registered" must not lack its guard.
         let hook = error.hook.as_deref().map(|hook| format!("hook `{hook}`: ")).unwrap_or_default();

@@ -2,6 +2,7 @@
 
 use crate::services::egress::{Grants, check_url};
 use crate::support::nearest::closest;
+use crate::syntax::fix::Fix;
 use crate::syntax::values::text_or_map;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -94,6 +95,8 @@ pub struct BadModel {
     pub message: String,
     /// What to do.
     pub help: Option<String>,
+    /// The edit that mends it.
+    pub fix: Option<Fix>,
 }
 
 impl fmt::Display for BadModel {
@@ -109,7 +112,16 @@ impl std::error::Error for BadModel {}
 
 impl BadModel {
     fn new(message: String, help: impl Into<String>) -> BadModel {
-        BadModel { message, help: Some(help.into()) }
+        BadModel { help: Some(help.into()), ..BadModel::without_help(message) }
+    }
+
+    fn without_help(message: impl Into<String>) -> BadModel {
+        BadModel { message: message.into(), help: None, fix: None }
+    }
+
+    fn did_you_mean(self, wrong: &str, right: &str) -> BadModel {
+        let help = Some(format!("did you mean `{right}`?"));
+        BadModel { help, fix: Some(Fix::replace(wrong, right)), ..self }
     }
 }
 
@@ -146,10 +158,8 @@ impl ModelRef {
             _ => !c.is_whitespace() && !c.is_control(),
         };
         if name.len() > 200 || !name.chars().all(is_fine) || name.starts_with('.') {
-            return Err(BadModel {
-                message: format!("`{}` can't be the name of a model", raw.name.escape_debug()),
-                help: None,
-            });
+            let name = raw.name.escape_debug();
+            return Err(BadModel::without_help(format!("`{name}` can't be the name of a model")));
         }
         if provider == Provider::Client && (raw.url.is_some() || raw.key.is_some() || raw.stream) {
             let message = "`client` has no `url`, `key` or `stream`".to_string();
@@ -167,7 +177,7 @@ impl ModelRef {
             }
         }
         if raw.max_tokens == Some(0) {
-            return Err(BadModel { message: "`maxTokens` of 0 leaves no reply".into(), help: None });
+            return Err(BadModel::without_help("`maxTokens` of 0 leaves no reply"));
         }
         let RawLong { url, key, max_tokens, stream, .. } = raw;
         Ok(ModelRef { provider, name: name.to_string(), url, key, max_tokens, stream })
@@ -184,7 +194,7 @@ fn check_base(url: &str) -> Result<(), BadModel> {
     // Loopback and grants are judged when the model is asked: grants belong to the host.
     let lenient = Grants { loopback: true, hosts: Vec::new() };
     match check_url(url, &lenient) {
-        Err(error) if !error.is_about_address() => Err(BadModel { message: format!("can't {error}"), help: None }),
+        Err(error) if !error.is_about_address() => Err(BadModel::without_help(format!("can't {error}"))),
         _ if url.contains(['?', '#']) => Err(BadModel::new(
             "`url` has a query or a fragment".into(),
             "write where the service is, such as `http://127.0.0.1:8000/v1`",
@@ -197,12 +207,10 @@ fn unknown(whole: &str, provider: &str, name: &str) -> BadModel {
     let whole = whole.chars().take(80).collect::<String>();
     match closest(provider, Provider::ALL.map(Provider::name)) {
         Some(near) if name.is_empty() => {
-            BadModel::new(format!("unknown provider `{whole}`"), format!("did you mean `{near}`?"))
+            BadModel::without_help(format!("unknown provider `{whole}`")).did_you_mean(provider, near)
         }
-        Some(near) => BadModel::new(
-            format!("unknown provider `{}`", provider.escape_debug()),
-            format!("did you mean `{near}:{name}`?"),
-        ),
+        Some(near) => BadModel::without_help(format!("unknown provider `{}`", provider.escape_debug()))
+            .did_you_mean(&format!("{provider}:{name}"), &format!("{near}:{name}")),
         None => BadModel::new(
             format!("`{}` names no provider", whole.escape_debug()),
             format!(

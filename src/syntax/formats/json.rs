@@ -29,7 +29,7 @@ pub(super) fn parse(text: &str, index: &LineIndex<'_>) -> Result<Node, Vec<Probl
         let mut characters = message.chars();
         let first = characters.next().map(|it| it.to_ascii_lowercase());
         let message: String = first.into_iter().chain(characters).collect();
-        vec![Problem::new(range.start..range.end, message)]
+        vec![Problem::syntax(range.start..range.end, message)]
     })?;
     let Some(value) = parsed.value else {
         return Ok(empty_map());
@@ -131,7 +131,7 @@ fn survey(text: &str) -> Result<(), Problem> {
                         }
                         Some(b'\n' | b'\r') | None => {
                             let message = "the quote that opens here isn't closed on its line";
-                            return Err(Problem::new(rest_of_line(text, start), message));
+                            return Err(Problem::syntax(rest_of_line(text, start), message));
                         }
                         Some(_) => at += 1,
                     }

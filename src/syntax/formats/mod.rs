@@ -26,41 +26,54 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use crate::syntax::diagnostic::LineIndex;
+use crate::syntax::fix::{Edit, Fix};
 use crate::syntax::node::{Entry, Node, NodeValue, Span, clip};
+use crate::syntax::problem::Problem;
 
-/// The formats of definition files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Format {
+/// The table of formats: a format is a file with a function `parse`, and a row.
+macro_rules! formats {
+    ($($(#[$attribute:meta])* $format:ident($file:ident), $extensions:expr;)*) => {
+        /// The formats of definition files. A file whose name tells none is YAML.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+        pub enum Format {
+            $($(#[$attribute])* $format,)*
+        }
+
+        impl Format {
+            const ALL: &[Format] = &[$(Format::$format,)*];
+
+            /// In lower case.
+            fn extensions(self) -> &'static [&'static str] {
+                match self {
+                    $(Format::$format => &$extensions,)*
+                }
+            }
+
+            fn parse(self, text: &str, index: &LineIndex<'_>) -> Result<Node, Vec<Problem>> {
+                match self {
+                    $(Format::$format => $file::parse(text, index),)*
+                }
+            }
+        }
+    };
+}
+
+formats! {
     /// Version 1.2, one document.
-    Yaml,
+    #[default]
+    Yaml(yaml), ["yaml", "yml"];
     /// Version 1.1.
-    Toml,
+    Toml(toml_format), ["toml"];
     /// With comments and trailing commas.
-    Json,
+    Json(json), ["json"];
 }
 
 impl Format {
-    /// By the extension: `yaml`, `yml`, `toml` or `json`, in any case.
+    /// The format that a file's extension tells, in any case.
     pub fn from_path(path: &Path) -> Option<Format> {
         let extension = path.extension()?.to_str()?.to_ascii_lowercase();
-        match extension.as_str() {
-            "yaml" | "yml" => Some(Format::Yaml),
-            "toml" => Some(Format::Toml),
-            "json" => Some(Format::Json),
-            _ => None,
-        }
+        Format::ALL.iter().copied().find(|format| format.extensions().contains(&extension.as_str()))
     }
-}
-
-/// Why a text couldn't be read.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Problem {
-    /// Where; empty if the point is that something is missing there.
-    pub span: Span,
-    /// Lowercase, no full stop.
-    pub message: String,
-    /// What to do about it.
-    pub help: Option<String>,
 }
 
 /// Texts beyond this are refused.
@@ -72,23 +85,19 @@ pub const MAX_NODES: usize = 200_000;
 
 /// Bytes that anchors and what aliases expand to may occupy.
 const EXPANSION_BUDGET: usize = 16 << 20;
-/// A broken file needs no longer list than this to be mended.
+/// The most problems that are reported of one file; the author fixes these first.
 const MAX_PROBLEMS: usize = 50;
 
 /// Reads a whole file. A byte-order mark at its start is skipped; spans count it.
 pub fn parse(text: &str, format: Format) -> Result<Node, Vec<Problem>> {
     if text.len() > MAX_BYTES {
         let message = format!("the file is larger than {} MiB", MAX_BYTES >> 20);
-        return Err(vec![Problem::new(0..0, message)]);
+        return Err(vec![Problem::syntax(0..0, message)]);
     }
     let body = text.strip_prefix('\u{feff}').unwrap_or(text);
     let n_skipped = text.len() - body.len();
     let index = LineIndex::new(body);
-    let mut result = match format {
-        Format::Yaml => yaml::parse(body, &index),
-        Format::Toml => toml_format::parse(body, &index),
-        Format::Json => json::parse(body, &index),
-    };
+    let mut result = format.parse(body, &index);
     match &mut result {
         Ok(node) => shift(node, n_skipped),
         Err(problems) => {
@@ -101,16 +110,8 @@ pub fn parse(text: &str, format: Format) -> Result<Node, Vec<Problem>> {
 }
 
 impl Problem {
-    fn new(span: Span, message: impl Into<String>) -> Problem {
-        Problem { span, message: message.into(), help: None }
-    }
-
-    fn help(self, help: impl Into<String>) -> Problem {
-        Problem { help: Some(help.into()), ..self }
-    }
-
     fn duplicate(key: &str, span: Span, first: Option<&Span>, index: &LineIndex<'_>) -> Problem {
-        let problem = Problem::new(span, format!("the key `{}` is given twice", clip(key)));
+        let problem = Problem::syntax(span, format!("the key `{}` is given twice", clip(key)));
         match first.map(|first| index.position(first.start)) {
             None => problem,
             Some(first) => {
@@ -120,17 +121,22 @@ impl Problem {
         }
     }
 
+    /// With the advice to put the text in quotes.
+    fn quoted(self, help: &str) -> Problem {
+        self.help(help).fix(Fix::new("Put it in quotes", Edit::QuoteLine))
+    }
+
     fn too_deep(span: Span) -> Problem {
         let message = format!("more than {MAX_DEPTH} lists and maps are inside one another");
-        Problem::new(span, message)
+        Problem::syntax(span, message)
     }
 
     fn too_many(span: Span) -> Problem {
-        Problem::new(span, format!("the file has more than {MAX_NODES} values"))
+        Problem::syntax(span, format!("the file has more than {MAX_NODES} values"))
     }
 
     fn number_too_large(span: Span) -> Problem {
-        Problem::new(span, "the number is too large").help("put it in quotes if it is meant as text")
+        Problem::syntax(span, "the number is too large").quoted("put it in quotes if it is meant as text")
     }
 }
 

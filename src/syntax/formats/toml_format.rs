@@ -10,7 +10,7 @@ use toml_parser::{ErrorSink, Source};
 use super::*;
 
 pub(super) fn parse(text: &str, index: &LineIndex<'_>) -> Result<Node, Vec<Problem>> {
-    let survey = Survey::of(text);
+    let survey = Survey::new(text);
     if let Some(problem) = survey.problem {
         return Err(vec![problem]);
     }
@@ -27,11 +27,11 @@ pub(super) fn parse(text: &str, index: &LineIndex<'_>) -> Result<Node, Vec<Probl
         problems.push(match survey.unclosed.get(&span.start) {
             Some(start) => {
                 let line = rest_of_line(text, *start);
-                Problem::new(line, "the quote that opens here isn't closed")
+                Problem::syntax(line, "the quote that opens here isn't closed")
             }
             None => syntax_problem(error.message(), span),
         });
-        // What follows is mostly the echo of this mistake.
+        // Later errors mostly follow from this mistake.
         break;
     }
     if !problems.is_empty() {
@@ -48,11 +48,11 @@ pub(super) fn parse(text: &str, index: &LineIndex<'_>) -> Result<Node, Vec<Probl
 fn syntax_problem(message: &str, span: Span) -> Problem {
     if message.starts_with("string values must be quoted") {
         return match span.is_empty() {
-            true => Problem::new(span, "a value is missing"),
-            false => Problem::new(span, "text as a value must be in quotes"),
+            true => Problem::syntax(span, "a value is missing"),
+            false => Problem::syntax(span, "text as a value must be in quotes"),
         };
     }
-    Problem::new(span, message.strip_suffix(", expected nothing").unwrap_or(message))
+    Problem::syntax(span, message.strip_suffix(", expected nothing").unwrap_or(message))
 }
 
 struct Converter {
@@ -104,7 +104,7 @@ impl Converter {
     }
 }
 
-/// What can be said of a document without building its values.
+/// Facts about a document that are found without building its values.
 struct Survey<'t> {
     source: Source<'t>,
     /// Every place a key can name, as a tree; 0 is the root.
@@ -134,14 +134,14 @@ struct Place {
 
 struct Open {
     is_table: bool,
-    /// What held before: goes back into `target`.
+    /// The `target` before this one; it is set back when this one ends.
     outer: (usize, usize),
     /// Where the keys of the table start from.
     base: (usize, usize),
 }
 
 impl<'t> Survey<'t> {
-    fn of(text: &'t str) -> Survey<'t> {
+    fn new(text: &'t str) -> Survey<'t> {
         let source = Source::new(text);
         let mut survey = Survey {
             source,

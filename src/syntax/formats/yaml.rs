@@ -95,7 +95,7 @@ impl Builder<'_> {
                 self.n_documents += 1;
                 if self.n_documents > 1 {
                     let message = "a definition file holds one document, this starts a second";
-                    let problem = Problem::new(place, message);
+                    let problem = Problem::syntax(place, message);
                     return Err(problem.help("put it into a file of its own"));
                 }
             }
@@ -125,7 +125,7 @@ impl Builder<'_> {
             Event::Alias(id) => self.alias(id, place.clone())?,
             Event::UnresolvedAlias(name) => {
                 let message = format!("nothing before this is anchored as `&{}`", clip(&name));
-                self.problems.push(Problem::new(place.clone(), message));
+                self.problems.push(Problem::syntax(place.clone(), message));
                 let node = Node { span: place.clone(), value: NodeValue::Null };
                 if self.is_key_due() {
                     self.key(format!("*{name}"), place.clone(), false, 0)?;
@@ -168,8 +168,8 @@ impl Builder<'_> {
                 Content::Seq(_) => "a list",
                 Content::Map { .. } => "a map",
             };
-            let problem = Problem::new(place.clone(), format!("a key can't be {what}"));
-            return Err(problem.help("put the text in quotes if it is meant as text"));
+            let problem = Problem::syntax(place.clone(), format!("a key can't be {what}"));
+            return Err(problem.quoted("put the text in quotes if it is meant as text"));
         }
         if self.stack.len() >= MAX_DEPTH {
             return Err(Problem::too_deep(place.clone()));
@@ -208,7 +208,7 @@ impl Builder<'_> {
             return Ok(());
         };
         if span.is_empty() {
-            self.problems.push(Problem::new(span.clone(), "a key is missing here"));
+            self.problems.push(Problem::syntax(span.clone(), "a key is missing here"));
         } else if let Some(first) = seen.get(&text) {
             let problem = Problem::duplicate(&text, span.clone(), Some(first), self.index);
             self.problems.push(problem);
@@ -240,7 +240,7 @@ impl Builder<'_> {
                     }
                     _ => {
                         let message = "only a map or a list of maps can be merged with `<<`";
-                        self.problems.push(Problem::new(node.span, message));
+                        self.problems.push(Problem::syntax(node.span, message));
                     }
                 },
                 Some(Key { text, span, .. }) => {
@@ -263,7 +263,7 @@ impl Builder<'_> {
             Some(rest) => self.budget = rest,
             None => {
                 let message = "the anchors and aliases of this file expand to too much";
-                return Err(Problem::new(place.clone(), message));
+                return Err(Problem::syntax(place.clone(), message));
             }
         }
         Ok(())
@@ -272,7 +272,7 @@ impl Builder<'_> {
     fn alias(&mut self, id: usize, place: Span) -> Result<(), Problem> {
         let Some(anchor) = self.anchors.get(&id) else {
             let message = "this alias stands inside the very value it refers to";
-            return Err(Problem::new(place, message));
+            return Err(Problem::syntax(place, message));
         };
         let (depth, cost) = (anchor.depth, anchor.cost);
         if self.stack.len() + depth > MAX_DEPTH {
@@ -287,7 +287,7 @@ impl Builder<'_> {
             return match value {
                 NodeValue::String(text) => self.key(text, place, false, 0),
                 NodeValue::Int(number) => self.key(number.to_string(), place, false, 0),
-                _ => Err(Problem::new(place, "a key must be text")),
+                _ => Err(Problem::syntax(place, "a key must be text")),
             };
         }
         self.node(Node { span: place, value }, 0)
@@ -319,7 +319,7 @@ impl Builder<'_> {
             _ => {
                 let tag = clip(&tag.original());
                 let message = format!("the tag `{tag}` doesn't go with this value");
-                self.problems.push(Problem::new(place.clone(), message));
+                self.problems.push(Problem::syntax(place.clone(), message));
                 NodeValue::Null
             }
         }
@@ -330,14 +330,14 @@ impl Builder<'_> {
         if tag.original() != "!" && !tag.is_yaml_core_schema_tag(fitting) {
             let tag = clip(&tag.original());
             let message = format!("the tag `{tag}` doesn't go with this value");
-            self.problems.push(Problem::new(place.clone(), message));
+            self.problems.push(Problem::syntax(place.clone(), message));
         }
     }
 
     fn scan_problem(&self, error: &ScanError) -> Problem {
         let offset = error.marker().byte_offset().unwrap_or(self.last_end);
         let mut span = span_at(self.text, offset);
-        let indentation = "look at the indentation here and on the line before";
+        let indentation = Some("look at the indentation here and on the line before");
         let (message, help) = match error.kind() {
             ErrorKind::RecursionLimitExceeded => return Problem::too_deep(span),
             ErrorKind::UnclosedQuotedScalar | ErrorKind::InvalidQuotedScalarIndent => {
@@ -345,16 +345,17 @@ impl Builder<'_> {
                 if let Some(quote) = self.next_quote() {
                     span = rest_of_line(self.text, quote);
                 }
-                return Problem::new(span, "the quote that opens here isn't closed");
+                return Problem::syntax(span, "the quote that opens here isn't closed");
             }
             ErrorKind::UnexpectedCharacter { character } if !character.is_control() => {
-                (format!("unquoted text can't start with `{character}`"), Some("put the text in quotes"))
+                let message = format!("unquoted text can't start with `{character}`");
+                return Problem::syntax(span, message).quoted("put the text in quotes");
             }
-            ErrorKind::MappingValueNotAllowed => (
-                "a `key: value` can't stand here".to_owned(),
-                Some("text that holds `: ` needs quotes; else look at the indentation"),
-            ),
-            ErrorKind::SimpleKeyExpected => ("a `:` is expected after the key".to_owned(), Some(indentation)),
+            ErrorKind::MappingValueNotAllowed => {
+                let help = "text that holds `: ` needs quotes; else look at the indentation";
+                return Problem::syntax(span, "a `key: value` can't stand here").quoted(help);
+            }
+            ErrorKind::SimpleKeyExpected => ("a `:` is expected after the key".to_owned(), indentation),
             ErrorKind::TabInBlockIndentation | ErrorKind::TabInIndentation | ErrorKind::TabNotAllowed => {
                 if self.text.get(..offset).is_some_and(|before| before.ends_with('\t')) {
                     span = offset - 1..offset;
@@ -374,11 +375,11 @@ impl Builder<'_> {
             }
             ErrorKind::ExpectedBlockMappingKey
             | ErrorKind::ExpectedBlockSequenceEntry
-            | ErrorKind::InvalidIndentation => (error.info(), Some(indentation)),
+            | ErrorKind::InvalidIndentation => (error.info(), indentation),
             ErrorKind::UnclosedFlowCollection { open } => (format!("the `{open}` isn't closed"), None),
             _ => (error.info(), None),
         };
-        Problem { span, message, help: help.map(str::to_owned) }
+        Problem { help: help.map(str::to_owned), ..Problem::syntax(span, message) }
     }
 
     /// The first quote behind the latest event that isn't in a comment.

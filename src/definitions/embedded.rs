@@ -1,0 +1,46 @@
+//! Hooks of the program that embeds the host, compiled as those of a file are.
+
+use super::compile::{Origin, compile};
+use crate::handlers::Handler;
+use crate::hook::Hook;
+use crate::syntax::diagnostic::{Diagnostic, LineIndex, Range, Severity};
+use crate::syntax::node::Node;
+use crate::syntax::source::{Layer, Source};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::sync::Arc;
+
+/// A hook of the program: what a file's definition would say of it, without a handler, and its handler.
+///
+/// With it come warnings: such a hook is in force, as one of a file would be.
+///
+/// # Errors
+/// The first mistake, with what to do.
+pub(crate) fn embedded(
+    mut definition: Value,
+    handler: Handler,
+    position: usize,
+) -> Result<(Hook, Vec<Diagnostic>), String> {
+    definition["allow"] = "".into();
+    let read = |_: &Path| Err(String::new());
+    let origin = Origin { file: "program", dir: Path::new("/"), layer: Layer::Hooks, client: None, read: &read };
+    let compiled = compile(&Node::from_json(&json!({ "hooks": [definition] })), &origin, &LineIndex::new(""));
+    let mut warnings = Vec::new();
+    for problem in compiled.problems {
+        if problem.severity == Severity::Error {
+            let help = problem.help.map(|help| format!(" ({help})")).unwrap_or_default();
+            return Err(format!("{}{help}", problem.message));
+        }
+        let warning = problem.into_diagnostic(origin.file, Range::default());
+        let name = warning.hook.as_deref().unwrap_or_default();
+        let message = format!("hook `{name}`: {}", warning.message);
+        // There is no text that a place could be in.
+        warnings.push(Diagnostic { message, span: 0..0, ..warning });
+    }
+    let hook = compiled.hooks.into_iter().find_map(|it| it.hook).and_then(Arc::into_inner);
+    let hook = hook.ok_or("the definition is empty")?;
+    // No two closures are equal.
+    let fingerprint = position as u64;
+    let source = Source { line: 0, column: 0, position, ..hook.source };
+    Ok((Hook { handler, fingerprint, source, ..hook }, warnings))
+}

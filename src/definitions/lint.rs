@@ -1,0 +1,264 @@
+//! Warnings of definitions that are well-formed, but probably not what their author means.
+
+use super::slips;
+use super::written::Mistakes;
+use crate::dialects;
+use crate::event::{CUSTOM_PREFIX, On, Phase, may_be_about_a_tool, spec};
+use crate::handlers::{self, Handler};
+use crate::hook::Hook;
+use crate::matching::Matcher;
+use crate::matching::tools::TOOLS;
+use crate::matching::when::When;
+use crate::syntax::fix::{Edit, Fix, Place};
+use crate::syntax::node::{Node, NodeValue, Span};
+use crate::syntax::problem::Problem;
+use std::sync::Arc;
+
+/// A hook that is looked at.
+struct Lint<'a> {
+    hook: &'a Hook,
+    /// Its definition.
+    node: &'a Node,
+    /// Its matcher as written.
+    matcher: Option<&'a str>,
+    /// The file.
+    text: &'a str,
+    /// The events that it names; none if it is for all.
+    events: &'a [Arc<str>],
+    mistakes: &'a mut Mistakes,
+}
+
+/// Warns of what can hardly be meant in a hook that was made of `node`, with this matcher, in a file of this
+/// text.
+pub(super) fn lint(hook: &Hook, node: &Node, matcher: Option<&str>, text: &str, mistakes: &mut Mistakes) {
+    let events = match &hook.on {
+        On::Names(names) => &names[..],
+        On::Every => &[],
+    };
+    let mut lint = Lint { hook, node, matcher, text, events, mistakes };
+    lint.guard_without_effect();
+    lint.tool_conditions_without_tool();
+    lint.tool_names();
+    lint.event_names_in_matcher();
+    lint.matcher_in_the_form_of_if();
+    let slips = lint.misspelt_members();
+    lint.unguarded_when(&slips);
+    lint.verdict_without_effect();
+    lint.no_fail_direction();
+}
+
+impl Lint<'_> {
+    fn at(&self, key: &str) -> &Span {
+        self.node.get(key).map_or(&self.node.span, |it| &it.span)
+    }
+
+    fn warn(&mut self, problem: Problem) {
+        self.mistakes.push(problem);
+    }
+
+    fn never_matches(&self, key: &str, message: String) -> Problem {
+        Problem::warning(self.at(key), "never-matches", message)
+    }
+
+    fn guard_without_effect(&mut self) {
+        let Handler::Guard(guard) = &self.hook.handler else { return };
+        let Some(row) = guard.row() else { return };
+        let acts = |name: &str| spec(name).is_none_or(row.acts_at);
+        let idle: Vec<_> = self.events.iter().filter(|name| !acts(name)).map(|name| format!("`{name}`")).collect();
+        if !idle.is_empty() {
+            let message = format!("`{}` can do nothing at {}", row.name, idle.join(" and "));
+            let problem = Problem::warning(self.at("on"), "idle-guard", message);
+            let problem = problem.help(format!("leave out `on` for {}", row.events.join(", ")));
+            self.warn(problem.fix(Fix::new("Leave out `on`", Edit::Remove("on".into()))));
+        }
+    }
+
+    /// A matcher or an `if` on tools at events that name none.
+    fn tool_conditions_without_tool(&mut self) {
+        if self.events.is_empty() || self.events.iter().any(|name| may_be_about_a_tool(name)) {
+            return;
+        }
+        let is_on_tools = self.events.iter().all(|name| (self.hook.contract.matched)(name).is_tool());
+        let matcher = ("matcher", self.hook.matcher.is_some() && is_on_tools);
+        for (key, _) in [matcher, ("if", self.hook.rule.is_some())].into_iter().filter(|(_, is_there)| *is_there) {
+            let name = if self.events.len() == 1 { "names" } else { "name" };
+            let message = format!("`{key}` can never match: {} {name} no tool", self.events.join(" and "));
+            let problem = self.never_matches(key, message);
+            let problem = problem.help(format!("remove `{key}`, or write the condition as `when`"));
+            self.warn(problem.fix(Fix::remove(key)));
+        }
+    }
+
+    /// Names of tools that no tool has.
+    fn tool_names(&mut self) {
+        if let Some(Matcher::Names(tools)) = &self.hook.matcher {
+            for tool in tools {
+                self.letter_case("matcher", tool);
+                if tool.starts_with("mcp__") && tool.matches("__").count() == 1 {
+                    let message = format!("`{tool}` never matches: an MCP tool's name has a server and a tool");
+                    let problem = self.never_matches("matcher", message);
+                    self.warn(problem.did_you_mean(tool, Some(&format!("{tool}__.*"))));
+                }
+            }
+            if let Some(tool) = self.hook.rule.as_ref().and_then(|rule| rule.literal_tool())
+                && !tools.iter().any(|it| it == tool)
+            {
+                let message = format!("`if` is about `{tool}`, which `matcher` leaves out");
+                self.warn(self.never_matches("if", message));
+            }
+        }
+        if let Some(tool) = self.hook.rule.as_ref().and_then(|rule| rule.literal_tool()) {
+            self.letter_case("if", tool);
+        }
+    }
+
+    fn letter_case(&mut self, key: &str, tool: &str) {
+        let known = TOOLS.iter().find(|known| known.name.eq_ignore_ascii_case(tool));
+        if let Some(known) = known.filter(|known| known.name != tool) {
+            let problem = self.never_matches(key, format!("`{tool}` never matches: tool names are case-sensitive"));
+            self.warn(problem.did_you_mean(tool, Some(known.name)));
+        }
+    }
+
+    /// Matchers of a vocabulary where they name events, with another vocabulary's name.
+    fn event_names_in_matcher(&mut self) {
+        let contract = self.hook.contract;
+        if !contract.matcher_names_events {
+            return;
+        }
+        let row = |word: &str| dialects::by_name(contract.dialect).ok()?.row(word);
+        let words = self.matcher.unwrap_or_default().split(|c: char| !c.is_ascii_alphanumeric());
+        let mut rows = words.filter_map(|word| Some((word, row(word)?)));
+        if let Some((word, row)) = rows.find(|(word, row)| row.name != *word) {
+            let message = format!("`matcher` names `{word}`, which is `{}` in {}", row.name, contract.dialect);
+            self.warn(self.never_matches("matcher", message).did_you_mean(word, Some(row.name)));
+        }
+    }
+
+    fn matcher_in_the_form_of_if(&mut self) {
+        if let (Some(Matcher::Pattern { .. }), Some(text)) = (&self.hook.matcher, self.matcher)
+            && text.ends_with(')')
+            && TOOLS.iter().any(|tool| text.starts_with(&format!("{}(", tool.name)))
+        {
+            let message = "a matcher is a regex on the tool's name; this is the form of `if`";
+            let problem = self.never_matches("matcher", message.into()).help(format!("write `if: {text}`"));
+            self.warn(problem.fix(Fix::new("Write it as `if`", Edit::Key("if"))));
+        }
+    }
+
+    /// Members of the event that conditions and placeholders misspell; gives their paths.
+    fn misspelt_members(&mut self) -> Vec<String> {
+        // Only the agent knows what a custom event says.
+        if self.events.iter().any(|name| name.starts_with(CUSTOM_PREFIX)) {
+            return Vec::new();
+        }
+        let is_about_tool = !self.events.is_empty() && self.events.iter().all(|name| may_be_about_a_tool(name));
+        let references = |node: &Node| match &node.value {
+            NodeValue::String(source) => When::new(source).map(|when| when.references()).unwrap_or_default(),
+            _ => Vec::new(),
+        };
+        // The condition is compiled already, which is what takes time.
+        let when = self.node.get("when").zip(self.hook.when.as_ref()).map(|(node, when)| (node, when.references()));
+        let mut named: Vec<_> = when.into_iter().collect();
+        named.extend(self.node.get("guard").and_then(counted_by).map(|it| (it, references(it))));
+        let kind = self.hook.handler.key();
+        if let Some(definition) = self.node.get(kind) {
+            let paths = handlers::paths(kind, definition, &self.hook.contract.placeholders).into_iter();
+            // Placeholders may name these beside the event's members.
+            let is_event =
+                |(path, _): &(String, _)| !matches!(&**path, "hook" | "timestamp") && !path.starts_with("env.");
+            named.extend(paths.map(|(node, paths)| (node, paths.into_iter().filter(is_event).collect())));
+        }
+        let mut slips = Vec::new();
+        for (node, paths) in named {
+            for (path, at) in paths {
+                let Some((wrong, meant)) = slips::slip(&path, is_about_tool) else { continue };
+                let span = node.part(&at, self.text);
+                let problem = Problem::warning(&span, "unknown-name", format!("no event has `{wrong}`"));
+                self.warn(problem.did_you_mean(&wrong, Some(&meant)));
+                slips.push(wrong);
+            }
+        }
+        slips
+    }
+
+    /// A condition that reads what an event may lack.
+    fn unguarded_when(&mut self, slips: &[String]) {
+        let Some(when) = &self.hook.when else { return };
+        let is_slip = |path: &String| slips.iter().any(|slip| path == slip || path.starts_with(&format!("{slip}.")));
+        let unguarded: Vec<_> = when.unguarded().into_iter().filter(|path| !is_slip(path)).collect();
+        let Some(first) = unguarded.first() else { return };
+        let names: Vec<_> = unguarded.iter().map(|it| format!("`{it}`")).collect();
+        let message = format!("{} may be absent, which makes `when` undecidable", names.join(", "));
+        let problem = Problem::warning(self.at("when"), "unguarded-when", message);
+        // In scripts `event` is the whole event.
+        let problem = problem.help(match first.strip_prefix("event.") {
+            Some(member) => format!("`event` is the event's name; write `{member}`"),
+            None => format!("ask first: `has({first}) && ...`"),
+        });
+        self.warn(problem.fix(guarding(when.source(), &unguarded)));
+    }
+
+    /// A verdict that nothing waits for, or that comes too late.
+    fn verdict_without_effect(&mut self) {
+        if self.hook.handler.fixed().is_some() && self.hook.detached {
+            let message = "an async hook isn't waited for: its verdict can't count";
+            self.warn(Problem::warning(self.at("async"), "never-decides", message));
+        }
+        let is_note = |name: &Arc<str>| {
+            let is_obeyed = dialects::DIALECTS.iter().any(|it| it.row(name).is_some_and(|row| row.blocks));
+            spec(name).is_some_and(|spec| spec.phase == Phase::Note) && !is_obeyed
+        };
+        let denies = matches!(self.hook.handler, Handler::Deny(_) | Handler::Ask(_));
+        if denies && !self.events.is_empty() && self.events.iter().all(is_note) {
+            let are = if self.events.len() == 1 { "is only told" } else { "are only told" };
+            let message = format!("nothing to {}: {} {are}", self.hook.handler.key(), self.events.join(" and "));
+            let problem = Problem::warning(self.at("on"), "never-decides", message);
+            self.warn(problem.help("choose an event that happens before what is to be blocked"));
+        }
+    }
+
+    fn no_fail_direction(&mut self) {
+        let hook = self.hook;
+        let can_fail = hook.handler.fixed().is_none() && !hook.detached;
+        // Other systems say themselves what a failure means.
+        let is_native = hook.contract.dialect == dialects::NATIVE;
+        if is_native && can_fail && hook.fail.is_none() && hook.on.includes_a_gate() {
+            let message = "a hook that can fail at a gate doesn't say what its failure means";
+            let problem = Problem::warning(self.at("name"), "no-fail-direction", message);
+            let problem = problem.help(
+                "add `fail: closed` for a guard, `fail: open` for an observer, or set it in the file's `defaults`",
+            );
+            let (key, word) = ("fail", "closed");
+            let closed = Fix { is_preferred: true, ..Fix::add(key, word, Place::BehindName) };
+            let for_all = Fix::option("Set `fail: closed` for the whole file", Edit::Default { key, word });
+            self.warn(problem.fix(closed).fix(Fix::add(key, "open", Place::BehindName)).fix(for_all));
+        }
+    }
+}
+
+/// The edit that makes a condition ask whether there is what it reads.
+fn guarding(source: &str, unguarded: &[String]) -> Fix {
+    let of_event = unguarded.iter().filter(|path| path.starts_with("event."));
+    let mut parts: Vec<_> = of_event.flat_map(|path| source.match_indices(path.as_str())).map(|(at, _)| at).collect();
+    if !parts.is_empty() {
+        parts.sort_unstable();
+        parts.dedup();
+        let parts = parts.into_iter().map(|at| at..at + "event.".len()).collect();
+        return Fix::new("Write the member without `event.`", Edit::Cut(parts));
+    }
+    let asked: Vec<String> = unguarded.iter().map(|path| format!("has({path})")).collect();
+    let before = format!("{} && ", asked.join(" && "));
+    // Brackets keep operators together that bind more loosely than `&&`.
+    let edit = match source.contains("||") || source.contains('?') {
+        true => Edit::Wrap { before: format!("{before}("), after: ")".into() },
+        false => Edit::Wrap { before, after: String::new() },
+    };
+    Fix::new("Ask `has()` first", edit)
+}
+
+/// The condition of what a guard counts together.
+fn counted_by(guard: &Node) -> Option<&Node> {
+    let NodeValue::Map(entries) = &guard.value else { return None };
+    entries.first()?.value.get("by")
+}

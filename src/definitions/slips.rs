@@ -1,0 +1,174 @@
+//! The names that an event's members have, for conditions and placeholders that misspell one.
+//!
+//! An agent may send members that hookwire doesn't know, so a strange name is no mistake. Only one that is
+//! near to a known one, or that stands where another member belongs, is taken for a slip.
+
+use crate::dialects::DIALECTS;
+use crate::event::{CONTEXT_MEMBERS, EventShape};
+use crate::matching::tools::TOOLS;
+use crate::matching::when::MEMBERS;
+use crate::support::nearest::closest;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
+
+/// Members of other systems' events whose names are near to others: they are no slips.
+const LOOKALIKES: [&str; 2] = ["message_id", "mode"];
+
+/// The members that an event may have.
+struct Known {
+    /// Its members, each with its own where all of them are known.
+    members: BTreeMap<String, BTreeSet<String>>,
+    /// Those of hookwire's own vocabulary.
+    own: BTreeSet<String>,
+    /// Names that other systems use for a member that has another place here.
+    elsewhere: BTreeMap<&'static str, String>,
+}
+
+static KNOWN: LazyLock<Known> = LazyLock::new(|| {
+    let schema = schemars::schema_for!(EventShape);
+    let schema = schema.as_value();
+    let reference = |member: &Value| {
+        let forms = member["anyOf"].as_array().into_iter().flatten().chain([member]);
+        forms.filter_map(|form| form["$ref"].as_str()?.strip_prefix('#')).next().map(str::to_string)
+    };
+    let names = |of: &Value| of["properties"].as_object().into_iter().flat_map(|it| it.keys().cloned()).collect();
+    let mut members: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (name, member) in schema["properties"].as_object().into_iter().flatten() {
+        let own = reference(member).and_then(|pointer| schema.pointer(&pointer)).map(names);
+        members.insert(name.clone(), own.unwrap_or_default());
+    }
+    let own = members.keys().cloned().collect();
+    for name in MEMBERS.iter().chain(&CONTEXT_MEMBERS).chain(&["data"]).chain(&LOOKALIKES) {
+        members.entry(name.to_string()).or_default();
+    }
+    let mut elsewhere = BTreeMap::new();
+    for dialect in DIALECTS {
+        for (theirs, ours) in dialect.members.iter().chain(dialect.events.iter().flat_map(|row| row.members)) {
+            let mut steps = ours.split('/').skip(1);
+            let Some(first) = steps.next() else { continue };
+            let own = members.entry(first.into()).or_default();
+            // A member without members of its own may hold anything.
+            if let Some(second) = steps.next().filter(|_| !own.is_empty()) {
+                own.insert(second.into());
+            }
+            // A name that only a row or a part of a member uses passes through in other events.
+            let mut steps = theirs.split('/').skip(1);
+            match (steps.next(), steps.next()) {
+                (Some(name), None) if dialect.members.contains(&(*theirs, *ours)) => {
+                    elsewhere.entry(name).or_insert(ours.trim_start_matches('/').replace('/', "."));
+                }
+                (Some(name), _) => drop(members.entry(name.into()).or_default()),
+                (None, _) => {}
+            }
+        }
+    }
+    Known { members, own, elsewhere }
+});
+
+/// The beginning of a member's path that is a slip, and what was probably meant. `is_about_tool`: every
+/// event in question is about a tool call.
+pub(super) fn slip(path: &str, is_about_tool: bool) -> Option<(String, String)> {
+    let Known { members, own: names, elsewhere } = &*KNOWN;
+    let mut steps = path.split('.');
+    let first = steps.next()?;
+    // Turns have one elsewhere.
+    if is_about_tool && first == "input" {
+        return Some((first.into(), "tool.input".into()));
+    }
+    let Some(own) = members.get(first) else {
+        let meant = elsewhere.get(first).cloned().or_else(|| near(first, names))?;
+        return Some((first.into(), meant));
+    };
+    let second = steps.next().filter(|second| !own.is_empty() && !own.contains(*second))?;
+    let is_argument = first == "tool" && TOOLS.iter().any(|tool| tool.arguments.contains(&second));
+    let meant = if is_argument { format!("input.{second}") } else { near(second, own)? };
+    Some((format!("{first}.{second}"), format!("{first}.{meant}")))
+}
+
+/// One more or less of something is another member: `message`, `messages`.
+fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a String>) -> Option<String> {
+    let found = closest(word, candidates.into_iter().map(String::as_str))?;
+    let is_number = found.strip_suffix('s') == Some(word) || word.strip_suffix('s') == Some(found);
+    (!is_number && word.len() > 2).then(|| found.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialects::Dialect;
+    use std::path::Path;
+
+    #[test]
+    fn slips_are_told_from_what_nobody_knows() {
+        for (path, expected) in [
+            ("tol.name", Some(("tol", "tool"))),
+            ("tool.inpt.command", Some(("tool.inpt", "tool.input"))),
+            ("tool.command", Some(("tool.command", "tool.input.command"))),
+            ("tool.callid", Some(("tool.callid", "tool.callId"))),
+            ("tool_name", Some(("tool_name", "tool.name"))),
+            ("stop_hook_active", Some(("stop_hook_active", "stopActive"))),
+            ("input.command", Some(("input", "tool.input"))),
+            ("modle.name", Some(("modle", "model"))),
+            ("agent.nam", Some(("agent.nam", "agent.name"))),
+            ("tool.input.anything", None),
+            ("tool.isInterrupt", None),
+            ("tool", None),
+            ("message", None),
+            ("source", None),
+            ("data.x", None),
+            ("metadata.role", None),
+            ("grant.callsLeft", None),
+            ("model.request.tolls", None),
+            ("parentRun", None),
+            ("ctx.session_id", None),
+            ("", None),
+            ("..", None),
+        ] {
+            let found = slip(path, true);
+            assert_eq!(found.as_ref().map(|(wrong, meant)| (wrong.as_str(), meant.as_str())), expected, "{path}");
+        }
+        assert_eq!(slip("input.command", false), None);
+    }
+
+    /// Whatever an event really says may be asked for.
+    #[test]
+    fn no_member_of_a_recorded_event_is_a_slip() {
+        fn walk(dir: &Path, told: &mut Vec<String>, seen: &mut usize) {
+            for entry in std::fs::read_dir(dir).unwrap().map(Result::unwrap) {
+                let path = entry.path();
+                if path.is_dir() {
+                    walk(&path, told, seen);
+                    continue;
+                }
+                if path.extension().is_none_or(|it| it != "jsonl") {
+                    continue;
+                }
+                let is_its = |it: &&&Dialect| path.iter().any(|part| part == it.name());
+                let dialect = DIALECTS.iter().find(is_its).unwrap_or(&DIALECTS[0]);
+                for line in std::fs::read_to_string(&path).unwrap().lines() {
+                    let Ok(line) = serde_json::from_str::<Value>(line) else { continue };
+                    let payloads = [&line, &line["stdin"], &line["event"], &line["params"], &line["payload"]];
+                    let events = payloads.into_iter().filter_map(|payload| dialect.read(payload.clone()).ok());
+                    for event in events {
+                        *seen += 1;
+                        for (name, value) in event.data.as_object().into_iter().flatten() {
+                            told.extend(slip(name, false).map(|it| format!("{it:?} {}", path.display())));
+                            for inner in value.as_object().into_iter().flat_map(|it| it.keys()) {
+                                let path = format!("{name}.{inner}");
+                                told.extend(slip(&path, false).map(|it| format!("{it:?} {path}")));
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let (mut told, mut seen) = (Vec::new(), 0);
+        for dir in ["examples", "tests/data"] {
+            walk(&root.join(dir), &mut told, &mut seen);
+        }
+        assert!(seen > 50, "{seen}");
+        assert_eq!(told, [""; 0]);
+    }
+}

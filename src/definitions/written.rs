@@ -1,0 +1,331 @@
+//! Definitions as a file has them, read field by field: a mistake in one field hides none in the others.
+
+use crate::contract::Fail;
+use crate::dialects;
+use crate::handlers::KINDS;
+use crate::services::models::{ModelRef, RawModel};
+use crate::support::nearest::closest;
+use crate::syntax::diagnostic::Severity;
+use crate::syntax::node::{DecodeError, Entry, NodeValue, decode};
+use crate::syntax::problem::Problem;
+use crate::syntax::values::{COMMON_FIELDS, OneOrMany, RawDuration};
+use globset::{Glob, GlobMatcher};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use std::num::NonZeroU64;
+use std::sync::Arc;
+
+/// What every hook may say; beside it stands exactly one handler key.
+#[derive(Default, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Hook")]
+#[allow(dead_code, reason = "the schema comes from this struct, the reading is field by field")]
+pub(super) struct RawHook {
+    /// Names the hook in verdicts, logs and diagnostics.
+    name: String,
+    /// For people.
+    #[schemars(default)]
+    pub(super) description: Option<String>,
+    /// One event or a list; `'*'` is every event. Any dialect's name for it is understood. May be left out
+    /// where `matcher` names events (workflow-framework).
+    pub(super) on: Option<OneOrMany>,
+    /// A regex that must match the tool's whole name; absent, '' and '*' match all.
+    #[schemars(default)]
+    pub(super) matcher: Option<String>,
+    /// `Tool(pattern)`: shell tools by the commands they would run, file tools by path.
+    #[schemars(default)]
+    pub(super) r#if: Option<String>,
+    /// A CEL expression over the event.
+    #[schemars(default)]
+    pub(super) when: Option<String>,
+    /// Lower runs earlier (default 100); reversed for after-events.
+    #[schemars(default)]
+    pub(super) priority: Option<i64>,
+    /// For one run; else what the file's defaults say, else 30 s. A sub-agent has 2 minutes and an approval
+    /// its `wait` unless it is said here.
+    #[schemars(default)]
+    pub(super) timeout: Option<RawDuration>,
+    /// What a failure of the hook means.
+    #[schemars(default)]
+    pub(super) fail: Option<Fail>,
+    /// Start it and don't wait: it can't decide anything.
+    #[schemars(default)]
+    pub(super) r#async: Option<bool>,
+    /// Run it side by side with its parallel neighbours.
+    #[schemars(default)]
+    pub(super) parallel: Option<bool>,
+    /// At most once per session.
+    #[schemars(default)]
+    pub(super) once: Option<bool>,
+    /// `false` switches it off.
+    #[schemars(default)]
+    pub(super) enabled: Option<bool>,
+    /// Only for these agents; globs on the name.
+    #[schemars(default)]
+    pub(super) agents: Option<OneOrMany>,
+    /// The vocabulary that the hook is written for.
+    #[schemars(default)]
+    pub(super) dialect: Option<String>,
+    /// For people and tools.
+    #[schemars(default)]
+    pub(super) tags: Option<OneOrMany>,
+}
+
+/// What a file says for all its hooks.
+#[derive(Clone, Default, JsonSchema)]
+#[schemars(deny_unknown_fields, default)]
+#[schemars(rename = "Defaults")]
+pub(super) struct RawDefaults {
+    /// How long one run may take, for hooks that don't say.
+    pub(super) timeout: Option<RawDuration>,
+    /// What a failure means, for hooks that don't say.
+    pub(super) fail: Option<Fail>,
+    /// The priority of hooks that don't say: lower runs earlier, reversed for after-events.
+    pub(super) priority: Option<i64>,
+    /// Hooks that don't say are only for these agents; globs on the name.
+    pub(super) agents: Option<OneOrMany>,
+    /// The model of hooks that ask one and don't say which.
+    pub(super) model: Option<RawModel>,
+}
+
+const DEFAULTS_FIELDS: [&str; 5] = ["timeout", "fail", "priority", "agents", "model"];
+
+/// Which tools may be called at all, how often and within what bounds: decided before any hook runs,
+/// and by every layer.
+#[derive(Default, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[schemars(rename = "Policy")]
+pub(super) struct RawPolicy {
+    /// `Tool(pattern)`: denied, also where it can't be told.
+    pub(super) deny: Option<OneOrMany>,
+    /// `Tool(pattern)`: where this is given, whatever isn't on it is denied. A command line must fit one
+    /// entry as a whole.
+    pub(super) allow: Option<OneOrMany>,
+    /// The bounds of tool calls.
+    pub(super) limits: RawLimits,
+    /// The sandbox that tools are to run in, by a name that whoever runs them knows. hookwire passes it
+    /// on in the grant.
+    pub(super) sandbox: Option<String>,
+}
+
+#[derive(Default, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[schemars(rename = "PolicyLimits")]
+pub(super) struct RawLimits {
+    /// Tool calls of one run.
+    pub(super) max_calls: Option<NonZeroU64>,
+    /// How long a tool may run. Passed on in the grant.
+    pub(super) timeout: Option<RawDuration>,
+    /// How much a tool may give back. Passed on in the grant.
+    pub(super) max_output_bytes: Option<u64>,
+}
+
+const POLICY_FIELDS: [&str; 4] = ["deny", "allow", "limits", "sandbox"];
+const LIMITS_FIELDS: [&str; 3] = ["maxCalls", "timeout", "maxOutputBytes"];
+/// The fields of a file.
+pub(super) const FILE_FIELDS: [&str; 5] = ["policy", "defaults", "hooks", "dialect", "$schema"];
+
+/// The mistakes of a file, in the order in which they are found.
+#[derive(Default)]
+pub(super) struct Mistakes {
+    /// All so far.
+    pub(super) found: Vec<Problem>,
+    /// The hook that is being read.
+    pub(super) hook: Option<Arc<str>>,
+}
+
+impl Mistakes {
+    /// Adds one in the hook that is being read.
+    pub(super) fn push(&mut self, problem: Problem) {
+        self.found.push(Problem { hook: self.hook.as_deref().map(str::to_string), ..problem });
+    }
+
+    /// How many of them are errors.
+    pub(super) fn n_errors(&self) -> usize {
+        self.found.iter().filter(|it| it.severity == Severity::Error).count()
+    }
+
+    /// The value of a field, if it has the form of its key.
+    pub(super) fn field<T: DeserializeOwned>(&mut self, entry: &Entry) -> Option<T> {
+        decode(&entry.value).map_err(|error| self.misfit(entry, error)).ok()
+    }
+
+    /// A value that hasn't the form of its key.
+    pub(super) fn misfit(&mut self, entry: &Entry, error: DecodeError) {
+        let joint = if error.path.is_empty() || error.path.starts_with('[') { "" } else { "." };
+        let code = if error.is_unknown_field { "unknown-field" } else { "wrong-type" };
+        let message = format!("`{}{joint}{}`: {}", entry.key, error.path, error.message);
+        let help = error.suggestion().map(|it| format!("did you mean `{it}`?"));
+        let fixes = error.fix.into_iter().collect();
+        self.push(Problem { help, fixes, ..Problem::error(&error.span, code, message) });
+    }
+
+    /// A field that nothing here knows.
+    pub(super) fn unknown_field(&mut self, entry: &Entry, nearest: Option<&str>) {
+        let problem = Problem::error(&entry.key_span, "unknown-field", format!("unknown field `{}`", entry.key));
+        self.push(problem.did_you_mean(&entry.key, nearest));
+    }
+
+    /// The members of what is to be a map.
+    fn members<'n>(&mut self, entry: &'n Entry) -> &'n [Entry] {
+        if let NodeValue::Map(entries) = &entry.value.value {
+            return entries;
+        }
+        let message = format!("`{}` is a map, found {}", entry.key, entry.value.kind());
+        self.push(Problem::error(&entry.value.span, "wrong-type", message));
+        &[]
+    }
+
+    /// The dialect that a field names.
+    pub(super) fn dialect(&mut self, entry: &Entry) -> Option<&'static str> {
+        let name: String = self.field(entry)?;
+        match dialects::by_name(&name) {
+            Ok(dialect) => Some(dialect.name()),
+            Err(unknown) => {
+                let problem = Problem::error(&entry.value.span, "unknown-dialect", unknown.message);
+                self.push(problem.did_you_mean(&name, unknown.nearest).or_help(unknown.otherwise));
+                None
+            }
+        }
+    }
+
+    /// Globs on the names of agents.
+    pub(super) fn globs(&mut self, raw: Option<OneOrMany>, span: &crate::syntax::node::Span) -> Vec<GlobMatcher> {
+        let Some(OneOrMany(texts)) = raw else { return Vec::new() };
+        let mut globs = Vec::new();
+        for text in texts {
+            match Glob::new(&text) {
+                Ok(glob) => globs.push(glob.compile_matcher()),
+                Err(error) => {
+                    let message = format!("bad glob `{text}`: {}", error.kind());
+                    self.push(Problem::error(span, "bad-glob", message));
+                }
+            }
+        }
+        globs
+    }
+}
+
+/// A hook's fields with what stands beside them.
+pub(super) struct WrittenHook<'n> {
+    pub(super) raw: RawHook,
+    /// The members whose key is a handler's; one, if all is well.
+    pub(super) handlers: Vec<&'n Entry>,
+    /// An unknown field is probably a handler's key.
+    pub(super) has_misspelt_handler: bool,
+}
+
+impl<'n> WrittenHook<'n> {
+    /// Reads all but the name.
+    pub(super) fn read(entries: &'n [Entry], mistakes: &mut Mistakes) -> WrittenHook<'n> {
+        let mut written = WrittenHook { raw: RawHook::default(), handlers: Vec::new(), has_misspelt_handler: false };
+        let raw = &mut written.raw;
+        for entry in entries {
+            match entry.key.as_str() {
+                "name" => {}
+                "description" => raw.description = mistakes.field(entry),
+                "on" => raw.on = mistakes.field(entry),
+                "matcher" => raw.matcher = mistakes.field::<Option<String>>(entry).flatten(),
+                "if" => raw.r#if = mistakes.field(entry),
+                "when" => raw.when = mistakes.field(entry),
+                "priority" => raw.priority = mistakes.field(entry),
+                "timeout" => raw.timeout = mistakes.field(entry),
+                "fail" => raw.fail = mistakes.field(entry),
+                "async" => raw.r#async = mistakes.field(entry),
+                "parallel" => raw.parallel = mistakes.field(entry),
+                "once" => raw.once = mistakes.field(entry),
+                "enabled" => raw.enabled = mistakes.field(entry),
+                "agents" => raw.agents = mistakes.field(entry),
+                "dialect" => raw.dialect = mistakes.dialect(entry).map(str::to_string),
+                "tags" => raw.tags = mistakes.field(entry),
+                key if KINDS.iter().any(|kind| kind.key == key) => written.handlers.push(entry),
+                unknown => {
+                    let known = COMMON_FIELDS.into_iter().chain(KINDS.iter().map(|kind| kind.key));
+                    let nearest = closest(unknown, known);
+                    written.has_misspelt_handler |= nearest.is_some_and(|key| !COMMON_FIELDS.contains(&key));
+                    mistakes.unknown_field(entry, nearest);
+                }
+            }
+        }
+        written
+    }
+}
+
+impl RawDefaults {
+    /// Reads `defaults`.
+    pub(super) fn read(entry: &Entry, mistakes: &mut Mistakes) -> RawDefaults {
+        let mut defaults = RawDefaults::default();
+        let entries = if entry.value.value == NodeValue::Null { &[] } else { mistakes.members(entry) };
+        for entry in entries {
+            match entry.key.as_str() {
+                "timeout" => defaults.timeout = mistakes.field(entry),
+                // An author who says anything here doesn't want the `open` that saying nothing means.
+                "fail" => {
+                    defaults.fail = decode(&entry.value).unwrap_or_else(|mut error| {
+                        error.message.push_str("; until it is fixed, the file's hooks fail closed");
+                        mistakes.misfit(entry, error);
+                        Some(Fail::Closed)
+                    });
+                }
+                "priority" => defaults.priority = mistakes.field(entry),
+                "agents" => {
+                    let errors = mistakes.n_errors();
+                    let agents: Option<OneOrMany> = mistakes.field(entry);
+                    mistakes.globs(agents.clone(), &entry.value.span);
+                    // A bad glob is reported once, not for every hook.
+                    defaults.agents = agents.filter(|_| mistakes.n_errors() == errors);
+                }
+                "model" => {
+                    let model: Option<RawModel> = mistakes.field(entry);
+                    match model.clone().map(ModelRef::new) {
+                        Some(Err(bad)) => {
+                            let problem = Problem::error(&entry.value.span, "bad-model", bad.message);
+                            mistakes.push(Problem { help: bad.help, fixes: bad.fix.into_iter().collect(), ..problem });
+                        }
+                        Some(Ok(_)) | None => defaults.model = model,
+                    }
+                }
+                unknown => {
+                    let nearest = closest(unknown, DEFAULTS_FIELDS);
+                    if nearest == Some("fail") {
+                        defaults.fail = Some(Fail::Closed);
+                    }
+                    mistakes.unknown_field(entry, nearest);
+                }
+            }
+        }
+        defaults
+    }
+}
+
+impl RawPolicy {
+    /// Reads `policy`.
+    pub(super) fn read(entry: &Entry, mistakes: &mut Mistakes) -> RawPolicy {
+        let mut raw = RawPolicy::default();
+        for entry in mistakes.members(entry) {
+            match entry.key.as_str() {
+                "deny" => raw.deny = mistakes.field(entry).flatten(),
+                "allow" => raw.allow = mistakes.field(entry).flatten(),
+                "sandbox" => raw.sandbox = mistakes.field(entry).flatten(),
+                "limits" => raw.limits = RawLimits::read(entry, mistakes),
+                unknown => mistakes.unknown_field(entry, closest(unknown, POLICY_FIELDS)),
+            }
+        }
+        raw
+    }
+}
+
+impl RawLimits {
+    fn read(entry: &Entry, mistakes: &mut Mistakes) -> RawLimits {
+        let mut raw = RawLimits::default();
+        for entry in mistakes.members(entry) {
+            match entry.key.as_str() {
+                "maxCalls" => raw.max_calls = mistakes.field(entry).flatten(),
+                "timeout" => raw.timeout = mistakes.field(entry).flatten(),
+                "maxOutputBytes" => raw.max_output_bytes = mistakes.field(entry).flatten(),
+                unknown => mistakes.unknown_field(entry, closest(unknown, LIMITS_FIELDS)),
+            }
+        }
+        raw
+    }
+}
