@@ -6,23 +6,23 @@ use crate::matching::MatcherRule;
 use crate::template::Placeholders;
 #[cfg(doc)]
 use crate::verdict::Outcome;
-use crate::verdict::{Answer, Decision};
+use crate::verdict::{Answer, Decision, words};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::Path;
 use std::time::Duration;
 
-/// What a hook's failure means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Fail {
-    /// A non-blocking error: logged, counted, listed in the verdict.
-    Open,
-    /// Denies a gate, withholds an after-event's subject.
-    Closed,
-    /// Asks a person at a gate; like `closed` elsewhere.
-    Ask,
+words! {
+    /// What a hook's failure means.
+    pub enum Fail {
+        /// A non-blocking error: logged, counted, listed in the verdict.
+        Open = "open",
+        /// Denies a gate, withholds an after-event's subject.
+        Closed = "closed",
+        /// Asks a person at a gate; like `closed` elsewhere.
+        Ask = "ask",
+    }
 }
 
 /// The rule by which outcomes become a verdict.
@@ -33,9 +33,9 @@ pub enum Composition {
     Onion,
     /// Order of registration; a deny stops, the last rewrite wins. (workflow-framework.)
     Pipeline,
-    /// Order of registration, all run; every reason of a deny is collected. (hooks-article.)
+    /// Order of registration, all run; the reasons of all denies are collected. (hooks-article.)
     Veto,
-    /// Priority descending; a deny is sticky but stops nobody. (instructor.)
+    /// Priority descending; a deny stands, but the other hooks still run. (instructor.)
     Middleware,
     /// All at once on the same snapshot, combined in list order. (Claude Code family, agentpool.)
     Parallel,
@@ -67,11 +67,11 @@ pub struct Contract {
     pub matched: fn(&str) -> Target,
     /// Whether matchers name events too: a hook may then leave out `on`, and is for every event.
     pub matcher_names_events: bool,
-    /// Whether its clients may send events that nobody knows: like `custom:` and the name.
+    /// Whether its clients may send events that no table has: they are `custom:` and the name.
     pub takes_other_events: bool,
-    /// How long a run may take where nobody says.
+    /// How long a run may take, unless the hook or its file says.
     pub timeout: Duration,
-    /// What a failure means at a gate where nobody says; elsewhere it is open.
+    /// What a failure means at a gate, unless the hook or its file says; elsewhere it is open.
     pub gates_fail: Fail,
     /// The decisions that its clients know beside allow and deny.
     pub decisions: &'static [Decision],
@@ -91,8 +91,8 @@ pub struct Contract {
     pub reply: Reader,
     /// What a function's result means, where not only objects have a meaning.
     pub returned: Option<Reader>,
-    /// What a run that failed has said nevertheless ([`Outcome::said`]), by the kind of its handler and
-    /// the error. A run that was out of time says nothing.
+    /// What a failed run counts as having replied ([`Outcome::said`]), by the kind of its handler and the
+    /// error. It is not asked for a run that was out of time.
     pub failed: fn(&str, &str) -> Option<Value>,
     /// What a command's exit means.
     pub exit: fn(&Event, &Exit<'_>) -> Result<Answer, String>,
@@ -101,15 +101,15 @@ pub struct Contract {
     /// What later hooks of the chain see of an answer besides what it changed: a merge patch on the
     /// event. For systems whose hooks see that another one denied.
     pub trace: Option<fn(&Event, &Answer) -> Option<Value>>,
-    /// What its agents tell of a run so far, where guards read it; there, guards that end a run only
-    /// signal it and deny nothing.
+    /// What its agents themselves count of a run so far, for guards to read. With such agents, guards that
+    /// end a run only signal it and deny nothing.
     pub tally: Option<fn(&Event) -> Tally>,
-    /// Every hook is some agent's: where an event names none, it can't be told whose hooks are meant,
-    /// and they all run.
+    /// Every hook belongs to an agent. At an event that names no agent the hooks of all agents run, because
+    /// the right one isn't known.
     pub belongs_to_agents: bool,
 }
 
-/// What an agent itself tells of the run that an event belongs to.
+/// What an agent itself counts of the run that an event belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tally {
     /// Completed steps.
@@ -122,7 +122,7 @@ pub struct Tally {
     pub now_ms: Option<u64>,
 }
 
-/// Makes an answer of a JSON reply; the error is for people.
+/// Turns a JSON reply into an answer; the error is for people.
 pub type Reader = fn(&Event, Value) -> Result<Answer, String>;
 
 /// What a matcher is held against.
@@ -176,6 +176,6 @@ pub struct Exit<'a> {
     pub command: &'a str,
     /// What it wrote.
     pub stdout: &'a str,
-    /// What it complained about.
+    /// What it wrote to stderr.
     pub stderr: &'a str,
 }

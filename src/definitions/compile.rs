@@ -199,7 +199,7 @@ pub fn native(root: &Node, told: &mut Vec<Problem>) -> (&'static str, Option<Nod
     let written_for = match root.get("dialect").map(|node| &node.value) {
         Some(NodeValue::String(name)) => dialects::by_name(name).ok(),
         Some(_) => None,
-        None => dialects::DIALECTS.iter().copied().find(|it| it.files.as_ref().is_some_and(|files| (files.are)(root))),
+        None => dialects::recognise(root),
     };
     let read = written_for.and_then(|it| it.files.as_ref()).map(|files| (files.read)(root, told));
     (written_for.map_or(dialects::NATIVE, dialects::Dialect::name), read)
@@ -329,7 +329,7 @@ fn hook(
     }
 
     let dialect = raw.dialect.as_deref().unwrap_or(file_dialect);
-    let contract = dialects::by_name(dialect).map_or_else(|_| &dialects::DIALECTS[0].contract, |it| &it.contract);
+    let contract = dialects::by_name(dialect).map_or_else(|_| &dialects::native().contract, |it| &it.contract);
     let at = |key: &str| node.get(key).map_or(node.span.clone(), |it| it.span.clone());
 
     let on = if is_told && node.get("on").is_none() { None } else { file.on(raw.on, node, contract, scope) };

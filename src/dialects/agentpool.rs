@@ -8,14 +8,15 @@
 //! shell's text, a command that is out of time is ended, a prompt's values are data and never part of
 //! its instructions, and its time limit counts.
 
-use super::native::{CONTRACT, or, tail};
+use super::files::{did_you_mean, entry, error, one_of, renamed, text, warning, wrong_type};
+use super::native::CONTRACT;
+use super::replies::{bad_exit, or, unreadable};
 use super::{Dialect, EventRow, Files};
 use crate::contract::{Composition, Contract, Exit, Judgement, TOOL_NAME, Target};
 use crate::event::Event;
 use crate::matching::MatcherRule;
 use crate::support::nearest::closest;
-use crate::syntax::diagnostic::Severity;
-use crate::syntax::node::{Entry, Node, NodeValue, Span};
+use crate::syntax::node::{Entry, Node, NodeValue};
 use crate::syntax::problem::Problem;
 use crate::syntax::values::COMMON_FIELDS;
 use crate::template::{Placeholders, Style};
@@ -24,10 +25,6 @@ use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
 use std::path::Path;
 use std::time::Duration;
-
-const fn row(name: &'static str, canonical: &'static str, blocks: bool, rewrites: bool) -> EventRow {
-    EventRow { name, also: &[], picks: None, canonical, blocks, rewrites, members: &[] }
-}
 
 pub(super) static DIALECT: Dialect = Dialect {
     about: "agentpool 2.2.4",
@@ -51,10 +48,10 @@ pub(super) static DIALECT: Dialect = Dialect {
         ..CONTRACT
     },
     events: &[
-        row("pre_run", "RunStart", true, false),
-        row("post_run", "RunEnd", false, false),
-        row("pre_tool_use", "PreToolUse", true, true),
-        row("post_tool_use", "PostToolUse", false, false),
+        EventRow::new("pre_run", "RunStart").blocks(),
+        EventRow::new("post_run", "RunEnd"),
+        EventRow::new("pre_tool_use", "PreToolUse").blocks().rewrites(),
+        EventRow::new("post_tool_use", "PostToolUse"),
     ],
     event_name: "/event",
     members: &[
@@ -77,7 +74,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         Ok(())
     },
     reply: write_reply,
-    files: Some(Files { are, read }),
+    files: Some(Files { recognises, read }),
 };
 
 fn is_about_tool(event: &str) -> bool {
@@ -129,13 +126,13 @@ const RESULT: [&str; 5] = ["decision", "reason", "modified_input", "additional_c
 /// is read.
 fn read_reply(event: &Event, value: Value) -> Result<Answer, String> {
     let Value::Object(reply) = value else {
-        return Err("read the reply: it is not a JSON object".into());
+        return Err(unreadable("it is not a JSON object"));
     };
     let either = |first: &str, second: &str| reply.get(first).filter(|it| is_true(it)).or(reply.get(second)).cloned();
     let given = |first: &str, second: &str| reply.get(first).or(reply.get(second)).cloned();
     let decision = either("decision", "permissionDecision").map(|decision| match decision.as_str() {
-        Some("approve") => json!("allow"),
-        Some("block") => json!("deny"),
+        Some("approve") => json!(Decision::Allow),
+        Some("block") => json!(Decision::Deny),
         _ => decision,
     });
     let members = [
@@ -153,14 +150,14 @@ fn read_reply(event: &Event, value: Value) -> Result<Answer, String> {
     Ok(answer)
 }
 
-/// What a function returned.
+/// A function's result.
 fn read_returned(event: &Event, value: Value) -> Result<Answer, String> {
-    let decide = |decision: &str| Map::from_iter([("decision".to_string(), json!(decision))]);
+    let decide = |decision: Decision| Map::from_iter([("decision".to_string(), json!(decision))]);
     let mut remark = None;
     let said = match value {
         Value::Null => Map::new(),
-        Value::Bool(true) => decide("allow"),
-        Value::Bool(false) => decide("deny"),
+        Value::Bool(true) => decide(Decision::Allow),
+        Value::Bool(false) => decide(Decision::Deny),
         Value::String(text) => Map::from_iter([("additional_context".to_string(), json!(text))]),
         Value::Object(mut members) => {
             members.retain(|name, _| RESULT.contains(&name.as_str()));
@@ -195,16 +192,13 @@ fn answer(event: &Event, said: Map<String, Value>) -> Result<Answer, String> {
         Some(_) => unfit("modified_input", "an object"),
         None => {}
     }
-    answer.decision = match said.get("decision").filter(|it| is_true(it)).map(Value::as_str) {
-        Some(Some("allow")) => Some(Decision::Allow),
-        Some(Some("deny")) => Some(Decision::Deny),
-        Some(Some("ask")) => Some(Decision::Ask),
-        Some(_) => {
+    if let Some(decision) = said.get("decision").filter(|it| is_true(it)) {
+        // It has no word for `defer`.
+        answer.decision = decision.as_str().and_then(Decision::from_word).filter(|it| *it != Decision::Defer);
+        if answer.decision.is_none() {
             unfit("decision", "`allow`, `deny` or `ask`, and counts as allow");
-            None
         }
-        None => None,
-    };
+    }
     if said.get("continue_") == Some(&Value::Bool(false)) {
         answer.stop = Some(answer.reason.clone().unwrap_or_default());
     }
@@ -236,10 +230,10 @@ fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
         Some(0) => read_stdout(event, exit.stdout.trim()),
         Some(2) => {
             let reason = or(exit.stderr.trim(), "Hook denied the operation");
-            answer(event, Map::from_iter([("decision".into(), json!("deny")), ("reason".into(), json!(reason))]))
+            let said = [("decision".into(), json!(Decision::Deny)), ("reason".into(), json!(reason))];
+            answer(event, Map::from_iter(said))
         }
-        Some(code) => Err(format!("run: exit status {code}{}", tail(exit.stderr))),
-        None => Err(format!("run: ended by a signal{}", tail(exit.stderr))),
+        Some(_) | None => Err(bad_exit(exit)),
     }
 }
 
@@ -279,7 +273,7 @@ fn failed(kind: &str, error: &str) -> Option<Value> {
 fn write_reply(event: &Event, verdict: &Verdict) -> Value {
     let mut decision = verdict.decision;
     let mut reasons: Vec<&str> = verdict.outcomes.iter().filter_map(reason).collect();
-    // Who decided otherwise than every hook: the host, for its client, or a person.
+    // Where no hook decided this, the host did, for its client, or a person.
     if verdict.outcomes.iter().filter_map(|it| it.decision).max().unwrap_or(Decision::Allow) != decision {
         reasons = verdict.reason.as_deref().into_iter().collect();
     }
@@ -310,7 +304,7 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
             changes.extend(modified.clone());
         }
     }
-    // agentpool doesn't obey `continue_`: its own hooks have always been told so, others mean it.
+    // agentpool ignores `continue_`, which its own hooks know; hooks of other vocabularies mean their stop.
     if row.is_some_and(|row| row.blocks)
         && let Some(why) = foreign_stop(verdict)
         && decision != Decision::Deny
@@ -321,7 +315,7 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
         decision = Decision::Deny;
         reasons.extend(refusals.iter().map(String::as_str));
     }
-    let mut reply = Map::from_iter([("decision".to_string(), json!(decision.as_str()))]);
+    let mut reply = Map::from_iter([("decision".to_string(), json!(decision))]);
     let mut put = |name: &str, value: Value| drop(reply.insert(name.to_string(), value));
     if !reasons.is_empty() {
         put("reason", json!(reasons.join("; ")));
@@ -346,7 +340,7 @@ fn foreign_stop(verdict: &Verdict) -> Option<&str> {
     foreign.next().or(other)
 }
 
-/// A hook's own words, if it has some; those of a hook that has decided nothing are no reason.
+/// The reason that a hook itself gave; that of a failed hook counts only if the failure decided something.
 fn reason(outcome: &Outcome) -> Option<&str> {
     let text = match &outcome.said {
         _ if outcome.status == Status::Skipped => None,
@@ -362,7 +356,7 @@ const EVENTS: [&str; 4] = ["pre_run", "post_run", "pre_tool_use", "post_tool_use
 const MAX_INHERITED: usize = 64;
 
 /// A map of agents, and nothing that makes it hookwire's own file.
-fn are(root: &Node) -> bool {
+fn recognises(root: &Node) -> bool {
     let agents = match root.get("agents").map(|it| &it.value) {
         Some(NodeValue::Map(agents)) => &agents[..],
         _ => &[],
@@ -382,7 +376,7 @@ fn read(root: &Node, problems: &mut Vec<Problem>) -> Node {
                 read_agent(agent, agents, &mut hooks, problems);
             }
         }
-        _ => problems.push(misfit(agents, "`agents`", "a map of agents")),
+        _ => problems.push(wrong_type(agents, "`agents`", "a map of agents")),
     }
     let mut native = Vec::new();
     for entry in entries {
@@ -415,16 +409,14 @@ fn read_agent(agent: &Entry, agents: &Node, hooks: &mut Vec<Node>, problems: &mu
         NodeValue::Map(events) => &events[..],
         NodeValue::Null => &[],
         _ => {
-            problems.push(misfit(own, "`hooks`", "a map of events"));
+            problems.push(wrong_type(own, "`hooks`", "a map of events"));
             return;
         }
     };
     for event in events {
         if !EVENTS.contains(&event.key.as_str()) {
             let message = format!("unknown event `{}`", event.key);
-            let help = closest(&event.key, EVENTS).map(|it| format!("did you mean `{it}`?"));
-            let help = help.or_else(|| Some(format!("there are {}", EVENTS.join(", "))));
-            problems.push(problem(&event.key_span, "unknown-event", message, help));
+            problems.push(error(&event.key_span, "unknown-event", message, one_of(&event.key, &EVENTS)));
             continue;
         }
         match &event.value.value {
@@ -435,7 +427,7 @@ fn read_agent(agent: &Entry, agents: &Node, hooks: &mut Vec<Node>, problems: &mu
                 }
             }
             NodeValue::Null => {}
-            _ => problems.push(misfit(&event.value, &format!("`{}`", event.key), "a list of hooks")),
+            _ => problems.push(wrong_type(&event.value, &format!("`{}`", event.key), "a list of hooks")),
         }
     }
 }
@@ -449,13 +441,13 @@ fn hooks_of<'a>(agent: &'a Entry, agents: &'a Node, problems: &mut Vec<Problem>)
         }
     };
     let NodeValue::Map(members) = &agent.value.value else {
-        tell(misfit(&agent.value, &format!("the agent `{}`", agent.key), "a map"));
+        tell(wrong_type(&agent.value, &format!("the agent `{}`", agent.key), "a map"));
         return None;
     };
     let misspelt = members.iter().find(|it| it.key != "hooks" && closest(&it.key, ["hooks"]).is_some());
     if let Some(Entry { key, key_span, .. }) = misspelt {
         let help = Some("did you mean `hooks`?".to_string());
-        tell(problem(key_span, "unknown-field", format!("unknown field `{key}`"), help));
+        tell(error(key_span, "unknown-field", format!("unknown field `{key}`"), help));
     }
     let mut at = &agent.value;
     for _ in 0..MAX_INHERITED {
@@ -470,20 +462,20 @@ fn hooks_of<'a>(agent: &'a Entry, agents: &'a Node, problems: &mut Vec<Problem>)
         }
         let parent = parent?;
         let NodeValue::String(name) = &parent.value else {
-            tell(misfit(parent, "`inherits`", "the name of one agent"));
+            tell(wrong_type(parent, "`inherits`", "the name of one agent"));
             return None;
         };
         let Some(next) = agents.get(name) else {
             let NodeValue::Map(all) = &agents.value else { return None };
-            let help = closest(name, all.iter().map(|it| it.key.as_str())).map(|it| format!("did you mean `{it}`?"));
+            let help = did_you_mean(name, all.iter().map(|it| it.key.as_str()));
             let message = format!("`inherits` names no agent of this file: `{name}`");
-            tell(problem(&parent.span, "unknown-agent", message, help));
+            tell(error(&parent.span, "unknown-agent", message, help));
             return None;
         };
         at = next;
     }
     let message = format!("the agent `{}` inherits from itself, or from too many", agent.key);
-    tell(problem(&agent.key_span, "unknown-agent", message, None));
+    tell(error(&agent.key_span, "unknown-agent", message, None));
     None
 }
 
@@ -496,14 +488,13 @@ struct Reading<'a> {
 impl Reading<'_> {
     fn hook(mut self, item: &Node, agent: &Entry, event: &Entry) -> Node {
         let place = &item.span;
-        let text = |text: &str| NodeValue::String(text.to_string());
         let mut native = vec![
-            entry("name", place, text(&self.name)),
-            entry("on", &event.key_span, text(&event.key)),
-            entry("agents", &agent.key_span, text(&globset::escape(&agent.key))),
+            entry("name", place, text(&*self.name)),
+            entry("on", &event.key_span, text(&*event.key)),
+            entry("agents", &agent.key_span, text(globset::escape(&agent.key))),
         ];
         let NodeValue::Map(members) = &item.value else {
-            self.wrong(misfit(item, "a hook", "a map with `type`"));
+            self.wrong(wrong_type(item, "a hook", "a map with `type`"));
             return Node { span: place.clone(), value: NodeValue::Map(native) };
         };
         let own: &[&str] = match item.get("type").map(|it| &it.value) {
@@ -512,16 +503,15 @@ impl Reading<'_> {
                 "callable" => &["import_path", "arguments"],
                 "prompt" => &["prompt", "model"],
                 other => {
-                    let help = closest(other, KINDS).map(|it| format!("did you mean `{it}`?"));
-                    let help = help.or_else(|| Some(format!("there are {}", KINDS.join(", "))));
                     let at = item.get("type").unwrap_or(item);
-                    self.wrong(problem(&at.span, "missing-handler", format!("unknown type `{other}`"), help));
+                    let message = format!("unknown type `{other}`");
+                    self.wrong(error(&at.span, "missing-handler", message, one_of(other, &KINDS)));
                     &[]
                 }
             },
             _ => {
                 let help = Some(format!("write `type:` and one of {}", KINDS.join(", ")));
-                self.wrong(problem(place, "missing-handler", "a hook needs a `type`".into(), help));
+                self.wrong(error(place, "missing-handler", "a hook needs a `type`", help));
                 &[]
             }
         };
@@ -537,8 +527,8 @@ impl Reading<'_> {
                 }
                 key => {
                     let known = own.iter().copied().chain(["type", "matcher", "timeout", "enabled"]);
-                    let help = closest(key, known).map(|it| format!("did you mean `{it}`?"));
-                    self.wrong(problem(&member.key_span, "unknown-field", format!("unknown field `{key}`"), help));
+                    let help = did_you_mean(key, known);
+                    self.wrong(error(&member.key_span, "unknown-field", format!("unknown field `{key}`"), help));
                 }
             }
         }
@@ -555,7 +545,7 @@ impl Reading<'_> {
         let run = self.text(item, "command")?;
         let value = match filled(item, env) {
             None => run.value.value.clone(),
-            Some(env) => NodeValue::Map(vec![Entry { key: "run".into(), ..run.clone() }, env.clone()]),
+            Some(env) => NodeValue::Map(vec![renamed(run, "run"), env.clone()]),
         };
         Some(entry("command", &run.value.span, value))
     }
@@ -567,26 +557,25 @@ impl Reading<'_> {
         let Some((module, function)) = dotted.rsplit_once('.') else {
             let help = Some("write `module.function`".to_string());
             let message = format!("`{dotted}` names no function of a module");
-            self.wrong(problem(&path.value.span, "bad-handler", message, help));
+            self.wrong(error(&path.value.span, "bad-handler", message, help));
             return None;
         };
-        let target = NodeValue::String(format!("{module}:{function}"));
-        let mut members = vec![entry("python", &path.value.span, target)];
-        members.extend(filled(item, arguments).map(|it| Entry { key: "args".into(), ..it.clone() }));
+        let mut members = vec![entry("python", &path.value.span, text(format!("{module}:{function}")))];
+        members.extend(filled(item, arguments).map(|it| renamed(it, "args")));
         Some(entry("callable", &item.span, NodeValue::Map(members)))
     }
 
     fn prompt(&mut self, item: &Node, model: &str) -> Option<Entry> {
-        let text = self.text(item, "prompt")?;
-        let mut members = vec![Entry { key: "text".into(), ..text.clone() }];
+        let prompt = self.text(item, "prompt")?;
+        let mut members = vec![renamed(prompt, "text")];
         members.extend(filled(item, model).map(|it| {
             let value = match &it.value.value {
-                NodeValue::String(name) => NodeValue::String(model_name(name)),
+                NodeValue::String(name) => text(model_name(name)),
                 other => other.clone(),
             };
             entry("model", &it.value.span, value)
         }));
-        Some(entry("prompt", &text.value.span, NodeValue::Map(members)))
+        Some(entry("prompt", &prompt.value.span, NodeValue::Map(members)))
     }
 
     /// A member that is a text, of which there has to be one.
@@ -594,11 +583,11 @@ impl Reading<'_> {
         let found = item.entry(key);
         match found.map(|it| &it.value.value) {
             Some(NodeValue::String(_)) => return found,
-            Some(_) => self.wrong(misfit(item.get(key)?, &format!("`{key}`"), "a text")),
+            Some(_) => self.wrong(wrong_type(item.get(key)?, &format!("`{key}`"), "a text")),
             None => {
                 let kind = KINDS.iter().find(|kind| key.starts_with(**kind)).unwrap_or(&"callable");
                 let message = format!("a {kind} hook needs `{key}`");
-                self.wrong(problem(&item.span, "missing-handler", message, None));
+                self.wrong(error(&item.span, "missing-handler", message, None));
             }
         }
         None
@@ -652,20 +641,4 @@ fn model_name(name: &str) -> String {
         None if name.starts_with("gpt") || name.starts_with("o1") || name.starts_with("o3") => format!("openai:{name}"),
         None => name.to_string(),
     }
-}
-
-fn entry(key: &str, span: &Span, value: NodeValue) -> Entry {
-    Entry { key: key.to_string(), key_span: span.clone(), value: Node { span: span.clone(), value } }
-}
-
-fn problem(span: &Span, code: &'static str, message: String, help: Option<String>) -> Problem {
-    Problem { span: span.clone(), severity: Severity::Error, code, message, help, hook: None }
-}
-
-fn warning(span: &Span, code: &'static str, message: String, help: Option<String>) -> Problem {
-    Problem { severity: Severity::Warning, ..problem(span, code, message, help) }
-}
-
-fn misfit(node: &Node, what: &str, expected: &str) -> Problem {
-    problem(&node.span, "wrong-type", format!("{what} is {expected}, found {}", node.kind()), None)
 }

@@ -7,30 +7,31 @@
 mod quotes;
 
 use super::claude_code;
-use super::native::{CONTRACT, or, tail};
-use super::{Dialect, EventRow, Files};
+use super::files::{did_you_mean, renamed};
+use super::native::CONTRACT;
+use super::replies::{bad_exit, or, unreadable};
+use super::{Dialect, EventRow, Files, files};
 use crate::contract::{Composition, Contract, Exit, Judgement};
 use crate::event::{CUSTOM_PREFIX, Event, set_pointer};
 use crate::matching::{MatcherRule, tools};
-use crate::support::nearest::closest;
 use crate::syntax::diagnostic::Severity;
 use crate::syntax::node::{Entry, Node, NodeValue, Span};
 use crate::syntax::problem::Problem;
 use crate::template::{Placeholders, Style, now};
 use crate::verdict::{Answer, Decision, Outcome, Status, Verdict};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::path::Path;
 
+const fn note(name: &'static str) -> EventRow {
+    EventRow::new(name, name)
+}
 const fn gate(name: &'static str) -> EventRow {
-    EventRow { name, also: &[], picks: None, canonical: name, blocks: true, rewrites: false, members: &[] }
+    note(name).blocks()
 }
 /// A gate or an after-event with a subject that its clients take back.
 const fn rewritten(name: &'static str) -> EventRow {
-    EventRow { rewrites: true, ..gate(name) }
-}
-const fn note(name: &'static str) -> EventRow {
-    EventRow { blocks: false, ..gate(name) }
+    gate(name).rewrites()
 }
 
 pub(super) static DIALECT: Dialect = Dialect {
@@ -53,7 +54,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     },
     events: &[
         // A name there, a map of facts here.
-        EventRow { members: &[("/model", "/model/name")], ..gate("SessionStart") },
+        gate("SessionStart").members(&[("/model", "/model/name")]),
         note("SessionEnd"),
         note("Setup"),
         note("InstructionsLoaded"),
@@ -63,13 +64,10 @@ pub(super) static DIALECT: Dialect = Dialect {
         rewritten("PermissionRequest"),
         note("PermissionDenied"),
         rewritten("PostToolUse"),
-        EventRow {
-            members: &[("/error", "/tool/error"), ("/is_interrupt", "/tool/isInterrupt")],
-            ..rewritten("PostToolUseFailure")
-        },
+        rewritten("PostToolUseFailure").members(&[("/error", "/tool/error"), ("/is_interrupt", "/tool/isInterrupt")]),
         gate("PostToolBatch"),
         note("Notification"),
-        EventRow { members: &[("/delta", "/lastMessage")], ..gate("MessageDisplay") },
+        gate("MessageDisplay").members(&[("/delta", "/lastMessage")]),
         gate("Stop"),
         note("StopFailure"),
         rewritten("SubagentStart"),
@@ -109,7 +107,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         ("/compact_summary", "/summary"),
     ],
     complete,
-    files: Some(Files { are: |_| false, read }),
+    files: Some(Files { recognises: |_| false, read }),
     reply: write_reply,
 };
 
@@ -164,7 +162,7 @@ const NAMES: [&str; 8] =
 
 fn knows(name: &str) -> bool {
     NAMES.contains(&name)
-        || ["tool_input_", "tool_output_"].iter().any(|of| name.len() > of.len() && name.starts_with(of))
+        || ["tool_input_", "tool_output_"].iter().any(|it| name.len() > it.len() && name.starts_with(it))
 }
 
 fn value(event: &Event, name: &str) -> Option<Value> {
@@ -214,11 +212,6 @@ fn environment(event: &Event, _: &Path) -> Vec<(String, String)> {
     ["event", "timestamp", "session_id", "tool_input", "tool_output"].into_iter().filter_map(text).collect()
 }
 
-/// What is wrong with a reply.
-fn unfit(what: &str) -> String {
-    format!("read the reply: {what}")
-}
-
 /// The article's own words; Claude Code's beside them mean what they mean there.
 fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
     let mut answer = claude_code::read_reply(event, reply.clone())?;
@@ -226,7 +219,7 @@ fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
     let text = |key: &str| match said(key) {
         None => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
-        Some(_) => Err(unfit(&format!("`{key}` is not a string"))),
+        Some(_) => Err(unreadable(format_args!("`{key}` is not a string"))),
     };
     let texts = |key: &str| match said(key) {
         None => Ok(Vec::new()),
@@ -234,23 +227,27 @@ fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
         Some(Value::Array(texts)) if texts.iter().all(Value::is_string) => {
             Ok(texts.iter().filter_map(Value::as_str).map(str::to_string).collect())
         }
-        Some(_) => Err(unfit(&format!("`{key}` is not a string or a list of strings"))),
+        Some(_) => Err(unreadable(format_args!("`{key}` is not a string or a list of strings"))),
     };
     let mut blocks = match said("blocked") {
         None => false,
         Some(Value::Bool(blocks)) => *blocks,
-        Some(_) => return Err(unfit("`blocked` is not a boolean")),
+        Some(_) => return Err(unreadable("`blocked` is not a boolean")),
     };
     // Services tell with a number or an `ok` that they have it.
     if let Some(Value::String(status)) = said("status") {
-        match status.as_str() {
-            "success" | "ok" => {}
-            "blocking" => blocks = true,
-            "non_blocking_error" | "cancelled" => {
+        match Status::from_word(status) {
+            Some(Status::Success) => {}
+            None if status == "ok" => {}
+            Some(Status::Blocking) => blocks = true,
+            Some(Status::NonBlockingError | Status::Cancelled) => {
                 let why = text("error")?.or(text("reason")?).unwrap_or_else(|| status.clone());
                 return Err(format!("do its work: {why}"));
             }
-            other => return Err(unfit(&format!("`status` is `{other}`, not one of {}", STATUSES.join(", ")))),
+            Some(Status::Skipped) | None => {
+                let statuses = STATUSES.map(Status::as_str).join(", ");
+                return Err(unreadable(format_args!("`status` is `{status}`, not one of {statuses}")));
+            }
         }
     }
     if blocks {
@@ -263,12 +260,12 @@ fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
             // A hook may give back what it has read.
             Some(value) if event.at(pointer) == Some(value) => {}
             Some(_) if event.spec.subject != Some(pointer) => {
-                return Err(unfit(&format!("`{key}` can't be changed at {}", self::name(event))));
+                return Err(unreadable(format_args!("`{key}` can't be changed at {}", self::name(event))));
             }
             Some(value) if key == "tool_input" && !value.is_object() => {
-                return Err(unfit("`tool_input` is not an object"));
+                return Err(unreadable("`tool_input` is not an object"));
             }
-            Some(value) if key == "prompt" && !value.is_string() => return Err(unfit("`prompt` is not a string")),
+            Some(value) if key == "prompt" && !value.is_string() => return Err(unreadable("`prompt` is not a string")),
             Some(value) => answer.subject = Some(value.clone()),
             None => {}
         }
@@ -277,32 +274,22 @@ fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
     Ok(answer)
 }
 
-const STATUSES: [&str; 4] = ["success", "blocking", "non_blocking_error", "cancelled"];
+/// The statuses that a reply may name.
+const STATUSES: [Status; 4] = [Status::Success, Status::Blocking, Status::NonBlockingError, Status::Cancelled];
 const NO_REASON: &str = "the hook blocked it without a reason";
 
 /// 0 is fine, 2 blocks, anything else failed unless a reply says what is meant. (Claude Code.)
 fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
     let stdout = exit.stdout.trim();
-    let reply = stdout.starts_with('{').then(|| {
-        let value =
-            crate::support::json::parse(stdout).map_err(|error| format!("read the reply on stdout: {error}"))?;
-        read_reply(event, value)
-    });
-    match (exit.code, reply) {
+    match (exit.code, claude_code::reply_on_stdout(event, stdout, read_reply)) {
         (Some(2), reply) => {
-            let said = reply.and_then(Result::ok).filter(|answer| answer.decision == Some(Decision::Deny));
-            let reason = said.and_then(|answer| answer.reason);
-            Ok(Answer::decide(Decision::Deny, reason.unwrap_or_else(|| or(exit.stderr.trim(), NO_REASON))))
+            let reason = claude_code::reason_of_deny(reply).unwrap_or_else(|| or(exit.stderr.trim(), NO_REASON));
+            Ok(Answer::decide(Decision::Deny, reason))
         }
-        (Some(0), Some(reply)) => reply,
-        (Some(0), None) if !stdout.is_empty() && claude_code::TEXT_IS_CONTEXT.contains(&&*event.name) => {
-            Ok(Answer { additional_context: vec![stdout.to_string()], ..Answer::default() })
-        }
-        (Some(0), None) => Ok(Answer::default()),
+        (Some(0), reply) => reply.unwrap_or_else(|| Ok(claude_code::plain_stdout(event, stdout))),
         // Tools print JSON that is no reply; only one that decides is worth more than the code.
         (Some(_), Some(Ok(answer))) if answer.decision.is_some() => Ok(answer),
-        (Some(code), _) => Err(format!("run: exit status {code}{}", tail(exit.stderr))),
-        (None, _) => Err(format!("run: ended by a signal{}", tail(exit.stderr))),
+        (Some(_) | None, _) => Err(bad_exit(exit)),
     }
 }
 
@@ -334,7 +321,7 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
 fn reasons(verdict: &Verdict) -> Vec<String> {
     let blocks = |outcome: &&Outcome| outcome.decision.is_some_and(|decision| decision != Decision::Allow);
     let blocking: Vec<_> = verdict.outcomes.iter().filter(blocks).collect();
-    // What no hook said: a person denied it, or nobody could be asked, or a rewrite can't be taken.
+    // The host denied it and no hook: a person refused, or none could be asked, or a rewrite can't be taken.
     if !blocking.iter().any(|outcome| outcome.decision == Some(Decision::Deny)) {
         return verdict.reason.clone().into_iter().collect();
     }
@@ -346,19 +333,17 @@ fn reasons(verdict: &Verdict) -> Vec<String> {
 }
 
 fn outcome(outcome: &Outcome) -> Value {
-    let mut told = Map::new();
-    told.insert("hook".into(), json!(outcome.hook));
     // It has no word for a hook that was selected and then left out.
     let status = if outcome.status == Status::Skipped { Status::Cancelled } else { outcome.status };
-    told.insert("status".into(), json!(status));
-    // A hook that ran out of time has nothing more to say than that.
+    let mut written = json!({ "hook": outcome.hook, "status": status });
+    // Of a hook that ran out of time, the status says all.
     let error = outcome.error.as_ref().filter(|_| outcome.status != Status::Cancelled);
     for (key, text) in [("reason", outcome.reason.as_ref()), ("error", error)] {
         if let Some(text) = text {
-            told.insert(key.into(), json!(text));
+            written[key] = json!(text);
         }
     }
-    Value::Object(told)
+    written
 }
 
 /// A mode, the field that says what to do, and hookwire's key for it.
@@ -419,9 +404,7 @@ impl Reader<'_> {
                         NodeValue::Seq(items) => hooks.extend(items.iter().map(|item| self.hook(item, Some(&event)))),
                         NodeValue::Null => {}
                         _ => {
-                            self.hook = None;
-                            let message = format!("`{key}` is a list of hooks, found {}", value.kind());
-                            self.error(&value.span, "wrong-type", message, "");
+                            self.problems.push(files::wrong_type(value, &format!("`{key}`"), "a list of hooks"));
                         }
                     }
                 }
@@ -438,7 +421,8 @@ impl Reader<'_> {
 
     fn tell(&mut self, span: &Span, severity: Severity, code: &'static str, message: String, help: &str) {
         let help = Some(help.to_string()).filter(|help| !help.is_empty());
-        self.problems.push(Problem { span: span.clone(), severity, code, message, help, hook: self.hook.clone() });
+        let hook = self.hook.clone();
+        self.problems.push(Problem { severity, hook, ..files::error(span, code, message, help) });
     }
 
     fn unfit(&mut self, it: &Entry, wanted: &str, help: &str) {
@@ -493,14 +477,13 @@ impl Reader<'_> {
             "name" if !is_text => self.unfit(it, "a string", ""),
             "event" if !is_text => self.unfit(it, "a string", "write one hook for each event"),
             "condition" if !is_text => self.unfit(it, "a string", "write `condition: Write(src/**/*.ts)`"),
-            "condition" => hook.push(Entry { key: "if".into(), ..it.clone() }),
+            "condition" => hook.push(renamed(it, "if")),
             "async_mode" if !matches!(it.value.value, NodeValue::Bool(_)) => self.unfit(it, "true or false", ""),
-            "async_mode" => hook.push(Entry { key: "async".into(), ..it.clone() }),
+            "async_mode" => hook.push(renamed(it, "async")),
             "name" | "event" | "mode" | "command" | "prompt" | "url" | "payload_template" => {}
             key if FIELDS.contains(&key) || EXTRAS.contains(&key) => hook.push(it.clone()),
             unknown => {
-                let nearest = closest(unknown, FIELDS.into_iter().chain(EXTRAS));
-                let help = nearest.map(|nearest| format!("did you mean `{nearest}`?")).unwrap_or_default();
+                let help = did_you_mean(unknown, FIELDS.into_iter().chain(EXTRAS)).unwrap_or_default();
                 self.error(&it.key_span, "unknown-field", format!("unknown field `{unknown}`"), &help);
             }
         }
@@ -521,10 +504,8 @@ impl Reader<'_> {
         };
         let row = MODES.into_iter().find(|(known, ..)| known == mode);
         if row.is_none() {
-            let help = match closest(mode, MODES.iter().map(|(mode, ..)| *mode)) {
-                Some(nearest) => format!("did you mean `{nearest}`?"),
-                None => format!("there are {modes}"),
-            };
+            let help = did_you_mean(mode, MODES.iter().map(|(mode, ..)| *mode));
+            let help = help.unwrap_or_else(|| format!("there are {modes}"));
             self.error(&it.value.span, "bad-mode", format!("unknown mode `{mode}`"), &help);
         }
         row
@@ -553,7 +534,7 @@ impl Reader<'_> {
             return None;
         }
         let value = if mode == "http" {
-            let body = written("payload_template").map(|it| Entry { key: "body".into(), ..it.clone() });
+            let body = written("payload_template").map(|it| renamed(it, "body"));
             let fields = [it.clone()].into_iter().chain(body).collect();
             Node { span: it.value.span.clone(), value: NodeValue::Map(fields) }
         } else {

@@ -5,12 +5,12 @@
 //! null stays, members of `metadata` and of the state are set one by one, and what was signalled or
 //! blocked can't be taken back.
 
-use super::native::{CONTRACT, tail};
-use super::{Dialect, EventRow, Files};
+use super::files::{did_you_mean, entry, error, wrong_type};
+use super::native::CONTRACT;
+use super::replies::{bad_exit, unreadable};
+use super::{Dialect, EventRow, Files, files};
 use crate::contract::{Composition, Contract, Exit, Fail, Tally};
 use crate::event::{BLOCKED as MARK, CONTEXT_MEMBERS, Event, merge_patch, set_pointer};
-use crate::support::nearest::closest;
-use crate::syntax::diagnostic::Severity;
 use crate::syntax::node::{Entry, Node, NodeValue, Span};
 use crate::syntax::problem::Problem;
 use crate::verdict::{Answer, Decision, Outcome, StopReason, StopSignal, Verdict};
@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 use std::time::SystemTime;
 
 const fn row(name: &'static str, also: &'static [&'static str], canonical: &'static str) -> EventRow {
-    EventRow { name, also, picks: None, canonical, blocks: false, rewrites: false, members: &[] }
+    EventRow { also, ..EventRow::new(name, canonical) }
 }
 
 /// Of a finished call, what was called is within the execution.
@@ -48,16 +48,14 @@ pub(super) static DIALECT: Dialect = Dialect {
     events: &[
         row("before_execution", &["BeforeExecution"], "RunStart"),
         row("before_step", &["BeforeStep"], "StepStart"),
-        EventRow { rewrites: true, ..row("before_inference_request", &["BeforeInferenceRequest"], "PreModelCall") },
-        EventRow { rewrites: true, ..row("after_inference_response", &["AfterInferenceResponse"], "PostModelCall") },
-        EventRow { blocks: true, rewrites: true, ..row("before_tool_use", &["BeforeToolUse"], "PreToolUse") },
+        row("before_inference_request", &["BeforeInferenceRequest"], "PreModelCall").rewrites(),
+        row("after_inference_response", &["AfterInferenceResponse"], "PostModelCall").rewrites(),
+        row("before_tool_use", &["BeforeToolUse"], "PreToolUse").blocks().rewrites(),
         EventRow {
             picks: Some(has_failed),
-            rewrites: true,
-            members: EXECUTED,
-            ..row("after_tool_use", &["AfterToolUse"], "PostToolUseFailure")
+            ..row("after_tool_use", &["AfterToolUse"], "PostToolUseFailure").rewrites().members(EXECUTED)
         },
-        EventRow { rewrites: true, members: EXECUTED, ..row("after_tool_use", &["AfterToolUse"], "PostToolUse") },
+        row("after_tool_use", &["AfterToolUse"], "PostToolUse").rewrites().members(EXECUTED),
         row("after_step", &["AfterStep"], "StepEnd"),
         row("on_stop", &["OnStop"], "Stop"),
         row("after_execution", &["AfterExecution"], "RunEnd"),
@@ -86,7 +84,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         complete(theirs, ours);
         Ok(())
     },
-    files: Some(Files { are: |root| CAPABILITIES.iter().any(|key| root.get(key).is_some()), read: read_file }),
+    files: Some(Files { recognises: |root| CAPABILITIES.iter().any(|key| root.get(key).is_some()), read: read_file }),
     reply: write_reply,
 };
 
@@ -245,7 +243,7 @@ fn write(event: &Event) -> Value {
         set_pointer(&mut context, "/toolExecution/error", Value::Null);
     }
     let blocked = blocked(event);
-    if blocked.is_none() && !is_own(event) && &*event.name == "PreToolUse" {
+    if blocked.is_none() && DIALECT.original(event).is_none() && &*event.name == "PreToolUse" {
         // No hook's word: who gives back such an exception means it.
         let errors = context["errorList"].as_array_mut();
         errors.into_iter().for_each(|errors| errors.retain(|it| it["type"] != BLOCKED));
@@ -258,17 +256,12 @@ fn write(event: &Event) -> Value {
     context
 }
 
-/// Whether it came in this vocabulary.
-fn is_own(event: &Event) -> bool {
-    event.original.as_ref().is_some_and(|it| it.dialect == DIALECT.name())
-}
-
 /// Why a tool is blocked, if it is: by a hook before, or since the context arrived so.
 fn blocked(event: &Event) -> Option<String> {
     if let Some(message) = event.text(&format!("/{MARK}")) {
         return Some(message.to_string());
     }
-    let theirs = &event.original.as_ref().filter(|_| is_own(event) && event.name.contains("ToolUse"))?.payload;
+    let theirs = DIALECT.original(event).filter(|_| event.name.contains("ToolUse"))?;
     let errors = theirs.get("errorList").and_then(Value::as_array).filter(|_| &*event.name == "PreToolUse");
     let exception = errors.and_then(|errors| errors.iter().find(|it| it["type"] == BLOCKED));
     if theirs.get("isToolExecutionBlocked") != Some(&Value::Bool(true)) && exception.is_none() {
@@ -278,30 +271,25 @@ fn blocked(event: &Event) -> Option<String> {
     Some(message.or_else(|| exception.and_then(error_text)).unwrap_or_default())
 }
 
-/// What is wrong with a reply.
-fn unfit(what: impl std::fmt::Display) -> String {
-    format!("read the reply: {what}")
-}
-
 fn error_text(error: &Value) -> Option<String> {
     error.as_str().or_else(|| error.get("message")?.as_str()).map(str::to_string)
 }
 
 fn object<'v>(value: &'v Value, what: &str) -> Result<&'v Map<String, Value>, String> {
-    value.as_object().ok_or_else(|| unfit(format_args!("`{what}` is not an object")))
+    value.as_object().ok_or_else(|| unreadable(format_args!("`{what}` is not an object")))
 }
 
 /// What a hook gives back, held against what it was given.
 fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
-    let reply = reply.as_object().ok_or_else(|| unfit("it is not a HookContext, a JSON object"))?;
+    let reply = reply.as_object().ok_or_else(|| unreadable("it is not a HookContext, a JSON object"))?;
     let given = write(event);
     let mut answer = Answer::default();
     let mut patch = Map::new();
     let mut blocks = false;
     for (key, value) in reply {
         if !MEMBERS.contains(&key.as_str()) && given.get(key).is_none() {
-            let nearest = closest(key, MEMBERS).map(|it| format!("; did you mean `{it}`?")).unwrap_or_default();
-            return Err(unfit(format_args!("a HookContext has no `{key}`{nearest}")));
+            let nearest = did_you_mean(key, MEMBERS).map(|it| format!("; {it}")).unwrap_or_default();
+            return Err(unreadable(format_args!("a HookContext has no `{key}`{nearest}")));
         }
         let before = given.get(key).unwrap_or(&Value::Null);
         // Of a context that arrived blocked, no hook has said so yet.
@@ -318,7 +306,7 @@ fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
             ("stopSignals", _) => read_signals(value, &given["state"]["stopSignals"], &mut answer)?,
             ("metadata", _) => set(&mut patch, "eventMetadata", entries(object(value, "metadata")?, before)),
             ("errorList", _) => {
-                let errors = value.as_array().ok_or_else(|| unfit("`errorList` is not a list"))?;
+                let errors = value.as_array().ok_or_else(|| unreadable("`errorList` is not a list"))?;
                 patch.insert("errors".into(), value.clone());
                 // An exception of this kind blocks, flag or no flag.
                 let new = errors.iter().find(|it| it["type"] == BLOCKED && !has(before, it));
@@ -331,11 +319,13 @@ fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
             ("isToolExecutionBlocked", name) => match value {
                 Value::Bool(true) if name == "PreToolUse" => blocks = true,
                 Value::Bool(true) => {
-                    answer.remarks.push(format!("it blocks a tool at {}, where none can be blocked", trigger(event)));
+                    answer
+                        .remarks
+                        .push(format!("it blocks a tool at {}, where none can be blocked", DIALECT.name_of(event)));
                 }
                 // Once blocked, it stays so.
                 Value::Bool(false) => {}
-                _ => return Err(unfit("`isToolExecutionBlocked` is not true or false")),
+                _ => return Err(unreadable("`isToolExecutionBlocked` is not true or false")),
             },
             ("toolCall", "PreToolUse") => {
                 let call = object(value, "toolCall")?;
@@ -388,7 +378,7 @@ fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
         false => answer.reason = None,
     }
     answer.context = (!patch.is_empty()).then_some(Value::Object(patch));
-    answer.stop = answer.signals.first().map(StopSignal::text);
+    answer.stop = answer.signals.first().map(|signal| signal.text().to_string());
     Ok(answer)
 }
 
@@ -406,8 +396,8 @@ fn read_state(
         }
         match key.as_str() {
             "metadata" => set(patch, key, entries(object(value, "state.metadata")?, before)),
-            "systemPrompt" if !value.is_string() => return Err(unfit("`state.systemPrompt` is not a string")),
-            "messages" if !value.is_array() => return Err(unfit("`state.messages` is not a list")),
+            "systemPrompt" if !value.is_string() => return Err(unreadable("`state.systemPrompt` is not a string")),
+            "messages" if !value.is_array() => return Err(unreadable("`state.messages` is not a list")),
             "systemPrompt" | "messages" | "responseFormat" => {
                 drop(patch.insert(key.clone(), difference(before, value)))
             }
@@ -421,10 +411,10 @@ fn read_state(
 
 /// The signals that a hook has added; those that it left out stay.
 fn read_signals(signals: &Value, before: &Value, answer: &mut Answer) -> Result<(), String> {
-    let signals = signals.as_array().ok_or_else(|| unfit("`stopSignals` is not a list"))?;
+    let signals = signals.as_array().ok_or_else(|| unreadable("`stopSignals` is not a list"))?;
     for (n, signal) in signals.iter().enumerate().filter(|(_, signal)| !has(before, signal)) {
         let signal = StopSignal::deserialize(signal);
-        let signal = signal.map_err(|error| unfit(format_args!("`stopSignals[{n}]`: {error}")))?;
+        let signal = signal.map_err(|error| unreadable(format_args!("`stopSignals[{n}]`: {error}")))?;
         if !answer.signals.contains(&signal) {
             answer.signals.push(signal);
         }
@@ -469,17 +459,12 @@ fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
     match exit.code {
         Some(0) if exit.stdout.trim().is_empty() => Ok(Answer::default()),
         Some(0) => {
-            let reply =
-                crate::support::json::parse(exit.stdout).map_err(|error| unfit(format_args!("stdout: {error}")))?;
+            let reply = crate::support::json::parse(exit.stdout)
+                .map_err(|error| unreadable(format_args!("stdout: {error}")))?;
             read_reply(event, reply)
         }
-        Some(code) => Err(format!("run: exit status {code}{}", tail(exit.stderr))),
-        None => Err(format!("run: ended by a signal{}", tail(exit.stderr))),
+        Some(_) | None => Err(bad_exit(exit)),
     }
-}
-
-fn trigger(event: &Event) -> &str {
-    DIALECT.row(&event.name).map_or(&event.name, |row| row.name)
 }
 
 /// What a block leaves in the context: the message, and one error in the place of all.
@@ -519,7 +504,7 @@ fn trace(event: &Event, answer: &Answer) -> Option<Value> {
 /// The word of another vocabulary that ends a run. There it keeps the tool from running, what a
 /// signal doesn't.
 fn foreign_stop<'a>(stop: Option<&'a str>, signals: &[StopSignal]) -> Option<&'a str> {
-    stop.filter(|stop| !signals.iter().any(|it| it.text() == **stop))
+    stop.filter(|stop| !signals.iter().any(|it| it.text() == *stop))
 }
 
 fn millis(time: SystemTime) -> String {
@@ -616,9 +601,9 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
     if !new.is_empty() {
         set_pointer(&mut after.data, "/state/stopSignals", all.clone().into());
     }
-    let mut context = match &event.original {
-        // Nobody touched it.
-        Some(original) if original.dialect == DIALECT.name() && after.data == event.data => original.payload.clone(),
+    let mut context = match DIALECT.original(event) {
+        // No hook changed it.
+        Some(original) if after.data == event.data => original.clone(),
         Some(_) | None => {
             let ended = verdict.outcomes.iter().filter_map(|outcome| Some(outcome.times()?.1)).max();
             if let Some(ended) = ended {
@@ -734,7 +719,7 @@ fn signals(verdict: &Verdict) -> Vec<StopSignal> {
 fn executed(event: &Event, outcome: &Outcome) -> Option<Value> {
     let (start, end) = outcome.times().filter(|_| outcome.error.is_none())?;
     Some(json!({
-        "triggerType": trigger(event),
+        "triggerType": DIALECT.name_of(event),
         "hookName": outcome.hook,
         "startedAt": millis(start),
         "completedAt": millis(end),
@@ -781,25 +766,13 @@ fn settings<'a, const N: usize>(
         NodeValue::Bool(false) => return None,
         NodeValue::Map(settings) => {
             for setting in settings.iter().filter(|it| !known.contains(&it.key.as_str())) {
-                problems.push(Problem {
-                    span: setting.key_span.clone(),
-                    severity: Severity::Error,
-                    code: "unknown-field",
-                    message: format!("`{capability}`: unknown field `{}`", setting.key),
-                    help: closest(&setting.key, known).map(|it| format!("did you mean `{it}`?")),
-                    hook: None,
-                });
+                let message = format!("`{capability}`: unknown field `{}`", setting.key);
+                problems.push(error(&setting.key_span, "unknown-field", message, did_you_mean(&setting.key, known)));
             }
         }
         NodeValue::Int(_) | NodeValue::UInt(_) | NodeValue::Float(_) | NodeValue::String(_) | NodeValue::Seq(_) => {
-            problems.push(Problem {
-                span: entry.value.span.clone(),
-                severity: Severity::Error,
-                code: "wrong-type",
-                message: format!("`{capability}` is a map, found {}", entry.value.kind()),
-                help: Some(format!("settings are {}", known.join(", "))),
-                hook: None,
-            });
+            let help = Some(format!("settings are {}", known.join(", ")));
+            problems.push(Problem { help, ..wrong_type(&entry.value, &format!("`{capability}`"), "a map") });
             return None;
         }
     }
@@ -851,19 +824,15 @@ fn use_context_config(entry: &Entry, problems: &mut Vec<Problem>) -> Option<Node
     (!given.is_empty()).then(|| register(span, "context:config", &["before_execution"], 100, "context-config", given))
 }
 
-/// A definition of a guard with its settings, all of it written at one place but for these.
+/// A definition of a guard. All of it is written at one place, except the settings.
 fn register(span: &Span, name: &str, on: &[&str], priority: i64, guard: &str, settings: Vec<(&str, Node)>) -> Node {
     let node = |value| Node { span: span.clone(), value };
-    let text = |text: &str| node(NodeValue::String(text.into()));
-    let map = |entries: Vec<(&str, Node)>| {
-        let entries = entries.into_iter();
-        let entry = |(key, value): (&str, Node)| Entry { key: key.into(), key_span: span.clone(), value };
-        node(NodeValue::Map(entries.map(entry).collect()))
-    };
-    map(vec![
-        ("name", text(name)),
-        ("on", node(NodeValue::Seq(on.iter().map(|it| text(it)).collect()))),
-        ("priority", node(NodeValue::Int(priority))),
-        ("guard", map(vec![(guard, map(settings))])),
-    ])
+    let setting = |(key, value): (&str, Node)| Entry { key: key.into(), key_span: span.clone(), value };
+    let settings = NodeValue::Map(settings.into_iter().map(setting).collect());
+    node(NodeValue::Map(vec![
+        entry("name", span, files::text(name)),
+        entry("on", span, NodeValue::Seq(on.iter().map(|it| node(files::text(*it))).collect())),
+        entry("priority", span, NodeValue::Int(priority)),
+        entry("guard", span, NodeValue::Map(vec![entry(guard, span, settings)])),
+    ]))
 }
