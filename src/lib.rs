@@ -125,7 +125,7 @@ struct Readme;
 pub use async_trait::async_trait;
 pub use contract::Fail;
 pub use embed::agent_hook;
-pub use embed::{BadHook, ClosureHook, HostBuilder, Reply};
+pub use embed::{BadHook, ClosureHook, HostBuilder, TranslatedVerdict};
 pub use engine::{HooksInForce, Interceptor, Judging, PassThrough, Question, Report};
 pub use event::{Event, NotAnEvent};
 pub use handlers::{HookError, HookEvent, HostPort, IntoAnswer};

@@ -479,7 +479,7 @@ impl Connection {
         self.session.hang_up();
         let until = Instant::now() + hooks;
         if !self.in_flight.wait_until_idle(until) {
-            self.session.hurry.cancel();
+            self.session.early_deadline.cancel();
             if !self.in_flight.wait_until_idle(Instant::now() + after) {
                 self.in_flight.cancel_all();
                 for (id, to) in self.in_flight.claim_all() {
@@ -501,7 +501,7 @@ impl Connection {
     /// Cancels everything, at once.
     pub fn abandon(&self) {
         self.session.hang_up();
-        self.session.hurry.cancel();
+        self.session.early_deadline.cancel();
         self.in_flight.cancel_all();
     }
 }

@@ -241,7 +241,7 @@ fn event(mut params: Value, session: &Session) -> Reply<(Event, &'static Dialect
     let is_native = params.get("event").is_some() && params.get("payload").is_none();
     if is_native || (params.get("payload").is_none() && params.get("dialect").is_none()) {
         let event = Event::from_json(params).map_err(RpcError::params)?;
-        return Ok((event, dialects::DIALECTS[0]));
+        return Ok((event, dialects::native()));
     }
     // A payload may be large: it is moved past the check of its neighbours.
     let payload = params.get_mut("payload").map(Value::take).unwrap_or_default();
@@ -273,7 +273,7 @@ async fn dispatch(params: &Params<'_>, session: &Session) -> Reply<Box<RawValue>
 async fn judge(event: Arc<Event>, dialect: &'static Dialect, session: &Session) -> Verdict {
     let mut honours = session.honours();
     if let Some(row) = dialect.row(&event.name) {
-        honours = Honours::of(&dialect.contract, honours.rewrite && row.rewrites);
+        honours = Honours::from_contract(&dialect.contract, honours.rewrite && row.rewrites);
     }
     let question = Question {
         event,
@@ -281,7 +281,7 @@ async fn judge(event: Arc<Event>, dialect: &'static Dialect, session: &Session) 
         contract: &dialect.contract,
         honours,
         client: session.as_client(),
-        hurry: session.hurry.clone(),
+        early_deadline: session.early_deadline.clone(),
     };
     session.host.interceptor.intercept(question).await
 }
@@ -343,11 +343,11 @@ pub fn explain_all<'a>(
     let explain = |hook: &Arc<Hook>| {
         let (applies, kept_out_by, opaque) = match hook.applies(facts) {
             Ok(opaque) => (true, None, opaque.map(|it| it.to_string())),
-            Err(miss) => (false, Some(miss), None),
+            Err(failed) => (false, Some(hook.miss(failed, &facts.event)), None),
         };
         Explanation { hook: hook.name.clone(), source: hook.source.clone(), applies, kept_out_by, opaque }
     };
-    let policies = policies.iter().filter(|_| policy::is_for(&facts.event));
+    let policies = policies.iter().filter(|_| policy::is_tool_request(&facts.event));
     let policy = policies
         .map(|policy| PolicyExplanation { source: policy.source.clone(), denies: policy.refusal(facts) })
         .collect();

@@ -27,8 +27,8 @@ pub struct Session {
     pub outbox: Outbox,
     /// Where tasks run.
     pub runtime: tokio::runtime::Handle,
-    /// Cancelled when hooks must come to an end.
-    pub hurry: CancellationToken,
+    /// Cancelled when the time of all events is over, because the connection ends.
+    pub early_deadline: CancellationToken,
     settings: Mutex<Settings>,
     registered: Mutex<Registered>,
     /// What the client was asked; `None` when no answer can come any more.
@@ -81,10 +81,10 @@ impl Session {
             host,
             outbox,
             runtime,
-            hurry: CancellationToken::new(),
+            early_deadline: CancellationToken::new(),
             settings: Mutex::new(Settings {
                 honours: Honours::default(),
-                dialect: dialects::DIALECTS[0],
+                dialect: dialects::native(),
                 answers: Answers::default(),
                 trace: Trace::Off,
             }),

@@ -223,12 +223,12 @@ pub struct HookState {
 impl Default for HookState {
     /// A state of its own.
     fn default() -> HookState {
-        HookState::of(Store::default(), "")
+        HookState::in_session(Store::default(), "")
     }
 }
 
 impl HookState {
-    fn of(store: Store, session: &str) -> HookState {
+    fn in_session(store: Store, session: &str) -> HookState {
         HookState { store, scope: Scope::of(Some(session)) }
     }
 
