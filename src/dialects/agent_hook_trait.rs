@@ -41,7 +41,7 @@ pub(crate) static DIALECT: Dialect = Dialect {
         ..CONTRACT
     },
     events: &[
-        // It gates by failing, says the design; a "no" in so many words counts too.
+        // By the design only a failure blocks it; an explicit deny counts too.
         EventRow { rewrites: false, ..method("on_session_start", "SessionStart", &[]) },
         notice("on_session_end", "SessionEnd", &[]),
         method("pre_turn", "RunStart", &[("/input/message", "/prompt")]),
@@ -90,7 +90,7 @@ pub(crate) static DIALECT: Dialect = Dialect {
         ("/ctx/session_id", "/session"),
         ("/ctx/turn_number", "/turn"),
         ("/ctx/step_number", "/step"),
-        // What kind of core it is, is the nearest that it has to an agent's name.
+        // It has no agent's name; the kind of core comes nearest.
         ("/ctx/core_type", "/agent/name"),
         ("/tool_name", "/tool/name"),
     ],
@@ -141,7 +141,7 @@ fn read_file(root: &Node, problems: &mut Vec<Problem>) -> Node {
     }
 }
 
-/// What guards and hooks of other vocabularies look for under other names.
+/// Adds members under the names that guards and hooks of other vocabularies read.
 fn complete(payload: &Value, data: &mut Value) {
     for (theirs, ours) in [
         ("/response/usage/input_tokens", "/model/usage/inputTokens"),
@@ -257,7 +257,7 @@ fn read_retry(value: &Value) -> Result<Retry, String> {
     }
 }
 
-/// What is out of range is the nearest that isn't.
+/// A time that is out of range becomes the nearest that isn't.
 fn millis(seconds: f64) -> u64 {
     let nearest = if seconds < 0.0 { Duration::ZERO } else { Duration::MAX };
     millis_up(Duration::try_from_secs_f64(seconds).unwrap_or(nearest))
@@ -301,7 +301,7 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
         }
         None => drop(say("action", "Continue".into())),
     }
-    // Whoever runs the tool is to keep to it.
+    // The agent that runs the tool keeps to it.
     if let Some(grant) = &verdict.grant {
         say("grant", write_grant(grant.clone()));
     }

@@ -31,7 +31,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         ..CONTRACT
     },
     events: &[
-        // A name there, a map of facts here.
+        // There `model` is a name, in hookwire an object.
         EventRow { members: &[("/model", "/model/name")], ..row("SessionStart", false, false) },
         row("SessionEnd", false, false),
         row("Setup", false, false),
@@ -91,7 +91,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     reply: write_reply,
 };
 
-/// What a matcher is held against. At other events the client passes over it.
+/// The part of an event that a matcher is held against. At other events the client ignores matchers.
 pub(super) fn matched(event: &str) -> Target {
     Target::Member(match event {
         "PreToolUse" | "PermissionRequest" | "PermissionDenied" | "PostToolUse" | "PostToolUseFailure" => TOOL_NAME,
@@ -118,7 +118,7 @@ pub(super) fn reply_on_stdout(event: &Event, stdout: &str, read: Reader) -> Opti
     stdout.starts_with('{').then(|| read(event, parse_stdout(stdout)?))
 }
 
-/// What plain text on the stdout of a command that ended well means.
+/// The answer of plain text on the stdout of a command that exited with 0.
 pub(super) fn plain_stdout(event: &Event, stdout: &str) -> Answer {
     let is_context = !stdout.is_empty() && TEXT_IS_CONTEXT.contains(&&*event.name);
     Answer { additional_context: is_context.then(|| stdout.to_string()).into_iter().collect(), ..Answer::default() }

@@ -1,17 +1,17 @@
-//! What readers of other systems' definition files have in common: problems, and nodes that keep the
-//! place where their original is written.
+//! Shared by the readers of other systems' definition files: problems, and nodes that keep the place
+//! where their original is written.
 
 use crate::support::nearest::closest;
 use crate::syntax::diagnostic::Severity;
 use crate::syntax::node::{Entry, Node, NodeValue, Span};
 use crate::syntax::problem::Problem;
 
-/// What is wrong; the hook or the file is not in force.
+/// A mistake that keeps the hook or the file from being in force.
 pub(super) fn error(span: &Span, code: &'static str, message: impl Into<String>, help: Option<String>) -> Problem {
     Problem { span: span.clone(), severity: Severity::Error, code, message: message.into(), help, hook: None }
 }
 
-/// What probably isn't meant.
+/// A mistake that leaves the hook in force.
 pub(super) fn warning(span: &Span, code: &'static str, message: impl Into<String>, help: Option<String>) -> Problem {
     Problem { severity: Severity::Warning, ..error(span, code, message, help) }
 }

@@ -180,7 +180,7 @@ impl Dialect {
                 Some((first, _)) => return Err(two_values(first, theirs)),
             }
         }
-        // What the table doesn't know passes through under its own name.
+        // Members that the table lacks pass through under their own names.
         for (key, value) in object {
             if !taken.iter().any(|pointer| pointer.strip_prefix('/') == Some(key)) && data.get(key).is_none() {
                 set_pointer(&mut data, &format!("/{key}"), value.clone());

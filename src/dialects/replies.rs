@@ -1,4 +1,4 @@
-//! What readers of other systems' replies have in common. An error finishes the sentence "failed to ...".
+//! Shared by the readers of replies. An error finishes the sentence "failed to ...".
 
 use crate::contract::Exit;
 use serde_json::{Map, Value};

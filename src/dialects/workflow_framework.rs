@@ -47,7 +47,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     events: &[
         row("WorkflowStarting", &["0"], "RunStart"),
         row("PreAgentPrompt", &["1"], "PreModelCall"),
-        // The only one whose result the system looks at.
+        // The system ignores the results of hooks at all other events.
         row("PreToolCall", &["2"], "PreToolUse").blocks().rewrites(),
         row("PostToolCall", &["3"], "PostToolUse"),
         row("PostToolCallFailure", &["4"], "PostToolUseFailure"),
@@ -107,8 +107,8 @@ fn complete(_: &Value, event: &mut Value) -> Result<(), String> {
 /// or the way back would be lost.
 ///
 /// # Errors
-/// What begins like JSON and isn't what hookwire reads: .NET may read it all the same, and with its
-/// escapes as they stand no guard would know what it says.
+/// The text begins like JSON and hookwire can't read it. .NET may read it all the same, and a guard
+/// that sees the escapes as they stand would not know what the arguments are.
 fn arguments(text: &str) -> Result<Value, String> {
     let is_begun = text.trim_start().starts_with(['{', '[', '"']);
     match crate::support::json::parse(text) {
@@ -288,7 +288,7 @@ fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
     }
 }
 
-/// What can't be read is an allow there, without a word. Here its author is told.
+/// A reply that can't be read is silently an allow there. Here the verdict says so.
 fn stdout(event: &Event, text: &str) -> Answer {
     if text.is_empty() || text == "null" {
         return Answer::default();
