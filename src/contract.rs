@@ -1,4 +1,4 @@
-//! What a vocabulary says: how hooks that are written in it are spoken to, understood and combined.
+//! The contract of a vocabulary: how hooks that are written in it are called, understood and combined.
 //! Dialects provide contracts; engine and handlers keep to them.
 
 use crate::event::Event;
@@ -52,7 +52,7 @@ impl Composition {
     }
 }
 
-/// How hooks of one vocabulary are spoken to and understood. Dialects provide these.
+/// How hooks of one vocabulary are called, understood and combined. Dialects provide these.
 #[derive(Debug)]
 pub struct Contract {
     /// The dialect's name.
@@ -63,7 +63,7 @@ pub struct Contract {
     pub runs_equal_hooks_once: bool,
     /// How a matcher is held against a text.
     pub matcher: MatcherRule,
-    /// What it is held against at an event of this name.
+    /// The part of an event of this name that a matcher is held against.
     pub matched: fn(&str) -> Target,
     /// Whether matchers name events too: a hook may then leave out `on`, and is for every event.
     pub matcher_names_events: bool,
@@ -87,29 +87,29 @@ pub struct Contract {
     pub placeholders: Placeholders,
     /// How its prompts are answered.
     pub judgement: Judgement,
-    /// What a JSON reply means.
+    /// Reads a JSON reply.
     pub reply: Reader,
-    /// What a function's result means, where not only objects have a meaning.
+    /// Reads a function's result, if other values than objects have a meaning.
     pub returned: Option<Reader>,
-    /// What a failed run counts as having replied ([`Outcome::said`]), by the kind of its handler and the
+    /// The reply that a failed run counts as ([`Outcome::said`]), by the kind of its handler and the
     /// error. It is not asked for a run that was out of time.
     pub failed: fn(&str, &str) -> Option<Value>,
-    /// What a command's exit means.
+    /// Reads a command's exit.
     pub exit: fn(&Event, &Exit<'_>) -> Result<Answer, String>,
-    /// What it means that a command can't be started: its program, and the reason for people.
+    /// The answer to a command that can't be started: its program, and the reason for people.
     pub unstarted: fn(&str, String) -> Result<Answer, String>,
-    /// What later hooks of the chain see of an answer besides what it changed: a merge patch on the
-    /// event. For systems whose hooks see that another one denied.
+    /// A merge patch on the event that shows an answer to later hooks of the chain, besides its own
+    /// changes. For systems whose hooks see that another one denied.
     pub trace: Option<fn(&Event, &Answer) -> Option<Value>>,
-    /// What its agents themselves count of a run so far, for guards to read. With such agents, guards that
-    /// end a run only signal it and deny nothing.
+    /// The counts of a run that its agents send themselves, for guards to read. With such agents, guards
+    /// that end a run only signal it and deny nothing.
     pub tally: Option<fn(&Event) -> Tally>,
     /// Every hook belongs to an agent. At an event that names no agent the hooks of all agents run, because
     /// the right one isn't known.
     pub belongs_to_agents: bool,
 }
 
-/// What an agent itself counts of the run that an event belongs to.
+/// The counts of a run, as its agent sends them with an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tally {
     /// Completed steps.
@@ -125,7 +125,7 @@ pub struct Tally {
 /// Turns a JSON reply into an answer; the error is for people.
 pub type Reader = fn(&Event, Value) -> Result<Answer, String>;
 
-/// What a matcher is held against.
+/// The part of an event that a matcher is held against.
 #[derive(Clone, Copy, Debug)]
 pub enum Target {
     /// A matcher means nothing here and is passed over.
@@ -174,8 +174,8 @@ pub struct Exit<'a> {
     pub code: Option<i32>,
     /// How the definition names the command.
     pub command: &'a str,
-    /// What it wrote.
+    /// Its standard output.
     pub stdout: &'a str,
-    /// What it wrote to stderr.
+    /// Its standard error.
     pub stderr: &'a str,
 }

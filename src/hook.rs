@@ -175,7 +175,7 @@ impl Hook {
         }
     }
 
-    /// What its handler knows of it.
+    /// The part of the hook that its handler sees.
     pub fn view(&self) -> HookView<'_> {
         HookView {
             name: &self.name,

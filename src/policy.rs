@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a definition file, or the program that embeds the host, says under `policy`.
+/// The `policy` of a definition file, or of the program that embeds the host.
 #[derive(Clone, Debug)]
 pub struct Policy {
     deny: Vec<Rule>,
@@ -18,7 +18,7 @@ pub struct Policy {
     allow: Option<Vec<Rule>>,
     limits: CallLimits,
     sandbox: Option<String>,
-    /// What is wrong with it; then nothing is allowed.
+    /// The mistake in it, if it has one: then it denies every call.
     broken: Option<String>,
     pub(crate) source: Source,
 }
@@ -157,7 +157,7 @@ pub(crate) fn is_tool_request(event: &Event) -> bool {
     matches!(&*event.name, "PreToolUse" | "PermissionRequest")
 }
 
-/// What all policies grant together with `given`, the agent's own grant: of two bounds the narrower, of
+/// The grant of all policies together with `given`, the agent's own grant: of two bounds the narrower, of
 /// two sandboxes that of the outer layer. `None`: there is no grant.
 pub(crate) fn grant<'a>(
     policies: impl Iterator<Item = &'a Policy>,

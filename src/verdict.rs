@@ -1,4 +1,4 @@
-//! What a hook answers, what its run ended in, and the one combined answer to an event.
+//! The answer of a hook, the outcome of its run, and the verdict: the one combined answer to an event.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ macro_rules! words {
                 }
             }
 
-            /// What a word on the wire means.
+            /// The value that a word on the wire stands for.
             pub fn from_word(word: &str) -> Option<$name> {
                 match word {
                     $($word => Some($name::$variant),)*
@@ -51,7 +51,7 @@ words! {
     }
 }
 
-/// What a hook answers, whatever its handler. All members are optional; an empty answer is no
+/// The answer of a hook, whatever its handler. All members are optional; an empty answer is no
 /// opinion. Unknown members are refused: a misspelt `decision` must not pass as an allow.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -109,7 +109,7 @@ pub struct StopSignal {
     /// The numbers behind it.
     #[serde(default)]
     pub context: Map<String, Value>,
-    /// What asks for it; the hook's name if it is absent.
+    /// The source of the request; the hook's name if it is absent.
     #[serde(default)]
     pub source: Option<String>,
 }

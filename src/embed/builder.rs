@@ -1,4 +1,4 @@
-//! What a host of a Rust program is made of.
+//! The builder of a host for a Rust program.
 
 use super::ClosureHook;
 use crate::definitions::compile::embedded;
@@ -18,7 +18,7 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What a host is to be made of; [`Host::builder`] begins one.
+/// The settings and hooks of a host to be; [`Host::builder`] begins one.
 #[must_use = "nothing is started before `build`"]
 pub struct HostBuilder {
     options: HostOptions,
@@ -117,7 +117,7 @@ impl HostBuilder {
         self
     }
 
-    /// What tool calls must keep to before any hook is asked, beside what files say under `policy`.
+    /// A policy that judges tool calls before any hook runs, beside those of files.
     /// Given more than once, calls must keep to all of them.
     pub fn policy(mut self, policy: Policy) -> HostBuilder {
         self.own.policies.push(policy);
@@ -193,7 +193,7 @@ pub(super) fn compile_hook(
 pub struct BadHook {
     /// Its name.
     pub hook: String,
-    /// What is wrong, and what to do.
+    /// The mistake, and how to correct it.
     pub problem: String,
 }
 

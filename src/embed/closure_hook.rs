@@ -105,7 +105,7 @@ impl ClosureHook {
         self.with("timeout", timeout.as_secs_f64())
     }
 
-    /// What a failure means: an error, a panic, a run out of time. Open unless it is said.
+    /// How a failure counts: an error, a panic, a run out of time. Open unless it is said.
     pub fn fail(self, fail: Fail) -> ClosureHook {
         self.with("fail", fail.as_str())
     }

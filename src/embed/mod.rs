@@ -22,10 +22,10 @@ use std::sync::Arc;
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
-/// What came of an event in another system's vocabulary.
+/// The verdict on an event of another system, and the same in that system's vocabulary.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TranslatedVerdict {
-    /// What a hook of that system would have replied.
+    /// The reply that a hook of that system would have given.
     pub reply: Value,
     /// The verdict that the reply expresses.
     pub verdict: Verdict,
@@ -142,7 +142,7 @@ impl Host {
         &self.engine.services.events
     }
 
-    /// What is wrong with the definitions, and odd about closures' hooks, a line each.
+    /// Mistakes in the definitions and remarks on closures' hooks, a line each.
     pub fn diagnostics(&self) -> Vec<String> {
         self.published().diagnostics.iter().map(|it| it.one_line()).collect()
     }

@@ -9,7 +9,7 @@ use crate::verdict::{Answer, Decision, Retry, StopSignal};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// What a chain of answers has come to.
+/// The result of a chain of answers so far.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Folded {
     /// The strongest decision so far.
@@ -93,8 +93,8 @@ impl Folded {
     }
 
     /// The whole as the answer of one hook: what a block is to the composition around it.
-    pub fn into_answer(self) -> Answer {
-        let reason = self.reason();
+    pub fn into_answer(mut self) -> Answer {
+        let reason = self.take_reason();
         Answer {
             decision: self.decision,
             reason,
@@ -112,8 +112,11 @@ impl Folded {
     }
 
     /// The reasons as one text.
-    pub fn reason(&self) -> Option<String> {
-        (!self.reasons.is_empty()).then(|| self.reasons.join("; "))
+    pub fn take_reason(&mut self) -> Option<String> {
+        match &self.reasons[..] {
+            [] | [_] => self.reasons.pop(),
+            reasons => Some(reasons.join("; ")),
+        }
     }
 }
 
@@ -124,7 +127,7 @@ fn collects(composition: Composition) -> bool {
     }
 }
 
-/// What a failure counts as. The only place where a failure turns into a decision.
+/// The answer that a failure counts as. The only place where a failure turns into a decision.
 ///
 /// `lets_rest` marks Stop and SubagentStop, where `closed` must not send an agent back to work for
 /// ever: the agent may rest.

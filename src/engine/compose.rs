@@ -135,7 +135,7 @@ pub(super) struct Chain {
     made: Vec<(Arc<Hook>, u32)>,
 }
 
-/// What an `ask` means when a value is judged again.
+/// How an `ask` counts when a value is judged again.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Asks {
     /// A person is to be asked.
@@ -148,7 +148,7 @@ pub(super) enum Asks {
 /// rewrote a part has not judged the whole.
 const SHARED: u32 = 0;
 
-/// What running a member came to.
+/// The result of running a member.
 struct MemberRun {
     name: Arc<str>,
     answer: Answer,

@@ -1,4 +1,4 @@
-//! What judges events: the engine, or another interceptor that a host is given in its place.
+//! Interceptors judge events: the engine is one, and a host can be given another in its place.
 //!
 //! (instructor: `CanInterceptAgentLifecycle`, with the hook stack and the pass-through as its own two.)
 

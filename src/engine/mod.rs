@@ -30,10 +30,10 @@ use tokio::sync::{Semaphore, broadcast};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// What outlives an event: shared services, what sessions remember, who listens. Clones share it.
+/// The state that outlives an event: shared services, the memory of sessions, listeners. Clones share it.
 #[derive(Clone)]
 pub struct Engine {
-    /// What handlers share.
+    /// The services that handlers share.
     pub services: Services,
     /// How long an `ask` that the client can't put to a person waits for one at another terminal;
     /// `None`: it is a deny.
@@ -69,7 +69,7 @@ pub struct HooksInForce {
     pub session: Option<Arc<HookSet>>,
 }
 
-/// The decisions that a client can honour; what it can't becomes a deny.
+/// The decisions that a client can honour; any other becomes a deny.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Honours {
     /// It can ask a person.
@@ -94,7 +94,7 @@ impl Default for Honours {
     }
 }
 
-/// What became of one hook's run, for those who listen.
+/// The result of one hook's run, for those who listen.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
@@ -218,7 +218,7 @@ async fn decide_within(engine: &Engine, question: Question, depth: u8) -> Verdic
     finish(engine, &question, chain)
 }
 
-/// Hooks that dispatch what the same hooks judge would go on until the stack is full.
+/// Denies an event of hooks within hooks: hooks that dispatch events for the same hooks would never end.
 fn too_deep(engine: &Engine, question: &Question) -> Verdict {
     let mut chain = Chain::start(Arc::new(Moment::new(question.event.clone(), &engine.services.root)));
     let why = format!("hooks dispatch events within hooks, more than {MAX_DEPTH} deep");
@@ -275,13 +275,13 @@ fn deadline(event: &Event) -> Option<Instant> {
 }
 
 fn finish(engine: &Engine, question: &Question, chain: Chain) -> Verdict {
-    let Chain { folded, outcomes, mut errors, first, moment, .. } = chain;
+    let Chain { mut folded, outcomes, mut errors, first, moment, .. } = chain;
     let event = &question.event;
     errors.extend(question.hooks.files.broken.iter().cloned());
     if let Some(session) = &question.hooks.session {
         errors.extend(session.broken.iter().cloned());
     }
-    let reason = folded.reason();
+    let reason = folded.take_reason();
     let mut verdict = Verdict {
         decision: folded.decision.unwrap_or(Decision::Allow),
         reason,
@@ -321,7 +321,7 @@ fn finish(engine: &Engine, question: &Question, chain: Chain) -> Verdict {
     verdict
 }
 
-/// What a client can't honour becomes a deny.
+/// A decision or rewrite that the client can't honour becomes a deny.
 fn honour(verdict: &mut Verdict, honours: Honours, client: &Contract) {
     // Other vocabularies have no word for what a context changes.
     let context = verdict.context.as_ref().and_then(|it| it.as_object());

@@ -20,7 +20,7 @@ use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// What bounds every run of an event.
+/// The bounds of every run of an event.
 pub(super) struct RunLimits<'a> {
     /// When hooks that haven't finished take their failure direction.
     pub deadline: Option<Instant>,
@@ -59,7 +59,7 @@ impl RunLimits<'_> {
     }
 }
 
-/// What a run came to: the answer that counts, and the outcome that the verdict lists.
+/// The result of a run: the answer that counts, and the outcome that the verdict lists.
 pub(super) struct HookRun {
     pub answer: Answer,
     pub outcome: Outcome,
@@ -233,7 +233,7 @@ fn finish(selected: &Selected, moment: &Moment, result: Result<Answer, Failure>,
     let is_strict = matches!(hook.fail, Some(Fail::Closed | Fail::Ask));
     let result = match result {
         Ok(answer) if is_strict && passes_by_mistake(&answer) => {
-            Err(Failure::Error(format!("reply in words that count: {}", answer.remarks.join("; "))))
+            Err(Failure::Error(format!("give a valid reply: {}", answer.remarks.join("; "))))
         }
         result => result,
     };

@@ -381,7 +381,7 @@ fn recent(params: &Params<'_>, session: &Session) -> Reply<Box<RawValue>> {
     let is_asked = |name: &str| events.as_ref().is_none_or(|events| events.iter().any(|event| **event == *name));
     let excerpt = session.host.journal.excerpt(after, limit.unwrap_or(usize::MAX), is_asked);
     let hooks = session.host.hooks();
-    value(excerpt.told(&session.host.root().to_string_lossy(), hooks.generation, &hooks.hash))
+    value(excerpt.reply(&session.host.root().to_string_lossy(), hooks.generation, &hooks.hash))
 }
 
 /// Hooks that one connection may register.

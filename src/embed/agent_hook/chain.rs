@@ -351,7 +351,7 @@ fn emit_messages(verdict: &Verdict, ctx: &HookContext) {
     }
 }
 
-/// What a run came to, if the operation goes on.
+/// The result of a run, if the operation goes on.
 struct Ran {
     reply: Value,
     verdict: Verdict,
