@@ -1,4 +1,4 @@
-//! What a vocabulary says: how hooks that are written in it are spoken to, understood and combined.
+//! The contract of a vocabulary: how hooks that are written in it are called, understood and combined.
 //! Dialects provide contracts; engine and handlers keep to them.
 
 use crate::event::Event;
@@ -6,23 +6,23 @@ use crate::matching::MatcherRule;
 use crate::template::Placeholders;
 #[cfg(doc)]
 use crate::verdict::Outcome;
-use crate::verdict::{Answer, Decision};
+use crate::verdict::{Answer, Decision, words};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::Path;
 use std::time::Duration;
 
-/// What a hook's failure means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Fail {
-    /// A non-blocking error: logged, counted, listed in the verdict.
-    Open,
-    /// Denies a gate, withholds an after-event's subject.
-    Closed,
-    /// Asks a person at a gate; like `closed` elsewhere.
-    Ask,
+words! {
+    /// What a hook's failure means.
+    pub enum Fail {
+        /// A non-blocking error: logged, counted, listed in the verdict.
+        Open = "open",
+        /// Denies a gate, withholds an after-event's subject.
+        Closed = "closed",
+        /// Asks a person at a gate; like `closed` elsewhere.
+        Ask = "ask",
+    }
 }
 
 /// The rule by which outcomes become a verdict.
@@ -33,9 +33,9 @@ pub enum Composition {
     Onion,
     /// Order of registration; a deny stops, the last rewrite wins. (workflow-framework.)
     Pipeline,
-    /// Order of registration, all run; every reason of a deny is collected. (hooks-article.)
+    /// Order of registration, all run; the reasons of all denies are collected. (hooks-article.)
     Veto,
-    /// Priority descending; a deny is sticky but stops nobody. (instructor.)
+    /// Priority descending; a deny stands, but the other hooks still run. (instructor.)
     Middleware,
     /// All at once on the same snapshot, combined in list order. (Claude Code family, agentpool.)
     Parallel,
@@ -52,7 +52,7 @@ impl Composition {
     }
 }
 
-/// How hooks of one vocabulary are spoken to and understood. Dialects provide these.
+/// How hooks of one vocabulary are called, understood and combined. Dialects provide these.
 #[derive(Debug)]
 pub struct Contract {
     /// The dialect's name.
@@ -63,15 +63,15 @@ pub struct Contract {
     pub runs_equal_hooks_once: bool,
     /// How a matcher is held against a text.
     pub matcher: MatcherRule,
-    /// What it is held against at an event of this name.
+    /// The part of an event of this name that a matcher is held against.
     pub matched: fn(&str) -> Target,
     /// Whether matchers name events too: a hook may then leave out `on`, and is for every event.
     pub matcher_names_events: bool,
-    /// Whether its clients may send events that nobody knows: like `custom:` and the name.
+    /// Whether its clients may send events that no table has: they are `custom:` and the name.
     pub takes_other_events: bool,
-    /// How long a run may take where nobody says.
+    /// How long a run may take, unless the hook or its file says.
     pub timeout: Duration,
-    /// What a failure means at a gate where nobody says; elsewhere it is open.
+    /// What a failure means at a gate, unless the hook or its file says; elsewhere it is open.
     pub gates_fail: Fail,
     /// The decisions that its clients know beside allow and deny.
     pub decisions: &'static [Decision],
@@ -87,29 +87,29 @@ pub struct Contract {
     pub placeholders: Placeholders,
     /// How its prompts are answered.
     pub judgement: Judgement,
-    /// What a JSON reply means.
+    /// Reads a JSON reply.
     pub reply: Reader,
-    /// What a function's result means, where not only objects have a meaning.
+    /// Reads a function's result, if other values than objects have a meaning.
     pub returned: Option<Reader>,
-    /// What a run that failed has said nevertheless ([`Outcome::said`]), by the kind of its handler and
-    /// the error. A run that was out of time says nothing.
+    /// The reply that a failed run counts as ([`Outcome::said`]), by the kind of its handler and the
+    /// error. It is not asked for a run that was out of time.
     pub failed: fn(&str, &str) -> Option<Value>,
-    /// What a command's exit means.
+    /// Reads a command's exit.
     pub exit: fn(&Event, &Exit<'_>) -> Result<Answer, String>,
-    /// What it means that a command can't be started: its program, and the reason for people.
+    /// The answer to a command that can't be started: its program, and the reason for people.
     pub unstarted: fn(&str, String) -> Result<Answer, String>,
-    /// What later hooks of the chain see of an answer besides what it changed: a merge patch on the
-    /// event. For systems whose hooks see that another one denied.
+    /// A merge patch on the event that shows an answer to later hooks of the chain, besides its own
+    /// changes. For systems whose hooks see that another one denied.
     pub trace: Option<fn(&Event, &Answer) -> Option<Value>>,
-    /// What its agents tell of a run so far, where guards read it; there, guards that end a run only
-    /// signal it and deny nothing.
+    /// The counts of a run that its agents send themselves, for guards to read. With such agents, guards
+    /// that end a run only signal it and deny nothing.
     pub tally: Option<fn(&Event) -> Tally>,
-    /// Every hook is some agent's: where an event names none, it can't be told whose hooks are meant,
-    /// and they all run.
+    /// Every hook belongs to an agent. At an event that names no agent the hooks of all agents run, because
+    /// the right one isn't known.
     pub belongs_to_agents: bool,
 }
 
-/// What an agent itself tells of the run that an event belongs to.
+/// The counts of a run, as its agent sends them with an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tally {
     /// Completed steps.
@@ -122,10 +122,10 @@ pub struct Tally {
     pub now_ms: Option<u64>,
 }
 
-/// Makes an answer of a JSON reply; the error is for people.
+/// Turns a JSON reply into an answer; the error is for people.
 pub type Reader = fn(&Event, Value) -> Result<Answer, String>;
 
-/// What a matcher is held against.
+/// The part of an event that a matcher is held against.
 #[derive(Clone, Copy, Debug)]
 pub enum Target {
     /// A matcher means nothing here and is passed over.
@@ -174,8 +174,8 @@ pub struct Exit<'a> {
     pub code: Option<i32>,
     /// How the definition names the command.
     pub command: &'a str,
-    /// What it wrote.
+    /// Its standard output.
     pub stdout: &'a str,
-    /// What it complained about.
+    /// Its standard error.
     pub stderr: &'a str,
 }

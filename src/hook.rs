@@ -2,7 +2,7 @@
 //! was written, `engine` runs it.
 
 use crate::contract::{Contract, Fail, TOOL_NAME, Target};
-use crate::event::{On, Phase};
+use crate::event::{Event, On, Phase};
 use crate::handlers::{Handler, HookView};
 use crate::matching::rule::{ToolRule, Views};
 use crate::matching::when::When;
@@ -59,7 +59,27 @@ pub struct Hook {
     pub fingerprint: u64,
 }
 
-/// The first test that kept a hook out of an event.
+/// A condition of a hook. They are held against an event in this order.
+///
+/// Most hooks miss most events and nobody asks why, so a failed condition is only this;
+/// [`Hook::miss`] puts it into words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// It is switched on.
+    Enabled,
+    /// It is for events of this name.
+    Event,
+    /// It is for this agent.
+    Agent,
+    /// Its matcher matches.
+    Matcher,
+    /// `if: Tool(pattern)` holds.
+    Rule,
+    /// Its CEL expression holds.
+    When,
+}
+
+/// Why a hook doesn't run at an event, in words: the first condition that fails.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Miss {
@@ -76,43 +96,35 @@ impl Hook {
     }
 
     /// Holds every condition against an event, cheapest first: the reason why one is opaque, if
-    /// any, or the first test that fails. The index only ever saves calls of this.
+    /// any, or the first condition that fails. The index only ever saves calls of this.
     ///
     /// # Errors
-    /// The first test that fails.
-    pub fn applies(&self, facts: &Facts) -> Result<Option<Cow<'static, str>>, Miss> {
-        let miss = |test: &'static str, why: String| Err(Miss { test: test.into(), why });
+    /// The first condition that fails.
+    pub fn applies(&self, facts: &Facts) -> Result<Option<Cow<'static, str>>, Condition> {
         let event = &facts.event;
         if !self.enabled {
-            return miss("enabled", "switched off".into());
+            return Err(Condition::Enabled);
         }
         if !self.on.includes(&event.name) {
-            return miss("on", format!("not for {}", event.name));
+            return Err(Condition::Event);
         }
         let mut opaque = None;
         if !self.agents.is_empty() {
-            let agent = event.text("/agent/name").unwrap_or_default();
+            let agent = agent_name(event);
             if agent.is_empty() && self.contract.belongs_to_agents {
                 opaque = Some("the event names no agent".into());
             } else if !self.agents.iter().any(|glob| glob.is_match(agent)) {
-                return miss("agents", format!("agent `{agent}` is not listed"));
+                return Err(Condition::Agent);
             }
         }
-        match (&self.matcher, (self.contract.matched)(&event.name)) {
-            (None, _) | (Some(_), Target::Nothing) => {}
-            (Some(matcher), Target::Member(pointer)) => {
-                let what = if pointer == TOOL_NAME { "tool" } else { pointer.trim_start_matches('/') };
-                match event.text(pointer) {
-                    Some(text) if matcher.matches(text) => {}
-                    Some(text) => return miss("matcher", format!("doesn't match {what} `{text}`")),
-                    None => return miss("matcher", format!("the event has no {what}")),
-                }
-            }
-            (Some(matcher), Target::Texts(texts)) => {
-                let texts = texts(event);
-                if !texts.iter().any(|text| matcher.matches(text)) {
-                    return miss("matcher", format!("doesn't match `{}`", texts.join("` or `")));
-                }
+        if let Some(matcher) = &self.matcher {
+            let matches = match (self.contract.matched)(&event.name) {
+                Target::Nothing => true,
+                Target::Member(pointer) => event.text(pointer).is_some_and(|text| matcher.matches(text)),
+                Target::Texts(texts) => texts(event).iter().any(|text| matcher.matches(text)),
+            };
+            if !matches {
+                return Err(Condition::Matcher);
             }
         }
         if let Some(rule) = &self.rule {
@@ -123,20 +135,47 @@ impl Hook {
             match rule.holds(facts, views) {
                 Truth::Yes => {}
                 Truth::Opaque(reason) => opaque = Some(reason),
-                Truth::No => return miss("if", "the pattern doesn't match the call".into()),
+                Truth::No => return Err(Condition::Rule),
             }
         }
         if let Some(when) = &self.when {
             match when.holds(&event.data) {
                 Truth::Yes => {}
                 Truth::Opaque(reason) => opaque = opaque.or(Some(reason)),
-                Truth::No => return miss("when", format!("`{}` is false", when.source())),
+                Truth::No => return Err(Condition::When),
             }
         }
         Ok(opaque)
     }
 
-    /// What its handler knows of it.
+    /// Puts a condition that fails at an event into words, as `explain` and editors show it.
+    pub fn miss(&self, failed: Condition, event: &Event) -> Miss {
+        let (test, why) = match failed {
+            Condition::Enabled => ("enabled", "switched off".into()),
+            Condition::Event => ("on", format!("not for {}", event.name)),
+            Condition::Agent => ("agents", format!("agent `{}` is not listed", agent_name(event))),
+            Condition::Matcher => ("matcher", self.matcher_miss(event)),
+            Condition::Rule => ("if", "the pattern doesn't match the call".into()),
+            Condition::When => ("when", format!("`{}` is false", self.when.as_ref().map_or("", |when| when.source()))),
+        };
+        Miss { test: test.into(), why }
+    }
+
+    fn matcher_miss(&self, event: &Event) -> String {
+        match (self.contract.matched)(&event.name) {
+            Target::Nothing => String::new(),
+            Target::Member(pointer) => {
+                let what = if pointer == TOOL_NAME { "tool" } else { pointer.trim_start_matches('/') };
+                match event.text(pointer) {
+                    Some(text) => format!("doesn't match {what} `{text}`"),
+                    None => format!("the event has no {what}"),
+                }
+            }
+            Target::Texts(texts) => format!("doesn't match `{}`", texts(event).join("` or `")),
+        }
+    }
+
+    /// The part of the hook that its handler sees.
     pub fn view(&self) -> HookView<'_> {
         HookView {
             name: &self.name,
@@ -148,4 +187,9 @@ impl Hook {
             source: &self.source,
         }
     }
+}
+
+/// The agent that an event comes from; empty if it names none.
+fn agent_name(event: &Event) -> &str {
+    event.text("/agent/name").unwrap_or_default()
 }

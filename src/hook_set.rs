@@ -26,7 +26,7 @@ pub struct HookSet {
     pub hash: Arc<str>,
     /// Definitions that are not in force as written; every verdict lists them.
     pub broken: Arc<[String]>,
-    /// What tool calls must keep to before any hook is asked, outermost layer first.
+    /// Policies judge tool calls before any hook runs; outermost layer first.
     pub policies: Vec<Arc<Policy>>,
     by_event: HashMap<Arc<str>, EventIndex>,
     /// For events that no hook names: the hooks for every event.
@@ -45,8 +45,8 @@ pub struct Selected {
 impl HookSet {
     /// Orders and indexes hooks.
     pub fn new(mut hooks: Vec<Arc<Hook>>, generation: u64, hash: Arc<str>, broken: Vec<String>) -> HookSet {
-        // The sort is stable: hooks come in order of file and position. Those of other vocabularies
-        // stand where their block will: what their priorities mean is a matter among themselves.
+        // The sort is stable: hooks come in order of file and position. Priorities of other vocabularies
+        // order only the hooks within their block, so they don't count here.
         let priority = |hook: &Hook| hook.priority.filter(|_| hook.contract.dialect == NATIVE);
         hooks.sort_by_key(|hook| (hook.source.layer, Composition::Onion.order_key(priority(hook))));
         let mut set = HookSet { generation, hash, broken: broken.into(), ..HookSet::default() };
@@ -119,7 +119,7 @@ impl EventIndex {
         if !hook.enabled {
             return;
         }
-        // Elsewhere a matcher is about something else, or nothing.
+        // At other events a matcher is held against something else than the tool's name.
         let about_tool = (hook.contract.matched)(event).is_tool();
         let matcher = hook.matcher.as_ref().filter(|_| about_tool);
         let key = hook.rule.as_ref().map_or(Key::None, |rule| rule.key());
@@ -165,7 +165,7 @@ impl Bucket {
                         self.by_command.visit(command, |found| ids.extend_from_slice(found));
                     }
                 }
-                // Opaque, or no text where one belongs: each hook says so itself.
+                // The text is opaque or missing: each hook's own conditions decide.
                 _ => self.by_command.all(|found| ids.extend_from_slice(found)),
             }
         }

@@ -22,12 +22,12 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::{broadcast, watch as cell};
 
-/// What a host is made of.
+/// The options that a host is started with.
 #[derive(Clone, Debug, Default)]
 pub struct HostOptions {
     /// The project root; definitions of a project are in `<root>/.hookwire`.
     pub root: PathBuf,
-    /// Directories that whoever starts the host vouches for.
+    /// Directories of definitions that the user who starts the host vouches for.
     pub hooks: Vec<PathBuf>,
     /// Load the project's own definitions.
     pub project: bool,
@@ -35,7 +35,7 @@ pub struct HostOptions {
     pub system: bool,
     /// Hosts and ports that `http` hooks may reach beyond the public internet.
     pub allow_hosts: Vec<HostPort>,
-    /// What hooks know together.
+    /// The values that hooks share.
     pub state: Store,
     /// How long an `ask` that the client can't put to a person waits for one at another terminal.
     pub ask_elsewhere: Option<Duration>,
@@ -74,18 +74,18 @@ fn user_config() -> Option<PathBuf> {
     Some(absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")))?.join("hookwire"))
 }
 
-/// What is in force, swapped as a whole.
+/// The definitions in force, swapped as a whole.
 #[derive(Clone)]
 pub struct Published {
     /// The hooks.
     pub hooks: Arc<HookSet>,
-    /// What is wrong with the definitions.
+    /// The mistakes in the definitions.
     pub diagnostics: Arc<[Diagnostic]>,
     /// The texts that the diagnostics point into.
     pub sources: Arc<HashMap<String, Arc<str>>>,
 }
 
-/// Tells that another hook set is in force, or that diagnostics changed.
+/// The news that another hook set is in force, or that diagnostics changed.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Changed {
@@ -103,7 +103,7 @@ pub struct Changed {
     pub diagnostics: usize,
 }
 
-/// A hook host: definitions in force, the engine that judges events by them, what hooks know together.
+/// A hook host: definitions in force, the engine that judges events by them, the values that hooks share.
 ///
 /// [`Host::builder`] makes one for a Rust program. It judges an event with [`Host::dispatch`], one in
 /// another system's words with [`Host::dispatch_as`], and an agent's turn through [`Host::chain`];
@@ -113,13 +113,13 @@ pub struct Changed {
 pub struct Host {
     /// Runs hooks.
     pub engine: Engine,
-    /// Judges events: the engine, unless somebody took its place.
+    /// Judges events: the engine, unless the program gave another interceptor.
     pub interceptor: Arc<dyn Interceptor>,
-    /// What it was started with.
+    /// The options that it was started with.
     pub options: HostOptions,
-    /// Who asks, where a program embeds the host.
+    /// The program that embeds the host, as the client of its own events.
     pub(crate) asker: Asker,
-    /// What was judged lately, of what came over a connection.
+    /// The last events that came over a connection.
     pub(crate) journal: Journal,
     published: cell::Sender<Published>,
     loader: Mutex<Loader>,
@@ -128,20 +128,20 @@ pub struct Host {
     changes: broadcast::Sender<Changed>,
 }
 
-/// A program that embeds the host, as hooks meet it.
+/// A program that embeds the host, as a client.
 #[derive(Clone, Default)]
 pub(crate) struct Asker {
     pub(crate) honours: Honours,
     pub(crate) client: Option<Arc<dyn Client>>,
 }
 
-/// What a program that embeds the host puts in beside the definitions.
+/// The hooks and settings of a program that embeds the host, beside the definition files.
 #[derive(Default)]
 pub(crate) struct Own {
     pub(crate) hooks: Vec<(Hook, Vec<Diagnostic>)>,
     pub(crate) policies: Vec<Policy>,
     pub(crate) asker: Asker,
-    /// Makes whoever judges events of whoever would.
+    /// Makes the interceptor that judges events, given the one that would judge otherwise.
     pub(crate) interceptor: Option<Intercept>,
 }
 
@@ -160,7 +160,7 @@ impl Host {
         Host::embedded(options, Own::default())
     }
 
-    /// The same, with what is the embedding program's own.
+    /// The same, with the hooks and settings of the program that embeds it.
     pub(crate) fn embedded(options: HostOptions, own: Own) -> Arc<Host> {
         let Own { hooks, policies, asker, interceptor } = own;
         let mut loader = Loader::new(options.dirs());
@@ -193,8 +193,8 @@ impl Host {
         })
     }
 
-    /// Watches the definitions from now on, until the host is dropped. What is wrong with them
-    /// already goes to the log.
+    /// Watches the definitions from now on, until the host is dropped. Mistakes that they have already
+    /// go to the log.
     ///
     /// # Errors
     /// No thread could be started.
@@ -202,23 +202,23 @@ impl Host {
         self.published().diagnostics.iter().for_each(log);
         let first = self.loader().watch().clone();
         // The watcher's thread must not keep the host alive.
-        let (host, told) = (Arc::downgrade(self), Arc::downgrade(self));
+        let (host, notified) = (Arc::downgrade(self), Arc::downgrade(self));
         let watcher = watch::spawn(
             first,
             self.options.poll,
             move |look| Some(host.upgrade()?.load(look)),
             move |watching| {
-                if let Some(host) = told.upgrade() {
+                if let Some(host) = notified.upgrade() {
                     host.watching.send_replace(watching);
                 }
             },
         )?;
-        // Whoever asks a second time gets what there is.
+        // On a second call the first watcher stays.
         let _ = self.watcher.set(watcher);
         Ok(())
     }
 
-    /// What is in force now.
+    /// The definitions in force now.
     pub fn published(&self) -> Published {
         self.published.borrow().clone()
     }
@@ -228,7 +228,7 @@ impl Host {
         self.published.borrow().hooks.clone()
     }
 
-    /// Loads what has changed; when this returns, it is in force.
+    /// Loads the files that have changed; when this returns, they are in force.
     pub fn reload(&self) -> Published {
         self.load(Look::Now);
         self.published()

@@ -1,9 +1,9 @@
-//! What a host has judged lately, for whoever looks on: the last events with their verdicts, and
-//! what each hook has done so far.
+//! The record of a host's last events with their verdicts, and the counts of each hook, for people and
+//! editors that watch.
 //!
 //! It holds what agents do, secrets included: it is in memory only, and nothing of it is logged.
-//! Writing is on the way of every event. So an event is kept as the texts that came and went, and
-//! everything else is made of them when somebody asks.
+//! Writing is on the way of every event. So an event is kept as the texts of its request and reply, and
+//! everything else is derived from them on request.
 
 use crate::contract::TOOL_NAME;
 use crate::event::Event;
@@ -32,13 +32,13 @@ const MAX_HOOKS: usize = 10_000;
 const MAX_TOOLS: usize = 256;
 /// The longest name, in bytes.
 const MAX_NAME: usize = 512;
-/// What one question is told at most, in bytes, and how much of it may be hooks.
-const MAX_TOLD: usize = 4 * 1024 * 1024;
-const MAX_HOOKS_TOLD: usize = MAX_TOLD / 2;
+/// The largest reply to `hooks/recent`, in bytes, and how much of it may be hooks.
+const MAX_REPLY: usize = 4 * 1024 * 1024;
+const MAX_HOOKS_IN_REPLY: usize = MAX_REPLY / 2;
 /// Events that a listener may be behind.
 const MAX_BEHIND: usize = 64;
 
-/// An event that was judged, as it is told.
+/// An event that was judged, as replies and notifications have it.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Record<'a> {
@@ -60,7 +60,7 @@ pub struct Record<'a> {
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Value>")]
     pub params: Option<&'a RawValue>,
-    /// What came of it. Without outcomes and values if it alone is too large.
+    /// Its verdict. Without outcomes and values if it alone is too large.
     #[serde(borrow)]
     #[schemars(with = "Verdict")]
     pub verdict: &'a RawValue,
@@ -91,25 +91,25 @@ pub struct Recent<'a> {
     /// The last of them, oldest first.
     #[serde(borrow)]
     pub records: Vec<Record<'a>>,
-    /// What each hook has done since the host started.
+    /// The counts of each hook since the host started.
     #[serde(borrow)]
     pub hooks: Vec<HookCounts<'a>>,
     /// The tools that events were about.
     pub tools: Vec<Cow<'a, str>>,
 }
 
-/// What one hook has done.
+/// The counts of one hook.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct HookCounts<'a> {
     /// Its name.
     #[serde(borrow)]
     pub hook: Cow<'a, str>,
-    /// How often what.
+    /// The counts.
     #[serde(flatten)]
     pub counts: Counts,
 }
 
-/// What a hook has done so far.
+/// What a hook has done so far, in numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Counts {
@@ -141,7 +141,7 @@ impl std::ops::AddAssign for Counts {
 pub(crate) struct Tally(HashMap<Arc<str>, Counts>);
 
 impl Tally {
-    /// Counts a verdict. What a hook's failure direction says is not the hook's word.
+    /// Counts a verdict. A decision that a failure direction made is not counted as the hook's.
     pub(crate) fn count(&mut self, outcomes: &[Outcome]) {
         for outcome in outcomes.iter().filter(|it| it.status != Status::Skipped) {
             let said = outcome.decision.filter(|_| outcome.error.is_none());
@@ -165,9 +165,9 @@ impl Tally {
         }
     }
 
-    /// Takes what somebody who counts the same has come to.
+    /// Raises the counts of a hook to those of another tally of the same events.
     pub(crate) fn raise(&mut self, hook: &str, to: Counts) {
-        let Counts { matched, denied, asked, rewrote, failed } = self.of(hook);
+        let Counts { matched, denied, asked, rewrote, failed } = self.counts_of(hook);
         let missing = Counts {
             matched: to.matched.saturating_sub(matched),
             denied: to.denied.saturating_sub(denied),
@@ -178,8 +178,8 @@ impl Tally {
         self.add(&Arc::from(hook), missing);
     }
 
-    /// What a hook has done.
-    pub(crate) fn of(&self, hook: &str) -> Counts {
+    /// The counts of a hook.
+    pub(crate) fn counts_of(&self, hook: &str) -> Counts {
         self.0.get(hook).copied().unwrap_or_default()
     }
 
@@ -189,12 +189,12 @@ impl Tally {
     }
 }
 
-/// The last of something, and the last of each name, so that common ones don't push out the rare.
+/// The last items, and the last one of each name, so that common ones don't push out the rare.
 #[derive(Debug)]
 pub(crate) struct Ring<T> {
     last: VecDeque<Kept<T>>,
     bytes: usize,
-    /// What was pushed out, the last of each name.
+    /// The last item of each name that was pushed out.
     rare: HashMap<Arc<str>, Kept<T>>,
     pushed: u64,
 }
@@ -258,7 +258,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// As it is told.
+    /// The entry as replies and notifications have it.
     pub(crate) fn record(&self) -> Option<Record<'_>> {
         let (params, verdict) = self.text.split_at_checked(self.verdict)?;
         let raw = |text| serde_json::from_str::<&RawValue>(text).ok();
@@ -274,8 +274,8 @@ impl Entry {
         })
     }
 
-    /// What it adds to a reply, at most.
-    fn told(&self) -> usize {
+    /// The bytes that it adds to a reply, at most.
+    fn bytes_in_reply(&self) -> usize {
         self.text.len() + as_json(&self.event) + self.tool.as_deref().map_or(0, as_json) + 256
     }
 }
@@ -297,7 +297,7 @@ struct State {
     listeners: Option<broadcast::Sender<Arc<Entry>>>,
 }
 
-/// What was asked for, out of a journal.
+/// The part of a journal that was asked for.
 pub(crate) struct Excerpt {
     started: SystemTime,
     /// How many events were judged.
@@ -369,18 +369,18 @@ impl State {
 }
 
 impl Excerpt {
-    /// As it is told: what doesn't fit is left out, the oldest first.
-    pub(crate) fn told<'a>(&'a self, root: &'a str, generation: u64, hash: &'a str) -> Recent<'a> {
+    /// The reply to `hooks/recent`. Entries that don't fit are left out, the oldest first.
+    pub(crate) fn reply<'a>(&'a self, root: &'a str, generation: u64, hash: &'a str) -> Recent<'a> {
         let mut tools: Vec<_> = self.tools.iter().map(|it| Cow::Borrowed(&**it)).collect();
         tools.sort_unstable();
         let mut hooks: Vec<_> = self.tally.iter().collect();
         hooks.sort_unstable_by_key(|(hook, _)| *hook);
-        let mut room = MAX_HOOKS_TOLD;
+        let mut room = MAX_HOOKS_IN_REPLY;
         let hooks = hooks.into_iter().take_while(|(hook, _)| fits(&mut room, as_json(hook) + 256));
         let hooks: Vec<_> = hooks.map(|(hook, counts)| HookCounts { hook: Cow::Borrowed(hook), counts }).collect();
         let around = as_json(root) + as_json(hash) + tools.iter().map(|it| as_json(it) + 3).sum::<usize>() + 1024;
-        let mut room = (MAX_TOLD - (MAX_HOOKS_TOLD - room)).saturating_sub(around);
-        let newest = self.entries.iter().rev().take_while(|it| fits(&mut room, it.told()));
+        let mut room = (MAX_REPLY - (MAX_HOOKS_IN_REPLY - room)).saturating_sub(around);
+        let newest = self.entries.iter().rev().take_while(|it| fits(&mut room, it.bytes_in_reply()));
         let mut records: Vec<_> = newest.filter_map(|it| it.record()).collect();
         records.reverse();
         Recent {
@@ -431,7 +431,7 @@ fn whole(params: &str, replied: &str) -> (String, usize) {
     (text, params.len())
 }
 
-/// A verdict that says no more than what it is.
+/// A verdict without its outcomes and values.
 fn bare(verdict: &Verdict) -> String {
     let short = |text: &String| text.chars().take(200).collect();
     let Verdict { decision, generation, hash, event_id, .. } = verdict;
@@ -475,9 +475,9 @@ mod tests {
         journal.write(event, "native", params, verdict, &serde_json::to_string(verdict).unwrap());
     }
 
-    fn told(journal: &Journal, after: u64, limit: usize, check: impl FnOnce(Recent<'_>, usize)) {
+    fn check_excerpt(journal: &Journal, after: u64, limit: usize, check: impl FnOnce(Recent<'_>, usize)) {
         let excerpt = journal.excerpt(after, limit, |_| true);
-        let text = serde_json::to_string(&excerpt.told("/root", 1, "h")).unwrap();
+        let text = serde_json::to_string(&excerpt.reply("/root", 1, "h")).unwrap();
         assert!(!text.contains('\n'), "one line");
         check(serde_json::from_str(&text).unwrap(), text.len());
     }
@@ -494,15 +494,15 @@ mod tests {
         for _ in 0..3 * MAX_KEPT {
             write(&journal, &common, "{}", &verdict(json!({})));
         }
-        told(&journal, 0, usize::MAX, |recent, _| {
+        check_excerpt(&journal, 0, usize::MAX, |recent, _| {
             assert_eq!(recent.total, (MAX_RARE + 11 + 3 * MAX_KEPT) as u64);
             assert_eq!(recent.records.len(), MAX_RARE + MAX_KEPT);
             assert!(recent.records.is_sorted_by(|a, b| a.seq < b.seq));
             assert_eq!(recent.records.iter().filter(|it| it.event == "SessionStart").count(), 1);
             assert!(recent.records.iter().all(|it| it.event != "custom:1"), "the rarest of too many");
         });
-        told(&journal, 0, 2, |recent, _| assert_eq!(recent.records.last().unwrap().seq, recent.total));
-        told(&journal, u64::MAX, 2, |recent, _| assert!(recent.records.is_empty()));
+        check_excerpt(&journal, 0, 2, |recent, _| assert_eq!(recent.records.last().unwrap().seq, recent.total));
+        check_excerpt(&journal, u64::MAX, 2, |recent, _| assert!(recent.records.is_empty()));
     }
 
     #[test]
@@ -515,8 +515,8 @@ mod tests {
         }
         let kept = |journal: &Journal| journal.state.lock().ring.all().iter().map(|it| it.text.len()).sum::<usize>();
         assert!(kept(&journal) <= MAX_BYTES + MAX_WHOLE, "{}", kept(&journal));
-        told(&journal, 0, usize::MAX, |recent, bytes| {
-            assert!(bytes <= MAX_TOLD && bytes > MAX_TOLD / 2, "{bytes}");
+        check_excerpt(&journal, 0, usize::MAX, |recent, bytes| {
+            assert!(bytes <= MAX_REPLY && bytes > MAX_REPLY / 2, "{bytes}");
             assert_eq!(recent.records.last().unwrap().seq, 100);
         });
         // Too large to be kept whole: the event, or its verdict as well.
@@ -527,7 +527,7 @@ mod tests {
         {
             let large = event(json!({ "event": name }));
             write(&journal, &large, &prompt(MAX_WHOLE), &verdict);
-            told(&journal, 0, 1, |recent, bytes| {
+            check_excerpt(&journal, 0, 1, |recent, bytes| {
                 let record = &recent.records[0];
                 assert!(record.truncated && record.params.is_none() && record.event.len() <= MAX_NAME);
                 let read: Verdict = serde_json::from_str(record.verdict.get()).unwrap();
@@ -556,8 +556,8 @@ mod tests {
             );
         }
         assert_eq!(journal.state.lock().tally.0.len(), MAX_HOOKS);
-        told(&journal, 0, usize::MAX, |recent, bytes| {
-            assert!(bytes <= MAX_TOLD, "{bytes}");
+        check_excerpt(&journal, 0, usize::MAX, |recent, bytes| {
+            assert!(bytes <= MAX_REPLY, "{bytes}");
             assert_eq!(recent.tools.len(), MAX_TOOLS);
             assert!(recent.hooks.len() > 100 && !recent.records.is_empty());
         });
@@ -577,7 +577,7 @@ mod tests {
             (failed_closed, [5, 1, 1, 1, 1]),
         ] {
             tally.count(&verdict(json!({ "outcomes": [outcome("h", more.clone())] })).outcomes);
-            let Counts { matched, denied, asked, rewrote, failed } = tally.of("h");
+            let Counts { matched, denied, asked, rewrote, failed } = tally.counts_of("h");
             assert_eq!([matched, denied, asked, rewrote, failed], expected, "{more}");
         }
     }

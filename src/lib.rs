@@ -34,7 +34,7 @@
 //! # }
 //! ```
 //!
-//! `dispatch` and whatever else judges an event needs a tokio runtime with time (and with I/O for hooks
+//! `dispatch` and everything else that judges an event needs a tokio runtime with time (and with I/O for hooks
 //! that run a command), as `#[tokio::main]` gives. An [`AgentHook`](agent_hook::AgentHook)
 //! is written under `#[hookwire::async_trait]`.
 //!
@@ -53,16 +53,16 @@
 //! |---|---|
 //! | [`event`], [`verdict`], `hook`, `hook_set` | plain data |
 //! | `matching` | whether a hook applies: matcher, `Tool(pattern)`, CEL |
-//! | `engine` | who runs when, and what comes of it |
+//! | `engine` | which hooks run when, and how their answers become a verdict |
 //! | `handlers` | how a hook is carried out, one file a kind |
 //! | [`client`], `approvals`, `models`, `state` | what handlers use: the way back to the client, a person, language models, shared values |
 //! | `definitions` | files to hooks and diagnostics |
 //! | `dialects` | other systems' vocabularies, one file each |
 //! | `rpc`, `transport` | the wire |
-//! | `policy` | what tool calls must keep to before any hook is asked |
+//! | `policy` | rules for tool calls, judged before any hook runs |
 //! | `embed`, `emit`, [`agent_hook`] | the host within a Rust program: closures, outward events, the AgentHook trait |
 //! | `host` | the published hook set and the reload loop: the only long-lived state |
-//! | `journal` | what a host has judged lately, for whoever looks on |
+//! | `journal` | the last events with their verdicts, for people and editors that watch |
 //! | `cli` | the command line |
 //!
 //! # Invariants
@@ -125,7 +125,7 @@ struct Readme;
 pub use async_trait::async_trait;
 pub use contract::Fail;
 pub use embed::agent_hook;
-pub use embed::{BadHook, ClosureHook, HostBuilder, Reply};
+pub use embed::{BadHook, ClosureHook, HostBuilder, TranslatedVerdict};
 pub use engine::{HooksInForce, Interceptor, Judging, PassThrough, Question, Report};
 pub use event::{Event, NotAnEvent};
 pub use handlers::{HookError, HookEvent, HostPort, IntoAnswer};

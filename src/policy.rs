@@ -1,5 +1,5 @@
 //! The policy: which tools may be called at all, how often and within what bounds. It is decided
-//! before any hook runs, and no hook can overrule it. Pure: who counts the calls is the engine.
+//! before any hook runs, and no hook can overrule it. Pure: the engine counts the calls.
 
 use crate::event::{Event, Phase};
 use crate::matching::rule::{ToolRule, Views};
@@ -10,15 +10,15 @@ use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a definition file, or the program that embeds the host, says under `policy`.
+/// The `policy` of a definition file, or of the program that embeds the host.
 #[derive(Clone, Debug)]
 pub struct Policy {
     deny: Vec<Rule>,
     /// `None`: whatever isn't denied.
     allow: Option<Vec<Rule>>,
-    limits: Limits,
+    limits: CallLimits,
     sandbox: Option<String>,
-    /// What is wrong with it; then nothing is allowed.
+    /// The mistake in it, if it has one: then it denies every call.
     broken: Option<String>,
     pub(crate) source: Source,
 }
@@ -31,14 +31,14 @@ struct Rule {
 
 /// The bounds of tool calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Limits {
+pub(crate) struct CallLimits {
     /// Calls of one run.
     pub(crate) max_calls: Option<u64>,
     pub(crate) timeout: Option<Duration>,
     pub(crate) max_output_bytes: Option<u64>,
 }
 
-/// As hooks and verdicts name it.
+/// The name that the policy has in verdicts, beside hooks.
 pub(crate) const NAME: &str = "policy";
 
 impl Default for Policy {
@@ -48,17 +48,17 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// A policy that allows everything; of the program that embeds the host.
+    /// A policy that allows everything, for the program that embeds the host.
     pub fn new() -> Policy {
         let layer = crate::syntax::source::Layer::Hooks;
         Policy::at(Source { layer, file: "program".into(), line: 0, column: 0, position: 0 })
     }
 
     pub(crate) fn at(source: Source) -> Policy {
-        Policy { deny: Vec::new(), allow: None, limits: Limits::default(), sandbox: None, broken: None, source }
+        Policy { deny: Vec::new(), allow: None, limits: CallLimits::default(), sandbox: None, broken: None, source }
     }
 
-    /// Denies what `Tool(pattern)` may stand for.
+    /// Denies calls that `Tool(pattern)` may match.
     ///
     /// # Errors
     /// The rule's form.
@@ -67,7 +67,7 @@ impl Policy {
         Ok(self)
     }
 
-    /// Allows what `Tool(pattern)` stands for in all its parts; what no such rule allows is denied.
+    /// Allows calls of which every part matches `Tool(pattern)`; calls that no such rule allows are denied.
     ///
     /// # Errors
     /// The rule's form.
@@ -82,31 +82,31 @@ impl Policy {
         self
     }
 
-    /// How long a tool may run. Whoever runs it keeps to it.
+    /// How long a tool may run. The agent that runs it keeps to it.
     pub fn timeout(mut self, timeout: Duration) -> Policy {
         self.limits.timeout = Some(timeout);
         self
     }
 
-    /// How much a tool may give back. Whoever runs it keeps to it.
+    /// How much a tool may give back. The agent that runs it keeps to it.
     pub fn max_output_bytes(mut self, bytes: u64) -> Policy {
         self.limits.max_output_bytes = Some(bytes);
         self
     }
 
-    /// The sandbox that tools are to run in, by a name that whoever runs them knows.
+    /// The sandbox that tools are to run in, by a name that the agent knows.
     pub fn sandbox(mut self, name: impl Into<String>) -> Policy {
         self.sandbox = Some(name.into());
         self
     }
 
-    /// Allows nothing but what is named.
+    /// Denies every call that no rule allows.
     pub(crate) fn allow_nothing_else(mut self) -> Policy {
         self.allow.get_or_insert_default();
         self
     }
 
-    /// It can't be read as it was meant: nothing is allowed.
+    /// The policy can't be read as it was meant, so it denies every call.
     pub(crate) fn broken(self, problem: String) -> Policy {
         Policy { broken: Some(problem), ..self }
     }
@@ -115,7 +115,7 @@ impl Policy {
         self.broken.is_some()
     }
 
-    pub(crate) fn limits(&self) -> Limits {
+    pub(crate) fn limits(&self) -> CallLimits {
         self.limits
     }
 
@@ -129,7 +129,7 @@ impl Policy {
         for Rule { text, rule } in &self.deny {
             match rule.holds(facts, Views::Any) {
                 Truth::Yes => return Some(format!("the policy denies `{text}`")),
-                // To slip through takes no more than a text that can't be read.
+                // Otherwise a text that can't be read would be enough to slip through.
                 Truth::Opaque(why) => {
                     return Some(format!("the policy denies `{text}`, and whether this is it can't be told: {why}"));
                 }
@@ -152,13 +152,13 @@ impl Policy {
     }
 }
 
-/// Whether an event asks for a tool.
-pub(crate) fn is_for(event: &Event) -> bool {
+/// Whether an event asks whether a tool may run: only those are judged by policies.
+pub(crate) fn is_tool_request(event: &Event) -> bool {
     event.spec.tool && event.spec.phase == Phase::Gate
 }
 
-/// What all policies together grant, beside what the agent's own does: of two bounds the narrower, of
-/// two sandboxes that of the outer layer. `None`: nobody says anything.
+/// The grant of all policies together with `given`, the agent's own grant: of two bounds the narrower, of
+/// two sandboxes that of the outer layer. `None`: there is no grant.
 pub(crate) fn grant<'a>(
     policies: impl Iterator<Item = &'a Policy>,
     given: Option<&Value>,
@@ -173,11 +173,11 @@ pub(crate) fn grant<'a>(
         grant.insert(key.into(), given.map_or(bound, |given| given.min(bound)).into());
     };
     for policy in policies {
-        let Limits { timeout, max_output_bytes, max_calls: _ } = policy.limits;
+        let CallLimits { timeout, max_output_bytes, max_calls: _ } = policy.limits;
         let timeout = timeout.map(millis_up);
         narrow(&mut grant, "timeoutMs", timeout);
         narrow(&mut grant, "maxOutputBytes", max_output_bytes);
-        // What comes with a clone doesn't lead out of the sandbox that the agent itself has chosen.
+        // A policy that comes with a clone must not lead out of the sandbox that the agent has chosen.
         let may_name = policy.source.layer.is_trusted() || !has_own;
         sandbox = sandbox.or(policy.sandbox.as_deref().filter(|_| may_name));
     }

@@ -1,4 +1,4 @@
-//! What a hook answers, what its run ended in, and the one combined answer to an event.
+//! The answer of a hook, the outcome of its run, and the verdict: the one combined answer to an event.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,33 +6,52 @@ use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// What may happen next. The order is that of strength: a later one wins over an earlier one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Decision {
-    /// Go on.
-    Allow,
-    /// A person decides.
-    Ask,
-    /// Put the act off; the client resumes it later.
-    Defer,
-    /// Don't.
-    Deny,
-}
-
-impl Decision {
-    /// The word on the wire.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Decision::Allow => "allow",
-            Decision::Ask => "ask",
-            Decision::Defer => "defer",
-            Decision::Deny => "deny",
+/// An enum whose variants are words on the wire: what serde, the schema, `as_str` and `from_word` say
+/// comes from one table.
+macro_rules! words {
+    ($(#[$attribute:meta])* pub enum $name:ident { $($(#[$about:meta])* $variant:ident = $word:literal,)* }) => {
+        $(#[$attribute])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+        pub enum $name {
+            $($(#[$about])* #[serde(rename = $word)] $variant,)*
         }
+
+        impl $name {
+            /// The word on the wire.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $($name::$variant => $word,)*
+                }
+            }
+
+            /// The value that a word on the wire stands for.
+            pub fn from_word(word: &str) -> Option<$name> {
+                match word {
+                    $($word => Some($name::$variant),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+pub(crate) use words;
+
+words! {
+    /// What may happen next. The order is that of strength: a later one wins over an earlier one.
+    pub enum Decision {
+        /// Go on.
+        Allow = "allow",
+        /// A person decides.
+        Ask = "ask",
+        /// Put the act off; the client resumes it later.
+        Defer = "defer",
+        /// Don't.
+        Deny = "deny",
     }
 }
 
-/// What a hook answers, whatever its handler. All members are optional; an empty answer is no
+/// The answer of a hook, whatever its handler. All members are optional; an empty answer is no
 /// opinion. Unknown members are refused: a misspelt `decision` must not pass as an allow.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -40,7 +59,7 @@ pub struct Answer {
     /// Absent: no opinion.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
-    /// Why, for whoever meets the decision.
+    /// Why, for the person or the agent that meets the decision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The subject's new value; null is a value.
@@ -65,11 +84,11 @@ pub struct Answer {
     /// What to do about a failed model call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,
-    /// What whoever reads a reply in another vocabulary noticed about it: the verdict lists it under
-    /// `errors`. Not part of the answer's form.
+    /// What was odd about a reply in another vocabulary: the verdict lists it under `errors`. Not part
+    /// of the answer's form.
     #[serde(skip)]
     pub remarks: Vec<String>,
-    /// The same as `stop` for systems that tell why in a code. Not part of the answer's form.
+    /// The same as `stop` for systems that give the reason as a code. Not part of the answer's form.
     #[serde(skip)]
     pub signals: Vec<StopSignal>,
     /// The reply in the hook's own vocabulary, where its dialect makes more of it than the members
@@ -78,7 +97,7 @@ pub struct Answer {
     pub said: Option<Value>,
 }
 
-/// Asks for the end of a run, and tells why. (instructor.)
+/// A request to end the run, with its reason. (instructor.)
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct StopSignal {
@@ -90,42 +109,41 @@ pub struct StopSignal {
     /// The numbers behind it.
     #[serde(default)]
     pub context: Map<String, Value>,
-    /// Who asks; a hook's name unless it says otherwise.
+    /// The source of the request; the hook's name if it is absent.
     #[serde(default)]
     pub source: Option<String>,
 }
 
-/// Why a run is to end. The order is that of strength: the first is reported, whoever else asks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum StopReason {
-    /// Something failed.
-    Error,
-    /// A hook or a tool asks.
-    StopRequested,
-    /// The person asks.
-    UserRequested,
-    /// Too many steps.
-    StepsLimit,
-    /// Too many tokens.
-    TokenLimit,
-    /// Too much time.
-    TimeLimit,
-    /// Too many attempts.
-    RetryLimit,
-    /// The model stopped for a reason that ends the run.
-    FinishReason,
-    /// The work is done.
-    Completed,
-    /// Nobody says.
-    Unknown,
+words! {
+    /// Why a run is to end. The order is that of strength: of several, the first is reported.
+    pub enum StopReason {
+        /// Something failed.
+        Error = "error",
+        /// A hook or a tool asks.
+        StopRequested = "stop_requested",
+        /// The person asks.
+        UserRequested = "user_requested",
+        /// Too many steps.
+        StepsLimit = "steps_limit",
+        /// Too many tokens.
+        TokenLimit = "token_limit",
+        /// Too much time.
+        TimeLimit = "time_limit",
+        /// Too many attempts.
+        RetryLimit = "retry_limit",
+        /// The model stopped for a reason that ends the run.
+        FinishReason = "finish_reason",
+        /// The work is done.
+        Completed = "completed",
+        /// No reason is known.
+        Unknown = "unknown",
+    }
 }
 
 impl StopSignal {
     /// What it asks for, in words.
-    pub fn text(&self) -> String {
-        let reason = serde_json::to_value(self.reason).ok().and_then(|it| it.as_str().map(str::to_string));
-        Some(&self.message).filter(|it| !it.is_empty()).cloned().or(reason).unwrap_or_default()
+    pub fn text(&self) -> &str {
+        if self.message.is_empty() { self.reason.as_str() } else { &self.message }
     }
 }
 
@@ -180,32 +198,32 @@ pub(crate) fn millis_up(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }
 
-/// See [`Retry`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum RetryAction {
-    /// Call the same model again.
-    Retry,
-    /// Give up.
-    Fail,
-    /// Call another model.
-    Fallback,
+words! {
+    /// See [`Retry`].
+    pub enum RetryAction {
+        /// Call the same model again.
+        Retry = "retry",
+        /// Give up.
+        Fail = "fail",
+        /// Call another model.
+        Fallback = "fallback",
+    }
 }
 
-/// What one hook's run ended in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Status {
-    /// It ran and doesn't stand in the way.
-    Success,
-    /// It said no, asks a person or puts the act off.
-    Blocking,
-    /// It failed: crash, unreadable reply, refused connection.
-    NonBlockingError,
-    /// It was stopped: timeout, deadline or a cancelled request.
-    Cancelled,
-    /// It was selected but not run, for the reason given.
-    Skipped,
+words! {
+    /// What one hook's run ended in.
+    pub enum Status {
+        /// It ran and doesn't stand in the way.
+        Success = "success",
+        /// It said no, asks a person or puts the act off.
+        Blocking = "blocking",
+        /// It failed: crash, unreadable reply, refused connection.
+        NonBlockingError = "non_blocking_error",
+        /// It was stopped: timeout, deadline or a cancelled request.
+        Cancelled = "cancelled",
+        /// It was selected but not run, for the reason given.
+        Skipped = "skipped",
+    }
 }
 
 /// The reason in the outcome of a hook that was started and not waited for.
@@ -237,7 +255,7 @@ pub struct Outcome {
     /// The hook judged the final value after another hook's rewrite.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub rejudged: bool,
-    /// What it did step by step, for the kinds that tell: sub-agents and judges.
+    /// What it did step by step, for the kinds that record it: sub-agents and judges.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub transcript: Vec<Value>,
     /// The answer's own words, for the dialect that knows them. Not part of the outcome's form.
@@ -246,7 +264,7 @@ pub struct Outcome {
     /// The answer's `stop`. Not part of the outcome's form.
     #[serde(skip)]
     pub stop: Option<String>,
-    /// Why it wants the run to end, for the kinds that tell in a code.
+    /// Why it wants the run to end, for hooks that give the reason as a code.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub stop_signals: Vec<StopSignal>,
     /// How long it ran, in microseconds.
@@ -300,8 +318,8 @@ pub struct Verdict {
     /// What to do about a failed model call; the first hook's word wins.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,
-    /// What the policies grant a tool call: `sandbox`, `timeoutMs`, `maxOutputBytes`, `callsLeft`. Whoever
-    /// runs the tool keeps to it.
+    /// What the policies grant a tool call: `sandbox`, `timeoutMs`, `maxOutputBytes`, `callsLeft`. The agent
+    /// that runs the tool keeps to it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub grant: Option<Value>,
     /// Every selected hook, in the order of running.
@@ -321,7 +339,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// A decision of nobody, by definitions of this generation and content.
+    /// A decision that no hook made, under definitions of this generation and content.
     pub(crate) fn silent(decision: Decision, generation: u64, hash: Arc<str>, event_id: Arc<str>) -> Verdict {
         Verdict {
             decision,
@@ -344,7 +362,8 @@ impl Verdict {
         }
     }
 
-    /// Whose word keeps the event from going on: who decided, or else who asked for the end of the run.
+    /// The hook that keeps the event from going on: the one that decided, or else the one that asked for
+    /// the end of the run.
     pub(crate) fn refused_by(&self) -> Option<&Arc<str>> {
         match self.decision {
             Decision::Ask | Decision::Defer | Decision::Deny => self.decided_by.as_ref(),

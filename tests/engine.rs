@@ -156,7 +156,7 @@ struct World {
     set: Arc<HookSet>,
     contract: &'static Contract,
     honours: Honours,
-    hurry: CancellationToken,
+    early_deadline: CancellationToken,
 }
 
 const ALL: Honours = Honours { ask: true, defer: true, rewrite: true };
@@ -172,7 +172,7 @@ impl World {
             set: Arc::new(set),
             contract: contract(contract_name),
             honours: ALL,
-            hurry: CancellationToken::new(),
+            early_deadline: CancellationToken::new(),
         }
     }
 
@@ -184,7 +184,7 @@ impl World {
             contract: self.contract,
             honours: self.honours,
             client: None,
-            hurry: self.hurry.clone(),
+            early_deadline: self.early_deadline.clone(),
         };
         decide(&self.engine, question).await
     }
@@ -1037,17 +1037,17 @@ fn ten_thousand_hung_hooks() {
 }
 
 #[test]
-fn hurry_takes_the_failure_direction_and_a_dropped_question_its_hooks() {
+fn an_early_deadline_takes_the_failure_direction_and_a_dropped_question_its_hooks() {
     block_on(async {
         let world = World::new("native", "a, fail: closed, callback: hang\n b, callback: hang");
-        world.hurry.cancel();
+        world.early_deadline.cancel();
         assert_eq!(world.decide(&call()).await.decision.as_str(), "deny");
         let world = World::new("native", "a, fail: closed, callback: hang");
-        let hurry = world.hurry.clone();
+        let early_deadline = world.early_deadline.clone();
         let event = call();
         let (verdict, ()) = tokio::join!(world.decide(&event), async {
             tokio::time::sleep(Duration::from_secs(1)).await;
-            hurry.cancel();
+            early_deadline.cancel();
         });
         assert_eq!(tell(&verdict), "deny by a: hook `a` failed to finish before the input ended");
         let world = World::new("native", "a, callback: hang");

@@ -81,7 +81,7 @@ fn near_misses_are_told() {
         let logged = std::fs::read_to_string(&log).unwrap();
         assert!(logged.contains(&remark.replace('"', "\\\"")), "{remark}\n{logged}");
         let (reply, _) = dispatch(&mut strict, call("t"));
-        let denied = format!("hook `guard` failed to reply in words that count: {remark}");
+        let denied = format!("hook `guard` failed to give a valid reply: {remark}");
         assert_eq!(reply, result(1, Some(&denied)), "{stdout}");
     }
     std::fs::write(dir.path().join("reply"), r#"{"Decision":2,"ModifiedArgs":"{"}"#).unwrap();

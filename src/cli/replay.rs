@@ -90,7 +90,7 @@ fn unwrap_capture(mut value: Value) -> Value {
 async fn judge(host: &Host, dialect: &'static Dialect, event: &Event) -> (Verdict, Duration) {
     let can_rewrite = dialect.row(&event.name).is_none_or(|row| row.rewrites);
     // There is no person to ask here: an `ask` is printed as an `ask`.
-    let honours = Honours::of(&dialect.contract, can_rewrite);
+    let honours = Honours::from_contract(&dialect.contract, can_rewrite);
     let started = Instant::now();
     let verdict = host.judge(Arc::new(event.clone()), &dialect.contract, honours, None).await;
     (verdict, started.elapsed())
@@ -154,10 +154,7 @@ fn print_verdict(out: &mut Output, verdict: &Verdict, elapsed: Duration) {
             .or(outcome.reason.as_deref())
             .map(|why| format!(": {}", safe(why)))
             .unwrap_or_default();
-        let status = serde_json::to_value(outcome.status)
-            .ok()
-            .and_then(|it| it.as_str().map(str::to_string))
-            .unwrap_or_default();
+        let status = outcome.status.as_str();
         let rejudged = if outcome.rejudged { ", again" } else { "" };
         out.line(&format!(
             "  hook     {} ({status}{decision}, {} µs{rejudged}){why}",

@@ -82,7 +82,7 @@ pub fn native(root: &Node, problems: &mut Vec<Problem>) -> (&'static str, Option
     let written_for = match root.get("dialect").map(|node| &node.value) {
         Some(NodeValue::String(name)) => dialects::by_name(name).ok(),
         Some(_) => None,
-        None => dialects::DIALECTS.iter().copied().find(|it| it.files.as_ref().is_some_and(|files| (files.are)(root))),
+        None => dialects::recognise(root),
     };
     let read = written_for.and_then(|it| it.files.as_ref()).map(|files| (files.read)(root, problems));
     (written_for.map_or(dialects::NATIVE, dialects::Dialect::name), read)
@@ -192,7 +192,7 @@ impl Compiler<'_> {
         let written = WrittenHook::read(entries, &mut self.mistakes);
         let raw = written.raw;
         let dialect = raw.dialect.as_deref().unwrap_or(self.dialect);
-        let contract = dialects::by_name(dialect).map_or_else(|_| &dialects::DIALECTS[0].contract, |it| &it.contract);
+        let contract = dialects::by_name(dialect).map_or_else(|_| &dialects::native().contract, |it| &it.contract);
         let at = |key: &str| node.get(key).map_or(&node.span, |it| &it.span);
 
         let is_on_reported = is_reported && node.get("on").is_none();

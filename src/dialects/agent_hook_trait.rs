@@ -4,9 +4,11 @@
 //! The design has no wire form: a payload is a method's arguments by their names, a reply is its
 //! action. Durations are in seconds.
 
-use super::native::{CONTRACT, or, tail};
+use super::files::{renamed, text, wrong_type};
+use super::native::CONTRACT;
+use super::replies::{bad_exit, or, parse_stdout, unreadable};
 use super::{Dialect, EventRow, Files};
-use crate::contract::{Composition, Contract, Exit};
+use crate::contract::{Composition, Contract, Exit, Fail};
 use crate::event::{Event, Phase, set_pointer};
 use crate::syntax::node::{Entry, Node, NodeValue};
 use crate::syntax::problem::Problem;
@@ -18,12 +20,12 @@ type Members = &'static [(&'static str, &'static str)];
 
 /// A method that returns an action.
 const fn method(name: &'static str, canonical: &'static str, members: Members) -> EventRow {
-    EventRow { name, also: &[], picks: None, canonical, blocks: true, rewrites: true, members }
+    EventRow::new(name, canonical).blocks().rewrites().members(members)
 }
 
 /// A method that doesn't.
-const fn told(name: &'static str, canonical: &'static str, members: Members) -> EventRow {
-    EventRow { blocks: false, rewrites: false, ..method(name, canonical, members) }
+const fn notice(name: &'static str, canonical: &'static str, members: Members) -> EventRow {
+    EventRow::new(name, canonical).members(members)
 }
 
 pub(crate) static DIALECT: Dialect = Dialect {
@@ -39,9 +41,9 @@ pub(crate) static DIALECT: Dialect = Dialect {
         ..CONTRACT
     },
     events: &[
-        // It gates by failing, says the design; a "no" in so many words counts too.
+        // By the design only a failure blocks it; an explicit deny counts too.
         EventRow { rewrites: false, ..method("on_session_start", "SessionStart", &[]) },
-        told("on_session_end", "SessionEnd", &[]),
+        notice("on_session_end", "SessionEnd", &[]),
         method("pre_turn", "RunStart", &[("/input/message", "/prompt")]),
         method("post_turn", "RunEnd", &[("/input/message", "/prompt"), ("/output", "/result")]),
         method("on_turn_error", "RunError", &[("/input/message", "/prompt"), ("/output", "/result")]),
@@ -81,14 +83,14 @@ pub(crate) static DIALECT: Dialect = Dialect {
             "PreCompact",
             &[("/messages", "/messages"), ("/budget", "/budget"), ("/hint", "/compaction")],
         ),
-        told("post_compaction", "PostCompact", &[("/removed_count", "/removedCount"), ("/summary", "/summary")]),
+        notice("post_compaction", "PostCompact", &[("/removed_count", "/removedCount"), ("/summary", "/summary")]),
     ],
     event_name: "/method",
     members: &[
         ("/ctx/session_id", "/session"),
         ("/ctx/turn_number", "/turn"),
         ("/ctx/step_number", "/step"),
-        // What kind of core it is, is the nearest that it has to an agent's name.
+        // It has no agent's name; the kind of core comes nearest.
         ("/ctx/core_type", "/agent/name"),
         ("/tool_name", "/tool/name"),
     ],
@@ -96,7 +98,7 @@ pub(crate) static DIALECT: Dialect = Dialect {
         complete(theirs, ours);
         Ok(())
     },
-    files: Some(Files { are: |_| false, read: read_file }),
+    files: Some(Files { recognises: |_| false, read: read_file }),
     reply: write_reply,
 };
 
@@ -108,12 +110,12 @@ fn read_file(root: &Node, problems: &mut Vec<Problem>) -> Node {
         }
         let is_open = matches!(entry.value.value, NodeValue::Bool(true));
         if !matches!(entry.value.value, NodeValue::Bool(_)) {
-            let message = format!("`fail_open` is true or false, found {}; it counts as false", entry.value.kind());
-            problems.push(Problem::error(&entry.value.span, "wrong-type", message));
+            let problem = wrong_type(&entry.value, "`fail_open`", "true or false");
+            problems.push(Problem { message: format!("{}; it counts as false", problem.message), ..problem });
         }
-        let word = if is_open { "open" } else { "closed" };
-        let value = Node { value: NodeValue::String(word.into()), ..entry.value.clone() };
-        Entry { key: "fail".into(), value, ..entry.clone() }
+        let fail = if is_open { Fail::Open } else { Fail::Closed };
+        let value = Node { value: text(fail.as_str()), ..entry.value.clone() };
+        Entry { value, ..renamed(entry, "fail") }
     };
     let mut map = |node: &Node| match &node.value {
         NodeValue::Map(entries) => {
@@ -139,7 +141,7 @@ fn read_file(root: &Node, problems: &mut Vec<Problem>) -> Node {
     }
 }
 
-/// What guards and hooks of other vocabularies look for under other names.
+/// Adds members under the names that guards and hooks of other vocabularies read.
 fn complete(payload: &Value, data: &mut Value) {
     for (theirs, ours) in [
         ("/response/usage/input_tokens", "/model/usage/inputTokens"),
@@ -193,7 +195,7 @@ pub(crate) fn write_grant(mut grant: Value) -> Value {
 /// An action: `{"action": "Continue" | "Transform" | "Reject" | "Replace", "value", "reason"}`.
 fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
     let Value::Object(mut reply) = reply else {
-        return Err("read the reply: it is not a JSON object".into());
+        return Err(unreadable("it is not a JSON object"));
     };
     let (value, reason) = (reply.remove("value"), reply.remove("reason"));
     let replace = match reply.get("action").and_then(Value::as_str) {
@@ -205,16 +207,16 @@ fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
         Some("Transform") => false,
         Some("Replace") => true,
         Some(other) => {
-            return Err(format!("read the reply: `action` is `{other}`, not Continue, Transform, Reject or Replace"));
+            return Err(unreadable(format_args!("`action` is `{other}`, not Continue, Transform, Reject or Replace")));
         }
-        None => return Err("read the reply: `action` is missing: Continue, Transform, Reject or Replace".into()),
+        None => return Err(unreadable("`action` is missing: Continue, Transform, Reject or Replace")),
     };
-    let value = value.ok_or("read the reply: `value` is missing")?;
+    let value = value.ok_or_else(|| unreadable("`value` is missing"))?;
     Ok(match &*event.name {
         "ModelCallError" => Answer { retry: Some(read_retry(&value)?), replace, ..Answer::default() },
         "RunStart" => {
             let message = value.get("message").and_then(Value::as_str);
-            let message = message.ok_or("read the reply: `value.message` is not a string")?;
+            let message = message.ok_or_else(|| unreadable("`value.message` is not a string"))?;
             Answer { replace, ..Answer::rewrite(message) }
         }
         _ => Answer { replace, ..Answer::rewrite(value) },
@@ -248,14 +250,14 @@ fn read_retry(value: &Value) -> Result<Retry, String> {
         "Fail" => retry(RetryAction::Fail, None, None),
         "Fallback" => {
             let model = of.get("model").and_then(Value::as_str).map(str::to_string);
-            let model = model.ok_or("read the reply: `Fallback` has no `model`")?;
+            let model = model.ok_or_else(|| unreadable("`Fallback` has no `model`"))?;
             retry(RetryAction::Fallback, None, Some(model))
         }
-        _ => Err("read the reply: `value` is not Retry, Fail or Fallback".into()),
+        _ => Err(unreadable("`value` is not Retry, Fail or Fallback")),
     }
 }
 
-/// What is out of range is the nearest that isn't.
+/// A time that is out of range becomes the nearest that isn't.
 fn millis(seconds: f64) -> u64 {
     let nearest = if seconds < 0.0 { Duration::ZERO } else { Duration::MAX };
     millis_up(Duration::try_from_secs_f64(seconds).unwrap_or(nearest))
@@ -299,7 +301,7 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
         }
         None => drop(say("action", "Continue".into())),
     }
-    // Whoever runs the tool is to keep to it.
+    // The agent that runs the tool keeps to it.
     if let Some(grant) = &verdict.grant {
         say("grant", write_grant(grant.clone()));
     }
@@ -311,13 +313,8 @@ fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
     let stdout = exit.stdout.trim();
     match exit.code {
         Some(0) if stdout.is_empty() => Ok(Answer::default()),
-        Some(0) => {
-            let value =
-                crate::support::json::parse(stdout).map_err(|error| format!("read the reply on stdout: {error}"))?;
-            read_reply(event, value)
-        }
+        Some(0) => read_reply(event, parse_stdout(stdout)?),
         Some(2) => Ok(reject(event, &or(exit.stderr.trim(), "rejected without a reason"))),
-        Some(code) => Err(format!("run: exit status {code}{}", tail(exit.stderr))),
-        None => Err(format!("run: ended by a signal{}", tail(exit.stderr))),
+        Some(_) | None => Err(bad_exit(exit)),
     }
 }

@@ -4,29 +4,24 @@
 //! the list. A reply is made of what each hook said in its own words ([`Outcome::said`]): agentpool
 //! gives the reasons of hooks that allow too, and only the arguments that change.
 //!
-//! What differs from the source on purpose: `$PROJECT_DIR` is a variable and not a replacement in the
+//! It differs from the source on purpose: `$PROJECT_DIR` is a variable and not a replacement in the
 //! shell's text, a command that is out of time is ended, a prompt's values are data and never part of
 //! its instructions, and its time limit counts.
 
-use super::native::{CONTRACT, or, tail};
+mod files;
+
+use super::native::CONTRACT;
+use super::replies::{bad_exit, or, unreadable};
 use super::{Dialect, EventRow, Files};
 use crate::contract::{Composition, Contract, Exit, Judgement, TOOL_NAME, Target};
 use crate::event::{Event, spec};
 use crate::matching::MatcherRule;
-use crate::support::nearest::closest;
-use crate::syntax::node::{Entry, Node, NodeValue, Span};
-use crate::syntax::problem::Problem;
-use crate::syntax::values::COMMON_FIELDS;
 use crate::template::{Placeholders, Style};
 use crate::verdict::{Answer, Decision, Outcome, Status, Verdict};
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
 use std::path::Path;
 use std::time::Duration;
-
-const fn row(name: &'static str, canonical: &'static str, blocks: bool, rewrites: bool) -> EventRow {
-    EventRow { name, also: &[], picks: None, canonical, blocks, rewrites, members: &[] }
-}
 
 pub(super) static DIALECT: Dialect = Dialect {
     about: "agentpool 2.2.4",
@@ -50,10 +45,10 @@ pub(super) static DIALECT: Dialect = Dialect {
         ..CONTRACT
     },
     events: &[
-        row("pre_run", "RunStart", true, false),
-        row("post_run", "RunEnd", false, false),
-        row("pre_tool_use", "PreToolUse", true, true),
-        row("post_tool_use", "PostToolUse", false, false),
+        EventRow::new("pre_run", "RunStart").blocks(),
+        EventRow::new("post_run", "RunEnd"),
+        EventRow::new("pre_tool_use", "PreToolUse").blocks().rewrites(),
+        EventRow::new("post_tool_use", "PostToolUse"),
     ],
     event_name: "/event",
     members: &[
@@ -76,7 +71,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         Ok(())
     },
     reply: write_reply,
-    files: Some(Files { are, read }),
+    files: Some(Files { recognises: files::recognises, read: files::read }),
 };
 
 /// A matcher is held against the tool's name at those of its own events that are about a tool.
@@ -87,7 +82,7 @@ fn matched(event: &str) -> Target {
     }
 }
 
-/// What a hook reads. Functions take these members as keywords, so every one of them is there,
+/// The payload of a hook. Functions take these members as keywords, so every one of them is there,
 /// whoever sent the event.
 fn payload(event: &Event) -> Value {
     let mut payload = DIALECT.write(event);
@@ -112,7 +107,7 @@ fn environment(_: &Event, cwd: &Path) -> Vec<(String, String)> {
     vec![("PROJECT_DIR".into(), dir)]
 }
 
-/// What a prompt's placeholders may be.
+/// The placeholders that a prompt may have.
 const VALUES: [&str; 7] = ["INPUT", "TOOL_NAME", "TOOL_INPUT", "TOOL_OUTPUT", "AGENT_NAME", "PROMPT", "EVENT"];
 
 fn value(event: &Event, name: &str) -> Option<Value> {
@@ -125,20 +120,20 @@ fn value(event: &Event, name: &str) -> Option<Value> {
     })
 }
 
-/// What a hook says: agentpool's `HookResult`.
+/// The members of a hook's reply: agentpool's `HookResult`.
 const RESULT: [&str; 5] = ["decision", "reason", "modified_input", "additional_context", "continue_"];
 
 /// The JSON of a command: every member has a second name, and decisions have synonyms. Nothing nested
 /// is read.
 fn read_reply(event: &Event, value: Value) -> Result<Answer, String> {
     let Value::Object(reply) = value else {
-        return Err("read the reply: it is not a JSON object".into());
+        return Err(unreadable("it is not a JSON object"));
     };
     let either = |first: &str, second: &str| reply.get(first).filter(|it| is_true(it)).or(reply.get(second)).cloned();
     let given = |first: &str, second: &str| reply.get(first).or(reply.get(second)).cloned();
     let decision = either("decision", "permissionDecision").map(|decision| match decision.as_str() {
-        Some("approve") => json!("allow"),
-        Some("block") => json!("deny"),
+        Some("approve") => json!(Decision::Allow),
+        Some("block") => json!(Decision::Deny),
         _ => decision,
     });
     let members = [
@@ -156,14 +151,14 @@ fn read_reply(event: &Event, value: Value) -> Result<Answer, String> {
     Ok(answer)
 }
 
-/// What a function returned.
+/// A function's result.
 fn read_returned(event: &Event, value: Value) -> Result<Answer, String> {
-    let decide = |decision: &str| Map::from_iter([("decision".to_string(), json!(decision))]);
+    let decide = |decision: Decision| Map::from_iter([("decision".to_string(), json!(decision))]);
     let mut remark = None;
     let said = match value {
         Value::Null => Map::new(),
-        Value::Bool(true) => decide("allow"),
-        Value::Bool(false) => decide("deny"),
+        Value::Bool(true) => decide(Decision::Allow),
+        Value::Bool(false) => decide(Decision::Deny),
         Value::String(text) => Map::from_iter([("additional_context".to_string(), json!(text))]),
         Value::Object(mut members) => {
             members.retain(|name, _| RESULT.contains(&name.as_str()));
@@ -198,16 +193,13 @@ fn answer(event: &Event, said: Map<String, Value>) -> Result<Answer, String> {
         Some(_) => unfit("modified_input", "an object"),
         None => {}
     }
-    answer.decision = match said.get("decision").filter(|it| is_true(it)).map(Value::as_str) {
-        Some(Some("allow")) => Some(Decision::Allow),
-        Some(Some("deny")) => Some(Decision::Deny),
-        Some(Some("ask")) => Some(Decision::Ask),
-        Some(_) => {
+    if let Some(decision) = said.get("decision").filter(|it| is_true(it)) {
+        // It has no word for `defer`.
+        answer.decision = decision.as_str().and_then(Decision::from_word).filter(|it| *it != Decision::Defer);
+        if answer.decision.is_none() {
             unfit("decision", "`allow`, `deny` or `ask`, and counts as allow");
-            None
         }
-        None => None,
-    };
+    }
     if said.get("continue_") == Some(&Value::Bool(false)) {
         answer.stop = Some(answer.reason.clone().unwrap_or_default());
     }
@@ -239,10 +231,10 @@ fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
         Some(0) => read_stdout(event, exit.stdout.trim()),
         Some(2) => {
             let reason = or(exit.stderr.trim(), "Hook denied the operation");
-            answer(event, Map::from_iter([("decision".into(), json!("deny")), ("reason".into(), json!(reason))]))
+            let said = [("decision".into(), json!(Decision::Deny)), ("reason".into(), json!(reason))];
+            answer(event, Map::from_iter(said))
         }
-        Some(code) => Err(format!("run: exit status {code}{}", tail(exit.stderr))),
-        None => Err(format!("run: ended by a signal{}", tail(exit.stderr))),
+        Some(_) | None => Err(bad_exit(exit)),
     }
 }
 
@@ -282,7 +274,7 @@ fn failed(kind: &str, error: &str) -> Option<Value> {
 fn write_reply(event: &Event, verdict: &Verdict) -> Value {
     let mut decision = verdict.decision;
     let mut reasons: Vec<&str> = verdict.outcomes.iter().filter_map(reason).collect();
-    // Who decided otherwise than every hook: the host, for its client, or a person.
+    // Where no hook decided this, the host did, for its client, or a person.
     if verdict.outcomes.iter().filter_map(|it| it.decision).max().unwrap_or(Decision::Allow) != decision {
         reasons = verdict.reason.as_deref().into_iter().collect();
     }
@@ -313,7 +305,7 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
             changes.extend(modified.clone());
         }
     }
-    // agentpool doesn't obey `continue_`: its own hooks have always been told so, others mean it.
+    // agentpool ignores `continue_`, which its own hooks know; hooks of other vocabularies mean their stop.
     if row.is_some_and(|row| row.blocks)
         && let Some(why) = foreign_stop(verdict)
         && decision != Decision::Deny
@@ -324,7 +316,7 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
         decision = Decision::Deny;
         reasons.extend(refusals.iter().map(String::as_str));
     }
-    let mut reply = Map::from_iter([("decision".to_string(), json!(decision.as_str()))]);
+    let mut reply = Map::from_iter([("decision".to_string(), json!(decision))]);
     let mut put = |name: &str, value: Value| drop(reply.insert(name.to_string(), value));
     if !reasons.is_empty() {
         put("reason", json!(reasons.join("; ")));
@@ -349,7 +341,7 @@ fn foreign_stop(verdict: &Verdict) -> Option<&str> {
     foreign.next().or(other)
 }
 
-/// A hook's own words, if it has some; those of a hook that has decided nothing are no reason.
+/// The reason that a hook itself gave; that of a failed hook counts only if the failure decided something.
 fn reason(outcome: &Outcome) -> Option<&str> {
     let text = match &outcome.said {
         _ if outcome.status == Status::Skipped => None,
@@ -357,318 +349,4 @@ fn reason(outcome: &Outcome) -> Option<&str> {
         _ => outcome.decision.and(outcome.reason.as_deref().or(outcome.error.as_deref())),
     };
     text.filter(|text| !text.is_empty())
-}
-
-/// The members of an agent's `hooks`.
-const EVENTS: [&str; 4] = ["pre_run", "post_run", "pre_tool_use", "post_tool_use"];
-/// How far `inherits` is followed.
-const MAX_INHERITED: usize = 64;
-
-/// A map of agents, and nothing that makes it hookwire's own file.
-fn are(root: &Node) -> bool {
-    let agents = match root.get("agents").map(|it| &it.value) {
-        Some(NodeValue::Map(agents)) => &agents[..],
-        _ => &[],
-    };
-    let is_map = |entry: &Entry| matches!(entry.value.value, NodeValue::Map(_));
-    agents.iter().any(is_map) && root.get("hooks").is_none() && root.get("dialect").is_none()
-}
-
-/// Every agent's hooks, in the order of the file; what else it says of agents and all the rest is
-/// agentpool's matter. hookwire's own may stand beside.
-fn read(root: &Node, problems: &mut Vec<Problem>) -> Node {
-    let (Some(agents), NodeValue::Map(entries)) = (root.get("agents"), &root.value) else { return root.clone() };
-    let mut hooks = Vec::new();
-    match &agents.value {
-        NodeValue::Map(list) => {
-            for agent in list {
-                read_agent(agent, agents, &mut hooks, problems);
-            }
-        }
-        _ => problems.push(misfit(agents, "`agents`", "a map of agents")),
-    }
-    let mut native = Vec::new();
-    for entry in entries {
-        match (entry.key.as_str(), &entry.value.value) {
-            ("hooks", NodeValue::Seq(own)) => hooks.extend(own.iter().cloned()),
-            ("hooks" | "policy" | "defaults" | "dialect", _) => native.push(entry.clone()),
-            ("INHERIT", value) if *value != NodeValue::Null => {
-                let message = "`INHERIT` isn't followed: the hooks of that file are not in force".to_string();
-                let help = Some("put that file among the definitions too".to_string());
-                problems.push(warning(&entry.key_span, "not-read", message, help));
-            }
-            ("teams", NodeValue::Map(teams)) => {
-                let places = teams.iter().filter_map(|team| Some((team, filled(&team.value, "hooks")?)));
-                problems.extend(places.map(|(team, hooks)| {
-                    let message = format!("the hooks of the team `{}` are not in force: teams have none", team.key);
-                    let help = Some("write them at its members, under `agents`".to_string());
-                    warning(&hooks.key_span, "not-read", message, help)
-                }));
-            }
-            _ => {}
-        }
-    }
-    native.push(entry("hooks", &agents.span, NodeValue::Seq(hooks)));
-    Node { span: root.span.clone(), value: NodeValue::Map(native) }
-}
-
-fn read_agent(agent: &Entry, agents: &Node, hooks: &mut Vec<Node>, problems: &mut Vec<Problem>) {
-    let Some(own) = hooks_of(agent, agents, problems) else { return };
-    let events = match &own.value {
-        NodeValue::Map(events) => &events[..],
-        NodeValue::Null => &[],
-        _ => {
-            problems.push(misfit(own, "`hooks`", "a map of events"));
-            return;
-        }
-    };
-    for event in events {
-        if !EVENTS.contains(&event.key.as_str()) {
-            let message = format!("unknown event `{}`", event.key);
-            let problem = Problem::error(&event.key_span, "unknown-event", message);
-            let problem = problem.did_you_mean(&event.key, closest(&event.key, EVENTS));
-            problems.push(problem.or_help(format!("there are {}", EVENTS.join(", "))));
-            continue;
-        }
-        match &event.value.value {
-            NodeValue::Seq(items) => {
-                for (n, item) in items.iter().enumerate() {
-                    let name = format!("{}/{}#{}", agent.key, event.key, n + 1);
-                    hooks.push(Reading { name, problems }.hook(item, agent, event));
-                }
-            }
-            NodeValue::Null => {}
-            _ => problems.push(misfit(&event.value, &format!("`{}`", event.key), "a list of hooks")),
-        }
-    }
-}
-
-/// An agent's `hooks`, or those of the nearest agent that it inherits from.
-fn hooks_of<'a>(agent: &'a Entry, agents: &'a Node, problems: &mut Vec<Problem>) -> Option<&'a Node> {
-    // Several agents may inherit one mistake.
-    let mut tell = |problem: Problem| {
-        if !problems.contains(&problem) {
-            problems.push(problem);
-        }
-    };
-    let NodeValue::Map(members) = &agent.value.value else {
-        tell(misfit(&agent.value, &format!("the agent `{}`", agent.key), "a map"));
-        return None;
-    };
-    let misspelt = members.iter().find(|it| it.key != "hooks" && closest(&it.key, ["hooks"]).is_some());
-    if let Some(Entry { key, key_span, .. }) = misspelt {
-        let problem = Problem::error(key_span, "unknown-field", format!("unknown field `{key}`"));
-        tell(problem.did_you_mean(key, Some("hooks")));
-    }
-    let mut at = &agent.value;
-    for _ in 0..MAX_INHERITED {
-        let parent = filled(at, "inherits").map(|it| &it.value);
-        if let Some(hooks) = at.get("hooks") {
-            if let (NodeValue::Null, Some(_)) = (&hooks.value, parent) {
-                let message = "empty `hooks` take the place of those that are inherited".to_string();
-                let help = Some("leave `hooks` out to inherit them, or write `hooks: {}`".to_string());
-                tell(warning(&hooks.span, "no-hooks", message, help));
-            }
-            return Some(hooks);
-        }
-        let parent = parent?;
-        let NodeValue::String(name) = &parent.value else {
-            tell(misfit(parent, "`inherits`", "the name of one agent"));
-            return None;
-        };
-        let Some(next) = agents.get(name) else {
-            let NodeValue::Map(all) = &agents.value else { return None };
-            let nearest = closest(name, all.iter().map(|it| it.key.as_str()));
-            let message = format!("`inherits` names no agent of this file: `{name}`");
-            tell(Problem::error(&parent.span, "unknown-agent", message).did_you_mean(name, nearest));
-            return None;
-        };
-        at = next;
-    }
-    let message = format!("the agent `{}` inherits from itself, or from too many", agent.key);
-    tell(problem(&agent.key_span, "unknown-agent", message, None));
-    None
-}
-
-/// One entry of a list on its way to a native hook.
-struct Reading<'a> {
-    name: String,
-    problems: &'a mut Vec<Problem>,
-}
-
-impl Reading<'_> {
-    fn hook(mut self, item: &Node, agent: &Entry, event: &Entry) -> Node {
-        let place = &item.span;
-        let text = |text: &str| NodeValue::String(text.to_string());
-        let mut native = vec![
-            entry("name", place, text(&self.name)),
-            entry("on", &event.key_span, text(&event.key)),
-            entry("agents", &agent.key_span, text(&globset::escape(&agent.key))),
-        ];
-        let NodeValue::Map(members) = &item.value else {
-            self.wrong(misfit(item, "a hook", "a map with `type`"));
-            return Node { span: place.clone(), value: NodeValue::Map(native) };
-        };
-        let own: &[&str] = match item.get("type").map(|it| &it.value) {
-            Some(NodeValue::String(kind)) => match kind.as_str() {
-                "command" => &["command", "env"],
-                "callable" => &["import_path", "arguments"],
-                "prompt" => &["prompt", "model"],
-                other => {
-                    let at = item.get("type").unwrap_or(item);
-                    let problem = Problem::error(&at.span, "missing-handler", format!("unknown type `{other}`"));
-                    let problem = problem.did_you_mean(other, closest(other, KINDS));
-                    self.wrong(problem.or_help(format!("there are {}", KINDS.join(", "))));
-                    &[]
-                }
-            },
-            _ => {
-                let help = Some(format!("write `type:` and one of {}", KINDS.join(", ")));
-                self.wrong(problem(place, "missing-handler", "a hook needs a `type`".into(), help));
-                &[]
-            }
-        };
-        for member in members {
-            match member.key.as_str() {
-                "type" => {}
-                "timeout" => native.push(Entry { value: number(&member.value), ..member.clone() }),
-                "enabled" => native.push(Entry { value: truth(&member.value), ..member.clone() }),
-                key if own.contains(&key) || own.is_empty() => {}
-                // hookwire's own, such as `fail: closed` or `when`, have their meaning here too.
-                key if COMMON_FIELDS.contains(&key) && !["name", "on", "agents", "dialect"].contains(&key) => {
-                    native.push(member.clone());
-                }
-                key => {
-                    let known = own.iter().copied().chain(["type", "matcher", "timeout", "enabled"]);
-                    let problem = Problem::error(&member.key_span, "unknown-field", format!("unknown field `{key}`"));
-                    self.wrong(problem.did_you_mean(key, closest(key, known)));
-                }
-            }
-        }
-        match own {
-            ["command", env] => native.extend(self.command(item, env)),
-            ["import_path", arguments] => native.extend(self.callable(item, arguments)),
-            ["prompt", model] => native.extend(self.prompt(item, model)),
-            _ => {}
-        }
-        Node { span: place.clone(), value: NodeValue::Map(native) }
-    }
-
-    fn command(&mut self, item: &Node, env: &str) -> Option<Entry> {
-        let run = self.text(item, "command")?;
-        let value = match filled(item, env) {
-            None => run.value.value.clone(),
-            Some(env) => NodeValue::Map(vec![Entry { key: "run".into(), ..run.clone() }, env.clone()]),
-        };
-        Some(entry("command", &run.value.span, value))
-    }
-
-    fn callable(&mut self, item: &Node, arguments: &str) -> Option<Entry> {
-        let path = self.text(item, "import_path")?;
-        let NodeValue::String(dotted) = &path.value.value else { return None };
-        let dotted = dotted.replace(':', ".");
-        let Some((module, function)) = dotted.rsplit_once('.') else {
-            let help = Some("write `module.function`".to_string());
-            let message = format!("`{dotted}` names no function of a module");
-            self.wrong(problem(&path.value.span, "bad-handler", message, help));
-            return None;
-        };
-        let target = NodeValue::String(format!("{module}:{function}"));
-        let mut members = vec![entry("python", &path.value.span, target)];
-        members.extend(filled(item, arguments).map(|it| Entry { key: "args".into(), ..it.clone() }));
-        Some(entry("callable", &item.span, NodeValue::Map(members)))
-    }
-
-    fn prompt(&mut self, item: &Node, model: &str) -> Option<Entry> {
-        let text = self.text(item, "prompt")?;
-        let mut members = vec![Entry { key: "text".into(), ..text.clone() }];
-        members.extend(filled(item, model).map(|it| {
-            let value = match &it.value.value {
-                NodeValue::String(name) => NodeValue::String(model_name(name)),
-                other => other.clone(),
-            };
-            entry("model", &it.value.span, value)
-        }));
-        Some(entry("prompt", &text.value.span, NodeValue::Map(members)))
-    }
-
-    /// A member that is a text, of which there has to be one.
-    fn text<'n>(&mut self, item: &'n Node, key: &str) -> Option<&'n Entry> {
-        let found = item.entry(key);
-        match found.map(|it| &it.value.value) {
-            Some(NodeValue::String(_)) => return found,
-            Some(_) => self.wrong(misfit(item.get(key)?, &format!("`{key}`"), "a text")),
-            None => {
-                let kind = KINDS.iter().find(|kind| key.starts_with(**kind)).unwrap_or(&"callable");
-                let message = format!("a {kind} hook needs `{key}`");
-                self.wrong(problem(&item.span, "missing-handler", message, None));
-            }
-        }
-        None
-    }
-
-    fn wrong(&mut self, problem: Problem) {
-        self.problems.push(Problem { hook: Some(self.name.clone()), ..problem });
-    }
-}
-
-const KINDS: [&str; 3] = ["command", "callable", "prompt"];
-
-/// A member that is there and not null.
-fn filled<'n>(item: &'n Node, key: &str) -> Option<&'n Entry> {
-    item.entry(key).filter(|it| it.value.value != NodeValue::Null)
-}
-
-/// What agentpool's own reader takes for a number.
-fn number(node: &Node) -> Node {
-    match &node.value {
-        NodeValue::String(text) => match text.trim().parse() {
-            Ok(number) => Node { span: node.span.clone(), value: NodeValue::Float(number) },
-            Err(_) => node.clone(),
-        },
-        _ => node.clone(),
-    }
-}
-
-/// What agentpool's own reader takes for true or false.
-fn truth(node: &Node) -> Node {
-    let value = match &node.value {
-        NodeValue::String(text) => match text.to_ascii_lowercase().as_str() {
-            "yes" | "y" | "on" | "true" | "t" | "1" => NodeValue::Bool(true),
-            "no" | "n" | "off" | "false" | "f" | "0" => NodeValue::Bool(false),
-            _ => return node.clone(),
-        },
-        NodeValue::Int(number @ 0..=1) => NodeValue::Bool(*number == 1),
-        _ => return node.clone(),
-    };
-    Node { span: node.span.clone(), value }
-}
-
-/// pydantic-ai's name of a model as hookwire has it. What it can't ask stays, and is refused by name.
-fn model_name(name: &str) -> String {
-    match name.split_once(':') {
-        Some(("openai-chat" | "openai-responses", model)) => format!("openai:{model}"),
-        Some(("google-gla" | "google", model)) => format!("gemini:{model}"),
-        Some(_) => name.to_string(),
-        None if name.starts_with("claude") => format!("anthropic:{name}"),
-        None if name.starts_with("gemini") => format!("gemini:{name}"),
-        None if name.starts_with("gpt") || name.starts_with("o1") || name.starts_with("o3") => format!("openai:{name}"),
-        None => name.to_string(),
-    }
-}
-
-fn entry(key: &str, span: &Span, value: NodeValue) -> Entry {
-    Entry { key: key.to_string(), key_span: span.clone(), value: Node { span: span.clone(), value } }
-}
-
-fn problem(span: &Span, code: &'static str, message: String, help: Option<String>) -> Problem {
-    Problem { help, ..Problem::error(span, code, message) }
-}
-
-fn warning(span: &Span, code: &'static str, message: String, help: Option<String>) -> Problem {
-    Problem { help, ..Problem::warning(span, code, message) }
-}
-
-fn misfit(node: &Node, what: &str, expected: &str) -> Problem {
-    problem(&node.span, "wrong-type", format!("{what} is {expected}, found {}", node.kind()), None)
 }

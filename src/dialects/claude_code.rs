@@ -3,16 +3,17 @@
 //!
 //! Where the client lets latency decide between two rewrites, the order of definition does here.
 
-use super::native::{CONTRACT, or, tail};
+use super::native::CONTRACT;
+use super::replies::{bad_exit, members, or, parse_stdout, text, unreadable};
 use super::{Dialect, EventRow};
-use crate::contract::{Composition, Contract, Exit, TOOL_NAME, Target};
+use crate::contract::{Composition, Contract, Exit, Reader, TOOL_NAME, Target};
 use crate::event::{Event, spec};
 use crate::matching::MatcherRule;
 use crate::verdict::{Answer, Decision, Verdict};
 use serde_json::{Map, Value, json};
 
 const fn row(name: &'static str, blocks: bool, rewrites: bool) -> EventRow {
-    EventRow { name, also: &[], picks: None, canonical: name, blocks, rewrites, members: &[] }
+    EventRow { blocks, rewrites, ..EventRow::new(name, name) }
 }
 
 pub(super) static DIALECT: Dialect = Dialect {
@@ -30,7 +31,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         ..CONTRACT
     },
     events: &[
-        // A name there, a map of facts here.
+        // There `model` is a name, in hookwire an object.
         EventRow { members: &[("/model", "/model/name")], ..row("SessionStart", false, false) },
         row("SessionEnd", false, false),
         row("Setup", false, false),
@@ -90,7 +91,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     reply: write_reply,
 };
 
-/// What a matcher is held against. At other events the client passes over it.
+/// The part of an event that a matcher is held against. At other events the client ignores matchers.
 pub(super) fn matched(event: &str) -> Target {
     Target::Member(match event {
         _ if spec(event).is_some_and(|spec| spec.tool) => TOOL_NAME,
@@ -109,39 +110,41 @@ pub(super) fn matched(event: &str) -> Target {
 }
 
 /// Events whose plain stdout is context for the model.
-pub(super) const TEXT_IS_CONTEXT: [&str; 4] =
-    ["UserPromptSubmit", "UserPromptExpansion", "SessionStart", "PostModelSwitch"];
+const TEXT_IS_CONTEXT: [&str; 4] = ["UserPromptSubmit", "UserPromptExpansion", "SessionStart", "PostModelSwitch"];
+
+/// The JSON reply on a command's stdout, if there is one: only an object counts as JSON, and with other
+/// output before it the whole is plain text.
+pub(super) fn reply_on_stdout(event: &Event, stdout: &str, read: Reader) -> Option<Result<Answer, String>> {
+    stdout.starts_with('{').then(|| read(event, parse_stdout(stdout)?))
+}
+
+/// The answer of plain text on the stdout of a command that exited with 0.
+pub(super) fn plain_stdout(event: &Event, stdout: &str) -> Answer {
+    let is_context = !stdout.is_empty() && TEXT_IS_CONTEXT.contains(&&*event.name);
+    Answer { additional_context: is_context.then(|| stdout.to_string()).into_iter().collect(), ..Answer::default() }
+}
+
+/// The reason of a reply that denies, which counts before stderr where the exit code denies too.
+pub(super) fn reason_of_deny(reply: Option<Result<Answer, String>>) -> Option<String> {
+    reply?.ok().filter(|answer| answer.decision == Some(Decision::Deny))?.reason
+}
 
 fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
     let stdout = exit.stdout.trim();
-    // Only an object counts as JSON; a banner before it makes the whole plain text.
-    let reply = stdout.starts_with('{').then(|| {
-        let value =
-            crate::support::json::parse(stdout).map_err(|error| format!("read the reply on stdout: {error}"))?;
-        read_reply(event, value)
-    });
-    match (exit.code, reply) {
+    match (exit.code, reply_on_stdout(event, stdout, read_reply)) {
         // Documented: exit 2 can't block a permission request.
         (Some(2), _) if &*event.name == "PermissionRequest" => Ok(Answer::default()),
         (Some(2), reply) => {
-            let reply = reply.and_then(Result::ok);
-            let reason =
-                reply.filter(|answer| answer.decision == Some(Decision::Deny)).and_then(|answer| answer.reason);
-            let stderr = or(exit.stderr, "No stderr output");
-            Ok(block(event, reason.unwrap_or_else(|| format!("[{}]: {stderr}", exit.command))))
+            let stderr = || format!("[{}]: {}", exit.command, or(exit.stderr, "No stderr output"));
+            Ok(block(event, reason_of_deny(reply).unwrap_or_else(stderr)))
         }
-        (Some(0), Some(reply)) => reply,
-        (Some(0), None) if !stdout.is_empty() && TEXT_IS_CONTEXT.contains(&&*event.name) => {
-            Ok(Answer { additional_context: vec![stdout.to_string()], ..Answer::default() })
-        }
-        (Some(0), None) => Ok(Answer::default()),
+        (Some(0), reply) => reply.unwrap_or_else(|| Ok(plain_stdout(event, stdout))),
         (Some(_), Some(Ok(answer))) => Ok(answer),
-        (Some(code), _) => Err(format!("run: exit status {code}{}", tail(exit.stderr))),
-        (None, _) => Err(format!("run: ended by a signal{}", tail(exit.stderr))),
+        (Some(_) | None, _) => Err(bad_exit(exit)),
     }
 }
 
-/// A "no", where the event can be blocked; else a word to the person.
+/// A deny, if the event can be blocked; else a message to the person.
 fn block(event: &Event, reason: String) -> Answer {
     if DIALECT.row(&event.name).is_none_or(|row| row.blocks) {
         Answer::decide(Decision::Deny, reason)
@@ -150,26 +153,13 @@ fn block(event: &Event, reason: String) -> Answer {
     }
 }
 
-/// What is wrong with a reply.
-fn unfit(what: &str) -> String {
-    format!("read the reply: {what}")
-}
-
-fn text(object: &Map<String, Value>, key: &str) -> Result<Option<String>, String> {
-    match object.get(key) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text.clone())),
-        Some(_) => Err(unfit(&format!("`{key}` is not a string"))),
-    }
-}
-
 pub(super) fn read_reply(event: &Event, value: Value) -> Result<Answer, String> {
-    let object = value.as_object().ok_or_else(|| unfit("it is not a JSON object"))?;
+    let object = members(&value)?;
     let mut answer = Answer::default();
     match object.get("continue") {
         None | Some(Value::Bool(true)) => {}
         Some(Value::Bool(false)) => answer.stop = Some(text(object, "stopReason")?.unwrap_or_default()),
-        Some(_) => return Err(unfit("`continue` is not a boolean")),
+        Some(_) => return Err(unreadable("`continue` is not a boolean")),
     }
     answer.user_messages.extend(text(object, "systemMessage")?);
     match text(object, "decision")?.as_deref() {
@@ -184,12 +174,12 @@ pub(super) fn read_reply(event: &Event, value: Value) -> Result<Answer, String> 
             answer.decision = Some(Decision::Allow);
             answer.reason = text(object, "reason")?;
         }
-        Some(other) => return Err(unfit(&format!("`decision` is `{other}`, not `block` or `approve`"))),
+        Some(other) => return Err(unreadable(format_args!("`decision` is `{other}`, not `block` or `approve`"))),
     }
     match object.get("hookSpecificOutput") {
         None | Some(Value::Null) => {}
         Some(Value::Object(specific)) => read_specific(event, specific, &mut answer)?,
-        Some(_) => return Err(unfit("`hookSpecificOutput` is not an object")),
+        Some(_) => return Err(unreadable("`hookSpecificOutput` is not an object")),
     }
     Ok(answer)
 }
@@ -197,7 +187,7 @@ pub(super) fn read_reply(event: &Event, value: Value) -> Result<Answer, String> 
 fn read_specific(event: &Event, specific: &Map<String, Value>, answer: &mut Answer) -> Result<(), String> {
     let name = text(specific, "hookEventName")?;
     if name.as_deref() != Some(&*event.name) {
-        return Err(unfit(&format!(
+        return Err(unreadable(format_args!(
             "`hookEventName` is {}, not `{}`",
             name.as_deref().unwrap_or("missing"),
             event.name
@@ -205,13 +195,8 @@ fn read_specific(event: &Event, specific: &Map<String, Value>, answer: &mut Answ
     }
     answer.additional_context.extend(text(specific, "additionalContext")?);
     if let Some(decision) = text(specific, "permissionDecision")? {
-        let decision = match decision.as_str() {
-            "allow" => Decision::Allow,
-            "deny" => Decision::Deny,
-            "ask" => Decision::Ask,
-            "defer" => Decision::Defer,
-            other => return Err(unfit(&format!("`permissionDecision` is `{other}`"))),
-        };
+        let decision = Decision::from_word(&decision)
+            .ok_or_else(|| unreadable(format_args!("`permissionDecision` is `{decision}`")))?;
         let reason = text(specific, "permissionDecisionReason")?;
         // Beside a `block` in the old words, the stronger of the two.
         if answer.decision.is_none_or(|earlier| decision >= earlier) {
@@ -232,19 +217,20 @@ fn read_specific(event: &Event, specific: &Map<String, Value>, answer: &mut Answ
                 let reason = answer.reason.take().unwrap_or_else(|| format!("a hook answered `{action}`"));
                 (answer.decision, answer.reason) = (Some(Decision::Deny), Some(reason));
             }
-            Some(other) => return Err(unfit(&format!("`action` is `{other}`"))),
+            Some(other) => return Err(unreadable(format_args!("`action` is `{other}`"))),
         },
         "PermissionRequest" => {
             let decision = match specific.get("decision") {
                 None | Some(Value::Null) => return Ok(()),
                 Some(Value::Object(decision)) => decision,
-                Some(_) => return Err(unfit("`decision` is not an object")),
+                Some(_) => return Err(unreadable("`decision` is not an object")),
             };
-            answer.decision = Some(match text(decision, "behavior")?.as_deref() {
-                Some("allow") => Decision::Allow,
-                Some("deny") => Decision::Deny,
-                _ => return Err(unfit("`behavior` is not `allow` or `deny`")),
-            });
+            answer.decision = match text(decision, "behavior")?.as_deref().and_then(Decision::from_word) {
+                allow_or_deny @ Some(Decision::Allow | Decision::Deny) => allow_or_deny,
+                Some(Decision::Ask | Decision::Defer) | None => {
+                    return Err(unreadable("`behavior` is not `allow` or `deny`"));
+                }
+            };
             answer.reason = text(decision, "message")?;
             answer.subject = object(decision, "updatedInput")?;
             if decision.get("interrupt") == Some(&Value::Bool(true)) {
@@ -260,7 +246,7 @@ fn object(specific: &Map<String, Value>, key: &str) -> Result<Option<Value>, Str
     match specific.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(value @ Value::Object(_)) => Ok(Some(value.clone())),
-        Some(_) => Err(unfit(&format!("`{key}` is not an object"))),
+        Some(_) => Err(unreadable(format_args!("`{key}` is not an object"))),
     }
 }
 
@@ -289,15 +275,16 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
             }
         }
         "PermissionRequest" => {
+            let (allow, deny) = (Decision::Allow.as_str(), Decision::Deny.as_str());
             let decision = match verdict.decision {
                 Decision::Allow if decided => match &verdict.subject {
-                    Some(input) => Some(json!({"behavior": "allow", "updatedInput": input})),
-                    None => Some(json!({"behavior": "allow"})),
+                    Some(input) => Some(json!({"behavior": allow, "updatedInput": input})),
+                    None => Some(json!({"behavior": allow})),
                 },
-                Decision::Deny => Some(json!({"behavior": "deny", "message": reason})),
-                // A new input has no word of its own, and nobody approved it.
+                Decision::Deny => Some(json!({"behavior": deny, "message": reason})),
+                // A new input can only come with an approval, and no hook approved it.
                 Decision::Allow | Decision::Ask | Decision::Defer if verdict.subject.is_some() => Some(json!({
-                    "behavior": "deny",
+                    "behavior": deny,
                     "message": "a hook rewrote this, and a permission request takes a rewrite only with an approval",
                 })),
                 // The question goes on to the person.

@@ -4,34 +4,30 @@
 //! Its runner lets every hook run and keeps every reason of a block; a hook that fails or takes too
 //! long never blocks.
 
+mod files;
 mod quotes;
 
 use super::claude_code;
-use super::native::{CONTRACT, or, tail};
+use super::native::CONTRACT;
+use super::replies::{bad_exit, or, unreadable};
 use super::{Dialect, EventRow, Files};
 use crate::contract::{Composition, Contract, Exit, Judgement};
 use crate::event::{CUSTOM_PREFIX, Event, set_pointer};
 use crate::matching::{MatcherRule, tools};
-use crate::support::nearest::closest;
-use crate::syntax::diagnostic::Severity;
-use crate::syntax::fix::{Edit, Fix};
-use crate::syntax::node::{Entry, Node, NodeValue, Span};
-use crate::syntax::problem::Problem;
 use crate::template::{Placeholders, Style, now};
 use crate::verdict::{Answer, Decision, Outcome, Status, Verdict};
-use serde_json::{Map, Value, json};
-use std::collections::HashMap;
+use serde_json::{Value, json};
 use std::path::Path;
 
+const fn note(name: &'static str) -> EventRow {
+    EventRow::new(name, name)
+}
 const fn gate(name: &'static str) -> EventRow {
-    EventRow { name, also: &[], picks: None, canonical: name, blocks: true, rewrites: false, members: &[] }
+    note(name).blocks()
 }
 /// A gate or an after-event with a subject that its clients take back.
 const fn rewritten(name: &'static str) -> EventRow {
-    EventRow { rewrites: true, ..gate(name) }
-}
-const fn note(name: &'static str) -> EventRow {
-    EventRow { blocks: false, ..gate(name) }
+    gate(name).rewrites()
 }
 
 pub(super) static DIALECT: Dialect = Dialect {
@@ -53,8 +49,8 @@ pub(super) static DIALECT: Dialect = Dialect {
         ..CONTRACT
     },
     events: &[
-        // A name there, a map of facts here.
-        EventRow { members: &[("/model", "/model/name")], ..gate("SessionStart") },
+        // There `model` is a name, in hookwire an object.
+        gate("SessionStart").members(&[("/model", "/model/name")]),
         note("SessionEnd"),
         note("Setup"),
         note("InstructionsLoaded"),
@@ -64,13 +60,10 @@ pub(super) static DIALECT: Dialect = Dialect {
         rewritten("PermissionRequest"),
         note("PermissionDenied"),
         rewritten("PostToolUse"),
-        EventRow {
-            members: &[("/error", "/tool/error"), ("/is_interrupt", "/tool/isInterrupt")],
-            ..rewritten("PostToolUseFailure")
-        },
+        rewritten("PostToolUseFailure").members(&[("/error", "/tool/error"), ("/is_interrupt", "/tool/isInterrupt")]),
         gate("PostToolBatch"),
         note("Notification"),
-        EventRow { members: &[("/delta", "/lastMessage")], ..gate("MessageDisplay") },
+        gate("MessageDisplay").members(&[("/delta", "/lastMessage")]),
         gate("Stop"),
         note("StopFailure"),
         rewritten("SubagentStart"),
@@ -110,11 +103,11 @@ pub(super) static DIALECT: Dialect = Dialect {
         ("/compact_summary", "/summary"),
     ],
     complete,
-    files: Some(Files { are: |_| false, read }),
+    files: Some(Files { recognises: |_| false, read: files::read }),
     reply: write_reply,
 };
 
-/// What stands in `context` and not beside it.
+/// Takes members that stand in `context` and not beside it.
 fn complete(payload: &Value, data: &mut Value) -> Result<(), String> {
     for (theirs, ours) in IN_CONTEXT {
         let in_context = payload.get("context").and_then(|context| context.get(theirs));
@@ -165,7 +158,7 @@ const NAMES: [&str; 8] =
 
 fn knows(name: &str) -> bool {
     NAMES.contains(&name)
-        || ["tool_input_", "tool_output_"].iter().any(|of| name.len() > of.len() && name.starts_with(of))
+        || ["tool_input_", "tool_output_"].iter().any(|it| name.len() > it.len() && name.starts_with(it))
 }
 
 fn value(event: &Event, name: &str) -> Option<Value> {
@@ -206,7 +199,7 @@ fn member<'v>(value: &'v Value, field: &str) -> Option<&'v Value> {
     members.get(field).or_else(|| search(true)).or_else(|| search(false))
 }
 
-/// What commands read beside the variables that every event has.
+/// The variables of commands beside those that every event has.
 fn environment(event: &Event, _: &Path) -> Vec<(String, String)> {
     let text = |name: &str| match value(event, name)? {
         Value::String(text) => Some((name.to_string(), text)),
@@ -215,19 +208,14 @@ fn environment(event: &Event, _: &Path) -> Vec<(String, String)> {
     ["event", "timestamp", "session_id", "tool_input", "tool_output"].into_iter().filter_map(text).collect()
 }
 
-/// What is wrong with a reply.
-fn unfit(what: &str) -> String {
-    format!("read the reply: {what}")
-}
-
-/// The article's own words; Claude Code's beside them mean what they mean there.
+/// The article's own members, and beside them those of Claude Code with their meaning there.
 fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
     let mut answer = claude_code::read_reply(event, reply.clone())?;
     let said = |key: &str| reply.get(key).filter(|value| !value.is_null());
     let text = |key: &str| match said(key) {
         None => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
-        Some(_) => Err(unfit(&format!("`{key}` is not a string"))),
+        Some(_) => Err(unreadable(format_args!("`{key}` is not a string"))),
     };
     let texts = |key: &str| match said(key) {
         None => Ok(Vec::new()),
@@ -235,23 +223,27 @@ fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
         Some(Value::Array(texts)) if texts.iter().all(Value::is_string) => {
             Ok(texts.iter().filter_map(Value::as_str).map(str::to_string).collect())
         }
-        Some(_) => Err(unfit(&format!("`{key}` is not a string or a list of strings"))),
+        Some(_) => Err(unreadable(format_args!("`{key}` is not a string or a list of strings"))),
     };
     let mut blocks = match said("blocked") {
         None => false,
         Some(Value::Bool(blocks)) => *blocks,
-        Some(_) => return Err(unfit("`blocked` is not a boolean")),
+        Some(_) => return Err(unreadable("`blocked` is not a boolean")),
     };
     // Services tell with a number or an `ok` that they have it.
     if let Some(Value::String(status)) = said("status") {
-        match status.as_str() {
-            "success" | "ok" => {}
-            "blocking" => blocks = true,
-            "non_blocking_error" | "cancelled" => {
+        match Status::from_word(status) {
+            Some(Status::Success) => {}
+            None if status == "ok" => {}
+            Some(Status::Blocking) => blocks = true,
+            Some(Status::NonBlockingError | Status::Cancelled) => {
                 let why = text("error")?.or(text("reason")?).unwrap_or_else(|| status.clone());
                 return Err(format!("do its work: {why}"));
             }
-            other => return Err(unfit(&format!("`status` is `{other}`, not one of {}", STATUSES.join(", ")))),
+            Some(Status::Skipped) | None => {
+                let statuses = STATUSES.map(Status::as_str).join(", ");
+                return Err(unreadable(format_args!("`status` is `{status}`, not one of {statuses}")));
+            }
         }
     }
     if blocks {
@@ -264,12 +256,12 @@ fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
             // A hook may give back what it has read.
             Some(value) if event.at(pointer) == Some(value) => {}
             Some(_) if event.spec.subject != Some(pointer) => {
-                return Err(unfit(&format!("`{key}` can't be changed at {}", self::name(event))));
+                return Err(unreadable(format_args!("`{key}` can't be changed at {}", self::name(event))));
             }
             Some(value) if key == "tool_input" && !value.is_object() => {
-                return Err(unfit("`tool_input` is not an object"));
+                return Err(unreadable("`tool_input` is not an object"));
             }
-            Some(value) if key == "prompt" && !value.is_string() => return Err(unfit("`prompt` is not a string")),
+            Some(value) if key == "prompt" && !value.is_string() => return Err(unreadable("`prompt` is not a string")),
             Some(value) => answer.subject = Some(value.clone()),
             None => {}
         }
@@ -278,37 +270,27 @@ fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
     Ok(answer)
 }
 
-const STATUSES: [&str; 4] = ["success", "blocking", "non_blocking_error", "cancelled"];
+/// The statuses that a reply may name.
+const STATUSES: [Status; 4] = [Status::Success, Status::Blocking, Status::NonBlockingError, Status::Cancelled];
 const NO_REASON: &str = "the hook blocked it without a reason";
 
 /// 0 is fine, 2 blocks, anything else failed unless a reply says what is meant. (Claude Code.)
 fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
     let stdout = exit.stdout.trim();
-    let reply = stdout.starts_with('{').then(|| {
-        let value =
-            crate::support::json::parse(stdout).map_err(|error| format!("read the reply on stdout: {error}"))?;
-        read_reply(event, value)
-    });
-    match (exit.code, reply) {
+    match (exit.code, claude_code::reply_on_stdout(event, stdout, read_reply)) {
         (Some(2), reply) => {
-            let said = reply.and_then(Result::ok).filter(|answer| answer.decision == Some(Decision::Deny));
-            let reason = said.and_then(|answer| answer.reason);
-            Ok(Answer::decide(Decision::Deny, reason.unwrap_or_else(|| or(exit.stderr.trim(), NO_REASON))))
+            let reason = claude_code::reason_of_deny(reply).unwrap_or_else(|| or(exit.stderr.trim(), NO_REASON));
+            Ok(Answer::decide(Decision::Deny, reason))
         }
-        (Some(0), Some(reply)) => reply,
-        (Some(0), None) if !stdout.is_empty() && claude_code::TEXT_IS_CONTEXT.contains(&&*event.name) => {
-            Ok(Answer { additional_context: vec![stdout.to_string()], ..Answer::default() })
-        }
-        (Some(0), None) => Ok(Answer::default()),
+        (Some(0), reply) => reply.unwrap_or_else(|| Ok(claude_code::plain_stdout(event, stdout))),
         // Tools print JSON that is no reply; only one that decides is worth more than the code.
         (Some(_), Some(Ok(answer))) if answer.decision.is_some() => Ok(answer),
-        (Some(code), _) => Err(format!("run: exit status {code}{}", tail(exit.stderr))),
-        (None, _) => Err(format!("run: ended by a signal{}", tail(exit.stderr))),
+        (Some(_) | None, _) => Err(bad_exit(exit)),
     }
 }
 
 fn write_reply(event: &Event, verdict: &Verdict) -> Value {
-    // Its clients know no other end of a run than not to go on here; at a stop they would go on.
+    // Its clients can only be kept from going on here. At a stop that would send the agent back to work.
     let stop = verdict.stop.as_ref().filter(|_| DIALECT.row(&event.name).is_none_or(|row| row.blocks));
     let is_rest = event.spec.rest;
     let mut reasons = reasons(verdict);
@@ -335,7 +317,7 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
 fn reasons(verdict: &Verdict) -> Vec<String> {
     let blocks = |outcome: &&Outcome| outcome.decision.is_some_and(|decision| decision != Decision::Allow);
     let blocking: Vec<_> = verdict.outcomes.iter().filter(blocks).collect();
-    // What no hook said: a person denied it, or nobody could be asked, or a rewrite can't be taken.
+    // The host denied it and no hook: a person refused, or none could be asked, or a rewrite can't be taken.
     if !blocking.iter().any(|outcome| outcome.decision == Some(Decision::Deny)) {
         return verdict.reason.clone().into_iter().collect();
     }
@@ -347,272 +329,17 @@ fn reasons(verdict: &Verdict) -> Vec<String> {
 }
 
 fn outcome(outcome: &Outcome) -> Value {
-    let mut told = Map::new();
-    told.insert("hook".into(), json!(outcome.hook));
     // It has no word for a hook that was selected and then left out.
     let status = if outcome.status == Status::Skipped { Status::Cancelled } else { outcome.status };
-    told.insert("status".into(), json!(status));
-    // A hook that ran out of time has nothing more to say than that.
+    let mut written = json!({ "hook": outcome.hook, "status": status });
+    // Of a hook that ran out of time, the status says all.
     let error = outcome.error.as_ref().filter(|_| outcome.status != Status::Cancelled);
     for (key, text) in [("reason", outcome.reason.as_ref()), ("error", error)] {
         if let Some(text) = text {
-            told.insert(key.into(), json!(text));
+            written[key] = json!(text);
         }
     }
-    Value::Object(told)
-}
-
-/// A mode, the field that says what to do, and hookwire's key for it.
-type Mode = (&'static str, &'static str, &'static str);
-
-const MODES: [Mode; 4] = [
-    ("command", "command", "command"),
-    ("prompt", "prompt", "prompt"),
-    ("agent", "prompt", "agent"),
-    ("http", "url", "http"),
-];
-/// The fields of a hook config.
-const FIELDS: [&str; 11] = [
-    "name",
-    "event",
-    "matcher",
-    "mode",
-    "command",
-    "prompt",
-    "url",
-    "condition",
-    "timeout",
-    "async_mode",
-    "payload_template",
-];
-/// What hookwire adds to them.
-const EXTRAS: [&str; 10] =
-    ["description", "when", "priority", "fail", "parallel", "once", "enabled", "agents", "dialect", "tags"];
-
-/// A list of hook configs, or a map from event names to such lists, as the registry has them.
-fn read(root: &Node, problems: &mut Vec<Problem>) -> Node {
-    let NodeValue::Map(entries) = &root.value else { return root.clone() };
-    let mut reader = Reader { problems, unnamed: HashMap::new(), hook: None };
-    let entries = entries.iter().map(|entry| match entry.key.as_str() {
-        "hooks" => Entry { value: reader.hooks(&entry.value), ..entry.clone() },
-        _ => entry.clone(),
-    });
-    Node { value: NodeValue::Map(entries.collect()), span: root.span.clone() }
-}
-
-struct Reader<'a> {
-    problems: &'a mut Vec<Problem>,
-    /// How many hooks of the same event and matcher have no name of their own.
-    unnamed: HashMap<String, usize>,
-    /// The hook that is being read.
-    hook: Option<String>,
-}
-
-impl Reader<'_> {
-    fn hooks(&mut self, node: &Node) -> Node {
-        let mut hooks = Vec::new();
-        match &node.value {
-            NodeValue::Seq(items) => hooks.extend(items.iter().map(|item| self.hook(item, None))),
-            NodeValue::Map(events) => {
-                for Entry { key, key_span, value } in events {
-                    let event = Node { span: key_span.clone(), value: NodeValue::String(key.clone()) };
-                    match &value.value {
-                        NodeValue::Seq(items) => hooks.extend(items.iter().map(|item| self.hook(item, Some(&event)))),
-                        NodeValue::Null => {}
-                        _ => {
-                            self.hook = None;
-                            let message = format!("`{key}` is a list of hooks, found {}", value.kind());
-                            self.error(&value.span, "wrong-type", message, "");
-                        }
-                    }
-                }
-            }
-            _ => return node.clone(),
-        }
-        Node { span: node.span.clone(), value: NodeValue::Seq(hooks) }
-    }
-
-    /// Says what is wrong, and what to do unless that is empty.
-    fn error(&mut self, span: &Span, code: &'static str, message: String, help: &str) {
-        self.tell(span, Severity::Error, code, message, help);
-    }
-
-    fn tell(&mut self, span: &Span, severity: Severity, code: &'static str, message: String, help: &str) {
-        let help = Some(help.to_string()).filter(|help| !help.is_empty());
-        let hook = self.hook.clone();
-        self.problems.push(Problem { severity, help, hook, ..Problem::error(span, code, message) });
-    }
-
-    fn push(&mut self, problem: Problem) {
-        self.problems.push(Problem { hook: self.hook.clone(), ..problem });
-    }
-
-    fn unfit(&mut self, it: &Entry, wanted: &str, help: &str) {
-        let message = format!("`{}`: expected {wanted}, found {}", it.key, it.value.kind());
-        self.error(&it.value.span, "wrong-type", message, help);
-    }
-
-    /// A hook config as hookwire writes it; what is written that way already stays.
-    fn hook(&mut self, item: &Node, under: Option<&Node>) -> Node {
-        let NodeValue::Map(entries) = &item.value else { return item.clone() };
-        let mut hook: Vec<Entry> = Vec::new();
-        if item.get("mode").is_none() && (item.get("on").is_some() || item.get("guard").is_some()) {
-            self.hook = item.get("name").and_then(text).map(str::to_string);
-            hook.extend(entries.iter().map(|entry| self.opened(entry)));
-            return Node { span: item.span.clone(), value: NodeValue::Map(hook) };
-        }
-        let own = item.get("event").filter(|event| !is_none(event));
-        let event = under.or(own);
-        let name = self.name(item, event);
-        self.hook = Some(name.clone());
-        let at = item.get("name").filter(|node| text(node).is_some()).map_or(&item.span, |node| &node.span);
-        hook.push(entry("name", at, Node { span: at.clone(), value: NodeValue::String(name) }));
-        match event {
-            Some(event) if text(event).is_some() => hook.push(entry("on", &event.span, event.clone())),
-            // What it is instead is told with the field.
-            Some(_) => {}
-            None => {
-                let help = "add `event: PreToolUse`, or another of the events";
-                self.error(&item.span, "missing-event", "a hook needs an `event`".into(), help);
-            }
-        }
-        if let (Some(under), Some(own)) = (under.and_then(text), own)
-            && text(own) != Some(under)
-        {
-            let message = format!("`event` is another than `{under}`, under which the hook stands");
-            let problem = Problem::error(&own.span, "wrong-event", message).help("leave it out");
-            self.push(problem.fix(Fix::new("Leave it out", Edit::Remove("event".into()))));
-        }
-        for it in entries {
-            self.field(it, &mut hook);
-        }
-        if let Some(mode) = self.mode(item) {
-            hook.extend(self.handler(item, mode));
-        }
-        Node { span: item.span.clone(), value: NodeValue::Map(hook) }
-    }
-
-    /// A field that all modes have.
-    fn field(&mut self, it: &Entry, hook: &mut Vec<Entry>) {
-        let is_text = matches!(it.value.value, NodeValue::String(_));
-        match it.key.as_str() {
-            key if is_none(&it.value) && FIELDS.contains(&key) => {}
-            "name" if !is_text => self.unfit(it, "a string", ""),
-            "event" if !is_text => self.unfit(it, "a string", "write one hook for each event"),
-            "condition" if !is_text => self.unfit(it, "a string", "write `condition: Write(src/**/*.ts)`"),
-            "condition" => hook.push(Entry { key: "if".into(), ..it.clone() }),
-            "async_mode" if !matches!(it.value.value, NodeValue::Bool(_)) => self.unfit(it, "true or false", ""),
-            "async_mode" => hook.push(Entry { key: "async".into(), ..it.clone() }),
-            "name" | "event" | "mode" | "command" | "prompt" | "url" | "payload_template" => {}
-            key if FIELDS.contains(&key) || EXTRAS.contains(&key) => hook.push(it.clone()),
-            unknown => {
-                let nearest = closest(unknown, FIELDS.into_iter().chain(EXTRAS));
-                let problem = Problem::error(&it.key_span, "unknown-field", format!("unknown field `{unknown}`"));
-                self.push(problem.did_you_mean(unknown, nearest));
-            }
-        }
-    }
-
-    /// The row of the config's mode.
-    fn mode(&mut self, item: &Node) -> Option<Mode> {
-        let modes = "command, prompt, agent or http";
-        let Some(it) = item.entry("mode").filter(|it| !is_none(&it.value)) else {
-            let fits = |(_, field, _): &&Mode| item.get(field).is_some();
-            let mode = MODES.iter().find(fits).map_or(modes, |(mode, ..)| *mode);
-            self.error(&item.span, "bad-mode", "a hook needs a `mode`".into(), &format!("add `mode: {mode}`"));
-            return None;
-        };
-        let NodeValue::String(mode) = &it.value.value else {
-            self.unfit(it, modes, "");
-            return None;
-        };
-        let row = MODES.into_iter().find(|(known, ..)| known == mode);
-        if row.is_none() {
-            let problem = Problem::error(&it.value.span, "bad-mode", format!("unknown mode `{mode}`"));
-            let nearest = closest(mode, MODES.iter().map(|(mode, ..)| *mode));
-            self.push(problem.did_you_mean(mode, nearest).or_help(format!("there are {modes}")));
-        }
-        row
-    }
-
-    /// What the mode carries out, from its own fields and no other mode's.
-    fn handler(&mut self, item: &Node, (mode, field, key): Mode) -> Option<Entry> {
-        let written = |key: &str| item.entry(key).filter(|it| !is_none(&it.value));
-        for (other, of) in
-            [("command", "command"), ("prompt", "prompt` or `agent"), ("url", "http"), ("payload_template", "http")]
-        {
-            if let Some(it) = written(other).filter(|_| other != field && of != mode) {
-                let message = format!("`{other}` is for mode `{of}`, and this hook is of mode `{mode}`");
-                self.error(&it.key_span, "wrong-mode", message, "leave it out, or change `mode`");
-            }
-        }
-        let Some(it) = written(field) else {
-            let at = item.get("mode").map_or(&item.span, |it| &it.span);
-            let message = format!("a hook of mode `{mode}` needs `{field}`");
-            self.error(at, "missing-field", message, &format!("add `{field}`"));
-            return None;
-        };
-        // Under hookwire's key a mistake would be told in hookwire's words.
-        if key != field && !matches!(it.value.value, NodeValue::String(_)) {
-            self.unfit(it, "a string", "");
-            return None;
-        }
-        let value = if mode == "http" {
-            let body = written("payload_template").map(|it| Entry { key: "body".into(), ..it.clone() });
-            let fields = [it.clone()].into_iter().chain(body).collect();
-            Node { span: it.value.span.clone(), value: NodeValue::Map(fields) }
-        } else {
-            self.opened(it).value
-        };
-        Some(entry(key, &it.key_span, value))
-    }
-
-    /// The name that was given, else one of the event and the matcher.
-    fn name(&mut self, item: &Node, event: Option<&Node>) -> String {
-        if let Some(name) = item.get("name").and_then(text) {
-            return name.to_string();
-        }
-        let mut base = event.and_then(text).unwrap_or("hook").to_string();
-        if let Some(matcher) = item.get("matcher").filter(|it| !is_none(it)).and_then(text) {
-            base = format!("{base}/{matcher}");
-        }
-        let count = self.unnamed.entry(base.clone()).or_default();
-        *count += 1;
-        format!("{base}#{count}")
-    }
-
-    /// A shell text with quotes opened around names; anything else as it is.
-    fn opened(&mut self, it: &Entry) -> Entry {
-        let (NodeValue::String(shell), "command") = (&it.value.value, it.key.as_str()) else { return it.clone() };
-        let (opened, left) = quotes::open(shell, knows);
-        if let Some(name) = left.first() {
-            let message = format!("`{name}` is in single quotes, where its value doesn't come");
-            let help = format!("write `\"{name}\"` in double quotes, if no shell reads what comes of it");
-            self.tell(&it.value.span, Severity::Warning, "quoted-variable", message, &help);
-        }
-        Entry { value: Node { span: it.value.span.clone(), value: NodeValue::String(opened) }, ..it.clone() }
-    }
-}
-
-fn entry(key: &str, key_span: &Span, value: Node) -> Entry {
-    Entry { key: key.into(), key_span: key_span.clone(), value }
-}
-
-/// A text that says something.
-fn text(node: &Node) -> Option<&str> {
-    match &node.value {
-        NodeValue::String(text) if !text.trim().is_empty() => Some(text),
-        _ => None,
-    }
-}
-
-/// Nothing; the article writes `None`.
-fn is_none(node: &Node) -> bool {
-    match &node.value {
-        NodeValue::Null => true,
-        NodeValue::String(text) => text == "None",
-        _ => false,
-    }
+    written
 }
 
 #[cfg(test)]
@@ -629,7 +356,7 @@ mod tests {
     }
 
     /// An answer in one line.
-    fn told(answer: Result<Answer, String>) -> String {
+    fn one_line(answer: Result<Answer, String>) -> String {
         match answer {
             Err(error) => error,
             Ok(answer) => {
@@ -692,7 +419,7 @@ mod tests {
                 "read the reply: `additional_context` is not a string or a list of strings",
             ),
         ] {
-            assert_eq!(told(read_reply(&event(name), reply.clone())), expected, "{reply}");
+            assert_eq!(one_line(read_reply(&event(name), reply.clone())), expected, "{reply}");
         }
     }
 
@@ -719,7 +446,7 @@ mod tests {
             ("PermissionRequest", Some(2), "", "r", "deny r"),
         ] {
             let answer = exit(&event(name), &Exit { code, command: "c", stdout, stderr });
-            assert_eq!(told(answer), expected, "{name} {code:?} {stdout}");
+            assert_eq!(one_line(answer), expected, "{name} {code:?} {stdout}");
         }
     }
 

@@ -5,23 +5,24 @@
 //! null stays, members of `metadata` and of the state are set one by one, and what was signalled or
 //! blocked can't be taken back.
 
-use super::native::{CONTRACT, tail};
+mod files;
+
+use super::native::CONTRACT;
+use super::replies::{bad_exit, unreadable};
 use super::{Dialect, EventRow, Files};
 use crate::contract::{Composition, Contract, Exit, Fail, Tally};
 use crate::event::{BLOCKED as MARK, CONTEXT_MEMBERS, Event, merge_patch, set_pointer};
 use crate::support::nearest::closest;
-use crate::syntax::node::{Entry, Node, NodeValue, Span};
-use crate::syntax::problem::Problem;
 use crate::verdict::{Answer, Decision, Outcome, StopReason, StopSignal, Verdict};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::time::SystemTime;
 
 const fn row(name: &'static str, also: &'static [&'static str], canonical: &'static str) -> EventRow {
-    EventRow { name, also, picks: None, canonical, blocks: false, rewrites: false, members: &[] }
+    EventRow { also, ..EventRow::new(name, canonical) }
 }
 
-/// Of a finished call, what was called is within the execution.
+/// A finished call has its tool within the execution.
 const EXECUTED: &[(&str, &str)] = &[
     ("/toolExecution/toolCall/name", "/tool/name"),
     ("/toolExecution/toolCall/id", "/tool/callId"),
@@ -33,7 +34,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     contract: Contract {
         dialect: "instructor",
         composition: Composition::Middleware,
-        // What a hook throws there breaks the run.
+        // An exception of a hook breaks the run there.
         gates_fail: Fail::Closed,
         decisions: &[],
         context: &CONTEXT_MEMBERS,
@@ -47,16 +48,14 @@ pub(super) static DIALECT: Dialect = Dialect {
     events: &[
         row("before_execution", &["BeforeExecution"], "RunStart"),
         row("before_step", &["BeforeStep"], "StepStart"),
-        EventRow { rewrites: true, ..row("before_inference_request", &["BeforeInferenceRequest"], "PreModelCall") },
-        EventRow { rewrites: true, ..row("after_inference_response", &["AfterInferenceResponse"], "PostModelCall") },
-        EventRow { blocks: true, rewrites: true, ..row("before_tool_use", &["BeforeToolUse"], "PreToolUse") },
+        row("before_inference_request", &["BeforeInferenceRequest"], "PreModelCall").rewrites(),
+        row("after_inference_response", &["AfterInferenceResponse"], "PostModelCall").rewrites(),
+        row("before_tool_use", &["BeforeToolUse"], "PreToolUse").blocks().rewrites(),
         EventRow {
             picks: Some(has_failed),
-            rewrites: true,
-            members: EXECUTED,
-            ..row("after_tool_use", &["AfterToolUse"], "PostToolUseFailure")
+            ..row("after_tool_use", &["AfterToolUse"], "PostToolUseFailure").rewrites().members(EXECUTED)
         },
-        EventRow { rewrites: true, members: EXECUTED, ..row("after_tool_use", &["AfterToolUse"], "PostToolUse") },
+        row("after_tool_use", &["AfterToolUse"], "PostToolUse").rewrites().members(EXECUTED),
         row("after_step", &["AfterStep"], "StepEnd"),
         row("on_stop", &["OnStop"], "Stop"),
         row("after_execution", &["AfterExecution"], "RunEnd"),
@@ -85,7 +84,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         complete(theirs, ours);
         Ok(())
     },
-    files: Some(Files { are: |root| CAPABILITIES.iter().any(|key| root.get(key).is_some()), read: read_file }),
+    files: Some(Files { recognises: files::recognises, read: files::read }),
     reply: write_reply,
 };
 
@@ -120,7 +119,7 @@ fn is_post_tool(event: &Event) -> bool {
     matches!(&*event.name, "PostToolUse" | "PostToolUseFailure")
 }
 
-/// What the tables can't say of a context.
+/// Completes the native event with what the tables can't say of a context.
 fn complete(theirs: &Value, ours: &mut Value) {
     if let Some(ours) = ours.as_object_mut() {
         // As `tool` and `state`; of what was said about an earlier event, nothing.
@@ -133,7 +132,7 @@ fn complete(theirs: &Value, ours: &mut Value) {
     if let Some(state) = ours.get_mut("state").and_then(Value::as_object_mut) {
         OWN_PLACES.iter().for_each(|key| drop(state.remove(*key)));
     }
-    // Null is nothing there, and PHP writes an empty map as an empty list.
+    // There null means absent, and PHP writes an empty map as an empty list.
     let empty = |value: &Value| value.as_array().is_some_and(Vec::is_empty);
     for key in ["metadata", "eventMetadata", "systemPrompt", "messages", "responseFormat", "errors"] {
         let drop = |value: &Value| value.is_null() || key.ends_with("etadata") && empty(value);
@@ -166,7 +165,7 @@ fn complete(theirs: &Value, ours: &mut Value) {
                     }
                 }
             }
-            // Told to be missing, rather than passed by every guard of a tool.
+            // Reported as missing, because otherwise every guard of a tool would pass it.
             Some(_) | None => ours["tool"] = json!({}),
         }
     }
@@ -240,12 +239,12 @@ fn write(event: &Event) -> Value {
     }
     default("/errorList", json!([]));
     if is_post_tool(event) && event.at("/tool/error").is_none() {
-        // What a hook has turned into a success is no failure any more.
+        // A hook has turned the failure into a success.
         set_pointer(&mut context, "/toolExecution/error", Value::Null);
     }
     let blocked = blocked(event);
-    if blocked.is_none() && !is_own(event) && &*event.name == "PreToolUse" {
-        // No hook's word: who gives back such an exception means it.
+    if blocked.is_none() && DIALECT.original(event).is_none() && &*event.name == "PreToolUse" {
+        // No hook blocked it, so a hook that returns such an exception means it.
         let errors = context["errorList"].as_array_mut();
         errors.into_iter().for_each(|errors| errors.retain(|it| it["type"] != BLOCKED));
     }
@@ -257,17 +256,12 @@ fn write(event: &Event) -> Value {
     context
 }
 
-/// Whether it came in this vocabulary.
-fn is_own(event: &Event) -> bool {
-    event.original.as_ref().is_some_and(|it| it.dialect == DIALECT.name())
-}
-
 /// Why a tool is blocked, if it is: by a hook before, or since the context arrived so.
 fn blocked(event: &Event) -> Option<String> {
     if let Some(message) = event.text(&format!("/{MARK}")) {
         return Some(message.to_string());
     }
-    let theirs = &event.original.as_ref().filter(|_| is_own(event) && event.name.contains("ToolUse"))?.payload;
+    let theirs = DIALECT.original(event).filter(|_| event.name.contains("ToolUse"))?;
     let errors = theirs.get("errorList").and_then(Value::as_array).filter(|_| &*event.name == "PreToolUse");
     let exception = errors.and_then(|errors| errors.iter().find(|it| it["type"] == BLOCKED));
     if theirs.get("isToolExecutionBlocked") != Some(&Value::Bool(true)) && exception.is_none() {
@@ -277,22 +271,17 @@ fn blocked(event: &Event) -> Option<String> {
     Some(message.or_else(|| exception.and_then(error_text)).unwrap_or_default())
 }
 
-/// What is wrong with a reply.
-fn unfit(what: impl std::fmt::Display) -> String {
-    format!("read the reply: {what}")
-}
-
 fn error_text(error: &Value) -> Option<String> {
     error.as_str().or_else(|| error.get("message")?.as_str()).map(str::to_string)
 }
 
 fn object<'v>(value: &'v Value, what: &str) -> Result<&'v Map<String, Value>, String> {
-    value.as_object().ok_or_else(|| unfit(format_args!("`{what}` is not an object")))
+    value.as_object().ok_or_else(|| unreadable(format_args!("`{what}` is not an object")))
 }
 
-/// What a hook gives back, held against what it was given.
+/// Reads a reply by comparing it with the context that the hook was given.
 fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
-    let reply = reply.as_object().ok_or_else(|| unfit("it is not a HookContext, a JSON object"))?;
+    let reply = reply.as_object().ok_or_else(|| unreadable("it is not a HookContext, a JSON object"))?;
     let given = write(event);
     let mut answer = Answer::default();
     let mut patch = Map::new();
@@ -300,7 +289,7 @@ fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
     for (key, value) in reply {
         if !MEMBERS.contains(&key.as_str()) && given.get(key).is_none() {
             let nearest = closest(key, MEMBERS).map(|it| format!("; did you mean `{it}`?")).unwrap_or_default();
-            return Err(unfit(format_args!("a HookContext has no `{key}`{nearest}")));
+            return Err(unreadable(format_args!("a HookContext has no `{key}`{nearest}")));
         }
         let before = given.get(key).unwrap_or(&Value::Null);
         // Of a context that arrived blocked, no hook has said so yet.
@@ -317,7 +306,7 @@ fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
             ("stopSignals", _) => read_signals(value, &given["state"]["stopSignals"], &mut answer)?,
             ("metadata", _) => set(&mut patch, "eventMetadata", entries(object(value, "metadata")?, before)),
             ("errorList", _) => {
-                let errors = value.as_array().ok_or_else(|| unfit("`errorList` is not a list"))?;
+                let errors = value.as_array().ok_or_else(|| unreadable("`errorList` is not a list"))?;
                 patch.insert("errors".into(), value.clone());
                 // An exception of this kind blocks, flag or no flag.
                 let new = errors.iter().find(|it| it["type"] == BLOCKED && !has(before, it));
@@ -330,11 +319,13 @@ fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
             ("isToolExecutionBlocked", name) => match value {
                 Value::Bool(true) if name == "PreToolUse" => blocks = true,
                 Value::Bool(true) => {
-                    answer.remarks.push(format!("it blocks a tool at {}, where none can be blocked", trigger(event)));
+                    answer
+                        .remarks
+                        .push(format!("it blocks a tool at {}, where none can be blocked", DIALECT.name_of(event)));
                 }
                 // Once blocked, it stays so.
                 Value::Bool(false) => {}
-                _ => return Err(unfit("`isToolExecutionBlocked` is not true or false")),
+                _ => return Err(unreadable("`isToolExecutionBlocked` is not true or false")),
             },
             ("toolCall", "PreToolUse") => {
                 let call = object(value, "toolCall")?;
@@ -349,7 +340,7 @@ fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
                 answer.subject = changed("arguments").cloned();
             }
             ("toolExecution", "PreToolUse") => {
-                // One that comes without a block is nobody's result.
+                // Without a block, an execution before the call is not a result.
                 let message = object(value, "toolExecution")?.get("error").and_then(error_text);
                 if let Some(message) = message.filter(|it| before["error"] != **it) {
                     blocks |= given["isToolExecutionBlocked"] == true;
@@ -378,7 +369,7 @@ fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
             ("inferenceRequest", "PreModelCall") | ("inferenceResponse", "PostModelCall") => {
                 answer.subject = Some(value.clone());
             }
-            // The rest is the loop's own, or nothing that the moment is about.
+            // The rest belongs to the loop, or not to this event.
             _ => {}
         }
     }
@@ -387,7 +378,7 @@ fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
         false => answer.reason = None,
     }
     answer.context = (!patch.is_empty()).then_some(Value::Object(patch));
-    answer.stop = answer.signals.first().map(StopSignal::text);
+    answer.stop = answer.signals.first().map(|signal| signal.text().to_string());
     Ok(answer)
 }
 
@@ -405,8 +396,8 @@ fn read_state(
         }
         match key.as_str() {
             "metadata" => set(patch, key, entries(object(value, "state.metadata")?, before)),
-            "systemPrompt" if !value.is_string() => return Err(unfit("`state.systemPrompt` is not a string")),
-            "messages" if !value.is_array() => return Err(unfit("`state.messages` is not a list")),
+            "systemPrompt" if !value.is_string() => return Err(unreadable("`state.systemPrompt` is not a string")),
+            "messages" if !value.is_array() => return Err(unreadable("`state.messages` is not a list")),
             "systemPrompt" | "messages" | "responseFormat" => {
                 drop(patch.insert(key.clone(), difference(before, value)))
             }
@@ -420,10 +411,10 @@ fn read_state(
 
 /// The signals that a hook has added; those that it left out stay.
 fn read_signals(signals: &Value, before: &Value, answer: &mut Answer) -> Result<(), String> {
-    let signals = signals.as_array().ok_or_else(|| unfit("`stopSignals` is not a list"))?;
+    let signals = signals.as_array().ok_or_else(|| unreadable("`stopSignals` is not a list"))?;
     for (n, signal) in signals.iter().enumerate().filter(|(_, signal)| !has(before, signal)) {
         let signal = StopSignal::deserialize(signal);
-        let signal = signal.map_err(|error| unfit(format_args!("`stopSignals[{n}]`: {error}")))?;
+        let signal = signal.map_err(|error| unreadable(format_args!("`stopSignals[{n}]`: {error}")))?;
         if !answer.signals.contains(&signal) {
             answer.signals.push(signal);
         }
@@ -468,20 +459,15 @@ fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
     match exit.code {
         Some(0) if exit.stdout.trim().is_empty() => Ok(Answer::default()),
         Some(0) => {
-            let reply =
-                crate::support::json::parse(exit.stdout).map_err(|error| unfit(format_args!("stdout: {error}")))?;
+            let reply = crate::support::json::parse(exit.stdout)
+                .map_err(|error| unreadable(format_args!("stdout: {error}")))?;
             read_reply(event, reply)
         }
-        Some(code) => Err(format!("run: exit status {code}{}", tail(exit.stderr))),
-        None => Err(format!("run: ended by a signal{}", tail(exit.stderr))),
+        Some(_) | None => Err(bad_exit(exit)),
     }
 }
 
-fn trigger(event: &Event) -> &str {
-    DIALECT.row(&event.name).map_or(&event.name, |row| row.name)
-}
-
-/// What a block leaves in the context: the message, and one error in the place of all.
+/// The marks of a block in the context: the message, and one error in the place of all.
 fn block(event: &Event, message: Option<&str>) -> Value {
     let tool = event.tool_name().unwrap_or_default();
     let arguments = event.at("/tool/input").map_or("{}".into(), Value::to_string);
@@ -496,7 +482,7 @@ fn block(event: &Event, message: Option<&str>) -> Value {
     json!({MARK: message, "errors": [{"type": BLOCKED, "message": error}]})
 }
 
-/// What later hooks see of a block and of signals.
+/// A merge patch that shows a block and signals to later hooks.
 fn trace(event: &Event, answer: &Answer) -> Option<Value> {
     let mut patch = json!({});
     let denies = answer.decision == Some(Decision::Deny);
@@ -518,7 +504,7 @@ fn trace(event: &Event, answer: &Answer) -> Option<Value> {
 /// The word of another vocabulary that ends a run. There it keeps the tool from running, what a
 /// signal doesn't.
 fn foreign_stop<'a>(stop: Option<&'a str>, signals: &[StopSignal]) -> Option<&'a str> {
-    stop.filter(|stop| !signals.iter().any(|it| it.text() == **stop))
+    stop.filter(|stop| !signals.iter().any(|it| it.text() == *stop))
 }
 
 fn millis(time: SystemTime) -> String {
@@ -531,7 +517,7 @@ fn all_signals(event: &Event, new: &[StopSignal]) -> Vec<Value> {
     present.into_iter().chain(new.iter().filter_map(|it| serde_json::to_value(it).ok())).collect()
 }
 
-/// What the state tells of the execution so far.
+/// The counts of the execution so far, from the state.
 fn tally(event: &Event) -> Tally {
     let usage = |key: &str| event.at("/state/usage").and_then(|usage| usage.get(key)).and_then(Value::as_u64);
     let sum = || Some(usage("input").unwrap_or(0).saturating_add(usage("output")?));
@@ -588,7 +574,7 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
     if is_gate_of_tool && (denied || stop.is_some()) {
         let mark = block(event, if denied { verdict.reason.as_deref() } else { stop });
         refusal = mark[MARK].as_str().map(str::to_string);
-        // Those that came after the block stay with it.
+        // Errors that came after the block stay.
         if !after.at("/errors").is_some_and(|errors| has(errors, &mark["errors"][0])) {
             merge_patch(&mut after.data, &json!({"errors": mark["errors"]}));
         }
@@ -603,28 +589,28 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
         set_pointer(&mut after.data, "/tool/error", reason.clone().into());
         refusal = Some(reason);
     } else if denied && new.is_empty() && &*event.name != "Stop" {
-        // It has no other word for a "no" at these moments. Nothing revives a loop that stops.
+        // A signal is its only way to deny at these events. At `Stop` none is sent, because the loop ends anyway.
         let source = verdict.decided_by.as_ref().map(ToString::to_string);
         let message = verdict.reason.clone().unwrap_or_default();
         new.push(StopSignal { reason: StopReason::StopRequested, message, context: Map::new(), source });
     }
     if let Some(subject) = &verdict.subject {
-        say_subject(event, &mut after, subject);
+        write_subject(event, &mut after, subject);
     }
     let all = all_signals(event, &new);
     if !new.is_empty() {
         set_pointer(&mut after.data, "/state/stopSignals", all.clone().into());
     }
-    let mut context = match &event.original {
-        // Nobody touched it.
-        Some(original) if original.dialect == DIALECT.name() && after.data == event.data => original.payload.clone(),
+    let mut context = match DIALECT.original(event) {
+        // No hook changed it.
+        Some(original) if after.data == event.data => original.clone(),
         Some(_) | None => {
             let ended = verdict.outcomes.iter().filter_map(|outcome| Some(outcome.times()?.1)).max();
             if let Some(ended) = ended {
                 after.data["updatedAt"] = millis(ended).into();
             }
             let mut context = write(&after);
-            // A client that tells the moment's value itself reads it there again.
+            // A client that sends the subject as a member of its own reads it there again.
             let own = event.spec.subject.map(|it| it.trim_start_matches('/'));
             if let (Some(key @ ("lastMessage" | "result")), Some(subject)) = (own, &verdict.subject)
                 && context.get(key).is_some()
@@ -652,9 +638,9 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
     context
 }
 
-/// Puts a moment's new value where clients of this vocabulary find it. Null means "as it was" there,
-/// so what is withheld is empty.
-fn say_subject(event: &Event, after: &mut Event, subject: &Value) {
+/// Puts an event's new subject where clients of this vocabulary find it. Null means "unchanged" there,
+/// so a withheld value is empty instead.
+fn write_subject(event: &Event, after: &mut Event, subject: &Value) {
     match event.spec.subject {
         Some("/model/response") if subject.is_null() => {
             let given = event.subject().unwrap_or(&Value::Null);
@@ -666,13 +652,13 @@ fn say_subject(event: &Event, after: &mut Event, subject: &Value) {
                 messages.iter().rposition(|it| it["role"] == "assistant")
             };
             let given = last(event).and_then(|at| event.at("/messages")?.get(at)?.get("content"));
-            let is_told = given.is_some() && given == event.subject();
+            let is_subject = given.is_some() && given == event.subject();
             let content = match (subject, given) {
                 (Value::Null, Some(Value::Array(_))) => json!([]),
                 (Value::Null, _) => "".into(),
                 (subject, _) => subject.clone(),
             };
-            if (is_told || subject.is_null())
+            if (is_subject || subject.is_null())
                 && let Some(at) = last(after)
                 && let Some(message) = after.data["messages"].get_mut(at).and_then(Value::as_object_mut)
             {
@@ -716,7 +702,7 @@ fn signals(verdict: &Verdict) -> Vec<StopSignal> {
         if let Some(stop) = foreign_stop(outcome.stop.as_deref(), &signals) {
             signals.push(asked(stop));
         }
-        // What a hook throws breaks the run; so does one that fails closed.
+        // An exception of a hook breaks the run; so does a hook that fails closed.
         if let (Some(error), Some(Decision::Deny)) = (&outcome.error, outcome.decision) {
             let message = format!("hook `{}` {error}", outcome.hook);
             let source = Some(outcome.hook.to_string());
@@ -729,130 +715,14 @@ fn signals(verdict: &Verdict) -> Vec<StopSignal> {
     signals
 }
 
-/// `HookExecuted`: told of a hook that returned, not of one that threw.
+/// `HookExecuted`, for a hook that returned and not for one that threw.
 fn executed(event: &Event, outcome: &Outcome) -> Option<Value> {
     let (start, end) = outcome.times().filter(|_| outcome.error.is_none())?;
     Some(json!({
-        "triggerType": trigger(event),
+        "triggerType": DIALECT.name_of(event),
         "hookName": outcome.hook,
         "startedAt": millis(start),
         "completedAt": millis(end),
         "duration_ms": outcome.duration_micros / 1000,
     }))
-}
-
-/// What a file has beside hooks: the two capabilities that register hooks.
-const CAPABILITIES: [&str; 2] = ["useGuards", "useContextConfig"];
-
-/// `useGuards` and `useContextConfig` become the hooks that they register, in the order of the file.
-fn read_file(root: &Node, problems: &mut Vec<Problem>) -> Node {
-    let NodeValue::Map(written) = &root.value else { return root.clone() };
-    let mut entries = Vec::new();
-    let mut hooks = Vec::new();
-    let mut at = None;
-    for entry in written {
-        match (entry.key.as_str(), &entry.value.value) {
-            ("useGuards", _) => hooks.extend(use_guards(entry, problems)),
-            ("useContextConfig", _) => hooks.extend(use_context_config(entry, problems)),
-            ("hooks", NodeValue::Seq(items)) => {
-                hooks.extend(items.iter().cloned());
-                at = Some((entry.key_span.clone(), entry.value.span.clone()));
-            }
-            _ => entries.push(entry.clone()),
-        }
-    }
-    if !hooks.is_empty() || at.is_some() {
-        let (key_span, span) = at.unwrap_or_else(|| (root.span.clone(), root.span.clone()));
-        entries.push(Entry { key: "hooks".into(), key_span, value: Node { span, value: NodeValue::Seq(hooks) } });
-    }
-    Node { span: root.span.clone(), value: NodeValue::Map(entries) }
-}
-
-/// The settings of a capability; an empty value and `true` mean its defaults, `false` means none of it.
-fn settings<'a, const N: usize>(
-    entry: &'a Entry,
-    known: [&str; N],
-    problems: &mut Vec<Problem>,
-) -> Option<[Option<&'a Node>; N]> {
-    let capability = &entry.key;
-    match &entry.value.value {
-        NodeValue::Null | NodeValue::Bool(true) => {}
-        NodeValue::Bool(false) => return None,
-        NodeValue::Map(settings) => {
-            for setting in settings.iter().filter(|it| !known.contains(&it.key.as_str())) {
-                let message = format!("`{capability}`: unknown field `{}`", setting.key);
-                let problem = Problem::error(&setting.key_span, "unknown-field", message);
-                problems.push(problem.did_you_mean(&setting.key, closest(&setting.key, known)));
-            }
-        }
-        NodeValue::Int(_) | NodeValue::UInt(_) | NodeValue::Float(_) | NodeValue::String(_) | NodeValue::Seq(_) => {
-            let message = format!("`{capability}` is a map, found {}", entry.value.kind());
-            let problem = Problem::error(&entry.value.span, "wrong-type", message);
-            problems.push(problem.help(format!("settings are {}", known.join(", "))));
-            return None;
-        }
-    }
-    Some(known.map(|key| entry.value.get(key)))
-}
-
-fn use_guards(entry: &Entry, problems: &mut Vec<Problem>) -> Vec<Node> {
-    let known = ["maxSteps", "maxTokens", "maxExecutionTime", "finishReasons"];
-    let Some([steps, tokens, time, reasons]) = settings(entry, known, problems) else { return Vec::new() };
-    let before = &["before_step"][..];
-    // Name, events, priority, the guard with its setting's name, the setting, its default.
-    let rows = [
-        ("guard:steps_limit", before, 200, ("step-limit", "max"), steps, NodeValue::Int(20)),
-        ("guard:token_limit", before, 200, ("token-limit", "max"), tokens, NodeValue::Int(32_768)),
-        (
-            "guard:time_limit",
-            &["before_execution", "before_step"][..],
-            200,
-            ("time-limit", "max"),
-            time,
-            NodeValue::Float(300.0),
-        ),
-        ("guard:finish_reason", &["after_step"][..], -200, ("finish-reason", "stop"), reasons, NodeValue::Null),
-    ];
-    let hook = |(name, on, priority, (guard, field), setting, default): (_, &[&str], _, _, Option<&Node>, _)| {
-        let default = Node { span: entry.key_span.clone(), value: default };
-        let value = setting.unwrap_or(&default);
-        let off =
-            matches!(&value.value, NodeValue::Null) || matches!(&value.value, NodeValue::Seq(it) if it.is_empty());
-        (!off).then(|| register(&value.span, name, on, priority, guard, vec![(field, value.clone())]))
-    };
-    rows.into_iter().filter_map(hook).collect()
-}
-
-fn use_context_config(entry: &Entry, problems: &mut Vec<Problem>) -> Option<Node> {
-    let known = ["systemPrompt", "responseFormat"];
-    let given = settings(entry, known, problems)?;
-    // What is empty is not applied.
-    let is_empty = |node: &Node| match &node.value {
-        NodeValue::Null => true,
-        NodeValue::String(text) => text.is_empty(),
-        NodeValue::Seq(items) => items.is_empty(),
-        NodeValue::Map(entries) => entries.is_empty(),
-        NodeValue::Bool(_) | NodeValue::Int(_) | NodeValue::UInt(_) | NodeValue::Float(_) => false,
-    };
-    let given = known.into_iter().zip(given).filter_map(|(key, node)| Some((key, node?.clone())));
-    let given: Vec<_> = given.filter(|(_, node)| !is_empty(node)).collect();
-    let span = &entry.value.span;
-    (!given.is_empty()).then(|| register(span, "context:config", &["before_execution"], 100, "context-config", given))
-}
-
-/// A definition of a guard with its settings, all of it written at one place but for these.
-fn register(span: &Span, name: &str, on: &[&str], priority: i64, guard: &str, settings: Vec<(&str, Node)>) -> Node {
-    let node = |value| Node { span: span.clone(), value };
-    let text = |text: &str| node(NodeValue::String(text.into()));
-    let map = |entries: Vec<(&str, Node)>| {
-        let entries = entries.into_iter();
-        let entry = |(key, value): (&str, Node)| Entry { key: key.into(), key_span: span.clone(), value };
-        node(NodeValue::Map(entries.map(entry).collect()))
-    };
-    map(vec![
-        ("name", text(name)),
-        ("on", node(NodeValue::Seq(on.iter().map(|it| text(it)).collect()))),
-        ("priority", node(NodeValue::Int(priority))),
-        ("guard", map(vec![(guard, map(settings))])),
-    ])
 }

@@ -6,9 +6,11 @@
 pub(crate) mod agent_hook_trait;
 mod agentpool;
 mod claude_code;
+mod files;
 mod hooks_article;
 mod instructor;
 mod native;
+mod replies;
 #[cfg(test)]
 mod sample;
 mod workflow_framework;
@@ -27,6 +29,11 @@ pub use native::CONTRACT;
 
 /// Where an event has its canonical name.
 const EVENT: &str = "/event";
+
+/// hookwire's own.
+pub fn native() -> &'static Dialect {
+    &native::DIALECT
+}
 
 /// Every dialect.
 pub static DIALECTS: &[&Dialect] = &[
@@ -55,8 +62,8 @@ pub struct Dialect {
     /// Where members live: JSON pointers, theirs and ours. An event's own pairs come first. A pair
     /// with `/event` is another place of the event's name, which then counts before `event_name`.
     pub members: &'static [(&'static str, &'static str)],
-    /// What the tables can't say of a payload: makes the native event whole. Theirs, then ours. An error
-    /// says what is wrong with the payload.
+    /// Completes the native event with what the tables can't say, given the payload and the event. An
+    /// error says what is wrong with the payload.
     pub complete: fn(&Value, &mut Value) -> Result<(), String>,
     /// A verdict in its words: what a hook of that system would have replied.
     pub reply: fn(&Event, &Verdict) -> Value,
@@ -68,7 +75,7 @@ pub struct Dialect {
 #[derive(Debug)]
 pub struct Files {
     /// Whether a file that names no dialect is written for that system.
-    pub are: fn(&Node) -> bool,
+    pub recognises: fn(&Node) -> bool,
     /// The same file as hookwire's own would be: `hooks` with native fields, each value where its
     /// original is written. What is native already stays as it is. A problem that names a hook, by
     /// the `name` that it has in the result, breaks that hook alone.
@@ -82,7 +89,7 @@ pub struct EventRow {
     pub name: &'static str,
     /// Other names of it, in definitions and payloads.
     pub also: &'static [&'static str],
-    /// Tells it from other rows of the same name, by the payload.
+    /// Whether a payload is of this row, where several rows have the same name.
     pub picks: Option<fn(&Value) -> bool>,
     /// Its canonical name.
     pub canonical: &'static str,
@@ -94,13 +101,35 @@ pub struct EventRow {
     pub members: &'static [(&'static str, &'static str)],
 }
 
+impl EventRow {
+    /// An event with one name, which the row alone has, and members where the dialect has them.
+    const fn new(name: &'static str, canonical: &'static str) -> EventRow {
+        EventRow { name, also: &[], picks: None, canonical, blocks: false, rewrites: false, members: &[] }
+    }
+
+    /// A deny is obeyed there.
+    const fn blocks(self) -> EventRow {
+        EventRow { blocks: true, ..self }
+    }
+
+    /// A rewritten subject is obeyed there.
+    const fn rewrites(self) -> EventRow {
+        EventRow { rewrites: true, ..self }
+    }
+
+    /// Members that live elsewhere in this event.
+    const fn members(self, members: &'static [(&'static str, &'static str)]) -> EventRow {
+        EventRow { members, ..self }
+    }
+}
+
 impl Dialect {
     /// The name.
     pub fn name(&self) -> &'static str {
         self.contract.dialect
     }
 
-    /// Whether a text names the row's event.
+    /// The rows that a text names.
     fn named<'a>(&self, name: &'a str) -> impl Iterator<Item = &'static EventRow> + use<'a> {
         self.events.iter().filter(move |row| row.name == name || row.also.contains(&name))
     }
@@ -108,6 +137,16 @@ impl Dialect {
     /// The row of an event, by its canonical name.
     pub fn row(&self, canonical: &str) -> Option<&EventRow> {
         self.events.iter().find(|row| row.canonical == canonical)
+    }
+
+    /// The name of an event there; its canonical one if it has none.
+    fn name_of<'a>(&self, event: &'a Event) -> &'a str {
+        self.row(&event.name).map_or(&event.name, |row| row.name)
+    }
+
+    /// The payload that an event was read from, if it came in this vocabulary.
+    fn original<'a>(&self, event: &'a Event) -> Option<&'a Value> {
+        event.original.as_ref().filter(|it| it.dialect == self.name()).map(|it| &it.payload)
     }
 
     /// Translates a payload.
@@ -121,7 +160,7 @@ impl Dialect {
         let Some(object) = payload.as_object() else {
             return Err(NotAnEvent(format!("a {} payload is a JSON object", self.name())));
         };
-        let (row, canonical) = self.event_of(&payload)?;
+        let (row, canonical) = self.identify(&payload)?;
         let mut data = Value::Object(Map::new());
         set_pointer(&mut data, EVENT, Value::String(canonical));
         let own = row.map_or(&[][..], |row| row.members);
@@ -132,7 +171,7 @@ impl Dialect {
             taken.push(theirs);
             match placed.iter().find(|(_, it)| it == ours) {
                 _ if *ours == EVENT => {}
-                // Null is no more than absent.
+                // Null is as good as absent.
                 None => {
                     set_pointer(&mut data, ours, value.clone());
                     placed.extend((!value.is_null()).then_some((*theirs, *ours)));
@@ -141,7 +180,7 @@ impl Dialect {
                 Some((first, _)) => return Err(two_values(first, theirs)),
             }
         }
-        // What the table doesn't know passes through under its own name.
+        // Members that the table lacks pass through under their own names.
         for (key, value) in object {
             if !taken.iter().any(|pointer| pointer.strip_prefix('/') == Some(key)) && data.get(key).is_none() {
                 set_pointer(&mut data, &format!("/{key}"), value.clone());
@@ -159,7 +198,7 @@ impl Dialect {
     }
 
     /// The row of a payload's event, if the table has it, and the event's canonical name.
-    fn event_of(&'static self, payload: &Value) -> Result<(Option<&'static EventRow>, String), NotAnEvent> {
+    fn identify(&'static self, payload: &Value) -> Result<(Option<&'static EventRow>, String), NotAnEvent> {
         let others = self.members.iter().filter(|(_, ours)| *ours == EVENT).map(|(theirs, _)| *theirs);
         let mut found: Option<(&str, Option<&'static EventRow>, String)> = None;
         for place in others.chain([self.event_name]) {
@@ -190,7 +229,7 @@ impl Dialect {
         found.map(|(_, row, canonical)| (row, canonical)).ok_or_else(missing)
     }
 
-    /// The canonical name of an event that the table lacks. A slip of the pen is not an event.
+    /// The canonical name of an event that the table lacks. A misspelt name of one that it has is an error.
     fn other_event(&self, name: &str) -> Result<String, NotAnEvent> {
         let nearest = closest(name, self.events.iter().map(|row| row.name));
         match nearest {
@@ -208,12 +247,8 @@ impl Dialect {
     /// An event as a hook of this dialect reads it.
     fn write(&self, event: &Event) -> Value {
         let row = self.row(&event.name);
-        let mut payload = match &event.original {
-            Some(original) if original.dialect == self.name() => original.payload.clone(),
-            Some(_) | None => Value::Object(Map::new()),
-        };
-        let name = row.map_or(&*event.name, |row| row.name);
-        set_pointer(&mut payload, self.event_name, Value::String(name.to_string()));
+        let mut payload = self.original(event).cloned().unwrap_or_else(|| Value::Object(Map::new()));
+        set_pointer(&mut payload, self.event_name, self.name_of(event).into());
         let mut given: Vec<&str> = vec![EVENT];
         for (theirs, ours) in row.map_or(&[][..], |row| row.members).iter().chain(self.members) {
             if let Some(value) = event.data.pointer(ours)
@@ -232,7 +267,7 @@ fn written(pointer: &str) -> String {
     pointer.trim_start_matches('/').replace('/', ".")
 }
 
-/// To take either would be to judge what the client may not do.
+/// A payload that gives two values for one member: hooks could judge the one that the client doesn't use.
 fn two_values(first: &str, second: &str) -> NotAnEvent {
     NotAnEvent(format!("`{}` and `{}` differ: send one of them", written(first), written(second)))
 }
@@ -253,25 +288,30 @@ pub fn by_name(name: &str) -> Result<&'static Dialect, UnknownName> {
     })
 }
 
+/// The dialect of a definition file that names none but has the form of that system's own files.
+pub(crate) fn recognise(root: &Node) -> Option<&'static Dialect> {
+    DIALECTS.iter().copied().find(|it| it.files.as_ref().is_some_and(|files| (files.recognises)(root)))
+}
+
 /// The canonical names for an event that a definition names in its own dialect's words, hookwire's
 /// or any other's. Where others have one event for several of ours, they are all meant.
 ///
 /// # Errors
 /// Names the nearest one.
 pub fn canonical(name: &str, own: &str) -> Result<Vec<Arc<str>>, UnknownName> {
-    let of = |dialect: &&'static Dialect| {
+    let events = |dialect: &&'static Dialect| {
         let names: Vec<Arc<str>> = dialect.named(name).map(|row| row.canonical.into()).collect();
         (!names.is_empty()).then_some(names)
     };
-    if let Some(names) = DIALECTS.iter().filter(|dialect| dialect.name() == own).find_map(of) {
+    if let Some(names) = DIALECTS.iter().filter(|dialect| dialect.name() == own).find_map(events) {
         return Ok(names);
     }
     if spec(name).is_some() {
         return Ok(vec![name.into()]);
     }
-    // A number that one system's enum has says nothing in another's file.
+    // The number of an event in one system's enum means nothing in another system's file.
     let is_word = !name.bytes().all(|byte| byte.is_ascii_digit());
-    DIALECTS.iter().filter(|_| is_word).find_map(of).ok_or_else(|| {
+    DIALECTS.iter().filter(|_| is_word).find_map(events).ok_or_else(|| {
         let rows = DIALECTS.iter().filter(|dialect| dialect.name() == own).flat_map(|dialect| dialect.events);
         let nearest = closest(name, rows.flat_map(|row| row.also.iter().copied().chain([row.name])));
         let unknown = unknown_event(name);

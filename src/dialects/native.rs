@@ -1,5 +1,6 @@
 //! hookwire's own vocabulary: nothing is translated.
 
+use super::replies::{bad_exit, excerpt, members, or, parse_stdout, unreadable};
 use super::{Dialect, NATIVE};
 use crate::contract::{Composition, Contract, Exit, Fail, Judgement, TOOL_NAME, Target};
 use crate::event::{CONTEXT_MEMBERS, Event, Phase};
@@ -50,13 +51,10 @@ pub(super) static DIALECT: Dialect = Dialect {
 };
 
 fn reply(_: &Event, value: Value) -> Result<Answer, String> {
-    let Value::Object(members) = &value else {
-        return Err("read the reply: it is not a JSON object".into());
-    };
-    if members.contains_key("hookSpecificOutput") {
-        return Err("read the reply: it is Claude Code's; give the hook `dialect: claude-code`".into());
+    if members(&value)?.contains_key("hookSpecificOutput") {
+        return Err(unreadable("it is Claude Code's; give the hook `dialect: claude-code`"));
     }
-    Answer::deserialize(&value).map_err(|error| format!("read the reply: {error}"))
+    Answer::deserialize(&value).map_err(unreadable)
 }
 
 /// 0 is fine and stdout may hold a reply, 2 is a deny with stderr as the reason, anything else
@@ -65,19 +63,14 @@ fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
     match exit.code {
         Some(0) => read_stdout(event, exit.stdout.trim()),
         Some(2) => Ok(Answer::decide(Decision::Deny, or(exit.stderr.trim(), "the hook denied it without a reason"))),
-        Some(code) => Err(format!("run: exit status {code}{}", tail(exit.stderr))),
-        None => Err(format!("run: ended by a signal{}", tail(exit.stderr))),
+        Some(_) | None => Err(bad_exit(exit)),
     }
 }
 
 fn read_stdout(event: &Event, stdout: &str) -> Result<Answer, String> {
     match stdout.chars().next() {
         None => Ok(Answer::default()),
-        Some('{') => {
-            let value =
-                crate::support::json::parse(stdout).map_err(|error| format!("read the reply on stdout: {error}"))?;
-            reply(event, value)
-        }
+        Some('{') => reply(event, parse_stdout(stdout)?),
         // A gate's reply is a decision: a banner before it must not void it in silence. Elsewhere
         // commands are tools that print, such as linters.
         Some(_) if event.spec.phase == Phase::Gate => Err(format!(
@@ -86,21 +79,4 @@ fn read_stdout(event: &Event, stdout: &str) -> Result<Answer, String> {
         )),
         Some(_) => Ok(Answer::default()),
     }
-}
-
-/// The end of stderr, where the cause usually is.
-pub(super) fn tail(stderr: &str) -> String {
-    match stderr.trim().lines().last() {
-        Some(line) => format!(": {}", excerpt(line)),
-        None => String::new(),
-    }
-}
-
-fn excerpt(text: &str) -> String {
-    let line = text.lines().next().unwrap_or_default();
-    if line.chars().count() <= 200 { line.to_string() } else { line.chars().take(200).chain(['…']).collect() }
-}
-
-pub(super) fn or(text: &str, default: &str) -> String {
-    if text.is_empty() { default.to_string() } else { text.to_string() }
 }

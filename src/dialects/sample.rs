@@ -12,26 +12,26 @@ pub(super) static DIALECT: Dialect = Dialect {
     about: "the commented sample",
     contract: Contract {
         dialect: "sample",
-        // How several hooks of that system combine. The five that exist are in `hook.rs`.
+        // How several hooks of that system combine. The five ways are in `contract.rs`.
         composition: Composition::Pipeline,
         runs_equal_hooks_once: false,
         matcher: MatcherRule::WholeName,
-        // What a matcher is held against; some systems have one for a session's source and the like.
+        // The part of an event that a matcher is held against.
         matched: |_| Target::Member(TOOL_NAME),
         // Its clients know these decisions beside allow and deny.
         decisions: &[],
         // Its clients can take nothing but a rewritten subject; `metadata` is for hooks only.
         context: &["metadata"],
-        // What its hooks read. The translator follows the tables below.
+        // The payload that its hooks read. The translator follows the tables below.
         payload: |event| DIALECT.write(event),
-        // What its hooks reply, over stdout, HTTP or a callback. An `Err` finishes "failed to ..."
+        // Reads a reply, over stdout, HTTP or a callback. An `Err` finishes "failed to ..."
         // and counts in the hook's failure direction.
         reply: |_, value| match value.get("ok") {
             Some(Value::Bool(true)) => Ok(Answer::default()),
             Some(Value::Bool(false)) => Ok(Answer::decide(Decision::Deny, "not ok")),
             _ => Err("read the reply: `ok` is not a boolean".into()),
         },
-        // What a command's exit means.
+        // Reads a command's exit.
         exit: |_, exit| match exit.code {
             Some(0) => Ok(Answer::default()),
             _ => Ok(Answer::decide(Decision::Deny, exit.stderr.trim())),
@@ -55,7 +55,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     event_name: "/kind",
     // Where members live, in both directions.
     members: &[("/conversation", "/session"), ("/tool", "/tool/name")],
-    // What the tables can't say of a payload.
+    // Completes the native event with what the tables can't say.
     complete: |_, _| Ok(()),
     // How its own definition files become hookwire's, if it has such.
     files: None,

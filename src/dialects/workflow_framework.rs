@@ -6,25 +6,24 @@
 //! data. And what leaves its pipeline as an exception denies a gate here.
 
 use super::native::CONTRACT;
+use super::replies::unreadable;
 use super::{Dialect, EventRow};
 use crate::contract::{Composition, Contract, Exit, Fail, Judgement, Target};
 use crate::event::Event;
 use crate::matching::MatcherRule;
 use crate::template::{Placeholders, Style};
 use crate::verdict::{Answer, Decision, NOT_WAITED_FOR, Status, Verdict};
-use serde_json::{Map, Value, json};
-
-const NAME: &str = "workflow-framework";
+use serde_json::{Value, json};
 
 /// `number` is its value in the system's enum: a context that .NET has serialised says no more.
 const fn row(name: &'static str, number: &'static [&'static str], canonical: &'static str) -> EventRow {
-    EventRow { name, also: number, picks: None, canonical, blocks: false, rewrites: false, members: &[] }
+    EventRow { also: number, ..EventRow::new(name, canonical) }
 }
 
 pub(super) static DIALECT: Dialect = Dialect {
     about: "WorkflowFramework's agent hooks (.NET)",
     contract: Contract {
-        dialect: NAME,
+        dialect: "workflow-framework",
         composition: Composition::Pipeline,
         matcher: MatcherRule::SearchOnly,
         matched: |_| Target::Texts(targets),
@@ -40,7 +39,7 @@ pub(super) static DIALECT: Dialect = Dialect {
             value: placeholder,
         },
         judgement: Judgement::Keywords(&["deny", "block", "reject"]),
-        reply: |event, value| result(event, &value).map_err(|error| format!("read the reply: {error}")),
+        reply: |event, value| result(event, &value).map_err(unreadable),
         exit,
         unstarted: |program, _| Ok(Answer::decide(Decision::Deny, format!("Failed to start command: {program}"))),
         ..CONTRACT
@@ -48,8 +47,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     events: &[
         row("WorkflowStarting", &["0"], "RunStart"),
         row("PreAgentPrompt", &["1"], "PreModelCall"),
-        // The only one whose result the system looks at.
-        EventRow { blocks: true, rewrites: true, ..row("PreToolCall", &["2"], "PreToolUse") },
+        // The system ignores the results of hooks at all other events.
+        row("PreToolCall", &["2"], "PreToolUse").blocks().rewrites(),
         row("PostToolCall", &["3"], "PostToolUse"),
         row("PostToolCallFailure", &["4"], "PostToolUseFailure"),
         row("StepCompleted", &["5"], "StepEnd"),
@@ -108,8 +107,8 @@ fn complete(_: &Value, event: &mut Value) -> Result<(), String> {
 /// or the way back would be lost.
 ///
 /// # Errors
-/// What begins like JSON and isn't what hookwire reads: .NET may read it all the same, and with its
-/// escapes as they stand no guard would know what it says.
+/// The text begins like JSON and hookwire can't read it. .NET may read it all the same, and a guard
+/// that sees the escapes as they stand would not know what the arguments are.
 fn arguments(text: &str) -> Result<Value, String> {
     let is_begun = text.trim_start().starts_with(['{', '[', '"']);
     match crate::support::json::parse(text) {
@@ -128,17 +127,11 @@ fn text_of(value: &Value) -> String {
     }
 }
 
-/// An event's name there.
-fn name(event: &Event) -> &str {
-    DIALECT.row(&event.name).map_or(&*event.name, |row| row.name)
-}
-
 /// The arguments as a text: the client's own while they say the same.
 fn tool_args(event: &Event) -> Option<String> {
     let input = event.at("/tool/input").filter(|input| !input.is_null())?;
-    let own = event.original.as_ref().filter(|original| original.dialect == NAME);
-    let own = own
-        .and_then(|it| it.payload.get("ToolArgs").filter(|it| !it.is_null()).or(it.payload.get("toolArgs"))?.as_str());
+    let own = DIALECT.original(event);
+    let own = own.and_then(|it| it.get("ToolArgs").filter(|it| !it.is_null()).or(it.get("toolArgs"))?.as_str());
     Some(own.filter(|text| arguments(text).as_ref() == Ok(input)).map_or_else(|| text_of(input), str::to_string))
 }
 
@@ -162,7 +155,7 @@ fn tool(event: &Event) -> Option<&str> {
 /// `Event:StepName:ToolName`. The system leaves out what is empty, its documentation doesn't: a guard
 /// that is written by either fires.
 fn targets(event: &Event) -> Vec<String> {
-    let (name, step, tool) = (name(event), step(event), tool(event));
+    let (name, step, tool) = (DIALECT.name_of(event), step(event), tool(event));
     let short: Vec<&str> = [Some(name), step, tool].into_iter().flatten().collect();
     let mut texts = vec![short.join(":")];
     if short.len() < 3 {
@@ -173,16 +166,13 @@ fn targets(event: &Event) -> Vec<String> {
 
 /// The `HookContext`, with whatever else its client put in.
 fn context(event: &Event) -> Value {
-    let mut context = match &event.original {
-        Some(original) if original.dialect == NAME => original.payload.as_object().cloned().unwrap_or_default(),
-        Some(_) | None => Map::new(),
-    };
+    let mut context = DIALECT.original(event).and_then(Value::as_object).cloned().unwrap_or_default();
     for spelling in ["event", "stepName", "toolName", "toolArgs"] {
         context.remove(spelling);
     }
     let member = |pointer: &str, default| event.at(pointer).cloned().unwrap_or(default);
     for (key, value) in [
-        ("Event", json!(name(event))),
+        ("Event", json!(DIALECT.name_of(event))),
         ("StepName", json!(step(event))),
         ("ToolName", json!(tool(event))),
         ("ToolArgs", json!(tool_args(event))),
@@ -199,7 +189,7 @@ fn context(event: &Event) -> Value {
 /// Commands read these four at every event, and nothing else.
 fn stdin(event: &Event) -> Value {
     json!({
-        "event": name(event),
+        "event": DIALECT.name_of(event),
         "stepName": step(event),
         "toolName": tool(event),
         "toolArgs": tool_args(event),
@@ -209,7 +199,7 @@ fn stdin(event: &Event) -> Value {
 /// Absent is empty there, not null: a model is asked all the same.
 fn placeholder(event: &Event, placeholder: &str) -> Option<Value> {
     Some(match placeholder {
-        "event" => name(event).into(),
+        "event" => DIALECT.name_of(event).into(),
         "toolName" => tool(event).unwrap_or_default().into(),
         "toolArgs" => tool_args(event).unwrap_or_default().into(),
         _ => return None,
@@ -266,7 +256,10 @@ fn result(event: &Event, value: &Value) -> Result<Answer, String> {
         (Kind::Deny, _) => answer.decision = Some(Decision::Deny),
         (Kind::Modify, None) => remark("`Decision` is 2 (Modify) without `ModifiedArgs`: nothing is changed"),
         (Kind::Modify, Some(_)) if event.spec.subject != Some("/tool/input") => {
-            remark(&format!("`ModifiedArgs` counts only at PreToolCall: nothing is changed at {}", name(event)));
+            remark(&format!(
+                "`ModifiedArgs` counts only at PreToolCall: nothing is changed at {}",
+                DIALECT.name_of(event)
+            ));
         }
         (Kind::Modify, modified) => answer.subject = modified,
     }
@@ -295,7 +288,7 @@ fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
     }
 }
 
-/// What can't be read is an allow there, without a word. Here its author is told.
+/// A reply that can't be read is silently an allow there. Here the verdict says so.
 fn stdout(event: &Event, text: &str) -> Answer {
     if text.is_empty() || text == "null" {
         return Answer::default();

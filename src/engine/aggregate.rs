@@ -1,7 +1,7 @@
 //! How answers become a verdict: pure, no clock, no I/O.
 //!
-//! A deny absorbs everything else in every composition; what differs is who still runs after it,
-//! whose reasons are kept and how rewrites meet.
+//! A deny absorbs everything else in every composition; what differs is which hooks still run after
+//! it, whose reasons are kept and how rewrites combine.
 
 use crate::contract::{Composition, Fail};
 use crate::event::Phase;
@@ -9,7 +9,7 @@ use crate::verdict::{Answer, Decision, Retry, StopSignal};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// What a chain of answers has come to.
+/// The result of a chain of answers so far.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Folded {
     /// The strongest decision so far.
@@ -34,7 +34,7 @@ pub struct Folded {
     pub additional_context: Vec<String>,
     /// The combined merge patch.
     pub context: Option<Value>,
-    /// The word that counts on a failed model call.
+    /// What to do about a failed model call.
     pub retry: Option<Retry>,
     /// Every signal to end the run, in order.
     pub signals: Vec<StopSignal>,
@@ -44,7 +44,7 @@ impl Folded {
     /// Takes one more answer in.
     pub fn add(&mut self, composition: Composition, phase: Phase, hook: &Arc<str>, answer: Answer) {
         self.refused |= answer.decision == Some(Decision::Deny);
-        // Nobody can stop what has happened without being a gate's business.
+        // At a note the thing has happened, and no decision can stop it.
         let decision = if phase == Phase::Note { None } else { answer.decision };
         if let Some(decision) = decision {
             // A second block replaces the first one's message. (instructor.)
@@ -72,7 +72,7 @@ impl Folded {
                 None => patch,
             });
         }
-        // In an onion the outer hook has the last word, as it has on a value.
+        // In an onion the outer hook's retry stands, as its value does.
         self.retry = match composition {
             Composition::Onion => answer.retry.or(self.retry.take()),
             Composition::Pipeline | Composition::Veto | Composition::Middleware | Composition::Parallel => {
@@ -93,8 +93,8 @@ impl Folded {
     }
 
     /// The whole as the answer of one hook: what a block is to the composition around it.
-    pub fn into_answer(self) -> Answer {
-        let reason = self.reason();
+    pub fn into_answer(mut self) -> Answer {
+        let reason = self.take_reason();
         Answer {
             decision: self.decision,
             reason,
@@ -112,8 +112,11 @@ impl Folded {
     }
 
     /// The reasons as one text.
-    pub fn reason(&self) -> Option<String> {
-        (!self.reasons.is_empty()).then(|| self.reasons.join("; "))
+    pub fn take_reason(&mut self) -> Option<String> {
+        match &self.reasons[..] {
+            [] | [_] => self.reasons.pop(),
+            reasons => Some(reasons.join("; ")),
+        }
     }
 }
 
@@ -124,7 +127,7 @@ fn collects(composition: Composition) -> bool {
     }
 }
 
-/// What a failure counts as. The only place where a failure turns into a decision.
+/// The answer that a failure counts as. The only place where a failure turns into a decision.
 ///
 /// `lets_rest` marks Stop and SubagentStop, where `closed` must not send an agent back to work for
 /// ever: the agent may rest.
@@ -135,36 +138,36 @@ pub fn failure(fail: Fail, phase: Phase, lets_rest: bool, hook: &str, error: &st
         (Fail::Closed | Fail::Ask, Phase::Gate) if lets_rest => Answer::default(),
         (Fail::Closed, Phase::Gate) => Answer::decide(Decision::Deny, reason()),
         (Fail::Ask, Phase::Gate) => Answer::decide(Decision::Ask, reason()),
-        // There is nothing to ask about any more: the subject is withheld.
+        // It has happened, so there is nothing to ask about: the subject is withheld.
         (Fail::Closed | Fail::Ask, Phase::After) => {
             Answer { subject: Some(Value::Null), replace: true, ..Answer::decide(Decision::Deny, reason()) }
         }
     }
 }
 
-/// Meets rewrites of one snapshot in list order: members that only one hook changed are all taken;
+/// Combines rewrites of one snapshot in list order: members that only one hook changed are all taken;
 /// where two changed the same one differently, the later in the list stands and the conflict is
-/// reported, so that it is never settled by who finished last.
-pub fn combine_rewrites(snapshot: Option<&Value>, rewrites: &[(Arc<str>, Value)]) -> (Option<Value>, Vec<String>) {
-    let [(_, first), rest @ ..] = rewrites else { return (None, Vec::new()) };
+/// reported, so that the time at which a hook finishes never decides.
+pub fn combine_rewrites(snapshot: Option<&Value>, rewrites: &[(&str, &Value)]) -> (Option<Value>, Vec<String>) {
+    let [first, rest @ ..] = rewrites else { return (None, Vec::new()) };
     let all_objects = snapshot.is_some_and(Value::is_object) && rewrites.iter().all(|(_, value)| value.is_object());
     let mut conflicts = Vec::new();
     if !all_objects {
-        let mut standing = (&rewrites[0].0, first);
-        for (hook, value) in rest {
-            if value != standing.1 {
-                conflicts.push(conflict(standing.0, hook, "the subject"));
+        let mut standing = first;
+        for later in rest {
+            if later.1 != standing.1 {
+                conflicts.push(conflict(standing.0, later.0, "the subject"));
             }
-            standing = (hook, value);
+            standing = later;
         }
         return (Some(standing.1.clone()), conflicts);
     }
     let empty = Map::new();
     let before = snapshot.and_then(Value::as_object).unwrap_or(&empty);
     let mut combined = before.clone();
-    let mut changed_by: Vec<(&str, &Arc<str>, Option<&Value>)> = Vec::new();
+    let mut changed_by: Vec<(&str, &str, Option<&Value>)> = Vec::new();
     for (hook, value) in rewrites {
-        let Value::Object(after) = value else { continue };
+        let Value::Object(after) = *value else { continue };
         let gone = before.keys().filter(|key| !after.contains_key(*key)).map(|key| (key, None));
         let set =
             after.iter().filter(|(key, value)| before.get(*key) != Some(value)).map(|(key, value)| (key, Some(value)));
@@ -274,12 +277,13 @@ mod tests {
         #[test]
         fn rewrites_of_a_snapshot_combine_without_order_unless_they_conflict(values in prop::collection::vec((0..4_u8, 0..3_u8), 0..5)) {
             let snapshot = json!({"k0": 9, "k1": 9, "k2": 9, "k3": 9});
-            let rewrites: Vec<(Arc<str>, Value)> = values.iter().enumerate().map(|(n, (key, value))| {
+            let rewrites: Vec<(String, Value)> = values.iter().enumerate().map(|(n, (key, value))| {
                 let mut rewritten = snapshot.clone();
                 rewritten[format!("k{key}")] = json!(value);
-                (Arc::from(format!("h{n}")), rewritten)
+                (format!("h{n}"), rewritten)
             }).collect();
-            let reversed: Vec<_> = rewrites.iter().rev().cloned().collect();
+            let rewrites: Vec<(&str, &Value)> = rewrites.iter().map(|(hook, value)| (&**hook, value)).collect();
+            let reversed: Vec<_> = rewrites.iter().rev().copied().collect();
             let (forward, conflicts) = combine_rewrites(Some(&snapshot), &rewrites);
             let (backward, _) = combine_rewrites(Some(&snapshot), &reversed);
             prop_assert!(!conflicts.is_empty() || forward == backward);
@@ -315,13 +319,14 @@ mod tests {
 
     #[test]
     fn conflicts_are_named() {
-        let hook = |name: &str, value: Value| (Arc::from(name), value);
+        let hook = |name: &'static str, value: Value| (name, value);
         for (rewrites, expected, conflicts) in [
             (vec![hook("a", json!({"x": 2, "y": 1})), hook("b", json!({"x": 1, "y": 2}))], json!({"x": 2, "y": 2}), 0),
             (vec![hook("a", json!({"x": 2, "y": 1})), hook("b", json!({"x": 3, "y": 1}))], json!({"x": 3, "y": 1}), 1),
             (vec![hook("a", json!({"y": 1})), hook("b", json!({"x": 1, "y": 1, "z": 1}))], json!({"y": 1, "z": 1}), 0),
             (vec![hook("a", json!("s")), hook("b", json!({"x": 1}))], json!({"x": 1}), 1),
         ] {
+            let rewrites: Vec<_> = rewrites.iter().map(|(hook, value)| (*hook, value)).collect();
             let (combined, found) = combine_rewrites(Some(&json!({"x": 1, "y": 1})), &rewrites);
             assert_eq!((combined, found.len()), (Some(expected), conflicts));
         }

@@ -1,7 +1,8 @@
-//! The chain of hooks of one event: who runs when, on which value, and who judges a rewrite again.
+//! The chain of hooks of one event: which hook runs when and on which value, and which hooks judge a
+//! rewrite again.
 
 use super::aggregate::{Folded, combine_rewrites};
-use super::run::{self, HookRun, Limits};
+use super::run::{self, HookRun, RunLimits};
 use super::{Engine, HooksInForce, is_chain};
 use crate::contract::{Composition, Contract, NATIVE};
 use crate::event::{Event, EventSpec, Phase};
@@ -9,9 +10,10 @@ use crate::handlers::Moment;
 use crate::hook::Hook;
 use crate::hook_set::Selected;
 use crate::services::approvals::{self, Approval, ApprovalReply, NoAnswer, Remember};
-use crate::verdict::{Answer, Decision, Status};
+use crate::verdict::{Answer, Decision, Outcome, Status};
 use futures_util::future::join_all;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,7 +40,7 @@ pub(super) fn plan(selected: Vec<Selected>, client: &'static Contract) -> Vec<Me
             continue;
         }
         let block = keyed.iter_mut().find_map(|(at, _, member)| match member {
-            Member::Block { contract: of, members } if *at == layer && *of == contract => Some(members),
+            Member::Block { contract: theirs, members } if *at == layer && *theirs == contract => Some(members),
             Member::Block { .. } | Member::Hook(_) => None,
         });
         match block {
@@ -61,8 +63,8 @@ pub(super) fn plan(selected: Vec<Selected>, client: &'static Contract) -> Vec<Me
     keyed.into_iter().map(|(_, _, member)| member).collect()
 }
 
-/// The order in which a client has hooks run at an event. What equals another one and runs once with
-/// it is left out.
+/// The order in which a client has hooks run at an event. A hook that an equal one stands for is left
+/// out.
 pub(super) fn order(hooks: Vec<Selected>, client: &'static Contract, event: &EventSpec) -> Vec<Arc<Hook>> {
     fn unfold(members: Vec<Member>, composition: Composition, event: &EventSpec, into: &mut Vec<Arc<Hook>>) {
         let mut unfold_one = |member| match member {
@@ -87,7 +89,7 @@ fn is_reversed(composition: Composition, event: &EventSpec) -> bool {
 impl Member {
     fn is_equal(&self, other: &Selected) -> bool {
         match self {
-            // What decides otherwise is not equal, or a guard would vanish behind an observer's copy.
+            // Hooks that decide differently are not equal: an observer's copy must not replace a guard.
             Member::Hook(it) => {
                 let (mine, theirs) = (&it.hook, &other.hook);
                 mine.fingerprint == theirs.fingerprint
@@ -107,9 +109,9 @@ impl Member {
         }
     }
 
-    fn runs_beside(&self) -> bool {
+    fn runs_in_parallel(&self) -> bool {
         match self {
-            // A detached hook isn't waited for anyway.
+            // A detached hook isn't waited for, so nothing waits behind it.
             Member::Hook(it) => it.hook.parallel || it.hook.detached,
             Member::Block { .. } => false,
         }
@@ -123,29 +125,30 @@ pub(super) struct Chain {
     /// The event with all rewrites so far.
     pub moment: Arc<Moment>,
     pub folded: Folded,
-    pub runs: Vec<HookRun>,
+    pub outcomes: Vec<Outcome>,
     pub errors: Vec<String>,
     /// Counts the rewrites.
     version: u32,
-    /// Which version each hook has judged last, and which it made: [`SHARED`] where others had a
-    /// part in it.
+    /// Which version each hook has judged last, and which it made: [`SHARED`] if other hooks made it
+    /// too.
     judged: Vec<(Arc<Hook>, u32)>,
     made: Vec<(Arc<Hook>, u32)>,
 }
 
-/// What an `ask` means when a value is judged again.
+/// How an `ask` counts when a value is judged again.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Asks {
     /// A person is to be asked.
     Count,
-    /// A person made or has seen this very value.
+    /// They are answered: a person made or has seen this very value.
     AreAnswered,
 }
 
-/// No version is this one: who rewrote a part has not judged the whole.
+/// The version of a value that several hooks made. It equals no real version, because a hook that
+/// rewrote a part has not judged the whole.
 const SHARED: u32 = 0;
 
-/// What a member came to.
+/// The result of running a member.
 struct MemberRun {
     name: Arc<str>,
     answer: Answer,
@@ -153,7 +156,7 @@ struct MemberRun {
     /// The hooks that rewrote, for judging again, and whether the value is theirs alone.
     rewrote: Vec<(Arc<Hook>, bool)>,
     judged: Vec<Arc<Hook>>,
-    runs: Vec<HookRun>,
+    outcomes: Vec<Outcome>,
     errors: Vec<String>,
 }
 
@@ -163,7 +166,7 @@ impl Chain {
             first: moment.clone(),
             moment,
             folded: Folded::default(),
-            runs: Vec::new(),
+            outcomes: Vec::new(),
             errors: Vec::new(),
             version: 0,
             judged: Vec::new(),
@@ -175,7 +178,7 @@ impl Chain {
     pub(super) async fn run(
         &mut self,
         engine: &Engine,
-        limits: &Limits<'_>,
+        limits: &RunLimits<'_>,
         contract: &'static Contract,
         mut members: Vec<Member>,
     ) {
@@ -189,19 +192,18 @@ impl Chain {
                 self.skip(member);
                 continue;
             }
-            let mut group = vec![member];
-            let beside = |member: &Member| !is_chain(composition) || member.runs_beside();
-            if beside(&group[0]) {
-                while let Some(next) = rest.next_if(beside) {
-                    group.push(next);
-                }
-            }
             let moment = self.moment.clone();
-            let results = match group.len() {
-                1 => vec![run_member(engine, limits, group.remove(0), &moment).await],
-                _ => join_all(group.into_iter().map(|member| run_member(engine, limits, member, &moment))).await,
+            let in_parallel = |member: &Member| !is_chain(composition) || member.runs_in_parallel();
+            let next = if in_parallel(&member) { rest.next_if(in_parallel) } else { None };
+            let Some(next) = next else {
+                let run = run_member(engine, limits, member, &moment).await;
+                self.absorb(contract, [run]);
+                continue;
             };
-            self.absorb(contract, results);
+            let mut group = vec![member, next];
+            group.extend(std::iter::from_fn(|| rest.next_if(in_parallel)));
+            let runs = join_all(group.into_iter().map(|member| run_member(engine, limits, member, &moment))).await;
+            self.absorb(contract, runs);
         }
     }
 
@@ -212,88 +214,90 @@ impl Chain {
                     Some(hook) if self.folded.decision == Some(Decision::Deny) => format!("denied by `{hook}` before"),
                     _ => "the chain had ended".to_string(),
                 };
-                self.runs.push(run::skipped(&selected, &why));
+                self.outcomes.push(run::skipped(&selected, why));
             }
             Member::Block { members, .. } => members.into_iter().for_each(|member| self.skip(member)),
         }
     }
 
-    /// Takes in what members made of the same value.
-    fn absorb(&mut self, contract: &Contract, mut results: Vec<MemberRun>) {
+    /// Adds what members made of the same value to the chain, in list order.
+    fn absorb<R>(&mut self, contract: &Contract, runs: R)
+    where
+        R: AsRef<[MemberRun]> + IntoIterator<Item = MemberRun>,
+    {
         let event = self.moment.event().clone();
-        let traced: Vec<Answer> = match contract.trace {
-            Some(_) => results.iter().map(|run| run.answer.clone()).collect(),
-            None => Vec::new(),
-        };
-        let results_alone = results.len() == 1;
-        let rewrites: Vec<_> = results
-            .iter_mut()
-            .filter_map(|run| Some((run.name.clone(), run.answer.subject.take()?)))
-            // Who gives back what it got has no part in what others make of it.
-            .filter(|(_, subject)| results_alone || Some(subject) != event.subject())
+        let all = runs.as_ref();
+        let is_alone = all.len() == 1;
+        let withheld = all.iter().any(|run| run.withheld);
+        let rewrites: Vec<_> = all
+            .iter()
+            .filter_map(|run| Some((&*run.name, run.answer.subject.as_ref()?)))
+            // A hook that returns the value unchanged is not a rewrite, so it can't conflict.
+            .filter(|(_, subject)| is_alone || Some(*subject) != event.subject())
             .collect();
-        let withheld = results.iter().any(|run| run.withheld);
-        let (subject, conflicts) = if withheld {
-            (Some(Value::Null), Vec::new())
-        } else if let [(_, only)] = &rewrites[..] {
-            (Some(only.clone()), Vec::new())
-        } else {
-            combine_rewrites(event.subject(), &rewrites)
+        let (subject, conflicts) = match &rewrites[..] {
+            _ if withheld => (Some(Cow::Owned(Value::Null)), Vec::new()),
+            [(_, only)] => (Some(Cow::Borrowed(*only)), Vec::new()),
+            _ => {
+                let (combined, conflicts) = combine_rewrites(event.subject(), &rewrites);
+                (combined.map(Cow::Owned), conflicts)
+            }
         };
-        let patches: Vec<_> = results.iter().filter_map(|run| run.answer.context.clone()).collect();
+        let rewritten = subject.as_deref().filter(|subject| Some(*subject) != event.subject());
+        let mut next = rewritten.map(|subject| event.with_subject(subject.clone()));
+        let patch = |next: &mut Option<Event>, patch: &Value| {
+            let patched = next.as_ref().unwrap_or(&event).with_context(patch);
+            *next = Some(patched).filter(|patched| patched.data != event.data);
+        };
+        all.iter().filter_map(|run| run.answer.context.as_ref()).for_each(|context| patch(&mut next, context));
+        if let Some(trace) = contract.trace {
+            for run in all {
+                if let Some(traces) = trace(next.as_ref().unwrap_or(&event), &run.answer) {
+                    patch(&mut next, &traces);
+                }
+            }
+        }
+        // The value of a single member stays in its answer, for `Folded::add` to take.
+        let combined = if is_alone { None } else { subject.map(Cow::into_owned) };
         let mut makers = Vec::new();
-        for run in results {
+        for mut run in runs {
             self.judged.extend(run.judged.into_iter().map(|hook| (hook, self.version)));
             makers.extend(run.rewrote);
             self.errors.extend(run.errors);
             let remark = |remark: &String| format!("hook `{}`: {remark}", run.name);
             self.errors.extend(run.answer.remarks.iter().map(remark));
-            self.runs.extend(run.runs);
+            self.outcomes.extend(run.outcomes);
+            if !is_alone {
+                run.answer.subject = None;
+            }
             self.folded.add(contract.composition, event.spec.phase, &run.name, run.answer);
         }
         self.errors.extend(conflicts);
-        if let Some(subject) = subject.clone()
-            && !self.folded.withheld
-        {
-            self.folded.subject = Some(subject);
+        if combined.is_some() && !self.folded.withheld {
+            self.folded.subject = combined;
         }
         self.folded.withheld |= withheld;
-        let mut next = None;
-        if let Some(subject) = subject.filter(|subject| Some(subject) != event.subject()) {
-            next = Some(event.with_subject(subject));
+        let Some(next) = next else { return };
+        // Only what hooks can veto counts as another value: the subject and the tool.
+        if next.subject() != event.subject() || next.data.get("tool") != event.data.get("tool") {
+            self.version += 1;
+            let alone = is_alone || makers.len() == 1;
+            let version = |whole| if alone && whole { self.version } else { SHARED };
+            self.made.extend(makers.into_iter().map(|(hook, whole)| (hook, version(whole))));
         }
-        let mut patch = |make: &dyn Fn(&Event) -> Option<Value>| {
-            let seen = next.as_ref().unwrap_or(&event);
-            if let Some(patch) = make(seen) {
-                next = Some(seen.with_context(&patch)).filter(|patched| patched.data != event.data);
-            }
-        };
-        patches.iter().for_each(|it| patch(&|_| Some(it.clone())));
-        if let Some(trace) = contract.trace {
-            traced.iter().for_each(|answer| patch(&|seen| trace(seen, answer)));
-        }
-        if let Some(next) = next {
-            // Only what hooks can veto counts as another value: the subject and the tool.
-            if next.subject() != event.subject() || next.data.get("tool") != event.data.get("tool") {
-                self.version += 1;
-                let alone = results_alone || makers.len() == 1;
-                let version = |whole| if alone && whole { self.version } else { SHARED };
-                self.made.extend(makers.into_iter().map(|(hook, whole)| (hook, version(whole))));
-            }
-            self.moment = Arc::new(self.moment.rewritten(Arc::new(next)));
-        }
+        self.moment = Arc::new(self.moment.rewritten(Arc::new(next)));
     }
 
-    /// Puts an `ask` to a person. Without an answer it is a deny. What a person changed is another
-    /// value, which no hook has judged: then this says so.
-    pub(super) async fn ask(&mut self, engine: &Engine, limits: &Limits<'_>, timeout: Duration) -> bool {
+    /// Puts an `ask` to a person; without an answer it is a deny. Returns whether the person changed the
+    /// value, because no hook has judged that one.
+    pub(super) async fn ask(&mut self, engine: &Engine, limits: &RunLimits<'_>, timeout: Duration) -> bool {
         let moment = self.moment.clone();
-        // Everybody who asks: a person answers what all of them want to know.
-        let asking: Vec<_> = self.runs.iter().filter(|run| run.outcome.decision == Some(Decision::Ask)).collect();
-        let hooks: Vec<&str> = asking.iter().map(|run| &*run.outcome.hook).collect();
+        // One question for all hooks that ask, so that one answer settles them all.
+        let asking = || self.outcomes.iter().filter(|outcome| outcome.decision == Some(Decision::Ask));
+        let hooks: Vec<&str> = asking().map(|outcome| &*outcome.hook).collect();
         let mut reasons: Vec<&str> = Vec::new();
-        for run in &asking {
-            let reason = run.outcome.reason.as_deref().or(run.outcome.error.as_deref());
+        for outcome in asking() {
+            let reason = outcome.reason.as_deref().or(outcome.error.as_deref());
             reasons.extend(reason.filter(|reason| !reasons.contains(reason)));
         }
         let reason = reasons.join("; ");
@@ -310,7 +314,7 @@ impl Chain {
         let asked = services.approvals.ask(question, &services.state, limits.client);
         let reply = tokio::select! {
             reply = asked => reply,
-            () = limits.ended() => Err(NoAnswer::Error("get an approval in time".into())),
+            () = limits.wait_until_over() => Err(NoAnswer::Error("get an approval in time".into())),
         };
         let reply = match reply {
             Ok(ApprovalReply { subject: Some(_), .. }) if moment.event().subject().is_none() => {
@@ -339,10 +343,16 @@ impl Chain {
         true
     }
 
-    /// A rewrite is judged again: every hook that waits for an answer and has not judged the final
-    /// value, but for the one that made it, is selected on it and judges it once. Otherwise a hook
-    /// could smuggle in what a guard would have refused. (Kubernetes' reinvocation.)
-    pub(super) async fn judge_again(&mut self, engine: &Engine, limits: &Limits<'_>, hooks: &HooksInForce, asks: Asks) {
+    /// Has a rewrite judged again: every hook that applies to the final value and has neither judged nor
+    /// made it runs once more, except detached and `once` hooks. Otherwise a hook could smuggle in what a
+    /// guard would have refused. (Kubernetes' reinvocation.)
+    pub(super) async fn judge_again(
+        &mut self,
+        engine: &Engine,
+        limits: &RunLimits<'_>,
+        hooks: &HooksInForce,
+        asks: Asks,
+    ) {
         let phase = self.moment.event().spec.phase;
         // A replacement keeps the rest of the chain from judging even when it changes nothing.
         let unjudged = self.version > 0 || self.folded.replaced;
@@ -350,8 +360,8 @@ impl Chain {
             return;
         }
         let client = limits.contract;
-        // Other systems don't judge again what their own hooks made; that is their documents' rule among
-        // themselves, and nobody else's.
+        // In other systems no hook judges again what another hook of that system made. That rule is only
+        // for their own hooks: hookwire's judge every rewrite.
         let is_their_own = client.dialect != NATIVE
             && asks == Asks::Count
             && self.made.iter().all(|(hook, _)| hook.contract == client);
@@ -371,17 +381,17 @@ impl Chain {
             let mut run = run::run(engine, limits, &selected, &moment).await;
             run.outcome.rejudged = true;
             let mut answer = std::mem::take(&mut run.answer);
-            if run.failed && answer.decision != Some(Decision::Deny) {
+            if run.outcome.error.is_some() && answer.decision != Some(Decision::Deny) {
                 let error = run.outcome.error.as_deref().unwrap_or("run");
                 answer =
                     Answer::decide(Decision::Deny, format!("hook `{}` {error}, judging a rewritten value", hook.name));
             }
-            // A hook that always adds something is passed over the second time. Of one that takes out what
-            // must not be there, the value has something left; what a person made is nobody's to change.
+            // A hook that adds something to every value would add it again: that is ignored. A hook that takes
+            // out what must not be there has found something left, and no hook may change what a person made.
             let may_repeat = knows(&self.made, hook, None) && !hook.handler.is_idempotent() && asks == Asks::Count;
             if rewrites(moment.event(), &answer) && !may_repeat {
-                let who = if asks == Asks::Count { "another hook rewrote" } else { "a person changed" };
-                let reason = format!("hook `{}` would rewrite again what {who}", hook.name);
+                let cause = if asks == Asks::Count { "another hook rewrote" } else { "a person changed" };
+                let reason = format!("hook `{}` would rewrite again what {cause}", hook.name);
                 answer = Answer::decide(Decision::Deny, reason);
             }
             answer.subject = None;
@@ -399,7 +409,7 @@ impl Chain {
                 run.outcome.status = Status::Blocking;
             }
             self.folded.add(Composition::Onion, phase, &hook.name, answer);
-            self.runs.push(run);
+            self.outcomes.push(run.outcome);
             if denied {
                 break;
             }
@@ -409,32 +419,31 @@ impl Chain {
 
 /// Whether an answer changes what hooks can veto: the subject or the tool.
 fn rewrites(event: &Event, answer: &Answer) -> bool {
-    let tool = |event: &Event| event.data.get("tool").cloned();
+    let changes_tool = |patch: &Value| {
+        patch.get("tool").is_some() && event.with_context(patch).data.get("tool") != event.data.get("tool")
+    };
     answer.subject.as_ref().is_some_and(|subject| Some(subject) != event.subject())
-        || answer
-            .context
-            .as_ref()
-            .is_some_and(|patch| patch.get("tool").is_some() && tool(&event.with_context(patch)) != tool(event))
+        || answer.context.as_ref().is_some_and(changes_tool)
 }
 
 /// Boxed, since a block runs members in turn; blocks don't nest deeper.
 fn run_member<'a>(
     engine: &'a Engine,
-    limits: &'a Limits<'_>,
+    limits: &'a RunLimits<'_>,
     member: Member,
     moment: &'a Arc<Moment>,
 ) -> Pin<Box<dyn Future<Output = MemberRun> + Send + 'a>> {
     Box::pin(async move {
         match member {
             Member::Hook(selected) => {
-                let mut run = run::run(engine, limits, &selected, moment).await;
+                let run = run::run(engine, limits, &selected, moment).await;
                 let hook = selected.hook;
                 let event = moment.event();
-                let withheld = run.failed
+                let withheld = run.outcome.error.is_some()
                     && event.spec.phase == Phase::After
                     && event.spec.subject.is_some()
                     && run.answer.decision.is_some();
-                let answer = std::mem::take(&mut run.answer);
+                let HookRun { answer, outcome } = run;
                 let rewrote = rewrites(event, &answer).then(|| (hook.clone(), true)).into_iter().collect();
                 MemberRun {
                     name: hook.name.clone(),
@@ -442,28 +451,28 @@ fn run_member<'a>(
                     withheld,
                     rewrote,
                     judged: vec![hook],
-                    runs: vec![run],
+                    outcomes: vec![outcome],
                     errors: Vec::new(),
                 }
             }
             Member::Block { contract, members } => {
                 let mut chain = Chain::start(moment.clone());
                 chain.run(engine, limits, contract, members).await;
-                // The hook inside is what people look for, not the block.
+                // People look for the hook that decided, not for the block that it is in.
                 let name = chain.folded.decided_by.clone().unwrap_or_else(|| contract.dialect.into());
                 let unchanged = chain.version == 0;
                 MemberRun {
                     name,
                     withheld: chain.folded.withheld,
                     rewrote: chain.made.into_iter().map(|(hook, version)| (hook, version == chain.version)).collect(),
-                    // Within a block that rewrote, nobody is known to have judged the outcome.
+                    // Of a block that rewrote, no hook is known to have judged the final value.
                     judged: if unchanged {
                         chain.judged.into_iter().map(|(hook, _)| hook).collect()
                     } else {
                         Vec::new()
                     },
                     answer: chain.folded.into_answer(),
-                    runs: chain.runs,
+                    outcomes: chain.outcomes,
                     errors: chain.errors,
                 }
             }

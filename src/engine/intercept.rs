@@ -1,4 +1,4 @@
-//! Who judges events: the engine, or whatever a host is given in its place.
+//! Interceptors judge events: the engine is one, and a host can be given another in its place.
 //!
 //! (instructor: `CanInterceptAgentLifecycle`, with the hook stack and the pass-through as its own two.)
 
@@ -8,7 +8,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 
-/// A verdict to come. Dropping it means that nobody waits for it any more.
+/// A verdict to come. Dropping it cancels the judging.
 pub type Judging<'a> = Pin<Box<dyn Future<Output = Verdict> + Send + 'a>>;
 
 /// Judges every event of a host.
@@ -16,7 +16,7 @@ pub trait Interceptor: Send + Sync {
     /// Judges one event. Never fails: what goes wrong is in the verdict.
     fn intercept(&self, question: Question) -> Judging<'_>;
 
-    /// Whether no event is judged at all, for whoever has to be told so.
+    /// Whether no event is judged at all; people who expect hooks to run are warned then.
     fn is_pass_through(&self) -> bool {
         false
     }
@@ -30,7 +30,7 @@ impl Interceptor for Engine {
 }
 
 impl Verdict {
-    /// A verdict that only decides: an interceptor's own, with no hook asked.
+    /// An interceptor's own verdict: it only decides, and no hook has run.
     ///
     /// ```
     /// use hookwire::{Decision, Interceptor, Judging, Question, Verdict};
@@ -38,12 +38,12 @@ impl Verdict {
     /// struct Closed;
     /// impl Interceptor for Closed {
     ///     fn intercept(&self, question: Question) -> Judging<'_> {
-    ///         let verdict = Verdict::of(&question, Decision::Deny, Some("We are closed.".into()));
+    ///         let verdict = Verdict::without_hooks(&question, Decision::Deny, Some("We are closed.".into()));
     ///         Box::pin(std::future::ready(verdict))
     ///     }
     /// }
     /// ```
-    pub fn of(question: &Question, decision: Decision, reason: Option<String>) -> Verdict {
+    pub fn without_hooks(question: &Question, decision: Decision, reason: Option<String>) -> Verdict {
         let HooksInForce { files, session } = &question.hooks;
         let session_generation = session.as_ref().map(|set| set.generation);
         let silent = Verdict::silent(decision, files.generation, files.hash.clone(), question.event.id.clone());
@@ -71,7 +71,7 @@ pub struct PassThrough;
 
 impl Interceptor for PassThrough {
     fn intercept(&self, question: Question) -> Judging<'_> {
-        let verdict = Verdict::of(&question, Decision::Allow, None);
+        let verdict = Verdict::without_hooks(&question, Decision::Allow, None);
         Box::pin(std::future::ready(verdict))
     }
 

@@ -5,8 +5,8 @@
 pub mod aggregate;
 pub(crate) use run::panic_text;
 mod compose;
-mod gatekeeper;
 mod intercept;
+mod policy_gate;
 mod run;
 mod sessions;
 
@@ -30,10 +30,10 @@ use tokio::sync::{Semaphore, broadcast};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// What outlives an event: shared services, what sessions remember, who listens. Clones share it.
+/// The state that outlives an event: shared services, the memory of sessions, listeners. Clones share it.
 #[derive(Clone)]
 pub struct Engine {
-    /// What handlers share.
+    /// The services that handlers share.
     pub services: Services,
     /// How long an `ask` that the client can't put to a person waits for one at another terminal;
     /// `None`: it is a deny.
@@ -53,10 +53,11 @@ pub struct Question {
     pub contract: &'static Contract,
     /// The decisions that the client can honour.
     pub honours: Honours,
-    /// Whoever asks, if hooks may ask it something.
+    /// The client, if hooks may ask it something.
     pub client: Option<Arc<dyn Client>>,
-    /// Cancelled when hooks must come to an end: those still running take their failure direction.
-    pub hurry: CancellationToken,
+    /// Cancelled when the event's time is over before its deadline, as at the end of the input: hooks
+    /// that still run take their failure direction.
+    pub early_deadline: CancellationToken,
 }
 
 /// The hooks that judge an event: one published set and what the connection registered.
@@ -68,7 +69,7 @@ pub struct HooksInForce {
     pub session: Option<Arc<HookSet>>,
 }
 
-/// The decisions that a client can honour; what it can't becomes a deny.
+/// The decisions that a client can honour; any other becomes a deny.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Honours {
     /// It can ask a person.
@@ -80,8 +81,8 @@ pub struct Honours {
 }
 
 impl Honours {
-    /// Of whoever speaks a vocabulary, and so knows its decisions.
-    pub fn of(contract: &Contract, rewrite: bool) -> Honours {
+    /// The decisions that a vocabulary knows, which every client that speaks it can honour.
+    pub fn from_contract(contract: &Contract, rewrite: bool) -> Honours {
         let knows = |decision| contract.decisions.contains(&decision);
         Honours { ask: knows(Decision::Ask), defer: knows(Decision::Defer), rewrite }
     }
@@ -93,7 +94,7 @@ impl Default for Honours {
     }
 }
 
-/// What became of one hook's run, for whoever listens.
+/// The result of one hook's run, for those who listen.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
@@ -101,7 +102,7 @@ pub struct Report {
     pub event: Arc<str>,
     /// The event's identifier.
     pub event_id: Arc<str>,
-    /// Started and forgotten: not part of a verdict.
+    /// Started and not waited for: not part of a verdict.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub detached: bool,
     /// When the run began: RFC 3339, in UTC, to the millisecond.
@@ -119,8 +120,8 @@ pub struct Report {
 const MAX_DETACHED: usize = 256;
 /// Reports that a slow listener may fall behind before it loses some.
 const REPORT_QUEUE: usize = 1024;
-/// How long a client's person has for an `ask`, where nobody says otherwise.
-const ASK: Duration = Duration::from_secs(300);
+/// How long a client's person has for an `ask`, unless the host is started with another time.
+const ASK_TIMEOUT: Duration = Duration::from_secs(300);
 /// How often in a row a Stop or SubagentStop may send an agent back to work.
 pub const MAX_SEND_BACKS: u32 = 8;
 
@@ -159,14 +160,14 @@ impl HooksInForce {
     }
 }
 
-/// Judges one event. Never fails: what goes wrong in a hook counts in that hook's direction.
+/// Judges one event. Never fails: what goes wrong in a hook counts in that hook's failure direction.
 /// Dropping the future cancels the hooks and ends their processes.
 pub async fn decide(engine: &Engine, question: Question) -> Verdict {
     decide_within(engine, question, handlers::depth()).await
 }
 
 /// The hooks of a set that are for an event, in the order in which a client has them run if they all
-/// apply. What is switched off is not among them, nor what runs once with an equal one.
+/// apply. Left out are hooks that are switched off, and those that an equal hook stands for.
 pub fn order(hooks: &HookSet, event: &str, client: &'static Contract) -> Vec<Arc<Hook>> {
     let Some(spec) = crate::event::spec(event) else { return Vec::new() };
     let is_for = |hook: &&Arc<Hook>| hook.enabled && hook.on.includes(event);
@@ -174,7 +175,7 @@ pub fn order(hooks: &HookSet, event: &str, client: &'static Contract) -> Vec<Arc
     compose::order(selected.collect(), client, spec)
 }
 
-/// How deep hooks may have events of their own judged, by hooks that do the same.
+/// How deep hooks may dispatch events of their own that other hooks judge.
 const MAX_DEPTH: u8 = 5;
 
 /// The same, for what a hook does itself: `depth` counts the hooks around it.
@@ -185,7 +186,7 @@ async fn decide_within(engine: &Engine, question: Question, depth: u8) -> Verdic
     engine.services.runs.note(&question.event);
     let moment = Arc::new(Moment::new(question.event.clone(), &engine.services.root));
     let policies = &question.hooks.files.policies;
-    let (moment, refusal) = gatekeeper::admit(engine, policies, moment).await;
+    let (moment, refusal) = policy_gate::admit(engine, policies, moment).await;
     let selected = question.hooks.select(&moment.facts);
     if let Some(reason) = refusal {
         let mut chain = Chain::start(moment);
@@ -195,9 +196,9 @@ async fn decide_within(engine: &Engine, question: Question, depth: u8) -> Verdic
     if selected.is_empty() {
         return finish(engine, &question, Chain::start(moment));
     }
-    let limits = run::Limits {
+    let limits = run::RunLimits {
         deadline: deadline(&question.event),
-        hurry: &question.hurry,
+        early_deadline: &question.early_deadline,
         client: question.client.as_ref(),
         hooks: &question.hooks,
         contract: question.contract,
@@ -206,18 +207,18 @@ async fn decide_within(engine: &Engine, question: Question, depth: u8) -> Verdic
     let mut chain = Chain::start(moment);
     chain.run(engine, &limits, question.contract, compose::plan(selected, question.contract)).await;
     chain.judge_again(engine, &limits, &question.hooks, Asks::Count).await;
-    chain.keep_to(policies);
+    chain.judge_by_policies(policies);
     if let Some(timeout) = asks_a_person(engine, &question, &chain) {
         let changed = chain.ask(engine, &limits, timeout).await;
         if changed {
             chain.judge_again(engine, &limits, &question.hooks, Asks::AreAnswered).await;
         }
-        chain.keep_to(policies);
+        chain.judge_by_policies(policies);
     }
     finish(engine, &question, chain)
 }
 
-/// Hooks that dispatch what the same hooks judge would go on until the stack is full.
+/// Denies an event of hooks within hooks: hooks that dispatch events for the same hooks would never end.
 fn too_deep(engine: &Engine, question: &Question) -> Verdict {
     let mut chain = Chain::start(Arc::new(Moment::new(question.event.clone(), &engine.services.root)));
     let why = format!("hooks dispatch events within hooks, more than {MAX_DEPTH} deep");
@@ -228,35 +229,35 @@ fn too_deep(engine: &Engine, question: &Question) -> Verdict {
     finish(engine, question, chain)
 }
 
-/// How long a person is asked, if one is: an `ask` at a gate that the client neither takes as such
-/// nor obeys in another vocabulary.
+/// How long a person has for an answer, if one is asked: at a gate, on an `ask` that the client can't
+/// honour itself.
 fn asks_a_person(engine: &Engine, question: &Question, chain: &Chain) -> Option<Duration> {
     let is_open = chain.folded.decision == Some(Decision::Ask) && question.event.spec.phase == Phase::Gate;
     let client = question.client.as_ref().is_some_and(|client| client.answers().approvals);
-    let timeout = if client { Some(engine.ask_elsewhere.unwrap_or(ASK)) } else { engine.ask_elsewhere };
+    let timeout = if client { Some(engine.ask_elsewhere.unwrap_or(ASK_TIMEOUT)) } else { engine.ask_elsewhere };
     timeout.filter(|_| is_open && !question.honours.ask)
 }
 
-/// The way back to the hooks from one of them.
-struct Back<'a> {
+/// Judges what a hook itself is about to do, by the hooks of the event that the hook runs at.
+struct NestedJudge<'a> {
     engine: &'a Engine,
     hooks: &'a HooksInForce,
     contract: &'static Contract,
     client: Option<&'a Arc<dyn Client>>,
-    hurry: &'a CancellationToken,
+    early_deadline: &'a CancellationToken,
     depth: u8,
 }
 
-impl Judge for Back<'_> {
+impl Judge for NestedJudge<'_> {
     fn judge(&self, event: Event) -> Pin<Box<dyn Future<Output = Verdict> + Send + '_>> {
         let question = Question {
             event: Arc::new(event),
             hooks: self.hooks.clone(),
             contract: self.contract,
-            // Nobody is there to be asked, and a rewrite is taken.
+            // There is no person to ask, and the hook takes a rewrite.
             honours: Honours { ask: false, defer: false, rewrite: true },
             client: self.client.cloned(),
-            hurry: self.hurry.clone(),
+            early_deadline: self.early_deadline.clone(),
         };
         Box::pin(decide_within(self.engine, question, self.depth.saturating_add(1)))
     }
@@ -274,13 +275,13 @@ fn deadline(event: &Event) -> Option<Instant> {
 }
 
 fn finish(engine: &Engine, question: &Question, chain: Chain) -> Verdict {
-    let Chain { folded, runs, mut errors, first, moment, .. } = chain;
+    let Chain { mut folded, outcomes, mut errors, first, moment, .. } = chain;
     let event = &question.event;
     errors.extend(question.hooks.files.broken.iter().cloned());
     if let Some(session) = &question.hooks.session {
         errors.extend(session.broken.iter().cloned());
     }
-    let reason = folded.reason();
+    let reason = folded.take_reason();
     let mut verdict = Verdict {
         decision: folded.decision.unwrap_or(Decision::Allow),
         reason,
@@ -293,18 +294,18 @@ fn finish(engine: &Engine, question: &Question, chain: Chain) -> Verdict {
         context: folded.context,
         retry: folded.retry,
         grant: moment.event().data.get("grant").filter(|_| !question.hooks.files.policies.is_empty()).cloned(),
-        outcomes: runs.into_iter().map(|run| run.outcome).collect(),
+        outcomes,
         errors,
         generation: question.hooks.files.generation,
         hash: question.hooks.files.hash.clone(),
         session_generation: question.hooks.session.as_ref().map(|set| set.generation),
         event_id: event.id.clone(),
     };
-    // A hook that gives back what it got has changed nothing.
+    // A hook that returns the value unchanged has changed nothing.
     if !verdict.replaced && verdict.subject.is_some() && verdict.subject.as_ref() == first.event().subject() {
         verdict.subject = None;
     }
-    // A replacement is a value, whatever it was before.
+    // A replacement needs a value; if hooks gave none, it is the one that stands.
     if verdict.replaced && verdict.subject.is_none() {
         verdict.subject = moment.event().subject().cloned();
     }
@@ -320,7 +321,7 @@ fn finish(engine: &Engine, question: &Question, chain: Chain) -> Verdict {
     verdict
 }
 
-/// What a client can't honour becomes a deny.
+/// A decision or rewrite that the client can't honour becomes a deny.
 fn honour(verdict: &mut Verdict, honours: Honours, client: &Contract) {
     // Other vocabularies have no word for what a context changes.
     let context = verdict.context.as_ref().and_then(|it| it.as_object());
@@ -335,7 +336,7 @@ fn honour(verdict: &mut Verdict, honours: Honours, client: &Contract) {
         Decision::Allow | Decision::Ask | Decision::Defer | Decision::Deny => return,
     };
     if verdict.decision == Decision::Allow {
-        // Whoever allowed it has not denied it.
+        // The hook that allowed it has not denied it.
         verdict.decided_by = None;
         verdict.reason = None;
     }

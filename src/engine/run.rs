@@ -2,7 +2,7 @@
 //! once for every kind of handler.
 
 use super::aggregate;
-use super::{Back, Engine, HooksInForce, Report};
+use super::{Engine, HooksInForce, NestedJudge, Report};
 use crate::contract::{Contract, Fail};
 use crate::event::{CONTEXT_MEMBERS, Phase};
 use crate::handlers::{Call, Handler, Moment, Transcript};
@@ -20,32 +20,32 @@ use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// What bounds every run of an event.
-pub(super) struct Limits<'a> {
+/// The bounds of every run of an event.
+pub(super) struct RunLimits<'a> {
     /// When hooks that haven't finished take their failure direction.
     pub deadline: Option<Instant>,
-    /// The same, on demand.
-    pub hurry: &'a CancellationToken,
-    /// Whoever sent the event.
+    /// The same, before that time: see [`Question::early_deadline`](super::Question::early_deadline).
+    pub early_deadline: &'a CancellationToken,
+    /// The client that sent the event.
     pub client: Option<&'a Arc<dyn Client>>,
-    /// Who judges what a hook itself is about to do.
+    /// The hooks that judge what a hook itself is about to do.
     pub hooks: &'a HooksInForce,
-    /// By the client's rules.
+    /// The vocabulary of the client.
     pub contract: &'static Contract,
     /// How many hooks' own acts this is within.
     pub depth: u8,
 }
 
-impl<'a> Limits<'a> {
-    fn back(&self, engine: &'a Engine) -> Back<'a> {
-        let Limits { hurry, client, hooks, contract, depth, .. } = *self;
-        Back { engine, hooks, contract, client, hurry, depth }
+impl<'a> RunLimits<'a> {
+    fn nested_judge(&self, engine: &'a Engine) -> NestedJudge<'a> {
+        let RunLimits { early_deadline, client, hooks, contract, depth, .. } = *self;
+        NestedJudge { engine, hooks, contract, client, early_deadline, depth }
     }
 }
 
-impl Limits<'_> {
-    /// Returns when nothing more may be waited for.
-    pub(super) async fn ended(&self) {
+impl RunLimits<'_> {
+    /// Returns when the event's time is over.
+    pub(super) async fn wait_until_over(&self) {
         let deadline = async {
             match self.deadline {
                 Some(deadline) => tokio::time::sleep_until(deadline).await,
@@ -54,15 +54,14 @@ impl Limits<'_> {
         };
         tokio::select! {
             () = deadline => {}
-            () = self.hurry.cancelled() => {}
+            () = self.early_deadline.cancelled() => {}
         }
     }
 }
 
-/// What a run came to: the answer that counts, and how the verdict tells it.
+/// The result of a run: the answer that counts, and the outcome that the verdict lists.
 pub(super) struct HookRun {
     pub answer: Answer,
-    pub failed: bool,
     pub outcome: Outcome,
 }
 
@@ -74,14 +73,14 @@ enum Failure {
 }
 
 /// Runs a hook, or starts it if it is detached.
-pub(super) async fn run(engine: &Engine, limits: &Limits<'_>, selected: &Selected, moment: &Arc<Moment>) -> HookRun {
+pub(super) async fn run(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected, moment: &Arc<Moment>) -> HookRun {
     let hook = &selected.hook;
     let event = moment.event();
     if hook.once && !engine.sessions.claim(event, hook) {
-        return skipped(selected, "ran once in this session");
+        return HookRun { answer: Answer::default(), outcome: skipped(selected, "ran once in this session") };
     }
     if hook.detached {
-        return detach(engine, limits, selected, moment);
+        return HookRun { answer: Answer::default(), outcome: detach(engine, limits, selected, moment) };
     }
     let (started, began) = (Instant::now(), SystemTime::now());
     let transcript = Transcript::default();
@@ -97,11 +96,9 @@ pub(super) async fn run(engine: &Engine, limits: &Limits<'_>, selected: &Selecte
     run
 }
 
-/// A hook that was selected but not run.
-pub(super) fn skipped(selected: &Selected, why: &str) -> HookRun {
-    let mut outcome = outcome(selected, Status::Skipped, Duration::ZERO);
-    outcome.reason = Some(why.to_string());
-    HookRun { answer: Answer::default(), failed: false, outcome }
+/// The outcome of a hook that was selected but not run.
+pub(super) fn skipped(selected: &Selected, why: impl Into<String>) -> Outcome {
+    Outcome { reason: Some(why.into()), ..outcome(selected, Status::Skipped, Duration::ZERO) }
 }
 
 /// The answer of a fixed verdict, without a future or a timer.
@@ -109,8 +106,10 @@ fn fixed(selected: &Selected) -> Option<Result<Answer, Failure>> {
     let hook = &selected.hook;
     let (decision, reason) = hook.handler.fixed()?;
     let decide = |decision| {
-        let doubt = selected.opaque.as_ref().map(|why| format!(" (whether this applies can't be told: {why})"));
-        let reason = format!("{reason}{}", doubt.unwrap_or_default());
+        let reason = match &selected.opaque {
+            Some(why) => format!("{reason} (whether this applies can't be told: {why})"),
+            None => reason.to_string(),
+        };
         Ok(Answer { decision: Some(decision), reason: Some(reason).filter(|it| !it.is_empty()), ..Answer::default() })
     };
     Some(match (&selected.opaque, decision) {
@@ -129,7 +128,7 @@ fn fixed(selected: &Selected) -> Option<Result<Answer, Failure>> {
 
 async fn limited(
     engine: &Engine,
-    limits: &Limits<'_>,
+    limits: &RunLimits<'_>,
     selected: &Selected,
     moment: &Arc<Moment>,
     transcript: &Transcript,
@@ -142,25 +141,31 @@ async fn limited(
         (Some(deadline), _) => (Some(deadline), "the event's deadline"),
         (None, timeout) => (timeout, "its timeout"),
     };
-    if limits.hurry.is_cancelled() || until.is_some_and(|until| until <= now) {
+    if limits.early_deadline.is_cancelled() || until.is_some_and(|until| until <= now) {
         return Err(Failure::Stopped(format!("start before {why}")));
     }
-    let back = limits.back(engine);
-    let call =
-        Call { hook: hook.view(), moment, services: &engine.services, client: limits.client, transcript, judge: &back };
+    let judge = limits.nested_judge(engine);
+    let call = Call {
+        hook: hook.view(),
+        moment,
+        services: &engine.services,
+        client: limits.client,
+        transcript,
+        judge: &judge,
+    };
     let guarded = AssertUnwindSafe(async {
         assert!(!failpoint::is_due("handler"), "a test lets this handler panic");
         hook.handler.run(&call).await
     });
-    // Unconstrained: a handler that always finds something ready uses up the task's budget, with which a
-    // timer would never be due.
+    // Unconstrained, because a handler that always finds something ready uses up the task's budget, and
+    // a timer that counts against the budget would then never be due.
     let timer = tokio::task::unconstrained(async {
         match until {
             Some(until) => tokio::time::sleep_until(until).await,
             None => std::future::pending().await,
         }
     });
-    let hurry = tokio::task::unconstrained(limits.hurry.cancelled());
+    let early_deadline = tokio::task::unconstrained(limits.early_deadline.cancelled());
     tokio::select! {
         biased;
         result = guarded.catch_unwind() => match result {
@@ -169,7 +174,7 @@ async fn limited(
             Err(panic) => Err(panicked(hook, &*panic)),
         },
         () = timer => Err(Failure::Stopped(format!("finish within {why} ({})", humantime::format_duration(rounded(now.elapsed()))))),
-        () = hurry => Err(Failure::Stopped("finish before the input ended".into())),
+        () = early_deadline => Err(Failure::Stopped("finish before the input ended".into())),
     }
 }
 
@@ -182,7 +187,7 @@ fn panicked(hook: &Hook, panic: &(dyn std::any::Any + Send)) -> Failure {
     Failure::Error("run: the handler panicked; this is a bug in hookwire".into())
 }
 
-/// An answer that can't be meant is an error, so that a guard's mistake is not an allow.
+/// Refuses an answer that contradicts itself or the event, so that a guard's mistake is not an allow.
 fn check(moment: &Moment, answer: Answer) -> Result<Answer, String> {
     let event = moment.event();
     if answer.subject.is_some() && event.spec.subject.is_none() {
@@ -193,7 +198,7 @@ fn check(moment: &Moment, answer: Answer) -> Result<Answer, String> {
         if let Some(other) = members.keys().find(|key| !CONTEXT_MEMBERS.contains(&key.as_str())) {
             return Err(format!("give a context: `{other}` can't be changed, only {}", CONTEXT_MEMBERS.join(", ")));
         }
-        // Two ways to say what the subject is would let hooks judge one and the client take the other.
+        // Given twice, hooks could judge one value of the subject and the client take the other.
         if event.spec.subject.is_some_and(|pointer| touches(context, pointer)) {
             return Err("give a context: it changes the subject, whose new value belongs in `subject`".into());
         }
@@ -223,11 +228,12 @@ fn finish(selected: &Selected, moment: &Moment, result: Result<Answer, Failure>,
     let hook = &selected.hook;
     let event = moment.event();
     let mut said = None;
-    // A system may take what it can't read for an allow; who says `fail: closed` doesn't mean that.
+    // A vocabulary may read a reply that it doesn't understand as an allow. A hook that fails closed
+    // must not be read so.
     let is_strict = matches!(hook.fail, Some(Fail::Closed | Fail::Ask));
     let result = match result {
-        Ok(answer) if is_strict && passes_oddly(&answer) => {
-            Err(Failure::Error(format!("reply in words that count: {}", answer.remarks.join("; "))))
+        Ok(answer) if is_strict && passes_by_mistake(&answer) => {
+            Err(Failure::Error(format!("give a valid reply: {}", answer.remarks.join("; "))))
         }
         result => result,
     };
@@ -241,7 +247,7 @@ fn finish(selected: &Selected, moment: &Moment, result: Result<Answer, Failure>,
                 }
                 Failure::Stopped(error) => (error, true),
             };
-            // Nobody waits for a detached hook: its failure decides nothing.
+            // The verdict doesn't wait for a detached hook, so its failure decides nothing.
             let fail = if hook.detached { Fail::Open } else { hook.fail_at(event.spec.phase) };
             let mut answer = aggregate::failure(fail, event.spec.phase, event.spec.rest, &hook.name, &error);
             if event.spec.subject.is_none() {
@@ -273,11 +279,11 @@ fn finish(selected: &Selected, moment: &Moment, result: Result<Answer, Failure>,
     let mut outcome = outcome(selected, status, elapsed);
     outcome.decision = decision;
     outcome.rewrote = answer.subject.as_ref().is_some_and(|subject| Some(subject) != event.subject())
-        || answer.context.as_ref().is_some_and(|context| context != &Value::Object(serde_json::Map::new()));
+        || answer.context.as_ref().is_some_and(|context| context.as_object().is_none_or(|it| !it.is_empty()));
     // A reason without a decision is still worth reading.
-    outcome.reason = answer.reason.clone().filter(|_| error.is_none());
+    outcome.reason = if error.is_none() { answer.reason.clone() } else { None };
     outcome.error = error;
-    outcome.said = answer.said.clone().or(said);
+    outcome.said = answer.said.take().or(said);
     outcome.stop = answer.stop.clone();
     if counts {
         for signal in &mut answer.signals {
@@ -287,11 +293,11 @@ fn finish(selected: &Selected, moment: &Moment, result: Result<Answer, Failure>,
     } else {
         answer.signals.clear();
     }
-    HookRun { failed: outcome.error.is_some(), answer, outcome }
+    HookRun { answer, outcome }
 }
 
-/// Whether a reply lets the event pass for no better reason than that it means nothing.
-fn passes_oddly(answer: &Answer) -> bool {
+/// Whether a reply lets the event pass only because part of it could not be understood.
+fn passes_by_mistake(answer: &Answer) -> bool {
     !answer.remarks.is_empty() && answer.decision.is_none_or(|it| it == Decision::Allow) && answer.subject.is_none()
 }
 
@@ -315,13 +321,13 @@ fn outcome(selected: &Selected, status: Status, elapsed: Duration) -> Outcome {
     }
 }
 
-/// Starts a hook and forgets it, but for its failure.
-fn detach(engine: &Engine, limits: &Limits<'_>, selected: &Selected, moment: &Arc<Moment>) -> HookRun {
+/// Starts a hook without waiting for it; only its report tells how it ended.
+fn detach(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected, moment: &Arc<Moment>) -> Outcome {
     let Ok(permit) = engine.detached.clone().try_acquire_owned() else {
         tracing::warn!(hook = %selected.hook.name, "Too many detached hooks are running; this one was skipped.");
         return skipped(selected, "too many detached hooks are running");
     };
-    let (engine, hooks, hurry) = (engine.clone(), limits.hooks.clone(), CancellationToken::new());
+    let (engine, hooks, early_deadline) = (engine.clone(), limits.hooks.clone(), CancellationToken::new());
     let (contract, depth) = (limits.contract, limits.depth);
     let (selected_hook, moment, client) = (selected.clone(), moment.clone(), limits.client.cloned());
     tokio::spawn(async move {
@@ -329,14 +335,15 @@ fn detach(engine: &Engine, limits: &Limits<'_>, selected: &Selected, moment: &Ar
         let hook = &selected_hook.hook;
         let transcript = Transcript::default();
         let client = client.as_ref();
-        let back = Back { engine: &engine, hooks: &hooks, contract, client, hurry: &hurry, depth };
+        let judge =
+            NestedJudge { engine: &engine, hooks: &hooks, contract, client, early_deadline: &early_deadline, depth };
         let call = Call {
             hook: hook.view(),
             moment: &moment,
             services: &engine.services,
             client,
             transcript: &transcript,
-            judge: &back,
+            judge: &judge,
         };
         let work = AssertUnwindSafe(hook.handler.run(&call)).catch_unwind();
         let result = match tokio::time::timeout(hook.timeout, work).await {
@@ -348,20 +355,15 @@ fn detach(engine: &Engine, limits: &Limits<'_>, selected: &Selected, moment: &Ar
         let mut run = finish(&selected_hook, &moment, result, started.elapsed());
         run.outcome.started_at = Some(began);
         run.outcome.transcript = transcript.take();
-        send(&engine.reports, &moment, &run.outcome, true);
+        report(&engine, &moment, &run.outcome, true);
         drop(permit);
     });
-    let mut outcome = outcome(selected, Status::Success, Duration::ZERO);
-    outcome.reason = Some(NOT_WAITED_FOR.into());
-    HookRun { answer: Answer::default(), failed: false, outcome }
+    Outcome { reason: Some(NOT_WAITED_FOR.into()), ..outcome(selected, Status::Success, Duration::ZERO) }
 }
 
+/// Sends a run's outcome to those who listen.
 fn report(engine: &Engine, moment: &Moment, outcome: &Outcome, detached: bool) {
-    send(&engine.reports, moment, outcome, detached);
-}
-
-fn send(reports: &tokio::sync::broadcast::Sender<Report>, moment: &Moment, outcome: &Outcome, detached: bool) {
-    if reports.receiver_count() == 0 {
+    if engine.reports.receiver_count() == 0 {
         return;
     }
     let event = moment.event();
@@ -370,7 +372,7 @@ fn send(reports: &tokio::sync::broadcast::Sender<Report>, moment: &Moment, outco
     let (event, event_id, outcome) = (event.name.clone(), event.id.clone(), outcome.clone());
     let report = Report { event, event_id, detached, started_at, completed_at, outcome };
     // An error means that the last listener has just left.
-    let _ = reports.send(report);
+    let _ = engine.reports.send(report);
 }
 
 fn millis(time: SystemTime) -> String {
@@ -381,7 +383,7 @@ fn rounded(elapsed: Duration) -> Duration {
     Duration::from_millis(u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// What a panic said.
+/// The message of a panic.
 pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
     panic
         .downcast_ref::<&str>()

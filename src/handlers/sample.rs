@@ -89,10 +89,10 @@ mod tests {
             let question = Question {
                 event: event.into(),
                 hooks: HooksInForce { files: files.clone(), session: None },
-                contract: &dialects::DIALECTS[0].contract,
+                contract: &dialects::native().contract,
                 honours: Honours::default(),
                 client: None,
-                hurry: Default::default(),
+                early_deadline: Default::default(),
             };
             let engine = Engine::new(crate::handlers::Services::new("/".into(), Vec::new()));
             assert_eq!(runtime.block_on(decide(&engine, question)).decision, expected);

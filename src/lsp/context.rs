@@ -1,6 +1,6 @@
 //! What is written at a place of a definition file, and where in the tree that is.
 
-use crate::dialects::{self, DIALECTS, Dialect};
+use crate::dialects::{self, Dialect};
 use crate::event::Event;
 use crate::event::On;
 use crate::handlers::guards::natural_events;
@@ -100,11 +100,9 @@ impl<'t> Here<'t> {
     pub(super) fn new(root: &'t Node, path: &[Step<'t>], text: &str) -> Here<'t> {
         let of_file = match root.get("dialect") {
             Some(node) => node.text().and_then(|name| dialects::by_name(name).ok()),
-            None => dialect_line(text).or_else(|| {
-                DIALECTS.iter().copied().find(|it| it.files.as_ref().is_some_and(|files| (files.are)(root)))
-            }),
+            None => dialect_line(text).or_else(|| dialects::recognise(root)),
         };
-        let of_file = of_file.unwrap_or_else(native);
+        let of_file = of_file.unwrap_or_else(dialects::native);
         let mut node = Some(root);
         let mut found: Option<(usize, &'t Node, Option<&'t str>)> = None;
         let mut previous: &[Step<'_>] = &[];
@@ -166,11 +164,6 @@ impl<'t> Here<'t> {
         let is_for = |event: &&Arc<Event>| names.as_ref().is_none_or(|it| it.contains(&event.name));
         events.iter().filter(is_for).map(|event| &**event).collect()
     }
-}
-
-fn native() -> &'static Dialect {
-    // The table has it; whatever is first is as good as anything.
-    DIALECTS.iter().copied().find(|it| it.name() == dialects::NATIVE).unwrap_or(DIALECTS[0])
 }
 
 /// The dialect that a file names on a line of its own, also when the file is broken.

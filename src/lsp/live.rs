@@ -166,8 +166,8 @@ impl Live {
     /// What a hook of this name has done in a folder.
     pub fn counts(&self, folder: &str, hook: &str) -> Counts {
         let told = self.told.lock();
-        let mut counts = told.past.get(folder).map(|tally| tally.of(hook)).unwrap_or_default();
-        told.known.iter().filter(|it| *it.folder == *folder).for_each(|it| counts += it.tally.of(hook));
+        let mut counts = told.past.get(folder).map(|tally| tally.counts_of(hook)).unwrap_or_default();
+        told.known.iter().filter(|it| *it.folder == *folder).for_each(|it| counts += it.tally.counts_of(hook));
         counts
     }
 
@@ -276,7 +276,7 @@ impl Attached {
     fn knows(&self, recent: &Recent<'_>) -> bool {
         let told = self.live.told.lock();
         let Some(known) = told.known.iter().find(|it| it.key == self.key) else { return false };
-        let is_same = |it: &HookCounts<'_>| known.tally.of(&it.hook) == it.counts;
+        let is_same = |it: &HookCounts<'_>| known.tally.counts_of(&it.hook) == it.counts;
         known.heard == recent.total && known.host.generation == recent.generation && recent.hooks.iter().all(is_same)
     }
 
@@ -377,7 +377,7 @@ async fn listen(server: &Server) {
         let excerpt = journal.excerpt(attached.as_ref().map_or(0, Attached::heard), usize::MAX, |_| true);
         if excerpt.total > 0 {
             let (root, hooks) = (server.host.root().to_string_lossy(), server.host.hooks());
-            let recent = excerpt.told(&root, hooks.generation, &hooks.hash);
+            let recent = excerpt.reply(&root, hooks.generation, &hooks.hash);
             attached = attached.or_else(|| server.live.greet(&recent, None));
             attached.iter().for_each(|it| it.recent(&recent));
         }

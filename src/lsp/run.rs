@@ -206,13 +206,16 @@ impl Chosen {
                 Some(found.ok_or_else(gone)?)
             }
         };
-        let opaque = |why: Option<Cow<'static, str>>| why.map(Cow::into_owned);
+        let applies = |facts: &Facts| {
+            let opaque = hook.applies(facts).map_err(|failed| hook.miss(failed, &facts.event))?;
+            Ok(opaque.map(Cow::into_owned))
+        };
         if let Some(Past { judged, facts }) = real {
-            let applies = hook.applies(facts).map(opaque);
+            let applies = applies(facts);
             return Ok(Chosen { event: judged.event.clone(), at: Some(judged.at.clone()), is_pinned, applies });
         }
         let event = sample::of(hook, root).map_err(Refusal::Failed)?;
-        let applies = hook.applies(&Facts::new(event.clone(), root)).map(opaque);
+        let applies = applies(&Facts::new(event.clone(), root));
         Ok(Chosen { event, at: None, is_pinned, applies })
     }
 
@@ -336,11 +339,11 @@ async fn judge(server: &Arc<Server>, workspace: &Host, hook: Arc<Hook>, event: A
     let question = Question {
         event: Arc::new(again),
         hooks: HooksInForce { files: Arc::new(HookSet::new(vec![hook], 0, "".into(), Vec::new())), session: None },
-        contract: &dialects::DIALECTS[0].contract,
+        contract: &dialects::native().contract,
         // What it would ask, put off or rewrite is told as such.
         honours: Honours { ask: true, defer: true, rewrite: true },
         client: Some(Arc::new(Person(server.clone()))),
-        hurry: CancellationToken::new(),
+        early_deadline: CancellationToken::new(),
     };
     let mut verdict = engine::decide(&engine, question).await;
     verdict.event_id = event.id.clone();

@@ -354,7 +354,7 @@ impl Connection {
         self.session.hang_up();
         let until = Instant::now() + hooks;
         if !in_flight.wait_until_idle(until) {
-            self.session.deadline.cancel();
+            self.session.early_deadline.cancel();
             if !in_flight.wait_until_idle(Instant::now() + after) {
                 in_flight.cancel_all();
                 for (id, to) in in_flight.claim_all_replies() {
@@ -378,7 +378,7 @@ impl Connection {
     /// Cancels everything, at once.
     pub fn abandon(&self) {
         self.session.hang_up();
-        self.session.deadline.cancel();
+        self.session.early_deadline.cancel();
         self.session.in_flight.cancel_all();
     }
 }

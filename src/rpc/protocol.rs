@@ -301,11 +301,11 @@ impl ExplainResult {
         let explain = |hook: &Arc<Hook>| {
             let (applies, kept_out_by, opaque) = match hook.applies(facts) {
                 Ok(opaque) => (true, None, opaque.map(|it| it.to_string())),
-                Err(miss) => (false, Some(miss), None),
+                Err(failed) => (false, Some(hook.miss(failed, &facts.event)), None),
             };
             Explanation { hook: hook.name.clone(), source: hook.source.clone(), applies, kept_out_by, opaque }
         };
-        let policies = policies.iter().filter(|_| policy::is_for(&facts.event));
+        let policies = policies.iter().filter(|_| policy::is_tool_request(&facts.event));
         let policy = policies
             .map(|policy| PolicyExplanation { source: policy.source.clone(), denies: policy.refusal(facts) })
             .collect();
@@ -391,7 +391,7 @@ pub(crate) struct RecentReply {
 
 impl Serialize for RecentReply {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.excerpt.told(&self.root, self.hooks.generation, &self.hooks.hash).serialize(serializer)
+        self.excerpt.reply(&self.root, self.hooks.generation, &self.hooks.hash).serialize(serializer)
     }
 }
 

@@ -29,8 +29,8 @@ pub struct Session {
     pub outbox: Outbox,
     /// Where tasks run.
     pub runtime: tokio::runtime::Handle,
-    /// Cancelled when hooks must come to an end.
-    pub deadline: CancellationToken,
+    /// Cancelled when the time of all events is over, because the connection ends.
+    pub early_deadline: CancellationToken,
     pub(super) in_flight: Arc<InFlight>,
     settings: Mutex<Settings>,
     registered: Mutex<Registered>,
@@ -84,11 +84,11 @@ impl Session {
             host,
             outbox,
             runtime,
-            deadline: CancellationToken::new(),
+            early_deadline: CancellationToken::new(),
             in_flight: Arc::default(),
             settings: Mutex::new(Settings {
                 honours: Honours::default(),
-                dialect: dialects::DIALECTS[0],
+                dialect: dialects::native(),
                 answers: Answers::default(),
                 trace: Trace::Off,
             }),

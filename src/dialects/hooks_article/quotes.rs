@@ -126,7 +126,7 @@ impl Words {
         std::mem::take(&mut self.ended).first().is_none_or(|command| PRINTERS.contains(&command.as_str()))
     }
 
-    /// What is run, after keywords and assignments.
+    /// The command that is run, after keywords and assignments.
     fn command(&self) -> Option<&str> {
         self.ended.iter().map(String::as_str).find(|word| !RESERVED.contains(word) && !word.contains('='))
     }
@@ -164,10 +164,10 @@ mod tests {
             ("echo \"it's\" '$p' \"$p'\"", "echo \"it's\" ''\"$p\"'' \"$p'\"", ""),
             ("echo it\\'s '$p'", "echo it\\'s ''\"$p\"''", ""),
             ("# it's\necho '$p' # '$p'", "# it's\necho ''\"$p\"'' # '$p'", ""),
-            // What the shell doesn't know is not hookwire's.
+            // Unknown to the shell, so not for hookwire to change.
             ("echo '$other $px ${p} $5'", "echo '$other $px ${p} $5'", ""),
             ("echo \"$p\" $p \\$p \"'$p'\"", "echo \"$p\" $p \\$p \"'$p'\"", ""),
-            // Whose argument may be a program.
+            // Its argument may be a program.
             ("sh -c 'lint $p'", "sh -c 'lint $p'", ""),
             ("eval 'lint $p'", "eval 'lint $p'", ""),
             ("python3 -c 'print(\"$p\")'", "python3 -c 'print(\"$p\")'", "$p"),
@@ -200,7 +200,7 @@ mod tests {
             ("sh <<E\necho '$p'\nE", "sh <<E\necho '$p'\nE", "$p"),
             ("echo $'$p'", "echo $'$p'", "$p"),
             ("echo \"$(date)\" '$p'", "echo \"$(date)\" '$p'", "$p"),
-            // What is not closed.
+            // A quote that is not closed.
             ("echo '$p", "echo '$p", ""),
             ("echo \"' '$p'", "echo \"' '$p'", ""),
             ("", "", ""),

@@ -125,7 +125,7 @@ impl HookChain {
         let session_id = session_id.into();
         let services = &self.host.engine.services;
         HookContext {
-            state: HookState::of(services.state.clone(), &session_id),
+            state: HookState::in_session(services.state.clone(), &session_id),
             events: services.events.clone(),
             session_id,
             turn_number: 0,
@@ -296,10 +296,10 @@ impl HookChain {
         let mut event = DIALECT.read(payload).map_err(|error| broken(format!("failed to {error}")))?;
         event.attached = Some(Attached(Arc::new(ctx.clone())));
         let event = Arc::new(event);
-        let honours = Honours::of(&DIALECT.contract, true);
+        let honours = Honours::from_contract(&DIALECT.contract, true);
         let client = self.host.asker.client.clone();
         let verdict = self.host.judge(event.clone(), &DIALECT.contract, honours, client).await;
-        tell(&verdict, ctx);
+        emit_messages(&verdict, ctx);
         match refusal(&event, &verdict) {
             Some(refusal) => Err(refusal),
             None => Ok(Ran { reply: (DIALECT.reply)(&event, &verdict), verdict }),
@@ -307,7 +307,7 @@ impl HookChain {
     }
 }
 
-/// Who is named where no hook is to blame.
+/// The name in an error where no hook is to blame.
 const OURS: &str = "hookwire";
 
 /// Why an operation doesn't go on, if it doesn't.
@@ -334,15 +334,15 @@ fn refusal(event: &Event, verdict: &Verdict) -> Option<ChainError> {
             if let Some(reason) = verdict.stop.clone() {
                 return Some(ChainError::Aborted { hook, reason });
             }
-            // What is over can't be stopped, but whoever doesn't fail open is heard.
-            let is_told = event.spec.phase == Phase::Note;
-            verdict.outcomes.iter().filter(|it| is_told && it.fails_closed).find_map(rejected)
+            // At a note nothing can be stopped any more, but a hook that fails closed still reports its error.
+            let is_note = event.spec.phase == Phase::Note;
+            verdict.outcomes.iter().filter(|it| is_note && it.fails_closed).find_map(rejected)
         }
     }
 }
 
-/// What files' hooks say beside a decision, for which the trait has no word.
-fn tell(verdict: &Verdict, ctx: &HookContext) {
+/// Emits what files' hooks say beside a decision, because the trait has no word for it.
+fn emit_messages(verdict: &Verdict, ctx: &HookContext) {
     for (name, texts) in [("user_message", &verdict.user_messages), ("additional_context", &verdict.additional_context)]
     {
         for text in texts {
@@ -351,14 +351,14 @@ fn tell(verdict: &Verdict, ctx: &HookContext) {
     }
 }
 
-/// What a run came to, where it goes on.
+/// The result of a run, if the operation goes on.
 struct Ran {
     reply: Value,
     verdict: Verdict,
 }
 
 impl Ran {
-    /// The value that hooks made, if they did.
+    /// The value that hooks made, if they made one.
     fn value<T: DeserializeOwned>(&self) -> Result<Option<T>, ChainError> {
         let Some(value) = self.reply.get("value") else { return Ok(None) };
         T::deserialize(value).map(Some).map_err(|error| {
@@ -386,21 +386,21 @@ impl From<&HookContext> for WireContext {
     }
 }
 
-/// A hook of all its methods.
+/// A hook on the events of all its methods.
 fn as_closure(hook: Arc<dyn AgentHook>) -> ClosureHook {
     let (priority, timeout) = (hook.priority(), hook.timeout());
-    // Whatever a hook says of itself, it is not left out.
+    // A hook without a valid name still runs.
     let name = if hook.name().trim().is_empty() { "unnamed" } else { hook.name() }.to_string();
     let timeout = timeout.clamp(Duration::from_millis(1), MAX_TIMEOUT);
     let fail = if hook.fail_open() { Fail::Open } else { Fail::Closed };
-    let closure = ClosureHook::of(&DIALECT, &name, move |event| {
+    let closure = ClosureHook::on_every_event_of(&DIALECT, &name, move |event| {
         let hook = hook.clone();
         async move { call(&*hook, &event).await }
     });
     closure.priority(priority.into()).timeout(timeout).fail(fail)
 }
 
-/// Calls the method that an event is.
+/// Calls the method that an event stands for.
 async fn call(hook: &dyn AgentHook, event: &HookEvent) -> Result<Answer, HookError> {
     let mut payload = (DIALECT.contract.payload)(event);
     let attached = event.attached.as_ref().and_then(|Attached(it)| it.downcast_ref::<HookContext>());
@@ -408,42 +408,42 @@ async fn call(hook: &dyn AgentHook, event: &HookEvent) -> Result<Answer, HookErr
         Some(ctx) => ctx.clone(),
         None => {
             let WireContext { session_id, turn_number, step_number, core_type } = take(&mut payload, "ctx")?;
-            let state = HookState::of(event.store().clone(), &session_id);
+            let state = HookState::in_session(event.store().clone(), &session_id);
             let events = event.events().clone();
             HookContext { session_id, turn_number, step_number, core_type, events, state }
         }
     };
     let method = payload.get("method").and_then(Value::as_str).unwrap_or_default().to_string();
-    let of = &mut payload;
+    let payload = &mut payload;
     let reply = match &*method {
-        "on_session_start" => told(hook.on_session_start(&ctx).await)?,
-        "on_session_end" => told(hook.on_session_end(&ctx).await)?,
-        "pre_turn" => action(hook.pre_turn(&take(of, "input")?, &ctx).await)?,
-        "post_turn" => action(hook.post_turn(&take(of, "input")?, &take(of, "output")?, &ctx).await)?,
-        "on_turn_error" => action(hook.on_turn_error(&take(of, "input")?, &take(of, "error")?, &ctx).await)?,
+        "on_session_start" => no_action(hook.on_session_start(&ctx).await)?,
+        "on_session_end" => no_action(hook.on_session_end(&ctx).await)?,
+        "pre_turn" => action(hook.pre_turn(&take(payload, "input")?, &ctx).await)?,
+        "post_turn" => action(hook.post_turn(&take(payload, "input")?, &take(payload, "output")?, &ctx).await)?,
+        "on_turn_error" => action(hook.on_turn_error(&take(payload, "input")?, &take(payload, "error")?, &ctx).await)?,
         "pre_llm_call" => {
-            let (messages, tools): (Vec<_>, Vec<_>) = (take(of, "messages")?, take(of, "tools")?);
+            let (messages, tools): (Vec<_>, Vec<_>) = (take(payload, "messages")?, take(payload, "tools")?);
             action(hook.pre_llm_call(&messages, &tools, &ctx).await)?
         }
-        "post_llm_call" => action(hook.post_llm_call(&take(of, "response")?, &ctx).await)?,
-        "on_llm_error" => action(hook.on_llm_error(&take(of, "error")?, take(of, "attempt")?, &ctx).await)?,
+        "post_llm_call" => action(hook.post_llm_call(&take(payload, "response")?, &ctx).await)?,
+        "on_llm_error" => action(hook.on_llm_error(&take(payload, "error")?, take(payload, "attempt")?, &ctx).await)?,
         "pre_tool_call" => {
-            let (tool, args): (String, Value) = (take(of, "tool_name")?, take(of, "args")?);
-            action(hook.pre_tool_call(&tool, &args, &take(of, "grant")?, &ctx).await)?
+            let (tool, args): (String, Value) = (take(payload, "tool_name")?, take(payload, "args")?);
+            action(hook.pre_tool_call(&tool, &args, &take(payload, "grant")?, &ctx).await)?
         }
         "post_tool_call" => {
-            let (tool, args): (String, Value) = (take(of, "tool_name")?, take(of, "args")?);
-            let elapsed: f64 = take(of, "elapsed")?;
+            let (tool, args): (String, Value) = (take(payload, "tool_name")?, take(payload, "args")?);
+            let elapsed: f64 = take(payload, "elapsed")?;
             let elapsed = Duration::try_from_secs_f64(elapsed).unwrap_or_default();
-            action(hook.post_tool_call(&tool, &args, &result(of)?, elapsed, &ctx).await)?
+            action(hook.post_tool_call(&tool, &args, &result(payload)?, elapsed, &ctx).await)?
         }
         "pre_compaction" => {
-            let messages: Vec<_> = take(of, "messages")?;
-            action(hook.pre_compaction(&messages, &take(of, "budget")?, &ctx).await)?
+            let messages: Vec<_> = take(payload, "messages")?;
+            action(hook.pre_compaction(&messages, &take(payload, "budget")?, &ctx).await)?
         }
         "post_compaction" => {
-            let summary: String = take(of, "summary")?;
-            told(hook.post_compaction(take(of, "removed_count")?, &summary, &ctx).await)?
+            let summary: String = take(payload, "summary")?;
+            no_action(hook.post_compaction(take(payload, "removed_count")?, &summary, &ctx).await)?
         }
         // An event that the trait has no method for.
         _ => return Ok(Answer::default()),
@@ -461,7 +461,7 @@ fn take<T: DeserializeOwned + Default>(payload: &mut Value, key: &str) -> Result
     }
 }
 
-/// A tool's result; what other systems say of an error is told as text.
+/// A tool's result; an error that other systems have in another form becomes text.
 fn result(payload: &mut Value) -> Result<Result<DispatchResult, String>, HookError> {
     let mut result: Value = take(payload, "result")?;
     Ok(match result.get_mut("Err").map(Value::take) {
@@ -471,7 +471,8 @@ fn result(payload: &mut Value) -> Result<Result<DispatchResult, String>, HookErr
     })
 }
 
-fn told(result: HookResult<()>) -> Result<Value, HookError> {
+/// The result of a method that has no action to give.
+fn no_action(result: HookResult<()>) -> Result<Value, HookError> {
     result.map(|()| json!({ "action": "Continue" }))
 }
 

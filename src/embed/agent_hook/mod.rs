@@ -53,10 +53,10 @@ use async_trait::async_trait;
 use serde_json::Value;
 use std::time::Duration;
 
-/// What a hook's method gives. An error is not a "no": it counts by [`AgentHook::fail_open`].
+/// The result of a hook's method. An error is not a "no": it counts by [`AgentHook::fail_open`].
 pub type HookResult<T> = Result<T, HookError>;
 
-/// What a hook wants to become of the value that it was asked about.
+/// How a hook wants to treat the value that it was asked about.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HookAction<T> {
     /// Pass through to the next hook.
@@ -82,7 +82,7 @@ pub trait AgentHook: Send + Sync {
         100
     }
 
-    /// What an error means. `true`: it is logged, and the chain goes on with the value as it was.
+    /// How an error counts. `true`: it is logged, and the chain goes on with the value as it was.
     /// `false`: the operation is aborted. A `Reject` always aborts.
     fn fail_open(&self) -> bool {
         true
@@ -202,15 +202,15 @@ pub struct HookContext {
     pub turn_number: usize,
     /// The step within the turn.
     pub step_number: usize,
-    /// What kind of agent loop it is.
+    /// The kind of agent loop.
     pub core_type: String,
     /// Events for whoever listens.
     pub events: EventSender,
-    /// What the hooks of a session keep together.
+    /// The values that the hooks of a session share.
     pub state: HookState,
 }
 
-/// What the hooks of a session keep together: values by key. Clones share them.
+/// The values that the hooks of a session share, by key. Clones share them too.
 ///
 /// That of a chain's context is the session's part of hookwire's own store, so that files' hooks
 /// and `hookwire state` see the same values.
@@ -223,12 +223,12 @@ pub struct HookState {
 impl Default for HookState {
     /// A state of its own.
     fn default() -> HookState {
-        HookState::of(Store::default(), "")
+        HookState::in_session(Store::default(), "")
     }
 }
 
 impl HookState {
-    fn of(store: Store, session: &str) -> HookState {
+    fn in_session(store: Store, session: &str) -> HookState {
         HookState { store, scope: Scope::of(Some(session)) }
     }
 

@@ -1,5 +1,5 @@
-//! What the methods of [`AgentHook`](super::AgentHook) are about. Plain data; on the wire the members
-//! have these names, durations are seconds.
+//! The arguments and results of the methods of [`AgentHook`](super::AgentHook). Plain data; on the wire
+//! the members have these names, durations are seconds.
 
 use crate::verdict::any;
 use serde::de::Error as _;
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::time::Duration;
 
-/// What a turn begins with.
+/// The input of a turn.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TurnInput {
     /// The user's message; of one in blocks, the text.
@@ -16,7 +16,7 @@ pub struct TurnInput {
     pub message: String,
 }
 
-/// What a turn came to.
+/// The output of a turn.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TurnOutput {
     /// The agent's message.
@@ -161,7 +161,7 @@ impl ChatMessage {
 pub struct ToolMeta {
     /// Its name.
     pub name: String,
-    /// What it does.
+    /// Its description.
     #[serde(default)]
     pub description: String,
     /// The JSON Schema of its arguments.
@@ -172,7 +172,7 @@ pub struct ToolMeta {
     pub extra: Map<String, Value>,
 }
 
-/// What a model is asked.
+/// The input of a model call.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LlmCallInput {
     /// The conversation.
@@ -186,7 +186,7 @@ pub struct LlmCallInput {
     pub extra: Map<String, Value>,
 }
 
-/// What a model answered.
+/// The answer of a model.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct LlmResponse {
     /// Its text; of content in blocks, that of all text blocks.
@@ -194,7 +194,7 @@ pub struct LlmResponse {
     /// The tools that it wants to be called; of content in blocks, those among them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<Value>,
-    /// What it cost.
+    /// The tokens that it cost.
     pub usage: Usage,
     /// The model.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -240,7 +240,7 @@ impl<'de> Deserialize<'de> for LlmResponse {
     }
 }
 
-/// What to do about a failed model call.
+/// The decision on a failed model call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum RetryDecision {
     /// Call the same model again.
@@ -258,7 +258,8 @@ pub enum RetryDecision {
     },
 }
 
-/// What the policy grants a tool call. hookwire passes it on; who runs the tool keeps to it.
+/// The bounds that the policy grants a tool call. hookwire passes them on; the agent that runs the tool
+/// keeps to them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ExecutionGrant {
     /// The sandbox that the tool is to run in, as the policy names it.
@@ -278,14 +279,14 @@ pub struct ExecutionGrant {
     pub extra: Map<String, Value>,
 }
 
-/// What a tool gave back. A tool that was denied is data for the model, not a failed turn.
+/// The result of a tool. A tool that was denied is data for the model, not a failed turn.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct DispatchResult {
     /// Whether the tool did what it was asked.
     pub success: bool,
-    /// What it gave back.
+    /// The output.
     pub output: Value,
-    /// What went wrong.
+    /// The error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -296,7 +297,7 @@ impl DispatchResult {
         DispatchResult { success: true, output: output.into(), error: None }
     }
 
-    /// What the model is told of a tool that wasn't run or failed.
+    /// The result that the model reads of a tool that wasn't run or failed.
     pub fn failed(error: impl Into<String>) -> DispatchResult {
         DispatchResult { success: false, output: Value::Null, error: Some(error.into()) }
     }
@@ -337,7 +338,7 @@ pub struct CompactionHint {
     /// How many of the latest messages stay as they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_last: Option<usize>,
-    /// What the summary must not leave out.
+    /// Things that the summary must not leave out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
     /// Whatever else the agent understands.

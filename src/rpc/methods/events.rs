@@ -38,7 +38,7 @@ pub(super) async fn dispatch(session: &Session, sent: Value, text: &str, out: &m
 async fn judge(session: &Session, event: Arc<Event>, dialect: &'static Dialect) -> Verdict {
     let mut honours = session.honours();
     if let Some(row) = dialect.row(&event.name) {
-        honours = Honours::of(&dialect.contract, honours.rewrite && row.rewrites);
+        honours = Honours::from_contract(&dialect.contract, honours.rewrite && row.rewrites);
     }
     let question = Question {
         event,
@@ -46,7 +46,7 @@ async fn judge(session: &Session, event: Arc<Event>, dialect: &'static Dialect) 
         contract: &dialect.contract,
         honours,
         client: session.as_client(),
-        hurry: session.deadline.clone(),
+        early_deadline: session.early_deadline.clone(),
     };
     session.host.interceptor.intercept(question).await
 }
@@ -56,7 +56,7 @@ fn read_event(session: &Session, mut params: Value) -> RpcResult<(Event, &'stati
     let has = |key| params.get(key).is_some();
     if !has("payload") && (has("event") || !has("dialect")) {
         let event = Event::from_json(params).map_err(RpcError::params)?;
-        return Ok((event, dialects::DIALECTS[0]));
+        return Ok((event, dialects::native()));
     }
     // A payload may be large: it is moved past the check of its neighbours.
     let payload = params.get_mut("payload").map(Value::take).unwrap_or_default();

@@ -81,7 +81,8 @@ pub(super) fn register(session: &Session, sent: Value) -> RpcResult<RegisterResu
     // JSON off the wire has no places: every problem is at the beginning.
     let lines = LineIndex::new("");
     let compiled = compile(&root, &origin, &lines);
-    let diagnostics: Vec<_> = compiled.problems.iter().map(|problem| problem.to_diagnostic("session", &lines)).collect();
+    let diagnostics: Vec<_> =
+        compiled.problems.iter().map(|problem| problem.to_diagnostic("session", &lines)).collect();
     if let Some(error) = diagnostics.iter().find(|it| it.severity == Severity::Error) {
         // All or nothing: a client that is told "registered" must not lack its guard.
         let hook = error.hook.as_deref().map(|hook| format!("hook `{hook}`: ")).unwrap_or_default();

@@ -1,8 +1,9 @@
-//! The policy's part in an event: before any hook, and again on what hooks and people made of it.
+//! The policy gate: judges a tool call by the policies before any hook, and again after hooks or a
+//! person changed it.
 
 use super::Engine;
 use super::compose::Chain;
-use super::run::{self, HookRun};
+use super::run;
 use crate::event::set_pointer;
 use crate::handlers::Moment;
 use crate::hook_set::Selected;
@@ -10,13 +11,13 @@ use crate::matching::Facts;
 use crate::policy::{self, Policy};
 use crate::services::state::{Scope, StateError};
 use crate::support::digest;
-use crate::verdict::{Answer, Decision, Outcome, Status};
+use crate::verdict::{Decision, Outcome, Status};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Long after any run has ended.
-const KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
+/// How long a run's count of calls is kept: long after any run has ended.
+const COUNT_KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// Judges a tool call by the policies: the moment with what they grant, or why it is denied.
 pub(super) async fn admit(
@@ -25,7 +26,7 @@ pub(super) async fn admit(
     moment: Arc<Moment>,
 ) -> (Arc<Moment>, Option<String>) {
     let event = moment.event();
-    if policies.is_empty() || !policy::is_for(event) {
+    if policies.is_empty() || !policy::is_tool_request(event) {
         return (moment, None);
     }
     if let Some(reason) = refusal(policies, &moment.facts) {
@@ -62,14 +63,14 @@ async fn count(engine: &Engine, policies: &[Arc<Policy>], moment: &Moment) -> Re
         let position = policy.source.position.to_string();
         let key = format!("policy:{}", digest::hex(&digest::of_texts(&[&policy.source.file, &position, &run])));
         let mut reached = false;
-        let counted = state.update(&Scope::Guards, &key, Some(KEPT), |calls| {
+        let counted = state.update(&Scope::Guards, &key, Some(COUNT_KEPT), |calls| {
             let calls = calls.and_then(Value::as_u64).unwrap_or(0);
             reached = calls >= max;
             let calls = if reached { calls } else { calls + 1 };
             left = Some(left.unwrap_or(u64::MAX).min(max.saturating_sub(calls)));
             Ok(Some(json!(calls)))
         });
-        // Who can't count can't know that a call is within the limit.
+        // Without a count nobody knows that a call is within the limit.
         let saved = match counted {
             Ok(_) => state.saved().await,
             Err(error) => Err(error),
@@ -83,7 +84,7 @@ async fn count(engine: &Engine, policies: &[Arc<Policy>], moment: &Moment) -> Re
 }
 
 impl Chain {
-    /// Denies in the policy's name; who hasn't run doesn't.
+    /// Denies in the policy's name; the hooks that were selected are skipped.
     pub(super) fn refuse(&mut self, reason: String, selected: &[Selected]) {
         let name: Arc<str> = policy::NAME.into();
         let outcome = Outcome {
@@ -94,7 +95,7 @@ impl Chain {
             error: None,
             opaque: None,
             rewrote: false,
-            rejudged: !self.runs.is_empty(),
+            rejudged: !self.outcomes.is_empty(),
             transcript: Vec::new(),
             stop: None,
             stop_signals: Vec::new(),
@@ -103,19 +104,19 @@ impl Chain {
             started_at: None,
             duration_micros: 0,
         };
-        self.runs.push(HookRun { answer: Answer::default(), failed: false, outcome });
-        self.runs.extend(selected.iter().map(|selected| run::skipped(selected, "denied by the policy before")));
+        self.outcomes.push(outcome);
+        self.outcomes.extend(selected.iter().map(|selected| run::skipped(selected, "denied by the policy before")));
         self.folded.decision = Some(Decision::Deny);
         self.folded.decided_by = Some(name);
         self.folded.reasons = vec![reason];
     }
 
-    /// Holds what hooks or a person made of a call against the policies again: nobody smuggles in
-    /// what they deny. Nothing is counted twice.
-    pub(super) fn keep_to(&mut self, policies: &[Arc<Policy>]) {
+    /// Judges a call that hooks or a person changed by the policies again, because a rewrite must not
+    /// smuggle in what they deny. The call is not counted a second time.
+    pub(super) fn judge_by_policies(&mut self, policies: &[Arc<Policy>]) {
         let (first, last) = (self.first.event(), self.moment.event());
         let same = first.subject() == last.subject() && first.data.get("tool") == last.data.get("tool");
-        if same || !policy::is_for(last) || self.folded.decision == Some(Decision::Deny) {
+        if same || !policy::is_tool_request(last) || self.folded.decision == Some(Decision::Deny) {
             return;
         }
         if let Some(reason) = refusal(policies, &self.moment.facts) {
