@@ -6,7 +6,7 @@ use crate::handlers::CallbackCall;
 use crate::host::Changed;
 use crate::journal::{Recent, Record};
 use crate::services::approvals::{ApprovalReply, ApprovalRequest};
-use crate::services::models::{CompleteParams, Reply};
+use crate::services::models::{CompleteParams, ModelReply};
 use crate::verdict::{Answer, Verdict};
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
@@ -43,7 +43,7 @@ pub fn protocol() -> Value {
         "approvals/answer": p::ApprovalAnswer => ();
         "approval/request": ApprovalRequest => ApprovalReply;
         "hooks/invoke": CallbackCall => Answer;
-        "model/complete": CompleteParams => Reply;
+        "model/complete": CompleteParams => ModelReply;
     }
     let (native, translated) = (generator.subschema_for::<Verdict>(), generator.subschema_for::<p::DialectReply>());
     requests.insert(
