@@ -612,7 +612,7 @@ fn a_client_without_a_verdict_is_an_error() {
             Box::new(|_| json!({"error": {"code": -32000, "message": "no\nmodel today"}})),
             "no model today",
         ),
-        (&["model/complete"], Box::new(|_| json!({"result": {"text": 3}})), "its reply is none"),
+        (&["model/complete"], Box::new(|_| json!({"result": {"text": 3}})), "its reply is not a completion"),
         (&["model/complete"], Box::new(|_| json!({"result": {}})), "it is empty"),
         (
             &["model/complete"],

@@ -4,20 +4,20 @@ use super::MAX_SEND_BACKS;
 use crate::event::Event;
 use crate::hook::Hook;
 use crate::verdict::{Decision, Verdict};
+use lru::LruCache;
 use parking_lot::Mutex;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
+use std::num::NonZeroUsize;
 
-/// Sessions that are remembered at once; the oldest is forgotten first.
-const MAX_SESSIONS: usize = 10_000;
+/// Sessions that are remembered at once; the one without an event for longest is forgotten first.
+const MAX_SESSIONS: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
 
-#[derive(Default)]
-pub(super) struct Sessions(Mutex<Memory>);
+pub(super) struct Sessions(Mutex<LruCache<String, Session>>);
 
-#[derive(Default)]
-struct Memory {
-    sessions: HashMap<String, Session>,
-    /// In order of first appearance.
-    order: VecDeque<String>,
+impl Default for Sessions {
+    fn default() -> Sessions {
+        Sessions(Mutex::new(LruCache::new(MAX_SESSIONS)))
+    }
 }
 
 #[derive(Default)]
@@ -68,23 +68,31 @@ impl Sessions {
     }
 
     fn with<T>(&self, session: &str, act: impl FnOnce(&mut Session) -> T) -> T {
-        let mut memory = self.0.lock();
-        let memory = &mut *memory;
-        if !memory.sessions.contains_key(session) {
-            if memory.order.len() >= MAX_SESSIONS
-                && let Some(oldest) = memory.order.pop_front()
-            {
-                memory.sessions.remove(&oldest);
-            }
-            memory.order.push_back(session.to_string());
-        }
-        act(memory.sessions.entry(session.to_string()).or_default())
+        act(self.0.lock().get_or_insert_mut_ref(session, Session::default))
     }
 
     fn forget(&self, session: &str) {
-        let mut memory = self.0.lock();
-        if memory.sessions.remove(session).is_some() {
-            memory.order.retain(|it| it != session);
+        self.0.lock().pop(session);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_active_session_is_remembered() {
+        let sessions = Sessions::default();
+        let ran = |session: &str| sessions.with(session, |it| !it.ran.insert("hook".into()));
+        assert!(!ran("active") && !ran("quiet"));
+        for n in 0..MAX_SESSIONS.get() {
+            ran(&n.to_string());
+            if n % 1000 == 0 {
+                assert!(ran("active"), "{n}");
+            }
         }
+        assert!(ran("active"));
+        assert!(!ran("quiet"), "the quiet one made room");
+        assert_eq!(sessions.0.lock().len(), MAX_SESSIONS.get());
     }
 }

@@ -372,7 +372,7 @@ pub struct Services {
     scripts: Arc<script::pool::Pool>,
     egress: Arc<[OnceLock<egress::Egress>; 2]>,
     /// Warm worker processes.
-    workers: Arc<callable::Pool>,
+    workers: Arc<callable::WorkerPool>,
 }
 
 impl Services {

@@ -7,7 +7,7 @@ use crate::host::Changed;
 use crate::journal::Record;
 use crate::services::approvals::{ApprovalReply, ApprovalRequest};
 use crate::services::client;
-use crate::services::models::{CompleteParams, Reply};
+use crate::services::models::{CompleteParams, ModelReply};
 use crate::verdict::Answer;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;

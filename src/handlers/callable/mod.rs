@@ -1,11 +1,18 @@
 //! `callable`: a function in a worker process that stays up between events.
 //!
 //! This file knows what a definition may say and what a function gets and gives back. [`pool`]
-//! shares workers among hooks and replaces them, [`worker`] is one process and the protocol that it
-//! speaks, [`launch`] is how one is started; `worker.py` and `worker.mjs` are the other end.
+//! shares workers among hooks and replaces them. [`worker`] is one worker as its callers see it, [`life`]
+//! its process, [`launch`] how that is started; [`wire`] is the protocol, [`listen`] takes what the process
+//! writes, [`store`] does what it asks of the store. `worker.py` and `worker.mjs` are the other end.
 
 mod launch;
+mod life;
+mod listen;
+mod log;
 mod pool;
+mod sources;
+mod store;
+mod wire;
 mod worker;
 
 use super::environment::{Secrets, changed, environment};
@@ -15,8 +22,8 @@ use crate::syntax::source::Layer;
 use crate::syntax::values::RawDuration;
 use crate::verdict::Answer;
 use launch::{Launch, Runtime};
-pub(super) use pool::Pool;
 use pool::Slot;
+pub(super) use pool::WorkerPool;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -24,7 +31,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use worker::Request;
+use wire::Request;
 
 /// A function in a warm worker process; exactly one of `python`, `node` and `command`.
 #[derive(Deserialize, JsonSchema)]

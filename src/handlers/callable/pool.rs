@@ -1,9 +1,11 @@
-//! Workers and who may use them: shared by equal hooks, replaced when they are stale, left alone when
-//! they keep crashing, at most [`MAX_CALLABLE_WORKERS`] at once.
+//! The workers of a host: equal hooks share one, stale ones are replaced, those that keep crashing are left
+//! alone for a while, and at most [`MAX_CALLABLE_WORKERS`] run at once.
 
 use super::super::process_tree::MAX_CALLABLE_WORKERS;
 use super::launch::Launch;
-use super::worker::{LEAVE, NotAnswered, Request, Worker};
+use super::life::{self, LEAVE};
+use super::wire::Request;
+use super::worker::{FREED, NotAnswered, Worker};
 use crate::services::state::Store;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
@@ -11,17 +13,17 @@ use std::collections::{HashMap, VecDeque};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Notify, Semaphore, SemaphorePermit};
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
 /// See the module.
 #[derive(Default)]
-pub(in super::super) struct Pool {
+pub(in super::super) struct WorkerPool {
     slots: Arc<Slots>,
 }
 
 /// What is known of equal launches.
-pub(super) type Slots = Mutex<HashMap<Arc<Launch>, Arc<Slot>>>;
+type Slots = Mutex<HashMap<Arc<Launch>, Arc<Slot>>>;
 
 /// The place of one worker, whichever process is in it.
 #[derive(Debug)]
@@ -42,10 +44,8 @@ const MAX_UNUSED: usize = 64;
 const MAX_TRIES: usize = 5;
 
 static WORKERS: Semaphore = Semaphore::const_new(MAX_CALLABLE_WORKERS);
-/// Some worker has nothing to do any more.
-pub(super) static FREED: Notify = Notify::const_new();
 
-impl Pool {
+impl WorkerPool {
     /// Where the worker for a launch is.
     pub(super) fn slot(&self, launch: Launch) -> Arc<Slot> {
         let mut slots = self.slots.lock();
@@ -83,7 +83,7 @@ impl Pool {
     }
 }
 
-impl Drop for Pool {
+impl Drop for WorkerPool {
     fn drop(&mut self) {
         for slot in self.slots.lock().values() {
             if let Some(worker) = slot.state.lock().worker.take() {
@@ -95,7 +95,12 @@ impl Drop for Pool {
 
 impl Slot {
     /// The worker that is up to date, started if need be.
-    fn worker(self: &Arc<Slot>, pool: &Pool, store: &Store, request: &Request<'_>) -> Result<Arc<Worker>, String> {
+    fn worker(
+        self: &Arc<Slot>,
+        pool: &WorkerPool,
+        store: &Store,
+        request: &Request<'_>,
+    ) -> Result<Arc<Worker>, String> {
         let present = self.state.lock().worker.clone();
         let stale = match present {
             Some(worker) if worker.is_leaving() => Some(worker),
@@ -108,26 +113,27 @@ impl Slot {
             None => None,
         };
         let mut state = self.state.lock();
-        // Somebody else may have been faster.
+        // Another call may have started one meanwhile.
         if let Some(worker) = &state.worker
             && stale.is_none_or(|stale| !Arc::ptr_eq(worker, &stale))
         {
             return Ok(worker.clone());
         }
         state.circuit.check(Instant::now())?;
-        let worker = Worker::start(self.clone(), self.launch.clone(), pool.slots.clone(), store.clone(), request);
+        let (slot, slots) = (self.clone(), pool.slots.clone());
+        let permit = async move { permit(&slots).await };
+        let ended = move |worker: &Arc<Worker>, crash: Option<&str>| slot.ended(worker, crash);
+        let worker = life::start(self.launch.clone(), store.clone(), request, permit, ended);
         state.worker = Some(worker.clone());
         Ok(worker)
     }
 
-    /// Counts a crash.
-    pub(super) fn crashed(&self, why: &str) {
-        self.state.lock().circuit.crashed(Instant::now(), why);
-    }
-
-    /// Forgets a worker that has ended.
-    pub(super) fn forget(&self, worker: &Arc<Worker>) {
+    /// Forgets a worker that has ended, and counts a crash.
+    fn ended(&self, worker: &Arc<Worker>, crash: Option<&str>) {
         let mut state = self.state.lock();
+        if let Some(why) = crash {
+            state.circuit.crashed(Instant::now(), why);
+        }
         if state.worker.as_ref().is_some_and(|it| Arc::ptr_eq(it, worker)) {
             state.worker = None;
         }
@@ -140,7 +146,7 @@ impl Slot {
 }
 
 /// A permit for one more process; the worker that was idle longest makes room if there is none.
-pub(super) async fn room(slots: &Slots) -> SemaphorePermit<'static> {
+async fn permit(slots: &Slots) -> SemaphorePermit<'static> {
     loop {
         let mut freed = pin!(FREED.notified());
         // From here on, so that none is missed after looking.
@@ -151,9 +157,9 @@ pub(super) async fn room(slots: &Slots) -> SemaphorePermit<'static> {
         let is_leaving = retire_idlest(slots);
         let look_again = async {
             match is_leaving {
-                // Another one in the queue may get its place.
+                // Another call in the queue may get its place.
                 true => tokio::time::sleep(2 * LEAVE).await,
-                // A worker that nobody called after all becomes idle without a word.
+                // A new worker that isn't called after all becomes idle without a notification.
                 false => drop(tokio::time::timeout(2 * LEAVE, freed).await),
             }
         };
@@ -169,7 +175,7 @@ pub(super) async fn room(slots: &Slots) -> SemaphorePermit<'static> {
     }
 }
 
-/// Tells whether there was one.
+/// Retires the worker that has been idle longest. Returns whether there was one.
 fn retire_idlest(slots: &Slots) -> bool {
     let workers: Vec<_> = slots.lock().values().filter_map(|slot| slot.state.lock().worker.clone()).collect();
     let idle = workers.into_iter().filter_map(|worker| Some((worker.idle_since()?, worker)));

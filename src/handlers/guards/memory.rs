@@ -10,11 +10,12 @@ use super::Refusal;
 use super::raw::Expression;
 use crate::services::state::{Scope, StateError};
 use crate::support::digest;
-use parking_lot::{Mutex, MutexGuard};
+use lru::LruCache;
+use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::collections::{HashMap, VecDeque};
+use std::num::NonZeroUsize;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -43,21 +44,13 @@ pub(super) struct Memory {
 /// Long after any run has ended; what nothing touches is forgotten.
 const KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Judgements that are remembered, for events that are judged again: as many may be on their way at
-/// once without one being counted twice.
-const REMEMBERED: usize = 10_000;
+/// once without one being counted twice. The one that was asked for longest ago is forgotten first.
+const MAX_JUDGEMENTS: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
 
 /// What was said of events, by event and counter. No event outlives the process.
-#[derive(Default)]
-struct Judged {
-    said: HashMap<(Arc<str>, String), Option<Refusal>>,
-    order: VecDeque<(Arc<str>, String)>,
-}
+type Judgements = LruCache<(Arc<str>, String), Option<Refusal>>;
 
-static JUDGED: LazyLock<Mutex<Judged>> = LazyLock::new(Mutex::default);
-
-fn judged() -> MutexGuard<'static, Judged> {
-    JUDGED.lock()
-}
+static JUDGEMENTS: LazyLock<Mutex<Judgements>> = LazyLock::new(|| Mutex::new(LruCache::new(MAX_JUDGEMENTS)));
 
 impl Memory {
     pub(super) fn new(guard: &'static str, per: Per) -> Memory {
@@ -76,7 +69,7 @@ impl Memory {
         let event = call.moment.event();
         let state = &call.services.state;
         let this = (event.id.clone(), key.clone());
-        if let Some(before) = judged().said.get(&this) {
+        if let Some(before) = JUDGEMENTS.lock().get(&this) {
             return Ok(before.clone());
         }
         let mut judgement = None;
@@ -90,16 +83,7 @@ impl Memory {
                 Ok(Some(value))
             })
             .map_err(failed)?;
-        {
-            let mut judged = judged();
-            judged.said.insert(this.clone(), judgement.clone());
-            judged.order.push_back(this);
-            if judged.order.len() > REMEMBERED
-                && let Some(oldest) = judged.order.pop_front()
-            {
-                judged.said.remove(&oldest);
-            }
-        }
+        JUDGEMENTS.lock().put(this, judgement.clone());
         state.saved().await.map_err(failed)?;
         Ok(judgement)
     }
@@ -109,8 +93,8 @@ impl Memory {
         let session = event.session();
         let whose = match self.per {
             // Unnamed runs are counted by this process; its successor's first is another one.
-            Per::Run if event.text("/run").is_none() => format!("{}\0{}", call.services.runs.of(event), *PROCESS),
-            Per::Run => call.services.runs.of(event).to_string(),
+            Per::Run if event.text("/run").is_none() => format!("{}\0{}", call.services.runs.outermost(event), *PROCESS),
+            Per::Run => call.services.runs.outermost(event).to_string(),
             Per::Session if session.is_empty() => PROCESS.clone(),
             Per::Session => session.to_string(),
             Per::Host => String::new(),

@@ -1,15 +1,17 @@
-//! One call of a model: where it is, which key it takes, when it is tried again, and what of its
-//! reply is one.
+//! One call of a model: where it is, which key it takes, when it is tried again, and which replies are
+//! errors.
 //!
 //! Everything goes through the guarded client and is bounded; a reply in pieces is put together
 //! only when all of it is there, so that it is judged as a whole like any other.
 
-use super::name::{ModelRef, Provider};
-use super::{CompleteParams, Model, ModelError, Reply, Request, anthropic, gemini, ollama, openai};
+use super::conversation::{CompleteParams, Model, ModelError, ModelReply, Request};
+use super::name::ModelRef;
+use super::providers::{Asked, Post, Service};
+use super::text::clean;
 use crate::services::client::{COMPLETE, Client};
 use crate::services::egress::{Egress, Response};
 use bytes::Bytes;
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,8 +22,8 @@ pub(crate) struct Bound<'a> {
     model: &'a ModelRef,
     egress: &'a Egress,
     client: Option<&'a Arc<dyn Client>>,
-    /// When whoever asks gives up: no second try is begun that can't come back before it.
-    until: Instant,
+    /// No second try is begun that can't come back before this.
+    deadline: Instant,
 }
 
 /// The largest reply, in bytes: pieces of a stream carry a hundred times their text.
@@ -33,22 +35,16 @@ const WAIT: Duration = Duration::from_millis(500);
 /// The longest part of a provider's message that is passed on, in characters.
 const MAX_MESSAGE: usize = 300;
 
-/// What a provider's wire needs of a request.
-pub(super) struct Post {
-    pub(super) path: String,
-    pub(super) body: Value,
-}
-
 impl<'a> Bound<'a> {
     /// Takes the model that the hook or its file names, else the host's, else the client's own.
     ///
     /// # Errors
-    /// There is none.
+    /// None of them is there.
     pub(crate) fn new(
         named: [Option<&'a ModelRef>; 2],
         egress: &'a Egress,
         client: Option<&'a Arc<dyn Client>>,
-        until: Instant,
+        deadline: Instant,
     ) -> Result<Bound<'a>, ModelError> {
         static CLIENT: ModelRef = ModelRef::CLIENT;
         let own = || client.filter(|client| client.answers().models).map(|_| &CLIENT);
@@ -59,7 +55,7 @@ impl<'a> Bound<'a> {
                     .into(),
             )
         })?;
-        Ok(Bound { model, egress, client, until })
+        Ok(Bound { model, egress, client, deadline })
     }
 
     /// Which model.
@@ -67,7 +63,7 @@ impl<'a> Bound<'a> {
         self.model
     }
 
-    async fn ask_client(&self, request: &Request) -> Result<Reply, String> {
+    async fn ask_client(&self, request: &Request) -> Result<ModelReply, String> {
         let client = self.client.ok_or("there is no client to ask")?;
         if !client.answers().models {
             return Err("the client doesn't answer it; a client that does says so in `initialize`, with \
@@ -78,7 +74,8 @@ impl<'a> Bound<'a> {
         let params = CompleteParams { model, request: request.clone() };
         let params = serde_json::to_value(params).map_err(|error| error.to_string())?;
         let reply = client.request(COMPLETE, params).await.map_err(|error| clean(&error, MAX_MESSAGE))?;
-        let reply: Reply = serde_json::from_value(reply).map_err(|error| format!("its reply is none: {error}"))?;
+        let reply: ModelReply =
+            serde_json::from_value(reply).map_err(|error| format!("its reply is not a completion: {error}"))?;
         // Providers' words for a reply that isn't the model's last: an agent may pass them on.
         const WORDS: [&str; 8] = [
             "length",
@@ -98,27 +95,25 @@ impl<'a> Bound<'a> {
         }
     }
 
-    async fn ask_provider(&self, request: &Request) -> Result<Reply, String> {
-        let (base, key) = self.service()?;
-        let stream = self.model.stream;
-        let Post { path, mut body } = self.post(request);
-        if let (true, Provider::OpenAi | Provider::Anthropic | Provider::Ollama) = (stream, self.model.provider) {
-            body["stream"] = Value::Bool(true);
-        }
+    async fn ask_provider(&self, service: &Service, request: &Request) -> Result<ModelReply, String> {
+        let (base, key) = self.place_and_key(service)?;
+        let max_tokens = request.max_tokens.or(self.model.max_tokens).unwrap_or(DEFAULT_MAX_TOKENS);
+        let (model, stream) = (self.model.name.as_str(), self.model.stream);
+        let Post { path, body } = (service.post)(&Asked { model, request, max_tokens, stream });
         let (url, body) = (format!("{base}{path}"), Bytes::from(body.to_string()));
-        let headers = self.headers(key.as_deref())?;
+        let headers = headers(service, key.as_deref())?;
         for tried in 0.. {
             let response = self.egress.post(&url, headers.clone(), body.clone(), MAX_REPLY).await;
             let mut response = response.map_err(|error| format!("can't {error}"))?;
             mask(&mut response, key.as_deref());
             if (200..300).contains(&response.status) {
-                return self.read(&response);
+                return (service.read)(chunks(&response)?);
             }
             let wait = match response.status {
                 429 | 503 | 529 if tried < RETRIES => retry_after(&response.headers).unwrap_or(WAIT * 2_u32.pow(tried)),
                 _ => return Err(refusal(&response)),
             };
-            if Instant::now().checked_add(wait).is_none_or(|again| again >= self.until) {
+            if Instant::now().checked_add(wait).is_none_or(|again| again >= self.deadline) {
                 let seconds = wait.as_secs_f32().ceil();
                 let refusal = refusal(&response);
                 return Err(format!("{refusal}; trying again in {seconds} s would take longer than the hook may"));
@@ -130,30 +125,20 @@ impl<'a> Bound<'a> {
     }
 
     /// The base URL and the key.
-    fn service(&self) -> Result<(String, Option<String>), String> {
+    fn place_and_key(&self, service: &Service) -> Result<(String, Option<String>), String> {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
-        let (url_variable, url, key_variable) = match self.model.provider {
-            Provider::OpenAi => ("OPENAI_BASE_URL", "https://api.openai.com/v1", Some("OPENAI_API_KEY")),
-            Provider::Anthropic => ("ANTHROPIC_BASE_URL", "https://api.anthropic.com", Some("ANTHROPIC_API_KEY")),
-            Provider::Gemini => {
-                ("GOOGLE_GEMINI_BASE_URL", "https://generativelanguage.googleapis.com", Some("GEMINI_API_KEY"))
-            }
-            Provider::Ollama => ("OLLAMA_HOST", "http://127.0.0.1:11434", None),
-            Provider::Client => return Err("it has no URL".into()),
-        };
         let base = match &self.model.url {
             Some(url) => url.clone(),
-            None => match variable(url_variable) {
-                Some(host) if self.model.provider == Provider::Ollama => ollama::base(&host),
-                Some(url) => url,
-                None => url.into(),
-            },
+            None => {
+                let (name, read) = service.base_url_variable;
+                variable(name).map_or_else(|| service.base_url.into(), |value| read(&value))
+            }
         };
         let name = match (&self.model.key, &self.model.url) {
             (Some(name), _) => Some(name.as_str()),
             // The provider's key is for the provider.
             (None, Some(_)) => None,
-            (None, None) => key_variable,
+            (None, None) => service.key_variable,
         };
         let key = match name {
             Some(name) => Some(variable(name).ok_or_else(|| {
@@ -163,77 +148,54 @@ impl<'a> Bound<'a> {
         };
         Ok((base.trim().trim_end_matches('/').to_string(), key.map(|key| key.trim().to_string())))
     }
+}
 
-    fn headers(&self, key: Option<&str>) -> Result<HeaderMap, String> {
-        let mut headers = HeaderMap::new();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let (name, value) = match self.model.provider {
-            Provider::Anthropic => {
-                headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
-                (HeaderName::from_static("x-api-key"), key.map(str::to_string))
-            }
-            Provider::Gemini => (HeaderName::from_static("x-goog-api-key"), key.map(str::to_string)),
-            Provider::OpenAi | Provider::Ollama | Provider::Client => {
-                (AUTHORIZATION, key.map(|key| format!("Bearer {key}")))
-            }
-        };
-        if let Some(value) = value {
-            let mut value = HeaderValue::try_from(value).map_err(|_| "its key has characters that no key has")?;
-            value.set_sensitive(true);
-            headers.insert(name, value);
-        }
-        Ok(headers)
+fn headers(service: &Service, key: Option<&str>) -> Result<HeaderMap, String> {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    for (name, value) in service.headers {
+        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
     }
+    if let Some(key) = key {
+        let (name, prefix) = service.key_header;
+        let value = HeaderValue::try_from(format!("{prefix}{key}"));
+        let mut value = value.map_err(|_| "its key has characters that no key has")?;
+        value.set_sensitive(true);
+        headers.insert(HeaderName::from_static(name), value);
+    }
+    Ok(headers)
+}
 
-    fn post(&self, request: &Request) -> Post {
-        let max_tokens = request.max_tokens.or(self.model.max_tokens).unwrap_or(DEFAULT_MAX_TOKENS);
-        let (name, stream) = (self.model.name.as_str(), self.model.stream);
-        match self.model.provider {
-            Provider::Anthropic => anthropic::post(name, request, max_tokens),
-            Provider::Gemini => gemini::post(name, request, max_tokens, stream),
-            Provider::Ollama => ollama::post(name, request, max_tokens),
-            Provider::OpenAi | Provider::Client => openai::post(name, request, max_tokens, stream),
+/// The JSON values of a reply: one, or as many as it has pieces.
+fn chunks(response: &Response) -> Result<Vec<Value>, String> {
+    let body = std::str::from_utf8(&response.body).map_err(|_| "its reply is not UTF-8")?;
+    // Some providers reply as a whole although pieces are asked for.
+    let form = response.headers.get(CONTENT_TYPE).and_then(|form| form.to_str().ok()).unwrap_or_default();
+    let chunks = match form.split(';').next().unwrap_or_default().trim() {
+        "text/event-stream" => events(body),
+        "application/x-ndjson" => body.lines().filter(|line| !line.is_empty()).map(str::to_string).collect(),
+        _ => vec![body.to_string()],
+    };
+    let mut values = Vec::new();
+    for chunk in chunks {
+        let value = crate::support::json::parse(&chunk).map_err(|error| format!("can't read its reply: {error}"))?;
+        // Some providers report an error in the middle of a stream, after a status of 200.
+        if value.get("error").is_some_and(|error| !error.is_null()) {
+            return Err(format!("it failed: {}", message(&value).unwrap_or_default()));
         }
+        values.push(value);
     }
-
-    fn read(&self, response: &Response) -> Result<Reply, String> {
-        let body = std::str::from_utf8(&response.body).map_err(|_| "its reply is not UTF-8")?;
-        // Some answer as a whole although asked for pieces.
-        let form = response.headers.get(CONTENT_TYPE).and_then(|form| form.to_str().ok()).unwrap_or_default();
-        let chunks = match form.split(';').next().unwrap_or_default().trim() {
-            "text/event-stream" => events(body),
-            "application/x-ndjson" => body.lines().filter(|line| !line.is_empty()).map(str::to_string).collect(),
-            _ => vec![body.to_string()],
-        };
-        let mut values = Vec::new();
-        for chunk in chunks {
-            let value =
-                crate::support::json::parse(&chunk).map_err(|error| format!("can't read its reply: {error}"))?;
-            // Some say so in the middle of a stream, after a status of 200.
-            if value.get("error").is_some_and(|error| !error.is_null()) {
-                return Err(format!("it failed: {}", message(&value).unwrap_or_default()));
-            }
-            values.push(value);
-        }
-        match self.model.provider {
-            Provider::Anthropic => anthropic::read(values),
-            Provider::Gemini => gemini::read(values),
-            Provider::Ollama => ollama::read(values),
-            Provider::OpenAi | Provider::Client => openai::read(values),
-        }
-    }
+    Ok(values)
 }
 
 /// Enough for a model that thinks before it judges.
 const DEFAULT_MAX_TOKENS: u32 = 4096;
 
 impl Model for Bound<'_> {
-    async fn complete(&self, request: &Request) -> Result<Reply, ModelError> {
-        let reply = match self.model.provider {
-            Provider::Client => self.ask_client(request).await,
-            Provider::OpenAi | Provider::Anthropic | Provider::Gemini | Provider::Ollama => {
-                self.ask_provider(request).await
-            }
+    async fn complete(&self, request: &Request) -> Result<ModelReply, ModelError> {
+        let reply = match &self.model.provider.service {
+            None => self.ask_client(request).await,
+            Some(service) => self.ask_provider(service, request).await,
         };
         reply.map_err(|error| ModelError(format!("ask the model `{}`: {error}", self.model)))
     }
@@ -254,14 +216,14 @@ fn events(body: &str) -> Vec<String> {
     events
 }
 
-/// Whole seconds, or a date, which isn't worth a calendar here: as if there were none.
+/// The seconds that a provider asks to wait. A date is ignored, because it isn't worth a calendar here.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds: f64 = headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
     // What is too large for a duration is surely too long.
     (seconds >= 0.0).then(|| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
 }
 
-/// Some repeat the key: nobody here is to see it, before anything is cut.
+/// Takes the key out of a response, because some providers repeat it and messages quote the response.
 fn mask(response: &mut Response, key: Option<&str>) {
     if let (Some(key), Ok(body)) = (key, std::str::from_utf8(&response.body))
         && body.contains(key)
@@ -286,42 +248,7 @@ fn message(body: &Value) -> Option<String> {
     Some(clean(text, MAX_MESSAGE))
 }
 
-/// A text from outside in one line of at most so many characters.
-pub(crate) fn clean(text: &str, max: usize) -> String {
-    let words = text.split(|c: char| c.is_whitespace() || c.is_control() || is_invisible(c));
-    let line = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(max) {
-        Some((at, _)) => format!("{}...", &line[..at]),
-        None => line,
-    }
-}
-
-/// Characters that reorder or hide the text around them.
-fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
-}
-
-/// Whether a reply is one, by the reason it stopped for.
-pub(super) fn check_finish(reason: Option<&str>, fine: &[&str], cut: &[&str]) -> Result<(), String> {
-    match reason {
-        Some(reason) if fine.contains(&reason) => Ok(()),
-        Some(reason) if cut.contains(&reason) => {
-            Err(format!("its reply was cut off at the limit of tokens (`{reason}`); raise `maxTokens`"))
-        }
-        Some(reason) => Err(format!("it refused or was stopped (`{}`)", clean(reason, 60))),
-        None => Err("its reply ends in the middle".into()),
-    }
-}
-
-/// The input of a call as it came in a text.
-pub(super) fn input(name: &str, text: &str) -> Result<Value, String> {
-    match crate::support::json::parse(if text.trim().is_empty() { "{}" } else { text }) {
-        Ok(input @ Value::Object(_)) => Ok(input),
-        _ => Err(format!("its call of `{}` has something else than a JSON object as input", clean(name, 60))),
-    }
-}
-
-/// 128 bits that nobody can foresee, in hex.
+/// 128 random bits that can't be foreseen, in hex.
 pub(crate) fn random_hex() -> Result<String, ModelError> {
     let mut bytes = [0; 16];
     let random = rustls::crypto::ring::default_provider().secure_random;
@@ -413,9 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_from_outside() {
-        assert_eq!(clean("a\n\u{1b}[31mb\u{202e}c\t d", 99), "a [31mb c d");
-        assert_eq!(clean("äöü", 2), "äö...");
+    fn events_and_random_numbers() {
         assert_eq!(events("event: x\ndata: {\"a\":\ndata: 1}\n\n: ping\n\ndata: [DONE]\n\n"), ["{\"a\":\n1}"]);
         let (one, other) = (random_hex().unwrap(), random_hex().unwrap());
         assert!(one.len() == 32 && one != other);

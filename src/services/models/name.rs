@@ -1,5 +1,6 @@
 //! Which model: `provider:model`, as definitions, options and the environment name it.
 
+use super::providers::{CLIENT, PROVIDERS, Provider};
 use crate::services::egress::{Grants, check_url};
 use crate::support::nearest::closest;
 use crate::syntax::fix::Fix;
@@ -41,46 +42,10 @@ text_or_map!(
     |name| RawLong { name, ..RawLong::default() }
 );
 
-/// Who runs a model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Provider {
-    OpenAi,
-    Anthropic,
-    Gemini,
-    Ollama,
-    Client,
-}
-
-impl Provider {
-    const ALL: [Provider; 5] =
-        [Provider::OpenAi, Provider::Anthropic, Provider::Gemini, Provider::Ollama, Provider::Client];
-
-    fn name(self) -> &'static str {
-        match self {
-            Provider::OpenAi => "openai",
-            Provider::Anthropic => "anthropic",
-            Provider::Gemini => "gemini",
-            Provider::Ollama => "ollama",
-            Provider::Client => "client",
-        }
-    }
-
-    /// A model of it, for messages.
-    fn example(self) -> &'static str {
-        match self {
-            Provider::OpenAi => "openai:gpt-5-mini",
-            Provider::Anthropic => "anthropic:claude-haiku-4-5",
-            Provider::Gemini => "gemini:gemini-2.5-flash",
-            Provider::Ollama => "ollama:qwen3",
-            Provider::Client => "client",
-        }
-    }
-}
-
 /// A model that can be asked: nothing here can be wrong any more but what only the provider knows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelRef {
-    pub(super) provider: Provider,
+    pub(super) provider: &'static Provider,
     pub(super) name: String,
     pub(super) url: Option<String>,
     pub(super) key: Option<String>,
@@ -127,14 +92,8 @@ impl BadModel {
 
 impl ModelRef {
     /// The agent's own model, whichever that is.
-    pub const CLIENT: ModelRef = ModelRef {
-        provider: Provider::Client,
-        name: String::new(),
-        url: None,
-        key: None,
-        max_tokens: None,
-        stream: false,
-    };
+    pub const CLIENT: ModelRef =
+        ModelRef { provider: &CLIENT, name: String::new(), url: None, key: None, max_tokens: None, stream: false };
 
     /// Checks what was written.
     ///
@@ -145,23 +104,24 @@ impl ModelRef {
             Some((provider, name)) => (provider, name),
             None => (raw.name.as_str(), ""),
         };
-        let Some(provider) = Provider::ALL.into_iter().find(|it| it.name() == provider) else {
+        let Some(provider) = PROVIDERS.into_iter().find(|it| it.name == provider) else {
             return Err(unknown(&raw.name, provider, name));
         };
-        if name.is_empty() && provider != Provider::Client {
+        let is_client = provider.service.is_none();
+        if name.is_empty() && !is_client {
             let message = format!("`{}` names a provider but no model", raw.name);
-            return Err(BadModel::new(message, format!("write `{}`, for example", provider.example())));
+            return Err(BadModel::new(message, format!("write `{}`, for example", provider.example)));
         }
-        // Gemini's stands in the path of its URL.
-        let is_fine = |c: char| match provider {
-            Provider::Gemini => c.is_ascii_alphanumeric() || "-._".contains(c),
-            _ => !c.is_whitespace() && !c.is_control(),
+        let is_in_path = provider.service.as_ref().is_some_and(|service| service.is_name_in_path);
+        let is_fine = |c: char| match is_in_path {
+            true => c.is_ascii_alphanumeric() || "-._".contains(c),
+            false => !c.is_whitespace() && !c.is_control(),
         };
         if name.len() > 200 || !name.chars().all(is_fine) || name.starts_with('.') {
             let name = raw.name.escape_debug();
             return Err(BadModel::without_help(format!("`{name}` can't be the name of a model")));
         }
-        if provider == Provider::Client && (raw.url.is_some() || raw.key.is_some() || raw.stream) {
+        if is_client && (raw.url.is_some() || raw.key.is_some() || raw.stream) {
             let message = "`client` has no `url`, `key` or `stream`".to_string();
             return Err(BadModel::new(message, "the agent answers `model/complete` with a model of its own"));
         }
@@ -171,7 +131,7 @@ impl ModelRef {
         if let Some(key) = &raw.key {
             let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
             if key.is_empty() || key.starts_with(|c: char| c.is_ascii_digit()) || !key.chars().all(is_name) {
-                // Not repeated: it may be the key itself.
+                // The message doesn't repeat the text, because it may be the key itself.
                 let message = "`key` isn't the name of an environment variable".to_string();
                 return Err(BadModel::new(message, "put the key into a variable and write the variable's name"));
             }
@@ -205,7 +165,7 @@ fn check_base(url: &str) -> Result<(), BadModel> {
 
 fn unknown(whole: &str, provider: &str, name: &str) -> BadModel {
     let whole = whole.chars().take(80).collect::<String>();
-    match closest(provider, Provider::ALL.map(Provider::name)) {
+    match closest(provider, PROVIDERS.map(|it| it.name)) {
         Some(near) if name.is_empty() => {
             BadModel::without_help(format!("unknown provider `{whole}`")).did_you_mean(provider, near)
         }
@@ -213,10 +173,7 @@ fn unknown(whole: &str, provider: &str, name: &str) -> BadModel {
             .did_you_mean(&format!("{provider}:{name}"), &format!("{near}:{name}")),
         None => BadModel::new(
             format!("`{}` names no provider", whole.escape_debug()),
-            format!(
-                "write `provider:model`, such as {}",
-                Provider::ALL.map(|it| format!("`{}`", it.example())).join(", ")
-            ),
+            format!("write `provider:model`, such as {}", PROVIDERS.map(|it| format!("`{}`", it.example)).join(", ")),
         ),
     }
 }
@@ -231,7 +188,7 @@ impl FromStr for ModelRef {
 
 impl fmt::Display for ModelRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.provider.name())?;
+        f.write_str(self.provider.name)?;
         if self.name.is_empty() { Ok(()) } else { write!(f, ":{}", self.name) }
     }
 }
@@ -260,6 +217,21 @@ mod tests {
         }
         let error = "gpt-5-mini".parse::<ModelRef>().unwrap_err().to_string();
         assert!(error.starts_with("`gpt-5-mini` names no provider; write `provider:model`, such as"), "{error}");
+    }
+
+    /// The texts for people that name every provider.
+    #[test]
+    fn every_provider_is_documented() {
+        let schema = schemars::schema_for!(RawLong).to_value().to_string();
+        let readme = include_str!("../../../README.md");
+        for provider in PROVIDERS {
+            let name = if provider.service.is_some() {
+                format!("`{}:MODEL`", provider.name)
+            } else {
+                format!("`{}`", provider.name)
+            };
+            assert!(schema.contains(&name) && readme.contains(&name), "{name}");
+        }
     }
 
     #[test]

@@ -1,13 +1,15 @@
 //! Which run an event counts towards: one prompt until the agent rests, sub-agents included.
 
 use crate::event::Event;
+use lru::LruCache;
 use parking_lot::{Mutex, MutexGuard};
-use std::collections::{HashMap, VecDeque};
+use std::num::NonZeroUsize;
 use std::sync::{Arc, LazyLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Runs and sessions that are remembered at once; the oldest is forgotten first.
-const MAX_REMEMBERED: usize = 10_000;
+/// Runs, agents and sessions that are remembered, each; those that no event is about for longest are
+/// forgotten first.
+const MAX_REMEMBERED: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
 /// Runs within runs.
 const MAX_DEPTH: usize = 16;
 
@@ -15,45 +17,38 @@ const MAX_DEPTH: usize = 16;
 #[derive(Default)]
 pub struct Runs(Mutex<Known>);
 
-#[derive(Default)]
 struct Known {
     /// Run to the run that started it, each with its session; an outermost one to itself.
-    parents: Remembered,
+    parents: LruCache<Arc<str>, Arc<str>>,
     /// Agent to the session of its latest run, for events that don't name their session.
-    agents: Remembered,
+    agents: LruCache<Arc<str>, Arc<str>>,
     /// The latest prompt of a session, for agents that don't name their runs. No two have one number.
-    prompts: HashMap<String, u64>,
-    order: VecDeque<(String, u64)>,
+    prompts: LruCache<String, u64>,
     n_prompts: u64,
 }
 
-#[derive(Default)]
-struct Remembered {
-    map: HashMap<Arc<str>, Arc<str>>,
-    order: VecDeque<Arc<str>>,
-}
-
-impl Remembered {
-    fn insert(&mut self, key: Arc<str>, value: Arc<str>) {
-        if self.map.insert(key.clone(), value).is_none() {
-            self.order.push_back(key);
-        }
-        if self.order.len() > MAX_REMEMBERED
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.map.remove(&oldest);
+impl Default for Known {
+    fn default() -> Known {
+        Known {
+            parents: LruCache::new(MAX_REMEMBERED),
+            agents: LruCache::new(MAX_REMEMBERED),
+            prompts: LruCache::new(MAX_REMEMBERED),
+            n_prompts: 0,
         }
     }
+}
 
-    fn outermost(&self, run: &Arc<str>) -> Arc<str> {
+impl Known {
+    /// The outermost run that a run is in. All on the way there count as used.
+    fn outermost(&mut self, run: Arc<str>) -> Arc<str> {
         let mut run = run;
         for _ in 0..MAX_DEPTH {
-            match self.map.get(run) {
-                Some(parent) if parent != run => run = parent,
+            match self.parents.get(&run) {
+                Some(parent) if *parent != run => run = parent.clone(),
                 Some(_) | None => break,
             }
         }
-        run.clone()
+        run
     }
 }
 
@@ -65,32 +60,24 @@ impl Runs {
             (Some(run), parent) => {
                 let session = event.session();
                 let run = key(session, run);
-                let known = &mut self.known().parents;
+                let mut known = self.known();
                 // What was said first sticks, also that there is no parent: a run whose limit is reached
                 // can't move to another one.
-                if known.map.contains_key(&run) {
+                if known.parents.get(&run).is_some() {
                     return;
                 }
                 let parent = parent.map(|parent| key(event.text("/parentSession").unwrap_or(session), parent));
-                let parent = parent.filter(|parent| known.outermost(parent) != run).unwrap_or_else(|| run.clone());
-                known.insert(run, parent);
+                let parent = parent.filter(|parent| known.outermost(parent.clone()) != run);
+                known.parents.put(run.clone(), parent.unwrap_or(run));
             }
             (None, _) if begins && event.text("/agent/parent").is_none() => {
-                let known = &mut *self.known();
+                let mut known = self.known();
                 if let Some(agent) = event.text("/agent/name") {
-                    known.agents.insert(agent.into(), event.session().into());
+                    known.agents.put(agent.into(), event.session().into());
                 }
                 known.n_prompts += 1;
-                let prompt = (event.session().to_string(), known.n_prompts);
-                known.prompts.insert(prompt.0.clone(), prompt.1);
-                known.order.push_back(prompt);
-                // The session whose latest prompt is oldest is forgotten first.
-                if known.order.len() > MAX_REMEMBERED
-                    && let Some((session, number)) = known.order.pop_front()
-                    && known.prompts.get(&session) == Some(&number)
-                {
-                    known.prompts.remove(&session);
-                }
+                let number = known.n_prompts;
+                known.prompts.put(event.session().to_string(), number);
             }
             _ => {}
         }
@@ -98,23 +85,24 @@ impl Runs {
 
     /// The outermost run that an event belongs to. Without a run in the event, what lies between
     /// two prompts of a session is one; without a session either, it is the latest run of its agent.
-    pub fn of(&self, event: &Event) -> Arc<str> {
+    pub fn outermost(&self, event: &Event) -> Arc<str> {
         let session = event.session();
-        let known = self.known();
+        let mut known = self.known();
         let Some(run) = event.text("/run") else {
-            let latest = || known.agents.map.get(event.text("/agent/name")?).map(|it| &**it);
-            let session = Some(session).filter(|it| !it.is_empty()).or_else(latest).unwrap_or_default();
+            let agent = event.text("/agent/name").filter(|_| session.is_empty());
+            let latest = agent.and_then(|agent| known.agents.get(agent).cloned());
+            let session = latest.as_deref().unwrap_or(session);
             let prompts = known.prompts.get(session).copied().unwrap_or_default();
             return format!("{session}\n#{prompts}").into();
         };
-        known.parents.outermost(&key(session, run))
+        known.outermost(key(session, run))
     }
 
     /// The same by a name that no other process gives: for counts that outlive this one.
     pub fn durable(&self, event: &Event) -> String {
         static PROCESS: LazyLock<u128> =
             LazyLock::new(|| SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos());
-        let run = self.of(event);
+        let run = self.outermost(event);
         if event.text("/run").is_some() {
             return run.to_string();
         }
@@ -141,7 +129,7 @@ mod tests {
         let of = |event: serde_json::Value| {
             let event = Event::from_json(event).unwrap();
             runs.note(&event);
-            runs.of(&event).to_string()
+            runs.outermost(&event).to_string()
         };
         for (event, expected) in [
             (json!({"event": "StepStart", "session": "s", "run": "r1"}), "s\nr1"),
@@ -174,6 +162,27 @@ mod tests {
             (json!({"event": "StepStart", "agent": {"name": "d"}}), "\n#0"),
         ] {
             assert_eq!(of(event.clone()), expected, "{event}");
+        }
+    }
+
+    #[test]
+    fn what_is_active_is_remembered() {
+        let runs = Runs::default();
+        let outermost = |event: &serde_json::Value| {
+            let event = Event::from_json(event.clone()).unwrap();
+            runs.note(&event);
+            runs.outermost(&event).to_string()
+        };
+        let step = json!({"event": "StepStart", "session": "s", "run": "child"});
+        let anonymous = json!({"event": "StepStart", "agent": {"name": "a"}});
+        outermost(&json!({"event": "RunStart", "session": "s", "run": "parent"}));
+        outermost(&json!({"event": "RunStart", "session": "s", "run": "child", "parentRun": "parent"}));
+        outermost(&json!({"event": "RunStart", "session": "t", "agent": {"name": "a"}}));
+        for n in 0..MAX_REMEMBERED.get() {
+            let session = format!("s{n}");
+            outermost(&json!({"event": "RunStart", "session": session, "run": "r"}));
+            outermost(&json!({"event": "RunStart", "session": session, "agent": {"name": session}}));
+            assert_eq!((&*outermost(&step), &*outermost(&anonymous)), ("s\nparent", "t\n#1"), "{n}");
         }
     }
 }

@@ -1,11 +1,28 @@
 //! Gemini's generateContent.
 
-use super::call::{Post, check_finish, clean};
-use super::{Message, Reply, Request, ToolCall, Usage};
+use super::super::conversation::{Message, ModelReply, ToolCall, Usage};
+use super::super::text::clean;
+use super::wire::{Asked, Post, Provider, Service, check_finish};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-pub(super) fn post(model: &str, request: &Request, max_tokens: u32, stream: bool) -> Post {
+pub(super) static PROVIDER: Provider = Provider {
+    name: "gemini",
+    example: "gemini:gemini-2.5-flash",
+    service: Some(Service {
+        base_url: "https://generativelanguage.googleapis.com",
+        base_url_variable: ("GOOGLE_GEMINI_BASE_URL", str::to_string),
+        key_variable: Some("GEMINI_API_KEY"),
+        key_header: ("x-goog-api-key", ""),
+        headers: &[],
+        is_name_in_path: true,
+        post,
+        read,
+    }),
+};
+
+fn post(asked: &Asked<'_>) -> Post {
+    let Asked { model, request, max_tokens, stream } = *asked;
     let contents: Vec<Value> = request.messages.iter().map(content).collect();
     let mut body = json!({"contents": contents, "generationConfig": {"maxOutputTokens": max_tokens}});
     if !request.system.is_empty() {
@@ -109,8 +126,8 @@ struct Tokens {
     thoughts_token_count: u64,
 }
 
-pub(super) fn read(chunks: Vec<Value>) -> Result<Reply, String> {
-    let mut reply = Reply::default();
+fn read(chunks: Vec<Value>) -> Result<ModelReply, String> {
+    let mut reply = ModelReply::default();
     for chunk in chunks {
         let chunk: Chunk =
             serde_json::from_value(chunk).map_err(|error| format!("its reply is not generated content: {error}"))?;

@@ -1,11 +1,28 @@
 //! OpenAI's chat completions, which many services speak.
 
-use super::call::{Post, check_finish, clean, input};
-use super::{Message, Reply, Request, ToolCall, Usage};
+use super::super::conversation::{Message, ModelReply, ToolCall, Usage};
+use super::super::text::clean;
+use super::wire::{Asked, Post, Provider, Service, check_finish, parse_input};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-pub(super) fn post(model: &str, request: &Request, max_tokens: u32, stream: bool) -> Post {
+pub(super) static PROVIDER: Provider = Provider {
+    name: "openai",
+    example: "openai:gpt-5-mini",
+    service: Some(Service {
+        base_url: "https://api.openai.com/v1",
+        base_url_variable: ("OPENAI_BASE_URL", str::to_string),
+        key_variable: Some("OPENAI_API_KEY"),
+        key_header: ("authorization", "Bearer "),
+        headers: &[],
+        is_name_in_path: false,
+        post,
+        read,
+    }),
+};
+
+fn post(asked: &Asked<'_>) -> Post {
+    let Asked { model, request, max_tokens, stream } = *asked;
     let mut messages = vec![json!({"role": "system", "content": request.system})];
     for message in &request.messages {
         match message {
@@ -42,6 +59,7 @@ pub(super) fn post(model: &str, request: &Request, max_tokens: u32, stream: bool
             json!({"type": "json_schema", "json_schema": {"name": "reply", "strict": true, "schema": schema}});
     }
     if stream {
+        body["stream"] = json!(true);
         body["stream_options"] = json!({"include_usage": true});
     }
     Post { path: "/chat/completions".into(), body }
@@ -99,8 +117,8 @@ struct Tokens {
     completion_tokens: u64,
 }
 
-pub(super) fn read(chunks: Vec<Value>) -> Result<Reply, String> {
-    let (mut reply, mut refusal) = (Reply::default(), String::new());
+fn read(chunks: Vec<Value>) -> Result<ModelReply, String> {
+    let (mut reply, mut refusal) = (ModelReply::default(), String::new());
     // A call's place, and its input so far.
     let mut inputs: Vec<(Option<u32>, String)> = Vec::new();
     for chunk in chunks {
@@ -133,7 +151,7 @@ pub(super) fn read(chunks: Vec<Value>) -> Result<Reply, String> {
     }
     check_finish(reply.finish_reason.as_deref(), &["stop", "tool_calls"], &["length"])?;
     for (call, (_, text)) in reply.calls.iter_mut().zip(inputs) {
-        call.input = input(&call.name, &text)?;
+        call.input = parse_input(&call.name, &text)?;
     }
     Ok(reply)
 }

@@ -1,11 +1,27 @@
 //! Anthropic's messages.
 
-use super::call::{Post, check_finish, input};
-use super::{Message, Reply, Request, ToolCall};
+use super::super::conversation::{Message, ModelReply, ToolCall};
+use super::wire::{Asked, Post, Provider, Service, check_finish, parse_input};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-pub(super) fn post(model: &str, request: &Request, max_tokens: u32) -> Post {
+pub(super) static PROVIDER: Provider = Provider {
+    name: "anthropic",
+    example: "anthropic:claude-haiku-4-5",
+    service: Some(Service {
+        base_url: "https://api.anthropic.com",
+        base_url_variable: ("ANTHROPIC_BASE_URL", str::to_string),
+        key_variable: Some("ANTHROPIC_API_KEY"),
+        key_header: ("x-api-key", ""),
+        headers: &[("anthropic-version", "2023-06-01")],
+        is_name_in_path: false,
+        post,
+        read,
+    }),
+};
+
+fn post(asked: &Asked<'_>) -> Post {
+    let Asked { model, request, max_tokens, stream } = *asked;
     let messages: Vec<Value> = request.messages.iter().map(message).collect();
     let mut body = json!({"model": model, "max_tokens": max_tokens, "messages": messages});
     if !request.system.is_empty() {
@@ -20,6 +36,9 @@ pub(super) fn post(model: &str, request: &Request, max_tokens: u32) -> Post {
     }
     if let Some(schema) = &request.schema {
         body["output_config"] = json!({"format": {"type": "json_schema", "schema": schema}});
+    }
+    if stream {
+        body["stream"] = json!(true);
     }
     Post { path: "/v1/messages".into(), body }
 }
@@ -120,8 +139,8 @@ struct Tokens {
     output_tokens: Option<u64>,
 }
 
-pub(super) fn read(chunks: Vec<Value>) -> Result<Reply, String> {
-    let mut reply = Reply::default();
+fn read(chunks: Vec<Value>) -> Result<ModelReply, String> {
+    let mut reply = ModelReply::default();
     // Which block a call is, and its input so far.
     let mut inputs: Vec<(u32, String)> = Vec::new();
     for chunk in chunks {
@@ -155,13 +174,13 @@ pub(super) fn read(chunks: Vec<Value>) -> Result<Reply, String> {
     )?;
     for (call, (_, text)) in reply.calls.iter_mut().zip(inputs) {
         if !text.is_empty() {
-            call.input = input(&call.name, &text)?;
+            call.input = parse_input(&call.name, &text)?;
         }
     }
     Ok(reply)
 }
 
-fn begin(reply: &mut Reply, inputs: &mut Vec<(u32, String)>, index: u32, block: Block) {
+fn begin(reply: &mut ModelReply, inputs: &mut Vec<(u32, String)>, index: u32, block: Block) {
     match block {
         Block::Text { text } => reply.text.push_str(&text),
         Block::ToolUse { id, name, input } => {
@@ -173,7 +192,7 @@ fn begin(reply: &mut Reply, inputs: &mut Vec<(u32, String)>, index: u32, block: 
 }
 
 /// Later counts replace earlier ones: they are running totals.
-fn count(reply: &mut Reply, usage: Option<Tokens>) {
+fn count(reply: &mut ModelReply, usage: Option<Tokens>) {
     let Some(usage) = usage else { return };
     if let Some(read) = usage.input_tokens {
         let cached = [usage.cache_creation_input_tokens, usage.cache_read_input_tokens];

@@ -1,11 +1,27 @@
 //! Ollama's chat.
 
-use super::call::{Post, check_finish};
-use super::{Message, Reply, Request, ToolCall};
+use super::super::conversation::{Message, ModelReply, ToolCall};
+use super::wire::{Asked, Post, Provider, Service, check_finish};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-pub(super) fn post(model: &str, request: &Request, max_tokens: u32) -> Post {
+pub(super) static PROVIDER: Provider = Provider {
+    name: "ollama",
+    example: "ollama:qwen3",
+    service: Some(Service {
+        base_url: "http://127.0.0.1:11434",
+        base_url_variable: ("OLLAMA_HOST", base_url),
+        key_variable: None,
+        key_header: ("authorization", "Bearer "),
+        headers: &[],
+        is_name_in_path: false,
+        post,
+        read,
+    }),
+};
+
+fn post(asked: &Asked<'_>) -> Post {
+    let Asked { model, request, max_tokens, stream } = *asked;
     let mut messages = vec![json!({"role": "system", "content": request.system})];
     for message in &request.messages {
         match message {
@@ -30,8 +46,8 @@ pub(super) fn post(model: &str, request: &Request, max_tokens: u32) -> Post {
     let mut body = json!({
         "model": model,
         "messages": messages,
-        // It streams unless told otherwise.
-        "stream": false,
+        // Without it, the service streams.
+        "stream": stream,
         // What doesn't fit is an error, never cut in silence.
         "truncate": false,
         "shift": false,
@@ -57,7 +73,7 @@ pub(super) fn post(model: &str, request: &Request, max_tokens: u32) -> Post {
 
 /// `OLLAMA_HOST` as the URL of a service: `host`, `host:port` or a URL. The service takes the same
 /// variable for where it listens, so that it may be any address.
-pub(super) fn base(host: &str) -> String {
+fn base_url(host: &str) -> String {
     let host = host.trim().trim_end_matches('/').replacen("0.0.0.0", "127.0.0.1", 1);
     let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
     match (host.contains("://"), has_port) {
@@ -94,8 +110,8 @@ struct Function {
     arguments: Option<Map<String, Value>>,
 }
 
-pub(super) fn read(chunks: Vec<Value>) -> Result<Reply, String> {
-    let mut reply = Reply::default();
+fn read(chunks: Vec<Value>) -> Result<ModelReply, String> {
+    let mut reply = ModelReply::default();
     for chunk in chunks {
         let chunk: Chunk =
             serde_json::from_value(chunk).map_err(|error| format!("its reply is not a chat: {error}"))?;
@@ -116,7 +132,7 @@ pub(super) fn read(chunks: Vec<Value>) -> Result<Reply, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::base;
+    use super::base_url;
 
     #[test]
     fn hosts() {
@@ -126,7 +142,7 @@ mod tests {
             ("http://0.0.0.0:8080/", "http://127.0.0.1:8080"),
             ("https://h.example", "https://h.example"),
         ] {
-            assert_eq!(base(host), expected, "{host}");
+            assert_eq!(base_url(host), expected, "{host}");
         }
     }
 }

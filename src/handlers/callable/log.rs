@@ -1,0 +1,112 @@
+//! What a worker writes beside the protocol: bounded, without secrets, into the host's log. The last
+//! line is kept, because it often says why the worker ended.
+
+use super::super::environment::Secrets;
+use parking_lot::Mutex;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::time::Instant;
+
+/// How much of a line is kept for the log; what is beyond what is shown lets secrets be found whole.
+const MAX_LOGGED: usize = 64 * 1024;
+/// Lines that a worker may log in a second.
+const MAX_LINES: u32 = 100;
+
+pub(super) struct WorkerLog {
+    /// The hook that the worker was started for; others may share it.
+    pub(super) hook: String,
+    pub(super) secrets: Secrets,
+    last_line: Mutex<String>,
+}
+
+impl WorkerLog {
+    pub(super) fn new(hook: &str, secrets: Secrets) -> WorkerLog {
+        WorkerLog { hook: hook.to_string(), secrets, last_line: Mutex::default() }
+    }
+
+    /// Logs what a worker writes to its stderr, until it closes it.
+    pub(super) async fn read(&self, mut stderr: impl AsyncRead + Unpin) {
+        let (mut chunk, mut line) = (Vec::with_capacity(8 * 1024), Vec::new());
+        let mut limit = LineLimit { since: Instant::now(), n_lines: 0 };
+        while read_some(&mut stderr, &mut chunk).await {
+            for (at, part) in chunk.split(|byte| *byte == b'\n').enumerate() {
+                if at > 0 {
+                    self.log_line(&line, &mut limit);
+                    line.clear();
+                }
+                let room = MAX_LOGGED.saturating_sub(line.len());
+                line.extend_from_slice(&part[..part.len().min(room)]);
+            }
+        }
+        self.log_line(&line, &mut limit);
+    }
+
+    fn log_line(&self, line: &[u8], limit: &mut LineLimit) {
+        let line = self.secrets.mask(String::from_utf8_lossy(line).trim_end());
+        if line.is_empty() {
+            return;
+        }
+        let line = excerpt(&line, 2000);
+        *self.last_line.lock() = excerpt(&line, 300);
+        match limit.count(Instant::now()) {
+            Flow::Line => tracing::info!(hook = %self.hook, "{line}"),
+            Flow::Last => {
+                tracing::warn!(hook = %self.hook, "A worker writes too much; the rest of this second is left out.")
+            }
+            Flow::Nothing => {}
+        }
+    }
+
+    /// The end of a message about a worker's end: its last line, if it wrote one.
+    pub(super) fn last_words(&self) -> String {
+        let line = self.last_line.lock();
+        if line.is_empty() { String::new() } else { format!("; its last words: {line}") }
+    }
+
+    /// The beginning of a text without secrets.
+    pub(super) fn masked(&self, text: &str, most: usize) -> String {
+        excerpt(&self.secrets.mask(text), most)
+    }
+}
+
+/// Bounds a worker's share of the log.
+struct LineLimit {
+    since: Instant,
+    n_lines: u32,
+}
+
+enum Flow {
+    Line,
+    Last,
+    Nothing,
+}
+
+impl LineLimit {
+    fn count(&mut self, now: Instant) -> Flow {
+        if now - self.since >= Duration::from_secs(1) {
+            *self = LineLimit { since: now, n_lines: 0 };
+        }
+        self.n_lines = self.n_lines.saturating_add(1);
+        match self.n_lines {
+            ..=MAX_LINES => Flow::Line,
+            n if n == MAX_LINES + 1 => Flow::Last,
+            _ => Flow::Nothing,
+        }
+    }
+}
+
+async fn read_some(pipe: &mut (impl AsyncRead + Unpin), into: &mut Vec<u8>) -> bool {
+    into.clear();
+    matches!(pipe.read_buf(into).await, Ok(n) if n > 0)
+}
+
+/// The beginning, without what would move a terminal's cursor.
+fn excerpt(text: &str, most: usize) -> String {
+    let printable = |letter: char| if letter.is_control() && letter != '\t' { '\u{fffd}' } else { letter };
+    let mut letters = text.chars().map(printable);
+    let mut short: String = letters.by_ref().take(most).collect();
+    if letters.next().is_some() {
+        short.push('…');
+    }
+    short
+}

@@ -1,0 +1,18 @@
+//! The providers of models: one file and one row each.
+
+mod anthropic;
+mod gemini;
+mod ollama;
+mod openai;
+mod wire;
+
+pub(super) use wire::Provider;
+#[cfg(feature = "models")]
+pub(super) use wire::{Asked, Post, Service};
+
+/// Every provider that a definition may name.
+pub(super) static PROVIDERS: [&Provider; 5] =
+    [&openai::PROVIDER, &anthropic::PROVIDER, &gemini::PROVIDER, &ollama::PROVIDER, &CLIENT];
+
+/// The agent's own model.
+pub(super) static CLIENT: Provider = Provider { name: "client", example: "client", service: None };

@@ -1,0 +1,27 @@
+//! Texts from outside, made fit for a message.
+
+/// A text from outside in one line of at most so many characters.
+pub(crate) fn clean(text: &str, max: usize) -> String {
+    let words = text.split(|c: char| c.is_whitespace() || c.is_control() || is_invisible(c));
+    let line = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(max) {
+        Some((at, _)) => format!("{}...", &line[..at]),
+        None => line,
+    }
+}
+
+/// Characters that reorder or hide the text around them.
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_from_outside() {
+        assert_eq!(clean("a\n\u{1b}[31mb\u{202e}c\t d", 99), "a [31mb c d");
+        assert_eq!(clean("äöü", 2), "äö...");
+    }
+}
