@@ -2,13 +2,12 @@
 //!
 //! A mend is offered only if the text that it makes, checked again, no longer has what was wrong.
 
-use super::diagnostics::taken_names;
 use super::document::Document;
-use super::effects::plain;
 use super::lenses::on_what;
-use super::run::{MAX_TOLD, past};
+use super::plain_text::{MAX_QUOTED, one_line};
+use super::same_name::taken_names;
+use super::surroundings::Surroundings;
 use super::written::{Change, Reading, Written, apply, extent, members, owner, value_span, workspace_edit};
-use super::{Answer, Snapshot};
 use crate::definitions::check::{Checked, check};
 use crate::handlers::KINDS;
 use crate::matching::shell;
@@ -24,8 +23,13 @@ use serde_json::{Value, json};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-pub(super) fn actions(snapshot: &Snapshot, params: CodeActionParams) -> Answer<Option<CodeActionResponse>> {
-    let Some(document) = snapshot.document(&params.text_document.uri) else { return Ok(None) };
+/// `is_awaited` says whether the editor still waits for the answer.
+pub(super) fn actions(
+    document: &Document,
+    around: &Surroundings<'_>,
+    is_awaited: &dyn Fn() -> bool,
+    params: &CodeActionParams,
+) -> CodeActionResponse {
     let lines = document.lines();
     let (start, end) = (lines.offset(params.range.start), lines.offset(params.range.end));
     let place = start.min(end)..start.max(end);
@@ -33,13 +37,13 @@ pub(super) fn actions(snapshot: &Snapshot, params: CodeActionParams) -> Answer<O
     let mut actions = Vec::new();
     if wants(&CodeActionKind::QUICKFIX) {
         // Those of other files are known here only.
-        let taken = taken_names(&snapshot.server, document, &lines);
-        let set = snapshot.server.workspace(&document.path).map(|it| it.hooks());
+        let taken = taken_names(around.project.as_ref(), document, &lines);
+        let set = around.project.as_ref().map(|it| it.hooks());
         let elsewhere = |name: &str| set.iter().flat_map(|set| &set.hooks).any(|hook| *hook.name == *name);
         let root = document.checked().root.as_ref();
         let here = taken.iter().filter(|it| is_at(it, &place));
         let until = Instant::now() + PATIENCE;
-        let goes_on = || Instant::now() < until && snapshot.is_wanted(document.uri.as_str());
+        let goes_on = || Instant::now() < until && is_awaited();
         let numbered = here.filter_map(|it| Some((it, numbered_fix(document, root?, it, &elsewhere)?)));
         for (diagnostic, fix) in fixes(document, &place, &goes_on).into_iter().chain(numbered.take(MAX_FIXES)) {
             let range = lines.range(&diagnostic.span);
@@ -50,7 +54,7 @@ pub(super) fn actions(snapshot: &Snapshot, params: CodeActionParams) -> Answer<O
                 title: fix.title,
                 kind: Some(CodeActionKind::QUICKFIX),
                 diagnostics: Some(solves).filter(|it| !it.is_empty()),
-                edit: Some(workspace_edit(&snapshot.server, document, &fix.changes)),
+                edit: Some(workspace_edit(document, &fix.changes, around.abilities)),
                 is_preferred: Some(fix.is_preferred),
                 ..CodeAction::default()
             });
@@ -62,7 +66,7 @@ pub(super) fn actions(snapshot: &Snapshot, params: CodeActionParams) -> Answer<O
         actions.push(CodeAction {
             title: "Run the program without a shell".into(),
             kind: Some(CodeActionKind::REFACTOR_REWRITE),
-            edit: Some(workspace_edit(&snapshot.server, document, &[change])),
+            edit: Some(workspace_edit(document, &[change], around.abilities)),
             ..CodeAction::default()
         });
     }
@@ -71,9 +75,9 @@ pub(super) fn actions(snapshot: &Snapshot, params: CodeActionParams) -> Answer<O
         || params.context.trigger_kind.is_none_or(|kind| kind == CodeActionTriggerKind::INVOKED);
     let is_wanted = |action: &CodeAction| action.kind.as_ref().is_some_and(wants);
     if is_asked && (wants(&RUN) || wants(&EXPLAIN)) {
-        actions.extend(commands(snapshot, document, place.start).into_iter().filter(is_wanted));
+        actions.extend(commands(document, place.start, around).into_iter().filter(is_wanted));
     }
-    Ok(Some(actions.into_iter().map(CodeActionOrCommand::CodeAction).collect()))
+    actions.into_iter().map(CodeActionOrCommand::CodeAction).collect()
 }
 
 /// Whether an editor asks for a kind, or one that it belongs to.
@@ -91,13 +95,12 @@ pub(super) const RUN: CodeActionKind = CodeActionKind::new("source.hookwire.run"
 pub(super) const EXPLAIN: CodeActionKind = CodeActionKind::new("source.hookwire.explain");
 
 /// What can be done with the hook at a place, for editors that show no lenses.
-fn commands(snapshot: &Snapshot, document: &Document, offset: usize) -> Vec<CodeAction> {
+fn commands(document: &Document, offset: usize, around: &Surroundings<'_>) -> Vec<CodeAction> {
     let hook = hook_at(document, offset).and_then(|name| document.hook(&name)?.hook.clone());
     let is_broken = document.checked().file.as_ref().is_none_or(|file| file.is_broken);
     let Some(hook) = hook.filter(|_| !is_broken) else { return Vec::new() };
-    let server = &snapshot.server;
-    let past = past(server, &document.path);
-    let name = plain(&hook.name, MAX_TOLD);
+    let past = around.past();
+    let name = one_line(&hook.name, MAX_QUOTED);
     let command = |title: String, command: &str, kind: CodeActionKind| CodeAction {
         title: title.clone(),
         kind: Some(kind),
@@ -116,7 +119,7 @@ fn commands(snapshot: &Snapshot, document: &Document, offset: usize) -> Vec<Code
 
 /// The name of the hook whose lines a place is in.
 fn hook_at(document: &Document, offset: usize) -> Option<String> {
-    let reading = Reading::of(document)?;
+    let reading = Reading::of_document(document)?;
     let lines = document.lines();
     let line = |offset: usize| lines.index.utf8(offset).0;
     let at = line(offset);
@@ -362,7 +365,7 @@ fn numbered_fix(
     let name = node.text()?;
     let free = numbered(root, name, elsewhere);
     // Behind the name, within its quotes.
-    let end = Written::of(node, document).whole(name)?.end;
+    let end = Written::of_node(node, document).whole(name)?.end;
     let number = free.strip_prefix(name)?.to_string();
     Some(Fix { title: format!("Call it `{free}`"), changes: vec![(end..end, number)], is_preferred: true })
 }
@@ -584,7 +587,7 @@ fn without(document: &Document, map: &Node, at: usize) -> Option<Change> {
 fn guarded(document: &Document, value: &Node) -> Option<Vec<Change>> {
     let NodeValue::String(source) = &value.value else { return None };
     let unguarded = When::new(source).ok()?.unguarded();
-    let written = Written::of(value, document);
+    let written = Written::of_node(value, document);
     let members = unguarded.iter().filter_map(|path| path.strip_prefix("event."));
     if members.clone().next().is_some() {
         let places = members.flat_map(|member| {
@@ -647,7 +650,7 @@ const SHELL_ONLY: &[&str] = &[
 
 /// The shell text at a place as a list of a program and its arguments, if that is the same.
 fn program_of_shell(document: &Document, place: &Range<usize>) -> Option<Change> {
-    let reading = Reading::of(document)?;
+    let reading = Reading::of_document(document)?;
     let shell_of = |hook: &Node| {
         let command = hook.entry("command")?;
         let run = command.value.entry("run").unwrap_or(command);
@@ -700,7 +703,7 @@ fn item(format: Format, word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::server::Encoding;
+    use super::super::editor::Encoding;
     use super::*;
     use crate::syntax::formats::Format;
     use std::path::Path;

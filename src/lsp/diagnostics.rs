@@ -3,14 +3,13 @@
 //! An open file is checked as it stands in the editor, a closed one as it is on disk. While one
 //! version is being checked the next may come: only what is true of the newest is told.
 
-use super::Server;
-use super::definition::same_name;
 use super::document::{Document, Lines};
-use super::server::path_of;
-use crate::definitions::check::duplicate_name;
-use crate::host::Host;
+use super::editor::path_of;
+use super::project::Project;
+use super::same_name::{same_name, taken_names};
+use super::server::Server;
+use super::surroundings::Surroundings;
 use crate::syntax::diagnostic::{self, Severity};
-use crate::syntax::problem::place;
 use ls_types::{
     Diagnostic, DiagnosticRelatedInformation, DiagnosticSeverity, Location, NumberOrString, PublishDiagnosticsParams,
     Uri,
@@ -39,7 +38,7 @@ pub(super) async fn tell(server: Arc<Server>) {
 
 /// Tells what is wrong with files that are not open whenever a workspace's definitions change, and
 /// that what depends on the others is to be asked for again.
-pub(super) async fn follow(server: Arc<Server>, workspace: Arc<Host>) {
+pub(super) async fn follow(server: Arc<Server>, workspace: Project) {
     let mut changes = workspace.changes();
     let mut told = HashSet::new();
     loop {
@@ -89,7 +88,7 @@ fn of_closed(server: &Server, uri: &str) -> Option<PublishDiagnosticsParams> {
 
 fn publish(server: &Server, params: &PublishDiagnosticsParams) {
     if let Ok(params) = serde_json::to_value(params) {
-        server.notify("textDocument/publishDiagnostics", &params);
+        server.editor.notify("textDocument/publishDiagnostics", &params);
     }
 }
 
@@ -97,27 +96,9 @@ fn publish(server: &Server, params: &PublishDiagnosticsParams) {
 fn of(server: &Server, document: &Document) -> PublishDiagnosticsParams {
     let lines = document.lines();
     let mut diagnostics = document.checked().diagnostics.clone();
-    diagnostics.extend(taken_names(server, document, &lines));
+    diagnostics.extend(taken_names(server.workspace(&document.path).as_ref(), document, &lines));
     let diagnostics = as_lsp(server, document, &diagnostics);
     PublishDiagnosticsParams { uri: document.uri.clone(), diagnostics, version: Some(document.version) }
-}
-
-/// Hooks whose name a hook in another file has.
-pub(super) fn taken_names(server: &Server, document: &Document, lines: &Lines<'_>) -> Vec<diagnostic::Diagnostic> {
-    let file = document.file();
-    let Some(workspace) = server.workspace(&document.path) else { return Vec::new() };
-    let layer = workspace.layer_of(&document.path);
-    let set = workspace.hooks();
-    let others = set.hooks.iter().filter(|hook| *hook.source.file != *file && Some(hook.source.layer) == layer);
-    // The first of them counts.
-    let others: HashMap<_, _> = others.rev().map(|hook| (&hook.name, &hook.source)).collect();
-    let taken = document.hooks().iter().filter_map(|hook| Some((hook, others.get(hook.name.as_ref()?)?)));
-    let tell = |(hook, source): (&crate::definitions::compile::Compiled, &&crate::syntax::source::Source)| {
-        let first = format!("{}:{}", source.file, source.line);
-        let name = hook.name.as_deref().unwrap_or_default();
-        place(&file, &duplicate_name(name, &hook.span, &first), &lines.index)
-    };
-    taken.map(tell).collect()
 }
 
 /// The most diagnostics of a file.
@@ -133,6 +114,12 @@ fn as_lsp<'d>(
 ) -> Vec<Diagnostic> {
     let (lines, documents) = (document.lines(), server.documents());
     let workspace = server.workspace(&document.path);
+    let around = Surroundings {
+        documents: &documents,
+        abilities: &server.abilities,
+        project: workspace.clone(),
+        live: &server.live,
+    };
     let mut places: HashMap<&str, Vec<Location>> = HashMap::new();
     let mut told = Vec::new();
     let mut diagnostics = diagnostics.into_iter();
@@ -142,8 +129,7 @@ fn as_lsp<'d>(
             && server.abilities.related_places
             && (places.len() < MAX_RELATED || places.contains_key(name))
         {
-            let encoding = server.abilities.encoding;
-            let find = || same_name(document, &(0..0), name, workspace.as_ref(), &documents, encoding);
+            let find = || same_name(document, &(0..0), name, &around);
             let others = places.entry(name).or_insert_with(find).iter();
             let mut others = others.filter(|it| (&it.uri, it.range) != (&document.uri, shown.range));
             // The message says which file.
