@@ -372,8 +372,17 @@ fn what_is_loaded_is_listed() {
             "order": [{ "event": "PreToolUse", "place": 2, "of": 2 }, { "event": "PostToolUse", "place": 1, "of": 1 }],
             "composition": "onion", "fail": "closed", "enabled": true, "dialect": "native",
             "counts": { "matched": 0, "denied": 0, "asked": 0, "rewrote": 0, "failed": 0 },
+            "notes": ["deny"],
+            "tooltip": "**a**\n\nfirst\n\n| | |\n|---|---|\n| handler | deny |\n| on | PreToolUse, PostToolUse |\n\
+                | runs | PreToolUse: 2 of 2, PostToolUse: 1 of 1 |\n| layer | project |\n| on failure | closed |\n\
+                | composition | onion |\n| so far | no match yet |",
         })
     );
+    let groups = json!([
+        { "event": "PreToolUse", "hooks": [0, 1], "summary": "2 hooks" },
+        { "event": "PostToolUse", "hooks": [1], "summary": "1 hook" },
+    ]);
+    assert_eq!((&root["groups"], &root["summary"]), (&groups, &json!("2 hooks")));
     editor.open("a.yaml", "# moved\nhooks:\n  - on: PreToolUse\n    name: a\n    deny: x\n");
     let listed = editor.execute("hookwire.hooks", json!({}));
     assert_eq!(
@@ -383,12 +392,23 @@ fn what_is_loaded_is_listed() {
     let status = editor.execute("hookwire.status", Value::Null);
     assert_eq!(
         status,
-        json!({ "version": env!("CARGO_PKG_VERSION"), "hosts": [], "hooks": 2, "errors": 1, "warnings": 0, "events": 0 })
+        json!({
+            "version": env!("CARGO_PKG_VERSION"), "hosts": [], "hooks": 2, "errors": 1, "warnings": 0, "events": 0,
+            "summary": "2 hooks, 0 running hosts, 1 error", "brief": "1 problem",
+            "tooltip": format!(
+                "**hookwire {}**\n\n2 hooks, 1 error, 0 warnings in definitions\n\nno host attached: no agent runs \
+                `hookwire serve --project` here",
+                env!("CARGO_PKG_VERSION").replace('.', "\\.")
+            ),
+        })
     );
     let live = editor.receive_where(|it| it["method"] == "hookwire/live");
     assert_eq!(live["params"], status);
     assert_eq!(editor.execute("hookwire.events", json!({ "limit": 3 })), json!({ "events": [] }));
-    assert_eq!(editor.execute("hookwire.reload", json!({})), json!({ "reloaded": 0 }));
+    assert_eq!(
+        editor.execute("hookwire.reload", json!({})),
+        json!({ "reloaded": 0, "summary": "no host is attached: nothing to reload" })
+    );
 }
 
 #[test]

@@ -67,7 +67,10 @@ fn an_editor_hears_what_was_and_what_will_be_judged() {
 
     // Other definitions are in force when the editor says so.
     replace(&root.join("hooks/hooks.yaml"), "hooks: []");
-    assert_eq!(editor.execute("hookwire.reload", json!({})), json!({ "reloaded": 1 }));
+    assert_eq!(
+        editor.execute("hookwire.reload", json!({})),
+        json!({ "reloaded": 1, "summary": "1 running host loaded its definitions" })
+    );
     editor.receive_where(|message| message["params"]["hosts"][0]["generation"] == 2);
     assert_eq!(brief(&first.bash("git push")), "allow");
     await_live(&mut editor, vec![first.pid()], 5);

@@ -326,22 +326,21 @@
   (interactive)
   (hookwire--execute "hookwire.reload" (make-hash-table)
                      (lambda (result)
-                       (message "hookwire: %d running hosts loaded their definitions"
-                                (plist-get result :reloaded)))))
+                       (message "hookwire: %s" (plist-get result :summary)))))
 
 (defun hookwire--columns (event places)
   "EVENT as an entry of the list; PLACES are those of hooks."
   (let* ((text (lambda (key) (format "%s" (or (plist-get event key) ""))))
          (face (pcase (plist-get event :decision) ("deny" 'error) ("ask" 'warning)))
          (hook (plist-get event :decidedBy))
-         (time (format-time-string "%H:%M:%S" (encode-time (iso8601-parse (plist-get event :at))))))
+         (time (format-time-string "%H:%M:%S" (plist-get event :seconds))))
     (list (gethash hook places)
           (vector time
                   (funcall text :event)
                   (propertize (funcall text :decision) 'face face)
                   (funcall text :decidedBy)
-                  (string-replace "\n" " " (funcall text :subject))
-                  (string-replace "\n" " " (funcall text :reason))))))
+                  (funcall text :subject)
+                  (funcall text :reason)))))
 
 (defun hookwire--places (roots)
   "Where the hooks of ROOTS are, by name."

@@ -3,13 +3,12 @@
 //! A diagnostic carries its fixes; here they are written into the format of the file. A fix is offered only if
 //! the text that it makes, checked again, no longer has what was wrong.
 
-use super::diagnostics::taken_names;
 use super::document::Document;
-use super::effects::plain;
 use super::lenses::on_what;
-use super::run::{MAX_TOLD, past};
+use super::plain_text::{MAX_QUOTED, one_line};
+use super::same_name::taken_names;
+use super::surroundings::Surroundings;
 use super::written::{Change, Reading, Written, apply, extent, members, owner, value_span, workspace_edit};
-use super::{Answer, Snapshot};
 use crate::definitions::check::{Checked, check};
 use crate::definitions::names::FreeNames;
 use crate::matching::shell;
@@ -25,8 +24,13 @@ use serde_json::{Value, json};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-pub(super) fn actions(snapshot: &Snapshot, params: CodeActionParams) -> Answer<Option<CodeActionResponse>> {
-    let Some(document) = snapshot.document(&params.text_document.uri) else { return Ok(None) };
+/// `is_awaited` says whether the editor still waits for the answer.
+pub(super) fn actions(
+    document: &Document,
+    around: &Surroundings<'_>,
+    is_awaited: &dyn Fn() -> bool,
+    params: &CodeActionParams,
+) -> CodeActionResponse {
     let lines = document.lines();
     let (start, end) = (lines.offset(params.range.start), lines.offset(params.range.end));
     let place = start.min(end)..start.max(end);
@@ -34,9 +38,9 @@ pub(super) fn actions(snapshot: &Snapshot, params: CodeActionParams) -> Answer<O
     let mut actions = Vec::new();
     if wants(&CodeActionKind::QUICKFIX) {
         // Names that hooks of other files have are known here only.
-        let taken = taken_names(&snapshot.server, document, &lines);
+        let taken = taken_names(around.project.as_ref(), document, &lines);
         let until = Instant::now() + PATIENCE;
-        let goes_on = || Instant::now() < until && snapshot.is_wanted(document.uri.as_str());
+        let goes_on = || Instant::now() < until && is_awaited();
         let here = taken.iter().filter(|it| is_at(it, &place));
         let renamed = here.flat_map(|it| changes_of(document, it)).take(MAX_FIXES);
         for (diagnostic, fix, changes) in tested_fixes(document, &place, &goes_on).into_iter().chain(renamed) {
@@ -48,7 +52,7 @@ pub(super) fn actions(snapshot: &Snapshot, params: CodeActionParams) -> Answer<O
                 title: fix.title.clone(),
                 kind: Some(CodeActionKind::QUICKFIX),
                 diagnostics: Some(solves).filter(|it| !it.is_empty()),
-                edit: Some(workspace_edit(&snapshot.server, document, &changes)),
+                edit: Some(workspace_edit(document, &changes, around.abilities)),
                 is_preferred: Some(fix.is_preferred),
                 ..CodeAction::default()
             });
@@ -60,7 +64,7 @@ pub(super) fn actions(snapshot: &Snapshot, params: CodeActionParams) -> Answer<O
         actions.push(CodeAction {
             title: "Run the program without a shell".into(),
             kind: Some(CodeActionKind::REFACTOR_REWRITE),
-            edit: Some(workspace_edit(&snapshot.server, document, &[change])),
+            edit: Some(workspace_edit(document, &[change], around.abilities)),
             ..CodeAction::default()
         });
     }
@@ -69,9 +73,9 @@ pub(super) fn actions(snapshot: &Snapshot, params: CodeActionParams) -> Answer<O
         || params.context.trigger_kind.is_none_or(|kind| kind == CodeActionTriggerKind::INVOKED);
     let is_wanted = |action: &CodeAction| action.kind.as_ref().is_some_and(wants);
     if is_asked && (wants(&RUN) || wants(&EXPLAIN)) {
-        actions.extend(commands(snapshot, document, place.start).into_iter().filter(is_wanted));
+        actions.extend(commands(document, place.start, around).into_iter().filter(is_wanted));
     }
-    Ok(Some(actions.into_iter().map(CodeActionOrCommand::CodeAction).collect()))
+    actions.into_iter().map(CodeActionOrCommand::CodeAction).collect()
 }
 
 /// Whether an editor asks for a kind, or one that it belongs to.
@@ -89,13 +93,12 @@ pub(super) const RUN: CodeActionKind = CodeActionKind::new("source.hookwire.run"
 pub(super) const EXPLAIN: CodeActionKind = CodeActionKind::new("source.hookwire.explain");
 
 /// Running and explaining the hook at a place, for editors that show no lenses.
-fn commands(snapshot: &Snapshot, document: &Document, offset: usize) -> Vec<CodeAction> {
+fn commands(document: &Document, offset: usize, around: &Surroundings<'_>) -> Vec<CodeAction> {
     let hook = hook_at(document, offset).and_then(|name| document.hook(&name)?.hook.clone());
     let is_broken = document.checked().file.as_ref().is_none_or(|file| file.is_broken);
     let Some(hook) = hook.filter(|_| !is_broken) else { return Vec::new() };
-    let server = &snapshot.server;
-    let past = past(server, &document.path);
-    let name = plain(&hook.name, MAX_TOLD);
+    let past = around.past();
+    let name = one_line(&hook.name, MAX_QUOTED);
     let command = |title: String, command: &str, kind: CodeActionKind| CodeAction {
         title: title.clone(),
         kind: Some(kind),
@@ -114,7 +117,7 @@ fn commands(snapshot: &Snapshot, document: &Document, offset: usize) -> Vec<Code
 
 /// The name of the hook whose lines a place is in.
 fn hook_at(document: &Document, offset: usize) -> Option<String> {
-    let reading = Reading::of(document)?;
+    let reading = Reading::of_document(document)?;
     let lines = document.lines();
     let line = |offset: usize| lines.index.utf8(offset).0;
     let at = line(offset);
@@ -189,7 +192,7 @@ fn changes(document: &Document, span: &Span, edit: &Edit) -> Option<Vec<Change>>
         }
         Edit::Wrap { before, after } => return wrapped(document, &entry()?.value, before, after),
         Edit::Cut(parts) => {
-            let written = Written::of(&entry()?.value, document);
+            let written = Written::of_node(&entry()?.value, document);
             let spans = parts.iter().flat_map(|part| written.lines(part, &document.text));
             return Some(spans.map(|span| (span, String::new())).collect());
         }
@@ -428,7 +431,7 @@ fn without(document: &Document, map: &Node, at: usize) -> Option<Change> {
 
 /// A text with something before and behind it, within its quotes.
 fn wrapped(document: &Document, value: &Node, before: &str, after: &str) -> Option<Vec<Change>> {
-    let whole = Written::of(value, document).whole(value.text()?)?;
+    let whole = Written::of_node(value, document).whole(value.text()?)?;
     let changes = [(whole.start..whole.start, before.to_string()), (whole.end..whole.end, after.to_string())];
     Some(changes.into_iter().filter(|(_, new)| !new.is_empty()).collect())
 }
@@ -475,7 +478,7 @@ const SHELL_ONLY: &[&str] = &[
 
 /// The shell text at a place as a list of a program and its arguments, if that is the same.
 fn program_of_shell(document: &Document, place: &Range<usize>) -> Option<Change> {
-    let reading = Reading::of(document)?;
+    let reading = Reading::of_document(document)?;
     let shell_of = |hook: &Node| {
         let command = hook.entry("command")?;
         let run = command.value.entry("run").unwrap_or(command);
@@ -528,7 +531,7 @@ fn item(format: Format, word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::server::Encoding;
+    use super::super::editor::Encoding;
     use super::*;
     use crate::syntax::formats::Format;
     use std::path::Path;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub(super) struct Place<'t> {
     /// The keys and positions that lead there from the root; of a key, those of its map.
     pub(super) path: Vec<Step<'t>>,
-    /// What is written there.
+    /// The key or value there.
     pub(super) what: What<'t>,
 }
 
@@ -25,7 +25,7 @@ pub(super) enum Step<'t> {
     Index(usize),
 }
 
-/// What is written at a place.
+/// A key or value that is written at a place.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum What<'t> {
     /// A key with its value.
@@ -44,8 +44,8 @@ impl What<'_> {
     }
 }
 
-/// What is written at a byte of the text. A place just behind it counts.
-pub(super) fn at(root: &Node, offset: usize) -> Option<Place<'_>> {
+/// The key or value at a byte of the text. The byte just behind it counts as well.
+pub(super) fn place_at(root: &Node, offset: usize) -> Option<Place<'_>> {
     let mut path = Vec::new();
     let what = find(root, offset, &mut path)?;
     Some(Place { path, what })
@@ -83,7 +83,7 @@ fn find<'t>(node: &'t Node, offset: usize, path: &mut Vec<Step<'t>>) -> Option<W
     }
 }
 
-/// Where a path leads, in the words of whoever reads the file.
+/// A path as the system that the file is written for understands it.
 pub(super) struct Here<'t> {
     /// The hook that it is in.
     pub(super) hook: Option<&'t Node>,
@@ -91,7 +91,7 @@ pub(super) struct Here<'t> {
     pub(super) path: Vec<Step<'t>>,
     /// The vocabulary.
     pub(super) dialect: &'static Dialect,
-    /// What other systems' files say of the hook's event by where it is.
+    /// The event that the hook is listed under in a file of another system.
     listed_under: Option<&'t str>,
 }
 
@@ -136,7 +136,7 @@ impl<'t> Here<'t> {
         self.path.get(2..).filter(|_| self.hook.is_some()).unwrap_or_default()
     }
 
-    /// The canonical names of the hook's events; `None` if it is for any, or nobody knows.
+    /// The canonical names of the hook's events; `None` if it is for every event, or if that is unknown.
     pub(super) fn events(&self) -> Option<Vec<Arc<str>>> {
         let hook = self.hook?;
         let names: Vec<&str> = match (hook.get("on").map(|on| &on.value), self.listed_under) {

@@ -1,36 +1,32 @@
 //! Where the code is that a hook names, and where else its name is.
 
 use super::context::Step;
-use super::document::{Document, Documents};
-use super::server::Encoding;
+use super::document::Document;
+use super::same_name::same_name;
+use super::surroundings::Surroundings;
+use super::texts::{self, RunsIn, TextKind};
 use super::written::{Reading, Written, each_text};
-use super::{Answer, Snapshot};
 use crate::handlers::{node_file, python_files};
-use crate::host::Host;
 use crate::support::file::read_named;
 use crate::syntax::node::{Node, Span};
 use crate::syntax::source::Layer;
-use ls_types::{
-    GotoDefinitionParams, GotoDefinitionResponse, Location, LocationLink, Position, Range as LspRange, Uri,
-};
+use ls_types::{GotoDefinitionResponse, Location, LocationLink, Position, Range as LspRange, Uri};
 use regex::Regex;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-pub(super) fn definition(snapshot: &Snapshot, params: GotoDefinitionParams) -> Answer<Option<GotoDefinitionResponse>> {
-    let at = params.text_document_position_params;
-    let Some(document) = snapshot.document(&at.text_document.uri) else { return Ok(None) };
+pub(super) fn definition(
+    document: &Document,
+    position: Position,
+    around: &Surroundings<'_>,
+) -> Option<GotoDefinitionResponse> {
     let lines = document.lines();
-    let Some(asked) = Asked::at(document, lines.offset(at.position)) else { return Ok(None) };
-    let workspace = snapshot.server.workspace(&document.path);
-    let encoding = snapshot.server.abilities.encoding;
+    let asked = Asked::at(document, lines.offset(position))?;
     let targets: Vec<Location> = match asked.names {
-        Names::Hook(name) => {
-            same_name(document, &asked.origin, &name, workspace.as_ref(), &snapshot.documents, encoding)
-        }
+        Names::Hook(name) => same_name(document, &asked.origin, &name, around),
         Names::Code(names) => {
-            let root = workspace.as_ref().map(|it| it.root().to_path_buf());
-            let is_projects = workspace.and_then(|it| it.layer_of(&document.path)).is_none_or(|it| match it {
+            let root = around.project.as_ref().map(|it| it.root().to_path_buf());
+            let is_projects = around.layer_of(&document.path).is_none_or(|it| match it {
                 Layer::Project | Layer::Session => true,
                 Layer::Managed | Layer::User | Layer::Hooks => false,
             });
@@ -39,10 +35,10 @@ pub(super) fn definition(snapshot: &Snapshot, params: GotoDefinitionParams) -> A
         }
     };
     if targets.is_empty() {
-        return Ok(None);
+        return None;
     }
-    if !snapshot.server.abilities.location_links {
-        return Ok(Some(GotoDefinitionResponse::Array(targets)));
+    if !around.abilities.location_links {
+        return Some(GotoDefinitionResponse::Array(targets));
     }
     let link = |Location { uri, range }| LocationLink {
         origin_selection_range: Some(lines.range(&asked.origin)),
@@ -50,10 +46,10 @@ pub(super) fn definition(snapshot: &Snapshot, params: GotoDefinitionParams) -> A
         target_range: range,
         target_selection_range: range,
     };
-    Ok(Some(GotoDefinitionResponse::Link(targets.into_iter().map(link).collect())))
+    Some(GotoDefinitionResponse::Link(targets.into_iter().map(link).collect()))
 }
 
-/// What stands at a place and names something.
+/// A text that names something, and where it stands.
 struct Asked {
     origin: Span,
     names: Names,
@@ -102,64 +98,63 @@ struct Around {
 
 impl Asked {
     fn at(document: &Document, offset: usize) -> Option<Asked> {
-        let reading = Reading::of(document)?;
+        let reading = Reading::of_document(document)?;
         let raw = document.checked().root.as_ref()?;
         let code = |node: &Node, code: Code| Some(Asked { origin: node.span.clone(), names: Names::Code(code) });
-        // What isn't hookwire's is not in the tree that hookwire reads.
+        // Members of other systems are not in the tree that hookwire reads.
         let (path, node, text) = match value_at(raw, offset)? {
-            (path, node, text) if matches!(path[..], [Step::Key("INHERIT" | "$schema"), ..]) => {
+            (path, node, text) if texts::in_file(&path) == Some(TextKind::File) => {
                 return code(node, Code::File(text.to_string()));
             }
             _ => value_at(&reading.root, offset)?,
         };
         let [Step::Key("hooks"), Step::Index(n), path @ ..] = &path[..] else { return None };
         let (_, hook) = reading.hooks().nth(*n)?;
-        if path == [Step::Key("name")] {
+        let kind = texts::in_hook(path)?;
+        if kind == TextKind::HookName {
             let hooks = document.hooks();
             let is_named = hooks.get(*n).is_some_and(|it| it.span == node.span && it.name.as_deref() == Some(text));
             let named = || Asked { origin: node.span.clone(), names: Names::Hook(text.to_string()) };
             return is_named.then(named);
         }
-        if let [Step::Key("command")] | [Step::Key("command"), Step::Key("run")] = path {
-            let word = shell_word(text, Written::of(node, document).text_offset(offset)?)?;
-            let origin = Written::of(node, document).lines(&word, &document.text).into_iter().next()?;
+        if kind == TextKind::Shell {
+            let word = shell_word(text, Written::of_node(node, document).text_offset(offset)?)?;
+            let origin = Written::of_node(node, document).lines(&word, &document.text).into_iter().next()?;
             let text = text.get(word)?.to_string();
-            return Some(Asked { origin, names: Names::Code(Code::Argument { text, cwd: cwd(hook) }) });
+            return Some(Asked {
+                origin,
+                names: Names::Code(Code::Argument { text, cwd: cwd(RunsIn::Member(&["command", "cwd"]), hook) }),
+            });
         }
-        code(node, named(path, text, hook)?)
+        code(node, named(kind, text, hook)?)
     }
 }
 
-/// What a text of a hook names, by where it stands.
-fn named(path: &[Step<'_>], text: &str, hook: &Node) -> Option<Code> {
-    use Step::{Index, Key};
-    let own = text.to_string();
-    let server = |n: usize, cwd: Cwd| {
-        if n == 0 { Code::Program(text.into()) } else { Code::Argument { text: text.into(), cwd } }
-    };
-    Some(match path {
-        [Key("script"), Key("file")] | [Key("guard"), Key("audit-log"), Key("file")] => Code::File(own),
-        [Key("callable"), Key("python")] => {
+/// The code that a text of a hook names.
+fn named(kind: TextKind, text: &str, hook: &Node) -> Option<Code> {
+    let text = text.to_string();
+    match kind {
+        TextKind::File => Some(Code::File(text)),
+        TextKind::PythonFunction => {
             let venv = hook.get("callable").and_then(|it| it.get("venv")?.text()).map(String::from);
-            Code::Python { text: own, venv }
+            Some(Code::Python { text, venv })
         }
-        [Key("callable"), Key("node")] => Code::Node(own),
-        [Key("callable"), Key("command"), Index(n)] => server(*n, Cwd::Definition),
-        [Key("command"), Index(n)] | [Key("command"), Key("run"), Index(n)] => server(*n, cwd(hook)),
-        [Key("mcp"), Key("server"), Key("command"), Index(n)] => {
-            let said = hook.get("mcp").and_then(|it| it.get("server")?.get("cwd")).and_then(Node::text);
-            server(*n, said.map_or(Cwd::Root, |cwd| Cwd::Said(cwd.into())))
-        }
-        [Key("agent"), Key("tools"), Index(_), Key("mcp"), Key("server"), Key("command"), Index(n)] => {
-            server(*n, Cwd::Root)
-        }
-        _ => return None,
-    })
+        TextKind::NodeFunction => Some(Code::Node(text)),
+        TextKind::Word(0, _) => Some(Code::Program(text)),
+        TextKind::Word(_, runs_in) => Some(Code::Argument { text, cwd: cwd(runs_in, hook) }),
+        _ => None,
+    }
 }
 
-fn cwd(hook: &Node) -> Cwd {
-    let said = hook.get("command").and_then(|it| it.get("cwd")?.text());
-    said.map_or(Cwd::Root, |cwd| Cwd::Said(cwd.into()))
+fn cwd(runs_in: RunsIn, hook: &Node) -> Cwd {
+    match runs_in {
+        RunsIn::Root => Cwd::Root,
+        RunsIn::Definition => Cwd::Definition,
+        RunsIn::Member(keys) => {
+            let said = keys.iter().try_fold(hook, |node, key| node.get(key)).and_then(Node::text);
+            said.map_or(Cwd::Root, |cwd| Cwd::Said(cwd.into()))
+        }
+    }
 }
 
 /// The innermost text at a place, and the way to it. In trees that are translated, values of several
@@ -253,7 +248,7 @@ fn packages(venv: &Path) -> Vec<PathBuf> {
     entries.flatten().take(20).map(|entry| entry.path().join("site-packages")).filter(|path| path.is_dir()).collect()
 }
 
-/// What a file is to define.
+/// A definition that is looked for in a file.
 enum Symbol<'t> {
     Python(&'t [&'t str]),
     Export(&'t str),
@@ -264,15 +259,15 @@ fn place(path: &Path, symbols: &[Symbol<'_>]) -> Option<Location> {
     if !path.is_file() {
         return None;
     }
-    let path = plain(path);
+    let path = without_dots(path);
     let uri = Uri::from_file_path(&path)?;
     let line = symbols.first().and_then(|symbol| line_of(&read_named(&path).ok()?, symbol));
     let start = Position::new(line.and_then(|line| line.try_into().ok()).unwrap_or(0), 0);
     Some(Location { uri, range: LspRange::new(start, start) })
 }
 
-/// Without `.` and `..`, as editors compare names; symlinks stay.
-fn plain(path: &Path) -> PathBuf {
+/// Without `.` and `..`, because editors compare names; symlinks stay.
+fn without_dots(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
         match part {
@@ -323,51 +318,6 @@ fn line_of(text: &str, symbol: &Symbol<'_>) -> Option<usize> {
         }
     };
     Some(text.get(..at)?.matches('\n').count())
-}
-
-/// The most files that are read again for the place of a name.
-const MAX_FILES: usize = 20;
-
-/// Other hooks of the same name: in this file, and in those of the workspace.
-pub(super) fn same_name(
-    document: &Document,
-    origin: &Span,
-    name: &str,
-    workspace: Option<&std::sync::Arc<Host>>,
-    open: &Documents,
-    encoding: Encoding,
-) -> Vec<Location> {
-    let lines = document.lines();
-    let here = document.hooks().iter().filter(|hook| hook.name.as_deref() == Some(name) && hook.span != *origin);
-    let mut places: Vec<Location> =
-        here.map(|hook| Location { uri: document.uri.clone(), range: lines.range(&hook.span) }).collect();
-    let set = workspace.map(|it| it.hooks());
-    let files = set.iter().flat_map(|set| &set.hooks).filter(|hook| *hook.name == *name);
-    let mut files: Vec<&str> = files.map(|hook| &*hook.source.file).collect();
-    let root = workspace.map(|it| it.root());
-    let unsaved: Vec<String> = open
-        .values()
-        .filter(|it| root.is_some_and(|root| it.path.starts_with(root)) && it.hook(name).is_some())
-        .map(|it| it.file())
-        .collect();
-    files.extend(unsaved.iter().map(String::as_str));
-    files.sort_unstable();
-    files.dedup();
-    for file in files.into_iter().filter(|file| *file != document.file()).take(MAX_FILES) {
-        if let Some(open) = open.values().find(|it| it.file() == file) {
-            places.extend(
-                open.hook(name).map(|hook| Location { uri: open.uri.clone(), range: open.lines().range(&hook.span) }),
-            );
-            continue;
-        }
-        let path = PathBuf::from(file);
-        let (Some(uri), Ok(text)) = (Uri::from_file_path(&path), read_named(&path)) else {
-            continue;
-        };
-        let closed = Document::new(uri.clone(), path, 0, text, encoding);
-        places.extend(closed.hook(name).map(|hook| Location { uri, range: closed.lines().range(&hook.span) }));
-    }
-    places
 }
 
 #[cfg(test)]

@@ -3,12 +3,12 @@
 //! An open file is checked as it stands in the editor, a closed one as it is on disk. While one
 //! version is being checked the next may come: only diagnostics of the newest are published.
 
-use super::Server;
-use super::definition::same_name;
 use super::document::{Document, Lines};
-use super::server::path_of;
-use crate::definitions::names::{FreeNames, duplicate_name};
-use crate::host::Host;
+use super::editor::path_of;
+use super::project::Project;
+use super::same_name::{same_name, taken_names};
+use super::server::Server;
+use super::surroundings::Surroundings;
 use crate::syntax::diagnostic::{self, Severity};
 use ls_types::{
     Diagnostic, DiagnosticRelatedInformation, DiagnosticSeverity, Location, NumberOrString, PublishDiagnosticsParams,
@@ -38,7 +38,7 @@ pub(super) async fn publish_changes(server: Arc<Server>) {
 
 /// Whenever a workspace's definitions change, publishes the diagnostics of files that are not open, and asks
 /// the editor to ask again for what depends on other files.
-pub(super) async fn follow(server: Arc<Server>, workspace: Arc<Host>) {
+pub(super) async fn follow(server: Arc<Server>, workspace: Project) {
     let mut changes = workspace.changes();
     let mut had_diagnostics = HashSet::new();
     loop {
@@ -88,7 +88,7 @@ fn params_of_closed(server: &Server, uri: &str) -> Option<PublishDiagnosticsPara
 
 fn publish(server: &Server, params: &PublishDiagnosticsParams) {
     if let Ok(params) = serde_json::to_value(params) {
-        server.notify("textDocument/publishDiagnostics", &params);
+        server.editor.notify("textDocument/publishDiagnostics", &params);
     }
 }
 
@@ -96,31 +96,9 @@ fn publish(server: &Server, params: &PublishDiagnosticsParams) {
 fn params_of_open(server: &Server, document: &Document) -> PublishDiagnosticsParams {
     let lines = document.lines();
     let mut diagnostics = document.checked().diagnostics.clone();
-    diagnostics.extend(taken_names(server, document, &lines));
+    diagnostics.extend(taken_names(server.workspace(&document.path).as_ref(), document, &lines));
     let diagnostics = as_lsp(server, document, &diagnostics);
     PublishDiagnosticsParams { uri: document.uri.clone(), diagnostics, version: Some(document.version) }
-}
-
-/// Hooks whose name a hook in another file has.
-pub(super) fn taken_names(server: &Server, document: &Document, lines: &Lines<'_>) -> Vec<diagnostic::Diagnostic> {
-    let file = document.file();
-    let Some(workspace) = server.workspace(&document.path) else { return Vec::new() };
-    let layer = workspace.layer_of(&document.path);
-    let set = workspace.hooks();
-    let others = set.hooks.iter().filter(|hook| *hook.source.file != *file && Some(hook.source.layer) == layer);
-    // The first of them counts.
-    let others: HashMap<_, _> = others.rev().map(|hook| (&hook.name, &hook.source)).collect();
-    let own = document.hooks().iter().filter_map(|hook| hook.name.as_deref());
-    let mut free = FreeNames::new(own.chain(set.hooks.iter().map(|hook| &*hook.name)));
-    let mut taken = Vec::new();
-    for hook in document.hooks() {
-        let Some((name, source)) = hook.name.as_ref().and_then(|name| Some((name, others.get(name)?))) else {
-            continue;
-        };
-        let problem = duplicate_name(name, &hook.span, &format!("{}:{}", source.file, source.line));
-        taken.push(problem.fix(free.numbering(name)).to_diagnostic(&file, &lines.index));
-    }
-    taken
 }
 
 /// The most diagnostics of a file.
@@ -136,6 +114,12 @@ fn as_lsp<'d>(
 ) -> Vec<Diagnostic> {
     let (lines, documents) = (document.lines(), server.documents());
     let workspace = server.workspace(&document.path);
+    let around = Surroundings {
+        documents: &documents,
+        abilities: &server.abilities,
+        project: workspace.clone(),
+        live: &server.live,
+    };
     let mut places: HashMap<&str, Vec<Location>> = HashMap::new();
     let mut shown_all = Vec::new();
     let mut diagnostics = diagnostics.into_iter();
@@ -145,8 +129,7 @@ fn as_lsp<'d>(
             && server.abilities.related_places
             && (places.len() < MAX_RELATED || places.contains_key(name))
         {
-            let encoding = server.abilities.encoding;
-            let find = || same_name(document, &(0..0), name, workspace.as_ref(), &documents, encoding);
+            let find = || same_name(document, &(0..0), name, &around);
             let others = places.entry(name).or_insert_with(find).iter();
             let mut others = others.filter(|it| (&it.uri, it.range) != (&document.uri, shown.range));
             let is_it = |it: &&Location| {

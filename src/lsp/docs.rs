@@ -6,9 +6,9 @@ use crate::event::EventShape;
 use serde_json::Value;
 use std::sync::LazyLock;
 
-/// What a definition file may say.
+/// The schema of definition files.
 pub(super) static FILE: LazyLock<Schema> = LazyLock::new(|| Schema(schema::definitions()));
-/// What an event says.
+/// The schema of events.
 pub(super) static EVENT: LazyLock<Schema> =
     LazyLock::new(|| Schema(schemars::schema_for!(EventShape).as_value().clone()));
 
@@ -18,7 +18,7 @@ pub(super) struct Schema(Value);
 /// How far references and alternatives are followed: the schemas refer to themselves nowhere.
 const MAX_DEPTH: usize = 16;
 
-/// What a value may be.
+/// The type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     Text,
@@ -42,10 +42,10 @@ impl Kind {
     }
 }
 
-/// What the schema says of a place.
+/// The schemas that apply at a place.
 pub(super) struct Docs<'s> {
     schema: &'s Schema,
-    /// What it is, the most particular first.
+    /// Descriptions, the most particular first.
     pub(super) about: Vec<&'s str>,
     /// Every form that it may take.
     forms: Vec<&'s Value>,
@@ -57,7 +57,7 @@ pub(super) struct Member<'s> {
     pub(super) name: &'s str,
     /// It can't be left out.
     pub(super) is_required: bool,
-    /// What it stands for.
+    /// The value itself.
     pub(super) docs: Docs<'s>,
 }
 
@@ -65,12 +65,12 @@ pub(super) struct Member<'s> {
 pub(super) struct Choice<'s> {
     /// The value.
     pub(super) value: &'s Value,
-    /// What it means.
+    /// Its description.
     pub(super) about: Option<&'s str>,
 }
 
 impl Schema {
-    /// What may be written where this path leads. Nothing is known of what the schema doesn't have.
+    /// The schemas at a path; none for a path that the schema doesn't have.
     pub(super) fn at(&self, path: &[Step<'_>]) -> Docs<'_> {
         path.iter().fold(self.docs([&self.0]), |docs, step| docs.step(*step))
     }
@@ -98,7 +98,7 @@ impl<'s> Docs<'s> {
         }
         let mut has_forms = reference.is_some();
         for list in ["anyOf", "oneOf"] {
-            // What only says which keys are required is no form.
+            // An alternative that only lists required keys is no form of its own.
             let is_form =
                 |it: &&Value| it["type"] != "null" && it.get("required").is_none_or(|_| it.get("properties").is_some());
             let forms: Vec<_> = schema[list].as_array().into_iter().flatten().filter(is_form).collect();
@@ -154,7 +154,7 @@ impl<'s> Docs<'s> {
         choices
     }
 
-    /// What it may be.
+    /// The types that it may have.
     pub(super) fn kinds(&self) -> Vec<Kind> {
         let mut kinds: Vec<Kind> = self.forms.iter().flat_map(|form| kinds_of(form)).collect();
         kinds.sort();
@@ -172,12 +172,12 @@ impl<'s> Docs<'s> {
         self.forms.iter().any(|form| form["maxProperties"] == 1)
     }
 
-    /// What an item of it may be.
+    /// The schemas of its items.
     pub(super) fn items(&self) -> Docs<'s> {
         self.step(Step::Index(0))
     }
 
-    /// What it is where nobody says.
+    /// The default.
     pub(super) fn default(&self) -> Option<&'s Value> {
         self.forms.iter().find_map(|form| form.get("default").filter(|it| !it.is_null()))
     }
@@ -195,7 +195,7 @@ impl<'s> Docs<'s> {
         }
     }
 
-    /// What it may be, and what it is where nobody says, in a line.
+    /// Its types and its default, in a line.
     pub(super) fn type_line(&self) -> Option<String> {
         let kinds: Vec<_> = self.kinds().iter().map(|kind| kind.words()).collect();
         let choices =
@@ -211,7 +211,7 @@ impl<'s> Docs<'s> {
         Some(format!("{kinds}{default}"))
     }
 
-    /// What it is, in Markdown; empty if nobody says.
+    /// Its description in Markdown; empty if there is none.
     pub(super) fn text(&self) -> String {
         self.about.join("\n\n")
     }

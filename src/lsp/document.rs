@@ -1,6 +1,6 @@
 //! The texts that an editor has open, each version immutable, and how it counts in them.
 
-use super::server::Encoding;
+use super::editor::Encoding;
 use crate::definitions::check::{Checked, check};
 use crate::definitions::compile::{Compiled, CompiledFile, Origin, compile};
 use crate::support::file::read_named;
@@ -14,10 +14,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 /// The open definition files by their URIs.
-pub type Documents = HashMap<String, Arc<Document>>;
+pub(super) type Documents = HashMap<String, Arc<Document>>;
 
 /// One version of an open definition file.
-pub struct Document {
+pub(super) struct Document {
     /// As the editor names it.
     pub uri: Uri,
     /// Where it is, or would be.
@@ -76,8 +76,8 @@ impl Document {
         next
     }
 
-    /// What the next version keeps: of those that can be read the newest, and those since of which
-    /// nobody knows yet.
+    /// The earlier versions that the next one keeps: the newest that can be read, and the newer ones that haven't been
+    /// read yet.
     fn earlier_of_next(&self, way: &Way) -> Vec<Earlier> {
         let own = Document {
             uri: self.uri.clone(),
@@ -109,28 +109,28 @@ impl Document {
     }
 
     /// Its name, as hooks that come from it say.
-    pub fn file(&self) -> String {
+    pub(super) fn file(&self) -> String {
         self.path.display().to_string()
     }
 
     /// YAML if the name doesn't tell.
-    pub fn format(&self) -> Format {
+    pub(super) fn format(&self) -> Format {
         Format::from_path(&self.path).unwrap_or_default()
     }
 
-    /// What the text holds; read once.
-    pub fn checked(&self) -> &Checked {
+    /// The text parsed and checked; done once.
+    pub(super) fn checked(&self) -> &Checked {
         self.checked.get_or_init(|| check(&self.file(), &self.text, self.layer))
     }
 
     /// Its hooks, as written; none while it isn't YAML, TOML or JSON.
-    pub fn hooks(&self) -> &[Compiled] {
+    pub(super) fn hooks(&self) -> &[Compiled] {
         self.checked().file.as_ref().map_or(&[], |file| &file.hooks)
     }
 
-    /// What the text means with what hooks name on disk as it is now; `None` while it isn't YAML, TOML or
+    /// The text compiled, with the files that hooks name as they are on disk now; `None` while it isn't YAML, TOML or
     /// JSON.
-    pub fn compile(&self) -> Option<CompiledFile> {
+    pub(super) fn compile(&self) -> Option<CompiledFile> {
         let root = self.checked().root.as_ref()?;
         let file = self.file();
         let dir = self.path.parent().unwrap_or(Path::new(""));
@@ -139,7 +139,7 @@ impl Document {
     }
 
     /// A hook by its name.
-    pub fn hook(&self, name: &str) -> Option<&Compiled> {
+    pub(super) fn hook(&self, name: &str) -> Option<&Compiled> {
         self.hooks().iter().find(|hook| hook.name.as_deref() == Some(name))
     }
 
@@ -153,7 +153,7 @@ impl Document {
     }
 
     /// Places in the text as the editor counts them.
-    pub fn lines(&self) -> Lines<'_> {
+    pub(super) fn lines(&self) -> Lines<'_> {
         Lines { index: LineIndex::new(&self.text), encoding: self.encoding }
     }
 }
@@ -199,7 +199,8 @@ struct Edit {
 }
 
 impl Edit {
-    /// What really changes when a part of a text is replaced: editors may replace all of it for a letter.
+    /// The part that really changes when a part of a text is replaced, because editors may replace all of it for a
+    /// letter.
     fn new(text: &str, span: Span, new: &str) -> Edit {
         let old = text.get(span.clone()).unwrap_or_default();
         let same = |(a, b): &(char, char)| a == b;
@@ -298,7 +299,7 @@ impl Way {
 }
 
 /// Translates places. Made once for a request: it reads the whole text.
-pub struct Lines<'t> {
+pub(super) struct Lines<'t> {
     /// In bytes.
     pub index: LineIndex<'t>,
     encoding: Encoding,
@@ -306,7 +307,7 @@ pub struct Lines<'t> {
 
 impl Lines<'_> {
     /// A place as the editor counts it.
-    pub fn position(&self, offset: usize) -> Position {
+    pub(super) fn position(&self, offset: usize) -> Position {
         let (line, column) = match self.encoding {
             Encoding::Utf8 => self.index.utf8(offset),
             Encoding::Utf16 => self.index.utf16(offset),
@@ -315,12 +316,12 @@ impl Lines<'_> {
     }
 
     /// Both ends of a span.
-    pub fn range(&self, span: &Span) -> Range {
+    pub(super) fn range(&self, span: &Span) -> Range {
         Range::new(self.position(span.start), self.position(span.end.max(span.start)))
     }
 
     /// The way back. What is past the end of a line or of the text means that end.
-    pub fn offset(&self, position: Position) -> usize {
+    pub(super) fn offset(&self, position: Position) -> usize {
         let (line, column) = (position.line as usize, position.character as usize);
         match self.encoding {
             Encoding::Utf8 => self.index.offset_of_utf8(line, column),

@@ -1,48 +1,55 @@
 //! What running a hook would do to the world, in words.
 
-use crate::handlers::{Effect, Program};
+use super::plain_text::one_line;
+use crate::handlers::{Effect, Handler, Program};
 use crate::hook::Hook;
 use std::path::Path;
 
 /// How much of what a definition says stands in a sentence, in characters.
 const MAX_QUOTED: usize = 60;
 
-/// What finishes the sentence "running it ..."; `None` when it only looks at the event.
-pub(super) fn of(hook: &Hook) -> Option<String> {
+/// Finishes the sentence "running it ..."; `None` when it only looks at the event.
+pub(super) fn of_running(hook: &Hook) -> Option<String> {
     let dir = Path::new(&*hook.source.file).parent().unwrap_or(Path::new(""));
     Some(match hook.handler.effect()? {
         Effect::Command(command) => format!("starts {}", program(&command, dir)),
         Effect::Worker("", worker) => format!("starts a worker: {}", program(&worker, dir)),
         Effect::Worker(runtime, worker) => format!("starts a {runtime} worker: {}", program(&worker, dir)),
-        Effect::Post(url) => format!("POSTs to {}", plain(&url, MAX_QUOTED)),
-        Effect::Model(Some(name)) => format!("asks the model {}", plain(&name, MAX_QUOTED)),
+        Effect::Post(url) => format!("POSTs to {}", one_line(&url, MAX_QUOTED)),
+        Effect::Model(Some(name)) => format!("asks the model {}", one_line(&name, MAX_QUOTED)),
         Effect::Model(None) => "asks the default model".into(),
         Effect::Agent(tools) if tools.is_empty() => "runs a sub-agent without tools".into(),
-        Effect::Agent(tools) => format!("runs a sub-agent with tools {}", plain(&tools.join(", "), MAX_QUOTED)),
+        Effect::Agent(tools) => format!("runs a sub-agent with tools {}", one_line(&tools.join(", "), MAX_QUOTED)),
         Effect::McpTool { tool, starts: Some(server), .. } => {
-            format!("starts the MCP server {} and calls {}", program(&server, dir), plain(&tool, MAX_QUOTED))
+            format!("starts the MCP server {} and calls {}", program(&server, dir), one_line(&tool, MAX_QUOTED))
         }
         Effect::McpTool { tool, server, starts: None } => {
-            format!("calls {} of the MCP server {}", plain(&tool, MAX_QUOTED), plain(&server, MAX_QUOTED))
+            format!("calls {} of the MCP server {}", one_line(&tool, MAX_QUOTED), one_line(&server, MAX_QUOTED))
         }
         Effect::Appends(file) => {
             let file = file.strip_prefix(dir).unwrap_or(&file).display().to_string();
-            format!("appends to {}", plain(&file, MAX_QUOTED))
+            format!("appends to {}", one_line(&file, MAX_QUOTED))
         }
         Effect::Person => "asks you here in the editor".into(),
     })
 }
 
-/// What is started, with whatever makes it something else than it looks like.
+/// Whether a hook is a guard that counts.
+pub(super) fn counts(hook: &Hook) -> bool {
+    matches!(&hook.handler, Handler::Guard(guard) if guard.counts())
+}
+
+/// The program that is started, with the settings that can change what it does.
 fn program(Program { text, sets, cwd }: &Program, dir: &Path) -> String {
-    let lines: Vec<String> = text.lines().map(|line| plain(line, usize::MAX)).filter(|line| !line.is_empty()).collect();
+    let lines: Vec<String> =
+        text.lines().map(|line| one_line(line, usize::MAX)).filter(|line| !line.is_empty()).collect();
     let mut told = format!("`{}`", both_ends(&lines.join(" ⏎ ")));
     if !sets.is_empty() {
-        told.push_str(&format!(" with {} set", plain(&sets.join(", "), MAX_QUOTED)));
+        told.push_str(&format!(" with {} set", one_line(&sets.join(", "), MAX_QUOTED)));
     }
     if let Some(cwd) = cwd {
         let cwd = cwd.strip_prefix(dir).unwrap_or(cwd).display().to_string();
-        told.push_str(&format!(" in {}", plain(if cwd.is_empty() { "." } else { &cwd }, MAX_QUOTED)));
+        told.push_str(&format!(" in {}", one_line(if cwd.is_empty() { "." } else { &cwd }, MAX_QUOTED)));
     }
     told
 }
@@ -56,38 +63,6 @@ fn both_ends(text: &str) -> String {
     format!("{head}…{cut} more…{tail}")
 }
 
-/// A text of a definition, an event or a hook's answer on one line: without what could move a cursor
-/// or reorder what stands around it, and at most so many characters of it.
-pub(super) fn plain(text: &str, most: usize) -> String {
-    // Blanks would push what follows out of sight.
-    let mut is_blank = false;
-    let mut characters = text.trim().chars().filter(|c| {
-        let was_blank = std::mem::replace(&mut is_blank, c.is_whitespace());
-        !(was_blank && is_blank)
-    });
-    let mut short = String::new();
-    for c in characters.by_ref().take(most) {
-        match c {
-            c if c.is_whitespace() && !is_invisible(c) => short.push(' '),
-            c if c.is_control() || is_invisible(c) => short.extend(c.escape_unicode()),
-            c => short.push(c),
-        }
-    }
-    if characters.next().is_some() {
-        short.push('…');
-    }
-    short
-}
-
-/// Whether a character is nowhere to be seen, or moves others.
-pub(super) fn is_invisible(c: char) -> bool {
-    matches!(
-        c,
-        '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}'
-            | '\u{e0000}'..='\u{e007f}'
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,7 +74,7 @@ mod tests {
         let checked = check(&dir.join("a.yaml").display().to_string(), &text, Layer::Hooks);
         let hook = checked.file.as_ref().and_then(|file| file.hooks[0].hook.as_ref());
         let hook = hook.unwrap_or_else(|| panic!("{definition}: {:?}", checked.diagnostics));
-        of(hook).unwrap_or_default()
+        of_running(hook).unwrap_or_default()
     }
 
     #[test]
@@ -154,19 +129,6 @@ mod tests {
             ),
         ] {
             assert_eq!(effect(dir.path(), definition), expected, "{definition}");
-        }
-    }
-
-    #[test]
-    fn texts_are_plain() {
-        for (text, most, expected) in [
-            ("  a\nb\tc ", 9, "a b c"),
-            ("abcdef", 3, "abc…"),
-            ("é😀x", 2, "é😀…"),
-            ("\u{1b}[31m\u{202e}x", 9, "\\u{1b}[31m\\u{202e}x"),
-            ("", 0, ""),
-        ] {
-            assert_eq!(plain(text, most), expected);
         }
     }
 }

@@ -1,7 +1,9 @@
 //! What the files together make of a hook: when it runs among the others.
 
-use super::effects::plain;
-use super::{Answer, Document, Server, Snapshot};
+use super::document::Document;
+use super::plain_text::one_line;
+use super::project::Project;
+use super::surroundings::Surroundings;
 use crate::contract::Composition;
 use crate::engine;
 use crate::event::On;
@@ -9,7 +11,7 @@ use crate::event::{CUSTOM_PREFIX, EVENTS};
 use crate::hook::Hook;
 use crate::hook_set::HookSet;
 use crate::syntax::source::Layer;
-use ls_types::{InlayHint, InlayHintLabel, InlayHintParams, InlayHintTooltip, MarkupContent, MarkupKind, Position};
+use ls_types::{InlayHint, InlayHintLabel, InlayHintTooltip, MarkupContent, MarkupKind, Position, Range};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,11 +21,10 @@ const MAX_EVENTS: usize = 20;
 /// Stands for the events that no hook names.
 const OTHER: &str = "custom:*";
 
-pub(super) fn hints(snapshot: &Snapshot, params: InlayHintParams) -> Answer<Option<Vec<InlayHint>>> {
-    let Some(document) = snapshot.document(&params.text_document.uri) else { return Ok(None) };
+pub(super) fn hints(document: &Document, range: Range, around: &Surroundings<'_>) -> Vec<InlayHint> {
     let lines = document.lines();
-    let layer = snapshot.server.workspace(&document.path).and_then(|it| it.layer_of(&document.path));
-    let Some(readable) = document.readable() else { return Ok(Some(Vec::new())) };
+    let layer = around.layer_of(&document.path);
+    let Some(readable) = document.readable() else { return Vec::new() };
     let hooks = readable.document.hooks().iter();
     let hooks: Vec<_> = hooks.filter_map(|it| Some((it, readable.part(&it.span)?))).collect();
     let line_of = |at: usize| lines.index.utf8(at).0;
@@ -41,21 +42,21 @@ pub(super) fn hints(snapshot: &Snapshot, params: InlayHintParams) -> Answer<Opti
             Some(_) => span.end,
         };
         let position = lines.position(offset);
-        if position < params.range.start || position > params.range.end {
+        if position < range.start || position > range.end {
             continue;
         }
         let (label, tooltip) = match &compiled.hook {
             None => ("broken".into(), "It is not in force as it stands here.".into()),
             Some(hook) if !hook.enabled => ("off".into(), "Switched off with `enabled: false`.".into()),
             Some(hook) => {
-                let in_force = || Arc::new(in_force(&snapshot.server, readable.document, layer));
+                let in_force = || Arc::new(in_force(around.project.as_ref(), readable.document, layer));
                 let orders = orders.get_or_insert_with(|| Orders::new(in_force()));
-                told(hook, orders, layer.is_some())
+                order_in_words(hook, orders, layer.is_some())
             }
         };
         hints.push(hint(position, label, tooltip));
     }
-    Ok(Some(hints))
+    hints
 }
 
 fn hint(position: Position, label: String, tooltip: String) -> InlayHint {
@@ -71,11 +72,11 @@ fn hint(position: Position, label: String, tooltip: String) -> InlayHint {
     }
 }
 
-/// What would be in force if a document were saved; of a file that isn't loaded, its own hooks alone.
-fn in_force(server: &Server, document: &Document, layer: Option<Layer>) -> HookSet {
+/// The hooks that would be in force if a document were saved; if its file isn't loaded, only its own hooks.
+fn in_force(project: Option<&Project>, document: &Document, layer: Option<Layer>) -> HookSet {
     let mut hooks: Vec<Arc<Hook>> = Vec::new();
-    let workspace = server.workspace(&document.path).filter(|_| layer.is_some());
-    let dirs = workspace.as_ref().map(|it| it.dirs()).unwrap_or_default();
+    let workspace = project.filter(|_| layer.is_some());
+    let dirs = workspace.map(Project::dirs).unwrap_or_default();
     if let Some(workspace) = workspace {
         let file = document.file();
         hooks.extend(workspace.hooks().hooks.iter().filter(|hook| *hook.source.file != *file).cloned());
@@ -152,7 +153,7 @@ pub(super) fn events_of(hook: &Hook, set: &HookSet) -> Vec<Arc<str>> {
 }
 
 /// The hint at a hook that runs, and what it says when asked for more.
-fn told(hook: &Arc<Hook>, orders: &mut Orders, is_loaded: bool) -> (String, String) {
+fn order_in_words(hook: &Arc<Hook>, orders: &mut Orders, is_loaded: bool) -> (String, String) {
     let events = events_of(hook, orders.hooks());
     let composition = hook.contract.composition;
     let mut label = String::new();
@@ -170,7 +171,7 @@ fn told(hook: &Arc<Hook>, orders: &mut Orders, is_loaded: bool) -> (String, Stri
                 1 => " and 1 more event".into(),
                 more => format!(" and {more} more events"),
             };
-            label = in_words(composition, place, &format!("{}{more}", plain(named, 60)));
+            label = in_words(composition, place, &format!("{}{more}", one_line(named, 60)));
         }
         let order = orders.at(hook, event);
         let at = |place: usize| order.hooks.get(place).map(|hook| code(&hook.name));
@@ -183,7 +184,7 @@ fn told(hook: &Arc<Hook>, orders: &mut Orders, is_loaded: bool) -> (String, Stri
         };
         let (place, before, after) = cells;
         let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
-        rows.push_str(&format!("| {} | {place} | {before} | {after} |\n", cell(&plain(named, 60))));
+        rows.push_str(&format!("| {} | {place} | {before} | {after} |\n", cell(&one_line(named, 60))));
     }
     let outside = if is_loaded {
         ""
@@ -240,7 +241,7 @@ fn ordinal(n: usize) -> String {
 
 /// A name in a cell of a Markdown table.
 fn code(name: &str) -> String {
-    format!("`{}`", cell(&plain(name, 60).replace('`', "'")))
+    format!("`{}`", cell(&one_line(name, 60).replace('`', "'")))
 }
 
 fn cell(text: &str) -> String {

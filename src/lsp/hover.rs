@@ -1,51 +1,44 @@
-//! What is written at a place, explained.
+//! Hover: explains the key or value at a place.
 //!
-//! What comes from a file or an event is shown as code, whatever is in it.
+//! Texts of a file or an event are shown as code, so that they can't pass for Markdown.
 
-use super::completion::{MAX_EVENTS, about_function, about_rule, at_path};
+use super::completion::{about_function, about_rule, at_path};
 use super::context::{self, Here, Step, What};
 use super::docs;
 use super::document::Document;
-use super::effects::is_invisible;
+use super::editor::markup;
 use super::half_typed::{Completing, completing, run_around};
-use super::live::Counts;
-use super::server::markup;
+use super::plain_text::{block, clipped, clipped_text, code};
+use super::surroundings::Surroundings;
+use super::texts::{self, TextKind};
 use super::written::Reading;
-use super::{Answer, Snapshot};
 use crate::contract::{Composition, Fail, NATIVE};
 use crate::dialects::{self, DIALECTS, Dialect};
 use crate::event::On;
 use crate::event::{EVENTS, Event, Phase};
 use crate::handlers::guards::GUARDS;
 use crate::hook::Hook;
+use crate::journal::Counts;
 use crate::matching::MatcherRule;
 use crate::matching::tools::TOOLS;
 use crate::matching::when::MEMBERS;
 use crate::syntax::formats::Format;
 use crate::syntax::node::Span;
 use crate::template::Style;
-use ls_types::{Hover, HoverContents, HoverParams};
-use serde_json::Value;
+use ls_types::{Hover, HoverContents, Position};
 use std::sync::Arc;
 
-/// How much of a value is shown.
-const MAX_SHOWN: usize = 200;
-
-pub(super) fn hover(snapshot: &Snapshot, params: HoverParams) -> Answer<Option<Hover>> {
-    let place = params.text_document_position_params;
-    let Some(document) = snapshot.document(&place.text_document.uri) else { return Ok(None) };
+pub(super) fn hover(document: &Document, position: Position, around: &Surroundings<'_>) -> Option<Hover> {
     let lines = document.lines();
-    let live = &snapshot.server.live;
-    let folder = snapshot.server.folder(&document.path);
-    let events: Vec<Arc<Event>> = live.recent(&folder).iter().take(MAX_EVENTS).map(|it| it.event.clone()).collect();
-    let explained = at(document, lines.offset(place.position), &events, |name| live.counts(&folder, name));
-    Ok(explained.map(|(span, value)| Hover {
-        contents: HoverContents::Markup(markup(snapshot.server.abilities.markdown_hovers, value)),
+    let counts = |name: &str| around.live.counts(&around.key(), name);
+    let (span, value) = explanation_at(document, lines.offset(position), &around.events(), counts)?;
+    Some(Hover {
+        contents: HoverContents::Markup(markup(around.abilities.markdown_hovers, value)),
         range: Some(lines.range(&span)),
-    }))
+    })
 }
 
-fn at(
+fn explanation_at(
     document: &Document,
     offset: usize,
     events: &[Arc<Event>],
@@ -67,7 +60,7 @@ fn at(
         };
         return readings.iter().find_map(of);
     };
-    let Some(place) = context::at(root, offset) else { return header(document, offset) };
+    let Some(place) = context::place_at(root, offset) else { return header(document, offset) };
     let here = Here::new(root, &place.path, text);
     let span = place.what.span().clone();
     match place.what {
@@ -120,15 +113,15 @@ impl Token<'_> {
         }
         let said = self.said;
         let whole = |about: Option<String>| about.map(|about| (self.span.clone(), about));
-        match (self.here.within(), &self.here.path[..]) {
-            ([Step::Key("name")], _) => whole(hook(said).or_else(|| about_field(&self.here.path))),
-            ([Step::Key("on"), ..], _) if said == "*" => whole(Some("`*`: every event".into())),
-            ([Step::Key("on"), ..], _) => whole(about_events(said, self.here.dialect)),
-            ([Step::Key("guard")], _) => whole(about_guard(said)),
-            ([Step::Key("dialect")], _) | ([], [Step::Key("dialect")]) => whole(about_dialect(said)),
-            ([Step::Key("matcher")], _) => whole(Some(self.matcher())),
-            ([Step::Key("if")], _) | (_, [Step::Key("policy"), Step::Key("allow" | "deny"), ..]) => whole(Some(rule(said))),
-            ([Step::Key("when")] | [Step::Key("guard"), .., Step::Key("by")], _) => {
+        match texts::kind_at(self.here) {
+            Some(TextKind::HookName) => whole(hook(said).or_else(|| about_field(&self.here.path))),
+            Some(TextKind::Event) if said == "*" => whole(Some("`*`: every event".into())),
+            Some(TextKind::Event) => whole(about_events(said, self.here.dialect)),
+            Some(TextKind::Guard) => whole(about_guard(said)),
+            Some(TextKind::Dialect) => whole(about_dialect(said)),
+            Some(TextKind::Matcher) => whole(Some(self.matcher())),
+            Some(TextKind::Rule) => whole(Some(rule(said))),
+            Some(TextKind::Condition) => {
                 self.function().or_else(|| self.member()).or_else(|| whole(Some(format!("{}\n\nA CEL expression over the event. Where it errs, a member that the event lacks included, it can't be told whether it holds.", code(&clipped_text(said))))))
             }
             _ => whole(self.choice().or_else(|| about_field(&self.here.path))),
@@ -166,7 +159,7 @@ impl Token<'_> {
         Some((start..end, self.path(path)))
     }
 
-    /// What an event says under a path.
+    /// A path into the event: its description, and the value in the last event.
     fn path(&self, path: &str) -> String {
         let steps: Vec<Step<'_>> = path.split('.').map(Step::Key).collect();
         let about = docs::EVENT.at(&steps).text();
@@ -228,7 +221,7 @@ impl Token<'_> {
     }
 }
 
-/// What a member is that the schema has no words for.
+/// Describes a member that the schema doesn't describe.
 fn unspoken(path: &str, events: &[&Event]) -> Option<String> {
     let mut steps = path.split('.');
     let (first, second) = (steps.next()?, steps.next());
@@ -356,7 +349,7 @@ fn about_hook(document: &Document, name: &str, counts: Counts) -> Option<String>
     let Some(hook) = &compiled.hook else {
         return Some(format!("{}: its definition is broken", code(name)));
     };
-    let reading = Reading::of(document);
+    let reading = Reading::of_document(document);
     let node = reading.as_ref().and_then(|it| it.hooks().find(|(it, _)| std::ptr::eq(*it, compiled)));
     Some(hook_in_words(hook, counts, |key| node.and_then(|(_, node)| node.get(key)?.text()).map(str::to_string)))
 }
@@ -419,43 +412,9 @@ fn hook_in_words(hook: &Hook, counts: Counts, written: impl Fn(&str) -> Option<S
     )
 }
 
-/// A value as text, not too long.
-pub(super) fn clipped(value: &Value) -> String {
-    match value {
-        Value::String(text) => clipped_text(text),
-        other => clipped_text(&other.to_string()),
-    }
-}
-
-fn clipped_text(text: &str) -> String {
-    match text.char_indices().nth(MAX_SHOWN) {
-        None => text.to_string(),
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-    }
-}
-
-fn fence(text: &str, least: usize) -> String {
-    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
-    "`".repeat(least.max(longest + 1))
-}
-
-/// A code span, whatever the text.
-pub(super) fn code(text: &str) -> String {
-    let text: String = text.chars().map(|c| if c.is_control() || is_invisible(c) { ' ' } else { c }).collect();
-    let fence = fence(&text, 1);
-    let pad = if text.starts_with(['`', ' ']) || text.ends_with(['`', ' ']) || text.is_empty() { " " } else { "" };
-    format!("{fence}{pad}{text}{pad}{fence}")
-}
-
-/// A code block, whatever the text.
-fn block(text: &str) -> String {
-    let fence = fence(text, 3);
-    format!("{fence}\n{text}\n{fence}")
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::server::Encoding;
+    use super::super::editor::Encoding;
     use super::*;
     use serde_json::json;
 
@@ -468,7 +427,7 @@ mod tests {
         let event = json!({"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": "a ``` b", "path": "x".repeat(300)}}});
         let events = [Arc::new(Event::from_json(event).unwrap())];
         let counts = |_: &str| Counts { matched: 3, ..Counts::default() };
-        let (span, about) = at(&document, before.len(), &events, counts)?;
+        let (span, about) = explanation_at(&document, before.len(), &events, counts)?;
         Some(format!("{}\n{about}", &text[span]))
     }
 

@@ -1,14 +1,15 @@
 //! Running hosts of the workspace's folders: their real events, verdicts and counts.
 //!
 //! Attaches over their sockets, and again when one restarts. What they told stays when they are gone.
-//! Each event is heard as it is judged; whoever missed one, since a host drops some under load, asks
-//! for what came after the last that was heard.
+//! A host announces each event as it judges it, but under load it leaves some out; then it is asked for the events after
+//! the last that was heard.
 
-use super::Server;
+use super::project::{Project, key_of_root};
+use super::workspaces::Workspaces;
 use crate::dialects;
 use crate::event::Event;
 use crate::host::Changed;
-use crate::journal::{HookCounts, MAX_WHOLE, Recent, Record, Ring, Tally};
+use crate::journal::{Counts, HookCounts, MAX_WHOLE, Recent, Record, Ring, Tally};
 use crate::transport::client::{Received, Requests};
 use crate::transport::framing::{Decoder, Incoming};
 use crate::transport::socket;
@@ -28,8 +29,6 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout};
-
-pub use crate::journal::Counts;
 
 /// How often new sockets are looked for.
 const LOOK: Duration = Duration::from_secs(1);
@@ -59,17 +58,17 @@ const MAX_ROOT: usize = 4096;
 const MAX_RELOADS: usize = 8;
 const READ_SIZE: usize = 64 * 1024;
 
-/// What all attached hosts have told so far.
+/// The events and counts of all hosts that are or were attached.
 #[derive(Default)]
-pub struct Live {
+pub(super) struct Live {
     told: Mutex<Told>,
     changed: Notify,
 }
 
 /// An event that a running host has judged.
 #[derive(Debug)]
-pub struct Judged {
-    /// The folder of the host, as [`folder`] names it.
+pub(super) struct Judged {
+    /// The key of the host's project.
     pub folder: Arc<str>,
     /// The process of the host.
     pub host: u32,
@@ -79,7 +78,7 @@ pub struct Judged {
     pub at: String,
     /// The event, as hooks read it.
     pub event: Arc<Event>,
-    /// What came of it.
+    /// The verdict.
     pub verdict: Verdict,
     /// It was too large to be told: `event` has no more than its name and its tool's.
     pub truncated: bool,
@@ -87,7 +86,7 @@ pub struct Judged {
 
 /// A running host.
 #[derive(Clone, Debug, Serialize)]
-pub struct LiveHost {
+pub(super) struct LiveHost {
     /// Its process.
     pub pid: u32,
     /// Its project root.
@@ -100,14 +99,14 @@ pub struct LiveHost {
 struct Told {
     /// Every host that was heard of, the oldest first.
     known: Vec<Known>,
-    /// What those did that aren't among them any more, by folder.
+    /// The counts of hosts that have been forgotten, by project.
     past: HashMap<Arc<str>, Tally>,
     past_events: u64,
     events: Ring<Judged>,
     tools: BTreeSet<String>,
 }
 
-/// What tells one run of a host from any other.
+/// Identifies one run of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Key {
     pid: u32,
@@ -130,13 +129,13 @@ struct Known {
 type Reload = oneshot::Sender<bool>;
 
 impl Live {
-    /// Nobody is attached yet.
-    pub fn new() -> Arc<Live> {
+    /// No host is attached yet.
+    pub(super) fn new() -> Arc<Live> {
         Arc::default()
     }
 
     /// The hosts that are attached now.
-    pub fn hosts(&self) -> Vec<LiveHost> {
+    pub(super) fn hosts(&self) -> Vec<LiveHost> {
         let told = self.told.lock();
         let mut hosts: Vec<_> = told.known.iter().filter(|it| it.is_here).map(|it| it.host.clone()).collect();
         hosts.sort_by_key(|it| it.pid);
@@ -144,27 +143,27 @@ impl Live {
     }
 
     /// The last events of a folder that are known whole, newest first.
-    pub fn recent(&self, folder: &str) -> Vec<Arc<Judged>> {
+    pub(super) fn recent(&self, folder: &str) -> Vec<Arc<Judged>> {
         let mut events = self.timeline();
         events.retain(|it| !it.truncated && *it.folder == *folder);
         events
     }
 
     /// The last events of every folder, with those that were too large to be told.
-    pub fn timeline(&self) -> Vec<Arc<Judged>> {
+    pub(super) fn timeline(&self) -> Vec<Arc<Judged>> {
         let mut events = self.told.lock().events.all();
         events.sort_by(|a, b| (&b.at, b.host, b.seq).cmp(&(&a.at, a.host, a.seq)));
         events
     }
 
     /// How many events were judged.
-    pub fn total(&self) -> u64 {
+    pub(super) fn total(&self) -> u64 {
         let told = self.told.lock();
         told.known.iter().fold(told.past_events, |sum, it| sum.saturating_add(it.heard))
     }
 
-    /// What a hook of this name has done in a folder.
-    pub fn counts(&self, folder: &str, hook: &str) -> Counts {
+    /// The counts of a hook in a project.
+    pub(super) fn counts(&self, folder: &str, hook: &str) -> Counts {
         let told = self.told.lock();
         let mut counts = told.past.get(folder).map(|tally| tally.counts_of(hook)).unwrap_or_default();
         told.known.iter().filter(|it| *it.folder == *folder).for_each(|it| counts += it.tally.counts_of(hook));
@@ -172,12 +171,12 @@ impl Live {
     }
 
     /// The names of tools that were called.
-    pub fn tools(&self) -> BTreeSet<String> {
+    pub(super) fn tools(&self) -> BTreeSet<String> {
         self.told.lock().tools.clone()
     }
 
     /// Has every attached host load its definitions; how many did.
-    pub async fn reload(&self) -> usize {
+    pub(super) async fn reload(&self) -> usize {
         let ask = |known: &Known| {
             let (sender, reply) = oneshot::channel();
             known.reloads.as_ref()?.try_send(sender).ok()?;
@@ -206,7 +205,7 @@ impl Live {
                     told.past_events = told.past_events.saturating_add(oldest.heard);
                 }
                 let root = recent.root.chars().take(MAX_ROOT).collect();
-                let folder = folder(Path::new(&root)).into();
+                let folder = key_of_root(Path::new(&root)).into();
                 let host = LiveHost { pid: key.pid, root, generation: recent.generation };
                 let (key, tally) = (key.clone(), Tally::default());
                 told.known.push(Known { key, host, folder, is_here: true, reloads, heard: 0, tally });
@@ -215,11 +214,6 @@ impl Live {
         self.changed.notify_one();
         Some(Attached { live: self.clone(), key })
     }
-}
-
-/// What names a project's folder, by whatever way it is reached.
-pub fn folder(root: &Path) -> String {
-    socket::key(root)
 }
 
 /// A host that is here, until this is dropped.
@@ -352,23 +346,23 @@ fn sent(params: &str, dialect: &str) -> Option<Event> {
     Some(event)
 }
 
-/// Attaches to the running hosts of the server's workspaces, and to those that start later. Has the
-/// editor told when something has changed.
-pub(super) async fn follow(server: Arc<Server>) {
-    tokio::join!(tell(&server), listen(&server), look(&server));
+/// Attaches to the running hosts of the workspaces, and to those that start later. Calls `refresh` when something has
+/// changed, but not more often than an editor can follow.
+pub(super) async fn follow(live: &Arc<Live>, own: &Project, workspaces: &Workspaces, refresh: impl Fn()) {
+    tokio::join!(announce(live, refresh), listen(live, own), look(live, workspaces));
 }
 
-async fn tell(server: &Server) {
+async fn announce(live: &Live, refresh: impl Fn()) {
     loop {
-        server.live.changed.notified().await;
-        server.refresh_live();
+        live.changed.notified().await;
+        refresh();
         sleep(REFRESH).await;
     }
 }
 
-/// The editor may be an agent as well: hears what this host judges.
-async fn listen(server: &Server) {
-    let journal = &server.host.journal;
+/// Hears what the connection's own host judges, because the editor may be an agent as well.
+async fn listen(live: &Arc<Live>, own: &Project) {
+    let journal = own.journal();
     let mut judged = journal.follow();
     let mut attached: Option<Attached> = None;
     loop {
@@ -376,9 +370,9 @@ async fn listen(server: &Server) {
         judged = judged.resubscribe();
         let excerpt = journal.excerpt(attached.as_ref().map_or(0, Attached::heard), usize::MAX, |_| true);
         if excerpt.total > 0 {
-            let (root, hooks) = (server.host.root().to_string_lossy(), server.host.hooks());
+            let (root, hooks) = (own.root().to_string_lossy(), own.hooks());
             let recent = excerpt.reply(&root, hooks.generation, &hooks.hash);
-            attached = attached.or_else(|| server.live.greet(&recent, None));
+            attached = attached.or_else(|| live.greet(&recent, None));
             attached.iter().for_each(|it| it.recent(&recent));
         }
         sleep(CATCH_UP).await;
@@ -402,14 +396,14 @@ struct Found {
 enum End {
     /// The host has gone.
     Gone,
-    /// Nobody listens.
+    /// No process listens.
     Refused,
     /// It is not what it should be.
     Unfit(String),
 }
 
 /// Looks for sockets.
-async fn look(server: &Server) {
+async fn look(live: &Arc<Live>, workspaces: &Workspaces) {
     let mut found: HashMap<PathBuf, Found> = HashMap::new();
     let mut attached: JoinSet<(PathBuf, End)> = JoinSet::new();
     let mut looks = interval(LOOK);
@@ -423,7 +417,7 @@ async fn look(server: &Server) {
                 continue;
             }
         }
-        let keys: Vec<_> = server.workspaces().iter().map(|it| socket::key(it.root())).collect();
+        let keys: Vec<_> = workspaces.projects().iter().map(Project::key).collect();
         let paths = match socket::others(&keys) {
             Ok(paths) => paths,
             Err(error) => {
@@ -439,7 +433,7 @@ async fn look(server: &Server) {
                 continue;
             }
             socket.is_attached = true;
-            let live = server.live.clone();
+            let live = live.clone();
             attached.spawn(async move {
                 let end = attend(&live, &path).await;
                 (path, end)
@@ -689,7 +683,7 @@ mod tests {
     #[test]
     fn nothing_is_counted_twice() {
         let live = Live::new();
-        let here = folder(Path::new("/r"));
+        let here = key_of_root(Path::new("/r"));
         let seqs = |live: &Live| live.recent(&here).iter().map(|it| (it.host, it.seq)).collect::<Vec<_>>();
         let lines: Vec<_> = (0..9).map(|seq| record(seq, native(), json!({}))).collect();
         let judged = |attached: &Attached, seq: usize| attached.judged(&serde_json::from_str(&lines[seq]).unwrap());
@@ -718,7 +712,7 @@ mod tests {
 
     #[test]
     fn hosts_come_and_go_and_their_counts_stay() {
-        let (live, here) = (Live::new(), folder(Path::new("/r")));
+        let (live, here) = (Live::new(), key_of_root(Path::new("/r")));
         let stays = greet(&live, &recent(1, "here", 1, &[], 1)).unwrap();
         for n in 0..2 * MAX_KNOWN {
             assert!(greet(&live, &recent(2, &n.to_string(), 1, &[], 1)).is_some());

@@ -1,64 +1,56 @@
 //! A hook gets another name. No definition refers to a hook by its name, so the name is the only
 //! place.
 
-use super::definition::same_name;
+use super::answer::{Answer, Refusal};
 use super::document::{Document, Readable};
-use super::run::show;
-use super::server::path_of;
+use super::editor::path_of;
+use super::effects::counts;
+use super::same_name::same_name;
+use super::surroundings::Surroundings;
 use super::written::{Written, apply, members, owner, workspace_edit};
-use super::{Answer, Refusal, Snapshot};
-use crate::handlers::Handler;
 use crate::syntax::formats::{self, Format};
 use crate::syntax::node::{Node, NodeValue, Span};
-use ls_types::{MessageType, PrepareRenameResponse, RenameParams, TextDocumentPositionParams, WorkspaceEdit};
+use ls_types::{Position, PrepareRenameResponse, WorkspaceEdit};
 use serde_json::Value;
-use std::path::Path;
 
-pub(super) fn prepare(
-    snapshot: &Snapshot,
-    params: TextDocumentPositionParams,
-) -> Answer<Option<PrepareRenameResponse>> {
-    let Some(document) = snapshot.document(&params.text_document.uri) else { return Ok(None) };
+pub(super) fn prepare(document: &Document, position: Position) -> Answer<PrepareRenameResponse> {
     let lines = document.lines();
-    let Named { readable, node, name, span } = name_at(document, lines.offset(params.position))?;
-    let written = Written::of(node, readable.document).whole(name).and_then(|written| readable.part(&written));
+    let Named { readable, node, name, span } = name_at(document, lines.offset(position))?;
+    let written = Written::of_node(node, readable.document).whole(name).and_then(|written| readable.part(&written));
     let span = written.unwrap_or(span);
-    Ok(Some(PrepareRenameResponse::RangeWithPlaceholder { range: lines.range(&span), placeholder: name.to_string() }))
+    Ok(PrepareRenameResponse::RangeWithPlaceholder { range: lines.range(&span), placeholder: name.to_string() })
 }
 
-pub(super) fn rename(snapshot: &Snapshot, params: RenameParams) -> Answer<Option<WorkspaceEdit>> {
-    let at = params.text_document_position;
-    let Some(document) = snapshot.document(&at.text_document.uri) else { return Ok(None) };
-    let Named { readable, node, name: old, span } = name_at(document, document.lines().offset(at.position))?;
-    let written = rewritten(readable.document, node, &params.new_name)?;
-    if old == params.new_name {
+/// The edit, and what a person is to be told about it; no edit if the hook has that name already.
+pub(super) fn rename(
+    document: &Document,
+    position: Position,
+    new_name: &str,
+    around: &Surroundings<'_>,
+) -> Answer<Option<(WorkspaceEdit, Option<String>)>> {
+    let Named { readable, node, name: old, span } = name_at(document, document.lines().offset(position))?;
+    let written = rewritten(readable.document, node, new_name)?;
+    if old == new_name {
         return Ok(None);
     }
-    if let Some(other) = taken(snapshot, document, &span, &params.new_name) {
+    if let Some(other) = taken(document, &span, new_name, around) {
         return Err(Refusal::Failed(format!("another hook has this name already, at {other}")));
     }
     let hook = readable.document.hook(old).and_then(|it| it.hook.as_ref());
-    if let Some(Handler::Guard(guard)) = hook.map(|it| &it.handler)
-        && guard.counts()
-    {
-        let message = format!("{} counts under its new name from zero", params.new_name);
-        show(&snapshot.server, MessageType::INFO, &message);
-    }
-    Ok(Some(workspace_edit(&snapshot.server, document, &[(span, written)])))
+    let is_counting = hook.is_some_and(|hook| counts(hook));
+    let message = is_counting.then(|| format!("{new_name} counts under its new name from zero"));
+    Ok(Some((workspace_edit(document, &[(span, written)], around.abilities), message)))
 }
 
 /// Where another hook of the layer has a name.
-fn taken(snapshot: &Snapshot, document: &Document, span: &Span, name: &str) -> Option<String> {
-    let workspace = snapshot.server.workspace(&document.path);
-    let (encoding, workspace) = (snapshot.server.abilities.encoding, workspace.as_ref());
-    let layer = |path: &Path| workspace.and_then(|it| it.layer_of(path));
-    let own = layer(&document.path);
-    let others = same_name(document, span, name, workspace, &snapshot.documents, encoding);
+fn taken(document: &Document, span: &Span, name: &str, around: &Surroundings<'_>) -> Option<String> {
+    let own = around.layer_of(&document.path);
+    let others = same_name(document, span, name, around);
     others.into_iter().find_map(|other| {
         let path = path_of(&other.uri)?;
         // Of a layer of its own, a file has no others.
-        let is_rival = path == document.path || own.is_some() && layer(&path) == own;
-        let shown = workspace.and_then(|it| path.strip_prefix(it.root()).ok()).unwrap_or(&path).display();
+        let is_rival = path == document.path || own.is_some() && around.layer_of(&path) == own;
+        let shown = around.project.as_ref().and_then(|it| path.strip_prefix(it.root()).ok()).unwrap_or(&path).display();
         is_rival.then(|| format!("{shown}:{}", other.range.start.line + 1))
     })
 }
@@ -146,7 +138,7 @@ fn rewritten(document: &Document, node: &Node, new: &str) -> Answer<String> {
     }
 }
 
-/// What the file is to say.
+/// The content of the file after the renaming.
 fn renamed(node: &Node, name: &Node, new: &str) -> Value {
     match &node.value {
         NodeValue::String(_) if std::ptr::eq(node, name) => Value::from(new),
@@ -160,7 +152,7 @@ fn renamed(node: &Node, name: &Node, new: &str) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::super::server::Encoding;
+    use super::super::editor::Encoding;
     use super::*;
 
     fn document(name: &str, text: &str) -> Document {

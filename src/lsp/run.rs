@@ -1,40 +1,30 @@
 //! Trying a hook out: run as it stands in the editor, on a real event of the past or on one made for
 //! it, with nothing else in force.
 
-use super::document::{Document, Documents};
-use super::effects::plain;
-use super::live::{Judged, folder};
-use super::{Answer, Refusal, Server, Snapshot, off_the_reader, sample};
+use super::answer::{Answer, Refusal, off_the_reader};
+use super::document::Document;
+use super::editor::{path_of, unlinked};
+use super::effects::counts;
+use super::past::{MAX_SUBJECT, Past, Run, newest, subject};
+use super::plain_text::{MAX_QUOTED, duration, one_line};
+use super::project::Project;
+use super::sample;
+use super::server::{Server, Snapshot};
 use crate::contract::Fail;
-use crate::dialects;
-use crate::engine::{self, Engine, Honours, HooksInForce, Question};
 use crate::event::Event;
-use crate::handlers::Handler;
 use crate::hook::{Hook, Miss};
-use crate::hook_set::HookSet;
-use crate::host::Host;
-use crate::matching::{Facts, tools};
+use crate::matching::Facts;
 use crate::services::client::{self, Answers, Client, Reply};
-use crate::services::state::Store;
 use crate::support::file::read_named;
 use crate::support::nearest::closest;
 use crate::syntax::diagnostic::Severity;
 use crate::verdict::{Decision, Outcome, Status, Verdict};
 use ls_types::{MessageType, Uri};
-use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use tokio_util::sync::CancellationToken;
-
-/// The longest text of a hook or an event in a message, in characters.
-pub(super) const MAX_TOLD: usize = 300;
-/// The longest that an event's subject is told in, in characters.
-pub(super) const MAX_SUBJECT: usize = 120;
 
 /// A hook by the file that it is written in, and its name.
 #[derive(Deserialize)]
@@ -61,44 +51,10 @@ struct OfEvent {
     seq: u64,
 }
 
-/// What came of the last run of each hook, for the lens above it. Holds what is open only.
-#[derive(Default)]
-pub(super) struct Runs(Mutex<HashMap<String, HashMap<String, Run>>>);
-
-/// What came of a hook's run.
-struct Run {
-    /// Of the definition that was run.
-    digest: [u8; 16],
-    summary: String,
-}
-
-impl Runs {
-    /// What came of the last run of a hook as it is now.
-    pub(super) fn last(&self, uri: &str, hook: &str, digest: &[u8; 16]) -> Option<String> {
-        let runs = self.0.lock();
-        runs.get(uri)?.get(hook).filter(|run| run.digest == *digest).map(|run| run.summary.clone())
-    }
-
-    /// Forgets those of a document.
-    pub(super) fn forget(&self, uri: &str) {
-        self.0.lock().remove(uri);
-    }
-
-    fn keep(&self, documents: &Documents, uri: &str, hook: &str, run: Run) {
-        // It may have been closed meanwhile.
-        let Some(document) = documents.get(uri) else { return };
-        let mut runs = self.0.lock();
-        let of_document = runs.entry(uri.to_string()).or_default();
-        let is_there = |name: &str| document.readable().is_some_and(|it| it.document.hook(name).is_some());
-        of_document.retain(|name, _| is_there(name));
-        of_document.insert(hook.to_string(), run);
-    }
-}
-
 /// A hook of a file, compiled as it would be in force.
 struct Found {
     document: Arc<Document>,
-    workspace: Arc<Host>,
+    project: Project,
     hook: Arc<Hook>,
 }
 
@@ -109,20 +65,20 @@ fn find(snapshot: &Snapshot, uri: &Uri, name: &str) -> Answer<Found> {
         Some(document) => document.clone(),
         None => closed(snapshot, uri)?,
     };
-    let workspace = snapshot.server.workspace(&document.path);
-    let workspace = workspace.ok_or_else(|| failed("no folder is open".into()))?;
-    let quoted = plain(name, MAX_TOLD);
+    let project = snapshot.server.workspace(&document.path);
+    let project = project.ok_or_else(|| failed("no folder is open".into()))?;
+    let quoted = one_line(name, MAX_QUOTED);
     let Some(file) = document.compile() else {
         let why = document.checked().diagnostics.first().map(|it| it.message.clone()).unwrap_or_default();
-        return Err(failed(format!("`{quoted}` can't be read: {}", plain(&why, MAX_TOLD))));
+        return Err(failed(format!("`{quoted}` can't be read: {}", one_line(&why, MAX_QUOTED))));
     };
     let first_error = |range: std::ops::Range<usize>| {
         let problems = file.problems.get(range).unwrap_or_default();
-        problems.iter().find(|it| it.severity == Severity::Error).map(|it| plain(&it.message, MAX_TOLD))
+        problems.iter().find(|it| it.severity == Severity::Error).map(|it| one_line(&it.message, MAX_QUOTED))
     };
     let Some(compiled) = file.hooks.iter().find(|it| it.name.as_deref() == Some(name)) else {
         let names = file.hooks.iter().filter_map(|it| it.name.as_deref());
-        let nearest = closest(name, names).map(|it| format!("; did you mean `{}`?", plain(it, MAX_TOLD)));
+        let nearest = closest(name, names).map(|it| format!("; did you mean `{}`?", one_line(it, MAX_QUOTED)));
         return Err(failed(format!("no hook `{quoted}` is in this file{}", nearest.unwrap_or_default())));
     };
     if file.is_broken {
@@ -133,13 +89,13 @@ fn find(snapshot: &Snapshot, uri: &Uri, name: &str) -> Answer<Found> {
     let why = first_error(compiled.problems.clone());
     let hook = file.hooks.into_iter().nth(position).and_then(|it| it.hook);
     let hook = hook.ok_or_else(|| failed(format!("`{quoted}` is broken: {}", why.unwrap_or_default())))?;
-    Ok(Found { document, workspace, hook })
+    Ok(Found { document, project, hook })
 }
 
 /// A definition file that isn't open under this very URI.
 pub(super) fn closed(snapshot: &Snapshot, uri: &Uri) -> Answer<Arc<Document>> {
     let server = &snapshot.server;
-    let path = super::server::path_of(uri);
+    let path = path_of(uri);
     // Editors differ in which characters of a path they escape.
     if let Some(open) = snapshot.documents.values().find(|it| Some(&it.path) == path.as_ref()) {
         return Ok(open.clone());
@@ -150,38 +106,6 @@ pub(super) fn closed(snapshot: &Snapshot, uri: &Uri) -> Answer<Arc<Document>> {
     };
     let text = read_named(&path).map_err(|error| Refusal::Failed(format!("the file can't be read: {error}")))?;
     Ok(Arc::new(server.document(uri.clone(), path, 0, text)))
-}
-
-/// A real event of the past.
-pub(super) struct Past {
-    judged: Arc<Judged>,
-    facts: Facts,
-}
-
-/// The last events of the project that a file is of, newest first.
-pub(super) fn past(server: &Server, file: &Path) -> Vec<Past> {
-    let Some(workspace) = server.workspace(file) else { return Vec::new() };
-    held(server.live.recent(&folder(workspace.root())), workspace.root())
-}
-
-/// Events as conditions are held against them.
-fn held(events: Vec<Arc<Judged>>, root: &Path) -> Vec<Past> {
-    events.into_iter().map(|judged| Past { facts: Facts::new(judged.event.clone(), root), judged }).collect()
-}
-
-/// The newest event at which a hook runs, else the newest that it is for.
-fn newest<'p>(hook: &Hook, past: &'p [Past]) -> Option<&'p Past> {
-    let mut named = past.iter().filter(|it| hook.on.includes(&it.judged.event.name)).peekable();
-    let newest = *named.peek()?;
-    Some(named.find(|it| hook.applies(&it.facts).is_ok()).unwrap_or(newest))
-}
-
-/// The name of the event that [`newest`] finds.
-pub(super) fn newest_name<'p>(hook: &Hook, past: &'p [Past]) -> Option<&'p str> {
-    let mut names = past.iter().map(|it| &*it.judged.event.name).filter(|name| hook.on.includes(name));
-    let first = names.next()?;
-    // What it comes to is the same whichever it is.
-    if names.all(|name| name == first) { Some(first) } else { newest(hook, past).map(|it| &*it.judged.event.name) }
 }
 
 /// An event to hold a hook against.
@@ -214,7 +138,7 @@ impl Chosen {
             let applies = applies(facts);
             return Ok(Chosen { event: judged.event.clone(), at: Some(judged.at.clone()), is_pinned, applies });
         }
-        let event = sample::of(hook, root).map_err(Refusal::Failed)?;
+        let event = sample::event_for(hook, root).map_err(Refusal::Failed)?;
         let applies = applies(&Facts::new(event.clone(), root));
         Ok(Chosen { event, at: None, is_pinned, applies })
     }
@@ -227,9 +151,9 @@ impl Chosen {
     fn named(&self) -> String {
         let subject = subject(&self.event);
         let subject = if subject.is_empty() { subject } else { format!(" ({subject})") };
-        let event = format!("{}{subject}", plain(&self.event.name, MAX_SUBJECT));
+        let event = format!("{}{subject}", one_line(&self.event.name, MAX_SUBJECT));
         match &self.at {
-            Some(at) if self.is_pinned => format!("{event} of {}", plain(at, MAX_SUBJECT)),
+            Some(at) if self.is_pinned => format!("{event} of {}", one_line(at, MAX_SUBJECT)),
             Some(_) => format!("the last {event}"),
             None => format!("a sample {event}"),
         }
@@ -238,10 +162,10 @@ impl Chosen {
 
 /// Why a hook doesn't run, as `explain` says it.
 fn missed(miss: &Miss) -> String {
-    plain(&format!("{}: {}", miss.test, miss.why), MAX_TOLD)
+    one_line(&format!("{}: {}", miss.test, miss.why), MAX_QUOTED)
 }
 
-/// What `hookwire.run` gives.
+/// The result of `hookwire.run`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Ran {
@@ -263,19 +187,18 @@ pub(super) struct Ran {
 /// Runs a hook and shows what comes of it. Dropping the future ends what it has started.
 pub(super) async fn run(snapshot: Snapshot, OfRun { uri, hook, event }: OfRun) -> Answer<Ran> {
     let server = snapshot.server.clone();
-    if server.host.options.pass_through {
+    if server.connection.runs_no_hook() {
         return Err(Refusal::Failed("no hook runs: the host was started with --pass-through".into()));
     }
     let prepare = move || {
         let found = find(&snapshot, &uri, &hook)?;
-        let root = found.workspace.root().to_path_buf();
-        let past = past(&snapshot.server, &found.document.path);
-        let chosen = Chosen::new(&found.hook, &past, event, &root)?;
+        let past = Past::of_project(&snapshot.server.live, Some(&found.project));
+        let chosen = Chosen::new(&found.hook, &past, event, found.project.root())?;
         Ok((found, chosen))
     };
-    let (Found { document, workspace, mut hook }, chosen) = off_the_reader(prepare).await?;
+    let (Found { document, project, mut hook }, chosen) = off_the_reader(prepare).await?;
     let (name, is_detached, counts) = (hook.name.clone(), hook.detached, counts(&hook));
-    // Whoever runs it is there to see what comes of it, and may cancel it.
+    // A person waits for what comes of it, and may cancel it.
     if let Some(hook) = Arc::get_mut(&mut hook)
         && hook.detached
     {
@@ -300,7 +223,8 @@ pub(super) async fn run(snapshot: Snapshot, OfRun { uri, hook, event }: OfRun) -
             ran.kept_out_by = Some(miss);
         }
         Ok(_) => {
-            let verdict = judge(&server, &workspace, hook, chosen.event.clone()).await;
+            let person = Arc::new(Person(server.clone()));
+            let verdict = project.run_alone(hook, &chosen.event, counts, person).await;
             let outcome = verdict.outcomes.iter().find(|it| it.hook == name);
             ran.ran = outcome.is_some_and(|it| it.status != Status::Skipped);
             ran.decision = outcome.and_then(|it| it.decision).filter(|_| !is_detached);
@@ -316,57 +240,21 @@ pub(super) async fn run(snapshot: Snapshot, OfRun { uri, hook, event }: OfRun) -
         let run = Run { digest: compiled.digest, summary: ran.summary.clone() };
         server.runs.keep(&server.documents(), document.uri.as_str(), &name, run);
     }
-    show(&server, kind, &format!("{} on {named}: {}", plain(&name, MAX_TOLD), ran.summary));
+    server.editor.show(kind, &format!("{} on {named}: {}", one_line(&name, MAX_QUOTED), ran.summary));
     server.refresh_live();
     Ok(ran)
 }
 
-/// Judges an event by one hook alone.
-async fn judge(server: &Arc<Server>, workspace: &Host, hook: Arc<Hook>, event: Arc<Event>) -> Verdict {
-    // What sessions remember of other runs, such as `once`, must not keep it from this one.
-    let mut services = workspace.engine.services.clone();
-    let mut again = (*event).clone();
-    // Its time ran out long ago.
-    if let Some(data) = again.data.as_object_mut() {
-        data.remove("deadlineMs");
-    }
-    if counts(&hook) {
-        // An event counts once: of this one the guard would say what it said when it was run before.
-        services.state = Store::default();
-        again.id = format!("{} run {}", event.id, N_RUNS.fetch_add(1, Ordering::Relaxed)).into();
-    }
-    let engine = Engine::new(services);
-    let question = Question {
-        event: Arc::new(again),
-        hooks: HooksInForce { files: Arc::new(HookSet::new(vec![hook], 0, "".into(), Vec::new())), session: None },
-        contract: &dialects::native().contract,
-        // What it would ask, put off or rewrite is told as such.
-        honours: Honours { ask: true, defer: true, rewrite: true },
-        client: Some(Arc::new(Person(server.clone()))),
-        early_deadline: CancellationToken::new(),
-    };
-    let mut verdict = engine::decide(&engine, question).await;
-    verdict.event_id = event.id.clone();
-    verdict
-}
-
-static N_RUNS: AtomicU64 = AtomicU64::new(0);
-
-/// Whether a hook is a guard that counts.
-fn counts(hook: &Hook) -> bool {
-    matches!(&hook.handler, Handler::Guard(guard) if guard.counts())
-}
-
-/// Whoever sits at the editor: a hook that asks a person, asks them.
+/// The person at the editor, whom a hook may ask.
 struct Person(Arc<Server>);
 
 impl Client for Person {
     fn request(&self, method: &'static str, params: Value) -> Reply {
-        let text = |key: &str| plain(params[key].as_str().unwrap_or_default(), MAX_TOLD);
+        let text = |key: &str| one_line(params[key].as_str().unwrap_or_default(), MAX_QUOTED);
         let question = format!("{} at {}: {}", text("hook"), text("event"), text("message"));
         let actions = json!([{ "title": APPROVE }, { "title": DENY }]);
         let asked = json!({ "type": MessageType::INFO, "message": unlinked(&question), "actions": actions });
-        let reply = self.0.ask("window/showMessageRequest", asked).filter(|_| method == client::APPROVE);
+        let reply = self.0.editor.ask("window/showMessageRequest", asked).filter(|_| method == client::APPROVE);
         Box::pin(async move {
             let reply = reply.ok_or("the editor can't be asked that")?.await?;
             match reply["title"].as_str() {
@@ -387,16 +275,16 @@ impl Client for Person {
 const APPROVE: &str = "Approve";
 const DENY: &str = "Deny";
 
-/// What there is to say of a run besides its outcome.
+/// Facts about a run besides its outcome.
 #[derive(Clone, Copy)]
 struct Told {
     is_detached: bool,
     counts: bool,
 }
 
-/// What came of a run, in one line.
+/// The result of a run in one line.
 fn summary(outcome: &Outcome, verdict: &Verdict, event: &Event, told: Told) -> String {
-    let mut took = took(outcome.duration_micros);
+    let mut took = duration(outcome.duration_micros);
     if told.counts {
         took.push_str(", counted from zero");
     }
@@ -406,10 +294,10 @@ fn summary(outcome: &Outcome, verdict: &Verdict, event: &Event, told: Told) -> S
             None if verdict.replaced => "the subject is withheld".into(),
             None => "decides nothing".into(),
         };
-        return format!("{}: {counts} ({took})", plain(error, MAX_TOLD));
+        return format!("{}: {counts} ({took})", one_line(error, MAX_QUOTED));
     }
     if outcome.status == Status::Skipped {
-        return format!("did not run: {}", plain(outcome.reason.as_deref().unwrap_or("it was skipped"), MAX_TOLD));
+        return format!("did not run: {}", one_line(outcome.reason.as_deref().unwrap_or("it was skipped"), MAX_QUOTED));
     }
     let mut does: Vec<String> = Vec::new();
     if verdict.subject.is_some() {
@@ -419,16 +307,18 @@ fn summary(outcome: &Outcome, verdict: &Verdict, event: &Event, told: Told) -> S
     let changed = verdict.context.as_ref().and_then(Value::as_object);
     does.extend(changed.filter(|it| !it.is_empty()).map(|it| {
         let members: Vec<_> = it.keys().map(String::as_str).collect();
-        format!("changes {}", plain(&members.join(", "), MAX_TOLD))
+        format!("changes {}", one_line(&members.join(", "), MAX_QUOTED))
     }));
-    does.extend(verdict.additional_context.first().map(|text| format!("tells the model: {}", plain(text, MAX_TOLD))));
-    does.extend(verdict.user_messages.first().map(|text| format!("says: {}", plain(text, MAX_TOLD))));
+    does.extend(
+        verdict.additional_context.first().map(|text| format!("tells the model: {}", one_line(text, MAX_QUOTED))),
+    );
+    does.extend(verdict.user_messages.first().map(|text| format!("says: {}", one_line(text, MAX_QUOTED))));
     does.extend(
         verdict.retry.as_ref().and_then(|it| serde_json::to_value(it.action).ok()?.as_str().map(str::to_string)),
     );
-    does.extend(verdict.stop.as_ref().map(|why| format!("ends the run: {}", plain(why, MAX_TOLD))));
+    does.extend(verdict.stop.as_ref().map(|why| format!("ends the run: {}", one_line(why, MAX_QUOTED))));
     let reason = outcome.reason.as_deref().filter(|it| !it.trim().is_empty());
-    let reason = reason.map(|it| format!(": {}", plain(it, MAX_TOLD))).unwrap_or_default();
+    let reason = reason.map(|it| format!(": {}", one_line(it, MAX_QUOTED))).unwrap_or_default();
     let opinion = match outcome.decision {
         Some(decision) if told.is_detached => {
             Some(format!("{}{reason}, but it is async: decides nothing", decision.as_str()))
@@ -441,17 +331,7 @@ fn summary(outcome: &Outcome, verdict: &Verdict, event: &Event, told: Told) -> S
     format!("{} ({took})", parts.join("; "))
 }
 
-/// A short time, for people.
-fn took(micros: u64) -> String {
-    match micros {
-        0..100 => format!("{micros} µs"),
-        100..9_950 => format!("{:.1} ms", micros as f64 / 1e3),
-        9_950..999_500 => format!("{:.0} ms", micros as f64 / 1e3),
-        _ => format!("{:.1} s", micros as f64 / 1e6),
-    }
-}
-
-/// What `hookwire.explain` gives.
+/// The result of `hookwire.explain`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Explained {
@@ -469,9 +349,9 @@ pub(super) struct Explained {
 /// Tells whether a hook would run, and runs nothing.
 pub(super) fn explain(snapshot: &Snapshot, OfHook { uri, hook }: &OfHook) -> Answer<Explained> {
     let server = &snapshot.server;
-    let Found { document, workspace, hook } = find(snapshot, uri, hook)?;
-    let past = past(server, &document.path);
-    let chosen = Chosen::new(&hook, &past, None, workspace.root())?;
+    let Found { project, hook, .. } = find(snapshot, uri, hook)?;
+    let past = Past::of_project(&server.live, Some(&project));
+    let chosen = Chosen::new(&hook, &past, None, project.root())?;
     let named = chosen.named();
     let from = chosen.from();
     let (applies, (summary, opaque, kept_out_by)) = (
@@ -479,66 +359,24 @@ pub(super) fn explain(snapshot: &Snapshot, OfHook { uri, hook }: &OfHook) -> Ans
         match chosen.applies {
             Ok(None) => (format!("runs on {named}"), None, None),
             Ok(Some(why)) => {
-                let told = format!("runs on {named}, but whether it applies can't be told: {}", plain(&why, MAX_TOLD));
+                let told =
+                    format!("runs on {named}, but whether it applies can't be told: {}", one_line(&why, MAX_QUOTED));
                 (told, Some(why), None)
             }
             Err(miss) => (format!("does not run on {named}: {}", missed(&miss)), None, Some(miss)),
         },
     );
-    show(server, MessageType::INFO, &format!("{} {summary}", plain(&hook.name, MAX_TOLD)));
+    server.editor.show(MessageType::INFO, &format!("{} {summary}", one_line(&hook.name, MAX_QUOTED)));
     let (hook, event) = (hook.name.clone(), chosen.event.name.clone());
     Ok(Explained { hook, event, from, applies, kept_out_by, opaque, summary })
 }
 
-/// Tells the person something.
-pub(super) fn show(server: &Server, kind: MessageType, message: &str) {
-    server.notify("window/showMessage", &json!({ "type": kind, "message": unlinked(message) }));
-}
-
-/// A text in which editors find no link: what an agent or a hook says could carry a command of theirs.
-fn unlinked(text: &str) -> String {
-    text.replace("](", "] (")
-}
-
-/// What an event is about, in a few words.
-pub(super) fn subject(event: &Event) -> String {
-    let input = event.at("/tool/input");
-    let main = event.tool_name().and_then(|tool| tools::main_argument(tool, input?)).map(|(_, text)| text);
-    let text = match (event.tool_name(), main) {
-        (Some(tool), Some(main)) => format!("{tool} {main}"),
-        (Some(tool), None) => tool.to_string(),
-        (None, _) => match event.subject() {
-            Some(Value::String(text)) => text.clone(),
-            Some(Value::Null) | None => String::new(),
-            Some(other) => other.to_string(),
-        },
-    };
-    plain(&text, MAX_SUBJECT)
-}
-
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
+    use super::super::past::newest_name;
+    use super::super::past::tests::judged;
     use super::*;
     use crate::definitions::check::check;
-
-    /// An event as a running host tells it.
-    pub(in crate::lsp) fn judged(seq: u64, event: Value, outcomes: Value) -> Arc<Judged> {
-        let decided = outcomes.as_array().and_then(|it| it.iter().find(|it| it["decision"] == "deny"));
-        let verdict = json!({
-            "decision": if decided.is_some() { "deny" } else { "allow" },
-            "decidedBy": decided.map(|it| &it["hook"]),
-            "outcomes": outcomes, "generation": 1, "hash": "", "eventId": "",
-        });
-        Arc::new(Judged {
-            folder: "".into(),
-            host: 1,
-            seq,
-            at: "2030-01-02T03:04:05.678Z".into(),
-            event: Arc::new(Event::from_json(event).unwrap()),
-            verdict: serde_json::from_value(verdict).unwrap(),
-            truncated: false,
-        })
-    }
 
     fn hook(definition: &str) -> Arc<Hook> {
         let checked = check(
@@ -560,7 +398,7 @@ pub(super) mod tests {
             judged(2, bash("git push"), json!([])),
             judged(1, bash("git pull"), json!([])),
         ];
-        let past = held(recent, Path::new("/p"));
+        let past = Past::with_facts(recent, Path::new("/p"));
         for (definition, pinned, expected) in [
             ("on: PreToolUse, if: 'Bash(git*)', deny: x", None, "live PreToolUse (Bash git push) runs"),
             ("on: PreToolUse, deny: x", None, "live PreToolUse (Bash ls) runs"),
@@ -592,23 +430,6 @@ pub(super) mod tests {
                 Err(other) => panic!("{other:?}"),
             };
             assert_eq!(told, expected, "{definition}");
-        }
-    }
-
-    #[test]
-    fn times_in_words() {
-        for (micros, expected) in [
-            (0, "0 µs"),
-            (99, "99 µs"),
-            (300, "0.3 ms"),
-            (9_949, "9.9 ms"),
-            (9_950, "10 ms"),
-            (12_300, "12 ms"),
-            (999_499, "999 ms"),
-            (999_500, "1.0 s"),
-            (61_000_000, "61.0 s"),
-        ] {
-            assert_eq!(took(micros), expected);
         }
     }
 }

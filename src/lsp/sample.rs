@@ -21,7 +21,7 @@ pub(super) fn name(hook: &Hook) -> &str {
     }
 }
 
-/// What a matcher of `Event:Step:Tool` or less is made of, where it is about that.
+/// The parts of a matcher of `Event:Step:Tool` or less.
 fn matched_parts(hook: &Hook) -> Option<Vec<String>> {
     let Some(Matcher::Pattern { regex, .. }) = &hook.matcher else { return None };
     if !hook.contract.matcher_names_events {
@@ -41,7 +41,7 @@ fn canonical(hook: &Hook, name: &str) -> Option<&'static str> {
 ///
 /// # Errors
 /// None could be made; for people.
-pub(super) fn of(hook: &Hook, root: &Path) -> Result<Arc<Event>, String> {
+pub(super) fn event_for(hook: &Hook, root: &Path) -> Result<Arc<Event>, String> {
     let (mut nearest, mut opaque) = (None, None);
     for texts in texts(hook) {
         for tool in tools(hook) {
@@ -57,7 +57,7 @@ pub(super) fn of(hook: &Hook, root: &Path) -> Result<Arc<Event>, String> {
     opaque.or(nearest).ok_or_else(|| "no event could be made for it".into())
 }
 
-/// What an event may be about: what the pattern of `if` stands for, what it begins with, what `when`
+/// Candidates for the subject of an event: what the pattern of `if` stands for, what it begins with, what `when`
 /// compares with, and `None` for what is usual.
 fn texts(hook: &Hook) -> Vec<Option<String>> {
     let pattern = hook.rule.as_ref().and_then(|rule| rule.pattern.as_deref()).map(instance);
@@ -68,7 +68,7 @@ fn texts(hook: &Hook) -> Vec<Option<String>> {
     });
     let compared = hook.when.as_ref().map(|when| quoted(when.source())).unwrap_or_default();
     let mut texts: Vec<_> = pattern.into_iter().chain(prefix).filter(|text| !text.is_empty()).map(Some).collect();
-    // What is usual makes more of a condition true than a text that stands in it somewhere.
+    // Usual values satisfy more conditions than a text that stands somewhere in a condition.
     texts.push(None);
     texts.extend(compared.into_iter().map(Some));
     texts
@@ -102,7 +102,7 @@ fn tools(hook: &Hook) -> Vec<String> {
     let mut tools: Vec<_> = of_rule.into_iter().chain(of_parts).chain(of_matcher).chain(usual).collect();
     if hook.rule.is_none() && hook.matcher.is_none() {
         tools.truncate(1);
-        // What `when` compares with may be a tool.
+        // A text that `when` compares with may be a tool.
         tools.extend(hook.when.as_ref().map(|when| quoted(when.source())).unwrap_or_default());
     }
     tools
@@ -145,7 +145,7 @@ fn data(hook: &Hook, tool: &str, text: &Option<String>, root: &Path) -> Value {
     data
 }
 
-/// What an agent would plausibly tell of a moment.
+/// The data that an agent would plausibly send with an event.
 fn members(event: &str) -> Vec<(&'static str, Value)> {
     let usage = || json!({ "inputTokens": 1200, "outputTokens": 80 });
     let message = || json!("The work is done.");
@@ -302,7 +302,7 @@ mod tests {
             ("dialect: workflow-framework, matcher: ':deny$', command: x", "deny sample"),
         ] {
             let hook = hook(definition);
-            let event = of(&hook, Path::new("/p")).unwrap();
+            let event = event_for(&hook, Path::new("/p")).unwrap();
             hook.applies(&Facts::new(event.clone(), Path::new("/p")))
                 .unwrap_or_else(|miss| panic!("{definition}: {miss:?}"));
             assert_eq!(&*event.name, name(&hook), "{definition}");
@@ -318,13 +318,13 @@ mod tests {
         for event in EVENTS {
             for dialect in crate::dialects::DIALECTS.iter().filter(|it| it.name() != "sample") {
                 let hook = hook(&format!("on: {}, dialect: {}, command: x", event.name, dialect.name()));
-                let sample = of(&hook, Path::new("/p")).unwrap();
+                let sample = event_for(&hook, Path::new("/p")).unwrap();
                 assert_eq!(&*sample.name, event.name);
                 (hook.contract.payload)(&sample);
             }
         }
         let hook = hook("on: PreToolUse, when: '1 > 2', deny: no");
-        assert_eq!(of(&hook, Path::new("/p")).unwrap().tool_name(), Some("Bash"));
+        assert_eq!(event_for(&hook, Path::new("/p")).unwrap().tool_name(), Some("Bash"));
     }
 
     #[test]

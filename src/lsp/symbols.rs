@@ -2,22 +2,20 @@
 
 use super::document::{Document, Lines, Readable};
 use super::written::{Reading, extent, members};
-use super::{Answer, Snapshot};
 use crate::definitions::compile::Compiled;
 use crate::handlers::KINDS;
 use crate::syntax::formats::Format;
 use crate::syntax::node::{Node, NodeValue, Span};
 use ls_types::{
-    DocumentSymbol, DocumentSymbolParams, DocumentSymbolResponse, FoldingRange, FoldingRangeKind, FoldingRangeParams,
-    Location, SymbolInformation, SymbolKind,
+    DocumentSymbol, DocumentSymbolResponse, FoldingRange, FoldingRangeKind, Location, SymbolInformation, SymbolKind,
 };
 use std::collections::BTreeMap;
 
-pub(super) fn symbols(snapshot: &Snapshot, params: DocumentSymbolParams) -> Answer<Option<DocumentSymbolResponse>> {
-    let Some(document) = snapshot.document(&params.text_document.uri) else { return Ok(None) };
+/// As a tree if the editor shows one (`nested`), else as a list.
+pub(super) fn symbols(document: &Document, nested: bool) -> DocumentSymbolResponse {
     let symbols = outline(document);
-    if snapshot.server.abilities.nested_symbols {
-        return Ok(Some(DocumentSymbolResponse::Nested(symbols)));
+    if nested {
+        return DocumentSymbolResponse::Nested(symbols);
     }
     let mut flat = Vec::new();
     for symbol in symbols {
@@ -27,7 +25,7 @@ pub(super) fn symbols(snapshot: &Snapshot, params: DocumentSymbolParams) -> Answ
         flat.push(information(document, &symbol, None));
         flat.extend(inner);
     }
-    Ok(Some(DocumentSymbolResponse::Flat(flat)))
+    DocumentSymbolResponse::Flat(flat)
 }
 
 #[expect(deprecated, reason = "the type has a field for it")]
@@ -45,10 +43,10 @@ fn information(document: &Document, symbol: &DocumentSymbol, within: Option<&Str
 /// The longest detail, in characters.
 const MAX_DETAIL: usize = 60;
 
-/// What the file says for all, and its hooks with their handlers, in the order of the text.
+/// The settings for the whole file, and its hooks with their handlers, in the order of the text.
 fn outline(document: &Document) -> Vec<DocumentSymbol> {
     let Some(readable) = document.readable() else { return Vec::new() };
-    let Some(reading) = Reading::of(readable.document) else { return Vec::new() };
+    let Some(reading) = Reading::of_document(readable.document) else { return Vec::new() };
     let (lines, format) = (document.lines(), document.format());
     let mut symbols: Vec<(usize, DocumentSymbol)> = Vec::new();
     for entry in members(&reading.root).iter().filter(|it| matches!(it.key.as_str(), "policy" | "defaults")) {
@@ -155,9 +153,8 @@ fn brief(node: &Node) -> String {
     }
 }
 
-pub(super) fn folding(snapshot: &Snapshot, params: FoldingRangeParams) -> Answer<Option<Vec<FoldingRange>>> {
-    let document = snapshot.document(&params.text_document.uri);
-    Ok(document.map(|document| folds(document).into_iter().map(FoldingRange::from).collect()))
+pub(super) fn folding(document: &Document) -> Vec<FoldingRange> {
+    folds(document).into_iter().map(FoldingRange::from).collect()
 }
 
 /// Whole lines, counted from 0.
@@ -191,7 +188,7 @@ fn folds(document: &Document) -> Vec<Fold> {
     {
         let mut finder = Folds { readable, lines: &lines, found, texts };
         members(root).iter().for_each(|entry| finder.add(entry.key_span.start, &entry.value));
-        // A list or map as a whole is nobody's member.
+        // The root is a list, so its items have no keys.
         if let NodeValue::Seq(items) = &root.value {
             items.iter().for_each(|item| finder.add(item.span.start, item));
         }
@@ -283,7 +280,7 @@ fn comments(document: &Document, lines: &Lines<'_>, texts: &[(usize, usize)]) ->
 
 #[cfg(test)]
 mod tests {
-    use super::super::server::Encoding;
+    use super::super::editor::Encoding;
     use super::*;
 
     fn document(name: &str, text: &str) -> Document {

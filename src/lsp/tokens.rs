@@ -1,23 +1,20 @@
 //! The small languages inside of values: rules, conditions, templates.
 
-use super::context::Step;
 use super::document::Document;
-use super::server::Encoding;
+use super::editor::Encoding;
+use super::texts::{self, TextKind};
 use super::written::{Reading, Written, each_text, members};
-use super::{Answer, Snapshot};
 use crate::dialects;
 use crate::handlers;
 use crate::matching::tools::{self, ArgumentKind};
 use crate::syntax::node::{Node, Span};
 use crate::template::{PATHS, Placeholders, Template};
-use ls_types::{
-    SemanticToken, SemanticTokenType, SemanticTokens, SemanticTokensLegend, SemanticTokensParams, SemanticTokensResult,
-};
+use ls_types::{SemanticToken, SemanticTokenType, SemanticTokens, SemanticTokensLegend};
 use regex::Regex;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-/// What a token is. The order is that of the legend.
+/// The kind of a token. The order is that of the legend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Tool,
@@ -52,10 +49,8 @@ pub(super) fn legend() -> SemanticTokensLegend {
     SemanticTokensLegend { token_types: token_types.into(), token_modifiers: Vec::new() }
 }
 
-pub(super) fn tokens(snapshot: &Snapshot, params: SemanticTokensParams) -> Answer<Option<SemanticTokensResult>> {
-    let Some(document) = snapshot.document(&params.text_document.uri) else { return Ok(None) };
-    let data = encode(document, snapshot.server.abilities.encoding, &of(document));
-    Ok(Some(SemanticTokens { result_id: None, data }.into()))
+pub(super) fn tokens(document: &Document, encoding: Encoding) -> SemanticTokens {
+    SemanticTokens { result_id: None, data: encode(document, encoding, &tokens_in(document)) }
 }
 
 /// A part of a small text.
@@ -63,13 +58,13 @@ type Token = (Range<usize>, Kind);
 
 /// The tokens of a document, in order, each within a line and none within another; while it can't be
 /// read, those that are still there.
-fn of(document: &Document) -> Vec<(Span, Kind)> {
+fn tokens_in(document: &Document) -> Vec<(Span, Kind)> {
     let Some(readable) = document.readable() else { return Vec::new() };
     let document = readable.document;
-    let Some(reading) = Reading::of(document) else { return Vec::new() };
+    let Some(reading) = Reading::of_document(document) else { return Vec::new() };
     let mut tokens = Vec::new();
     let mut add = |node: &Node, text: &str, found: Vec<Token>| {
-        let written = Written::of(node, document);
+        let written = Written::of_node(node, document);
         for (part, kind) in found {
             let part = if part.end > text.len() { part.start..text.len() } else { part };
             tokens.extend(written.lines(&part, &document.text).into_iter().map(|span| (span, kind)));
@@ -79,7 +74,7 @@ fn of(document: &Document) -> Vec<(Span, Kind)> {
         let own = hook.get("dialect").and_then(|it| dialects::by_name(it.text()?).ok());
         let known = own.or_else(|| dialects::by_name(reading.dialect).ok()).map(|it| &it.contract.placeholders);
         let placeholders = compiled.hook.as_ref().map(|hook| &hook.contract.placeholders).or(known).unwrap_or(&PATHS);
-        each_text(hook, &mut |path, node, text| add(node, text, language(path, text)));
+        each_text(hook, &mut |path, node, text| add(node, text, within(texts::in_hook(path), text)));
         for handler in members(hook) {
             for (node, placeholders) in handlers::templates(&handler.key, &handler.value, placeholders) {
                 let text = node.text().unwrap_or_default();
@@ -102,20 +97,14 @@ fn of(document: &Document) -> Vec<(Span, Kind)> {
     tokens.into_iter().filter_map(|(span, kind)| Some((readable.part(&span)?, kind))).collect()
 }
 
-/// What a text of a hook is written in, by where it stands; those that handlers fill in are apart.
-fn language(path: &[Step<'_>], text: &str) -> Vec<Token> {
-    use Step::{Index, Key};
-    match path {
-        [Key("if")] => rule(text),
-        [Key("when")] | [Key("guard"), Key(_), Key("by")] => cel(text),
-        [Key("on")] | [Key("on"), Index(_)] => vec![(0..text.len(), Kind::Event)],
-        [Key("matcher")]
-        | [Key("guard"), Key("pattern-guard"), Key("deny" | "ask" | "redact"), Index(_)]
-        | [Key("guard"), Key("redact-secrets"), Key("allow"), Index(_)]
-        | [Key("guard"), Key("fallback-model"), Key("errors"), Index(_)] => vec![(0..text.len(), Kind::Regexp)],
-        [Key("http"), Key("headers"), Key(_)] | [Key("mcp"), Key("server"), Key("headers"), Key(_)] => {
-            template(text, &PATHS)
-        }
+/// The tokens of a text by what it is; texts that handlers fill in are apart.
+fn within(kind: Option<TextKind>, text: &str) -> Vec<Token> {
+    match kind {
+        Some(TextKind::Rule) => rule(text),
+        Some(TextKind::Condition) => cel(text),
+        Some(TextKind::Event) => vec![(0..text.len(), Kind::Event)],
+        Some(TextKind::Matcher | TextKind::Regex) => vec![(0..text.len(), Kind::Regexp)],
+        Some(TextKind::Header) => template(text, &PATHS),
         _ => Vec::new(),
     }
 }
@@ -331,14 +320,14 @@ mod tests {
             ("c.yaml", "x: &c a == 1\nhooks:\n- {when: *c, on: &e Stop}\n- {on: *e}\n", "Stop:Event"),
             ("d.yaml", "hooks: [", ""),
         ] {
-            let tokens = of(&document(name, text)).into_iter();
+            let tokens = tokens_in(&document(name, text)).into_iter();
             assert_eq!(told(text, tokens.collect()), expected, "{text}");
         }
     }
 
     /// What an editor makes of the encoding: lines and columns.
     fn check(document: &Document) {
-        let tokens = of(document);
+        let tokens = tokens_in(document);
         for encoding in [Encoding::Utf8, Encoding::Utf16] {
             let counted =
                 Document::new(document.uri.clone(), document.path.clone(), 1, document.text.clone(), encoding);
@@ -364,7 +353,7 @@ mod tests {
         let mut n = 0;
         for document in crate::lsp::written::examples() {
             check(&document);
-            n += of(&document).len();
+            n += tokens_in(&document).len();
         }
         assert!(n > 100, "{n}");
     }

@@ -1,11 +1,9 @@
 //! The folders that the editor works in, and what would be in force in each: unsaved texts left out,
-//! and without a say in anybody's events.
+//! and without a part in judging events.
 
-use crate::host::{Host, HostOptions};
-use crate::services::state::Store;
+use super::project::{Opener, Project};
 use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 /// Folders that one editor may work in; each has a thread that watches it.
@@ -15,23 +13,26 @@ const MAX_FOLDERS: usize = 32;
 #[derive(Clone)]
 pub(super) struct Workspace {
     /// Loads and watches its definitions.
-    pub(super) host: Arc<Host>,
+    pub(super) project: Project,
     /// Cancelled when the editor leaves it.
     pub(super) left: CancellationToken,
 }
 
 /// See the module.
 pub(super) struct Workspaces {
-    options: HostOptions,
+    opener: Opener,
     open: Mutex<Vec<Workspace>>,
 }
 
 impl Workspaces {
-    /// None yet; those to come are started like this host, but load what is their own.
-    pub(super) fn new(host: &Host) -> Workspaces {
-        // What a hook that is run from the editor counts and remembers stays there.
-        let options = HostOptions { project: true, state: Store::default(), ..host.options.clone() };
-        Workspaces { options, open: Mutex::default() }
+    /// None yet.
+    pub(super) fn new(connection: &Project) -> Workspaces {
+        Workspaces { opener: Opener::new(connection), open: Mutex::default() }
+    }
+
+    /// The project of each.
+    pub(super) fn projects(&self) -> Vec<Project> {
+        self.open.lock().iter().map(|it| it.project.clone()).collect()
     }
 
     /// All of them.
@@ -39,26 +40,25 @@ impl Workspaces {
         self.open.lock().clone()
     }
 
-    /// The one that a file is in: the innermost, else the first.
-    pub(super) fn of(&self, path: &Path) -> Option<Arc<Host>> {
+    /// The project that a file is in: the innermost, else the first.
+    pub(super) fn around(&self, file: &Path) -> Option<Project> {
         let open = self.open.lock();
-        let around = open.iter().filter(|it| path.starts_with(it.host.root()));
-        let innermost = around.max_by_key(|it| it.host.root().components().count());
-        innermost.or(open.first()).map(|it| it.host.clone())
+        let around = open.iter().filter(|it| file.starts_with(it.project.root()));
+        let innermost = around.max_by_key(|it| it.project.root().components().count());
+        innermost.or(open.first()).map(|it| it.project.clone())
     }
 
     /// Enters a folder; `None` if it is open already, or too many are.
     pub(super) fn enter(&self, root: &Path) -> Option<Workspace> {
         let mut open = self.open.lock();
-        if open.iter().any(|it| it.host.root() == root) {
+        if open.iter().any(|it| it.project.root() == root) {
             return None;
         }
         if open.len() >= MAX_FOLDERS {
             tracing::warn!(root = %root.display(), "A folder was left alone: {MAX_FOLDERS} are open.");
             return None;
         }
-        let host = Host::new(HostOptions { root: root.to_path_buf(), ..self.options.clone() });
-        let workspace = Workspace { host, left: CancellationToken::new() };
+        let workspace = Workspace { project: self.opener.open(root), left: CancellationToken::new() };
         open.push(workspace.clone());
         Some(workspace)
     }
@@ -66,7 +66,7 @@ impl Workspaces {
     /// Leaves a folder.
     pub(super) fn leave(&self, root: &Path) {
         self.open.lock().retain(|it| {
-            let stays = it.host.root() != root;
+            let stays = it.project.root() != root;
             if !stays {
                 it.left.cancel();
             }

@@ -3,7 +3,7 @@
 
 use super::context::Step;
 use super::document::Document;
-use super::server::Server;
+use super::editor::Abilities;
 use crate::definitions::compile::{Compiled, native};
 use crate::syntax::formats::Format;
 use crate::syntax::node::{Entry, Node, NodeValue, Span};
@@ -18,7 +18,7 @@ use std::ops::Range;
 pub(super) struct Reading<'d> {
     /// The tree.
     pub(super) root: Cow<'d, Node>,
-    /// What the file is written for.
+    /// The vocabulary that the file is written in.
     pub(super) dialect: &'static str,
     /// The hooks of the document, in the same order as those of the tree.
     compiled: &'d [Compiled],
@@ -26,7 +26,7 @@ pub(super) struct Reading<'d> {
 
 impl<'d> Reading<'d> {
     /// `None` while the text isn't YAML, TOML or JSON.
-    pub(super) fn of(document: &'d Document) -> Option<Reading<'d>> {
+    pub(super) fn of_document(document: &'d Document) -> Option<Reading<'d>> {
         let root = document.checked().root.as_ref()?;
         let (dialect, read) = native(root, &mut Vec::new());
         Some(Reading { root: read.map_or(Cow::Borrowed(root), Cow::Owned), dialect, compiled: document.hooks() })
@@ -128,7 +128,7 @@ pub(super) struct Written(Vec<(Range<usize>, Span)>);
 
 impl Written {
     /// Nothing unless the value is a text.
-    pub(super) fn of(node: &Node, document: &Document) -> Written {
+    pub(super) fn of_node(node: &Node, document: &Document) -> Written {
         Written::within(node, &document.text, document.format())
     }
 
@@ -271,10 +271,10 @@ pub(super) fn apply(text: &str, changes: &[Change]) -> String {
 }
 
 /// Changes of a document as the editor carries them out.
-pub(super) fn workspace_edit(server: &Server, document: &Document, changes: &[Change]) -> WorkspaceEdit {
+pub(super) fn workspace_edit(document: &Document, changes: &[Change], abilities: &Abilities) -> WorkspaceEdit {
     let lines = document.lines();
     let edits = changes.iter().map(|(span, new)| TextEdit { range: lines.range(span), new_text: new.clone() });
-    if !server.abilities.versioned_edits {
+    if !abilities.versioned_edits {
         let changes = HashMap::from([(document.uri.clone(), edits.collect())]);
         return WorkspaceEdit { changes: Some(changes), ..WorkspaceEdit::default() };
     }
@@ -299,7 +299,7 @@ pub(super) fn examples() -> Vec<Document> {
                 let uri = ls_types::Uri::from_file_path(&path).unwrap();
                 let half = (0..=text.len() / 2).rfind(|at| text.is_char_boundary(*at)).unwrap();
                 for text in [&text, &text[..half]] {
-                    let encoding = super::server::Encoding::Utf16;
+                    let encoding = super::editor::Encoding::Utf16;
                     found.push(Document::new(uri.clone(), path.clone(), 1, text.to_string(), encoding));
                 }
             }

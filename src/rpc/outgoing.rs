@@ -79,7 +79,7 @@ outgoing! {
         /// Ask a person.
         Approve = "approval/request" (ApprovalRequest) -> ApprovalReply;
         /// Use the agent's own model.
-        Complete = "model/complete" (CompleteParams) -> Reply;
+        Complete = "model/complete" (CompleteParams) -> ModelReply;
     }
     /// A notification of the host.
     notifications NotificationKind {

@@ -141,7 +141,7 @@
   (hookwire-matches)
   (heard "git push")
   (hookwire-reload)
-  (heard "hosts loaded their definitions")
+  (heard "1 running host loaded its definitions")
   (hookwire-lens-mode -1)
   (check "lenses" (cl-remove-if-not (lambda (it) (overlay-get it 'hookwire)) (overlays-in (point-min) (point-max))) nil)
   (hookwire-lens-mode 1)

@@ -151,7 +151,7 @@ function tests.the_command_does_the_same()
   type(':Hookwire status<CR>')
   message('2 hooks, 1 running host')
   type(':Hookwire reload<CR>')
-  message('hosts loaded their definitions')
+  message('1 running host loaded its definitions')
 end
 
 function tests.events_are_listed_as_they_come()
@@ -181,7 +181,7 @@ function tests.the_health_check_is_content()
   there([[vim.cmd('checkhealth hookwire')]])
   local text = table.concat(there('return vim.api.nvim_buf_get_lines(0, 0, -1, false)'), '\n')
   check(text, text:find('ERROR') or text:find('WARNING'), nil)
-  check(text, text:find('1 running hosts') ~= nil, true)
+  check(text, text:find('1 running host') ~= nil, true)
 end
 
 local order = {

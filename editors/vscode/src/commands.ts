@@ -5,9 +5,9 @@ import { commands, env, Uri, version, window, workspace, type ExtensionContext }
 import starter from "../../../src/cli/starter.yaml";
 import { report, type Server } from "./client";
 import type { HookNode } from "./hooks";
-import { counted, grouped, hookDescription } from "./items";
+import { hookDescription } from "./items";
 import type { EventNode, OutcomeNode } from "./timeline";
-import type { Hook } from "./wire";
+import { groupsOf, type Hook } from "./wire";
 
 export function register(context: ExtensionContext, server: Server): void {
   const handlers: Record<string, (...args: never[]) => unknown> = {
@@ -26,7 +26,7 @@ export function register(context: ExtensionContext, server: Server): void {
       void window.showInformationMessage("The report is on the clipboard.");
     },
     howTo: () => commands.executeCommand("extension.open", context.extension.id),
-    menu,
+    menu: () => menu(context),
   };
   for (const [name, handler] of Object.entries(handlers)) {
     context.subscriptions.push(commands.registerCommand(`hookwire.${name}`, handler));
@@ -113,33 +113,24 @@ async function pickOf(hooks: Hook[], placeHolder: string): Promise<Hook | undefi
 /** Those that are in files, in the order of the tree. */
 async function allHooks(server: Server): Promise<Hook[]> {
   const roots = (await server.ask("hookwire.hooks", {}))?.roots ?? [];
-  const hooks = new Set(roots.flatMap((root) => grouped(root).flatMap((group) => group.hooks)));
+  const hooks = new Set(roots.flatMap((root) => groupsOf(root).flatMap((group) => group.hooks)));
   return [...hooks].filter((it) => it.uri !== null);
 }
 
 async function reloadHosts(server: Server): Promise<void> {
   const answer = await server.ask("hookwire.reload", {});
-  if (answer === undefined) return;
-  const { reloaded } = answer;
-  void window.showInformationMessage(
-    reloaded === 0 ? "No host is attached: nothing to reload." : `${counted(reloaded, "host")} loaded its definitions.`,
-  );
+  if (answer !== undefined) void window.showInformationMessage(answer.summary);
 }
 
-const MENU: [icon: string, label: string, command: string][] = [
-  ["history", "Show timeline", "hookwire.showTimeline"],
-  ["play", "Run hook on the last event…", "hookwire.runHook"],
-  ["question", "Explain hook…", "hookwire.explainHook"],
-  ["new-file", "New definition file", "hookwire.newDefinitions"],
-  ["warning", "Show problems", "workbench.actions.view.problems"],
-  ["refresh", "Reload definitions in running hosts", "hookwire.reloadHosts"],
-  ["debug-restart", "Restart server", "hookwire.restart"],
-  ["output", "Show output", "hookwire.showOutput"],
-  ["clippy", "Copy diagnostics report", "hookwire.copyReport"],
-];
+const MENU = ["showTimeline", "runHook", "explainHook", "newDefinitions", "reloadHosts", "restart", "showOutput", "copyReport"];
 
-async function menu(): Promise<void> {
-  const choices = MENU.map(([icon, label, command]) => ({ label: `$(${icon}) ${label}`, command }));
+/** Titles and icons are those of package.json. */
+async function menu({ extension }: ExtensionContext): Promise<void> {
+  const known: { command: string; title: string; icon: string }[] = extension.packageJSON.contributes.commands;
+  const choices = MENU.flatMap((name) => known.filter((it) => it.command === `hookwire.${name}`)).map(
+    ({ command, title, icon }) => ({ label: `${icon} ${title}`, command }),
+  );
+  choices.splice(4, 0, { label: "$(warning) Show problems", command: "workbench.actions.view.problems" });
   const choice = await window.showQuickPick(choices, { placeHolder: "hookwire" });
   if (choice !== undefined) await commands.executeCommand(choice.command);
 }

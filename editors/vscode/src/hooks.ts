@@ -2,12 +2,12 @@
 
 import { MarkdownString, Position, Range, ThemeIcon, TreeItem, TreeItemCollapsibleState as Collapsible, Uri } from "vscode";
 import { basename } from "node:path";
-import { counted, grouped, hookDescription, hookIcon, hookTooltip, type Group } from "./items";
+import { hookDescription, hookIcon } from "./items";
 import { themed, View } from "./view";
-import type { Hook, Root } from "./wire";
+import { groupsOf, type Hook, type HookGroup, type Root } from "./wire";
 
 type RootNode = { kind: "root"; root: Root };
-type GroupNode = { kind: "group"; root: Root; group: Group };
+type GroupNode = { kind: "group"; root: Root; group: HookGroup };
 export type HookNode = { kind: "hook"; id: string; hook: Hook };
 type Node = RootNode | GroupNode | HookNode;
 
@@ -39,13 +39,13 @@ export class HooksView extends View<Node, Root[]> {
         item.id = node.root.root;
         item.tooltip = node.root.root;
         item.iconPath = new ThemeIcon("root-folder");
-        item.description = counted(node.root.hooks.length, "hook");
+        item.description = node.root.summary;
         return item;
       }
       case "group": {
         const item = new TreeItem(node.group.event, Collapsible.Expanded);
         item.id = `${node.root.root}|${node.group.event}`;
-        item.description = counted(node.group.hooks.length, "hook");
+        item.description = node.group.summary;
         return item;
       }
       case "hook": {
@@ -54,7 +54,7 @@ export class HooksView extends View<Node, Root[]> {
         item.id = node.id;
         item.description = hookDescription(hook);
         item.iconPath = themed(hookIcon(hook));
-        item.tooltip = new MarkdownString(hookTooltip(hook));
+        item.tooltip = new MarkdownString(hook.tooltip);
         if (hook.uri === null) return item;
         const uri = Uri.parse(hook.uri);
         item.tooltip.appendMarkdown("\n\n").appendText(uri.fsPath);
@@ -70,7 +70,7 @@ export class HooksView extends View<Node, Root[]> {
 }
 
 function groups(root: Root): GroupNode[] {
-  return grouped(root).map((group) => ({ kind: "group", root, group }));
+  return groupsOf(root).map((group) => ({ kind: "group", root, group }));
 }
 
 function idOf({ root, group }: GroupNode, { uri, range, name }: Hook): string {

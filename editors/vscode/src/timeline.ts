@@ -30,19 +30,19 @@ export class Timeline extends View<Node, JudgedEvent[]> {
     if (node.kind === "outcome") {
       const item = new TreeItem(node.outcome.hook);
       item.id = `${idOf(event)}:${node.place}`;
-      item.description = items.outcomeDescription(node.outcome);
+      item.description = node.outcome.summary;
       item.tooltip = node.outcome.error ?? node.outcome.reason ?? item.description;
       item.iconPath = themed(items.outcomeIcon(node.outcome));
       item.contextValue = "outcome";
       return item;
     }
     const item = new TreeItem(
-      items.eventLabel(event),
+      event.label,
       event.outcomes.length > 0 ? Collapsible.Collapsed : Collapsible.None,
     );
     item.id = idOf(event);
     item.description = items.eventDescription(event);
-    item.tooltip = new MarkdownString(items.eventTooltip(event));
+    item.tooltip = new MarkdownString(event.tooltip);
     item.iconPath = themed(items.eventIcon(event));
     item.contextValue = "event";
     return item;

@@ -28,11 +28,36 @@ export interface Hook {
   enabled: boolean;
   dialect: string;
   counts: Counts;
+  /** Its handler and what it has done, in a few words each. */
+  notes: string[];
+  /** Markdown. */
+  tooltip: string;
+}
+
+/** The hooks of one event, in order of running; by their places among the hooks of the root. */
+export interface Group {
+  event: string;
+  hooks: number[];
+  /** How many they are, in words. */
+  summary: string;
 }
 
 export interface Root {
   root: string;
   hooks: Hook[];
+  /** In the order of an agent's life. */
+  groups: Group[];
+  /** How many hooks there are, in words. */
+  summary: string;
+}
+
+export interface HookGroup extends Omit<Group, "hooks"> {
+  hooks: Hook[];
+}
+
+/** The groups of a root with their hooks. */
+export function groupsOf({ hooks, groups }: Root): HookGroup[] {
+  return groups.map((group) => ({ ...group, hooks: group.hooks.flatMap((it) => hooks[it] ?? []) }));
 }
 
 export interface Outcome {
@@ -42,6 +67,8 @@ export interface Outcome {
   reason?: string;
   error?: string;
   durationMicros: number;
+  /** What was said, how long it took and why, in a line. */
+  summary: string;
 }
 
 export interface JudgedEvent {
@@ -55,6 +82,10 @@ export interface JudgedEvent {
   decidedBy?: string;
   reason?: string;
   micros: number;
+  /** The decision and what it is about, in a line. */
+  label: string;
+  /** Markdown. */
+  tooltip: string;
   outcomes: Outcome[];
 }
 
@@ -65,11 +96,15 @@ export interface Status {
   errors: number;
   warnings: number;
   events: number;
+  /** What matters most, in a few words. */
+  brief: string;
+  /** Markdown. */
+  tooltip: string;
 }
 
 export interface Commands {
   "hookwire.hooks": { argument: object; result: { roots: Root[] } };
   "hookwire.events": { argument: { limit: number }; result: { events: JudgedEvent[] } };
   "hookwire.status": { argument: object; result: Status };
-  "hookwire.reload": { argument: object; result: { reloaded: number } };
+  "hookwire.reload": { argument: object; result: { reloaded: number; summary: string } };
 }

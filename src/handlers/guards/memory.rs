@@ -93,7 +93,9 @@ impl Memory {
         let session = event.session();
         let whose = match self.per {
             // Unnamed runs are counted by this process; its successor's first is another one.
-            Per::Run if event.text("/run").is_none() => format!("{}\0{}", call.services.runs.outermost(event), *PROCESS),
+            Per::Run if event.text("/run").is_none() => {
+                format!("{}\0{}", call.services.runs.outermost(event), *PROCESS)
+            }
             Per::Run => call.services.runs.outermost(event).to_string(),
             Per::Session if session.is_empty() => PROCESS.clone(),
             Per::Session => session.to_string(),

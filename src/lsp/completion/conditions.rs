@@ -3,7 +3,8 @@
 use super::super::context::Step;
 use super::super::docs;
 use super::paths::{MAX_PATHS, at_path, path_item, paths, shape};
-use super::{Item, MAX_WORD, STOP, Seen, Writer, is_identifier, is_name_char, is_word, with_stops};
+use super::snippet::{STOP, with_stops};
+use super::writer::{Item, MAX_WORD, Seen, Writer, is_identifier, is_name_char, is_word};
 use crate::event::{EVENTS, Event, EventSpec, may_be_about_a_tool};
 use crate::matching::tools::TOOLS;
 use crate::matching::when::MEMBERS;
@@ -86,7 +87,7 @@ impl Writer<'_> {
         items
     }
 
-    /// What a value may say that is compared with a text.
+    /// The texts that a value may be compared with.
     fn compared(&self, before: &str, text: &str, events: &[&Event]) -> Vec<Item> {
         let Some(path) = compared_path(before) else { return Vec::new() };
         let values = self.said(path, events);
@@ -174,7 +175,7 @@ impl Writer<'_> {
         }
         let known = shape.iter().map(|it| it.name);
         let known = known.chain(MEMBERS.iter().copied().filter(|_| path.is_empty()));
-        // Of calls that nobody has seen.
+        // Arguments of calls that no host has told of yet.
         let is_for_tool = self.tools_of_hook();
         let tools = TOOLS.iter().filter(|tool| path == ["tool", "input"] && is_for_tool(tool.name));
         let arguments = tools.flat_map(|tool| tool.arguments.iter().copied());
@@ -271,7 +272,7 @@ const fn global(name: &'static str, call: &'static str, about: &'static str) -> 
     Function { name, is_method: false, call, about, fits: |_| true }
 }
 
-/// What the CEL at hand understands.
+/// The functions that the CEL interpreter has.
 pub(super) static FUNCTIONS: &[Function] = &[
     global("has", "has(\u{1})", "whether a member is there: `has(tool.input.path)`"),
     method("contains", "contains('\u{1}')", Value::is_string, "whether the text has this in it"),
@@ -290,7 +291,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     global("double", "double(\u{1})", "as a number with a fraction"),
 ];
 
-/// What a function of CEL is, and how it is called.
+/// A function of CEL: how it is called, and what it does.
 pub(in crate::lsp) fn about_function(name: &str) -> Option<(String, &'static str)> {
     let function = FUNCTIONS.iter().find(|it| it.name == name)?;
     Some((function.call.replace('\u{1}', "…"), function.about))

@@ -2,8 +2,9 @@
 
 use super::super::context::Step;
 use super::super::docs::{self, Docs, Kind, Member};
-use super::values::about_event;
-use super::{CLOSE, Item, OPEN, STOP, Writer, with_stops, without_stops};
+use super::about::about_event;
+use super::snippet::{STOP, inline, members_of, with_stops, without_stops};
+use super::writer::{Item, Writer};
 use crate::handlers::KINDS;
 use crate::syntax::formats::Format;
 use crate::syntax::node::Span;
@@ -73,7 +74,7 @@ impl Writer<'_> {
         Some(offset - opened.len()..end)
     }
 
-    /// What a table may be of.
+    /// The tables that may be named in a header.
     fn headers(&self, docs: &Docs<'_>, header: &Span) -> Vec<Item> {
         if self.here.path.is_empty() {
             let mut behind = self.text.get(header.end..).unwrap_or_default().lines().skip(1).map(str::trim_start);
@@ -197,7 +198,7 @@ impl Writer<'_> {
         if self.reading.lead == "- " { 2 } else { dashes }
     }
 
-    /// What follows a key, with [`STOP`]s where something has to be written.
+    /// The text that follows a key, with [`STOP`]s where something has to be written.
     fn skeleton(&self, docs: &Docs<'_>, indent: usize, in_flow: bool) -> String {
         if self.format != Format::Yaml || in_flow {
             return format!(" {}", inline(docs, self.format));
@@ -234,7 +235,7 @@ impl Writer<'_> {
             return Vec::new();
         }
         let indent = self.indent();
-        // Blanks at the end of a line are nobody's style.
+        // No blanks at the end of a line.
         let start = if is_block { before.trim_end_matches(' ').len() } else { token.start };
         let blanks = self.text.get(start..token.start).unwrap_or_default();
         let item = |member: &Member<'_>| {
@@ -267,42 +268,6 @@ impl Writer<'_> {
             Format::Toml => (name.into(), " = "),
         }
     }
-}
-
-/// A value on one line: in TOML and JSON never none.
-pub(super) fn inline(docs: &Docs<'_>, format: Format) -> String {
-    let kinds = docs.kinds();
-    if kinds.iter().any(|kind| matches!(kind, Kind::Text | Kind::Any)) && format != Format::Yaml {
-        return format!("\"{STOP}\"");
-    }
-    match kinds[..] {
-        [Kind::List] if docs.items().is_only(Kind::Map) => format!("[{}]", inline(&docs.items(), format)),
-        [Kind::List] => format!("[{STOP}]"),
-        [Kind::Map] => format!("{{ {} }}", members_of(docs, format, ", ")),
-        _ if format == Format::Yaml => STOP.to_string(),
-        [Kind::Bool, ..] => format!("{OPEN}|true,false|{CLOSE}"),
-        [Kind::Number, ..] => {
-            let default = docs.default().map_or("1".into(), ToString::to_string);
-            format!("{OPEN}:{default}{CLOSE}")
-        }
-        _ => format!("[{STOP}]"),
-    }
-}
-
-/// The members that a map can't do without.
-fn members_of(docs: &Docs<'_>, format: Format, joint: &str) -> String {
-    let written = |it: &Member<'_>| {
-        let value = inline(&it.docs, format);
-        match format {
-            Format::Json => format!("\"{}\": {value}", it.name),
-            Format::Toml => format!("{} = {value}", it.name),
-            Format::Yaml => format!("{}: {value}", it.name),
-        }
-    };
-    // A file without hooks is possible, but nobody begins with it.
-    let is_needed = |it: &&Member<'_>| it.is_required || it.name == "hooks";
-    let required: Vec<_> = docs.members().iter().filter(is_needed).map(written).collect();
-    if required.is_empty() { STOP.to_string() } else { required.join(joint) }
 }
 
 /// Whether TOML takes a key with this character without quotes.

@@ -1,83 +1,45 @@
-//! What could be written at a place.
+//! Completion: the texts that could be written at a place.
 //!
-//! What the schema knows comes from it; names of tools, paths into events and values from what
-//! running hosts have told, as far as they have.
+//! Keys and fixed values come from the schema; names of tools, paths into events and their values come from the events
+//! of running hosts.
 
+mod about;
 mod conditions;
 mod keys;
 mod paths;
 mod placeholders;
 mod rules;
+mod snippet;
 mod values;
+mod writer;
 
 use super::context::{Here, Step};
-use super::document::Lines;
-use super::effects::is_invisible;
-use super::half_typed::{Completing, completing};
-use super::server::Abilities;
-use super::{Answer, Snapshot};
-use crate::event::Event;
-use crate::syntax::formats::{self, Format};
-use crate::syntax::node::{Node, NodeValue, Span};
+use super::document::{Document, Lines};
+use super::editor::Abilities;
+use super::half_typed::completing;
+use super::surroundings::Surroundings;
+use crate::syntax::formats::Format;
+use crate::syntax::node::Span;
 use ls_types::{
-    CompletionItem, CompletionItemKind as ItemKind, CompletionItemLabelDetails, CompletionParams, CompletionResponse,
-    CompletionTextEdit, Documentation, InsertTextFormat, InsertTextMode, MarkupContent, MarkupKind, TextEdit,
+    CompletionItem, CompletionItemKind as ItemKind, CompletionItemLabelDetails, CompletionTextEdit, Documentation,
+    InsertTextFormat, InsertTextMode, MarkupContent, MarkupKind, Position, TextEdit,
 };
-use serde_json::Value;
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use writer::{Item, Seen, Writer};
 
 pub(super) use conditions::about_function;
 pub(super) use paths::at_path;
 pub(super) use rules::about_rule;
 
-/// More than anybody reads.
+/// The most items of one answer; nobody reads more.
 const MAX_ITEMS: usize = 500;
-/// Events that are looked into.
-pub(super) const MAX_EVENTS: usize = 50;
-/// The longest name or value from an event that is offered.
-const MAX_WORD: usize = 200;
-
-pub(super) fn completion(snapshot: &Snapshot, params: CompletionParams) -> Answer<Option<CompletionResponse>> {
-    let place = params.text_document_position;
-    let Some(document) = snapshot.document(&place.text_document.uri) else { return Ok(None) };
+pub(super) fn completion(document: &Document, position: Position, around: &Surroundings<'_>) -> Vec<CompletionItem> {
     let lines = document.lines();
-    let live = &snapshot.server.live;
-    let folder = snapshot.server.folder(&document.path);
-    let events = live.recent(&folder).iter().take(MAX_EVENTS).map(|it| it.event.clone()).collect();
-    let seen = Seen { events, tools: live.tools() };
-    let abilities = &snapshot.server.abilities;
-    let items = items(&document.text, document.format(), lines.offset(place.position), &seen, abilities.snippets);
-    let items = items.into_iter().enumerate().map(|(rank, item)| as_lsp(rank, item, &document.text, &lines, abilities));
-    Ok(Some(CompletionResponse::Array(items.collect())))
-}
-
-/// What hosts have told, as far as it matters here: the last events, newest first.
-#[derive(Default)]
-pub(super) struct Seen {
-    pub(super) events: Vec<Arc<Event>>,
-    pub(super) tools: BTreeSet<String>,
-}
-
-/// Something that could be written.
-#[derive(Debug, Default)]
-struct Item {
-    label: String,
-    kind: Option<ItemKind>,
-    /// Beside the label: the dialect, where it was seen.
-    origin: Option<String>,
-    /// What it is in a few words.
-    detail: Option<String>,
-    /// What it is, in Markdown.
-    about: String,
-    /// What it replaces.
-    span: Span,
-    text: String,
-    is_snippet: bool,
-    /// What is compared with what the span holds, if not the label.
-    filter: Option<String>,
-    /// What has to be written elsewhere too, and where.
-    also: Option<(usize, String)>,
+    let seen = Seen { events: around.events(), tools: around.live.tools() };
+    let abilities = around.abilities;
+    let items = items(&document.text, document.format(), lines.offset(position), &seen, abilities.snippets);
+    let ranked = items.into_iter().enumerate();
+    ranked.map(|(rank, item)| as_lsp(rank, item, &document.text, &lines, abilities)).collect()
 }
 
 fn as_lsp(rank: usize, item: Item, text: &str, lines: &Lines<'_>, abilities: &Abilities) -> CompletionItem {
@@ -144,150 +106,14 @@ fn holds(span: &Span, offset: usize) -> bool {
     span.start <= offset && offset <= span.end
 }
 
-/// Writes what is offered into the text at hand.
-struct Writer<'a> {
-    text: &'a str,
-    format: Format,
-    offset: usize,
-    reading: &'a Completing,
-    here: &'a Here<'a>,
-    snippets: bool,
-}
-
-/// Where the cursor may go in a skeleton.
-const STOP: char = '\u{1}';
-/// Around what such a place has in it already: `:` and a text, or choices between bars.
-const OPEN: char = '\u{2}';
-const CLOSE: char = '\u{3}';
-
-impl Writer<'_> {
-    /// What a text is written as here, and what it replaces. `None` where it can't be.
-    fn written(&self, value: &str) -> Option<(Span, String)> {
-        let token = &self.reading.token;
-        let comma = if self.reading.wants_comma { "," } else { "" };
-        match self.reading.quote {
-            Some(quote @ ("\"" | "'")) => {
-                let inner = escaped(value, quote, self.format)?;
-                let end = if self.reading.is_closed { token.end - 1 } else { token.end };
-                let close = if self.reading.is_closed { String::new() } else { format!("{quote}{comma}") };
-                Some((token.start + 1..end, format!("{inner}{close}")))
-            }
-            Some(_) => None,
-            None => {
-                let lead = self.reading.lead;
-                let is_plain = self.format == Format::Yaml && is_plain(value, self.reading.in_flow);
-                let value = if is_plain { value.to_string() } else { Value::from(value).to_string() };
-                Some((token.clone(), format!("{lead}{value}{comma}")))
-            }
-        }
-    }
-
-    fn value(&self, value: &str, item: Item) -> Option<Item> {
-        let (span, text) = self.written(value)?;
-        Some(Item { label: value.into(), span, text, ..item })
-    }
-
-    /// A number or a truth value.
-    fn literal(&self, value: &str, item: Item) -> Option<Item> {
-        let comma = if self.reading.wants_comma { "," } else { "" };
-        let text = format!("{}{value}{comma}", self.reading.lead);
-        self.reading.quote.is_none().then(|| Item {
-            label: value.into(),
-            span: self.reading.token.clone(),
-            text,
-            ..item
-        })
-    }
-
-    /// Where a word that the place is in is written, by what it says before and behind the place.
-    fn part(&self, before: &str, behind: &str) -> Option<Span> {
-        let span = self.offset.checked_sub(before.len())?..self.offset + behind.len();
-        let is_as_written = self.text.get(span.clone())? == format!("{before}{behind}");
-        is_as_written.then_some(span)
-    }
-
-    /// A text as part of another one, in the quotes that this is in.
-    fn inner(&self, text: &str) -> Option<String> {
-        match self.reading.quote {
-            Some(quote) => escaped(text, quote, self.format),
-            None => Some(text.to_string()),
-        }
-    }
-}
-
-fn is_name_char(c: char) -> bool {
-    c.is_ascii_alphanumeric() || c == '_'
-}
-
-fn is_identifier(name: &str) -> bool {
-    !name.is_empty() && name.chars().all(is_name_char) && !name.starts_with(|c: char| c.is_ascii_digit())
-}
-
-/// What may be offered of what events say: one line, not too long, nothing that isn't seen.
-fn is_word(text: &str) -> bool {
-    !text.is_empty() && text.len() <= MAX_WORD && !text.chars().any(|c| c.is_control() || is_invisible(c))
-}
-
-/// A text within these quotes; `None` if it can't be.
-fn escaped(text: &str, quote: &str, format: Format) -> Option<String> {
-    match (quote, format) {
-        ("'" | "'''", Format::Toml) => (!text.contains('\'')).then(|| text.to_string()),
-        ("'", _) => Some(text.replace('\'', "''")),
-        _ => {
-            let quoted = Value::from(text).to_string();
-            Some(quoted.get(1..quoted.len() - 1)?.to_string())
-        }
-    }
-}
-
-/// Whether a text needs no quotes in YAML: the parser tells.
-fn is_plain(text: &str, in_flow: bool) -> bool {
-    let file = if in_flow { format!("[{text}]") } else { format!("- {text}") };
-    match formats::parse(&file, Format::Yaml).map(|node| node.value) {
-        Ok(NodeValue::Seq(items)) => matches!(&items[..], [Node { value: NodeValue::String(it), .. }] if it == text),
-        _ => false,
-    }
-}
-
-/// A snippet of a skeleton: the last stop is where the cursor stays.
-fn with_stops(skeleton: &str) -> String {
-    let n_stops = skeleton.matches([STOP, OPEN]).count();
-    let mut n = 0;
-    let mut snippet = String::new();
-    let mut chars = skeleton.chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            STOP | OPEN => {
-                n += 1;
-                // Choices can't be the last stop: editors would not show them.
-                let stop = if n == n_stops && chars.peek() != Some(&'|') { 0 } else { n };
-                snippet.push_str(&if c == OPEN { format!("${{{stop}") } else { format!("${stop}") });
-            }
-            CLOSE => snippet.push('}'),
-            '$' | '\\' => snippet.extend(['\\', c]),
-            _ => snippet.push(c),
-        }
-    }
-    snippet
-}
-
-/// A skeleton for an editor that knows no snippets.
-fn without_stops(skeleton: &str) -> String {
-    let mut text = String::new();
-    for part in skeleton.split(CLOSE) {
-        let (before, stop) = part.split_once(OPEN).unwrap_or((part, ""));
-        let stop = stop.trim_start_matches([':', '|']).split([',', '|']).next().unwrap_or_default();
-        text.extend(before.chars().filter(|c| *c != STOP));
-        text.push_str(stop);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::conditions::FUNCTIONS;
+    use super::snippet::STOP;
     use super::*;
+    use crate::event::Event;
     use serde_json::json;
+    use std::sync::Arc;
 
     fn seen() -> Seen {
         let event = |value| Arc::new(Event::from_json(value).unwrap());

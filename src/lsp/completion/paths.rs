@@ -1,7 +1,8 @@
 //! Paths into events, and what was there.
 
-use super::super::{docs, hover};
-use super::{Item, MAX_WORD};
+use super::super::docs;
+use super::super::plain_text::{clipped, code};
+use super::writer::{Item, MAX_WORD};
 use crate::event::Event;
 use crate::syntax::node::Span;
 use ls_types::CompletionItemKind as ItemKind;
@@ -31,7 +32,7 @@ pub(super) fn sample(value: &Value) -> String {
     if value.is_null() || value == "" {
         return String::new();
     }
-    format!("last: {}", hover::code(&hover::clipped(value)))
+    format!("last: {}", code(&clipped(value)))
 }
 
 /// The paths into events with the newest value of each; the first item stands for a list.
@@ -69,7 +70,7 @@ fn flatten<'v>(
     }
 }
 
-/// What an event may have, where none was seen: paths and what they are.
+/// The paths that an event may have by the schema, with their descriptions, for when no event was seen.
 pub(super) fn shape() -> Vec<(String, String)> {
     let mut found = Vec::new();
     for member in docs::EVENT.at(&[]).members() {
@@ -81,7 +82,7 @@ pub(super) fn shape() -> Vec<(String, String)> {
     found
 }
 
-/// What a dotted path leads to.
+/// The value at a dotted path.
 pub(in super::super) fn at_path<'v>(data: &'v Value, path: &str) -> Option<&'v Value> {
     path.split('.').try_fold(data, |value, key| match value {
         Value::Array(items) => items.get(key.parse::<usize>().ok()?),

@@ -3,7 +3,7 @@
 use super::super::context::Step;
 use super::super::docs;
 use super::paths::{MAX_PATHS, path_item, paths, sample, shape};
-use super::{Item, Seen, Writer, is_identifier, is_name_char, is_word};
+use super::writer::{Item, Seen, Writer, is_identifier, is_name_char, is_word};
 use crate::event::Event;
 use crate::syntax::node::{Node, NodeValue, Span};
 use crate::template::Style;
@@ -11,7 +11,7 @@ use ls_types::CompletionItemKind as ItemKind;
 use std::collections::BTreeSet;
 
 impl Writer<'_> {
-    /// What may stand in a placeholder, if the place is in one.
+    /// The names that may stand in a placeholder, if the place is in one.
     pub(super) fn placeholders(&self, seen: &Seen) -> Option<Vec<Item>> {
         let style = self.here.dialect.contract.placeholders.style;
         let (is_path, is_env) = self.takes_placeholders()?;
@@ -100,7 +100,7 @@ impl Writer<'_> {
         let is_shell = self.here.within().first() == Some(&Step::Key("command"))
             && !matches!(path.last(), Some(Step::Index(index)) if *index > 0);
         let is_own = self.here.dialect.contract.placeholders.style != Style::Paths;
-        // What is said of a command's text holds for the list of its arguments too.
+        // The schema describes placeholders for the text of a command; they work in its list of arguments too.
         let is_argument = matches!(self.here.within(), [Step::Key("command"), Step::Index(_)]);
         let is_path = (mentions("${path}") || is_argument) && (is_own || !is_shell);
         let is_env = mentions("${env.NAME}");

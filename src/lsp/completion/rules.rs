@@ -1,6 +1,7 @@
 //! Rules of tools, `Tool(pattern)`.
 
-use super::{Item, STOP, Seen, Writer, is_plain, is_word, with_stops};
+use super::snippet::{STOP, with_stops};
+use super::writer::{Item, Seen, Writer, is_plain, is_word};
 use crate::matching::tools::{self, ArgumentKind};
 use crate::syntax::formats::Format;
 use ls_types::CompletionItemKind as ItemKind;
@@ -35,7 +36,7 @@ impl Writer<'_> {
                 let text = with_stops(&text.replace("_STOP_", &STOP.to_string()));
                 Some(Item { label: name, span, text, is_snippet: true, ..item })
             };
-            return Writer::tools(seen).into_iter().filter_map(item).collect();
+            return seen.tool_names().into_iter().filter_map(item).collect();
         };
         let tool = tool.trim();
         let mut told = BTreeSet::new();
@@ -91,7 +92,7 @@ impl Writer<'_> {
 }
 
 const LIKE: &str = "like one that was called";
-/// What a pattern doesn't take as it is written.
+/// Characters that have a meaning of their own in a pattern.
 const GLOB: [char; 7] = ['*', '?', '[', ']', '{', '}', '\\'];
 
 /// The pattern of commands that begin like this one. What is in quotes isn't cut.

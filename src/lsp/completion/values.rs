@@ -2,13 +2,14 @@
 
 use super::super::context::Step;
 use super::super::docs::{self, Kind};
-use super::keys::inline;
-use super::{Item, Seen, Writer, is_word, with_stops, without_stops};
+use super::super::texts::{self, TextKind};
+use super::about::about_event;
+use super::snippet::{inline, with_stops, without_stops};
+use super::writer::{Item, Seen, Writer, is_word};
 use crate::contract::Target;
 use crate::dialects::{self, DIALECTS};
-use crate::event::{EVENTS, Phase, may_be_about_a_tool};
+use crate::event::{EVENTS, may_be_about_a_tool};
 use crate::handlers::guards::GUARDS;
-use crate::matching::tools::TOOLS;
 use crate::syntax::formats::Format;
 use crate::syntax::node::{Node, NodeValue};
 use ls_types::CompletionItemKind as ItemKind;
@@ -18,26 +19,19 @@ use std::sync::Arc;
 
 impl Writer<'_> {
     pub(super) fn values(&self, seen: &Seen) -> Vec<Item> {
-        let within = self.here.within();
-        match within {
-            [Step::Key("on")] | [Step::Key("on"), Step::Index(_)] => return self.events(),
-            [Step::Key("matcher")] => return self.matchers(seen),
-            [Step::Key("if")] => return self.rules(seen),
-            [Step::Key("agents"), ..] => return self.agents(seen),
-            [Step::Key("when")] | [Step::Key("guard"), .., Step::Key("by")] => return self.expression(seen),
-            [Step::Key("dialect")] => return self.dialects(),
-            [_, ..] => {
-                if let Some(items) = self.placeholders(seen) {
-                    return items;
-                }
-            }
-            [] => {}
-        }
-        match &self.here.path[..] {
-            [Step::Key("policy"), Step::Key("allow" | "deny"), ..] => return self.rules(seen),
-            [Step::Key("dialect")] => return self.dialects(),
-            [Step::Key("defaults"), Step::Key("agents"), ..] => return self.agents(seen),
+        match texts::kind_at(self.here) {
+            Some(TextKind::Event) => return self.events(),
+            Some(TextKind::Matcher) => return self.matchers(seen),
+            Some(TextKind::Rule) => return self.rules(seen),
+            Some(TextKind::Agent) => return self.agents(seen),
+            Some(TextKind::Condition) => return self.expression(seen),
+            Some(TextKind::Dialect) => return self.dialects(),
             _ => {}
+        }
+        if !self.here.within().is_empty()
+            && let Some(items) = self.placeholders(seen)
+        {
+            return items;
         }
         let docs = docs::FILE.at(&self.here.path);
         let there: Vec<&str> = self.reading.neighbours().collect();
@@ -130,14 +124,6 @@ impl Writer<'_> {
         items
     }
 
-    /// Names of tools: those that were called before those that are known.
-    pub(super) fn tools(seen: &Seen) -> Vec<(String, bool)> {
-        let called = seen.tools.iter().map(String::as_str).chain(seen.events.iter().filter_map(|it| it.tool_name()));
-        let called: BTreeSet<&str> = called.filter(|name| is_word(name)).collect();
-        let known = TOOLS.iter().map(|tool| tool.name).filter(|name| !called.contains(name));
-        called.iter().map(|name| (name.to_string(), true)).chain(known.map(|name| (name.to_string(), false))).collect()
-    }
-
     fn matchers(&self, seen: &Seen) -> Vec<Item> {
         let contract = &self.here.dialect.contract;
         let events = self.here.events();
@@ -151,7 +137,7 @@ impl Writer<'_> {
                 Target::Nothing => {}
                 Target::Member(_) if target.is_tool() && event.as_ref().is_some_and(|it| !may_be_about_a_tool(it)) => {}
                 Target::Member(_) if target.is_tool() => {
-                    let tools = Writer::tools(seen).into_iter();
+                    let tools = seen.tool_names().into_iter();
                     names.extend(tools.map(|(name, is_called)| (name, is_called.then_some("called"))));
                 }
                 Target::Member(pointer) => {
@@ -209,15 +195,4 @@ pub(super) fn guard_name(guard: &Node) -> Option<&str> {
         NodeValue::Map(entries) => entries.first().map(|entry| entry.key.as_str()),
         _ => None,
     }
-}
-
-/// An event in a line, and what hooks may do there.
-pub(super) fn about_event(canonical: &str) -> String {
-    let Some(spec) = crate::event::spec(canonical) else { return String::new() };
-    let phase = match spec.phase {
-        Phase::Gate => "a gate: hooks may block it",
-        Phase::After => "after the fact",
-        Phase::Note => "hooks are only told",
-    };
-    format!("{} ({phase})", spec.about)
 }

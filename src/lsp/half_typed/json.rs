@@ -5,7 +5,7 @@ use crate::syntax::formats;
 
 const COMMENTS: &[(&str, &str)] = &[("//", "\n"), ("/*", "*/")];
 
-/// What is open at a place of a JSON text.
+/// The brackets and quotes that are open at a place of a JSON text.
 #[derive(Default)]
 struct Json {
     open: Vec<(u8, usize)>,
@@ -44,7 +44,7 @@ fn scan(text: &str, start: usize, offset: usize) -> Json {
                     match line.get(end) {
                         Some(b'\\') => end += 2,
                         Some(b'"') => break true,
-                        // A string that nobody closed ends with its line.
+                        // A string that isn't closed ends with its line.
                         Some(b'\n') => break true,
                         Some(_) => end += 1,
                         None => break false,

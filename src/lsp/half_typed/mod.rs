@@ -21,17 +21,17 @@ pub(super) struct Completing {
     hops: Vec<usize>,
     /// A key, else a value.
     pub(super) is_key: bool,
-    /// What it is written as so far, quotes included.
+    /// The place of the token so far, quotes included.
     pub(super) token: Span,
     /// The quote that it begins with.
     pub(super) quote: Option<&'static str>,
     /// The quote is closed.
     pub(super) is_closed: bool,
-    /// What it says up to the place.
+    /// Its text up to the place.
     pub(super) typed: String,
-    /// What it says behind the place.
+    /// Its text behind the place.
     pub(super) rest: String,
-    /// What has to be written before it, so that it is what this reading takes it for.
+    /// The text that has to be written before it to make this reading true.
     pub(super) lead: &'static str,
     /// A value follows the key already.
     pub(super) has_value: bool,
@@ -46,7 +46,7 @@ pub(super) struct Completing {
 /// Stands for what is being written while the text is parsed.
 const MARKER: &str = "hookwireIsBeingAsked";
 
-/// What is being written at a byte of a text. Several readings where the text would do for a key as
+/// The key or value that is being written at a byte of a text. Several readings where the text would do for a key as
 /// well as for a value; which of them makes sense the schema knows.
 pub(super) fn completing(text: &str, format: Format, offset: usize) -> Vec<Completing> {
     if !text.is_char_boundary(offset) || text.len() > formats::MAX_BYTES || text.contains(MARKER) {
@@ -142,7 +142,7 @@ struct Window {
     after: &'static str,
 }
 
-/// What is done about brackets and quotes that are open at the place.
+/// The way to close brackets and quotes that are open at the place.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mend {
     Nothing,
@@ -155,7 +155,7 @@ enum Mend {
 /// How the text has to be completed around a place for the parser to see what is meant.
 #[derive(Clone, Debug, Default)]
 struct Form {
-    /// What is being written, as far as it isn't in quotes; else the place.
+    /// The word that is being written, as far as it isn't in quotes; else the place.
     word: Span,
     /// Put before the word.
     before: String,
@@ -339,7 +339,7 @@ struct Solid {
     end: usize,
 }
 
-/// What JSON and TOML have in common: strings in quotes, commas between things.
+/// The rules that JSON and TOML have in common: strings in quotes, commas between things.
 struct Quoted<'t> {
     text: &'t str,
     offset: usize,
@@ -395,7 +395,7 @@ fn blanks(text: &str, comments: &[(&str, &str)]) -> usize {
     text.len() - rest.len()
 }
 
-/// What follows a place, past blanks and comments.
+/// The first character that follows a place, past blanks and comments.
 fn next_solid<'t>(text: &'t str, at: usize, comments: &[(&str, &str)]) -> &'t str {
     let rest = text.get(at..).unwrap_or_default();
     rest.get(blanks(rest, comments)..).unwrap_or_default()

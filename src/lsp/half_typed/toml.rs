@@ -5,7 +5,7 @@ use crate::syntax::formats;
 
 const COMMENTS: &[(&str, &str)] = &[("#", "\n")];
 
-/// What a place of a TOML text is in.
+/// The kind of text that a place of a TOML text is in.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     Key,
@@ -14,7 +14,7 @@ enum Part {
     Comment,
 }
 
-/// What is open at a place of a TOML text.
+/// The brackets and quotes that are open at a place of a TOML text.
 struct Toml {
     part: Part,
     open: Vec<u8>,

@@ -3,7 +3,7 @@
 use super::{Form, Window, closers, closing_quote, is_bare, line_around, run_around};
 use crate::syntax::formats;
 
-/// What is open at a place of a YAML text.
+/// The brackets and quotes that are open at a place of a YAML text.
 #[derive(Default)]
 struct Yaml {
     open: Vec<u8>,
@@ -42,7 +42,7 @@ fn scan(text: &str, start: usize, offset: usize) -> Yaml {
         }
         let is_open = !state.open.is_empty() || state.quote.is_some();
         if is_open && !is_blank && indent <= opener_indent && !bare.trim_start().starts_with([']', '}']) {
-            // Nobody closed it: it was half typed.
+            // It isn't closed, so it is half typed.
             state.open.clear();
             state.quote = None;
         }

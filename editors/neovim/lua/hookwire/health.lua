@@ -43,7 +43,7 @@ function M.check()
     elseif #status.hosts == 0 then
       health.info(('%s: no host runs there; lenses use sample events'):format(client.root_dir or ''))
     else
-      health.ok(('%s: %d running hosts, %d events'):format(client.root_dir or '', #status.hosts, status.events))
+      health.ok(('%s: %s'):format(client.root_dir or '', status.summary))
     end
   end
 end

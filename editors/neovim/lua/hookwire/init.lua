@@ -177,23 +177,10 @@ local function item(place, kind, text)
   return found
 end
 
--- The time of day here; `at` is in UTC.
-local function clock(at)
-  local year, month, day, hour, minute, second = at:match('^(%d+)-(%d+)-(%d+)T(%d+):(%d+):(%d+)')
-  if not year then
-    return at
-  end
-  local as_if_local =
-    os.time({ year = year, month = month, day = day, hour = hour, min = minute, sec = second, isdst = false })
-  local utc = os.date('!*t', as_if_local)
-  utc.isdst = false
-  return os.date('%H:%M:%S', as_if_local + (as_if_local - os.time(utc)))
-end
-
 local SEVERITIES = { deny = 'E', ask = 'W' }
 
 local function event_item(event, places)
-  local text = ('%s %s %s → %s'):format(clock(event.at), event.event, event.subject, event.decision)
+  local text = ('%s %s %s → %s'):format(os.date('%H:%M:%S', event.seconds), event.event, event.subject, event.decision)
   if event.decidedBy then
     text = text .. ' by ' .. event.decidedBy
   end
@@ -222,17 +209,7 @@ local function events(client, again)
 end
 
 local function hook_item(hook)
-  local notes = { hook.handler }
-  if hook.enabled == false then
-    table.insert(notes, 'switched off')
-  end
-  local counts = hook.counts or {}
-  for _, count in ipairs({ 'matched', 'denied', 'asked', 'rewrote', 'failed' }) do
-    if (counts[count] or 0) > 0 then
-      table.insert(notes, ('%s %d'):format(count, counts[count]))
-    end
-  end
-  local text = ('%s on %s: %s'):format(hook.name, table.concat(hook.on, ', '), table.concat(notes, ', '))
+  local text = ('%s on %s: %s'):format(hook.name, table.concat(hook.on, ', '), table.concat(hook.notes, ', '))
   return item(hook.uri and hook.range and hook, 'I', text)
 end
 
@@ -247,18 +224,6 @@ local function hooks(client)
     end
     show(HOOKS, items)
   end)
-end
-
-local function summary(status)
-  local function number(n, what)
-    return ('%d %s%s'):format(n, what, n == 1 and '' or 's')
-  end
-  local text = ('%s, %s'):format(number(status.hooks or 0, 'hook'), number(#(status.hosts or {}), 'running host'))
-  for _, of in ipairs({ 'error', 'warning' }) do
-    local n = status[of .. 's'] or 0
-    text = n > 0 and text .. ', ' .. number(n, of) or text
-  end
-  return text
 end
 
 local commands = {
@@ -277,12 +242,12 @@ local commands = {
   end,
   status = function(client)
     execute(client, 'status', vim.empty_dict(), function(status)
-      tell(summary(status))
+      tell(status.summary)
     end)
   end,
   reload = function(client)
     execute(client, 'reload', vim.empty_dict(), function(result)
-      tell(('%d running hosts loaded their definitions'):format(result.reloaded))
+      tell(result.summary)
     end)
   end,
 }
@@ -328,7 +293,7 @@ end
 function M.status()
   local client = vim.lsp.get_clients({ name = 'hookwire', bufnr = 0 })[1]
   local status = client and live[client.id]
-  return status and summary(status) or ''
+  return status and status.summary or ''
 end
 
 --- What the server tells and asks beyond what Neovim knows.

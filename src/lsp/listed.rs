@@ -1,0 +1,425 @@
+//! Hooks and events as commands give them to extensions, with the words that editors show.
+
+use super::document::Document;
+use super::hints::{Orders, events_of};
+use super::live::Judged;
+use super::past::{MAX_SUBJECT, subject};
+use super::plain_text::{MAX_QUOTED, block, duration, escaped, number_of, one_line};
+use super::surroundings::Surroundings;
+use crate::contract::{Composition, Fail, NATIVE};
+use crate::event::Phase;
+use crate::hook::Hook;
+use crate::journal::Counts;
+use crate::syntax::source::Layer;
+use crate::verdict::{Decision, Outcome, Status};
+use ls_types::{Position, Range, Uri};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::UNIX_EPOCH;
+
+/// The most places of a hook that its tooltip tells.
+const MAX_PLACES: usize = 8;
+
+/// An event as `hookwire.events` gives it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ListedEvent<'j> {
+    host: u32,
+    seq: u64,
+    at: &'j str,
+    event: &'j str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool: Option<&'j str>,
+    /// Its subject in a few words.
+    subject: String,
+    decision: Decision,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decided_by: Option<&'j str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    micros: u64,
+    /// When it was, in seconds since 1970.
+    seconds: u64,
+    /// The decision and the subject, in a line.
+    label: String,
+    /// The event and its verdict in Markdown.
+    tooltip: String,
+    outcomes: Vec<ListedOutcome<'j>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ListedOutcome<'j> {
+    hook: &'j str,
+    status: Status,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decision: Option<Decision>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    duration_micros: u64,
+    /// The decision, the time it took and the reason, in a line.
+    summary: String,
+}
+
+/// An event that was judged.
+pub(super) fn listed_event(judged: &Judged) -> ListedEvent<'_> {
+    let Judged { folder: _, host, seq, at, event, verdict, truncated: _ } = judged;
+    let seconds = humantime::parse_rfc3339(at).ok().and_then(|it| it.duration_since(UNIX_EPOCH).ok());
+    let mut listed = ListedEvent {
+        host: *host,
+        seq: *seq,
+        at,
+        event: &event.name,
+        tool: event.tool_name(),
+        subject: subject(event),
+        decision: verdict.decision,
+        decided_by: verdict.decided_by.as_deref(),
+        reason: clipped(&verdict.reason),
+        micros: verdict.outcomes.iter().fold(0, |sum, it| it.duration_micros.saturating_add(sum)),
+        seconds: seconds.unwrap_or_default().as_secs(),
+        label: String::new(),
+        tooltip: String::new(),
+        outcomes: verdict.outcomes.iter().map(listed_outcome).collect(),
+    };
+    (listed.label, listed.tooltip) = (listed.in_a_line(), listed.in_markdown());
+    listed
+}
+
+impl ListedEvent<'_> {
+    /// `deny  Bash  git push --force`
+    fn in_a_line(&self) -> String {
+        let named = self.tool.unwrap_or(self.event);
+        // Some subjects begin with the tool.
+        let rest = self.subject.strip_prefix(named).filter(|it| it.is_empty() || it.starts_with(' '));
+        let about = rest.unwrap_or(&self.subject).trim();
+        let parts = [self.decision.as_str(), named, about].into_iter().filter(|it| !it.is_empty());
+        parts.collect::<Vec<_>>().join("  ")
+    }
+
+    fn in_markdown(&self) -> String {
+        let ListedEvent { host, seq, event, at, .. } = self;
+        let by = self.decided_by.map(|it| format!(" by {}", escaped(it))).unwrap_or_default();
+        let mut parts = vec![format!("**{}**{by}", self.decision.as_str())];
+        parts.extend(self.reason.as_deref().map(escaped));
+        parts.extend((!self.subject.is_empty()).then(|| block(&self.subject)));
+        let took = duration(self.micros);
+        parts.push(format!("{} #{seq} of host {host}, {}, judged in {took}", escaped(event), escaped(at)));
+        parts.join("\n\n")
+    }
+}
+
+fn listed_outcome(outcome: &Outcome) -> ListedOutcome<'_> {
+    ListedOutcome {
+        hook: &outcome.hook,
+        status: outcome.status,
+        decision: outcome.decision,
+        reason: clipped(&outcome.reason),
+        error: clipped(&outcome.error),
+        duration_micros: outcome.duration_micros,
+        summary: outcome_in_a_line(outcome),
+    }
+}
+
+/// `deny · 0.3 ms · never force-push`
+fn outcome_in_a_line(outcome: &Outcome) -> String {
+    let said = match (outcome.decision, outcome.status) {
+        (Some(decision), _) => decision.as_str(),
+        (None, Status::Success) => "no opinion",
+        (None, Status::Blocking) => "blocking",
+        (None, Status::NonBlockingError) => "non blocking error",
+        (None, Status::Cancelled) => "cancelled",
+        (None, Status::Skipped) => "skipped",
+    };
+    let why = outcome.error.as_ref().or(outcome.reason.as_ref()).map(|it| one_line(it, MAX_SUBJECT));
+    let parts = [said.to_string(), duration(outcome.duration_micros), why.unwrap_or_default()];
+    parts.into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join(" · ")
+}
+
+fn clipped(text: &Option<String>) -> Option<String> {
+    text.as_deref().map(|text| one_line(text, MAX_QUOTED))
+}
+
+/// A hook as `hookwire.hooks` gives it.
+#[derive(Serialize)]
+pub(super) struct ListedHook {
+    name: Arc<str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<String>,
+    on: Vec<Arc<str>>,
+    handler: &'static str,
+    layer: Layer,
+    uri: Option<Uri>,
+    range: Range,
+    order: Vec<Ordered>,
+    composition: Composition,
+    fail: Fail,
+    enabled: bool,
+    dialect: &'static str,
+    counts: Counts,
+    /// Its handler and what it has done, in a few words each.
+    notes: Vec<String>,
+    /// All about it, in Markdown.
+    tooltip: String,
+}
+
+#[derive(Serialize)]
+struct Ordered {
+    event: Arc<str>,
+    place: usize,
+    of: usize,
+}
+
+/// A hook in force.
+pub(super) fn listed_hook(hook: &Arc<Hook>, orders: &mut Orders, around: &Surroundings<'_>) -> ListedHook {
+    let order = events_of(hook, orders.hooks()).into_iter().filter_map(|event| {
+        let (place, of) = orders.place(hook, &event)?;
+        Some(Ordered { event, place, of })
+    });
+    let source = &hook.source;
+    let uri = Uri::from_file_path(&*source.file);
+    let open = around.documents.values().find(|it| *it.file() == *source.file);
+    let place = |document: &Document| {
+        let readable = document.readable()?;
+        let span = readable.part(&readable.document.hook(&hook.name)?.span)?;
+        Some(document.lines().range(&span))
+    };
+    let range = match open.and_then(|document| place(document)) {
+        Some(range) => range,
+        None => {
+            // Columns of a file that isn't open: nothing but indentation stands before a hook.
+            let count = |n: usize| n.saturating_sub(1).try_into().unwrap_or(u32::MAX);
+            let start = Position::new(count(source.line), count(source.column));
+            Range::new(start, start)
+        }
+    };
+    let mut listed = ListedHook {
+        name: hook.name.clone(),
+        description: hook.description.clone(),
+        on: hook.on.names(),
+        handler: hook.handler.key(),
+        layer: source.layer,
+        uri,
+        range,
+        order: order.collect(),
+        composition: hook.contract.composition,
+        fail: hook.fail_at(if hook.on.includes_a_gate() { Phase::Gate } else { Phase::After }),
+        enabled: hook.enabled,
+        dialect: hook.contract.dialect,
+        counts: around.live.counts(&around.key(), &hook.name),
+        notes: Vec::new(),
+        tooltip: String::new(),
+    };
+    listed.notes = listed.in_words();
+    listed.tooltip = listed.in_markdown();
+    listed
+}
+
+impl ListedHook {
+    fn counts_in_words(&self) -> Vec<String> {
+        let Counts { matched, denied, asked, rewrote, failed } = self.counts;
+        let counts =
+            [("matched", matched), ("denied", denied), ("asked", asked), ("rewrote", rewrote), ("failed", failed)];
+        counts.into_iter().filter(|(_, n)| *n > 0).map(|(what, n)| format!("{what} {n}")).collect()
+    }
+
+    fn in_words(&self) -> Vec<String> {
+        let off = (!self.enabled).then(|| "off".to_string());
+        [self.handler.to_string()].into_iter().chain(off).chain(self.counts_in_words()).collect()
+    }
+
+    fn in_markdown(&self) -> String {
+        let places = self.order.iter().map(|it| format!("{}: {} of {}", it.event, it.place, it.of));
+        let mut places: Vec<_> = places.take(MAX_PLACES).collect();
+        if self.order.len() > MAX_PLACES {
+            places.push("…".into());
+        }
+        let counts = self.counts_in_words();
+        let rows = [
+            ("handler", self.handler.to_string()),
+            ("on", self.on.join(", ")),
+            ("runs", if self.enabled { places.join(", ") } else { "never: it is off".into() }),
+            ("layer", as_text(self.layer)),
+            ("on failure", as_text(self.fail)),
+            ("composition", as_text(self.composition)),
+            ("dialect", Some(self.dialect).filter(|it| *it != NATIVE).unwrap_or_default().into()),
+            ("so far", if counts.is_empty() { "no match yet".into() } else { counts.join(" · ") }),
+        ];
+        let rows = rows.into_iter().filter(|(_, value)| !value.is_empty());
+        let rows: Vec<_> = rows.map(|(key, value)| format!("| {key} | {} |", escaped(&value))).collect();
+        let about = self.description.as_deref().map(|it| format!("{}\n\n", escaped(it))).unwrap_or_default();
+        format!("**{}**\n\n{about}| | |\n|---|---|\n{}", escaped(&self.name), rows.join("\n"))
+    }
+}
+
+/// The name of a variant as it is on the wire.
+fn as_text(variant: impl Serialize) -> String {
+    let value = serde_json::to_value(variant).unwrap_or_default();
+    value.as_str().unwrap_or_default().to_string()
+}
+
+/// The hooks of one event, by their places in the list of all hooks, in order of running.
+#[derive(Debug, PartialEq, Serialize)]
+pub(super) struct Group {
+    event: String,
+    hooks: Vec<usize>,
+    /// How many they are, in words.
+    summary: String,
+}
+
+/// The order in which events come in an agent's life; others come after them.
+const LIFE: [&str; 23] = [
+    "SessionStart",
+    "UserPromptSubmit",
+    "RunStart",
+    "StepStart",
+    "PreModelCall",
+    "PostModelCall",
+    "ModelCallError",
+    "PreToolUse",
+    "PermissionRequest",
+    "PermissionDenied",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "SubagentStart",
+    "SubagentStop",
+    "PreCompact",
+    "PostCompact",
+    "Checkpoint",
+    "Notification",
+    "StepEnd",
+    "Stop",
+    "RunEnd",
+    "RunError",
+    "SessionEnd",
+];
+
+/// Hooks by event, in the order of an agent's life.
+pub(super) fn groups(hooks: &[ListedHook]) -> Vec<Group> {
+    let rank = |event: &str| match event {
+        "*" => 0,
+        event => LIFE.iter().position(|it| *it == event).unwrap_or(LIFE.len()) + 1,
+    };
+    let mut groups: BTreeMap<(usize, &str), Vec<usize>> = BTreeMap::new();
+    for (n, hook) in hooks.iter().enumerate() {
+        let events: BTreeSet<&str> = hook.on.iter().map(|it| &**it).collect();
+        events.into_iter().for_each(|event| groups.entry((rank(event), event)).or_default().push(n));
+    }
+    let group = |((_, event), mut members): ((usize, &str), Vec<usize>)| {
+        let place = |n: &usize| {
+            let order = hooks.get(*n).into_iter().flat_map(|hook| &hook.order);
+            order.into_iter().find(|it| *it.event == *event).map_or(usize::MAX, |it| it.place)
+        };
+        members.sort_by_key(place);
+        let event = if event == "*" { "every event" } else { event };
+        Group { event: event.into(), summary: number_of(members.len(), "hook"), hooks: members }
+    };
+    groups.into_iter().map(group).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::past::tests::judged;
+    use super::*;
+    use crate::event::spec;
+    use serde_json::json;
+
+    fn hook(name: &str, on: &[&str], order: &[(&str, usize)]) -> ListedHook {
+        ListedHook {
+            name: name.into(),
+            description: Some("$(x)".into()),
+            on: on.iter().map(|it| (*it).into()).collect(),
+            handler: "command",
+            layer: Layer::Project,
+            uri: None,
+            range: Range::default(),
+            order: order
+                .iter()
+                .map(|(event, place)| Ordered { event: (*event).into(), place: *place, of: 2 })
+                .collect(),
+            composition: Composition::Onion,
+            fail: Fail::Closed,
+            enabled: true,
+            dialect: NATIVE,
+            counts: Counts::default(),
+            notes: Vec::new(),
+            tooltip: String::new(),
+        }
+    }
+
+    #[test]
+    fn hooks_are_grouped_by_event_in_the_order_of_an_agents_life_and_of_running() {
+        assert!(LIFE.iter().all(|event| spec(event).is_some()));
+        let hooks = [
+            hook("custom", &["custom:Deploy"], &[]),
+            hook("last", &["Stop", "PreToolUse"], &[("PreToolUse", 2), ("Stop", 1)]),
+            hook("first", &["PreToolUse"], &[("PreToolUse", 1)]),
+            hook("always", &["*"], &[("PreToolUse", 3)]),
+        ];
+        let group = |event: &str, hooks: &[usize]| Group {
+            event: event.into(),
+            hooks: hooks.into(),
+            summary: number_of(hooks.len(), "hook"),
+        };
+        let expected = [
+            group("every event", &[3]),
+            group("PreToolUse", &[2, 1]),
+            group("Stop", &[1]),
+            group("custom:Deploy", &[0]),
+        ];
+        assert_eq!(groups(&hooks), expected);
+    }
+
+    #[test]
+    fn a_hook_in_words() {
+        let mut hook = hook("a|b", &["Stop"], &[("Stop", 1)]);
+        hook.counts = Counts { matched: 12, denied: 2, ..Counts::default() };
+        assert_eq!(hook.in_words(), ["command", "matched 12", "denied 2"]);
+        let text = hook.in_markdown();
+        assert!(text.starts_with("**a\\|b**\n\n\\$\\(x\\)\n\n| | |\n|---|---|\n| handler | command |\n"), "{text}");
+        assert!(text.ends_with("| composition | onion |\n| so far | matched 12 · denied 2 |"), "{text}");
+        hook.enabled = false;
+        assert_eq!(hook.in_words(), ["command", "off", "matched 12", "denied 2"]);
+        assert!(hook.in_markdown().contains("| runs | never: it is off |"));
+    }
+
+    #[test]
+    fn what_agents_say_is_never_markdown() {
+        let event = json!({ "event": "PreToolUse", "tool": { "name": "x", "input": { "command": "a ``` b" } } });
+        let outcomes = json!([{ "hook": "h", "status": "blocking", "decision": "deny", "durationMicros": 1 }]);
+        let mut judged = judged(1, event, outcomes);
+        Arc::get_mut(&mut judged).unwrap().verdict.reason = Some("[x](command:evil) <b>".into());
+        let text = listed_event(&judged).tooltip;
+        assert!(text.contains("\\[x\\]\\(command:evil\\) \\<b\\>"), "{text}");
+    }
+
+    #[test]
+    fn an_event_is_listed_in_short() {
+        let judged = judged(
+            7,
+            json!({ "event": "PreToolUse", "tool": { "name": "Bash", "input": { "command": "git push\u{202e}" } } }),
+            json!([
+                { "hook": "a", "status": "skipped", "durationMicros": 1 },
+                { "hook": "b", "status": "blocking", "decision": "deny", "reason": "no\nnever", "durationMicros": 41 },
+                { "hook": "c", "status": "non_blocking_error", "error": "failed to run", "durationMicros": 1 },
+            ]),
+        );
+        let told = serde_json::to_value(listed_event(&judged)).unwrap();
+        assert_eq!(
+            told,
+            json!({
+                "host": 1, "seq": 7, "at": "2030-01-02T03:04:05.678Z", "event": "PreToolUse", "tool": "Bash",
+                "subject": "Bash git push\\u{202e}", "decision": "deny", "decidedBy": "b", "micros": 43,
+                "seconds": 1_893_553_445, "label": "deny  Bash  git push\\u{202e}",
+                "tooltip": "**deny** by b\n\n```\nBash git push\\u{202e}\n```\n\nPreToolUse #7 of host 1, 2030\\-01\\-02T03:04:05\\.678Z, judged in 43 µs",
+                "outcomes": [
+                    { "hook": "a", "status": "skipped", "durationMicros": 1, "summary": "skipped · 1 µs" },
+                    { "hook": "b", "status": "blocking", "decision": "deny", "reason": "no never", "durationMicros": 41, "summary": "deny · 41 µs · no never" },
+                    { "hook": "c", "status": "non_blocking_error", "error": "failed to run", "durationMicros": 1, "summary": "non blocking error · 1 µs · failed to run" },
+                ],
+            })
+        );
+    }
+}

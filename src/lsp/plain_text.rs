@@ -1,0 +1,169 @@
+//! Texts of definitions, events and hooks in messages and Markdown: on one line, not too long, and unable to pass
+//! for anything else than text. Also numbers in words.
+
+use crate::journal::Counts;
+use serde_json::Value;
+
+/// The longest text of a hook or an event in a message, in characters.
+pub(super) const MAX_QUOTED: usize = 300;
+/// How much of a value from an event is shown in Markdown, in characters.
+const MAX_SHOWN: usize = 200;
+
+/// A text of a definition, an event or a hook's answer on one line: without what could move a cursor
+/// or reorder what stands around it, and at most so many characters of it.
+pub(super) fn one_line(text: &str, most: usize) -> String {
+    // Blanks would push what follows out of sight.
+    let mut is_blank = false;
+    let mut characters = text.trim().chars().filter(|c| {
+        let was_blank = std::mem::replace(&mut is_blank, c.is_whitespace());
+        !(was_blank && is_blank)
+    });
+    let mut short = String::new();
+    for c in characters.by_ref().take(most) {
+        match c {
+            c if c.is_whitespace() && !is_invisible(c) => short.push(' '),
+            c if c.is_control() || is_invisible(c) => short.extend(c.escape_unicode()),
+            c => short.push(c),
+        }
+    }
+    if characters.next().is_some() {
+        short.push('…');
+    }
+    short
+}
+
+/// Whether a character can't be seen, or changes where others are shown.
+pub(super) fn is_invisible(c: char) -> bool {
+    matches!(
+        c,
+        '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}'
+            | '\u{e0000}'..='\u{e007f}'
+    )
+}
+
+/// A value as text, not too long.
+pub(super) fn clipped(value: &Value) -> String {
+    match value {
+        Value::String(text) => clipped_text(text),
+        other => clipped_text(&other.to_string()),
+    }
+}
+
+pub(super) fn clipped_text(text: &str) -> String {
+    match text.char_indices().nth(MAX_SHOWN) {
+        None => text.to_string(),
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+    }
+}
+
+fn fence(text: &str, least: usize) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
+    "`".repeat(least.max(longest + 1))
+}
+
+/// A text as a code span of Markdown; nothing in the text ends the span.
+pub(super) fn code(text: &str) -> String {
+    let text: String = text.chars().map(|c| if c.is_control() || is_invisible(c) { ' ' } else { c }).collect();
+    let fence = fence(&text, 1);
+    let pad = if text.starts_with(['`', ' ']) || text.ends_with(['`', ' ']) || text.is_empty() { " " } else { "" };
+    format!("{fence}{pad}{text}{pad}{fence}")
+}
+
+/// A text as a code block of Markdown; nothing in the text ends the block.
+pub(super) fn block(text: &str) -> String {
+    let fence = fence(text, 3);
+    format!("{fence}\n{text}\n{fence}")
+}
+
+/// The counts of a hook in words; `None` when no event was seen at all.
+pub(super) fn counts_in_words(counts: &Counts, was_any_seen: bool) -> Option<String> {
+    let Counts { matched, denied, asked, rewrote, failed } = *counts;
+    let matched = match matched {
+        0 => None,
+        1 => Some("matched once".to_string()),
+        n => Some(format!("matched {n} times")),
+    };
+    let others = [("denied", denied), ("asked", asked), ("rewrote", rewrote), ("failed", failed)];
+    let others = others.into_iter().filter(|(_, n)| *n > 0).map(|(what, n)| format!("{what} {n}"));
+    let parts: Vec<_> = matched.into_iter().chain(others).collect();
+    match parts.len() {
+        0 => was_any_seen.then(|| "never matched".into()),
+        _ => Some(parts.join(", ")),
+    }
+}
+
+/// A text that Markdown shows as it is.
+pub(super) fn escaped(text: &str) -> String {
+    let mut escaped = String::new();
+    for c in one_line(text, usize::MAX).chars() {
+        if "\\`*_{}[]()#+-.!|<>~$&".contains(c) {
+            escaped.push('\\');
+        }
+        escaped.push(c);
+    }
+    escaped
+}
+
+/// `1 hook`, `2 hooks`.
+pub(super) fn number_of(n: usize, thing: &str) -> String {
+    format!("{n} {thing}{}", if n == 1 { "" } else { "s" })
+}
+
+/// A duration in words: `42 µs`, `0.3 ms`, `12 ms`, `1.2 s`.
+pub(super) fn duration(micros: u64) -> String {
+    match micros {
+        0..100 => format!("{micros} µs"),
+        100..9_950 => format!("{:.1} ms", micros as f64 / 1e3),
+        9_950..999_500 => format!("{:.0} ms", micros as f64 / 1e3),
+        _ => format!("{:.1} s", micros as f64 / 1e6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_plain() {
+        for (text, most, expected) in [
+            ("  a\nb\tc ", 9, "a b c"),
+            ("abcdef", 3, "abc…"),
+            ("é😀x", 2, "é😀…"),
+            ("\u{1b}[31m\u{202e}x", 9, "\\u{1b}[31m\\u{202e}x"),
+            ("", 0, ""),
+        ] {
+            assert_eq!(one_line(text, most), expected);
+        }
+    }
+
+    #[test]
+    fn what_a_hook_has_done_in_words() {
+        let counts = |matched, denied, asked, rewrote, failed| Counts { matched, denied, asked, rewrote, failed };
+        for (counts, was_any_seen, expected) in [
+            (counts(0, 0, 0, 0, 0), false, None),
+            (counts(0, 0, 0, 0, 0), true, Some("never matched")),
+            (counts(1, 0, 0, 0, 0), true, Some("matched once")),
+            (counts(12, 2, 0, 0, 0), true, Some("matched 12 times, denied 2")),
+            (counts(9, 0, 1, 2, 3), false, Some("matched 9 times, asked 1, rewrote 2, failed 3")),
+        ] {
+            assert_eq!(counts_in_words(&counts, was_any_seen).as_deref(), expected);
+        }
+    }
+
+    #[test]
+    fn times_in_words() {
+        for (micros, expected) in [
+            (0, "0 µs"),
+            (99, "99 µs"),
+            (300, "0.3 ms"),
+            (9_949, "9.9 ms"),
+            (9_950, "10 ms"),
+            (12_300, "12 ms"),
+            (999_499, "999 ms"),
+            (999_500, "1.0 s"),
+            (61_000_000, "61.0 s"),
+        ] {
+            assert_eq!(duration(micros), expected);
+        }
+    }
+}

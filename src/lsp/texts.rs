@@ -1,0 +1,102 @@
+//! The kinds of texts in a definition file, by the keys that lead to them. Completion, hover, colours and "go to definition" all
+//! ask this table. The texts that a handler fills in with values of the event are known to the handlers themselves
+//! (`handlers::templates`).
+
+use super::context::{Here, Step};
+
+/// The kind of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TextKind {
+    /// The name of a hook.
+    HookName,
+    /// The name of an event, or `*`.
+    Event,
+    /// The name of a guard that needs no settings.
+    Guard,
+    /// The name of a vocabulary.
+    Dialect,
+    /// The name of an agent.
+    Agent,
+    /// A hook's `matcher`: a regex or names, as the vocabulary has it.
+    Matcher,
+    /// A regex of a guard.
+    Regex,
+    /// `Tool(pattern)`.
+    Rule,
+    /// A CEL expression.
+    Condition,
+    /// A header of a request, which may name values of the event and variables.
+    Header,
+    /// A text for the shell.
+    Shell,
+    /// A file, from the definition's directory.
+    File,
+    /// `module:function` or `file.py:function`.
+    PythonFunction,
+    /// `file.mjs#export`.
+    NodeFunction,
+    /// A word of a program with its arguments: its place in the list, and where the program runs.
+    Word(usize, RunsIn),
+}
+
+/// Where a program runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RunsIn {
+    /// In the project root.
+    Root,
+    /// In the definition's directory.
+    Definition,
+    /// Where the member of the hook under these keys says, else in the project root.
+    Member(&'static [&'static str]),
+}
+
+/// The kind of a text of a hook, by its path within the hook.
+pub(super) fn in_hook(path: &[Step<'_>]) -> Option<TextKind> {
+    use Step::{Index, Key};
+    Some(match path {
+        [Key("name")] => TextKind::HookName,
+        [Key("on")] | [Key("on"), Index(_)] => TextKind::Event,
+        [Key("matcher")] => TextKind::Matcher,
+        [Key("if")] => TextKind::Rule,
+        [Key("when")] | [Key("guard"), Key(_), Key("by")] => TextKind::Condition,
+        [Key("agents")] | [Key("agents"), Index(_)] => TextKind::Agent,
+        [Key("dialect")] => TextKind::Dialect,
+        [Key("guard")] => TextKind::Guard,
+        [Key("guard"), Key("pattern-guard"), Key("deny" | "ask" | "redact"), Index(_)]
+        | [Key("guard"), Key("redact-secrets"), Key("allow"), Index(_)]
+        | [Key("guard"), Key("fallback-model"), Key("errors"), Index(_)] => TextKind::Regex,
+        [Key("http"), Key("headers"), Key(_)] | [Key("mcp"), Key("server"), Key("headers"), Key(_)] => TextKind::Header,
+        [Key("script"), Key("file")] | [Key("guard"), Key("audit-log"), Key("file")] => TextKind::File,
+        [Key("callable"), Key("python")] => TextKind::PythonFunction,
+        [Key("callable"), Key("node")] => TextKind::NodeFunction,
+        [Key("command")] | [Key("command"), Key("run")] => TextKind::Shell,
+        [Key("command"), Index(n)] | [Key("command"), Key("run"), Index(n)] => {
+            TextKind::Word(*n, RunsIn::Member(&["command", "cwd"]))
+        }
+        [Key("callable"), Key("command"), Index(n)] => TextKind::Word(*n, RunsIn::Definition),
+        [Key("mcp"), Key("server"), Key("command"), Index(n)] => {
+            TextKind::Word(*n, RunsIn::Member(&["mcp", "server", "cwd"]))
+        }
+        [Key("agent"), Key("tools"), Index(_), Key("mcp"), Key("server"), Key("command"), Index(n)] => {
+            TextKind::Word(*n, RunsIn::Root)
+        }
+        _ => return None,
+    })
+}
+
+/// The kind of the text at a place.
+pub(super) fn kind_at(here: &Here<'_>) -> Option<TextKind> {
+    if here.hook.is_some() { in_hook(here.within()) } else { in_file(&here.path) }
+}
+
+/// The kind of a text outside of hooks, by its path in the file.
+pub(super) fn in_file(path: &[Step<'_>]) -> Option<TextKind> {
+    use Step::Key;
+    match path {
+        [Key("policy"), Key("allow" | "deny"), ..] => Some(TextKind::Rule),
+        [Key("defaults"), Key("agents"), ..] => Some(TextKind::Agent),
+        [Key("dialect")] => Some(TextKind::Dialect),
+        [Key("$schema" | "INHERIT"), ..] => Some(TextKind::File),
+        _ => None,
+    }
+}
