@@ -61,7 +61,7 @@ pub struct Hook {
 
 /// A condition of a hook. They are held against an event in this order.
 ///
-/// Most hooks miss most events and nobody asks why, so a failed condition is only this;
+/// Most hooks miss most events, and few people ask why, so a failed condition is no more than this;
 /// [`Hook::miss`] puts it into words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {

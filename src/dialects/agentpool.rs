@@ -83,7 +83,7 @@ fn matched(event: &str) -> Target {
 }
 
 /// The payload of a hook. Functions take these members as keywords, so every one of them is there,
-/// whoever sent the event.
+/// even if another system's client sent the event.
 fn payload(event: &Event) -> Value {
     let mut payload = DIALECT.write(event);
     let members: &[(&str, Value)] = match &*event.name {

@@ -204,7 +204,7 @@ pub struct HookContext {
     pub step_number: usize,
     /// The kind of agent loop.
     pub core_type: String,
-    /// Events for whoever listens.
+    /// Events for those who listen.
     pub events: EventSender,
     /// The values that the hooks of a session share.
     pub state: HookState,
@@ -251,9 +251,9 @@ impl HookState {
         self.store.delete(&self.scope, key)
     }
 
-    /// Replaces a value by what is made of it, in one step: nobody comes between.
+    /// Replaces a value by what is made of it, in one step, so that no other change comes between.
     ///
-    /// `change` runs while nobody else gets at the store: it must not block, and a call of this state
+    /// `change` runs while the store is locked: it must not block, and a call of this state
     /// within it would wait for itself for ever.
     ///
     /// # Errors
