@@ -379,7 +379,7 @@ fn hook(
     let make = |name: Arc<str>, on: On, handler: Handler, fail| {
         let fingerprint = fingerprint(keys.first());
         // What takes its time by nature isn't cut short by what the file says for all.
-        let timeout = raw.timeout.map(RawDuration::get).or(handler.patience());
+        let timeout = raw.timeout.map(RawDuration::get).or(handler.default_timeout());
         let timeout = timeout.or(defaults.timeout.map(RawDuration::get)).unwrap_or(contract.timeout);
         Arc::new(Hook {
             name,
@@ -751,9 +751,8 @@ impl CompiledFile {
     ) -> Option<Handler> {
         let entry = match keys {
             [] => {
-                // Callbacks can't be written in a file.
-                let is_possible = |key: &&str| *key != "callback" || origin.client.is_some();
-                let kinds: Vec<_> = KINDS.iter().map(|kind| kind.key).filter(is_possible).collect();
+                let possible = KINDS.iter().filter(|kind| kind.in_files || origin.client.is_some());
+                let kinds: Vec<_> = possible.map(|kind| kind.key).collect();
                 let help = Some(format!("add one of {}", kinds.join(", ")));
                 self.push(
                     head(node).clone(),
@@ -825,9 +824,9 @@ impl CompiledFile {
         // It is compiled already, which is what takes time.
         let when = node.get("when").zip(hook.when.as_ref()).map(|(node, when)| (node, when.references()));
         let mut named: Vec<_> = when.into_iter().collect();
-        named.extend(node.get("guard").and_then(counted_by).map(|it| (it, condition(it))));
         let kind = hook.handler.key();
         if let Some(definition) = node.get(kind) {
+            named.extend(handlers::expressions(kind, definition).map(|it| (it, condition(it))));
             let paths = handlers::paths(kind, definition, &hook.contract.placeholders).into_iter();
             // What a placeholder may say besides.
             let is_event =
@@ -998,12 +997,6 @@ impl CompiledFile {
             );
         }
     }
-}
-
-/// The condition of what a guard counts together.
-fn counted_by(guard: &Node) -> Option<&Node> {
-    let NodeValue::Map(entries) = &guard.value else { return None };
-    entries.first()?.value.get("by")
 }
 
 /// What is wrong, and what to do about it.

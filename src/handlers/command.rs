@@ -4,8 +4,11 @@
 //! whole arguments. How the process is run and ended is [`super::process`]'s matter; what its exit
 //! means is the dialect's.
 
+use super::call::{Call, HandlerError, Moment, tool_path};
+use super::compile::{Compile, Mistake};
 use super::environment::{Secrets, changed, environment};
-use super::{Call, Compile, Effect, HandlerError, Kind, Mistake, Moment, Program, process, tool_path};
+use super::kind::{Effect, Kind, Program, TextKind};
+use super::process;
 use crate::contract::Exit;
 use crate::template::Template;
 use crate::verdict::Answer;
@@ -145,6 +148,8 @@ enum Run {
 
 impl Kind for Command {
     type Raw = RawCommand;
+
+    const TEXTS: &'static [(&'static str, TextKind)] = &[("#", TextKind::Template), ("run.#", TextKind::Template)];
 
     fn compile(RawCommand(raw): RawCommand, cx: &Compile<'_>) -> Result<Self, Mistake> {
         let (run, label) = match raw.run {

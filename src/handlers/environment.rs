@@ -1,6 +1,6 @@
 //! What child processes get of the host's environment, and what of it must not be read elsewhere.
 
-use super::Mistake;
+use super::compile::Mistake;
 use std::collections::BTreeMap;
 
 /// What a command gets of the host's environment without being asked for.

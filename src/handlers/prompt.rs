@@ -6,7 +6,9 @@
 //! verdict's form, with a number that stands in the instructions alone. Whatever else comes is an
 //! error, and what that means is up to the hook's `fail`.
 
-use super::{Call, Compile, Effect, HandlerError, Kind, Mistake};
+use super::call::{Call, HandlerError};
+use super::compile::{Compile, Mistake};
+use super::kind::{Effect, Kind, TextKind};
 use crate::contract::Judgement;
 use crate::services::models::{Message, Model, ModelRef, RawModel, Request, clean, random_hex};
 use crate::support::digest;
@@ -65,6 +67,8 @@ const MAX_REASON: usize = 1000;
 
 impl Kind for Prompt {
     type Raw = RawPrompt;
+
+    const TEXTS: &'static [(&'static str, TextKind)] = &[("", TextKind::Template), ("text", TextKind::Template)];
 
     fn compile(RawPrompt(raw): RawPrompt, cx: &Compile<'_>) -> Result<Self, Mistake> {
         if raw.text.trim().is_empty() {

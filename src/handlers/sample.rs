@@ -8,7 +8,9 @@
 //! - { name: short-prompts, on: UserPromptSubmit, sample: { maxChars: 200 } }
 //! ```
 
-use super::{Call, Compile, HandlerError, Kind, Mistake};
+use super::call::{Call, HandlerError};
+use super::compile::{Compile, Mistake};
+use super::kind::Kind;
 use crate::verdict::{Answer, Decision};
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -4,6 +4,7 @@ use crate::dialects::{self, DIALECTS, Dialect};
 use crate::event::Event;
 use crate::event::On;
 use crate::handlers::guards::natural_events;
+use crate::handlers::{self, TextKind};
 use crate::syntax::node::{Entry, Node, NodeValue, Span};
 use std::sync::Arc;
 
@@ -23,6 +24,17 @@ pub(super) enum Step<'t> {
     Key(&'t str),
     /// Into an item of a list.
     Index(usize),
+}
+
+/// What a text of a hook's handler is, by the way to it from the hook.
+pub(super) fn text_kind(within: &[Step<'_>]) -> Option<TextKind> {
+    let (Step::Key(handler), path) = within.split_first()? else { return None };
+    let path = path.iter().map(|step| match step {
+        Step::Key(key) => key,
+        Step::Index(0) => "0",
+        Step::Index(_) => "#",
+    });
+    handlers::text_kind(handler, &path.collect::<Vec<_>>())
 }
 
 /// What is written at a place.

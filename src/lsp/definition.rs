@@ -1,11 +1,11 @@
 //! Where the code is that a hook names, and where else its name is.
 
-use super::context::Step;
+use super::context::{Step, text_kind};
 use super::document::{Document, Documents};
 use super::server::Encoding;
 use super::written::{Reading, Written, each_text};
 use super::{Answer, Snapshot};
-use crate::handlers::{node_file, python_files};
+use crate::handlers::{TextKind, node_file, python_files};
 use crate::host::Host;
 use crate::support::file::read_named;
 use crate::syntax::node::{Node, Span};
@@ -137,8 +137,10 @@ fn named(path: &[Step<'_>], text: &str, hook: &Node) -> Option<Code> {
     let server = |n: usize, cwd: Cwd| {
         if n == 0 { Code::Program(text.into()) } else { Code::Argument { text: text.into(), cwd } }
     };
+    if text_kind(path) == Some(TextKind::File) {
+        return Some(Code::File(own));
+    }
     Some(match path {
-        [Key("script"), Key("file")] | [Key("guard"), Key("audit-log"), Key("file")] => Code::File(own),
         [Key("callable"), Key("python")] => {
             let venv = hook.get("callable").and_then(|it| it.get("venv")?.text()).map(String::from);
             Code::Python { text: own, venv }

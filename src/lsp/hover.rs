@@ -3,7 +3,7 @@
 //! What comes from a file or an event is shown as code, whatever is in it.
 
 use super::completion::{MAX_EVENTS, about_function, about_rule, at_path};
-use super::context::{self, Here, Step, What};
+use super::context::{self, Here, Step, What, text_kind};
 use super::docs;
 use super::document::Document;
 use super::effects::is_invisible;
@@ -16,6 +16,7 @@ use crate::contract::{Composition, Fail, NATIVE};
 use crate::dialects::{self, DIALECTS, Dialect};
 use crate::event::On;
 use crate::event::{EVENTS, Event, Phase};
+use crate::handlers::TextKind;
 use crate::handlers::guards::GUARDS;
 use crate::hook::Hook;
 use crate::matching::MatcherRule;
@@ -128,7 +129,7 @@ impl Token<'_> {
             ([Step::Key("dialect")], _) | ([], [Step::Key("dialect")]) => whole(about_dialect(said)),
             ([Step::Key("matcher")], _) => whole(Some(self.matcher())),
             ([Step::Key("if")], _) | (_, [Step::Key("policy"), Step::Key("allow" | "deny"), ..]) => whole(Some(rule(said))),
-            ([Step::Key("when")] | [Step::Key("guard"), .., Step::Key("by")], _) => {
+            (within, _) if matches!(within, [Step::Key("when")]) || text_kind(within) == Some(TextKind::Expression) => {
                 self.function().or_else(|| self.member()).or_else(|| whole(Some(format!("{}\n\nA CEL expression over the event. Where it errs, a member that the event lacks included, it can't be told whether it holds.", code(&clipped_text(said))))))
             }
             _ => whole(self.choice().or_else(|| about_field(&self.here.path))),

@@ -7,7 +7,6 @@ use super::run::show;
 use super::server::path_of;
 use super::written::{Written, apply, members, owner, workspace_edit};
 use super::{Answer, Refusal, Snapshot};
-use crate::handlers::Handler;
 use crate::syntax::formats::{self, Format};
 use crate::syntax::node::{Node, NodeValue, Span};
 use ls_types::{MessageType, PrepareRenameResponse, RenameParams, TextDocumentPositionParams, WorkspaceEdit};
@@ -38,9 +37,7 @@ pub(super) fn rename(snapshot: &Snapshot, params: RenameParams) -> Answer<Option
         return Err(Refusal::Failed(format!("another hook has this name already, at {other}")));
     }
     let hook = readable.document.hook(old).and_then(|it| it.hook.as_ref());
-    if let Some(Handler::Guard(guard)) = hook.map(|it| &it.handler)
-        && guard.counts()
-    {
+    if hook.is_some_and(|it| it.handler.counts()) {
         let message = format!("{} counts under its new name from zero", params.new_name);
         show(&snapshot.server, MessageType::INFO, &message);
     }

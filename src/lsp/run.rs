@@ -9,7 +9,6 @@ use crate::contract::Fail;
 use crate::dialects;
 use crate::engine::{self, Engine, Honours, HooksInForce, Question};
 use crate::event::Event;
-use crate::handlers::Handler;
 use crate::hook::{Hook, Miss};
 use crate::hook_set::HookSet;
 use crate::host::Host;
@@ -351,7 +350,7 @@ static N_RUNS: AtomicU64 = AtomicU64::new(0);
 
 /// Whether a hook is a guard that counts.
 fn counts(hook: &Hook) -> bool {
-    matches!(&hook.handler, Handler::Guard(guard) if guard.counts())
+    hook.handler.counts()
 }
 
 /// Whoever sits at the editor: a hook that asks a person, asks them.

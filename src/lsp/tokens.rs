@@ -1,12 +1,12 @@
 //! The small languages inside of values: rules, conditions, templates.
 
-use super::context::Step;
+use super::context::{Step, text_kind};
 use super::document::Document;
 use super::server::Encoding;
 use super::written::{Reading, Written, each_text, members};
 use super::{Answer, Snapshot};
 use crate::dialects;
-use crate::handlers;
+use crate::handlers::{self, TextKind};
 use crate::matching::tools::{self, ArgumentKind};
 use crate::syntax::node::{Node, Span};
 use crate::template::{PATHS, Placeholders, Template};
@@ -107,16 +107,14 @@ fn language(path: &[Step<'_>], text: &str) -> Vec<Token> {
     use Step::{Index, Key};
     match path {
         [Key("if")] => rule(text),
-        [Key("when")] | [Key("guard"), Key(_), Key("by")] => cel(text),
+        [Key("when")] => cel(text),
         [Key("on")] | [Key("on"), Index(_)] => vec![(0..text.len(), Kind::Event)],
-        [Key("matcher")]
-        | [Key("guard"), Key("pattern-guard"), Key("deny" | "ask" | "redact"), Index(_)]
-        | [Key("guard"), Key("redact-secrets"), Key("allow"), Index(_)]
-        | [Key("guard"), Key("fallback-model"), Key("errors"), Index(_)] => vec![(0..text.len(), Kind::Regexp)],
-        [Key("http"), Key("headers"), Key(_)] | [Key("mcp"), Key("server"), Key("headers"), Key(_)] => {
-            template(text, &PATHS)
-        }
-        _ => Vec::new(),
+        [Key("matcher")] => vec![(0..text.len(), Kind::Regexp)],
+        _ => match text_kind(path) {
+            Some(TextKind::Expression) => cel(text),
+            Some(TextKind::Regex) => vec![(0..text.len(), Kind::Regexp)],
+            Some(TextKind::Template | TextKind::NativeTemplate | TextKind::File) | None => Vec::new(),
+        },
     }
 }
 

@@ -4,7 +4,9 @@
 use super::files::{Gone, MAX_OUTPUT, Project};
 use super::shell::AllowList;
 use crate::event::Event;
-use crate::handlers::{Call, Mistake, environment::environment, process};
+use crate::handlers::call::Call;
+use crate::handlers::compile::Mistake;
+use crate::handlers::{environment::environment, process};
 use crate::services::models::{self, ToolCall};
 use crate::verdict::Decision;
 use serde_json::{Map, Value, json};

@@ -15,8 +15,10 @@ mod store;
 mod wire;
 mod worker;
 
+use super::call::{Call, HandlerError};
+use super::compile::{Compile, Mistake};
 use super::environment::{Secrets, changed, environment};
-use super::{Call, Compile, Effect, HandlerError, Kind, Mistake, Program};
+use super::kind::{Effect, Kind, Program};
 use crate::syntax::source::Layer;
 use crate::syntax::values::RawDuration;
 use crate::verdict::Answer;

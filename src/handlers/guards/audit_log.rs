@@ -3,9 +3,13 @@
 //! Lines are appended whole (`O_APPEND`), by however many hooks and hosts share a file. Who finds
 //! it full rotates it under the file's lock; who doesn't get the lock appends to the full file.
 
-use super::super::{Call, Compile, Effect, HandlerError, Kind, Mistake};
-use super::is_rest;
+use super::super::call::{Call, HandlerError};
+use super::super::compile::{Compile, Mistake};
+use super::super::kind::{Effect, Kind, TextKind};
+use super::guard_kind::GuardKind;
+use super::guard_kind::is_rest;
 use super::secrets::{self, Redaction};
+use crate::event::EventSpec;
 use crate::support::digest;
 use crate::verdict::Answer;
 use parking_lot::Mutex;
@@ -93,8 +97,19 @@ struct Log {
     turn: Arc<Mutex<()>>,
 }
 
+impl GuardKind for AuditLog {
+    const EVENTS: &'static [&'static str] =
+        &["PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "Stop", "SessionStart", "SessionEnd"];
+
+    fn acts_at(_: &EventSpec) -> bool {
+        true
+    }
+}
+
 impl Kind for AuditLog {
     type Raw = RawAuditLog;
+
+    const TEXTS: &'static [(&'static str, TextKind)] = &[("file", TextKind::File)];
 
     fn compile(raw: RawAuditLog, cx: &Compile<'_>) -> Result<Self, Mistake> {
         if raw.file.file_name().is_none() {

@@ -1,9 +1,12 @@
 //! `fallback-model`: decides on failed model calls: first the same model again, then the others in
 //! turn, then no more.
 
-use super::super::{Call, Compile, HandlerError, Kind, Mistake};
+use super::super::call::{Call, HandlerError};
+use super::super::compile::{Compile, Mistake};
+use super::super::kind::{Kind, TextKind};
+use super::guard_kind::GuardKind;
 use super::raw::Pattern;
-use crate::event::Event;
+use crate::event::{Event, EventSpec};
 use crate::syntax::values::RawDuration;
 use crate::verdict::{Answer, Retry, RetryAction};
 use schemars::JsonSchema;
@@ -49,8 +52,18 @@ pub(crate) struct FallbackModel {
     errors: Vec<Pattern>,
 }
 
+impl GuardKind for FallbackModel {
+    const EVENTS: &'static [&'static str] = &["ModelCallError"];
+
+    fn acts_at(spec: &EventSpec) -> bool {
+        spec.name == "ModelCallError"
+    }
+}
+
 impl Kind for FallbackModel {
     type Raw = RawFallbackModel;
+
+    const TEXTS: &'static [(&'static str, TextKind)] = &[("errors.*", TextKind::Regex)];
 
     fn compile(raw: RawFallbackModel, _: &Compile<'_>) -> Result<Self, Mistake> {
         let RawFallbackModel { models, retry, errors } = raw;

@@ -5,9 +5,9 @@
 //! it, and to a run, a session or the whole host. An event counts once, however often a hook is
 //! asked about it: after a rewrite, guards judge the new value again.
 
-use super::super::{Call, HandlerError};
-use super::Refusal;
+use super::super::call::{Call, HandlerError};
 use super::raw::Expression;
+use super::refusal::Refusal;
 use crate::services::state::{Scope, StateError};
 use crate::support::digest;
 use lru::LruCache;
@@ -93,7 +93,9 @@ impl Memory {
         let session = event.session();
         let whose = match self.per {
             // Unnamed runs are counted by this process; its successor's first is another one.
-            Per::Run if event.text("/run").is_none() => format!("{}\0{}", call.services.runs.outermost(event), *PROCESS),
+            Per::Run if event.text("/run").is_none() => {
+                format!("{}\0{}", call.services.runs.outermost(event), *PROCESS)
+            }
             Per::Run => call.services.runs.outermost(event).to_string(),
             Per::Session if session.is_empty() => PROCESS.clone(),
             Per::Session => session.to_string(),

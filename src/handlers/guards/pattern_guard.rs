@@ -1,9 +1,13 @@
 //! `pattern-guard`: holds regexes against the texts that go in and come out.
 
-use super::super::{Call, Compile, HandlerError, Kind, Mistake};
+use super::super::call::{Call, HandlerError};
+use super::super::compile::{Compile, Mistake};
+use super::super::kind::{Kind, TextKind};
+use super::guard_kind::{GuardKind, has_subject};
 use super::raw::Pattern;
-use super::{deny, text};
-use crate::event::{Event, Phase};
+use super::refusal::deny;
+use super::text;
+use crate::event::{Event, EventSpec, Phase};
 use crate::syntax::values::OneOrMany;
 use crate::verdict::{Answer, Decision};
 use regex::NoExpand;
@@ -55,8 +59,19 @@ struct Rules {
     reason: Option<String>,
 }
 
+impl GuardKind for PatternGuard {
+    const EVENTS: &'static [&'static str] = &["PreToolUse", "PostToolUse", "UserPromptSubmit"];
+
+    fn acts_at(spec: &EventSpec) -> bool {
+        has_subject(spec)
+    }
+}
+
 impl Kind for PatternGuard {
     type Raw = RawPatternGuard;
+
+    const TEXTS: &'static [(&'static str, TextKind)] =
+        &[("deny.*", TextKind::Regex), ("ask.*", TextKind::Regex), ("redact.*", TextKind::Regex)];
 
     fn compile(raw: RawPatternGuard, _: &Compile<'_>) -> Result<Self, Mistake> {
         let RawPatternGuard { deny, ask, redact, replacement, r#in, reason } = raw;

@@ -1,9 +1,14 @@
 //! `time-limit`: ends a run that has taken too long, by the wall, since the first event that the
 //! hook has seen of it, or since the agent says that it began.
 
-use super::super::{Call, Compile, HandlerError, Kind, Mistake};
+use super::super::call::{Call, HandlerError};
+use super::super::compile::{Compile, Mistake};
+use super::super::kind::Kind;
+use super::guard_kind::{GuardKind, decides};
 use super::memory::{Memory, Per, now};
-use super::{Refusal, end_run, tally};
+use super::refusal::{Refusal, end_run};
+use super::usage::tally;
+use crate::event::EventSpec;
 use crate::syntax::values::RawDuration;
 use crate::verdict::{Answer, StopReason};
 use schemars::JsonSchema;
@@ -26,6 +31,15 @@ pub(crate) struct RawTimeLimit {
 pub(crate) struct TimeLimit {
     max: Duration,
     memory: Memory,
+}
+
+impl GuardKind for TimeLimit {
+    const EVENTS: &'static [&'static str] =
+        &["RunStart", "UserPromptSubmit", "StepStart", "PreModelCall", "PreToolUse"];
+
+    fn acts_at(spec: &EventSpec) -> bool {
+        decides(spec)
+    }
 }
 
 impl Kind for TimeLimit {
@@ -60,5 +74,9 @@ impl Kind for TimeLimit {
             (elapsed >= max).then(|| Refusal::new(message, facts))
         });
         Ok(refusal.await?.map_or_else(Answer::default, |refusal| end_run(call, StopReason::TimeLimit, refusal)))
+    }
+
+    fn counts(&self) -> bool {
+        true
     }
 }

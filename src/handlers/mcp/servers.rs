@@ -6,9 +6,10 @@
 
 use crate::handlers::environment::changed;
 use crate::handlers::http::Headers;
+use crate::handlers::kind::Program;
 use crate::handlers::process;
 use crate::handlers::process_tree::{self, Tree};
-use crate::handlers::{Program, Services};
+use crate::handlers::services::Services;
 use crate::support::nearest::closest;
 use crate::syntax::source::Layer;
 use parking_lot::Mutex;

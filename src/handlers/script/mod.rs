@@ -7,8 +7,10 @@
 pub(crate) mod pool;
 mod realm;
 
-use super::{Call, Compile, HandlerError, Kind, Mistake};
-use crate::handlers::HookView;
+use super::call::{Call, HandlerError};
+use super::compile::{Compile, Mistake};
+use super::kind::{Kind, TextKind};
+use crate::handlers::call::HookView;
 use crate::services::state::Scope;
 use crate::syntax::values::text_or_map;
 use crate::verdict::Answer;
@@ -174,6 +176,8 @@ struct Done {
 
 impl Kind for Script {
     type Raw = RawScript;
+
+    const TEXTS: &'static [(&'static str, TextKind)] = &[("file", TextKind::File)];
 
     fn compile(RawScript(raw): RawScript, cx: &Compile<'_>) -> Result<Self, Mistake> {
         let (code, name, field) = match (raw.code, raw.file) {

@@ -1,12 +1,13 @@
 //! Values: what the schema lists, events, tools, agents.
 
-use super::super::context::Step;
+use super::super::context::{Step, text_kind};
 use super::super::docs::{self, Kind};
 use super::keys::inline;
 use super::{Item, Seen, Writer, is_word, with_stops, without_stops};
 use crate::contract::Target;
 use crate::dialects::{self, DIALECTS};
 use crate::event::{EVENTS, Phase};
+use crate::handlers::TextKind;
 use crate::handlers::guards::GUARDS;
 use crate::matching::tools::TOOLS;
 use crate::syntax::formats::Format;
@@ -24,7 +25,8 @@ impl Writer<'_> {
             [Step::Key("matcher")] => return self.matchers(seen),
             [Step::Key("if")] => return self.rules(seen),
             [Step::Key("agents"), ..] => return self.agents(seen),
-            [Step::Key("when")] | [Step::Key("guard"), .., Step::Key("by")] => return self.expression(seen),
+            [Step::Key("when")] => return self.expression(seen),
+            _ if text_kind(within) == Some(TextKind::Expression) => return self.expression(seen),
             [Step::Key("dialect")] => return self.dialects(),
             [_, ..] => {
                 if let Some(items) = self.placeholders(seen) {
