@@ -170,7 +170,7 @@ impl Kind for Command {
             }
         };
         let env = environment(raw.env.clone(), &raw.inherit_env)?;
-        let secrets = Secrets::of(&env, &raw.env, &raw.inherit_env);
+        let secrets = Secrets::from_definition(&env, &raw.env, &raw.inherit_env);
         Ok(Command { run, label, env, secrets, cwd: raw.cwd.map(|cwd| cx.dir.join(cwd)), dir: cx.dir.to_path_buf() })
     }
 
@@ -188,7 +188,7 @@ impl Kind for Command {
             env: self.environment(call, &cwd),
             cwd,
             stdin: call.moment.stdin(call.hook.contract),
-            limits: process::Limits::default(),
+            limits: process::OutputLimits::default(),
         };
         // The first poll is the connection's reader: other requests must not wait for a process to start.
         tokio::task::yield_now().await;

@@ -2,7 +2,7 @@
 //! bounds.
 //!
 //! What it may touch is the definition's list and nothing else ([`tools`]); what it reads on the way,
-//! the event included, is data between two lines that nobody can foresee; what it says in the end
+//! the event included, is data between two lines that can't be foreseen; what it says in the end
 //! counts as little or as much as a `prompt` hook's verdict. Reaching a bound is an error.
 
 mod files;
@@ -265,7 +265,7 @@ impl Agent {
             let reply = model.complete(&request).await?;
             let mut tokens = reply.usage.input_tokens.saturating_add(reply.usage.output_tokens);
             if tokens == 0 {
-                // Who doesn't count is counted by a rule of thumb, or the bound would be none.
+                // For a provider that doesn't count tokens a rule of thumb does, because the bound must hold.
                 let text = serde_json::to_string(&(&request, &reply)).unwrap_or_default();
                 tokens = (text.len() / 4) as u64;
             }

@@ -367,7 +367,7 @@ impl<'a> Toolbox<'a> {
             env,
             cwd: root.to_path_buf(),
             stdin: Default::default(),
-            limits: process::Limits::default(),
+            limits: process::OutputLimits::default(),
         };
         let output = match tokio::time::timeout(COMMAND_TIME, process::run(spec)).await {
             Ok(output) => output.map_err(|error| format!("failed to {error}"))?,

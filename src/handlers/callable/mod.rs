@@ -120,7 +120,7 @@ impl Kind for Callable {
             return Err(Mistake::new("venv", "a virtual environment is for `python`"));
         }
         let env = environment(raw.env.clone(), &raw.inherit_env)?;
-        let secrets = Secrets::of(&env, &raw.env, &raw.inherit_env);
+        let secrets = Secrets::from_definition(&env, &raw.env, &raw.inherit_env);
         Ok(Callable {
             target,
             label,

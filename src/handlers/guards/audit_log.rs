@@ -1,13 +1,12 @@
 //! `audit-log`: writes one JSON line an event into a file, and begins a new file when it is full.
 //!
-//! Lines are appended whole (`O_APPEND`), by however many hooks and hosts share a file. Who finds
-//! it full rotates it under the file's lock; who doesn't get the lock appends to the full file.
+//! Lines are appended whole (`O_APPEND`), by however many hooks and hosts share a file. A hook that
+//! finds it full rotates it under the file's lock; one that doesn't get the lock appends to the full file.
 
 use super::super::call::{Call, HandlerError};
 use super::super::compile::{Compile, Mistake};
 use super::super::kind::{Effect, Kind, TextKind};
-use super::guard_kind::GuardKind;
-use super::guard_kind::is_rest;
+use super::guard_kind::{GuardKind, is_rest};
 use super::secrets::{self, Redaction};
 use crate::event::EventSpec;
 use crate::support::digest;

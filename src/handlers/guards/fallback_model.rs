@@ -115,7 +115,7 @@ impl FallbackModel {
             let reason = format!("Attempt {attempt} failed; retry {attempt} of {}", self.retries);
             return (retry(RetryAction::Retry, Some(asked.unwrap_or(doubled)), None), reason);
         }
-        // Who skips the retries begins with the first model; attempts are all that is known.
+        // Only the number of attempts is known, so an agent that skips the retries begins with the first model.
         let next = attempt.saturating_sub(self.retries.saturating_add(1));
         match usize::try_from(next).ok().and_then(|next| self.models.get(next)) {
             Some(model) => {

@@ -111,17 +111,17 @@ impl Kind for PatternGuard {
 impl Rules {
     fn judge(&self, event: &Event) -> Answer {
         let Some(subject) = event.subject() else { return Answer::default() };
-        let told = |pattern: &Pattern| {
+        let describe = |pattern: &Pattern| {
             let what = if event.spec.phase == Phase::After { "output" } else { "input" };
             self.reason.clone().unwrap_or_else(|| format!("The {what} matches `{}`", pattern.0.as_str()))
         };
         if let Some(pattern) = first(&self.deny, subject) {
-            return deny(event, told(pattern));
+            return deny(event, describe(pattern));
         }
         if let Some(pattern) = first(&self.ask, subject) {
             return match event.spec.phase {
-                Phase::Gate | Phase::Note => Answer::decide(Decision::Ask, told(pattern)),
-                Phase::After => deny(event, told(pattern)),
+                Phase::Gate | Phase::Note => Answer::decide(Decision::Ask, describe(pattern)),
+                Phase::After => deny(event, describe(pattern)),
             };
         }
         let mut matched: Vec<&str> = Vec::new();

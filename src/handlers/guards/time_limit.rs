@@ -59,7 +59,7 @@ impl Kind for TimeLimit {
             match tally {
                 None => *start = start.or(Some(now)),
                 Some(_) if event == "RunStart" => *start = Some(now),
-                // A start that nobody tells, or that is still to come, would never end: it is now.
+                // An unknown start, or one in the future, would never reach the limit, so the run starts now.
                 Some(tally) if event == "StepStart" => {
                     let past = |it: &u64| *it <= now;
                     *start = tally.started_ms.filter(past).or(start.filter(past)).or(Some(now));

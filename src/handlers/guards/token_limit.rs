@@ -83,8 +83,8 @@ impl Kind for TokenLimit {
             (tokens >= max).then(|| Refusal::new(format!("Token limit reached: {tokens}/{max}"), facts))
         };
         if let Some(tally) = tally(call) {
-            let told = tally.tokens.filter(|_| self.memory.per == Per::Run);
-            match told {
+            let tokens = tally.tokens.filter(|_| self.memory.per == Per::Run);
+            match tokens {
                 Some(tokens) => {
                     let refusal = judge(tokens);
                     return Ok(refusal.map_or_else(Answer::default, |it| end_run(call, StopReason::TokenLimit, it)));

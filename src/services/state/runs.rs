@@ -137,7 +137,7 @@ mod tests {
             (json!({"event": "RunStart", "session": "s", "run": "r3", "parentRun": "r2"}), "s\nr1"),
             (json!({"event": "StepStart", "session": "s", "run": "r3"}), "s\nr1"),
             (json!({"event": "StepStart", "session": "t", "run": "r3"}), "t\nr3"),
-            // Nobody moves to another run later, and nobody is its own ancestor.
+            // No run moves to another one later, and none is its own ancestor.
             (json!({"event": "StepStart", "session": "s", "run": "r1", "parentRun": "zz"}), "s\nr1"),
             (json!({"event": "StepStart", "session": "s", "run": "r2", "parentRun": "zz"}), "s\nr1"),
             (json!({"event": "StepStart", "session": "v", "run": "a", "parentRun": "b"}), "v\nb"),
