@@ -214,7 +214,7 @@ impl Compiler<'_> {
         let (priority, timeout) = (raw.priority.or(self.defaults.priority), self.defaults.timeout);
         let make = |name: Arc<str>, on: On, handler: Handler, fail| {
             // A handler that is slow by nature isn't cut short by the default of the file.
-            let own_timeout = raw.timeout.map(RawDuration::get).or(handler.patience());
+            let own_timeout = raw.timeout.map(RawDuration::get).or(handler.default_timeout());
             Arc::new(Hook {
                 name,
                 description: raw.description.clone(),
@@ -365,9 +365,8 @@ impl Compiler<'_> {
         let origin = self.origin;
         let entry = match keys {
             [] => {
-                // Callbacks can't be written in a file.
-                let is_possible = |key: &&str| *key != "callback" || origin.client.is_some();
-                let kinds: Vec<_> = KINDS.iter().map(|kind| kind.key).filter(is_possible).collect();
+                let possible = KINDS.iter().filter(|kind| kind.in_files || origin.client.is_some());
+                let kinds: Vec<_> = possible.map(|kind| kind.key).collect();
                 let problem = Problem::error(head(node), "missing-handler", "a hook needs a handler");
                 let problem = problem.help(format!("add one of {}", kinds.join(", ")));
                 let problem = problem.fix(Fix::add("deny", "not allowed here", Place::Last));

@@ -160,9 +160,9 @@ impl Lint<'_> {
         // The condition is compiled already, which is what takes time.
         let when = self.node.get("when").zip(self.hook.when.as_ref()).map(|(node, when)| (node, when.references()));
         let mut named: Vec<_> = when.into_iter().collect();
-        named.extend(self.node.get("guard").and_then(counted_by).map(|it| (it, references(it))));
         let kind = self.hook.handler.key();
         if let Some(definition) = self.node.get(kind) {
+            named.extend(handlers::expressions(kind, definition).map(|it| (it, references(it))));
             let paths = handlers::paths(kind, definition, &self.hook.contract.placeholders).into_iter();
             // Placeholders may name these beside the event's members.
             let is_event =
@@ -255,10 +255,4 @@ fn guarding(source: &str, unguarded: &[String]) -> Fix {
         false => Edit::Wrap { before, after: String::new() },
     };
     Fix::new("Ask `has()` first", edit)
-}
-
-/// The condition of what a guard counts together.
-fn counted_by(guard: &Node) -> Option<&Node> {
-    let NodeValue::Map(entries) = &guard.value else { return None };
-    entries.first()?.value.get("by")
 }

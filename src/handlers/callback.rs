@@ -1,6 +1,8 @@
 //! `callback`: the host calls back into the client that registered the hook, with `hooks/invoke`.
 
-use super::{Call, Compile, HandlerError, Kind, Mistake};
+use super::call::{Call, HandlerError};
+use super::compile::{Compile, Mistake};
+use super::kind::Kind;
 use crate::services::client::{self, Client};
 use crate::verdict::Answer;
 use serde::Serialize;
@@ -36,6 +38,8 @@ impl std::fmt::Debug for Callback {
 
 impl Kind for Callback {
     type Raw = RawCallback;
+
+    const IN_FILES: bool = false;
 
     fn compile(id: RawCallback, cx: &Compile<'_>) -> Result<Self, Mistake> {
         match cx.client {

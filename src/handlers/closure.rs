@@ -1,6 +1,6 @@
 //! `closure`: a hook in the program that embeds the host. It can't be written in a file.
 
-use super::{Call, HandlerError};
+use super::call::{Call, HandlerError};
 use crate::event::Event;
 use crate::services::emit::{AgentEvent, EventSender};
 use crate::services::state::{Scope, StateError, Store};
@@ -36,7 +36,7 @@ impl Deref for HookEvent {
 }
 
 impl HookEvent {
-    /// Returns when nobody waits for the answer any more: it is given, out of time or no longer
+    /// Returns when the answer isn't waited for any more: it is given, out of time or no longer
     /// wanted. The closure's own future is dropped then; this is for what it has spawned.
     pub fn cancelled(&self) -> WaitForCancellationFuture<'_> {
         self.ended.cancelled()
@@ -55,12 +55,12 @@ impl HookEvent {
         self.store.set(&self.scope(), key, value, None)
     }
 
-    /// What hooks know together.
+    /// The values that hooks share.
     pub fn store(&self) -> &Store {
         &self.store
     }
 
-    /// Tells whoever [listens](crate::Host::events) what `event` makes. Without a listener it isn't
+    /// Sends what `event` makes to those that [listen](crate::Host::events). Without a listener it isn't
     /// called at all.
     pub fn emit(&self, event: impl FnOnce() -> AgentEvent) {
         self.events.emit(event);
@@ -101,11 +101,11 @@ impl<E: Into<Box<dyn std::error::Error + Send + Sync>>> From<E> for HookError {
         // Bounded, since whose sources go round in a circle is not ours to say.
         for _ in 0..16 {
             let Some(of) = source else { break };
-            let told = of.to_string();
+            let cause = of.to_string();
             // Many an error says its source's text itself.
-            if !text.contains(&told) {
+            if !text.contains(&cause) {
                 text.push_str(": ");
-                text.push_str(&told);
+                text.push_str(&cause);
             }
             source = of.source();
         }

@@ -4,8 +4,11 @@
 //! whole arguments. How the process is run and ended is [`super::process`]'s matter; what its exit
 //! means is the dialect's.
 
+use super::call::{Call, HandlerError, Moment, tool_path};
+use super::compile::{Compile, Mistake};
 use super::environment::{Secrets, changed, environment};
-use super::{Call, Compile, Effect, HandlerError, Kind, Mistake, Moment, Program, process, tool_path};
+use super::kind::{Effect, Kind, Program, TextKind};
+use super::process;
 use crate::contract::Exit;
 use crate::template::Template;
 use crate::verdict::Answer;
@@ -146,6 +149,8 @@ enum Run {
 impl Kind for Command {
     type Raw = RawCommand;
 
+    const TEXTS: &'static [(&'static str, TextKind)] = &[("#", TextKind::Template), ("run.#", TextKind::Template)];
+
     fn compile(RawCommand(raw): RawCommand, cx: &Compile<'_>) -> Result<Self, Mistake> {
         let (run, label) = match raw.run {
             RawRun::Shell(text) if text.trim().is_empty() => return Err(empty()),
@@ -165,7 +170,7 @@ impl Kind for Command {
             }
         };
         let env = environment(raw.env.clone(), &raw.inherit_env)?;
-        let secrets = Secrets::of(&env, &raw.env, &raw.inherit_env);
+        let secrets = Secrets::from_definition(&env, &raw.env, &raw.inherit_env);
         Ok(Command { run, label, env, secrets, cwd: raw.cwd.map(|cwd| cx.dir.join(cwd)), dir: cx.dir.to_path_buf() })
     }
 
@@ -183,7 +188,7 @@ impl Kind for Command {
             env: self.environment(call, &cwd),
             cwd,
             stdin: call.moment.stdin(call.hook.contract),
-            limits: process::Limits::default(),
+            limits: process::OutputLimits::default(),
         };
         // The first poll is the connection's reader: other requests must not wait for a process to start.
         tokio::task::yield_now().await;

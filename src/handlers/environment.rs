@@ -1,6 +1,6 @@
 //! What child processes get of the host's environment, and what of it must not be read elsewhere.
 
-use super::Mistake;
+use super::compile::Mistake;
 use std::collections::BTreeMap;
 
 /// What a command gets of the host's environment without being asked for.
@@ -48,7 +48,11 @@ impl Secrets {
     }
 
     /// The values that a definition sets or takes over by name.
-    pub(super) fn of(env: &[(String, String)], set: &BTreeMap<String, String>, inherit: &[String]) -> Secrets {
+    pub(super) fn from_definition(
+        env: &[(String, String)],
+        set: &BTreeMap<String, String>,
+        inherit: &[String],
+    ) -> Secrets {
         let is_named = |name: &str| set.contains_key(name) || inherit.iter().any(|it| it == name);
         let named = env.iter().filter(|(name, _)| is_named(name) && !DEFAULT_ENV.contains(&name.as_str()));
         Secrets::new(named.map(|(_, value)| value.as_str()))

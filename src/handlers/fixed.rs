@@ -1,6 +1,8 @@
 //! `allow`, `deny` and `ask`: a fixed verdict, no process at all.
 
-use super::{Call, Compile, HandlerError, Kind, Mistake};
+use super::call::{Call, HandlerError};
+use super::compile::{Compile, Mistake};
+use super::kind::Kind;
 use crate::verdict::{Answer, Decision};
 
 macro_rules! fixed {
@@ -17,6 +19,10 @@ macro_rules! fixed {
 
             async fn run(&self, _: &Call<'_>) -> Result<Answer, HandlerError> {
                 Ok(Answer::decide(Decision::$name, self.0.as_str()))
+            }
+
+            fn fixed(&self) -> Option<(Decision, &str)> {
+                Some((Decision::$name, &self.0))
             }
         }
     )*};

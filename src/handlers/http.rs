@@ -1,6 +1,8 @@
 //! `http`: a POST to a service. What it may reach is [`crate::services::egress`]'s matter.
 
-use super::{Call, Compile, Effect, HandlerError, Kind, Mistake};
+use super::call::{Call, HandlerError};
+use super::compile::{Compile, Mistake};
+use super::kind::{Effect, Kind, TextKind};
 use crate::services::egress::{check_url, is_reserved};
 use crate::syntax::fix::{Edit, Fix};
 use crate::template::{Body, PATHS, Template};
@@ -45,6 +47,9 @@ const MAX_REPLY: usize = 1024 * 1024;
 
 impl Kind for Http {
     type Raw = RawHttp;
+
+    const TEXTS: &'static [(&'static str, TextKind)] =
+        &[("body.**", TextKind::Template), ("headers.*", TextKind::NativeTemplate)];
 
     fn compile(raw: RawHttp, cx: &Compile<'_>) -> Result<Self, Mistake> {
         check(&raw.url).map_err(|message| Mistake::new("url", message))?;

@@ -35,19 +35,19 @@ pub(crate) struct Spec {
     /// What the child reads on stdin, followed by end of file.
     pub stdin: Bytes,
     /// How much output is accepted.
-    pub limits: Limits,
+    pub limits: OutputLimits,
 }
 
 /// How much output of a child is accepted, in bytes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Limits {
+pub(crate) struct OutputLimits {
     /// More than this fails the run: half an answer is no answer.
     pub stdout: usize,
     /// The rest is read and thrown away.
     pub stderr: usize,
 }
 
-impl Default for Limits {
+impl Default for OutputLimits {
     fn default() -> Self {
         Self { stdout: 1024 * 1024, stderr: 64 * 1024 }
     }
@@ -102,7 +102,7 @@ pub(crate) enum ProcessError {
         /// The system's reason.
         source: io::Error,
     },
-    /// More on stdout than [`Limits::stdout`]; the child was killed.
+    /// More on stdout than [`OutputLimits::stdout`]; the child was killed.
     OutputTooLarge {
         /// The limit that was passed.
         limit: usize,
@@ -375,7 +375,7 @@ mod tests {
             env: vec![("PATH".into(), std::env::var("PATH").expect("PATH"))],
             cwd: "/".into(),
             stdin: Bytes::new(),
-            limits: Limits::default(),
+            limits: OutputLimits::default(),
         }
     }
 
@@ -447,7 +447,7 @@ mod tests {
     #[tokio::test]
     async fn stdin_in_any_order() {
         const LENGTH: usize = 4 * 1024 * 1024;
-        let wide = Limits { stdout: 2 * LENGTH, stderr: 0 };
+        let wide = OutputLimits { stdout: 2 * LENGTH, stderr: 0 };
         let stdin = Bytes::from(vec![b'x'; LENGTH]);
         for (script, length) in [
             ("cat", LENGTH),

@@ -1,14 +1,14 @@
 //! Children that never outlive their call.
 //!
 //! Every call gets a process group of its own and a marker in its environment.
-//! At its end the group is killed, and with it whoever left the group: on Linux
+//! At its end the group is killed, and with it every process that left the group: on Linux
 //! the host is a child subreaper, so a process that lost its parent becomes the
 //! host's own child, and the marker tells whose it was. Elsewhere only the group
 //! is killed. A helper process ([`enable_reaper`]) does the same when the host
 //! itself is killed.
 //!
 //! Other modules may start children by other means: without our marker they are
-//! left alone, and reaped only if nobody else does so for a second. What is out
+//! left alone, and reaped only if no other code does so for a second. What is out
 //! of reach here is a process that left the group, lost its parent *and* wiped
 //! its environment; a PID namespace or a cgroup is the cure for that.
 
@@ -202,7 +202,7 @@ enum Orphan {
         call: u64,
         killed: bool,
     },
-    /// Somebody else's child, or a zombie without a trace of its origin.
+    /// A child that other code started, or a zombie without a trace of its origin.
     Unknown {
         since: Instant,
         zombie_since: Option<Instant>,
@@ -282,7 +282,7 @@ impl Registry {
                     }
                 }
                 Orphan::Unknown { zombie_since, .. } if is_zombie(pid) => {
-                    // Whoever started it would have reaped it by then.
+                    // The code that started it would have reaped it by then.
                     if zombie_since.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
                         reap(pid);
                     }
@@ -374,7 +374,7 @@ fn seal_descriptors() {
     }
 }
 
-/// Who marks: unique per host, also across PID namespaces and over time.
+/// The host in markers: unique per host, also across PID namespaces and over time.
 struct Host {
     id: String,
     /// The marker of the call that this host itself runs in, and a slash.
@@ -515,7 +515,7 @@ const REAPER_FOR: &str = "HOOKWIRE_REAPER_FOR";
 /// The helper: waits for the host to vanish, kills its children, and exits.
 ///
 /// Started by the host only. Stdin is the table of live groups; stdout is a
-/// pipe that nobody reads and whose reading end dies with the host.
+/// pipe that is never read and whose reading end dies with the host.
 pub fn reaper_main() -> ! {
     let Ok(host) = std::env::var(REAPER_FOR) else { std::process::exit(2) };
     // Away from the terminal's and the client's signals to the host's group.
@@ -535,7 +535,7 @@ pub fn reaper_main() -> ! {
         below.into_iter().for_each(kill);
     }
     let host = host + "-";
-    // Whoever is in the middle of a fork shows up in the next round.
+    // A process in the middle of a fork shows up in the next round.
     for _ in 0..100 {
         let left: Vec<u32> =
             processes().filter(|pid| marks(*pid).split('/').any(|mark| mark.starts_with(&host))).collect();
@@ -549,7 +549,7 @@ pub fn reaper_main() -> ! {
 }
 
 /// The live groups, in a file shared with the helper: told by a write of four
-/// bytes that wakes nobody, and read only when the host is dead.
+/// bytes that wakes no process, and read only when the host is dead.
 #[derive(Default)]
 struct ReaperTable {
     slots: Vec<u32>,

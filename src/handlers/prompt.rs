@@ -2,11 +2,13 @@
 //!
 //! A judge can be talked to by what it judges, so the form leaves nothing to talk about: the author's
 //! text is instructions and holds no event text, not even in its placeholders; the event is JSON
-//! between two lines that nobody can foresee; a reply counts only as exactly one object of the
+//! between two lines that can't be foreseen; a reply counts only as exactly one object of the
 //! verdict's form, with a number that stands in the instructions alone. Whatever else comes is an
 //! error, and what that means is up to the hook's `fail`.
 
-use super::{Call, Compile, Effect, HandlerError, Kind, Mistake};
+use super::call::{Call, HandlerError};
+use super::compile::{Compile, Mistake};
+use super::kind::{Effect, Kind, TextKind};
 use crate::contract::Judgement;
 use crate::services::models::{Message, Model, ModelRef, RawModel, Request, clean, random_hex};
 use crate::support::digest;
@@ -66,6 +68,8 @@ const MAX_REASON: usize = 1000;
 impl Kind for Prompt {
     type Raw = RawPrompt;
 
+    const TEXTS: &'static [(&'static str, TextKind)] = &[("", TextKind::Template), ("text", TextKind::Template)];
+
     fn compile(RawPrompt(raw): RawPrompt, cx: &Compile<'_>) -> Result<Self, Mistake> {
         if raw.text.trim().is_empty() {
             return Err(Mistake::new("text", "a prompt needs a text").help("say what the model is to judge, and how"));
@@ -88,9 +92,9 @@ impl Kind for Prompt {
             return Ok(verdict.answer());
         }
         let (boundary, nonce) = (random_hex()?, random_hex()?);
-        let form = Form::of(call.hook.contract.judgement);
+        let form = Form::from_judgement(call.hook.contract.judgement);
         let request = Request {
-            system: system(&self.instructions.text, &boundary, &form.said(&nonce)),
+            system: system(&self.instructions.text, &boundary, &form.instructions(&nonce)),
             messages: vec![Message::User { text: format!("{boundary}\n{data}\n{boundary}") }],
             schema: form.schema(),
             max_tokens: self.max_tokens,
@@ -123,7 +127,7 @@ impl Kind for Prompt {
     }
 }
 
-/// What an author wrote to a model.
+/// The author's instructions to a model.
 #[derive(Debug)]
 pub(super) struct Instructions {
     /// The text, with names where it has placeholders.
@@ -180,7 +184,7 @@ impl Instructions {
     }
 }
 
-/// What doesn't change comes first: providers keep what they have read of a beginning.
+/// The part that doesn't change comes first, because providers cache the beginning of a request.
 fn system(instructions: &str, boundary: &str, form: &str) -> String {
     format!(
         "You judge one event in the life of an AI agent, such as a tool call that it is about to make, by the \
@@ -201,7 +205,7 @@ fn system(instructions: &str, boundary: &str, form: &str) -> String {
 /// The form of a judge's reply.
 #[derive(Clone, Copy)]
 enum Form {
-    /// One object, with a number that nobody can foresee.
+    /// One object, with a number that can't be foreseen.
     Verdict {
         /// Whether a person may be asked.
         may_ask: bool,
@@ -213,7 +217,7 @@ enum Form {
 }
 
 impl Form {
-    fn of(judgement: Judgement) -> Form {
+    fn from_judgement(judgement: Judgement) -> Form {
         match judgement {
             Judgement::Verdict => Form::Verdict { may_ask: true, yes_denies: false },
             Judgement::AllowOrDeny => Form::Verdict { may_ask: false, yes_denies: false },
@@ -222,8 +226,8 @@ impl Form {
         }
     }
 
-    /// What the judge is told of it.
-    fn said(self, nonce: &str) -> String {
+    /// What the instructions say about it.
+    fn instructions(self, nonce: &str) -> String {
         let Form::Verdict { may_ask, yes_denies } = self else {
             return "Answer as the instructions say.".into();
         };
@@ -427,7 +431,7 @@ mod tests {
     fn yes_denies() {
         let nonce = "0123";
         let said = |decision: &str| format!(r#"{{"reason": "yes", "decision": "{decision}", "nonce": "{nonce}"}}"#);
-        let form = Form::of(Judgement::YesDenies);
+        let form = Form::from_judgement(Judgement::YesDenies);
         for (text, expected) in [
             ("YES".into(), "Some(Deny) YES"),
             ("Yes.".into(), "Some(Deny) Yes."),
@@ -452,7 +456,7 @@ mod tests {
             assert!(read.starts_with(expected), "{text}: {read}");
         }
         // Elsewhere a word is no verdict.
-        assert!(Form::of(Judgement::Verdict).read("YES", nonce).is_err());
+        assert!(Form::from_judgement(Judgement::Verdict).read("YES", nonce).is_err());
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! A commented sample of a handler kind. Copy this file, rename, and add one line to the table in
-//! `handlers/mod.rs`; help, schema, diagnostics and `list` follow from that line. It is compiled
-//! and run by tests, so it can't go stale.
+//! A commented sample of a handler kind. Copy this file, rename, and add two lines to
+//! `handlers/mod.rs`: its `mod`, and its row in the table. Help, schema, diagnostics and `list` follow from
+//! the row. It is compiled and run by tests, so it can't go stale.
 //!
 //! The sample says no to events after a given number of characters in the prompt:
 //!
@@ -8,7 +8,9 @@
 //! - { name: short-prompts, on: UserPromptSubmit, sample: { maxChars: 200 } }
 //! ```
 
-use super::{Call, Compile, HandlerError, Kind, Mistake};
+use super::call::{Call, HandlerError};
+use super::compile::{Compile, Mistake};
+use super::kind::Kind;
 use crate::verdict::{Answer, Decision};
 use schemars::JsonSchema;
 use serde::Deserialize;

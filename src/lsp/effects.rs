@@ -1,7 +1,7 @@
 //! What running a hook would do to the world, in words.
 
 use super::plain_text::one_line;
-use crate::handlers::{Effect, Handler, Program};
+use crate::handlers::{Effect, Program};
 use crate::hook::Hook;
 use std::path::Path;
 
@@ -36,7 +36,7 @@ pub(super) fn of_running(hook: &Hook) -> Option<String> {
 
 /// Whether a hook is a guard that counts.
 pub(super) fn counts(hook: &Hook) -> bool {
-    matches!(&hook.handler, Handler::Guard(guard) if guard.counts())
+    hook.handler.counts()
 }
 
 /// The program that is started, with the settings that can change what it does.

@@ -1,8 +1,9 @@
-//! The kinds of texts in a definition file, by the keys that lead to them. Completion, hover, colours and "go to definition" all
-//! ask this table. The texts that a handler fills in with values of the event are known to the handlers themselves
-//! (`handlers::templates`).
+//! The kinds of texts in a definition file, by the keys that lead to them. Completion, hover, colours and "go to
+//! definition" all ask this table. What the texts of a handler are, the handlers say themselves
+//! (`handlers::text_kind`, `handlers::templates`).
 
 use super::context::{Here, Step};
+use crate::handlers;
 
 /// The kind of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +20,7 @@ pub(super) enum TextKind {
     Agent,
     /// A hook's `matcher`: a regex or names, as the vocabulary has it.
     Matcher,
-    /// A regex of a guard.
+    /// A regex of a handler.
     Regex,
     /// `Tool(pattern)`.
     Rule,
@@ -58,15 +59,10 @@ pub(super) fn in_hook(path: &[Step<'_>]) -> Option<TextKind> {
         [Key("on")] | [Key("on"), Index(_)] => TextKind::Event,
         [Key("matcher")] => TextKind::Matcher,
         [Key("if")] => TextKind::Rule,
-        [Key("when")] | [Key("guard"), Key(_), Key("by")] => TextKind::Condition,
+        [Key("when")] => TextKind::Condition,
         [Key("agents")] | [Key("agents"), Index(_)] => TextKind::Agent,
         [Key("dialect")] => TextKind::Dialect,
         [Key("guard")] => TextKind::Guard,
-        [Key("guard"), Key("pattern-guard"), Key("deny" | "ask" | "redact"), Index(_)]
-        | [Key("guard"), Key("redact-secrets"), Key("allow"), Index(_)]
-        | [Key("guard"), Key("fallback-model"), Key("errors"), Index(_)] => TextKind::Regex,
-        [Key("http"), Key("headers"), Key(_)] | [Key("mcp"), Key("server"), Key("headers"), Key(_)] => TextKind::Header,
-        [Key("script"), Key("file")] | [Key("guard"), Key("audit-log"), Key("file")] => TextKind::File,
         [Key("callable"), Key("python")] => TextKind::PythonFunction,
         [Key("callable"), Key("node")] => TextKind::NodeFunction,
         [Key("command")] | [Key("command"), Key("run")] => TextKind::Shell,
@@ -80,7 +76,24 @@ pub(super) fn in_hook(path: &[Step<'_>]) -> Option<TextKind> {
         [Key("agent"), Key("tools"), Index(_), Key("mcp"), Key("server"), Key("command"), Index(n)] => {
             TextKind::Word(*n, RunsIn::Root)
         }
-        _ => return None,
+        _ => return of_handler(path),
+    })
+}
+
+/// The kind of a text of a handler's definition, as the handler itself has it.
+fn of_handler(path: &[Step<'_>]) -> Option<TextKind> {
+    let (Step::Key(handler), path) = path.split_first()? else { return None };
+    let path = path.iter().map(|step| match step {
+        Step::Key(key) => key,
+        Step::Index(0) => "0",
+        Step::Index(_) => "#",
+    });
+    Some(match handlers::text_kind(handler, &path.collect::<Vec<_>>())? {
+        handlers::TextKind::Expression => TextKind::Condition,
+        handlers::TextKind::Regex => TextKind::Regex,
+        handlers::TextKind::NativeTemplate => TextKind::Header,
+        handlers::TextKind::File => TextKind::File,
+        handlers::TextKind::Template => return None,
     })
 }
 

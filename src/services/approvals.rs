@@ -1,4 +1,4 @@
-//! A person's approval: asked through the client where it can ask, else kept until somebody answers
+//! A person's approval: asked through the client where it can ask, else kept until a person answers
 //! from another terminal or the time is up. Answers may be remembered for a session.
 //!
 //! What waits here belongs to its event, not to the definitions: a reload changes nothing about it.
@@ -107,7 +107,7 @@ pub struct Question<'a> {
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoAnswer {
-    /// Nobody said anything in time: a sentence's end.
+    /// No answer came in time. The text ends a sentence.
     Silence(String),
     /// It could not be asked or understood; finishes "failed to ...".
     Error(String),
@@ -139,7 +139,7 @@ impl Approvals {
     /// Asks, and gives the answer or why there is none. Dropping the future takes the question back.
     ///
     /// # Errors
-    /// Nobody answered in time, the client can't tell, or too many questions wait.
+    /// No answer came in time, the client can't tell, or too many questions wait.
     pub async fn ask(
         &self,
         question: Question<'_>,
@@ -168,7 +168,7 @@ impl Approvals {
             .await
             .map_err(|_| NoAnswer::Silence(format!("nobody answered within {}", humantime::format_duration(timeout))))?
             .map_err(NoAnswer::Error)?;
-        // What stands in for one input doesn't for another.
+        // An answer that replaces the input doesn't fit another input.
         let fits_others = remember != Remember::Tool || reply.subject.is_none();
         if let Some(key) = key.filter(|_| reply.remember && fits_others) {
             let value = serde_json::to_value(&reply).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What hooks tell whoever listens: outward only, and free of charge without a listener.
+//! Events that hooks send to listeners: outward only, and free of charge without a listener.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -24,7 +24,7 @@ impl AgentEvent {
 /// How many events a slow listener may fall behind before it loses the oldest.
 const QUEUE: usize = 1024;
 
-/// Where hooks put events for whoever listens. Clones lead to the same listeners.
+/// Where hooks put events for listeners. Clones lead to the same listeners.
 #[derive(Clone, Debug, Default)]
 pub struct EventSender(Arc<OnceLock<broadcast::Sender<AgentEvent>>>);
 

@@ -1,5 +1,5 @@
 //! What handlers use and share: the way back to the client, a person, language models, the network,
-//! shared values, and whoever listens.
+//! shared values, and events for listeners.
 
 pub mod approvals;
 pub mod client;

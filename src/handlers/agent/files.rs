@@ -40,7 +40,7 @@ pub(super) struct Project {
     real: PathBuf,
 }
 
-/// Tells a search that nobody waits for it any more.
+/// Set when a search isn't waited for any more.
 pub(super) type Gone = AtomicBool;
 
 impl Project {

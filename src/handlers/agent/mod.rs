@@ -2,15 +2,17 @@
 //! bounds.
 //!
 //! What it may touch is the definition's list and nothing else ([`tools`]); what it reads on the way,
-//! the event included, is data between two lines that nobody can foresee; what it says in the end
+//! the event included, is data between two lines that can't be foreseen; what it says in the end
 //! counts as little or as much as a `prompt` hook's verdict. Reaching a bound is an error.
 
 mod files;
 mod shell;
 mod tools;
 
+use super::call::{Call, HandlerError};
+use super::compile::{Compile, Mistake};
+use super::kind::{Effect, Kind, TextKind};
 use super::prompt::{Instructions, read};
-use super::{Call, Compile, Effect, HandlerError, Kind, Mistake};
 use crate::services::models::{Message, Model, ModelRef, RawModel, Request, ToolCall, ToolResult, clean, random_hex};
 use crate::support::nearest::closest;
 use crate::syntax::values::text_or_map;
@@ -19,6 +21,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::{MapAccess, Visitor, value::MapAccessDeserializer};
 use serde_json::{Value, json};
+use std::time::Duration;
 use tokio::time::Instant;
 use tools::{Tool, Toolbox};
 
@@ -127,7 +130,7 @@ pub(crate) struct Agent {
 }
 
 /// How long a run may take where the definition doesn't say: a few replies of a slow model.
-pub(super) const PATIENCE: std::time::Duration = std::time::Duration::from_secs(120);
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
 /// The most turns that a definition may allow.
 const MAX_TURNS: u32 = 50;
 /// The most calls of one turn that are made.
@@ -139,6 +142,8 @@ const MAX_TOLD: usize = 300;
 
 impl Kind for Agent {
     type Raw = RawAgent;
+
+    const TEXTS: &'static [(&'static str, TextKind)] = &[("", TextKind::Template), ("task", TextKind::Template)];
 
     fn compile(RawAgent(raw): RawAgent, cx: &Compile<'_>) -> Result<Self, Mistake> {
         if raw.task.trim().is_empty() {
@@ -186,6 +191,10 @@ impl Kind for Agent {
         }
         let model = call.model(self.model.as_ref())?;
         self.converse(&model, &model.model().to_string(), call).await
+    }
+
+    fn default_timeout(&self) -> Option<Duration> {
+        Some(DEFAULT_TIMEOUT)
     }
 
     fn effect(&self) -> Option<Effect> {
@@ -256,7 +265,7 @@ impl Agent {
             let reply = model.complete(&request).await?;
             let mut tokens = reply.usage.input_tokens.saturating_add(reply.usage.output_tokens);
             if tokens == 0 {
-                // Who doesn't count is counted by a rule of thumb, or the bound would be none.
+                // For a provider that doesn't count tokens a rule of thumb does, because the bound must hold.
                 let text = serde_json::to_string(&(&request, &reply)).unwrap_or_default();
                 tokens = (text.len() / 4) as u64;
             }

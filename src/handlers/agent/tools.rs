@@ -4,7 +4,9 @@
 use super::files::{Gone, MAX_OUTPUT, Project};
 use super::shell::AllowList;
 use crate::event::Event;
-use crate::handlers::{Call, Mistake, environment::environment, process};
+use crate::handlers::call::Call;
+use crate::handlers::compile::Mistake;
+use crate::handlers::{environment::environment, process};
 use crate::services::models::{self, ToolCall};
 use crate::verdict::Decision;
 use serde_json::{Map, Value, json};
@@ -365,7 +367,7 @@ impl<'a> Toolbox<'a> {
             env,
             cwd: root.to_path_buf(),
             stdin: Default::default(),
-            limits: process::Limits::default(),
+            limits: process::OutputLimits::default(),
         };
         let output = match tokio::time::timeout(COMMAND_TIME, process::run(spec)).await {
             Ok(output) => output.map_err(|error| format!("failed to {error}"))?,

@@ -15,8 +15,10 @@ mod store;
 mod wire;
 mod worker;
 
+use super::call::{Call, HandlerError};
+use super::compile::{Compile, Mistake};
 use super::environment::{Secrets, changed, environment};
-use super::{Call, Compile, Effect, HandlerError, Kind, Mistake, Program};
+use super::kind::{Effect, Kind, Program};
 use crate::syntax::fix::{Edit, Fix};
 use crate::syntax::source::Layer;
 use crate::syntax::values::RawDuration;
@@ -119,7 +121,7 @@ impl Kind for Callable {
             return Err(Mistake::new("venv", "a virtual environment is for `python`"));
         }
         let env = environment(raw.env.clone(), &raw.inherit_env)?;
-        let secrets = Secrets::of(&env, &raw.env, &raw.inherit_env);
+        let secrets = Secrets::from_definition(&env, &raw.env, &raw.inherit_env);
         Ok(Callable {
             target,
             label,

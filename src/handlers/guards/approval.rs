@@ -1,7 +1,11 @@
 //! `approval`: a person decides, through the client where it can ask, else from another terminal.
 //! See [`crate::services::approvals`].
 
-use super::super::{Call, Compile, Effect, HandlerError, Kind, Mistake};
+use super::super::call::{Call, HandlerError};
+use super::super::compile::{Compile, Mistake};
+use super::super::kind::{Effect, Kind, TextKind};
+use super::guard_kind::{GuardKind, gates};
+use crate::event::EventSpec;
 use crate::services::approvals::{self, Remember};
 use crate::syntax::values::RawDuration;
 use crate::template::{PATHS, Template};
@@ -50,15 +54,18 @@ pub(crate) struct Approval {
 
 const DEFAULT_WAIT: Duration = Duration::from_secs(300);
 
-impl Approval {
-    /// How long a run may take: the wait, and a little for the answer.
-    pub(super) fn patience(&self) -> Duration {
-        self.wait + Duration::from_secs(1)
+impl GuardKind for Approval {
+    const EVENTS: &'static [&'static str] = &["PreToolUse"];
+
+    fn acts_at(spec: &EventSpec) -> bool {
+        gates(spec)
     }
 }
 
 impl Kind for Approval {
     type Raw = RawApproval;
+
+    const TEXTS: &'static [(&'static str, TextKind)] = &[("message", TextKind::NativeTemplate)];
 
     fn compile(raw: RawApproval, _: &Compile<'_>) -> Result<Self, Mistake> {
         let message = raw.message.as_deref().map(|text| Template::new(text, &PATHS)).transpose();
@@ -109,5 +116,10 @@ impl Kind for Approval {
 
     fn effect(&self) -> Option<Effect> {
         Some(Effect::Person)
+    }
+
+    /// The wait, and a little for the answer.
+    fn default_timeout(&self) -> Option<Duration> {
+        Some(self.wait + Duration::from_secs(1))
     }
 }

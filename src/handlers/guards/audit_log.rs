@@ -1,10 +1,14 @@
 //! `audit-log`: writes one JSON line an event into a file, and begins a new file when it is full.
 //!
-//! Lines are appended whole (`O_APPEND`), by however many hooks and hosts share a file. Who finds
-//! it full rotates it under the file's lock; who doesn't get the lock appends to the full file.
+//! Lines are appended whole (`O_APPEND`), by however many hooks and hosts share a file. A hook that
+//! finds it full rotates it under the file's lock; one that doesn't get the lock appends to the full file.
 
-use super::super::{Call, Compile, Effect, HandlerError, Kind, Mistake};
+use super::super::call::{Call, HandlerError};
+use super::super::compile::{Compile, Mistake};
+use super::super::kind::{Effect, Kind, TextKind};
+use super::guard_kind::GuardKind;
 use super::secrets::{self, Redaction};
+use crate::event::EventSpec;
 use crate::support::digest;
 use crate::verdict::Answer;
 use parking_lot::Mutex;
@@ -92,8 +96,19 @@ struct Log {
     turn: Arc<Mutex<()>>,
 }
 
+impl GuardKind for AuditLog {
+    const EVENTS: &'static [&'static str] =
+        &["PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "Stop", "SessionStart", "SessionEnd"];
+
+    fn acts_at(_: &EventSpec) -> bool {
+        true
+    }
+}
+
 impl Kind for AuditLog {
     type Raw = RawAuditLog;
+
+    const TEXTS: &'static [(&'static str, TextKind)] = &[("file", TextKind::File)];
 
     fn compile(raw: RawAuditLog, cx: &Compile<'_>) -> Result<Self, Mistake> {
         if raw.file.file_name().is_none() {

@@ -1,6 +1,10 @@
 //! `context-config`: sets the system prompt, the response format or metadata when a run begins.
 
-use super::super::{Call, Compile, HandlerError, Kind, Mistake};
+use super::super::call::{Call, HandlerError};
+use super::super::compile::{Compile, Mistake};
+use super::super::kind::Kind;
+use super::guard_kind::{GuardKind, decides};
+use crate::event::EventSpec;
 use crate::verdict::Answer;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -27,6 +31,14 @@ pub(crate) struct ContextConfig {
 }
 
 const FORMAT: &str = "responseFormat";
+
+impl GuardKind for ContextConfig {
+    const EVENTS: &'static [&'static str] = &["RunStart"];
+
+    fn acts_at(spec: &EventSpec) -> bool {
+        decides(spec)
+    }
+}
 
 impl Kind for ContextConfig {
     type Raw = RawContextConfig;

@@ -1,9 +1,14 @@
 //! `cost-limit`: ends a run whose model calls have cost an amount, by a price list in the
 //! definition. As with tokens, the call that crosses the limit has been paid for.
 
-use super::super::{Call, Compile, HandlerError, Kind, Mistake};
+use super::super::call::{Call, HandlerError};
+use super::super::compile::{Compile, Mistake};
+use super::super::kind::Kind;
+use super::guard_kind::{GuardKind, decides};
 use super::memory::{Memory, Per};
-use super::{Refusal, end_run, model_name, tells_usage, usage};
+use super::refusal::{Refusal, end_run};
+use super::usage::{model_name, tells_usage, usage};
+use crate::event::EventSpec;
 use crate::verdict::{Answer, StopReason};
 use globset::{Glob, GlobMatcher};
 use schemars::JsonSchema;
@@ -68,6 +73,14 @@ struct Price {
 
 const MILLION: f64 = 1_000_000.0;
 
+impl GuardKind for CostLimit {
+    const EVENTS: &'static [&'static str] = &["PostModelCall", "PreModelCall"];
+
+    fn acts_at(spec: &EventSpec) -> bool {
+        decides(spec)
+    }
+}
+
 impl Kind for CostLimit {
     type Raw = RawCostLimit;
 
@@ -116,6 +129,10 @@ impl Kind for CostLimit {
         let refusal = refusal.await?;
         let refusal = refusal.filter(|_| !tells_usage(event) || !call.hook.on.includes_a_gate());
         Ok(refusal.map_or_else(Answer::default, |refusal| end_run(call, StopReason::StopRequested, refusal)))
+    }
+
+    fn counts(&self) -> bool {
+        true
     }
 }
 

@@ -1,9 +1,12 @@
 //! `fallback-model`: decides on failed model calls: first the same model again, then the others in
 //! turn, then no more.
 
-use super::super::{Call, Compile, HandlerError, Kind, Mistake};
+use super::super::call::{Call, HandlerError};
+use super::super::compile::{Compile, Mistake};
+use super::super::kind::{Kind, TextKind};
+use super::guard_kind::GuardKind;
 use super::raw::Pattern;
-use crate::event::Event;
+use crate::event::{Event, EventSpec};
 use crate::syntax::values::RawDuration;
 use crate::verdict::{Answer, Retry, RetryAction};
 use schemars::JsonSchema;
@@ -49,8 +52,18 @@ pub(crate) struct FallbackModel {
     errors: Vec<Pattern>,
 }
 
+impl GuardKind for FallbackModel {
+    const EVENTS: &'static [&'static str] = &["ModelCallError"];
+
+    fn acts_at(spec: &EventSpec) -> bool {
+        spec.name == "ModelCallError"
+    }
+}
+
 impl Kind for FallbackModel {
     type Raw = RawFallbackModel;
+
+    const TEXTS: &'static [(&'static str, TextKind)] = &[("errors.*", TextKind::Regex)];
 
     fn compile(raw: RawFallbackModel, _: &Compile<'_>) -> Result<Self, Mistake> {
         let RawFallbackModel { models, retry, errors } = raw;
@@ -102,7 +115,7 @@ impl FallbackModel {
             let reason = format!("Attempt {attempt} failed; retry {attempt} of {}", self.retries);
             return (retry(RetryAction::Retry, Some(asked.unwrap_or(doubled)), None), reason);
         }
-        // Who skips the retries begins with the first model; attempts are all that is known.
+        // Only the number of attempts is known, so an agent that skips the retries begins with the first model.
         let next = attempt.saturating_sub(self.retries.saturating_add(1));
         match usize::try_from(next).ok().and_then(|next| self.models.get(next)) {
             Some(model) => {

@@ -1,7 +1,11 @@
 //! `finish-reason`: ends a run when the model stops for one of the listed reasons.
 
-use super::super::{Call, Compile, HandlerError, Kind, Mistake};
-use super::{Refusal, end_run};
+use super::super::call::{Call, HandlerError};
+use super::super::compile::{Compile, Mistake};
+use super::super::kind::Kind;
+use super::guard_kind::GuardKind;
+use super::refusal::{Refusal, end_run};
+use crate::event::EventSpec;
 use crate::verdict::{Answer, StopReason};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -18,6 +22,14 @@ pub(crate) struct RawFinishReason {
 #[derive(Debug)]
 pub(crate) struct FinishReason {
     stop: Vec<String>,
+}
+
+impl GuardKind for FinishReason {
+    const EVENTS: &'static [&'static str] = &["PostModelCall"];
+
+    fn acts_at(spec: &EventSpec) -> bool {
+        matches!(spec.name, "PostModelCall" | "StepEnd")
+    }
 }
 
 impl Kind for FinishReason {

@@ -1,9 +1,13 @@
 //! `loop-detector`: denies a call that the agent makes over and over: the same tool with the same
 //! input several times in a row, or a few calls in turn again and again.
 
-use super::super::{Call, Compile, HandlerError, Kind, Mistake};
-use super::deny;
+use super::super::call::{Call, HandlerError};
+use super::super::compile::{Compile, Mistake};
+use super::super::kind::Kind;
+use super::guard_kind::{GuardKind, gates, has_subject};
 use super::memory::{Memory, Per, now};
+use super::refusal::deny;
+use crate::event::EventSpec;
 use crate::support::digest;
 use crate::syntax::values::RawDuration;
 use crate::verdict::Answer;
@@ -54,6 +58,14 @@ struct Made {
     at: u64,
 }
 
+impl GuardKind for LoopDetector {
+    const EVENTS: &'static [&'static str] = &["PreToolUse"];
+
+    fn acts_at(spec: &EventSpec) -> bool {
+        gates(spec) && has_subject(spec)
+    }
+}
+
 impl Kind for LoopDetector {
     type Raw = RawLoopDetector;
 
@@ -76,6 +88,10 @@ impl Kind for LoopDetector {
         let made = Made { call: format!("{}\n{tool}\n{hash}", event.name), tool: tool.to_string(), at: now() };
         let refusal = self.memory.judge(call, |calls: &mut Vec<Made>| self.judge(calls, made));
         Ok(refusal.await?.map_or_else(Answer::default, |refusal| deny(event, refusal.message)))
+    }
+
+    fn counts(&self) -> bool {
+        true
     }
 }
 

@@ -1,7 +1,8 @@
 //! `guard`: built-in guards that need no code. One small file a guard, one row in the table below;
-//! `list --guards`, the schema and diagnostics follow from the row.
+//! `list --guards`, the schema, diagnostics and editors follow from the row.
 //!
-//! A guard is a `Kind` of its own. What it counts is `memory`'s matter; the simplest guard to
+//! A guard is a `Kind` of its own, and a `GuardKind`: its file says which events it is for and acts at, what
+//! its texts are and whether it counts. What is counted is `memory`'s matter; the simplest guard to
 //! copy is `finish_reason.rs`, the simplest that counts is `step_limit.rs`.
 
 mod approval;
@@ -10,33 +11,38 @@ mod context_config;
 mod cost_limit;
 mod fallback_model;
 mod finish_reason;
+mod guard_kind;
 mod loop_detector;
 mod memory;
 mod pattern_guard;
 mod rate_limit;
 mod raw;
 mod redact_secrets;
+mod refusal;
 mod secret_rules;
 mod secrets;
 mod step_limit;
 mod text;
 mod time_limit;
 mod token_limit;
+mod usage;
 
-use super::{Call, Compile, Effect, HandlerError, Kind, Mistake};
-use crate::contract::Tally;
-use crate::event::On;
-use crate::event::{Event, EventSpec, Phase};
+use super::call::{Call, HandlerError};
+use super::compile::{Compile, Mistake};
+use super::kind::{Effect, Kind, TextKind};
+use crate::event::{EventSpec, On};
 use crate::support::nearest::closest;
 use crate::syntax::node::{Node, NodeValue};
 use crate::syntax::source::Layer;
 use crate::template::PATHS;
-use crate::verdict::{Answer, Decision, StopReason, StopSignal};
+use crate::verdict::Answer;
+use guard_kind::GuardKind;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::value::{MapDeserializer, StrDeserializer};
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A row of the guard table.
 #[derive(Debug)]
@@ -49,13 +55,21 @@ pub struct GuardRow {
     pub events: &'static [&'static str],
     /// Whether the guard can do anything at an event.
     pub acts_at: fn(&EventSpec) -> bool,
+    /// What a text of its settings is, by the way to it.
+    text_kind: fn(&[&str]) -> Option<TextKind>,
 }
 
 macro_rules! guards {
-    ($($name:literal, $about:literal, on $events:expr, at $acts_at:expr => $variant:ident($kind:ty);)*) => {
+    ($($name:literal, $about:literal => $variant:ident($kind:ty);)*) => {
         /// Every guard that a definition may name.
         pub static GUARDS: &[GuardRow] =
-            &[$(GuardRow { name: $name, about: $about, events: &$events, acts_at: $acts_at }),*];
+            &[$(GuardRow {
+                name: $name,
+                about: $about,
+                events: <$kind as GuardKind>::EVENTS,
+                acts_at: <$kind as GuardKind>::acts_at,
+                text_kind: <$kind as Kind>::text_kind,
+            }),*];
 
         const NAMES: &[&str] = &[$($name),*];
 
@@ -103,6 +117,11 @@ macro_rules! guards {
         impl Kind for Guard {
             type Raw = RawGuard;
 
+            fn text_kind(path: &[&str]) -> Option<TextKind> {
+                let (name, path) = path.split_first()?;
+                GUARDS.iter().find(|row| row.name == *name).and_then(|row| (row.text_kind)(path))
+            }
+
             fn compile(raw: RawGuard, cx: &Compile<'_>) -> Result<Self, Mistake> {
                 match raw {
                     $(RawGuard::$variant(raw) => <$kind as Kind>::compile(raw, cx)
@@ -122,6 +141,22 @@ macro_rules! guards {
                     $(Guard::$variant(it) => it.effect(),)*
                 }
             }
+
+            fn default_timeout(&self) -> Option<Duration> {
+                match self {
+                    $(Guard::$variant(it) => it.default_timeout(),)*
+                }
+            }
+
+            fn is_idempotent(&self) -> bool {
+                true
+            }
+
+            fn counts(&self) -> bool {
+                match self {
+                    $(Guard::$variant(it) => it.counts(),)*
+                }
+            }
         }
 
         impl Guard {
@@ -136,91 +171,22 @@ macro_rules! guards {
 }
 
 guards! {
-    "step-limit", "ends a run after a number of steps, or of any other events",
-        on ["StepStart"], at decides => StepLimit(step_limit::StepLimit);
-    "token-limit", "ends a run that has used a number of tokens",
-        on ["PostModelCall", "PreModelCall"], at decides => TokenLimit(token_limit::TokenLimit);
-    "time-limit", "ends a run that has taken too long",
-        on ["RunStart", "UserPromptSubmit", "StepStart", "PreModelCall", "PreToolUse"], at decides => TimeLimit(time_limit::TimeLimit);
-    "finish-reason", "ends a run when the model stops for one of these reasons",
-        on ["PostModelCall"], at knows_finish => FinishReason(finish_reason::FinishReason);
-    "cost-limit", "ends a run whose model calls have cost an amount",
-        on ["PostModelCall", "PreModelCall"], at decides => CostLimit(cost_limit::CostLimit);
-    "rate-limit", "denies what comes too often within a time",
-        on ["PreToolUse"], at gates => RateLimit(rate_limit::RateLimit);
-    "loop-detector", "denies a call that the agent makes over and over",
-        on ["PreToolUse"], at gates_with_subject => LoopDetector(loop_detector::LoopDetector);
-    "pattern-guard", "denies, asks about or redacts text that regexes match, on the way in and out",
-        on ["PreToolUse", "PostToolUse", "UserPromptSubmit"], at has_subject => PatternGuard(pattern_guard::PatternGuard);
-    "redact-secrets", "replaces keys, tokens and passwords in what goes in and out",
-        on ["PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit"], at has_subject => RedactSecrets(redact_secrets::RedactSecrets);
-    "approval", "asks a person, and waits for the answer",
-        on ["PreToolUse"], at gates => Approval(approval::Approval);
-    "fallback-model", "decides on failed model calls: try again, take another model, give up",
-        on ["ModelCallError"], at model_errors => FallbackModel(fallback_model::FallbackModel);
-    "context-config", "sets the system prompt, the response format or metadata when a run begins",
-        on ["RunStart"], at decides => ContextConfig(context_config::ContextConfig);
-    "audit-log", "writes one JSON line an event into a file that is rotated",
-        on ["PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "Stop", "SessionStart", "SessionEnd"],
-        at any => AuditLog(audit_log::AuditLog);
-}
-
-fn any(_: &EventSpec) -> bool {
-    true
-}
-
-fn decides(spec: &EventSpec) -> bool {
-    spec.phase != Phase::Note
-}
-
-fn gates(spec: &EventSpec) -> bool {
-    spec.phase == Phase::Gate && !spec.rest
-}
-
-fn has_subject(spec: &EventSpec) -> bool {
-    spec.subject.is_some()
-}
-
-fn gates_with_subject(spec: &EventSpec) -> bool {
-    gates(spec) && has_subject(spec)
-}
-
-fn knows_finish(spec: &EventSpec) -> bool {
-    matches!(spec.name, "PostModelCall" | "StepEnd")
-}
-
-fn model_errors(spec: &EventSpec) -> bool {
-    spec.name == "ModelCallError"
+    "step-limit", "ends a run after a number of steps, or of any other events" => StepLimit(step_limit::StepLimit);
+    "token-limit", "ends a run that has used a number of tokens" => TokenLimit(token_limit::TokenLimit);
+    "time-limit", "ends a run that has taken too long" => TimeLimit(time_limit::TimeLimit);
+    "finish-reason", "ends a run when the model stops for one of these reasons" => FinishReason(finish_reason::FinishReason);
+    "cost-limit", "ends a run whose model calls have cost an amount" => CostLimit(cost_limit::CostLimit);
+    "rate-limit", "denies what comes too often within a time" => RateLimit(rate_limit::RateLimit);
+    "loop-detector", "denies a call that the agent makes over and over" => LoopDetector(loop_detector::LoopDetector);
+    "pattern-guard", "denies, asks about or redacts text that regexes match, on the way in and out" => PatternGuard(pattern_guard::PatternGuard);
+    "redact-secrets", "replaces keys, tokens and passwords in what goes in and out" => RedactSecrets(redact_secrets::RedactSecrets);
+    "approval", "asks a person, and waits for the answer" => Approval(approval::Approval);
+    "fallback-model", "decides on failed model calls: try again, take another model, give up" => FallbackModel(fallback_model::FallbackModel);
+    "context-config", "sets the system prompt, the response format or metadata when a run begins" => ContextConfig(context_config::ContextConfig);
+    "audit-log", "writes one JSON line an event into a file that is rotated" => AuditLog(audit_log::AuditLog);
 }
 
 impl Guard {
-    /// How long a run may take where the hook doesn't say, if longer than others.
-    pub(crate) fn patience(&self) -> Option<std::time::Duration> {
-        match self {
-            Guard::Approval(approval) => Some(approval.patience()),
-            _ => None,
-        }
-    }
-
-    /// Whether its answer depends on what it has counted or seen before.
-    pub(crate) fn counts(&self) -> bool {
-        match self {
-            Guard::StepLimit(_)
-            | Guard::TokenLimit(_)
-            | Guard::TimeLimit(_)
-            | Guard::CostLimit(_)
-            | Guard::RateLimit(_)
-            | Guard::LoopDetector(_) => true,
-            Guard::FinishReason(_)
-            | Guard::PatternGuard(_)
-            | Guard::RedactSecrets(_)
-            | Guard::Approval(_)
-            | Guard::FallbackModel(_)
-            | Guard::ContextConfig(_)
-            | Guard::AuditLog(_) => false,
-        }
-    }
-
     /// Its row.
     pub(crate) fn row(&self) -> Option<&'static GuardRow> {
         GUARDS.iter().find(|row| row.name == self.name())
@@ -317,86 +283,4 @@ impl JsonSchema for RawGuard {
             ],
         })
     }
-}
-
-/// No, and the run ends. A deny of Stop would send the agent back to work: there the end is enough,
-/// and so it is in systems whose guards only signal.
-fn end_run(call: &Call<'_>, reason: StopReason, refusal: Refusal) -> Answer {
-    let event = call.moment.event();
-    let Refusal { message, facts: context } = refusal;
-    let denies = event.spec.phase == Phase::Gate && !event.spec.rest && call.hook.contract.tally.is_none();
-    Answer {
-        decision: denies.then_some(Decision::Deny),
-        reason: Some(message.clone()),
-        stop: Some(message.clone()),
-        signals: vec![StopSignal { reason, message, context, source: None }],
-        ..Answer::default()
-    }
-}
-
-/// What stands against an event, and the numbers behind it.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Refusal {
-    message: String,
-    facts: Map<String, Value>,
-}
-
-impl Refusal {
-    fn new<const N: usize>(message: String, facts: [(&str, Value); N]) -> Refusal {
-        Refusal { message, facts: facts.into_iter().map(|(key, value)| (key.to_string(), value)).collect() }
-    }
-}
-
-impl From<String> for Refusal {
-    fn from(message: String) -> Refusal {
-        Refusal { message, facts: Map::new() }
-    }
-}
-
-/// What the agent itself tells of the run, where it does.
-fn tally(call: &Call<'_>) -> Option<Tally> {
-    call.hook.contract.tally.map(|tally| tally(call.moment.event()))
-}
-
-/// No to an after-event: what happened can't be undone, but what came of it is withheld.
-fn deny(event: &Event, message: String) -> Answer {
-    let answer = Answer::decide(Decision::Deny, message);
-    match event.spec.phase {
-        Phase::Gate | Phase::Note => answer,
-        Phase::After => Answer { subject: Some(Value::Null), replace: true, ..answer },
-    }
-}
-
-/// The name of the model that an event is about, wherever its agent says it.
-fn model_name(event: &Event) -> Option<&str> {
-    ["/model/name", "/model/response/model", "/model/request/model"].into_iter().find_map(|at| event.text(at))
-}
-
-/// The tokens of a model call: input and output.
-fn usage(event: &Event) -> Result<(u64, u64), HandlerError> {
-    let usage = event.at("/model/usage");
-    let tokens = |key: &str| match usage.and_then(|usage| usage.get(key)) {
-        None | Some(Value::Null) => Ok(None),
-        Some(value) => whole(value).map(Some).ok_or_else(|| {
-            HandlerError(format!("count tokens: model.usage.{key} of {} is not a whole number", event.name))
-        }),
-    };
-    match (tokens("inputTokens")?, tokens("outputTokens")?) {
-        (None, None) => Err(HandlerError(format!(
-            "count tokens: {} has no model.usage with inputTokens and outputTokens",
-            event.name
-        ))),
-        (input, output) => Ok((input.unwrap_or_default(), output.unwrap_or_default())),
-    }
-}
-
-/// A whole number, however it is written.
-fn whole(value: &Value) -> Option<u64> {
-    let float = || value.as_f64().filter(|it| it.fract() == 0.0 && (0.0..9e15).contains(it)).map(|it| it as u64);
-    value.as_u64().or_else(float)
-}
-
-/// Whether an event is one at which a model call's tokens are told.
-fn tells_usage(event: &Event) -> bool {
-    &*event.name == "PostModelCall" || event.spec.phase == Phase::After && event.at("/model/usage").is_some()
 }

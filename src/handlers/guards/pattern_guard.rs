@@ -1,9 +1,13 @@
 //! `pattern-guard`: holds regexes against the texts that go in and come out.
 
-use super::super::{Call, Compile, HandlerError, Kind, Mistake};
+use super::super::call::{Call, HandlerError};
+use super::super::compile::{Compile, Mistake};
+use super::super::kind::{Kind, TextKind};
+use super::guard_kind::{GuardKind, has_subject};
 use super::raw::Pattern;
-use super::{deny, text};
-use crate::event::{Event, Phase};
+use super::refusal::deny;
+use super::text;
+use crate::event::{Event, EventSpec, Phase};
 use crate::syntax::values::OneOrMany;
 use crate::verdict::{Answer, Decision};
 use regex::NoExpand;
@@ -55,8 +59,19 @@ struct Rules {
     reason: Option<String>,
 }
 
+impl GuardKind for PatternGuard {
+    const EVENTS: &'static [&'static str] = &["PreToolUse", "PostToolUse", "UserPromptSubmit"];
+
+    fn acts_at(spec: &EventSpec) -> bool {
+        has_subject(spec)
+    }
+}
+
 impl Kind for PatternGuard {
     type Raw = RawPatternGuard;
+
+    const TEXTS: &'static [(&'static str, TextKind)] =
+        &[("deny.*", TextKind::Regex), ("ask.*", TextKind::Regex), ("redact.*", TextKind::Regex)];
 
     fn compile(raw: RawPatternGuard, _: &Compile<'_>) -> Result<Self, Mistake> {
         let RawPatternGuard { deny, ask, redact, replacement, r#in, reason } = raw;
@@ -96,17 +111,17 @@ impl Kind for PatternGuard {
 impl Rules {
     fn judge(&self, event: &Event) -> Answer {
         let Some(subject) = event.subject() else { return Answer::default() };
-        let told = |pattern: &Pattern| {
+        let describe = |pattern: &Pattern| {
             let what = if event.spec.phase == Phase::After { "output" } else { "input" };
             self.reason.clone().unwrap_or_else(|| format!("The {what} matches `{}`", pattern.0.as_str()))
         };
         if let Some(pattern) = first(&self.deny, subject) {
-            return deny(event, told(pattern));
+            return deny(event, describe(pattern));
         }
         if let Some(pattern) = first(&self.ask, subject) {
             return match event.spec.phase {
-                Phase::Gate | Phase::Note => Answer::decide(Decision::Ask, told(pattern)),
-                Phase::After => deny(event, told(pattern)),
+                Phase::Gate | Phase::Note => Answer::decide(Decision::Ask, describe(pattern)),
+                Phase::After => deny(event, describe(pattern)),
             };
         }
         let mut matched: Vec<&str> = Vec::new();

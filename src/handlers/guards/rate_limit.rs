@@ -1,9 +1,13 @@
 //! `rate-limit`: denies what comes too often within a sliding window. The run goes on.
 
-use super::super::{Call, Compile, HandlerError, Kind, Mistake};
-use super::deny;
+use super::super::call::{Call, HandlerError};
+use super::super::compile::{Compile, Mistake};
+use super::super::kind::{Kind, TextKind};
+use super::guard_kind::{GuardKind, gates};
 use super::memory::{Memory, Per, now};
 use super::raw::Expression;
+use super::refusal::deny;
+use crate::event::EventSpec;
 use crate::syntax::values::RawDuration;
 use crate::verdict::Answer;
 use schemars::JsonSchema;
@@ -45,8 +49,18 @@ pub(crate) struct RateLimit {
     memory: Memory,
 }
 
+impl GuardKind for RateLimit {
+    const EVENTS: &'static [&'static str] = &["PreToolUse"];
+
+    fn acts_at(spec: &EventSpec) -> bool {
+        gates(spec)
+    }
+}
+
 impl Kind for RateLimit {
     type Raw = RawRateLimit;
+
+    const TEXTS: &'static [(&'static str, TextKind)] = &[("by", TextKind::Expression)];
 
     fn compile(raw: RawRateLimit, _: &Compile<'_>) -> Result<Self, Mistake> {
         if raw.max == 0 || raw.max > MOST {
@@ -76,5 +90,9 @@ impl Kind for RateLimit {
             ))
         });
         Ok(refusal.await?.map_or_else(Answer::default, |refusal| deny(call.moment.event(), refusal.message)))
+    }
+
+    fn counts(&self) -> bool {
+        true
     }
 }

@@ -1,10 +1,14 @@
 //! `redact-secrets`: replaces keys, tokens and passwords in what goes in and comes out. What is a
 //! secret is [`super::secrets`]' matter.
 
-use super::super::{Call, Compile, HandlerError, Kind, Mistake};
+use super::super::call::{Call, HandlerError};
+use super::super::compile::{Compile, Mistake};
+use super::super::kind::{Kind, TextKind};
+use super::guard_kind::{GuardKind, has_subject};
 use super::raw::Pattern;
 use super::secrets::{self, Redaction};
 use super::text;
+use crate::event::EventSpec;
 use crate::verdict::Answer;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -31,8 +35,18 @@ fn default_replacement() -> String {
 #[derive(Debug)]
 pub(crate) struct RedactSecrets(Arc<Redaction>);
 
+impl GuardKind for RedactSecrets {
+    const EVENTS: &'static [&'static str] = &["PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit"];
+
+    fn acts_at(spec: &EventSpec) -> bool {
+        has_subject(spec)
+    }
+}
+
 impl Kind for RedactSecrets {
     type Raw = RawRedactSecrets;
+
+    const TEXTS: &'static [(&'static str, TextKind)] = &[("allow.*", TextKind::Regex)];
 
     fn compile(raw: RawRedactSecrets, _: &Compile<'_>) -> Result<Self, Mistake> {
         let allow = raw.allow.into_iter().map(|Pattern(regex)| regex).collect();

@@ -1,9 +1,14 @@
 //! `step-limit`: ends a run after a number of steps. A runaway agent's simplest leash.
 
-use super::super::{Call, Compile, HandlerError, Kind, Mistake};
+use super::super::call::{Call, HandlerError};
+use super::super::compile::{Compile, Mistake};
+use super::super::kind::{Kind, TextKind};
+use super::guard_kind::{GuardKind, decides};
 use super::memory::{Memory, Per};
 use super::raw::Expression;
-use super::{Refusal, end_run, tally};
+use super::refusal::{Refusal, end_run};
+use super::usage::tally;
+use crate::event::EventSpec;
 use crate::verdict::{Answer, StopReason};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -33,8 +38,18 @@ pub(crate) struct StepLimit {
     memory: Memory,
 }
 
+impl GuardKind for StepLimit {
+    const EVENTS: &'static [&'static str] = &["StepStart"];
+
+    fn acts_at(spec: &EventSpec) -> bool {
+        decides(spec)
+    }
+}
+
 impl Kind for StepLimit {
     type Raw = RawStepLimit;
+
+    const TEXTS: &'static [(&'static str, TextKind)] = &[("by", TextKind::Expression)];
 
     fn compile(raw: RawStepLimit, _: &Compile<'_>) -> Result<Self, Mistake> {
         if raw.max == 0 {
@@ -62,5 +77,9 @@ impl Kind for StepLimit {
             }
         };
         Ok(refusal.map_or_else(Answer::default, |refusal| end_run(call, StopReason::StepsLimit, refusal)))
+    }
+
+    fn counts(&self) -> bool {
+        true
     }
 }

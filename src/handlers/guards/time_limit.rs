@@ -1,9 +1,14 @@
 //! `time-limit`: ends a run that has taken too long, by the wall, since the first event that the
 //! hook has seen of it, or since the agent says that it began.
 
-use super::super::{Call, Compile, HandlerError, Kind, Mistake};
+use super::super::call::{Call, HandlerError};
+use super::super::compile::{Compile, Mistake};
+use super::super::kind::Kind;
+use super::guard_kind::{GuardKind, decides};
 use super::memory::{Memory, Per, now};
-use super::{Refusal, end_run, tally};
+use super::refusal::{Refusal, end_run};
+use super::usage::tally;
+use crate::event::EventSpec;
 use crate::syntax::values::RawDuration;
 use crate::verdict::{Answer, StopReason};
 use schemars::JsonSchema;
@@ -28,6 +33,15 @@ pub(crate) struct TimeLimit {
     memory: Memory,
 }
 
+impl GuardKind for TimeLimit {
+    const EVENTS: &'static [&'static str] =
+        &["RunStart", "UserPromptSubmit", "StepStart", "PreModelCall", "PreToolUse"];
+
+    fn acts_at(spec: &EventSpec) -> bool {
+        decides(spec)
+    }
+}
+
 impl Kind for TimeLimit {
     type Raw = RawTimeLimit;
 
@@ -45,7 +59,7 @@ impl Kind for TimeLimit {
             match tally {
                 None => *start = start.or(Some(now)),
                 Some(_) if event == "RunStart" => *start = Some(now),
-                // A start that nobody tells, or that is still to come, would never end: it is now.
+                // An unknown start, or one in the future, would never reach the limit, so the run starts now.
                 Some(tally) if event == "StepStart" => {
                     let past = |it: &u64| *it <= now;
                     *start = tally.started_ms.filter(past).or(start.filter(past)).or(Some(now));
@@ -60,5 +74,9 @@ impl Kind for TimeLimit {
             (elapsed >= max).then(|| Refusal::new(message, facts))
         });
         Ok(refusal.await?.map_or_else(Answer::default, |refusal| end_run(call, StopReason::TimeLimit, refusal)))
+    }
+
+    fn counts(&self) -> bool {
+        true
     }
 }

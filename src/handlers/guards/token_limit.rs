@@ -1,10 +1,14 @@
 //! `token-limit`: ends a run that has used a number of tokens. The call that crosses the limit has
 //! been paid for, so its answer may still be used; the next call is denied.
 
-use super::super::{Call, Compile, HandlerError, Kind, Mistake};
+use super::super::call::{Call, HandlerError};
+use super::super::compile::{Compile, Mistake};
+use super::super::kind::Kind;
+use super::guard_kind::{GuardKind, decides};
 use super::memory::{Memory, Per};
-use super::{Refusal, end_run, tally, tells_usage, usage};
-use crate::event::On;
+use super::refusal::{Refusal, end_run};
+use super::usage::{tally, tells_usage, usage};
+use crate::event::{EventSpec, On};
 use crate::verdict::{Answer, StopReason};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -53,6 +57,14 @@ pub(crate) struct TokenLimit {
     memory: Memory,
 }
 
+impl GuardKind for TokenLimit {
+    const EVENTS: &'static [&'static str] = &["PostModelCall", "PreModelCall"];
+
+    fn acts_at(spec: &EventSpec) -> bool {
+        decides(spec)
+    }
+}
+
 impl Kind for TokenLimit {
     type Raw = RawTokenLimit;
 
@@ -71,8 +83,8 @@ impl Kind for TokenLimit {
             (tokens >= max).then(|| Refusal::new(format!("Token limit reached: {tokens}/{max}"), facts))
         };
         if let Some(tally) = tally(call) {
-            let told = tally.tokens.filter(|_| self.memory.per == Per::Run);
-            match told {
+            let tokens = tally.tokens.filter(|_| self.memory.per == Per::Run);
+            match tokens {
                 Some(tokens) => {
                     let refusal = judge(tokens);
                     return Ok(refusal.map_or_else(Answer::default, |it| end_run(call, StopReason::TokenLimit, it)));
@@ -103,6 +115,10 @@ impl Kind for TokenLimit {
         // Where a gate follows, it is the gate that ends the run.
         let refusal = refusal.filter(|_| !tells_usage(event) || !call.hook.on.includes_a_gate());
         Ok(refusal.map_or_else(Answer::default, |refusal| end_run(call, StopReason::TokenLimit, refusal)))
+    }
+
+    fn counts(&self) -> bool {
+        true
     }
 }
 

@@ -3,7 +3,10 @@
 
 mod servers;
 
-use super::{Call, Compile, Effect, HandlerError, Kind, Mistake, environment::environment, http};
+use super::call::{Call, HandlerError};
+use super::compile::{Compile, Mistake};
+use super::kind::{Effect, Kind, TextKind};
+use super::{environment::environment, http};
 use crate::event::Phase;
 use crate::syntax::values::RawDuration;
 use crate::template::Body;
@@ -103,6 +106,9 @@ const MAX_RESULT: usize = 1024 * 1024;
 
 impl Kind for Mcp {
     type Raw = RawMcp;
+
+    const TEXTS: &'static [(&'static str, TextKind)] =
+        &[("arguments.**", TextKind::Template), ("server.headers.*", TextKind::NativeTemplate)];
 
     fn compile(raw: RawMcp, cx: &Compile<'_>) -> Result<Self, Mistake> {
         if raw.tool.is_empty() {

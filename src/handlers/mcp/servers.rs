@@ -1,14 +1,15 @@
 //! MCP servers that stay up between events.
 //!
 //! A server is started at its first call, shared by every hook whose definition of it is equal,
-//! started again at the next call after a crash, and ended when nobody has called it for a while,
-//! or with the host. Who waits for a start may give up; the start goes on for the next one.
+//! started again at the next call after a crash, and ended when it was not called for a while,
+//! or with the host. A call that waits for a start may give up; the start goes on for the next call.
 
 use crate::handlers::environment::changed;
 use crate::handlers::http::Headers;
+use crate::handlers::kind::Program;
 use crate::handlers::process;
 use crate::handlers::process_tree::{self, Tree};
-use crate::handlers::{Program, Services};
+use crate::handlers::services::Services;
 use crate::support::nearest::closest;
 use crate::syntax::source::Layer;
 use parking_lot::Mutex;
@@ -203,7 +204,7 @@ impl Slot {
         Some(Lease(running.clone()))
     }
 
-    /// Since when nobody has used it; `None` if it is in use.
+    /// Since when it is unused; `None` if it is in use.
     fn unused_since(&self) -> Option<Option<Instant>> {
         let _not_starting = self.starting.try_lock().ok()?;
         match &*self.running.lock() {
@@ -222,7 +223,7 @@ impl Slot {
         gone: CancellationToken,
     ) -> Result<Lease, String> {
         let _one_at_a_time = self.starting.lock().await;
-        // Whoever was first has started it for all.
+        // Another call may have started it meanwhile.
         if let Some(lease) = self.lease(idle) {
             return Ok(lease);
         }
@@ -262,7 +263,7 @@ impl Slot {
         Ok(Lease(running))
     }
 
-    /// Takes a server out that nobody has used for its time.
+    /// Takes a server out that was unused for its time.
     fn retire(&self, retiree: &Arc<Running>) -> bool {
         let mut running = self.running.lock();
         let usage = retiree.usage.lock();
@@ -475,7 +476,7 @@ async fn connect(
                 env,
                 cwd: cwd.clone().unwrap_or_else(|| services.root.to_path_buf()),
                 stdin: Default::default(),
-                limits: process::Limits::default(),
+                limits: process::OutputLimits::default(),
             };
             let most = process_tree::MAX_WORKERS;
             let permit = PROCESSES
@@ -703,7 +704,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for Lines<R> {
     }
 }
 
-/// Us, as servers see us: nobody who could be asked anything.
+/// The host as servers see it: a client that answers no requests.
 struct Quiet;
 
 impl ClientHandler for Quiet {

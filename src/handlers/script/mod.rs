@@ -4,14 +4,18 @@
 //! reaches no file, network or process. What a script may do is [`realm`]'s matter, on which thread
 //! it does it [`pool`]'s.
 
+mod job;
 pub(crate) mod pool;
 mod realm;
 
-use super::{Call, Compile, HandlerError, Kind, Mistake};
-use crate::handlers::HookView;
+use super::call::{Call, HandlerError};
+use super::compile::{Compile, Mistake};
+use super::kind::{Kind, TextKind};
+use crate::handlers::call::HookView;
 use crate::services::state::Scope;
 use crate::syntax::values::text_or_map;
 use crate::verdict::Answer;
+use job::{DEFAULT_MEMORY, Done, Program, RunRequest};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::Visitor;
@@ -19,7 +23,7 @@ use serde_json::{Map, Value, json};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::sync::Semaphore;
 
 /// The body of a function, or where it is and what it may use.
@@ -45,7 +49,6 @@ struct RawMemory(usize);
 /// Below this there is no room for the language itself.
 const MIN_MEMORY: usize = 4 * 1024 * 1024;
 const MAX_MEMORY: usize = 1024 * 1024 * 1024;
-const DEFAULT_MEMORY: usize = 32 * 1024 * 1024;
 /// The longest script, in bytes.
 const MAX_CODE: usize = 256 * 1024;
 /// Runs of one script at once: one that hangs must not take every thread.
@@ -133,47 +136,10 @@ impl std::fmt::Debug for Script {
     }
 }
 
-/// What the threads know of a script.
-struct Program {
-    code: String,
-    /// What the script sees as `args`, as JSON.
-    args: String,
-    /// In bytes.
-    memory: usize,
-    /// What messages call it.
-    name: String,
-    /// Where the script's lines are in the definition's file, if they are there.
-    lines: Vec<usize>,
-}
-
-impl Program {
-    #[cfg(test)]
-    fn bare(code: &str) -> Program {
-        let (code, args, name) = (code.to_string(), "{}".to_string(), "the script".to_string());
-        Program { code, args, memory: DEFAULT_MEMORY, name, lines: Vec::new() }
-    }
-
-    /// A line of the script as people find it.
-    fn place(&self, line: usize) -> String {
-        match self.lines.get(line - 1) {
-            Some(written) => format!("line {written} of the definition"),
-            None => format!("line {line} of {}", self.name),
-        }
-    }
-}
-
-/// What came of a run.
-struct Done {
-    /// The script's answer as JSON.
-    answer: Option<String>,
-    /// It may have changed shared values.
-    changed: bool,
-    /// How long it ran.
-    took: Duration,
-}
-
 impl Kind for Script {
     type Raw = RawScript;
+
+    const TEXTS: &'static [(&'static str, TextKind)] = &[("file", TextKind::File)];
 
     fn compile(RawScript(raw): RawScript, cx: &Compile<'_>) -> Result<Self, Mistake> {
         let (code, name, field) = match (raw.code, raw.file) {
@@ -200,7 +166,7 @@ impl Kind for Script {
         let is_inline = field == "code";
         realm::check(&code).map_err(|mistake| {
             let realm::SyntaxMistake { line, column, message } = mistake;
-            // What comes after the script is none of its author's.
+            // A mistake may be placed behind the script, in text that its author didn't write.
             let n_lines = code.trim_end().lines().count();
             let last = code.trim_end().char_indices().last().map_or(0, |(at, _)| at);
             let (line, at, message) = match line > n_lines {
@@ -229,7 +195,7 @@ impl Kind for Script {
 
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
         let event = call.moment.event();
-        let request = pool::Request {
+        let request = RunRequest {
             program: self.program.clone(),
             event: call.moment.payload(call.hook.contract),
             hook: call.hook.name.clone(),
@@ -238,7 +204,7 @@ impl Kind for Script {
             scope: Scope::of(event.text("/session")),
             store: call.services.state.clone(),
         };
-        // Nobody vouches for the others: they could be quick until they are trusted.
+        // Only hooks of trusted layers may run here: others could be quick until they are trusted, and slow then.
         let is_vouched_for = call.hook.source.layer.is_trusted();
         let is_quick = is_vouched_for && self.quick_runs.load(Ordering::Relaxed) >= pool::ENOUGH;
         let at_once = if is_quick { pool::on_the_spot(&request) } else { None };
@@ -263,7 +229,7 @@ impl Kind for Script {
 }
 
 impl Script {
-    async fn on_a_thread(&self, call: &Call<'_>, request: pool::Request) -> Result<Done, HandlerError> {
+    async fn on_a_thread(&self, call: &Call<'_>, request: RunRequest) -> Result<Done, HandlerError> {
         let turn = self.turns.acquire().await.map_err(|_| HandlerError("run the script".into()))?;
         let mut running = call.services.scripts.start(request).await?;
         let at_once = if self.is_slow.load(Ordering::Relaxed) { None } else { running.wait_briefly() };

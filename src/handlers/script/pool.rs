@@ -9,16 +9,14 @@
 //! is tried on the spot, for an event of ordinary size, for a millisecond at most and without changing anything:
 //! whatever comes of it but an answer, it is run again on a thread of its own ([`on_the_spot`]).
 
+use super::super::call::HandlerError;
+use super::job::{Done, Job, Program, RunRequest};
 use super::realm::{Failure, Realm};
-use super::{Done, Program};
-use crate::handlers::HandlerError;
-use crate::services::state::{Scope, Store};
-use bytes::Bytes;
 use parking_lot::{Mutex, MutexGuard};
 use std::cell::RefCell;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
@@ -52,48 +50,8 @@ pub(super) const ENOUGH: u32 = 3;
 /// How long whoever asks waits on the spot: shorter than being woken takes.
 pub(super) const BRIEFLY: Duration = Duration::from_micros(150);
 
-/// One run.
-pub(super) struct Job {
-    pub request: Request,
-    /// Nobody waits any more.
-    pub stop: AtomicBool,
-    /// Run on the spot: until then, and without changing anything.
-    pub until: Option<Instant>,
-    /// Gone when the thread has come back or was given up, whichever was first.
-    permit: Mutex<Option<OwnedSemaphorePermit>>,
-}
-
-impl Job {
-    /// Nobody waits any more, or not for so long.
-    pub(super) fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed) || self.until.is_some_and(|until| Instant::now() >= until)
-    }
-}
-
-/// What a run needs besides its turn.
-#[derive(Clone)]
-pub(super) struct Request {
-    pub program: Arc<Program>,
-    /// The event as JSON.
-    pub event: Bytes,
-    /// The hook's name, for the log.
-    pub hook: Arc<str>,
-    /// What the script sees of its hook, as JSON.
-    pub about: Arc<str>,
-    pub is_native: bool,
-    /// Whose values `state` are.
-    pub scope: Scope,
-    pub store: Store,
-}
-
-impl Request {
-    fn job(self, until: Option<Instant>, permit: Option<OwnedSemaphorePermit>) -> Job {
-        Job { request: self, stop: AtomicBool::new(false), until, permit: Mutex::new(permit) }
-    }
-}
-
 /// Runs a script on this very thread, if it is done at once and changes nothing.
-pub(super) fn on_the_spot(request: &Request) -> Option<Done> {
+pub(super) fn on_the_spot(request: &RunRequest) -> Option<Done> {
     thread_local! {
         static REALMS: RefCell<Vec<(Weak<Program>, Realm)>> = const { RefCell::new(Vec::new()) };
     }
@@ -120,7 +78,7 @@ type Outcome = Result<Done, String>;
 struct Task {
     job: Arc<Job>,
     reply: oneshot::Sender<Outcome>,
-    /// Whoever waits on the spot.
+    /// The thread that waits on the spot.
     waiter: Thread,
     /// The way back to the thread, for when it is idle again. The thread itself has none, so that
     /// it ends with the pool.
@@ -157,7 +115,7 @@ impl Shared {
 
 impl Pool {
     /// Starts a run when it is its turn. Dropping what this gives ends the run.
-    pub(super) async fn start(&self, request: Request) -> Result<Running, HandlerError> {
+    pub(super) async fn start(&self, request: RunRequest) -> Result<Running, HandlerError> {
         let permit = match self.0.turns.clone().try_acquire_owned() {
             Ok(permit) => permit,
             Err(_) => self.0.turns.clone().acquire_owned().await.map_err(|_| HandlerError("run the script".into()))?,
@@ -184,13 +142,13 @@ impl Pool {
             }
         };
         let task = Task { job: job.clone(), reply: sender, waiter: std::thread::current(), thread: thread.clone() };
-        // A thread takes what it is sent: it ends only when nobody can send to it.
+        // Sending can't fail: a thread ends only when its last sender is gone.
         let _ = thread.send(task);
         Ok(Running { job, reply, shared: self.0.clone(), is_done: false })
     }
 }
 
-/// A run that somebody waits for.
+/// A run with a caller that waits for it.
 pub(super) struct Running {
     job: Arc<Job>,
     reply: oneshot::Receiver<Outcome>,
@@ -199,7 +157,7 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Waits on the spot, so briefly that nobody notices.
+    /// Waits on the spot, so briefly that other events aren't held up.
     pub(super) fn wait_briefly(&mut self) -> Option<Result<Done, HandlerError>> {
         let until = Instant::now() + BRIEFLY;
         loop {
@@ -283,7 +241,7 @@ fn work(shared: &Weak<Shared>, tasks: &Receiver<Task>) {
         // Idle before the answer is known, or the next event would start another thread.
         shared.threads().idle.push(thread);
         drop(permit);
-        // Nobody may wait any more.
+        // An error means that nothing waits any more.
         let _ = reply.send(outcome);
         waiter.unpark();
     }
@@ -319,21 +277,4 @@ fn run_in(realm: Realm, realms: &mut Vec<(Weak<Program>, Realm)>, job: &Arc<Job>
         realms.push((Arc::downgrade(program), realm));
     }
     result.map_err(|Failure { text, .. }| text)
-}
-
-#[cfg(test)]
-impl Job {
-    /// A run without a pool.
-    pub(super) fn bare(program: &Arc<Program>, event: &serde_json::Value, store: Store) -> Arc<Job> {
-        let request = Request {
-            program: program.clone(),
-            event: event.to_string().into(),
-            hook: "hostile".into(),
-            about: "{}".into(),
-            is_native: true,
-            scope: Scope::Global,
-            store,
-        };
-        Arc::new(request.job(None, None))
-    }
 }

@@ -5,8 +5,7 @@
 //! behind and the realm serves the next one. After a run that was ended from outside, or that
 //! failed for memory, the realm is not used again.
 
-use super::pool::Job;
-use super::{Done, Program};
+use super::job::{Done, Job, Program};
 use crate::services::state::{Scope, StateError};
 use rquickjs::context::{EvalOptions, intrinsic};
 use rquickjs::function::Opt;
@@ -161,7 +160,7 @@ impl Current {
         expected: Option<String>,
     ) -> Result<Option<String>, StateError> {
         let Some(job) = self.job.borrow().clone() else { return Ok(None) };
-        // Nobody waits any more: nothing may be changed.
+        // The run was given up, so it may not change anything.
         if self.is_stopped() {
             return Err(StateError("use the state: the run was ended".into()));
         }
@@ -236,7 +235,7 @@ impl Realm {
             };
             call().catch(&ctx).map_err(|error| failure(program, job, &error))
         });
-        // What was left to do later is done now: nothing may run on into the next run.
+        // Callbacks that the script put off run now, because none may run on into the next run.
         while self.runtime.is_job_pending() {
             if self.current.is_stopped() {
                 return Err(ended());
@@ -247,7 +246,7 @@ impl Realm {
                 return Err(Failure { text, is_fatal: true });
             }
         }
-        // What ran on past its end may have caught what it was told meanwhile: no answer.
+        // A script that ran on past its end may have caught the error that ended it, so its answer doesn't count.
         if self.current.is_stopped() {
             return Err(ended());
         }
@@ -262,7 +261,7 @@ impl Realm {
 }
 
 fn ended() -> Failure {
-    // Nobody hears this: whoever stopped the run says why.
+    // This text is not shown, because the caller that stopped the run says why.
     Failure { text: "finish the script: it was ended".into(), is_fatal: true }
 }
 
@@ -318,7 +317,7 @@ fn functions<'js>(
     Ok((Persistent::save(ctx, script), Persistent::save(ctx, run)))
 }
 
-/// What went wrong, for whoever wrote the script.
+/// Describes an error for the script's author.
 fn failure(program: &Program, job: &Job, error: &CaughtError<'_>) -> Failure {
     if job.is_stopped() {
         return ended();

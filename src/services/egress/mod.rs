@@ -29,7 +29,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use url::{LOCALHOST, check_text, failed, host, is_localhost, not_granted, refused, without_dot};
 
-/// What came back, of whatever status but 3xx.
+/// A response of any status but 3xx.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Response {
     pub(crate) status: u16,

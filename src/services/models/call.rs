@@ -219,7 +219,7 @@ fn events(body: &str) -> Vec<String> {
 /// The seconds that a provider asks to wait. A date is ignored, because it isn't worth a calendar here.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds: f64 = headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
-    // What is too large for a duration is surely too long.
+    // A number that is too large for a duration is surely too long to wait.
     (seconds >= 0.0).then(|| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
 }
 

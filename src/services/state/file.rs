@@ -132,7 +132,7 @@ impl Shared {
                     }
                     let mut waiting = self.waiting.lock();
                     for (key, entry) in changes {
-                        // What has changed again since stands.
+                        // A value that has changed again since is kept.
                         waiting.changes.entry(key).or_insert(entry);
                     }
                     self.changed.wait_while_for(&mut waiting, |it| !it.closed, RETRY);

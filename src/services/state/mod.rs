@@ -19,16 +19,16 @@ use std::time::{Duration, SystemTime};
 /// Whose values they are.
 ///
 /// ```compile_fail
-/// // What guards count is nobody else's.
+/// // The guards' counters can't be named.
 /// let guards = hookwire::Scope::Guards;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Scope {
-    /// Everybody's.
+    /// All sessions share them.
     Global,
     /// A session's.
     Session(Arc<str>),
-    /// The guards' counters. Nobody else can name them, so that no hook resets what another counts.
+    /// The guards' counters. No API can name them, so that no hook resets what another counts.
     #[doc(hidden)]
     #[non_exhaustive]
     Guards,
@@ -75,7 +75,7 @@ pub const MAX_KEY: usize = 512;
 pub const MAX_VALUE: usize = 256 * 1024;
 /// All keys and values together, in bytes.
 pub const MAX_BYTES: usize = 64 * 1024 * 1024;
-/// Of these, what only the guards may use: nobody can take the room that they count in.
+/// Of these, the part that only the guards may use, so that other values can't take the room of their counts.
 const GUARDS_BYTES: usize = 8 * 1024 * 1024;
 /// Sessions whose values are kept. Beyond that, and when the store is full, the one that was changed
 /// longest ago is forgotten.
@@ -258,7 +258,7 @@ impl Store {
 
     /// Replaces a value by what is made of it, in one step: `None` removes it. Gives the new value.
     ///
-    /// `change` runs while nobody else gets at the store: it must not block, and a call of this store
+    /// `change` runs while the store is locked: it must not block, and a call of this store
     /// within it would wait for itself for ever.
     ///
     /// # Errors

@@ -137,7 +137,7 @@ mod tests {
             (json!({"event": "RunStart", "session": "s", "run": "r3", "parentRun": "r2"}), "s\nr1"),
             (json!({"event": "StepStart", "session": "s", "run": "r3"}), "s\nr1"),
             (json!({"event": "StepStart", "session": "t", "run": "r3"}), "t\nr3"),
-            // Nobody moves to another run later, and nobody is its own ancestor.
+            // No run moves to another one later, and none is its own ancestor.
             (json!({"event": "StepStart", "session": "s", "run": "r1", "parentRun": "zz"}), "s\nr1"),
             (json!({"event": "StepStart", "session": "s", "run": "r2", "parentRun": "zz"}), "s\nr1"),
             (json!({"event": "StepStart", "session": "v", "run": "a", "parentRun": "b"}), "v\nb"),
@@ -182,7 +182,10 @@ mod tests {
             let session = format!("s{n}");
             outermost(&json!({"event": "RunStart", "session": session, "run": "r"}));
             outermost(&json!({"event": "RunStart", "session": session, "agent": {"name": session}}));
-            assert_eq!((&*outermost(&step), &*outermost(&anonymous)), ("s\nparent", "t\n#1"), "{n}");
+            if n % 1000 == 0 {
+                assert_eq!((&*outermost(&step), &*outermost(&anonymous)), ("s\nparent", "t\n#1"), "{n}");
+            }
         }
+        assert_eq!((&*outermost(&step), &*outermost(&anonymous)), ("s\nparent", "t\n#1"));
     }
 }

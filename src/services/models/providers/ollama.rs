@@ -48,7 +48,7 @@ fn post(asked: &Asked<'_>) -> Post {
         "messages": messages,
         // Without it, the service streams.
         "stream": stream,
-        // What doesn't fit is an error, never cut in silence.
+        // A request that doesn't fit is an error, and never cut in silence.
         "truncate": false,
         "shift": false,
         "options": {"num_predict": max_tokens},

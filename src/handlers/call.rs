@@ -1,0 +1,181 @@
+//! One run of a hook: what a handler gets, and how it fails.
+
+use super::services::Services;
+use crate::contract::{Contract, NATIVE};
+use crate::event::{Event, On};
+use crate::matching::Facts;
+use crate::services::client::Client;
+#[cfg(feature = "models")]
+use crate::services::models::{Bound, ModelError, ModelRef};
+use crate::syntax::source::Source;
+use crate::template;
+use crate::verdict::Verdict;
+use bytes::Bytes;
+use parking_lot::Mutex;
+use serde_json::Value;
+use std::future::Future;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// Why a handler gave no answer. The text finishes the sentence "failed to ...".
+#[derive(Debug, PartialEq, Eq)]
+pub struct HandlerError(pub String);
+
+impl std::fmt::Display for HandlerError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// One run of one hook.
+pub struct Call<'a> {
+    /// The hook.
+    pub hook: HookView<'a>,
+    /// The event as the hook is to see it.
+    pub moment: &'a Moment,
+    /// What handlers share.
+    pub services: &'a Services,
+    /// The client that sent the event, if it can be asked.
+    pub client: Option<&'a Arc<dyn Client>>,
+    /// The steps of the run, for the outcome.
+    pub transcript: &'a Transcript,
+    /// The way back to the hooks, for what the handler itself is about to do.
+    pub judge: &'a dyn Judge,
+}
+
+/// What a handler knows of the hook that it carries out: all but its conditions.
+#[derive(Clone, Copy)]
+pub struct HookView<'a> {
+    /// Names it in verdicts, logs and diagnostics.
+    pub name: &'a Arc<str>,
+    /// For people.
+    pub description: Option<&'a str>,
+    /// Which events.
+    pub on: &'a On,
+    /// For one run.
+    pub timeout: Duration,
+    /// For people and tools.
+    pub tags: &'a [String],
+    /// The vocabulary it is written for.
+    pub contract: &'static Contract,
+    /// Where it is written.
+    pub source: &'a Source,
+}
+
+/// The hooks in force, as a handler that acts can ask them. The engine implements it.
+pub trait Judge: Send + Sync {
+    /// Judges an event of the handler's own.
+    fn judge(&self, event: Event) -> Pin<Box<dyn Future<Output = Verdict> + Send + '_>>;
+
+    /// How many handlers' own acts this run is within; 0 for what a client sent.
+    fn depth(&self) -> u8;
+}
+
+impl Call<'_> {
+    /// What a placeholder of the hook's vocabulary stands for.
+    pub(super) fn placeholder(&self, name: &str) -> Option<Value> {
+        let contract = self.hook.contract;
+        match contract.dialect {
+            NATIVE => self.path(name),
+            _ => (contract.placeholders.value)(self.moment.event(), name),
+        }
+    }
+
+    /// What a path of hookwire's own vocabulary stands for.
+    pub(super) fn path(&self, path: &str) -> Option<Value> {
+        match path {
+            "hook" => Some(self.hook.name.to_string().into()),
+            _ => (template::PATHS.value)(self.moment.event(), path),
+        }
+    }
+}
+
+#[cfg(feature = "models")]
+impl Call<'_> {
+    /// The model to ask: the hook's, else the host's, else the client's own.
+    pub(super) fn model<'a>(&'a self, named: Option<&'a ModelRef>) -> Result<Bound<'a>, HandlerError> {
+        let egress = self.services.egress(self.hook.source.layer);
+        let deadline = tokio::time::Instant::now() + self.hook.timeout;
+        Bound::new([named, self.services.model.as_deref()], egress, self.client, deadline).map_err(HandlerError::from)
+    }
+}
+
+#[cfg(feature = "models")]
+impl From<ModelError> for HandlerError {
+    fn from(error: ModelError) -> HandlerError {
+        HandlerError(error.0)
+    }
+}
+
+/// What a run did, step by step, as the outcome shows it.
+#[derive(Default)]
+pub struct Transcript(Mutex<Vec<Value>>);
+
+impl Transcript {
+    /// The most steps; what is beyond is left out.
+    const MAX_STEPS: usize = 200;
+
+    /// Notes a step.
+    pub fn note(&self, step: Value) {
+        let mut steps = self.0.lock();
+        if steps.len() < Transcript::MAX_STEPS {
+            steps.push(step);
+        }
+    }
+
+    /// The steps so far.
+    pub fn take(&self) -> Vec<Value> {
+        std::mem::take(&mut self.0.lock())
+    }
+}
+
+/// One version of an event with what handlers derive from it, each made once.
+pub struct Moment {
+    /// The facts that conditions and handlers read.
+    pub facts: Facts,
+    native: OnceLock<Bytes>,
+    pub(super) environment: OnceLock<Vec<(String, String)>>,
+}
+
+impl Moment {
+    /// A version of an event.
+    pub fn new(event: Arc<Event>, root: &Path) -> Moment {
+        Moment::from_facts(Facts::new(event, root))
+    }
+
+    /// The next version of it.
+    pub fn rewritten(&self, event: Arc<Event>) -> Moment {
+        Moment::from_facts(self.facts.rewritten(event))
+    }
+
+    fn from_facts(facts: Facts) -> Moment {
+        Moment { facts, native: OnceLock::new(), environment: OnceLock::new() }
+    }
+
+    /// The event.
+    pub fn event(&self) -> &Arc<Event> {
+        &self.facts.event
+    }
+
+    /// The event as JSON, in the vocabulary of the hook's dialect.
+    pub(super) fn payload(&self, contract: &Contract) -> Bytes {
+        self.encoded(contract, contract.payload)
+    }
+
+    /// The same, for a command's stdin.
+    pub(super) fn stdin(&self, contract: &Contract) -> Bytes {
+        self.encoded(contract, contract.stdin.unwrap_or(contract.payload))
+    }
+
+    fn encoded(&self, contract: &Contract, payload: fn(&Event) -> Value) -> Bytes {
+        let encode = || Bytes::from(payload(self.event()).to_string());
+        if contract.dialect == NATIVE { self.native.get_or_init(encode).clone() } else { encode() }
+    }
+}
+
+/// The path that an event's tool call is about.
+pub(super) fn tool_path(event: &Event) -> Option<&str> {
+    crate::matching::tools::main_path(event.tool_name()?, event.at("/tool/input")?)
+}

@@ -1,0 +1,93 @@
+//! What a kind knows while it compiles a definition, and the mistakes that it finds.
+
+use crate::services::client::Client;
+#[cfg(feature = "models")]
+use crate::services::models::ModelRef;
+use crate::services::models::RawModel;
+use crate::syntax::fix::Fix;
+use crate::syntax::node::DecodeError;
+use crate::syntax::source::Layer;
+use crate::template::Placeholders;
+use std::path::Path;
+use std::sync::Arc;
+
+/// What is known where a definition is compiled.
+pub struct Compile<'a> {
+    /// The directory of the definition's file: relative paths start here.
+    pub dir: &'a Path,
+    /// Where the definition came from.
+    pub layer: Layer,
+    /// The connection that registers the hook, if it comes over the wire.
+    pub client: Option<&'a Arc<dyn Client>>,
+    /// The model that the file's `defaults` name.
+    pub model: Option<&'a RawModel>,
+    /// How the hook's vocabulary names what an event says.
+    pub placeholders: &'static Placeholders,
+    /// Reads a file that the definition names, and has it watched: a change of it compiles the
+    /// definition again. The error is for people.
+    pub read: &'a dyn Fn(&Path) -> Result<String, String>,
+    /// For each line of a member's text, the line of the definition's file where it is written, as far as
+    /// the text is written without escapes. For a definition that is a single text, the member is ignored.
+    pub lines: &'a dyn Fn(&str) -> Vec<usize>,
+}
+
+#[cfg(feature = "models")]
+impl Compile<'_> {
+    /// The model that the hook names with `model`, else the file's; `None` leaves it to the host.
+    pub(super) fn model(&self, raw: Option<RawModel>) -> Result<Option<ModelRef>, Mistake> {
+        let model = raw.or_else(|| self.model.cloned()).map(ModelRef::new).transpose();
+        model.map_err(|bad| Mistake { help: bad.help, fix: bad.fix, ..Mistake::new("model", bad.message) })
+    }
+}
+
+/// A mistake in a handler's definition.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Mistake {
+    /// The member that `field` is within, if not the value itself.
+    pub within: Option<&'static str>,
+    /// The member it is about, if not the whole.
+    pub field: Option<&'static str>,
+    /// The part of the field's text that it is about, in bytes, where the text is written as it is.
+    pub at: Option<std::ops::Range<usize>>,
+    /// Lowercase, no full stop.
+    pub message: String,
+    /// What to do.
+    pub help: Option<String>,
+    /// The edit that corrects it.
+    pub fix: Option<Fix>,
+}
+
+impl Mistake {
+    /// A mistake in the value as a whole.
+    pub(super) fn whole(message: impl Into<String>) -> Mistake {
+        Mistake { within: None, field: None, at: None, message: message.into(), help: None, fix: None }
+    }
+
+    /// With what to do about it.
+    pub(super) fn help(self, help: impl Into<String>) -> Mistake {
+        Mistake { help: Some(help.into()), ..self }
+    }
+
+    pub(super) fn new(field: &'static str, message: impl Into<String>) -> Mistake {
+        Mistake { field: Some(field), ..Mistake::whole(message) }
+    }
+
+    /// With the name that a wrong one was probably meant to be.
+    #[cfg(feature = "models")]
+    pub(super) fn did_you_mean(self, wrong: &str, right: &str) -> Mistake {
+        self.help(format!("did you mean `{right}`?")).fix(Fix::replace(wrong, right))
+    }
+
+    /// With the edit that corrects it.
+    pub(super) fn fix(self, fix: Fix) -> Mistake {
+        Mistake { fix: Some(fix), ..self }
+    }
+}
+
+/// Why a handler's definition doesn't compile.
+pub enum CompileError {
+    /// It hasn't the right form.
+    Form(DecodeError),
+    /// It has the right form, but no sense.
+    Meaning(Mistake),
+}

@@ -1,0 +1,28 @@
+//! What a guard says of itself beside what any kind of handler does, and the events that guards act at.
+
+use super::super::kind::Kind;
+use crate::event::{EventSpec, Phase};
+
+/// A guard.
+pub(super) trait GuardKind: Kind {
+    /// The events of a hook that doesn't say `on`.
+    const EVENTS: &'static [&'static str];
+
+    /// Whether the guard can do anything at an event.
+    fn acts_at(spec: &EventSpec) -> bool;
+}
+
+/// The answer can stop something.
+pub(super) fn decides(spec: &EventSpec) -> bool {
+    spec.phase != Phase::Note
+}
+
+/// Something waits for the answer, and a deny prevents it.
+pub(super) fn gates(spec: &EventSpec) -> bool {
+    spec.phase == Phase::Gate && !spec.rest
+}
+
+/// There is something to look through.
+pub(super) fn has_subject(spec: &EventSpec) -> bool {
+    spec.subject.is_some()
+}

@@ -1,0 +1,174 @@
+//! What a kind of handler is: the trait, and what a kind says of itself for people and editors.
+
+use super::call::{Call, HandlerError};
+use super::compile::{Compile, Mistake};
+use crate::syntax::node::{Node, NodeValue};
+use crate::verdict::{Answer, Decision};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use std::future::Future;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// One kind of handler.
+pub(crate) trait Kind: std::fmt::Debug + Sized + Send + Sync {
+    /// What the definition's key may hold.
+    type Raw: DeserializeOwned + JsonSchema;
+
+    /// Whether it can be defined in a file.
+    const IN_FILES: bool = true;
+
+    /// What the texts of its definition are, by where they stand. A place is the keys on the way, with dots
+    /// between them; `*` stands for any key or item, `#` for an item that isn't the first, `**` for any way.
+    const TEXTS: &'static [(&'static str, TextKind)] = &[];
+
+    /// What a text of its definition is, by the way to it; items of lists are `0` and `#`.
+    fn text_kind(path: &[&str]) -> Option<TextKind> {
+        Self::TEXTS.iter().find(|(place, _)| leads_to(place, path)).map(|(_, kind)| *kind)
+    }
+
+    /// Checks what was written.
+    fn compile(raw: Self::Raw, cx: &Compile<'_>) -> Result<Self, Mistake>;
+
+    /// Carries the hook out once.
+    fn run(&self, call: &Call<'_>) -> impl Future<Output = Result<Answer, HandlerError>> + Send;
+
+    /// What that does beyond looking at the event.
+    fn effect(&self) -> Option<Effect> {
+        None
+    }
+
+    /// How long a run may take where neither the hook nor its file says, if longer than others.
+    fn default_timeout(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Whether its own rewrite leaves it nothing to rewrite.
+    fn is_idempotent(&self) -> bool {
+        false
+    }
+
+    /// Whether its answer depends on what it has counted or seen before.
+    fn counts(&self) -> bool {
+        false
+    }
+
+    /// The decision and reason, if every run has the same.
+    fn fixed(&self) -> Option<(Decision, &str)> {
+        None
+    }
+}
+
+/// What a text of a definition is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TextKind {
+    /// Filled in with what the event says, with the placeholders of the hook's vocabulary.
+    Template,
+    /// The same, with hookwire's own placeholders whatever the vocabulary.
+    NativeTemplate,
+    /// A CEL expression over the event.
+    Expression,
+    /// A regex.
+    Regex,
+    /// A file, from the definition's directory.
+    File,
+}
+
+/// Whether a place, written as for [`Kind::TEXTS`], is where a path leads.
+fn leads_to(place: &str, path: &[&str]) -> bool {
+    let (first, rest) = place.split_once('.').unwrap_or((place, ""));
+    match (first, path) {
+        ("", path) => path.is_empty(),
+        ("**", _) => true,
+        (_, []) => false,
+        (word, [key, path @ ..]) => (word == "*" || word == *key) && leads_to(rest, path),
+    }
+}
+
+/// Every text of a value with the way to it, as [`Kind::text_kind`] reads it. The parser bounds the depth.
+pub(super) fn each_text<'n>(node: &'n Node, path: &mut Vec<&'n str>, visit: &mut impl FnMut(&[&'n str], &'n Node)) {
+    match &node.value {
+        NodeValue::String(_) => visit(path, node),
+        NodeValue::Seq(items) => {
+            for (n, item) in items.iter().enumerate() {
+                path.push(if n == 0 { "0" } else { "#" });
+                each_text(item, path, visit);
+                path.pop();
+            }
+        }
+        NodeValue::Map(entries) => {
+            for entry in entries {
+                path.push(&entry.key);
+                each_text(&entry.value, path, visit);
+                path.pop();
+            }
+        }
+        NodeValue::Null | NodeValue::Bool(_) | NodeValue::Int(_) | NodeValue::UInt(_) | NodeValue::Float(_) => {}
+    }
+}
+
+/// What carrying a hook out does to the world, to be shown before it is done. Holds no secrets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Starts a program.
+    Command(Program),
+    /// Starts a worker in a runtime, and calls what it names.
+    Worker(&'static str, Program),
+    /// Sends something to this URL.
+    Post(String),
+    /// Asks a model; `None`: the one that is the default where it runs.
+    Model(Option<String>),
+    /// Lets a model use these tools.
+    Agent(Vec<String>),
+    /// Calls a tool of an MCP server.
+    McpTool {
+        /// The tool.
+        tool: String,
+        /// The server, where it is somewhere else.
+        server: String,
+        /// What is started to have one.
+        starts: Option<Program>,
+    },
+    /// Appends to this file.
+    Appends(PathBuf),
+    /// Asks a person, and waits.
+    Person,
+}
+
+/// A program that a definition has started, as it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// A shell text, a program with its arguments, or a function.
+    pub text: String,
+    /// The variables that have another value than in the host's own environment.
+    pub sets: Vec<String>,
+    /// The working directory, if the definition names one.
+    pub cwd: Option<PathBuf>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::leads_to;
+
+    #[test]
+    fn places() {
+        for (place, path, expected) in [
+            ("", "", true),
+            ("", "text", false),
+            ("text", "text", true),
+            ("text", "", false),
+            ("text", "text a", false),
+            ("#", "#", true),
+            ("#", "0", false),
+            ("run.#", "run #", true),
+            ("headers.*", "headers a", true),
+            ("headers.*", "headers a b", false),
+            ("body.**", "body", true),
+            ("body.**", "body a 0 b", true),
+            ("body.**", "url", false),
+        ] {
+            let path: Vec<&str> = path.split_whitespace().collect();
+            assert_eq!(leads_to(place, &path), expected, "{place} {path:?}");
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! What the handlers of a host share.
+
+use super::callable::WorkerPool;
+#[cfg(feature = "mcp")]
+use super::mcp::Servers;
+#[cfg(feature = "script")]
+use super::script::pool::Pool as ScriptPool;
+use crate::services::approvals::Approvals;
+use crate::services::egress::{Egress, Grants, HostPort};
+use crate::services::emit::EventSender;
+use crate::services::models::ModelRef;
+use crate::services::state::Store;
+use crate::services::state::runs::Runs;
+use crate::syntax::source::Layer;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+/// What handlers share.
+#[derive(Clone)]
+pub struct Services {
+    /// The project root: where commands run when the event has no usable `cwd`.
+    pub root: Arc<Path>,
+    /// What the operator lets HTTP reach.
+    pub grants: Vec<HostPort>,
+    /// The values that hooks share.
+    pub state: Store,
+    /// The listeners of the events that hooks emit.
+    pub events: EventSender,
+    /// Which run an event counts towards.
+    pub runs: Arc<Runs>,
+    /// Questions to a person.
+    pub approvals: Approvals,
+    /// The host's socket, for the commands of hooks.
+    pub socket: Arc<OnceLock<PathBuf>>,
+    /// The model of hooks and files that name none.
+    pub model: Option<Arc<ModelRef>>,
+    /// MCP servers that stay up between events.
+    #[cfg(feature = "mcp")]
+    pub(super) servers: Arc<Servers>,
+    #[cfg(feature = "script")]
+    pub(super) scripts: Arc<ScriptPool>,
+    egress: Arc<[OnceLock<Egress>; 2]>,
+    /// Warm worker processes.
+    pub(super) workers: Arc<WorkerPool>,
+}
+
+impl Services {
+    /// Services for hooks of a project.
+    pub fn new(root: PathBuf, grants: Vec<HostPort>) -> Services {
+        Services {
+            root: root.into(),
+            grants,
+            state: Store::default(),
+            events: EventSender::default(),
+            runs: Arc::default(),
+            approvals: Approvals::default(),
+            socket: Arc::default(),
+            model: None,
+            #[cfg(feature = "mcp")]
+            servers: Arc::default(),
+            #[cfg(feature = "script")]
+            scripts: Arc::default(),
+            egress: Arc::default(),
+            workers: Arc::default(),
+        }
+    }
+
+    pub(super) fn egress(&self, layer: Layer) -> &Egress {
+        let loopback = layer.is_trusted();
+        self.egress[usize::from(loopback)].get_or_init(|| Egress::new(Grants { loopback, hosts: self.grants.clone() }))
+    }
+}
