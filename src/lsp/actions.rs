@@ -586,6 +586,7 @@ mod tests {
             (("a.json", "{\"hooks\": [{\"name\": \"a\", \"guard\": {\"rate-limit\": {\"max\": 3}}, \"on\": \"Stop\"}]}".into()), "idle-guard", "Leave out `on`!", "{\"hooks\": [{\"name\": \"a\", \"guard\": {\"rate-limit\": {\"max\": 3}}}]}".into()),
             (("a.toml", "[[hooks]]\nname = 'a'\non = 'Stop'\n[hooks.guard.rate-limit]\nmax = 3\n".into()), "idle-guard", "Leave out `on`!", "[[hooks]]\nname = 'a'\n[hooks.guard.rate-limit]\nmax = 3\n".into()),
             (of("~deny: x"), "missing-on", "Add `on: PreToolUse`", yaml("~on: PreToolUse; ~deny: x")),
+            (of("~on: Stop; ~fail: open; ~prompt: {text: x, model: 'opnai:gpt'}"), "bad-handler", "Change it to `openai:gpt`!", yaml("~on: Stop; ~fail: open; ~prompt: {text: x, model: 'openai:gpt'}")),
             (of("~on: Stop; ~deny: 3"), "wrong-type", "Quote it!", yaml("~on: Stop; ~deny: \"3\"")),
             (of("~on: Stop; ~callable: {python: acme.review}"), "bad-handler", "Write it as `module:function`!", yaml("~on: Stop; ~callable: {python: acme:review}")),
             (("a.yaml", "- name: a\n  on: Stop\n  deny: x\n".into()), "wrong-type", "Write `hooks:` above the list!", "hooks:\n- name: a\n  on: Stop\n  deny: x\n".into()),
