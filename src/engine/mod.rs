@@ -9,6 +9,8 @@ mod gatekeeper;
 mod intercept;
 mod run;
 mod sessions;
+#[cfg(test)]
+mod tests;
 
 use crate::contract::{Composition, Contract, NATIVE};
 use crate::event::{Event, Phase};

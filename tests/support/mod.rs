@@ -3,6 +3,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its part")]
 
 pub mod editor;
+pub mod models;
 
 pub use hookwire::transport::framing::Framing;
 use serde_json::{Value, json};
