@@ -75,10 +75,6 @@ fn calls(calls: &[(&'static str, Value)]) -> Say {
     Say::Calls(calls.to_vec())
 }
 
-fn error(verdict: &Value) -> &str {
-    verdict["outcomes"][0]["error"].as_str().unwrap_or_default()
-}
-
 #[test]
 fn a_failing_test_sends_the_agent_back_to_work() {
     for wire in WIRES {
@@ -367,7 +363,7 @@ fn a_command_ends_with_its_hook() {
     let running = pid_in(&pid);
     world.host.notify("$/cancelRequest", json!({"id": id}));
     world.host.reply(id);
-    eventually("the command ends", || (!is_alive(running)).then_some(()));
+    await_end(running, "the command ends");
 }
 
 #[test]

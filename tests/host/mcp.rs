@@ -111,7 +111,7 @@ fn one_server_serves_many_and_is_restarted() {
     assert_ne!(second, first);
     let flood = ask(&mut host, "flood");
     assert!(flood.contains("is gone: it sent a message of more than 4194304 bytes"), "{flood}");
-    eventually("the flooding server is killed", || (!is_alive(second)).then_some(()));
+    await_end(second, "the flooding server is killed");
     assert_eq!(ask(&mut host, "judge"), "allow: ");
 }
 
@@ -167,7 +167,7 @@ fn servers_end() {
     let idle = hook("pid", "PreToolUse", "pid", ", idle: 200ms");
     let (mut host, _dir) = TestHost::with(&format!("hooks:\n{idle}"));
     let server = pid(&mut host);
-    eventually("the idle server ends", || (!is_alive(server)).then_some(()));
+    await_end(server, "the idle server ends");
     assert_ne!(pid(&mut host), server);
     drop(host);
     // With the host, however that ends.
@@ -179,7 +179,7 @@ fn servers_end() {
             host.kill();
         }
         drop(host);
-        eventually("the server ends with its host", || (!is_alive(server)).then_some(()));
+        await_end(server, "the server ends with its host");
     }
 }
 

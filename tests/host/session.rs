@@ -79,7 +79,7 @@ fn each_kind_decides_and_the_worker_may_die() {
     let worker = pid_in(&pid_file);
     host.kill();
     host.wait();
-    eventually("the worker ends with its host", || (!is_alive(worker)).then_some(()));
+    await_end(worker, "the worker ends with its host");
     let mut host = start();
     expect(&mut host, step, "deny by steps: Step limit reached: 2/2");
     expect(&mut host, run("rm -r build"), "deny by function: no removals (call 4)");
@@ -109,7 +109,7 @@ fn every_kind_can_be_registered() {
     let mut host = TestHost::start(
         command.arg("--root").arg(dir.path()).args(["--model", "openai:small", "--allow-host"]).arg(authority),
     );
-    let mut untested: Vec<_> = hookwire::handlers::KINDS.iter().map(|kind| kind.key).collect();
+    let mut untested = handler_kinds();
     for (kind, handler, expected) in [
         ("allow", json!("yes"), "allow by h: yes"),
         ("deny", json!("no"), "deny by h: no"),
@@ -127,7 +127,7 @@ fn every_kind_can_be_registered() {
         ),
         ("guard", json!({"pattern-guard": {"deny": ["push"], "reason": "guard"}}), "deny by h: guard"),
     ] {
-        untested.retain(|it| *it != kind);
+        untested.retain(|it| it != kind);
         let hook = json!({"name": "h", "on": "PreToolUse", "fail": "closed", kind: handler});
         assert_eq!(host.request("hooks/register", json!({"hooks": [hook]}))["registered"], json!(["h"]), "{kind}");
         let verdict = brief(&host.bash("git push"));

@@ -1,7 +1,7 @@
 //! Code lenses, inlay hints and commands, over the wire of the built binary.
 
 use crate::support::editor::{Editor, abilities};
-use crate::support::{is_alive, pid_in};
+use crate::support::{await_end, is_alive, pid_in};
 use serde_json::{Value, json};
 
 /// The titles of the lenses: `line: title | title`.
@@ -202,7 +202,7 @@ fn a_cancelled_run_leaves_nothing_behind() {
         assert!(is_alive(pid));
         editor.notify("$/cancelRequest", json!({ "id": id }));
         assert_eq!(editor.reply(id)["error"]["code"], -32800);
-        crate::support::eventually("the process is ended", || (!is_alive(pid)).then_some(()));
+        await_end(pid, "the process is ended");
     }
 }
 

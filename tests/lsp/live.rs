@@ -2,10 +2,8 @@
 
 use crate::support::editor::{Editor, abilities};
 use crate::support::*;
-use hookwire::transport::socket;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
@@ -177,8 +175,14 @@ fn guests_are_told_what_is_judged() {
 fn what_is_no_host_harms_nothing() {
     let project = tempfile::tempdir().unwrap();
     let root = project.path().to_path_buf();
-    let dir = root.join("hookwire");
-    std::fs::DirBuilder::new().mode(0o700).create(&dir).unwrap();
+    let mut agent = agent(&root, Framing::Lines);
+    agent.bash("ls");
+    // `KEY-PID.sock`: the key is the project's.
+    let own = sockets(&root).pop().unwrap();
+    let named = |pid: &str| {
+        let name = own.file_name().unwrap().to_str().unwrap();
+        own.with_file_name(format!("{}-{pid}.sock", name.rsplit_once('-').unwrap().0))
+    };
     let (sender, left) = mpsc::channel();
     let reply = |id: u32, result: Value| json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string() + "\n";
     let record = |seq: u64, verdict: Value| json!({"seq": seq, "at": "2020-01-01T00:00:00Z", "event": "Stop", "dialect": "native", "params": {"event": "Stop"}, "verdict": verdict});
@@ -196,7 +200,7 @@ fn what_is_no_host_harms_nothing() {
         ("endless", String::new()),
     ];
     for (n, (name, says)) in servers.into_iter().enumerate() {
-        let listener = UnixListener::bind(dir.join(format!("{}-9999{n}.sock", socket::key(&root)))).unwrap();
+        let listener = UnixListener::bind(named(&format!("9999{n}"))).unwrap();
         let sender = sender.clone();
         std::thread::spawn(move || {
             let (mut guest, _) = listener.accept().unwrap();
@@ -211,9 +215,7 @@ fn what_is_no_host_harms_nothing() {
         });
     }
     // It takes connections and says nothing.
-    let silent = UnixListener::bind(dir.join(format!("{}-88888.sock", socket::key(&root)))).unwrap();
-    let mut agent = agent(&root, Framing::Lines);
-    agent.bash("ls");
+    let silent = UnixListener::bind(named("88888")).unwrap();
     let mut editor = editor(project);
     let gone: Vec<_> = (0..10).map(|_| left.recv_timeout(PATIENCE).unwrap()).collect();
     assert!(gone.contains(&("endless", false)), "the line was read to its end: {gone:?}");

@@ -184,7 +184,7 @@ fn cancelling_reaches_code_hooks_and_commands() {
     let pid = pid_in(&dir.path().join("slow.pid"));
     host.notify("$/cancelRequest", json!({"id": id}));
     assert_eq!(host.reply(id)["error"]["code"], -32800);
-    eventually("the process is gone", || (!is_alive(pid)).then_some(()));
+    await_end(pid, "the process is gone");
 }
 
 /// The judge reads the event's values as data: a tool's name can't add to the instructions.
