@@ -9,4 +9,6 @@ pub mod compile;
 pub mod load;
 mod names;
 pub mod schema;
+#[cfg(test)]
+mod tests;
 pub mod watch;

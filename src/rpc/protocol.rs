@@ -182,6 +182,7 @@ pub struct DialectEvent {
     /// The dialect; the client's own from `initialize` if absent.
     pub dialect: Option<String>,
     /// What a hook of that system would read.
+    #[allow(dead_code, reason = "for the schema: the payload is taken from the params as a whole")]
     pub payload: Value,
     /// How long the whole event may take, in milliseconds.
     #[serde(default)]
@@ -502,6 +503,7 @@ pub struct ApprovalAnswer {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct CancelParams {
     /// The id of the request.
+    #[allow(dead_code, reason = "for the schema: the reader takes the id as it was written")]
     pub id: Value,
 }
 

@@ -2,7 +2,6 @@
 //! them, what is kept from one event to the next, and how their mistakes are told.
 
 use crate::support::*;
-use hookwire::handlers::guards::GUARDS;
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -542,22 +541,24 @@ fn mistakes_are_told_where_they_are() {
 }
 
 #[test]
-fn the_list_of_guards_comes_from_the_table() {
+fn every_guard_is_listed() {
     let output = |format: &str| {
         let output = hookwire().args(["list", "--guards", "--format", format]).output().unwrap();
         assert!(output.status.success());
         String::from_utf8(output.stdout).unwrap()
     };
     let listed: Vec<Value> = output("json").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(listed.len(), GUARDS.len());
+    let schema = schema("definitions");
+    let described = schema["$defs"]["Guard"]["anyOf"][1]["properties"].as_object().unwrap();
+    assert_eq!(listed.len(), described.len());
+    for guard in &listed {
+        assert_eq!(guard["about"], described[guard["name"].as_str().unwrap()]["description"], "{guard}");
+    }
     let text = output("text");
-    for (row, listed) in GUARDS.iter().zip(&listed) {
-        assert_eq!(*listed, json!({"name": row.name, "about": row.about, "on": row.events}));
-        assert!(text.contains(row.about), "{}", row.name);
-        for event in row.events {
-            let spec = hookwire::event::spec(event).unwrap_or_else(|| panic!("{}: {event}", row.name));
-            assert!((row.acts_at)(spec), "{} at {event}", row.name);
-        }
+    for guard in &listed {
+        assert!(text.contains(guard["about"].as_str().unwrap()), "{guard}");
+        let events = guard["on"].as_array().unwrap();
+        assert!(events.iter().all(|event| hookwire::event::spec(event.as_str().unwrap()).is_some()), "{guard}");
     }
 }
 

@@ -1,16 +1,8 @@
-//! Definition files: what is said about mistakes, that the formats are equal, and that what the
-//! repository ships is without one.
+//! What is said about mistakes and what `check` says, that what the repository ships is without a mistake, and that the schemas are
+//! those of the types.
 
 use crate::support::*;
-use hookwire::definitions::check::check;
-use hookwire::handlers::KINDS;
-use hookwire::hook::Hook;
-use hookwire::host::{Host, HostOptions};
-use hookwire::rpc::methods::info;
-use hookwire::syntax::diagnostic::Diagnostic;
-use hookwire::syntax::formats::{self, Format};
-use hookwire::syntax::source::Layer;
-use hookwire::syntax::values::COMMON_FIELDS;
+use hookwire::{Host, HostOptions};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
@@ -22,13 +14,18 @@ fn load(dir: &Path) -> Arc<Host> {
     Host::new(HostOptions { root: dir.into(), hooks: vec![dir.into()], ..HostOptions::default() })
 }
 
+fn diagnostics(host: &Host) -> Vec<Value> {
+    host.published().diagnostics.iter().map(|it| json!(it)).collect()
+}
+
 /// What a diagnostic says, on one line and without its file.
-fn told(diagnostic: &Diagnostic) -> String {
-    let Diagnostic { code, message, range, .. } = diagnostic;
-    let severity = format!("{:?}", diagnostic.severity).to_lowercase();
-    let hook = diagnostic.hook.as_ref().map(|hook| format!("{{{hook}}} ")).unwrap_or_default();
-    let help = diagnostic.help.as_ref().map(|help| format!(" ({help})")).unwrap_or_default();
-    format!("{}:{} {severity}[{code}] {hook}{message}{help}", range.start.line, range.start.column)
+fn told(diagnostic: &Value) -> String {
+    let text = |key: &str| diagnostic[key].as_str();
+    let start = &diagnostic["range"]["start"];
+    let (severity, code, message) = (text("severity").unwrap(), text("code").unwrap(), text("message").unwrap());
+    let hook = text("hook").map(|hook| format!("{{{hook}}} ")).unwrap_or_default();
+    let help = text("help").map(|help| format!(" ({help})")).unwrap_or_default();
+    format!("{}:{} {severity}[{code}] {hook}{message}{help}", start["line"], start["column"])
 }
 
 #[test]
@@ -45,8 +42,8 @@ fn every_mistake_is_told_with_its_place() {
         let name = format!("case.{}", title.split(':').next().unwrap());
         let dir = hooks(&[(&name, text)]);
         let file = dir.path().join(&name).display().to_string();
-        let diagnostics = load(dir.path()).published().diagnostics;
-        codes.extend(diagnostics.iter().map(|it| it.code.clone()));
+        let diagnostics = diagnostics(&load(dir.path()));
+        codes.extend(diagnostics.iter().map(|it| it["code"].as_str().unwrap().to_string()));
         let told: Vec<_> = diagnostics.iter().map(|it| told(it).replace(&file, "FILE")).collect();
         if told.join("\n").trim() != expected.trim() {
             wrong.push(format!("{title}\n  expected\n{}\n  told\n{}", expected.trim(), told.join("\n")));
@@ -77,7 +74,7 @@ fn every_mistake_is_told_with_its_place() {
 fn names_are_unique_in_a_layer_whatever_the_file() {
     let text = "hooks: [{ name: guard, on: Stop, deny: no }]";
     let dir = hooks(&[("a.yaml", text), ("b/c.yaml", &format!("# Below.\n{text}"))]);
-    let diagnostics = load(dir.path()).published().diagnostics;
+    let diagnostics = diagnostics(&load(dir.path()));
     let first = dir.path().join("a.yaml");
     let expected = format!(
         "2:17 warning[duplicate-name] {{guard}} `guard` is also the name of the hook at {}:1; both run (give one of them another name)",
@@ -91,7 +88,7 @@ fn names_are_unique_in_a_layer_whatever_the_file() {
 fn a_deep_directory_and_a_missing_one_are_told() {
     let deep: String = (0..18).map(|_| "d/").collect();
     let dir = hooks(&[(&format!("{deep}a.yaml"), "hooks: []")]);
-    let told = |host: Arc<Host>| host.published().diagnostics.iter().map(told).collect::<Vec<_>>();
+    let told = |host: Arc<Host>| diagnostics(&host).iter().map(told).collect::<Vec<_>>();
     assert_eq!(
         told(load(dir.path())),
         ["1:1 error[too-deep] more than 16 directories are inside one another; this one is not read"]
@@ -103,89 +100,6 @@ fn a_deep_directory_and_a_missing_one_are_told() {
     );
     fs::write(dir.path().join("file"), "").unwrap();
     assert_eq!(told(load(&dir.path().join("file"))), ["1:1 error[missing-directory] it is not a directory"]);
-}
-
-/// The file as one model, and the hooks it makes but for where they are written.
-fn meaning(name: &str, text: &str) -> (Value, Vec<Value>) {
-    let dir = hooks(&[(name, text)]);
-    let host = load(dir.path());
-    assert_eq!(*host.published().diagnostics, [], "{name}");
-    let tree = formats::parse(text, Format::from_path(Path::new(name)).unwrap()).unwrap();
-    let hook = |hook: &Arc<Hook>| {
-        let mut info = serde_json::to_value(info(hook)).unwrap();
-        info.as_object_mut().unwrap().remove("source");
-        info["fingerprint"] = hook.fingerprint.into();
-        info
-    };
-    (tree.to_json(), host.hooks().hooks.iter().map(hook).collect())
-}
-
-#[test]
-fn the_formats_mean_the_same() {
-    let yaml = r#"
-defaults: { timeout: 5s, fail: closed }
-hooks:
-  - name: one
-    description: "two\nlines"
-    on: [PreToolUse, PostToolUse]
-    matcher: Write|Edit
-    if: Write(src/**)
-    when: has(tool.input.x)
-    priority: -3
-    timeout: 1.5
-    fail: open
-    parallel: true
-    tags: [a, b]
-    command: { run: [echo, "${tool.name}"], env: { A: "1" } }
-  - { name: two, on: "*", agents: "a*", deny: No., dialect: claude-code }
-"#;
-    let toml = r#"
-defaults = { timeout = "5s", fail = "closed" }
-
-[[hooks]]
-name = "one"
-description = """
-two
-lines"""
-on = ["PreToolUse", "PostToolUse"]
-matcher = 'Write|Edit'
-if = "Write(src/**)"
-when = "has(tool.input.x)"
-priority = -3
-timeout = 1.5
-fail = "open"
-parallel = true
-tags = ["a", "b"]
-
-[hooks.command]
-run = ["echo", "${tool.name}"]
-env.A = "1"
-
-[[hooks]]
-name = "two"
-on = "*"
-agents = "a*"
-deny = "No."
-dialect = "claude-code"
-"#;
-    let json = r#"{
-  /* Of the file. */
-  "defaults": {"timeout": "5s", "fail": "closed"},
-  "hooks": [
-    {
-      "name": "one", "description": "two\nlines", "on": ["PreToolUse", "PostToolUse"], "matcher": "Write|Edit",
-      "if": "Write(src/**)", "when": "has(tool.input.x)", "priority": -3, "timeout": 1.5, "fail": "open",
-      "parallel": true, "tags": ["a", "b"], "command": {"run": ["echo", "${tool.name}"], "env": {"A": "1"}},
-    },
-    {"name": "two", "on": "*", "agents": "a*", "deny": "No.", "dialect": "claude-code"}, // The last.
-  ],
-}"#;
-    let expected = meaning("a.yaml", yaml);
-    assert_eq!(expected.1.len(), 2);
-    for (name, text) in [("a.yml", yaml), ("a.toml", toml), ("a.json", json), ("a.JSON", json)] {
-        assert_eq!(meaning(name, text), expected, "{name}");
-    }
-    assert_ne!(meaning("a.yaml", &yaml.replace("-3", "3")), expected);
 }
 
 fn run(command: &mut Command) -> (i32, String, String) {
@@ -308,37 +222,12 @@ fn examples_and_starter_are_without_a_remark() {
     dirs.push(home.path().join(".hookwire"));
     for dir in dirs {
         let host = load(&dir);
-        let told: Vec<_> = host.published().diagnostics.iter().map(told).collect();
-        assert_eq!(told, [""; 0], "{}", dir.display());
+        assert_eq!(diagnostics(&host), [json!(null); 0], "{}", dir.display());
         assert!(!host.hooks().hooks.is_empty(), "{}", dir.display());
     }
     // Never over somebody's guards.
     let (code, _, err) = run(hookwire().current_dir(home.path()).arg("init"));
     assert!(code == 2 && err.contains(".hookwire/guard.yaml: File exists"), "{err}");
-}
-
-#[test]
-fn the_schema_and_the_reader_know_the_same_fields() {
-    let schema = hookwire::definitions::schema::definitions();
-    let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<BTreeSet<_>>();
-    let hook = keys(&schema["$defs"]["Hook"]["properties"]);
-    let expected = COMMON_FIELDS.iter().copied().chain(KINDS.iter().map(|kind| kind.key)).map(String::from);
-    assert_eq!(hook, expected.collect());
-    let unknown = |text: Value| {
-        check("a.json", &text.to_string(), Layer::Hooks).diagnostics.iter().any(|it| it.code == "unknown-field")
-    };
-    for field in hook {
-        assert!(!unknown(json!({"hooks": [{ &*field: null }]})), "{field}");
-    }
-    for field in keys(&schema["properties"]) {
-        assert!(!unknown(json!({ &*field: null })), "{field}");
-    }
-    for field in keys(&schema["$defs"]["Defaults"]["properties"]) {
-        assert!(!unknown(json!({"defaults": { &*field: null }})), "{field}");
-    }
-    for place in [json!({"x": 1}), json!({"defaults": {"x": 1}}), json!({"hooks": [{"x": 1}]})] {
-        assert!(unknown(place));
-    }
 }
 
 /// UPDATE_SCHEMA=1 writes them.

@@ -95,10 +95,7 @@ fn copy(from: &Path, to: &Path) {
 
 #[test]
 fn each_does_what_it_says() {
-    if !is_there("python3") {
-        return;
-    }
-    if !is_there("node") {
+    if !is_there("python3") || !is_there("node") {
         return;
     }
     let kinds = directories("handlers");
@@ -108,8 +105,8 @@ fn each_does_what_it_says() {
             assert!(has(verdict, expected), "{kind}, line {}: {expected} is not in {verdict}", n + 1);
         }
     }
-    for kind in hookwire::handlers::KINDS.iter().map(|kind| kind.key) {
-        let kind = if ["allow", "deny", "ask"].contains(&kind) { "verdict" } else { kind };
+    for kind in handler_kinds() {
+        let kind = if ["allow", "deny", "ask"].contains(&&*kind) { "verdict" } else { &*kind };
         assert!(kinds.iter().any(|it| it == kind), "no example of {kind}");
     }
 }
@@ -120,7 +117,9 @@ fn each_system_answers_as_it_does_itself() {
     if !is_there("python3") {
         return;
     }
-    let systems = hookwire::dialects::DIALECTS.iter().map(|dialect| dialect.name());
+    let schema = schema("definitions");
+    let systems = schema["$defs"]["Hook"]["properties"]["dialect"]["enum"].as_array().unwrap();
+    let systems = systems.iter().map(|system| system.as_str().unwrap());
     for system in systems.filter(|name| !["native", "claude-code"].contains(name)) {
         let cases = directories(&format!("systems/{system}"));
         assert!(!cases.is_empty(), "no example of {system}");

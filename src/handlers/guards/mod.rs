@@ -405,3 +405,18 @@ fn whole(value: &Value) -> Option<u64> {
 fn tells_usage(event: &Event) -> bool {
     &*event.name == "PostModelCall" || event.spec.phase == Phase::After && event.at("/model/usage").is_some()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guard_acts_at_its_natural_events() {
+        for row in GUARDS {
+            for event in row.events {
+                let spec = crate::event::spec(event).unwrap_or_else(|| panic!("{}: {event}", row.name));
+                assert!((row.acts_at)(spec), "{} at {event}", row.name);
+            }
+        }
+    }
+}

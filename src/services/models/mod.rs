@@ -20,7 +20,7 @@ mod server;
 
 #[cfg(feature = "models")]
 pub(crate) use call::{Bound, clean, random_hex};
-pub use name::{BadModel, ModelRef, RawModel};
+pub use name::{ModelRef, RawModel};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
