@@ -38,9 +38,6 @@
 //! that run a command), as `#[tokio::main]` gives. An [`AgentHook`](agent_hook::AgentHook)
 //! is written under `#[hookwire::async_trait]`.
 //!
-//! The modules that have no page here are there for the program `hookwire`, its tests and its
-//! benchmarks: they change without notice.
-//!
 //! # The way of a request
 //!
 //! frame (`transport`) → message (`rpc`) → event (`dialects`) → verdict (`engine`: select,
@@ -77,44 +74,27 @@
 // stdout belongs to the protocol, and input never panics.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
-#[doc(hidden)]
-pub mod cli;
-#[doc(hidden)]
-pub mod contract;
-#[doc(hidden)]
-pub mod definitions;
-#[doc(hidden)]
-pub mod dialects;
+pub(crate) mod cli;
+pub(crate) mod contract;
+pub(crate) mod definitions;
+pub(crate) mod dialects;
 mod embed;
-#[doc(hidden)]
-pub mod engine;
+pub(crate) mod engine;
 pub mod event;
-#[doc(hidden)]
-pub mod handlers;
-#[doc(hidden)]
-pub mod hook;
-#[doc(hidden)]
-pub mod hook_set;
-#[doc(hidden)]
-pub mod host;
+pub(crate) mod handlers;
+pub(crate) mod hook;
+pub(crate) mod hook_set;
+pub(crate) mod host;
 pub mod journal;
-#[doc(hidden)]
-pub mod lsp;
-#[doc(hidden)]
-pub mod matching;
+pub(crate) mod lsp;
+pub(crate) mod matching;
 mod policy;
-#[doc(hidden)]
-pub mod rpc;
-#[doc(hidden)]
-pub mod services;
-#[doc(hidden)]
-pub mod support;
-#[doc(hidden)]
-pub mod syntax;
-#[doc(hidden)]
-pub mod template;
-#[doc(hidden)]
-pub mod transport;
+pub(crate) mod rpc;
+pub(crate) mod services;
+pub(crate) mod support;
+pub(crate) mod syntax;
+pub(crate) mod template;
+pub(crate) mod transport;
 pub mod verdict;
 
 /// The README's program, compiled and run.
@@ -123,6 +103,8 @@ pub mod verdict;
 struct Readme;
 
 pub use async_trait::async_trait;
+#[doc(hidden)]
+pub use cli::main;
 pub use contract::Fail;
 pub use embed::agent_hook;
 pub use embed::{BadHook, ClosureHook, HostBuilder, TranslatedVerdict};

@@ -1,5 +1,5 @@
 //! The `hookwire` command.
 
 fn main() -> std::process::ExitCode {
-    hookwire::cli::main()
+    hookwire::main()
 }

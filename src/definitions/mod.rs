@@ -14,5 +14,7 @@ pub(crate) mod names;
 mod policy;
 pub mod schema;
 mod slips;
+#[cfg(test)]
+mod tests;
 pub mod watch;
 mod written;

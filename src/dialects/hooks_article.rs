@@ -346,6 +346,17 @@ fn outcome(outcome: &Outcome) -> Value {
 mod tests {
     use super::*;
 
+    #[test]
+    fn every_event_has_its_class() {
+        let expected: Vec<_> = include_str!("../../tests/data/hooks-article-events.txt").lines().collect();
+        let row = |row: &super::super::EventRow| {
+            let phase = crate::event::spec(row.canonical).unwrap().phase;
+            assert_eq!(row.blocks, phase != crate::event::Phase::Note, "{}", row.name);
+            format!("{} {phase:?}", row.name)
+        };
+        assert_eq!(DIALECT.events.iter().map(row).collect::<Vec<_>>(), expected);
+    }
+
     fn event(event: &str) -> Event {
         DIALECT
             .read(json!({

@@ -25,7 +25,8 @@ use serde_json::{Map, Value};
 use std::sync::Arc;
 
 pub use crate::contract::NATIVE;
-pub use native::CONTRACT;
+#[cfg(test)]
+pub(crate) use native::CONTRACT;
 
 /// Where an event has its canonical name.
 const EVENT: &str = "/event";

@@ -9,6 +9,8 @@ mod intercept;
 mod policy_gate;
 mod run;
 mod sessions;
+#[cfg(test)]
+mod tests;
 
 use crate::contract::{Composition, Contract, NATIVE};
 use crate::event::{Event, Phase};

@@ -708,17 +708,23 @@ mod tests {
             String::from_utf8_lossy(&line).replace('\0', " ").trim().ends_with(helper)
         };
         eventually(|| processes().any(|pid| is_ready(&pid) && ends_in(&pid)));
+        // How long a process takes to be gone and missed, at the least, on a machine as busy as this one is now.
+        let floor = Instant::now();
+        Command::new("true").status().expect("true");
+        running(&words);
+        let floor = floor.elapsed();
         host.kill().expect("kill");
         let killed = Instant::now();
         host.wait().expect("wait");
         eventually(|| running(&words).is_empty());
-        assert!(killed.elapsed() < Duration::from_secs(1), "{:?}", killed.elapsed());
+        let took = killed.elapsed();
+        assert!(took < Duration::from_secs(1) + 50 * floor, "{took:?} against {floor:?}");
     }
 
     fn eventually(condition: impl Fn() -> bool) {
         let start = Instant::now();
         while !condition() {
-            assert!(start.elapsed() < Duration::from_secs(10), "still waiting");
+            assert!(start.elapsed() < Duration::from_secs(120), "still waiting");
             std::thread::sleep(Duration::from_millis(2));
         }
     }

@@ -170,6 +170,7 @@ pub struct DialectEvent {
     /// The dialect; the client's own from `initialize` if absent.
     pub dialect: Option<String>,
     /// What a hook of that system would read.
+    #[allow(dead_code, reason = "for the schema: the payload is taken from the params as a whole")]
     pub payload: Value,
     /// How long the whole event may take, in milliseconds.
     #[serde(default)]

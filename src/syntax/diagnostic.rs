@@ -77,31 +77,6 @@ pub struct Position {
 }
 
 impl Diagnostic {
-    /// A remark without help and hook. `index` must be that of the file's text.
-    pub fn new(
-        file: impl Into<String>,
-        severity: Severity,
-        code: impl Into<String>,
-        message: impl Into<String>,
-        span: Span,
-        index: &LineIndex<'_>,
-    ) -> Diagnostic {
-        Diagnostic {
-            file: file.into(),
-            severity,
-            code: code.into(),
-            message: message.into(),
-            help: None,
-            hook: None,
-            range: index.range(&span),
-            span,
-            fixes: Vec::new(),
-            other_place: None,
-        }
-    }
-}
-
-impl Diagnostic {
     /// `file:line:column: message (help)`, for logs and verdicts.
     pub fn one_line(&self) -> String {
         let Position { line, column } = self.range.start;
@@ -377,9 +352,20 @@ mod tests {
 
     fn diagnostic(text: &str, written: &str) -> Diagnostic {
         let start = text.find(written).expect("it is written there");
-        let (span, index) = (start..start + written.len(), LineIndex::new(text));
-        let message = "unknown field `x`";
-        Diagnostic::new("a/guard.yaml", Severity::Error, "unknown-field", message, span, &index)
+        at(start..start + written.len(), &LineIndex::new(text))
+    }
+
+    fn at(span: Span, index: &LineIndex<'_>) -> Diagnostic {
+        Diagnostic {
+            file: "a/guard.yaml".to_owned(),
+            severity: Severity::Error,
+            code: "unknown-field".to_owned(),
+            message: "unknown field `x`".to_owned(),
+            help: None,
+            hook: None,
+            range: index.range(&span),
+            span,
+        }
     }
 
     fn rendered(text: &str, diagnostic: Diagnostic) -> String {
@@ -433,12 +419,12 @@ warning[unknown-field]: unknown field `x`
             let index = LineIndex::new(text);
             for start in [0, 1, 2, 3, text.len() / 2, text.len(), usize::MAX] {
                 for end in [0, start, start.saturating_add(1), text.len(), usize::MAX] {
-                    let place = Diagnostic::new("f", Severity::Hint, "c", "m", start..end, &index);
+                    let place = Diagnostic { severity: Severity::Hint, ..at(start..end, &index) };
                     let out = rendered(text, place.clone());
-                    assert!(out.starts_with("hint[c]: m"), "{out}");
-                    assert!(out.contains("--> f:"), "{out}");
+                    assert!(out.starts_with("hint[unknown-field]: unknown"), "{out}");
+                    assert!(out.contains("--> a/guard.yaml:"), "{out}");
                     assert!(out.len() < 2000, "{}", out.len());
-                    assert!(render(&[place], |_| None::<&str>, true).contains('f'));
+                    assert!(render(&[place], |_| None::<&str>, true).contains("guard"));
                 }
             }
         }

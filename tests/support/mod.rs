@@ -3,8 +3,8 @@
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its part")]
 
 pub mod editor;
+pub mod models;
 
-pub use hookwire::transport::framing::Framing;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -16,8 +16,30 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
-/// More than anything here may take, on a slow and busy machine.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+/// When a test gives up: more than anything here may take, on the slowest and busiest machine.
+pub const PATIENCE: Duration = Duration::from_secs(120);
+
+/// How messages are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framing {
+    /// One a line.
+    Lines,
+    /// Behind `Content-Length` headers.
+    Headers,
+}
+
+impl Framing {
+    /// Appends a message as it goes over the wire.
+    pub fn write(self, message: &[u8], out: &mut Vec<u8>) {
+        if self == Framing::Headers {
+            out.extend(format!("Content-Length: {}\r\n\r\n", message.len()).bytes());
+        }
+        out.extend(message);
+        if self == Framing::Lines {
+            out.push(b'\n');
+        }
+    }
+}
 
 /// The built binary.
 pub fn hookwire() -> Command {
@@ -42,6 +64,18 @@ pub fn repo(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
+/// A committed schema: `definitions` or `protocol`. A test holds it to what the binary prints.
+pub fn schema(name: &str) -> Value {
+    serde_json::from_slice(&std::fs::read(repo(&format!("schema/{name}.json"))).unwrap()).unwrap()
+}
+
+/// The fields of a hook that are a handler: exactly one of them is written.
+pub fn handler_kinds() -> Vec<String> {
+    let schema = schema("definitions");
+    let kinds = schema["$defs"]["Hook"]["oneOf"].as_array().unwrap();
+    kinds.iter().map(|kind| kind["required"][0].as_str().unwrap().into()).collect()
+}
+
 /// A directory with these definition files.
 pub fn hooks(files: &[(&str, &str)]) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
@@ -51,6 +85,11 @@ pub fn hooks(files: &[(&str, &str)]) -> tempfile::TempDir {
         std::fs::write(path, text).unwrap();
     }
     dir
+}
+
+/// A definition file in JSON with these hooks.
+pub fn definitions(hooks: &[Value]) -> String {
+    json!({ "hooks": hooks }).to_string()
 }
 
 /// Replaces a file in one step, so that a watcher never sees half of it.
@@ -330,6 +369,11 @@ pub fn is_alive(pid: u32) -> bool {
     }
 }
 
+/// Waits until a process has ended.
+pub fn await_end(pid: u32, what: &str) {
+    eventually(what, || (!is_alive(pid)).then_some(()));
+}
+
 /// The number that a hook has written into a file, as soon as it is there.
 pub fn pid_in(file: &Path) -> u32 {
     eventually("the hook has started", || std::fs::read_to_string(file).ok()?.strip_suffix('\n')?.parse().ok())
@@ -354,6 +398,11 @@ pub fn brief(verdict: &Value) -> String {
         (by, reason) if by.is_empty() && reason.is_empty() => text("decision"),
         (by, reason) => format!("{} by {by}: {reason}", text("decision")),
     }
+}
+
+/// Why the first hook of a verdict failed.
+pub fn error(verdict: &Value) -> String {
+    verdict["outcomes"][0]["error"].as_str().unwrap_or_default().into()
 }
 
 /// The statuses of a verdict's outcomes: `hook status`.

@@ -1,0 +1,139 @@
+//! Definition files: that the formats are equal, and that the schema and the reader are.
+
+use super::check::check;
+use crate::handlers::KINDS;
+use crate::hook::Hook;
+use crate::host::{Host, HostOptions};
+use crate::rpc::methods::info;
+use crate::syntax::formats::{self, Format};
+use crate::syntax::source::Layer;
+use crate::syntax::values::COMMON_FIELDS;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A directory with these definition files.
+fn hooks(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        let path = dir.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    dir
+}
+
+fn load(dir: &Path) -> Arc<Host> {
+    Host::new(HostOptions { root: dir.into(), hooks: vec![dir.into()], ..HostOptions::default() })
+}
+
+/// The file as one model, and the hooks it makes but for where they are written.
+fn meaning(name: &str, text: &str) -> (Value, Vec<Value>) {
+    let dir = hooks(&[(name, text)]);
+    let host = load(dir.path());
+    assert_eq!(*host.published().diagnostics, [], "{name}");
+    let tree = formats::parse(text, Format::from_path(Path::new(name)).unwrap()).unwrap();
+    let hook = |hook: &Arc<Hook>| {
+        let mut info = serde_json::to_value(info(hook)).unwrap();
+        info.as_object_mut().unwrap().remove("source");
+        info["fingerprint"] = hook.fingerprint.into();
+        info
+    };
+    (tree.to_json(), host.hooks().hooks.iter().map(hook).collect())
+}
+
+#[test]
+fn the_formats_mean_the_same() {
+    let yaml = r#"
+defaults: { timeout: 5s, fail: closed }
+hooks:
+  - name: one
+    description: "two\nlines"
+    on: [PreToolUse, PostToolUse]
+    matcher: Write|Edit
+    if: Write(src/**)
+    when: has(tool.input.x)
+    priority: -3
+    timeout: 1.5
+    fail: open
+    parallel: true
+    tags: [a, b]
+    command: { run: [echo, "${tool.name}"], env: { A: "1" } }
+  - { name: two, on: "*", agents: "a*", deny: No., dialect: claude-code }
+"#;
+    let toml = r#"
+defaults = { timeout = "5s", fail = "closed" }
+
+[[hooks]]
+name = "one"
+description = """
+two
+lines"""
+on = ["PreToolUse", "PostToolUse"]
+matcher = 'Write|Edit'
+if = "Write(src/**)"
+when = "has(tool.input.x)"
+priority = -3
+timeout = 1.5
+fail = "open"
+parallel = true
+tags = ["a", "b"]
+
+[hooks.command]
+run = ["echo", "${tool.name}"]
+env.A = "1"
+
+[[hooks]]
+name = "two"
+on = "*"
+agents = "a*"
+deny = "No."
+dialect = "claude-code"
+"#;
+    let json = r#"{
+  /* Of the file. */
+  "defaults": {"timeout": "5s", "fail": "closed"},
+  "hooks": [
+    {
+      "name": "one", "description": "two\nlines", "on": ["PreToolUse", "PostToolUse"], "matcher": "Write|Edit",
+      "if": "Write(src/**)", "when": "has(tool.input.x)", "priority": -3, "timeout": 1.5, "fail": "open",
+      "parallel": true, "tags": ["a", "b"], "command": {"run": ["echo", "${tool.name}"], "env": {"A": "1"}},
+    },
+    {"name": "two", "on": "*", "agents": "a*", "deny": "No.", "dialect": "claude-code"}, // The last.
+  ],
+}"#;
+    let expected = meaning("a.yaml", yaml);
+    assert_eq!(expected.1.len(), 2);
+    for (name, text) in [("a.yml", yaml), ("a.toml", toml), ("a.json", json), ("a.JSON", json)] {
+        assert_eq!(meaning(name, text), expected, "{name}");
+    }
+    assert_ne!(meaning("a.yaml", &yaml.replace("-3", "3")), expected);
+}
+
+#[test]
+fn the_schema_and_the_reader_know_the_same_fields() {
+    let schema = crate::definitions::schema::definitions();
+    let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<BTreeSet<_>>();
+    let hook = keys(&schema["$defs"]["Hook"]["properties"]);
+    // `sample` is a kind of tests alone.
+    let kinds = KINDS.iter().map(|kind| kind.key).filter(|key| *key != "sample");
+    let expected = COMMON_FIELDS.iter().copied().chain(kinds).map(String::from);
+    assert_eq!(hook, expected.collect());
+    let unknown = |text: Value| {
+        check("a.json", &text.to_string(), Layer::Hooks).diagnostics.iter().any(|it| it.code == "unknown-field")
+    };
+    for field in hook {
+        assert!(!unknown(json!({"hooks": [{ &*field: null }]})), "{field}");
+    }
+    for field in keys(&schema["properties"]) {
+        assert!(!unknown(json!({ &*field: null })), "{field}");
+    }
+    for field in keys(&schema["$defs"]["Defaults"]["properties"]) {
+        assert!(!unknown(json!({"defaults": { &*field: null }})), "{field}");
+    }
+    for place in [json!({"x": 1}), json!({"defaults": {"x": 1}}), json!({"hooks": [{"x": 1}]})] {
+        assert!(unknown(place));
+    }
+}

@@ -1,0 +1,22 @@
+//! A client that talks frames with the built binary: what each part of the host promises.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+#[cfg(feature = "models")]
+mod agent;
+mod callable;
+mod guards;
+mod handlers;
+#[cfg(feature = "mcp")]
+mod mcp;
+#[cfg(feature = "models")]
+mod prompt;
+mod reload;
+#[cfg(feature = "script")]
+mod script;
+mod session;
+mod shared;
+mod wire;
+
+#[path = "../support/mod.rs"]
+mod support;

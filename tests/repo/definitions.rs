@@ -1,0 +1,246 @@
+//! What is said about mistakes and what `check` says, that what the repository ships is without a mistake, and that the schemas are
+//! those of the types.
+
+use crate::support::*;
+use hookwire::{Host, HostOptions};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::Arc;
+
+fn load(dir: &Path) -> Arc<Host> {
+    Host::new(HostOptions { root: dir.into(), hooks: vec![dir.into()], ..HostOptions::default() })
+}
+
+fn diagnostics(host: &Host) -> Vec<Value> {
+    host.published().diagnostics.iter().map(|it| json!(it)).collect()
+}
+
+/// What a diagnostic says, on one line and without its file.
+fn told(diagnostic: &Value) -> String {
+    let text = |key: &str| diagnostic[key].as_str();
+    let start = &diagnostic["range"]["start"];
+    let (severity, code, message) = (text("severity").unwrap(), text("code").unwrap(), text("message").unwrap());
+    let hook = text("hook").map(|hook| format!("{{{hook}}} ")).unwrap_or_default();
+    let help = text("help").map(|help| format!(" ({help})")).unwrap_or_default();
+    format!("{}:{} {severity}[{code}] {hook}{message}{help}", start["line"], start["column"])
+}
+
+#[test]
+fn every_mistake_is_told_with_its_place() {
+    let path = repo("tests/data/diagnostics.txt");
+    let data = fs::read_to_string(&path).unwrap();
+    let (preface, cases) = data.split_once("\n=== ").unwrap();
+    let mut updated = preface.to_string();
+    let mut wrong = Vec::new();
+    let mut codes = BTreeSet::new();
+    for case in cases.split("\n=== ") {
+        let (title, rest) = case.split_once('\n').unwrap();
+        let (text, expected) = rest.split_once("---").unwrap();
+        let name = format!("case.{}", title.split(':').next().unwrap());
+        let dir = hooks(&[(&name, text)]);
+        let file = dir.path().join(&name).display().to_string();
+        let diagnostics = diagnostics(&load(dir.path()));
+        codes.extend(diagnostics.iter().map(|it| it["code"].as_str().unwrap().to_string()));
+        let told: Vec<_> = diagnostics.iter().map(|it| told(it).replace(&file, "FILE")).collect();
+        if told.join("\n").trim() != expected.trim() {
+            wrong.push(format!("{title}\n  expected\n{}\n  told\n{}", expected.trim(), told.join("\n")));
+        }
+        updated.push_str(&format!(
+            "\n=== {title}\n{text}---\n{}",
+            told.iter().map(|it| format!("{it}\n")).collect::<String>()
+        ));
+    }
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        fs::write(&path, updated).unwrap();
+        return;
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    // Those that are about files and directories are in tests/host/reload.rs.
+    for source in ["compile", "load"] {
+        let source = fs::read_to_string(repo(&format!("src/definitions/{source}.rs"))).unwrap();
+        for code in
+            source.split('"').filter(|it| it.contains('-') && it.chars().all(|c| c.is_ascii_lowercase() || c == '-'))
+        {
+            let elsewhere = ["missing-directory", "empty-file", "too-deep", "too-many-files"];
+            assert!(codes.contains(code) || elsewhere.contains(&code), "no case for `{code}`");
+        }
+    }
+}
+
+#[test]
+fn names_are_unique_in_a_layer_whatever_the_file() {
+    let text = "hooks: [{ name: guard, on: Stop, deny: no }]";
+    let dir = hooks(&[("a.yaml", text), ("b/c.yaml", &format!("# Below.\n{text}"))]);
+    let diagnostics = diagnostics(&load(dir.path()));
+    let first = dir.path().join("a.yaml");
+    let expected = format!(
+        "2:17 warning[duplicate-name] {{guard}} `guard` is also the name of the hook at {}:1; both run (give one of them another name)",
+        first.display()
+    );
+    assert_eq!(diagnostics.iter().map(told).collect::<Vec<_>>(), [expected]);
+    assert_eq!(load(dir.path()).hooks().hooks.len(), 2);
+}
+
+#[test]
+fn a_deep_directory_and_a_missing_one_are_told() {
+    let deep: String = (0..18).map(|_| "d/").collect();
+    let dir = hooks(&[(&format!("{deep}a.yaml"), "hooks: []")]);
+    let told = |host: Arc<Host>| diagnostics(&host).iter().map(told).collect::<Vec<_>>();
+    assert_eq!(
+        told(load(dir.path())),
+        ["1:1 error[too-deep] more than 16 directories are inside one another; this one is not read"]
+    );
+    assert_eq!(told(load(&dir.path().join("x"))), ["1:1 error[missing-directory] the directory doesn't exist"]);
+    assert_eq!(
+        told(load(&dir.path().join("d/../a.yaml"))),
+        ["1:1 error[missing-directory] the directory doesn't exist"]
+    );
+    fs::write(dir.path().join("file"), "").unwrap();
+    assert_eq!(told(load(&dir.path().join("file"))), ["1:1 error[missing-directory] it is not a directory"]);
+}
+
+fn run(command: &mut Command) -> (i32, String, String) {
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    (status.code().unwrap(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+}
+
+const BROKEN: &str = "\
+defaults: { fail: closed }
+hooks:
+  - name: no-force-push
+    on: PreTolUse
+    if: Bash(git push --force*)
+    deny: Force pushes are off.
+  - name: no-force-push
+    on: PreToolUse
+    mathcer: Bash
+    deny: Twice.
+";
+
+const RENDERED: &str = "\
+error[unknown-event]: unknown event `PreTolUse`; the hook is not in force
+ --> hooks/guard.yaml:4:9
+  |
+4 |     on: PreTolUse
+  |         ^^^^^^^^^
+  |
+  = note: in hook `no-force-push`
+  = help: did you mean `PreToolUse`?
+
+warning[duplicate-name]: `no-force-push` is also the name of the hook at hooks/guard.yaml:3; both run
+ --> hooks/guard.yaml:7:11
+  |
+7 |   - name: no-force-push
+  |           ^^^^^^^^^^^^^
+  |
+  = note: in hook `no-force-push`
+  = help: give one of them another name
+
+error[unknown-field]: unknown field `mathcer`; it fails closed: its events are denied until it is fixed
+ --> hooks/guard.yaml:9:5
+  |
+9 |     mathcer: Bash
+  |     ^^^^^^^
+  |
+  = note: in hook `no-force-push`
+  = help: did you mean `matcher`?
+
+1 hook in force, 2 errors, 1 warning
+";
+
+#[test]
+fn check_shows_the_line_and_what_to_do() {
+    let root = hooks(&[("hooks/guard.yaml", BROKEN)]);
+    let check = |args: &[&str]| run(hookwire().current_dir(root.path()).args(["check", "--isolated"]).args(args));
+    assert_eq!(check(&["--hooks", "hooks"]), (1, RENDERED.into(), String::new()));
+
+    let (code, out, log) = check(&["--hooks", "hooks", "--format", "json"]);
+    let place = |line, from, to| json!({"start": {"line": line, "column": from}, "end": {"line": line, "column": to}});
+    let diagnostic = |severity, code, message: &str, help, range| {
+        json!({
+            "file": "hooks/guard.yaml", "severity": severity, "code": code, "message": message,
+            "help": help, "hook": "no-force-push", "range": range,
+        })
+    };
+    let expected = json!({"diagnostics": [
+        diagnostic("error", "unknown-event", "unknown event `PreTolUse`; the hook is not in force",
+            "did you mean `PreToolUse`?", place(4, 9, 18)),
+        diagnostic("warning", "duplicate-name",
+            "`no-force-push` is also the name of the hook at hooks/guard.yaml:3; both run",
+            "give one of them another name", place(7, 11, 24)),
+        diagnostic("error", "unknown-field",
+            "unknown field `mathcer`; it fails closed: its events are denied until it is fixed",
+            "did you mean `matcher`?", place(9, 5, 12)),
+    ]});
+    assert_eq!((code, serde_json::from_str::<Value>(&out).unwrap(), &*log), (1, expected, ""));
+}
+
+#[test]
+fn exit_codes() {
+    let warning = "hooks: [{ name: a, on: PreToolUse, command: x }]";
+    let root = hooks(&[("good/a.yaml", "hooks: []"), ("bad/a.yaml", BROKEN), ("warn/a.yaml", warning)]);
+    for (args, code, says) in [
+        (&["--hooks", "good"][..], 0, "0 hooks in force, 0 errors, 0 warnings"),
+        (&["--hooks", "bad"], 1, "2 errors"),
+        (&["--hooks", "warn"], 0, "1 hook in force, 0 errors, 1 warning"),
+        (&["--hooks", "warn", "--strict"], 1, "1 warning"),
+        (&["--hooks", "good", "--hooks", "bad"], 1, "2 errors"),
+        (&["good/a.yaml", "bad/a.yaml"], 1, "2 errors"),
+        (&["good/a.yaml"], 0, "0 errors, 0 warnings"),
+        (&["--hooks", "missing"], 2, "hookwire: --hooks missing: no such directory"),
+        (&["good"], 2, "hookwire: good: it is a directory; write --hooks good"),
+        (&["missing.yaml"], 2, "hookwire: missing.yaml: No such file"),
+        (&["--no-such-flag"], 2, "--no-such-flag"),
+    ] {
+        let mut command = hookwire();
+        let (found, out, err) = run(command.current_dir(root.path()).args(["check", "--isolated"]).args(args));
+        assert_eq!(found, code, "{args:?}: {out}{err}");
+        assert!(format!("{out}{err}").contains(says), "{args:?}: {out}{err}");
+    }
+}
+
+/// Directories under `path` that hold definitions themselves.
+fn definition_dirs(path: &Path, found: &mut Vec<PathBuf>) {
+    let entries: Vec<_> = fs::read_dir(path).unwrap().flatten().map(|entry| entry.path()).collect();
+    if entries.iter().any(|entry| entry.extension().is_some_and(|it| it == "yaml" || it == "toml")) {
+        found.push(path.to_path_buf());
+    }
+    entries.iter().filter(|entry| entry.is_dir()).for_each(|entry| definition_dirs(entry, found));
+}
+
+#[test]
+fn examples_and_starter_are_without_a_remark() {
+    let mut dirs = Vec::new();
+    definition_dirs(&repo("examples"), &mut dirs);
+    assert!(dirs.len() > 10, "{dirs:?}");
+    let home = tempfile::tempdir().unwrap();
+    let (code, out, err) = run(hookwire().current_dir(home.path()).arg("init"));
+    assert_eq!((code, out.lines().next()), (0, Some("Wrote .hookwire/guard.yaml.")), "{err}");
+    dirs.push(home.path().join(".hookwire"));
+    for dir in dirs {
+        let host = load(&dir);
+        assert_eq!(diagnostics(&host), [json!(null); 0], "{}", dir.display());
+        assert!(!host.hooks().hooks.is_empty(), "{}", dir.display());
+    }
+    // Never over somebody's guards.
+    let (code, _, err) = run(hookwire().current_dir(home.path()).arg("init"));
+    assert!(code == 2 && err.contains(".hookwire/guard.yaml: File exists"), "{err}");
+}
+
+/// UPDATE_SCHEMA=1 writes them.
+#[test]
+fn committed_schemas_are_those_of_the_types() {
+    for name in ["definitions", "protocol"] {
+        let (code, generated, err) = run(hookwire().args(["schema", name]));
+        assert_eq!((code, &*err), (0, ""));
+        let path = repo(&format!("schema/{name}.json"));
+        if std::env::var_os("UPDATE_SCHEMA").is_some() {
+            fs::write(&path, &generated).unwrap();
+        }
+        let committed = fs::read_to_string(&path).unwrap_or_default();
+        assert!(committed == generated, "schema/{name}.json is stale: UPDATE_SCHEMA=1 cargo test committed_schemas");
+    }
+}

@@ -1,0 +1,11 @@
+//! What the repository says of itself is so: its rooms, schemas, pages, examples and the demo.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+mod architecture;
+mod definitions;
+mod demo;
+mod readme;
+
+#[path = "../support/mod.rs"]
+mod support;

@@ -1,0 +1,18 @@
+//! The systems whose clients and hooks are served, and programs that have a host within them.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+mod agent_hook;
+mod agentpool;
+mod agents;
+mod claude_code;
+mod embed;
+mod examples;
+mod hooks_article;
+mod instructor;
+mod policy;
+mod together;
+mod workflow_framework;
+
+#[path = "../support/mod.rs"]
+mod support;
