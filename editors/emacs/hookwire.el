@@ -131,7 +131,7 @@
   :documentation "The language server `hookwire serve'.")
 
 (cl-defmethod eglot-client-capabilities ((_server hookwire-server))
-  "Also wants to be told when something has changed."
+  "Also ask for a notification when something has changed."
   (plist-put (copy-sequence (cl-call-next-method)) :experimental '(:hookwire (:live t))))
 
 (cl-defmethod eglot-handle-notification ((server hookwire-server) (_method (eql 'hookwire/live)) &rest _status)

@@ -11,7 +11,6 @@ use super::project::Project;
 use super::run::{OfHook, closed, explain, run};
 use super::server::Snapshot;
 use super::standing::status;
-use super::surroundings::Surroundings;
 use crate::support::nearest::closest;
 use crate::syntax::node::{Node, decode};
 use crate::verdict::{Outcome, Status};
@@ -149,12 +148,7 @@ fn hooks(snapshot: &Snapshot) -> Answer<Value> {
     let root = |project: &Project| {
         let set = project.hooks();
         let mut orders = Orders::new(set.clone());
-        let around = Surroundings {
-            documents: &snapshot.documents,
-            abilities: &server.abilities,
-            project: Some(project.clone()),
-            live: &server.live,
-        };
+        let around = server.around(&snapshot.documents, Some(project.clone()));
         let hooks: Vec<_> = set.hooks.iter().map(|hook| listed_hook(hook, &mut orders, &around)).collect();
         json!({ "root": project.root(), "groups": groups(&hooks), "summary": number_of(hooks.len(), "hook"), "hooks": hooks })
     };

@@ -8,7 +8,6 @@ use super::editor::path_of;
 use super::project::Project;
 use super::same_name::{same_name, taken_names};
 use super::server::Server;
-use super::surroundings::Surroundings;
 use crate::syntax::diagnostic::{self, Severity};
 use ls_types::{
     Diagnostic, DiagnosticRelatedInformation, DiagnosticSeverity, Location, NumberOrString, PublishDiagnosticsParams,
@@ -114,12 +113,7 @@ fn as_lsp<'d>(
 ) -> Vec<Diagnostic> {
     let (lines, documents) = (document.lines(), server.documents());
     let workspace = server.workspace(&document.path);
-    let around = Surroundings {
-        documents: &documents,
-        abilities: &server.abilities,
-        project: workspace.clone(),
-        live: &server.live,
-    };
+    let around = server.around(&documents, workspace.clone());
     let mut places: HashMap<&str, Vec<Location>> = HashMap::new();
     let mut shown_all = Vec::new();
     let mut diagnostics = diagnostics.into_iter();

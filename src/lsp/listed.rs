@@ -270,37 +270,15 @@ pub(super) struct Group {
 }
 
 /// The order in which events come in an agent's life; others come after them.
-const LIFE: [&str; 23] = [
-    "SessionStart",
-    "UserPromptSubmit",
-    "RunStart",
-    "StepStart",
-    "PreModelCall",
-    "PostModelCall",
-    "ModelCallError",
-    "PreToolUse",
-    "PermissionRequest",
-    "PermissionDenied",
-    "PostToolUse",
-    "PostToolUseFailure",
-    "SubagentStart",
-    "SubagentStop",
-    "PreCompact",
-    "PostCompact",
-    "Checkpoint",
-    "Notification",
-    "StepEnd",
-    "Stop",
-    "RunEnd",
-    "RunError",
-    "SessionEnd",
-];
+const LIFE: &str = "SessionStart UserPromptSubmit RunStart StepStart PreModelCall PostModelCall ModelCallError \
+    PreToolUse PermissionRequest PermissionDenied PostToolUse PostToolUseFailure SubagentStart \
+    SubagentStop PreCompact PostCompact Checkpoint Notification StepEnd Stop RunEnd RunError SessionEnd";
 
 /// Hooks by event, in the order of an agent's life.
 pub(super) fn groups(hooks: &[ListedHook]) -> Vec<Group> {
     let rank = |event: &str| match event {
         "*" => 0,
-        event => LIFE.iter().position(|it| *it == event).unwrap_or(LIFE.len()) + 1,
+        event => LIFE.split(' ').position(|it| it == event).map_or(usize::MAX, |at| at + 1),
     };
     let mut groups: BTreeMap<(usize, &str), Vec<usize>> = BTreeMap::new();
     for (n, hook) in hooks.iter().enumerate() {
@@ -351,7 +329,7 @@ mod tests {
 
     #[test]
     fn hooks_are_grouped_by_event_in_the_order_of_an_agents_life_and_of_running() {
-        assert!(LIFE.iter().all(|event| spec(event).is_some()));
+        assert!(LIFE.split(' ').all(|event| spec(event).is_some()));
         let hooks = [
             hook("custom", &["custom:Deploy"], &[]),
             hook("last", &["Stop", "PreToolUse"], &[("PreToolUse", 2), ("Stop", 1)]),

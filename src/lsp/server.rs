@@ -123,6 +123,11 @@ impl Server {
         self.workspaces.projects()
     }
 
+    /// The surroundings of a document in a project.
+    pub(super) fn around<'s>(&'s self, documents: &'s Documents, project: Option<Project>) -> Surroundings<'s> {
+        Surroundings { documents, abilities: &self.abilities, project, live: &self.live }
+    }
+
     /// The next documents whose diagnostics are to be told.
     pub(super) async fn unchecked(&self) -> Vec<String> {
         loop {
@@ -168,12 +173,7 @@ pub struct Snapshot {
 impl Snapshot {
     /// The surroundings of a file that is asked about.
     pub(super) fn around(&self, file: &Path) -> Surroundings<'_> {
-        Surroundings {
-            documents: &self.documents,
-            abilities: &self.server.abilities,
-            project: self.server.workspace(file),
-            live: &self.server.live,
-        }
+        self.server.around(&self.documents, self.server.workspace(file))
     }
 
     /// A definition file that is open in the editor.

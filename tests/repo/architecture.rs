@@ -128,14 +128,15 @@ fn disorder(dir: &Path, order: &[&str]) -> Vec<String> {
             let entries = std::fs::read_dir(path).unwrap().map(Result::unwrap);
             return entries.for_each(|it| visit(&it.path(), &format!("{up}super::"), own, order, wrong));
         }
-        let text = code(path);
-        for used in named(&text, &format!(" {up}")).into_iter().chain(named(&text, &format!("({up}"))) {
+        // One step further up is another folder.
+        let text = code(path).replace(&format!("{up}super::"), "");
+        for used in named(&text, up) {
             match order.iter().position(|it| *it == used) {
                 Some(used) if used < own => {}
                 Some(_) => wrong.push(format!("{} uses `{used}`", path.display())),
-                // `super::super::x` is no name of this folder.
+                // `pub(in super::super)` uses nothing.
                 None if used == "super" => {}
-                None => wrong.push(format!("{} uses `{used}` of the folder itself", path.display())),
+                None => wrong.push(format!("{} uses `{used}`, which is in no file below", path.display())),
             }
         }
     }

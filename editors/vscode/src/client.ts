@@ -71,7 +71,7 @@ export class Server {
     this.changes.fire();
   }
 
-  private told(status: Status | undefined): void {
+  private showStatus(status: Status | undefined): void {
     this.status = status;
     void commands.executeCommand("setContext", "hookwire.attached", (status?.hosts.length ?? 0) > 0);
     this.changes.fire();
@@ -96,7 +96,7 @@ export class Server {
       if ((said?.hookwire?.version ?? 0) < WIRE_VERSION) {
         throw new NoServer(`${this.found.path} is no language server yet; this extension needs a newer hookwire`);
       }
-      this.told(await this.ask("hookwire.status", {}));
+      this.showStatus(await this.ask("hookwire.status", {}));
     } catch (error) {
       const client = this.client;
       this.client = undefined;
@@ -133,7 +133,7 @@ export class Server {
       clear: () => undefined,
     };
     client.registerFeature(live);
-    client.onNotification("hookwire/live", (status: Status) => this.told(status));
+    client.onNotification("hookwire/live", (status: Status) => this.showStatus(status));
     client.onDidChangeState(({ newState }) => {
       if (client !== this.client) return;
       if (newState === State.Running) this.become("running");
@@ -170,7 +170,7 @@ export async function isWanted(): Promise<boolean> {
   return (await Promise.all(files)).some((it) => it.length > 0);
 }
 
-/** What `minimumServer` in package.json says. */
+/** The oldest server that works, from `minimumServer` in package.json. */
 export function minimumServer({ extension }: ExtensionContext): string {
   return (extension.packageJSON as { hookwire: { minimumServer: string } }).hookwire.minimumServer;
 }
@@ -185,7 +185,7 @@ function isRefused(command: string): boolean {
   return true;
 }
 
-/** What people paste into a report. */
+/** The text that people paste into a report. */
 export function report(server: Server, context: ExtensionContext, editor: { name: string; version: string }): string {
   const settings = workspace.getConfiguration("hookwire");
   const names = ["server.path", "server.extraArgs", "definitions", "log", "trace.server"];

@@ -1,4 +1,4 @@
-// What people can have done. The server's own commands (`hookwire.run`, ...) are registered by the
+// The extension's commands. The server's own commands (`hookwire.run`, ...) are registered by the
 // language client.
 
 import { commands, env, Uri, version, window, workspace, type ExtensionContext } from "vscode";

@@ -31,7 +31,7 @@ export async function activate(context: ExtensionContext): Promise<void> {
     status.create(server),
     schema.provide(server, context.extensionUri),
     workspace.onDidOpenTextDocument((it) => languages.match(selector(), it) > 0 && server.ensure()),
-    // What it may do, and where, is told to the server once.
+    // The server learns only at its start which folders there are and whether they are trusted.
     workspace.onDidChangeWorkspaceFolders(restart),
     workspace.onDidGrantWorkspaceTrust(restart),
     workspace.onDidChangeConfiguration((it) => RESTARTING.some((name) => it.affectsConfiguration(name)) && restart()),

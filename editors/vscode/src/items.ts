@@ -8,7 +8,7 @@ export interface Icon {
   color?: string;
 }
 
-/** What stands behind the name of a hook. */
+/** The text behind the name of a hook. */
 export function hookDescription({ notes }: Hook): string {
   return notes.join(" · ");
 }
@@ -57,7 +57,7 @@ export function outcomeIcon({ status, decision }: Outcome): Icon {
   return DECISION_ICONS[decision ?? ""] ?? STATUS_ICONS[status] ?? NO_DECISION;
 }
 
-/** What the status bar says. */
+/** The content of the status bar. */
 export interface Bar {
   text: string;
   tooltip: string;
@@ -73,7 +73,7 @@ export function bar({ errors, brief, tooltip }: Status): Bar {
 export function logLine(line: string): { level: "error" | "warn" | "info" | "debug" | "trace"; text: string } {
   const found = /^\S+Z\s+(ERROR|WARN|INFO|DEBUG|TRACE)\s+(.*)$/.exec(line);
   const level = found?.[1]?.toLowerCase() as "error" | "warn" | "info" | "debug" | "trace" | undefined;
-  // What isn't a line of the log is what the program says when it can't start.
+  // A line of another form is the program's message that it can't start.
   return { level: level ?? "error", text: found?.[2] ?? line };
 }
 

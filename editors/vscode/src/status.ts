@@ -9,7 +9,7 @@ export function create(server: Server): StatusBarItem {
   item.name = "hookwire";
   item.command = "hookwire.menu";
   const show = () => {
-    const { text, tooltip, background } = told(server);
+    const { text, tooltip, background } = barOf(server);
     item.text = text;
     item.tooltip = new MarkdownString(tooltip);
     item.backgroundColor = background === undefined ? undefined : new ThemeColor(background);
@@ -20,7 +20,7 @@ export function create(server: Server): StatusBarItem {
   return item;
 }
 
-function told({ stage, status, problem }: Server): Bar {
+function barOf({ stage, status, problem }: Server): Bar {
   if (stage === "stopped") {
     const background = "statusBarItem.errorBackground";
     return { text: "$(shield) hookwire: stopped", tooltip: problem ?? "the server isn't running", background };

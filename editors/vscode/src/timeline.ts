@@ -1,4 +1,4 @@
-// The timeline: what running hosts have judged, newest first, and what each hook said.
+// The timeline: the events that running hosts have judged, newest first, each with the outcomes of its hooks.
 
 import { MarkdownString, TreeItem, TreeItemCollapsibleState as Collapsible } from "vscode";
 import * as items from "./items";

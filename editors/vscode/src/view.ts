@@ -1,4 +1,4 @@
-// What the two views share: a tree of what the server last said, asked again when that may have changed.
+// Both views are one of these: a tree of the server's last answer, which is asked for again when it may have changed.
 
 import { EventEmitter, ThemeColor, ThemeIcon, type TreeDataProvider, type TreeItem } from "vscode";
 import type { Server } from "./client";

@@ -1,4 +1,4 @@
-// What the server's commands answer beyond LSP; `experimental.hookwire.version` of its capabilities
+// The results of the server's commands, which are beyond LSP; `experimental.hookwire.version` of its capabilities
 // says which version of it.
 
 import type { Range } from "vscode-languageclient/node";
@@ -28,7 +28,7 @@ export interface Hook {
   enabled: boolean;
   dialect: string;
   counts: Counts;
-  /** Its handler and what it has done, in a few words each. */
+  /** Its handler and its counts, in a few words each. */
   notes: string[];
   /** Markdown. */
   tooltip: string;
@@ -67,7 +67,7 @@ export interface Outcome {
   reason?: string;
   error?: string;
   durationMicros: number;
-  /** What was said, how long it took and why, in a line. */
+  /** The decision, the time it took and the reason, in a line. */
   summary: string;
 }
 
@@ -82,7 +82,7 @@ export interface JudgedEvent {
   decidedBy?: string;
   reason?: string;
   micros: number;
-  /** The decision and what it is about, in a line. */
+  /** The decision and the subject, in a line. */
   label: string;
   /** Markdown. */
   tooltip: string;
@@ -96,7 +96,7 @@ export interface Status {
   errors: number;
   warnings: number;
   events: number;
-  /** What matters most, in a few words. */
+  /** The most important numbers, in a few words. */
   brief: string;
   /** Markdown. */
   tooltip: string;

@@ -1,4 +1,4 @@
---- What Neovim's language client doesn't do by itself: which buffers are definition files, when
+--- The parts that Neovim's language client leaves out: which buffers are definition files, when
 --- code lenses are asked for, and `:Hookwire`.
 
 local M = {}
@@ -6,7 +6,7 @@ local M = {}
 local EVENTS = 'hookwire events'
 local HOOKS = 'hookwire hooks'
 
---- What each server told last with `hookwire/live`.
+--- The last `hookwire/live` of each server, by client.
 ---@type table<integer, table>
 local live = {}
 
@@ -89,7 +89,7 @@ local function client_of(bufnr)
   return clients[1] or vim.lsp.get_clients({ name = 'hookwire' })[1]
 end
 
--- Asks, and hands on what comes of it unless that is an error, which is told.
+-- Asks, and calls `done` with the result. An error is shown instead.
 local function ask(client, method, params, done)
   request(client, method, params, function(problem, result)
     if problem then
@@ -129,7 +129,7 @@ end
 -- About the hook of that name, otherwise the one that the cursor is in.
 local function about_hook(client, command, name)
   local uri, line = vim.uri_from_bufnr(0), vim.api.nvim_win_get_cursor(0)[1] - 1
-  -- What comes of it the server shows itself.
+  -- The server shows the result itself.
   local function about(hook)
     execute(client, command, { uri = uri, hook = hook }, function() end)
   end
@@ -266,7 +266,7 @@ function M.command(args)
   end
 end
 
---- What `:Hookwire` can go on with.
+--- The completions of `:Hookwire`.
 ---@param lead string
 ---@param line string
 ---@return string[]
@@ -296,7 +296,7 @@ function M.status()
   return status and status.summary or ''
 end
 
---- What the server tells and asks beyond what Neovim knows.
+--- The server's messages that Neovim doesn't handle by itself.
 M.handlers = {
   ['window/showMessage'] = function(_, params)
     -- Their numbers are those of LSP turned round: 4 is an error there.
