@@ -417,7 +417,7 @@ impl Compiler<'_> {
                 let node = node.unwrap_or(&entry.value);
                 let span = at.map_or(node.span.clone(), |at| node.part(&at, lines.text()));
                 let problem = Problem::error(&span, "bad-handler", message);
-                self.mistakes.push(Problem { help, fixes: fix.into_iter().collect(), ..problem });
+                self.mistakes.push(Problem { help, fixes: fix.map(|fix| *fix).into_iter().collect(), ..problem });
                 None
             }
         }

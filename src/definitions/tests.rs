@@ -4,7 +4,7 @@ use super::check::check;
 use crate::handlers::KINDS;
 use crate::hook::Hook;
 use crate::host::{Host, HostOptions};
-use crate::rpc::methods::info;
+use crate::rpc::protocol::HookInfo;
 use crate::syntax::formats::{self, Format};
 use crate::syntax::source::Layer;
 use crate::syntax::values::COMMON_FIELDS;
@@ -36,7 +36,7 @@ fn meaning(name: &str, text: &str) -> (Value, Vec<Value>) {
     assert_eq!(*host.published().diagnostics, [], "{name}");
     let tree = formats::parse(text, Format::from_path(Path::new(name)).unwrap()).unwrap();
     let hook = |hook: &Arc<Hook>| {
-        let mut info = serde_json::to_value(info(hook)).unwrap();
+        let mut info = serde_json::to_value(HookInfo::from_hook(hook)).unwrap();
         info.as_object_mut().unwrap().remove("source");
         info["fingerprint"] = hook.fingerprint.into();
         info

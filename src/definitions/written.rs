@@ -156,7 +156,7 @@ impl Mistakes {
         let code = if error.is_unknown_field { "unknown-field" } else { "wrong-type" };
         let message = format!("`{}{joint}{}`: {}", entry.key, error.path, error.message);
         let help = error.suggestion().map(|it| format!("did you mean `{it}`?"));
-        let fixes = error.fix.into_iter().collect();
+        let fixes = error.fix.map(|fix| *fix).into_iter().collect();
         self.push(Problem { help, fixes, ..Problem::error(&error.span, code, message) });
     }
 
@@ -280,7 +280,11 @@ impl RawDefaults {
                     match model.clone().map(ModelRef::new) {
                         Some(Err(bad)) => {
                             let problem = Problem::error(&entry.value.span, "bad-model", bad.message);
-                            mistakes.push(Problem { help: bad.help, fixes: bad.fix.into_iter().collect(), ..problem });
+                            mistakes.push(Problem {
+                                help: bad.help,
+                                fixes: bad.fix.map(|fix| *fix).into_iter().collect(),
+                                ..problem
+                            });
                         }
                         Some(Ok(_)) | None => defaults.model = model,
                     }

@@ -54,7 +54,7 @@ pub struct Mistake {
     /// What to do.
     pub help: Option<String>,
     /// The edit that corrects it.
-    pub fix: Option<Fix>,
+    pub fix: Option<Box<Fix>>,
 }
 
 impl Mistake {
@@ -80,7 +80,7 @@ impl Mistake {
 
     /// With the edit that corrects it.
     pub(super) fn fix(self, fix: Fix) -> Mistake {
-        Mistake { fix: Some(fix), ..self }
+        Mistake { fix: Some(Box::new(fix)), ..self }
     }
 }
 

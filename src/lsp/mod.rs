@@ -54,6 +54,6 @@ mod tokens;
 mod workspaces;
 mod written;
 
-pub use answer::{Answer, Refusal};
+pub use answer::Refusal;
 pub use methods::{NOTICES, QUERIES, capabilities, is_editor};
-pub use server::{Query, Server, Snapshot};
+pub use server::Server;

@@ -365,6 +365,8 @@ mod tests {
             hook: None,
             range: index.range(&span),
             span,
+            fixes: Vec::new(),
+            other_place: None,
         }
     }
 

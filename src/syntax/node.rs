@@ -216,7 +216,7 @@ pub struct DecodeError {
     /// Lowercase, no full stop: ``expected a string, found a list``.
     pub message: String,
     /// The edit that mends it: the name that was probably meant, e.g. `matcher` for `mathcer`, or quotes.
-    pub fix: Option<Fix>,
+    pub fix: Option<Box<Fix>>,
     /// It is a field that nothing here knows.
     pub is_unknown_field: bool,
     /// The way from the decoded node to the place, e.g. `http.headers` or `on[1]`; empty for the
@@ -268,7 +268,7 @@ impl DecodeError {
         };
         let mut error = Self::unplaced(format!("unknown {what} `{}`, {expected_names}", clip(name)));
         let closest = closest(name, expected.iter().copied());
-        error.fix = closest.map(|closest| Fix::replace(name, closest));
+        error.fix = closest.map(|closest| Box::new(Fix::replace(name, closest)));
         error
     }
 }
@@ -304,7 +304,7 @@ impl de::Error for DecodeError {
         let is_scalar = matches!(kind, "true or false" | "a number");
         if is_scalar && matches!(expected.as_str(), "a string" | "a character") {
             error.message.push_str("; quote it if it is meant as text");
-            error.fix = Some(Fix::new("Quote it", Edit::Quote));
+            error.fix = Some(Box::new(Fix::new("Quote it", Edit::Quote)));
         }
         error
     }

@@ -139,7 +139,7 @@ impl Kind for Callable {
         let event = call.moment.event();
         let budget = event.data.get("deadlineMs").and_then(Value::as_u64).unwrap_or(u64::MAX);
         let request = Request {
-            hook: &call.hook.name,
+            hook: call.hook.name,
             target: self.target.as_deref(),
             dialect: call.hook.contract.dialect,
             args: &self.args,

@@ -112,7 +112,7 @@ impl Memory {
             Per::Session => "session",
             Per::Host => "host",
         };
-        let key = digest::of_texts(&[&call.hook.source.file, &call.hook.name, per, &whose, &by]);
+        let key = digest::of_texts(&[&call.hook.source.file, call.hook.name, per, &whose, &by]);
         Ok(format!("{}:{}", self.guard, digest::hex(&key)))
     }
 }

@@ -15,9 +15,7 @@ mod text;
 
 #[cfg(feature = "models")]
 pub(crate) use call::{Bound, random_hex};
-pub use conversation::{
-    CompleteParams, Message, Model, ModelError, ModelReply, Request, Tool, ToolCall, ToolResult, Usage,
-};
-pub use name::{BadModel, ModelRef, RawModel};
+pub use conversation::{CompleteParams, Message, Model, ModelError, ModelReply, Request, Tool, ToolCall, ToolResult};
+pub use name::{ModelRef, RawModel};
 #[cfg(feature = "models")]
 pub(crate) use text::clean;

@@ -61,7 +61,7 @@ pub struct BadModel {
     /// What to do.
     pub help: Option<String>,
     /// The edit that mends it.
-    pub fix: Option<Fix>,
+    pub fix: Option<Box<Fix>>,
 }
 
 impl fmt::Display for BadModel {
@@ -86,7 +86,7 @@ impl BadModel {
 
     fn did_you_mean(self, wrong: &str, right: &str) -> BadModel {
         let help = Some(format!("did you mean `{right}`?"));
-        BadModel { help, fix: Some(Fix::replace(wrong, right)), ..self }
+        BadModel { help, fix: Some(Box::new(Fix::replace(wrong, right))), ..self }
     }
 }
 
