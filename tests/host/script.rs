@@ -428,7 +428,7 @@ fn a_script_that_can_not_be_ended_costs_a_thread_and_not_the_host() {
     // Each product takes long inside of QuickJS, which looks at the deadline once in 10,000 turns.
     let stuck = "const x = 2n ** 500000n; for (;;) x * x;";
     let yaml = format!(
-        "hooks:\n  - {{ name: stuck, on: PreToolUse, matcher: Stuck, timeout: 50ms, fail: closed, script: '{stuck}' }}\n  \
+        "hooks:\n  - {{ name: stuck, on: PreToolUse, matcher: Stuck, timeout: 500ms, fail: closed, script: '{stuck}' }}\n  \
            - {{ name: quick, on: PreToolUse, matcher: Bash, fail: closed, script: \"state.increment('n'); return deny('quick')\" }}\n"
     );
     let (mut host, _dir) = TestHost::with(&yaml);
@@ -444,7 +444,7 @@ fn a_script_that_can_not_be_ended_costs_a_thread_and_not_the_host() {
     // always takes a thread.
     assert_eq!(brief(&host.bash("ls")), "deny by quick: quick");
     eventually("they are given up", || {
-        // On a busy machine, the time of some is over before they have a thread to be stuck in.
+        // On a busy machine, the time of some is over before their thread has had a turn.
         stuck(&mut host);
         brief(&host.bash("ls")).contains("4 others can't be ended; restart the host").then_some(())
     });
