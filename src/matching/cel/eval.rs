@@ -196,7 +196,7 @@ impl<'v> Scope<'_, 'v> {
                 };
             }
             Value::Null if how != Access::Optional => return Err(EvalError::Missing(self.written(expr))),
-            other => return Err(unfit(".", &[other.clone()])),
+            other => return Err(unfit(".", std::slice::from_ref(other))),
         };
         match (how, found) {
             (Access::Test, found) => Ok(Value::Bool(found.is_some())),

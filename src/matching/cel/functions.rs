@@ -146,7 +146,7 @@ pub(super) fn call<'v>(
             Value::Int(it) => *it,
             Value::Uint(it) => i64::try_from(*it).map_err(|_| EvalError::Overflow)?,
             // The bounds themselves have no exact counterpart.
-            Value::Double(it) if it.trunc() > -9.223_372_036_854_776e18 && it.trunc() < 9.223_372_036_854_775_8e18 => {
+            Value::Double(it) if it.trunc() > -9.223_372_036_854_776e18 && it.trunc() < 9.223_372_036_854_776e18 => {
                 *it as i64
             }
             Value::Double(_) => return Err(EvalError::Overflow),

@@ -43,13 +43,16 @@ pub struct Method {
     pub(super) schemas: fn(&mut SchemaGenerator) -> Schemas,
 }
 
+/// The result of a method, once it is there.
+type FutureResult = BoxFuture<'static, RpcResult<Box<RawValue>>>;
+
 /// How a method is carried out.
 #[derive(Clone, Copy)]
 pub(super) enum Run {
     /// By the router, on the reader.
     Sync(fn(&Session, &Params<'_>) -> RpcResult<Box<RawValue>>),
     /// By the router.
-    Async(fn(Arc<Session>, Params<'static>) -> BoxFuture<'static, RpcResult<Box<RawValue>>>),
+    Async(fn(Arc<Session>, Params<'static>) -> FutureResult),
     /// Past the router, since it would parse and write everything twice: takes the params parsed, and
     /// writes the reply.
     Direct(fn(Arc<Session>, DirectCall) -> BoxFuture<'static, Reply>),
@@ -67,7 +70,6 @@ pub(super) struct DirectCall {
 }
 
 /// What a method takes and gives, where it takes and gives something.
-#[derive(Default)]
 pub(super) struct Schemas {
     pub(super) params: Option<Schema>,
     pub(super) result: Option<Schema>,
@@ -135,9 +137,8 @@ macro_rules! schemas {
     ((json $params:ty) $(-> $result:ty)?) => { schemas!(($params) $(-> $result)?) };
     ($(($params:ty))? $(-> $result:ty)?) => {
         |_generator| Schemas {
-            $(params: Some(_generator.subschema_for::<$params>()),)?
-            $(result: Some(_generator.subschema_for::<$result>()),)?
-            ..Schemas::default()
+            params: [$(_generator.subschema_for::<$params>())?].into_iter().next(),
+            result: [$(_generator.subschema_for::<$result>())?].into_iter().next(),
         }
     };
 }
