@@ -726,7 +726,7 @@ fn an_opaque_condition_never_means_no() {
         ("callback: '{}'", "allow | h success"),
     ] {
         let definitions = format!("h, {when}, {hook}");
-        check(&definitions, &call(), &expected.replace('~', &doubt("`when` failed: No such key: nothing")));
+        check(&definitions, &call(), &expected.replace('~', &doubt("`when` failed: `tool.input.nothing` is missing")));
         let verdict = block_on(World::new("native", &definitions).decide(&call()));
         assert!(verdict.outcomes[0].opaque.is_some(), "{definitions}");
     }
