@@ -46,20 +46,26 @@
 //!
 //! # Where things are
 //!
-//! | module | what |
+//! Each room uses only the rooms above it; a test holds this order.
+//!
+//! | room | what |
 //! |---|---|
-//! | [`event`], [`verdict`], `hook`, `hook_set` | plain data |
-//! | `matching` | whether a hook applies: matcher, `Tool(pattern)`, CEL |
+//! | `support` | what has nothing to do with hooks: strict JSON, digests, files, the nearest name |
+//! | [`event`], [`verdict`] | the table of events, the event, and the answer to it |
+//! | `syntax` | what people write: three formats, the tree that they become, mistakes with their place and fix |
+//! | `matching`, `template` | whether a hook applies: matcher, `Tool(pattern)`, CEL; texts with placeholders |
+//! | `contract` | what a vocabulary says: how its hooks are called, understood and combined |
+//! | `services` | what handlers use: [the way back to the client](client), approvals, egress, language models, shared values |
+//! | `handlers` | how a hook is carried out, one file a kind, one file a guard |
+//! | `hook`, `policy`, `hook_set` | the compiled definition, rules for tool calls, the indexed collection in force |
 //! | `engine` | which hooks run when, and how their answers become a verdict |
-//! | `handlers` | how a hook is carried out, one file a kind |
-//! | [`client`], `approvals`, `models`, `state` | what handlers use: the way back to the client, a person, language models, shared values |
-//! | `definitions` | files to hooks and diagnostics |
 //! | `dialects` | other systems' vocabularies, one file each |
-//! | `rpc`, `transport` | the wire |
-//! | `policy` | rules for tool calls, judged before any hook runs |
-//! | `embed`, `emit`, [`agent_hook`] | the host within a Rust program: closures, outward events, the AgentHook trait |
-//! | `host` | the published hook set and the reload loop: the only long-lived state |
-//! | `journal` | the last events with their verdicts, for people and editors that watch |
+//! | `definitions` | files to hooks and diagnostics; lint, load, watch |
+//! | `journal`, `host` | the last events with their verdicts; the published hook set and the reload loop |
+//! | `embed`, [`agent_hook`] | the host within a Rust program: closures, the AgentHook trait |
+//! | `transport` | bytes: framing, standard streams, sockets, and a client of another host |
+//! | `lsp` | the language server for definition files |
+//! | `rpc` | the method table, and what one connection is to the host |
 //! | `cli` | the command line |
 //!
 //! # Invariants
