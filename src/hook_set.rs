@@ -226,7 +226,8 @@ impl<V: Default> PrefixMap<V> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::definitions::compile::{Origin, compile};
+    use crate::definitions::compile::compile;
+    use crate::definitions::origin::Origin;
     use crate::event::Event;
     use crate::support::file::read_named;
     use crate::syntax::diagnostic::LineIndex;

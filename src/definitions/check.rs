@@ -1,8 +1,9 @@
 //! A definition text by itself, whether saved or not: what it holds and everything that is wrong
 //! with it. `check`, `hooks/check` and editors show the same.
 
-use super::compile::{CompiledFile, Origin, compile};
+use super::compile::{CompiledFile, compile};
 use super::names::{FreeNames, duplicate_name};
+use super::origin::Origin;
 use crate::support::file::read_named;
 use crate::syntax::diagnostic::{Diagnostic, LineIndex};
 use crate::syntax::formats::{self, Format};

@@ -6,6 +6,7 @@
 
 use super::lint::lint;
 use super::names;
+use super::origin::Origin;
 use super::policy::policy;
 use super::written::{FILE_FIELDS, Mistakes, RawDefaults, RawHook, WrittenHook};
 use crate::contract::{Contract, Fail};
@@ -17,13 +18,12 @@ use crate::matching::Matcher;
 use crate::matching::rule::ToolRule;
 use crate::matching::when::When;
 use crate::policy::Policy;
-use crate::services::client::Client;
 use crate::support::nearest::closest;
 use crate::syntax::diagnostic::{LineIndex, Position, Severity};
 use crate::syntax::fix::{Edit, Fix, Place};
 use crate::syntax::node::{Entry, Node, NodeValue, Span};
 use crate::syntax::problem::Problem;
-use crate::syntax::source::{Layer, Source};
+use crate::syntax::source::Source;
 use crate::syntax::values::{OneOrMany, RawDuration};
 use sha2::{Digest, Sha256};
 use std::cell::RefCell;
@@ -60,20 +60,6 @@ pub struct CompiledFile {
     pub is_broken: bool,
     /// The rules of tool calls, which are decided before any hook is asked.
     pub policy: Option<Policy>,
-}
-
-/// Where a file is and who wrote it.
-pub struct Origin<'a> {
-    /// As people know it.
-    pub file: &'a str,
-    /// Relative paths start here.
-    pub dir: &'a Path,
-    /// The layer.
-    pub layer: Layer,
-    /// The connection that registers the hooks, if they come over the wire.
-    pub client: Option<&'a Arc<dyn Client>>,
-    /// Reads a file that a hook names; the error is for people.
-    pub read: &'a dyn Fn(&Path) -> Result<String, String>,
 }
 
 /// The dialect that a file is written for and, where that has files of its own kind, the tree that

@@ -1,6 +1,7 @@
 //! Hooks of the program that embeds the host, compiled as those of a file are.
 
-use super::compile::{Origin, compile};
+use super::compile::compile;
+use super::origin::Origin;
 use crate::handlers::Handler;
 use crate::hook::Hook;
 use crate::syntax::diagnostic::{Diagnostic, LineIndex, Range, Severity};

@@ -1,8 +1,9 @@
 //! From directories to a hook set: what is known of every file is kept between loads, so that a
 //! load costs what has changed, and a file that breaks keeps its last good hooks in force.
 
-use super::compile::{Compiled, Origin, compile};
+use super::compile::{Compiled, compile};
 use super::names::duplicate_name;
+use super::origin::Origin;
 use crate::handlers::Handler;
 use crate::hook::Hook;
 use crate::hook_set::HookSet;

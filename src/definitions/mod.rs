@@ -11,6 +11,7 @@ pub(crate) mod embedded;
 mod lint;
 pub mod load;
 pub(crate) mod names;
+pub mod origin;
 mod policy;
 pub mod schema;
 mod slips;

@@ -1,6 +1,6 @@
 //! A file's `policy` becomes one that tool calls are held against.
 
-use super::compile::Origin;
+use super::origin::Origin;
 use super::written::{Mistakes, RawLimits, RawPolicy};
 use crate::matching::rule::ToolRule;
 use crate::policy::Policy;

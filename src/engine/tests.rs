@@ -4,7 +4,8 @@
 
 use crate::client::{Answers, Client as HostClient, Reply};
 use crate::contract::{Composition, Contract};
-use crate::definitions::compile::{Origin, compile};
+use crate::definitions::compile::compile;
+use crate::definitions::origin::Origin;
 use crate::dialects;
 use crate::engine::{Engine, Honours, HooksInForce, MAX_SEND_BACKS, Question, decide};
 use crate::event::Event;

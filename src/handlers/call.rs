@@ -1,12 +1,13 @@
 //! One run of a hook: what a handler gets, and how it fails.
 
+use super::error::HandlerError;
 use super::services::Services;
 use crate::contract::{Contract, NATIVE};
 use crate::event::{Event, On};
 use crate::matching::Facts;
 use crate::services::client::Client;
 #[cfg(feature = "models")]
-use crate::services::models::{Bound, ModelError, ModelRef};
+use crate::services::models::{Bound, ModelRef};
 use crate::syntax::source::Source;
 use crate::template;
 use crate::verdict::Verdict;
@@ -18,16 +19,6 @@ use std::path::Path;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-
-/// Why a handler gave no answer. The text finishes the sentence "failed to ...".
-#[derive(Debug, PartialEq, Eq)]
-pub struct HandlerError(pub String);
-
-impl std::fmt::Display for HandlerError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
 
 /// One run of one hook.
 pub struct Call<'a> {
@@ -96,16 +87,9 @@ impl Call<'_> {
 impl Call<'_> {
     /// The model to ask: the hook's, else the host's, else the client's own.
     pub(super) fn model<'a>(&'a self, named: Option<&'a ModelRef>) -> Result<Bound<'a>, HandlerError> {
-        let egress = self.services.egress(self.hook.source.layer);
+        let egress = self.services.egress.for_layer(self.hook.source.layer);
         let deadline = tokio::time::Instant::now() + self.hook.timeout;
         Bound::new([named, self.services.model.as_deref()], egress, self.client, deadline).map_err(HandlerError::from)
-    }
-}
-
-#[cfg(feature = "models")]
-impl From<ModelError> for HandlerError {
-    fn from(error: ModelError) -> HandlerError {
-        HandlerError(error.0)
     }
 }
 

@@ -1,7 +1,8 @@
 //! `callback`: the host calls back into the client that registered the hook, with `hooks/invoke`.
 
-use super::call::{Call, HandlerError};
+use super::call::Call;
 use super::compile::{Compile, Mistake};
+use super::error::HandlerError;
 use super::kind::Kind;
 use crate::services::client::{self, Client};
 use crate::verdict::Answer;

@@ -1,6 +1,7 @@
 //! `closure`: a hook in the program that embeds the host. It can't be written in a file.
 
-use super::call::{Call, HandlerError};
+use super::call::Call;
+use super::error::HandlerError;
 use crate::event::Event;
 use crate::services::emit::{AgentEvent, EventSender};
 use crate::services::state::{Scope, StateError, Store};

@@ -4,10 +4,12 @@
 //! whole arguments. How the process is run and ended is [`super::process`]'s matter; what its exit
 //! means is the dialect's.
 
-use super::call::{Call, HandlerError, Moment, tool_path};
+use super::call::{Call, Moment, tool_path};
 use super::compile::{Compile, Mistake};
+use super::effect::{Effect, Program};
 use super::environment::{Secrets, changed, environment};
-use super::kind::{Effect, Kind, Program, TextKind};
+use super::error::HandlerError;
+use super::kind::{Kind, TextKind};
 use super::process;
 use crate::contract::Exit;
 use crate::template::Template;

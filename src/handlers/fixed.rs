@@ -1,7 +1,8 @@
 //! `allow`, `deny` and `ask`: a fixed verdict, no process at all.
 
-use super::call::{Call, HandlerError};
+use super::call::Call;
 use super::compile::{Compile, Mistake};
+use super::error::HandlerError;
 use super::kind::Kind;
 use crate::verdict::{Answer, Decision};
 

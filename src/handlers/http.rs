@@ -1,14 +1,15 @@
 //! `http`: a POST to a service. What it may reach is [`crate::services::egress`]'s matter.
 
-use super::call::{Call, HandlerError};
+use super::call::Call;
 use super::compile::{Compile, Mistake};
-use super::kind::{Effect, Kind, TextKind};
-use crate::services::egress::{check_url, is_reserved};
-use crate::syntax::fix::{Edit, Fix};
-use crate::template::{Body, PATHS, Template};
+use super::effect::Effect;
+use super::error::HandlerError;
+use super::headers::{Headers, check};
+use super::kind::{Kind, TextKind};
+use crate::template::Body;
 use crate::verdict::Answer;
 use bytes::Bytes;
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{CONTENT_TYPE, HeaderValue};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -38,10 +39,6 @@ pub(crate) struct Http {
     headers: Headers,
 }
 
-/// Headers that may hold variables of the host's environment, and nothing of the event.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Headers(Vec<(HeaderName, Template)>);
-
 /// The largest reply, in bytes.
 const MAX_REPLY: usize = 1024 * 1024;
 
@@ -67,7 +64,7 @@ impl Kind for Http {
             Some(body) => Bytes::from(body.fill(&|name| call.placeholder(name)).to_string()),
             None => call.moment.payload(call.hook.contract),
         };
-        let egress = call.services.egress(call.hook.source.layer);
+        let egress = call.services.egress.for_layer(call.hook.source.layer);
         let mut headers = self.headers.fill()?;
         headers.entry(CONTENT_TYPE).or_insert(HeaderValue::from_static("application/json"));
         let response = egress.post(&self.url, headers, body, MAX_REPLY).await;
@@ -92,71 +89,5 @@ impl Kind for Http {
         // What has no host has no credentials either.
         let _ = url.set_username("").and_then(|()| url.set_password(None));
         Some(Effect::Post(url.into()))
-    }
-}
-
-/// Whether a text is a URL that may be used at all.
-pub(super) fn check(url: &str) -> Result<(), String> {
-    // Loopback and grants are judged when the hook runs: grants belong to the host, not the file.
-    let lenient = crate::services::egress::Grants { loopback: true, hosts: Vec::new() };
-    match check_url(url, &lenient) {
-        Err(error) if !error.is_about_address() => Err(format!("can't {error}")),
-        Ok(_) | Err(_) => Ok(()),
-    }
-}
-
-impl Headers {
-    /// Checks what was written; `inherit_env` names the variables that values may hold.
-    pub(super) fn new(headers: &BTreeMap<String, String>, inherit_env: &[String]) -> Result<Headers, Mistake> {
-        let mut compiled = Vec::new();
-        for (name, value) in headers {
-            let bad = |message: String| Mistake::new("headers", message);
-            let header = HeaderName::try_from(name.as_str())
-                .map_err(|_| bad(format!("`{name}` can't be the name of a header")))?;
-            if is_reserved(&header) {
-                return Err(bad(format!("header `{name}` is the client's own")));
-            }
-            let template = Template::new(value, &PATHS).map_err(bad)?;
-            for path in template.paths() {
-                match path.strip_prefix("env.") {
-                    Some(variable) if inherit_env.iter().any(|it| it == variable) => {}
-                    Some(variable) => {
-                        return Err(bad(format!(
-                            "header `{name}` reads the variable `{variable}`, which `inheritEnv` doesn't name"
-                        ))
-                        .help(format!("add `inheritEnv: [{variable}]`"))
-                        .fix(Fix::new(
-                            format!("Add `{variable}` to `inheritEnv`"),
-                            Edit::AddItem { key: "inheritEnv", item: variable.to_string() },
-                        )));
-                    }
-                    // Event text in a header could smuggle one.
-                    None => return Err(bad(format!("header `{name}` may hold only `${{env.NAME}}` placeholders"))),
-                }
-            }
-            compiled.push((header, template));
-        }
-        Ok(Headers(compiled))
-    }
-
-    /// The headers with their values, which no log shows.
-    pub(super) fn fill(&self) -> Result<HeaderMap, HandlerError> {
-        let mut headers = HeaderMap::new();
-        for (name, template) in &self.0 {
-            if let Some(missing) = template
-                .paths()
-                .filter_map(|path| path.strip_prefix("env."))
-                .find(|name| std::env::var_os(name).is_none())
-            {
-                return Err(HandlerError(format!("fill header `{name}`: the variable `{missing}` is not set")));
-            }
-            let text = template.text(&|path| Some(Value::String(std::env::var(path.strip_prefix("env.")?).ok()?)));
-            let mut value = HeaderValue::try_from(text).map_err(|_| {
-                HandlerError(format!("fill header `{name}`: the value has characters that no header may have"))
-            })?;
-            value.set_sensitive(true);
-            headers.insert(name.clone(), value);
-        }
-        Ok(headers)
     }
 }

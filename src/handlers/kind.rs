@@ -1,13 +1,14 @@
 //! What a kind of handler is: the trait, and what a kind says of itself for people and editors.
 
-use super::call::{Call, HandlerError};
+use super::call::Call;
 use super::compile::{Compile, Mistake};
+use super::effect::Effect;
+use super::error::HandlerError;
 use crate::syntax::node::{Node, NodeValue};
 use crate::verdict::{Answer, Decision};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use std::future::Future;
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// One kind of handler.
@@ -105,45 +106,6 @@ pub(super) fn each_text<'n>(node: &'n Node, path: &mut Vec<&'n str>, visit: &mut
         }
         NodeValue::Null | NodeValue::Bool(_) | NodeValue::Int(_) | NodeValue::UInt(_) | NodeValue::Float(_) => {}
     }
-}
-
-/// What carrying a hook out does to the world, to be shown before it is done. Holds no secrets.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Effect {
-    /// Starts a program.
-    Command(Program),
-    /// Starts a worker in a runtime, and calls what it names.
-    Worker(&'static str, Program),
-    /// Sends something to this URL.
-    Post(String),
-    /// Asks a model; `None`: the one that is the default where it runs.
-    Model(Option<String>),
-    /// Lets a model use these tools.
-    Agent(Vec<String>),
-    /// Calls a tool of an MCP server.
-    McpTool {
-        /// The tool.
-        tool: String,
-        /// The server, where it is somewhere else.
-        server: String,
-        /// What is started to have one.
-        starts: Option<Program>,
-    },
-    /// Appends to this file.
-    Appends(PathBuf),
-    /// Asks a person, and waits.
-    Person,
-}
-
-/// A program that a definition has started, as it is written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Program {
-    /// A shell text, a program with its arguments, or a function.
-    pub text: String,
-    /// The variables that have another value than in the host's own environment.
-    pub sets: Vec<String>,
-    /// The working directory, if the definition names one.
-    pub cwd: Option<PathBuf>,
 }
 
 #[cfg(test)]

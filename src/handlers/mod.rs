@@ -12,9 +12,12 @@ mod callback;
 mod closure;
 mod command;
 mod compile;
+mod effect;
 mod environment;
+mod error;
 mod fixed;
 pub mod guards;
+mod headers;
 mod http;
 mod kind;
 #[cfg(feature = "mcp")]
@@ -37,15 +40,16 @@ use std::ops::Range;
 use std::time::Duration;
 
 pub use crate::services::egress::HostPort;
-pub use call::{Call, HandlerError, HookView, Judge, Moment, Transcript};
+pub use call::{Call, HookView, Judge, Moment, Transcript};
 pub(crate) use callable::{node_file, python_files};
 pub use callback::CallbackCall;
 pub(crate) use closure::Closure;
 pub(crate) use closure::depth;
 pub use closure::{HookError, HookEvent, IntoAnswer};
 pub use compile::{Compile, CompileError, Mistake};
+pub use effect::{Effect, Program};
+pub use error::HandlerError;
 pub(crate) use kind::TextKind;
-pub use kind::{Effect, Program};
 pub use services::Services;
 
 /// A row of the handler table, for the loader, the schema and the docs.

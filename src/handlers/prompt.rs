@@ -6,9 +6,11 @@
 //! verdict's form, with a number that stands in the instructions alone. Whatever else comes is an
 //! error, and what that means is up to the hook's `fail`.
 
-use super::call::{Call, HandlerError};
+use super::call::Call;
 use super::compile::{Compile, Mistake};
-use super::kind::{Effect, Kind, TextKind};
+use super::effect::Effect;
+use super::error::HandlerError;
+use super::kind::{Kind, TextKind};
 use crate::contract::Judgement;
 use crate::services::models::{Message, Model, ModelRef, RawModel, Request, clean, random_hex};
 use crate::support::digest;

@@ -8,8 +8,9 @@
 //! - { name: short-prompts, on: UserPromptSubmit, sample: { maxChars: 200 } }
 //! ```
 
-use super::call::{Call, HandlerError};
+use super::call::Call;
 use super::compile::{Compile, Mistake};
+use super::error::HandlerError;
 use super::kind::Kind;
 use crate::verdict::{Answer, Decision};
 use schemars::JsonSchema;
@@ -73,7 +74,7 @@ mod tests {
                 "hooks: [{{ name: short, on: UserPromptSubmit, fail: closed, sample: {{ maxChars: {max} }} }}]"
             );
             let root = formats::parse(&text, formats::Format::Yaml).unwrap();
-            let origin = compile::Origin {
+            let origin = crate::definitions::origin::Origin {
                 file: "hooks.yaml",
                 dir: "/".as_ref(),
                 layer: Layer::Hooks,

@@ -1,17 +1,16 @@
 //! What the handlers of a host share.
 
-use super::callable::WorkerPool;
+use super::callable::pool::WorkerPool;
 #[cfg(feature = "mcp")]
-use super::mcp::Servers;
+use super::mcp::servers::Servers;
 #[cfg(feature = "script")]
 use super::script::pool::Pool as ScriptPool;
 use crate::services::approvals::Approvals;
-use crate::services::egress::{Egress, Grants, HostPort};
+use crate::services::egress::{EgressByLayer, HostPort};
 use crate::services::emit::EventSender;
 use crate::services::models::ModelRef;
 use crate::services::state::Store;
 use crate::services::state::runs::Runs;
-use crate::syntax::source::Layer;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -20,8 +19,6 @@ use std::sync::{Arc, OnceLock};
 pub struct Services {
     /// The project root: where commands run when the event has no usable `cwd`.
     pub root: Arc<Path>,
-    /// What the operator lets HTTP reach.
-    pub grants: Vec<HostPort>,
     /// The values that hooks share.
     pub state: Store,
     /// The listeners of the events that hooks emit.
@@ -39,7 +36,8 @@ pub struct Services {
     pub(super) servers: Arc<Servers>,
     #[cfg(feature = "script")]
     pub(super) scripts: Arc<ScriptPool>,
-    egress: Arc<[OnceLock<Egress>; 2]>,
+    /// What hooks of a layer may reach.
+    pub(super) egress: EgressByLayer,
     /// Warm worker processes.
     pub(super) workers: Arc<WorkerPool>,
 }
@@ -49,7 +47,6 @@ impl Services {
     pub fn new(root: PathBuf, grants: Vec<HostPort>) -> Services {
         Services {
             root: root.into(),
-            grants,
             state: Store::default(),
             events: EventSender::default(),
             runs: Arc::default(),
@@ -60,13 +57,8 @@ impl Services {
             servers: Arc::default(),
             #[cfg(feature = "script")]
             scripts: Arc::default(),
-            egress: Arc::default(),
+            egress: EgressByLayer::new(grants),
             workers: Arc::default(),
         }
-    }
-
-    pub(super) fn egress(&self, layer: Layer) -> &Egress {
-        let loopback = layer.is_trusted();
-        self.egress[usize::from(loopback)].get_or_init(|| Egress::new(Grants { loopback, hosts: self.grants.clone() }))
     }
 }

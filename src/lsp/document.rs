@@ -2,7 +2,8 @@
 
 use super::editor::Encoding;
 use crate::definitions::check::{Checked, check};
-use crate::definitions::compile::{Compiled, CompiledFile, Origin, compile};
+use crate::definitions::compile::{Compiled, CompiledFile, compile};
+use crate::definitions::origin::Origin;
 use crate::support::file::read_named;
 use crate::syntax::diagnostic::LineIndex;
 use crate::syntax::formats::Format;

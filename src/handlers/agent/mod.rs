@@ -9,9 +9,11 @@ mod files;
 mod shell;
 mod tools;
 
-use super::call::{Call, HandlerError};
+use super::call::Call;
 use super::compile::{Compile, Mistake};
-use super::kind::{Effect, Kind, TextKind};
+use super::effect::Effect;
+use super::error::HandlerError;
+use super::kind::{Kind, TextKind};
 use super::prompt::{Instructions, read};
 use crate::services::models::{Message, Model, ModelRef, RawModel, Request, ToolCall, ToolResult, clean, random_hex};
 use crate::support::nearest::closest;

@@ -197,7 +197,11 @@ impl<'a> Toolbox<'a> {
             let offer = match tool {
                 #[cfg(feature = "mcp")]
                 Tool::Mcp { server, name } => {
-                    let lease = call.services.servers.get(server, mcp::IDLE, call.services).await?;
+                    let lease = call
+                        .services
+                        .servers
+                        .get(server, mcp::IDLE, &call.services.root, &call.services.egress)
+                        .await?;
                     let found = lease.find(name).await?;
                     toolbox.leases.push((name, lease));
                     models::Tool {

@@ -1,9 +1,11 @@
 //! `approval`: a person decides, through the client where it can ask, else from another terminal.
 //! See [`crate::services::approvals`].
 
-use super::super::call::{Call, HandlerError};
+use super::super::call::Call;
 use super::super::compile::{Compile, Mistake};
-use super::super::kind::{Effect, Kind, TextKind};
+use super::super::effect::Effect;
+use super::super::error::HandlerError;
+use super::super::kind::{Kind, TextKind};
 use super::guard_kind::{GuardKind, gates};
 use crate::event::EventSpec;
 use crate::services::approvals::{self, Remember};

@@ -3,9 +3,11 @@
 //! Lines are appended whole (`O_APPEND`), by however many hooks and hosts share a file. A hook that
 //! finds it full rotates it under the file's lock; one that doesn't get the lock appends to the full file.
 
-use super::super::call::{Call, HandlerError};
+use super::super::call::Call;
 use super::super::compile::{Compile, Mistake};
-use super::super::kind::{Effect, Kind, TextKind};
+use super::super::effect::Effect;
+use super::super::error::HandlerError;
+use super::super::kind::{Kind, TextKind};
 use super::guard_kind::GuardKind;
 use super::secrets::{self, Redaction};
 use crate::event::EventSpec;

@@ -1,7 +1,8 @@
 //! `context-config`: sets the system prompt, the response format or metadata when a run begins.
 
-use super::super::call::{Call, HandlerError};
+use super::super::call::Call;
 use super::super::compile::{Compile, Mistake};
+use super::super::error::HandlerError;
 use super::super::kind::Kind;
 use super::guard_kind::{GuardKind, decides};
 use crate::event::EventSpec;

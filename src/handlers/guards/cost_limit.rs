@@ -1,8 +1,9 @@
 //! `cost-limit`: ends a run whose model calls have cost an amount, by a price list in the
 //! definition. As with tokens, the call that crosses the limit has been paid for.
 
-use super::super::call::{Call, HandlerError};
+use super::super::call::Call;
 use super::super::compile::{Compile, Mistake};
+use super::super::error::HandlerError;
 use super::super::kind::Kind;
 use super::guard_kind::{GuardKind, decides};
 use super::memory::{Memory, Per};

@@ -1,8 +1,9 @@
 //! `fallback-model`: decides on failed model calls: first the same model again, then the others in
 //! turn, then no more.
 
-use super::super::call::{Call, HandlerError};
+use super::super::call::Call;
 use super::super::compile::{Compile, Mistake};
+use super::super::error::HandlerError;
 use super::super::kind::{Kind, TextKind};
 use super::guard_kind::GuardKind;
 use super::raw::Pattern;

@@ -1,7 +1,8 @@
 //! `finish-reason`: ends a run when the model stops for one of the listed reasons.
 
-use super::super::call::{Call, HandlerError};
+use super::super::call::Call;
 use super::super::compile::{Compile, Mistake};
+use super::super::error::HandlerError;
 use super::super::kind::Kind;
 use super::guard_kind::GuardKind;
 use super::refusal::{Refusal, end_run};

@@ -1,8 +1,9 @@
 //! `loop-detector`: denies a call that the agent makes over and over: the same tool with the same
 //! input several times in a row, or a few calls in turn again and again.
 
-use super::super::call::{Call, HandlerError};
+use super::super::call::Call;
 use super::super::compile::{Compile, Mistake};
+use super::super::error::HandlerError;
 use super::super::kind::Kind;
 use super::guard_kind::{GuardKind, gates, has_subject};
 use super::memory::{Memory, Per, now};

@@ -5,7 +5,8 @@
 //! it, and to a run, a session or the whole host. An event counts once, however often a hook is
 //! asked about it: after a rewrite, guards judge the new value again.
 
-use super::super::call::{Call, HandlerError};
+use super::super::call::Call;
+use super::super::error::HandlerError;
 use super::raw::Expression;
 use super::refusal::Refusal;
 use crate::services::state::{Scope, StateError};

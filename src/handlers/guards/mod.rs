@@ -27,9 +27,11 @@ mod time_limit;
 mod token_limit;
 mod usage;
 
-use super::call::{Call, HandlerError};
+use super::call::Call;
 use super::compile::{Compile, Mistake};
-use super::kind::{Effect, Kind, TextKind};
+use super::effect::Effect;
+use super::error::HandlerError;
+use super::kind::{Kind, TextKind};
 use crate::event::{EventSpec, On};
 use crate::support::nearest::closest;
 use crate::syntax::node::{Node, NodeValue};

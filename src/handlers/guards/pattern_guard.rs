@@ -1,7 +1,8 @@
 //! `pattern-guard`: holds regexes against the texts that go in and come out.
 
-use super::super::call::{Call, HandlerError};
+use super::super::call::Call;
 use super::super::compile::{Compile, Mistake};
+use super::super::error::HandlerError;
 use super::super::kind::{Kind, TextKind};
 use super::guard_kind::{GuardKind, has_subject};
 use super::raw::Pattern;

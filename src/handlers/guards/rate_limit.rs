@@ -1,7 +1,8 @@
 //! `rate-limit`: denies what comes too often within a sliding window. The run goes on.
 
-use super::super::call::{Call, HandlerError};
+use super::super::call::Call;
 use super::super::compile::{Compile, Mistake};
+use super::super::error::HandlerError;
 use super::super::kind::{Kind, TextKind};
 use super::guard_kind::{GuardKind, gates};
 use super::memory::{Memory, Per, now};

@@ -1,8 +1,9 @@
 //! `redact-secrets`: replaces keys, tokens and passwords in what goes in and comes out. What is a
 //! secret is [`super::secrets`]' matter.
 
-use super::super::call::{Call, HandlerError};
+use super::super::call::Call;
 use super::super::compile::{Compile, Mistake};
+use super::super::error::HandlerError;
 use super::super::kind::{Kind, TextKind};
 use super::guard_kind::{GuardKind, has_subject};
 use super::raw::Pattern;

@@ -1,7 +1,8 @@
 //! `step-limit`: ends a run after a number of steps. A runaway agent's simplest leash.
 
-use super::super::call::{Call, HandlerError};
+use super::super::call::Call;
 use super::super::compile::{Compile, Mistake};
+use super::super::error::HandlerError;
 use super::super::kind::{Kind, TextKind};
 use super::guard_kind::{GuardKind, decides};
 use super::memory::{Memory, Per};

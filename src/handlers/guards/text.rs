@@ -1,6 +1,6 @@
 //! The texts within a JSON value: to look through, to rewrite, to hash.
 
-use super::super::call::HandlerError;
+use super::super::error::HandlerError;
 use serde_json::{Map, Value};
 
 /// All texts of a value that guards look through, in bytes.

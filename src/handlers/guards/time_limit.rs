@@ -1,8 +1,9 @@
 //! `time-limit`: ends a run that has taken too long, by the wall, since the first event that the
 //! hook has seen of it, or since the agent says that it began.
 
-use super::super::call::{Call, HandlerError};
+use super::super::call::Call;
 use super::super::compile::{Compile, Mistake};
+use super::super::error::HandlerError;
 use super::super::kind::Kind;
 use super::guard_kind::{GuardKind, decides};
 use super::memory::{Memory, Per, now};

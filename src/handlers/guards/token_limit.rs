@@ -1,8 +1,9 @@
 //! `token-limit`: ends a run that has used a number of tokens. The call that crosses the limit has
 //! been paid for, so its answer may still be used; the next call is denied.
 
-use super::super::call::{Call, HandlerError};
+use super::super::call::Call;
 use super::super::compile::{Compile, Mistake};
+use super::super::error::HandlerError;
 use super::super::kind::Kind;
 use super::guard_kind::{GuardKind, decides};
 use super::memory::{Memory, Per};

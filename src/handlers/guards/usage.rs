@@ -1,6 +1,7 @@
 //! What events say about model calls, and what the agent itself has counted.
 
-use super::super::call::{Call, HandlerError};
+use super::super::call::Call;
+use super::super::error::HandlerError;
 use crate::contract::Tally;
 use crate::event::{Event, Phase};
 use serde_json::Value;

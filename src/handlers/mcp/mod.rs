@@ -1,12 +1,14 @@
 //! `mcp`: a tool of an MCP server. How servers are started, shared and ended is [`servers`]'
 //! matter.
 
-mod servers;
+pub(super) mod servers;
 
-use super::call::{Call, HandlerError};
+use super::call::Call;
 use super::compile::{Compile, Mistake};
-use super::kind::{Effect, Kind, TextKind};
-use super::{environment::environment, http};
+use super::effect::Effect;
+use super::error::HandlerError;
+use super::kind::{Kind, TextKind};
+use super::{environment::environment, headers};
 use crate::event::Phase;
 use crate::syntax::values::RawDuration;
 use crate::template::Body;
@@ -22,7 +24,7 @@ use std::time::Duration;
 
 #[cfg(feature = "models")]
 pub(super) use servers::Lease;
-pub(super) use servers::{Reach, ServerDefinition, Servers};
+pub(super) use servers::{Reach, ServerDefinition};
 
 /// A call of one tool of an MCP server; its result is the hook's answer.
 #[derive(Deserialize, JsonSchema)]
@@ -129,7 +131,10 @@ impl Kind for Mcp {
             _ => JsonObject::new(),
         };
         let servers = &call.services.servers;
-        let server = servers.get(&self.server, self.idle, call.services).await.map_err(HandlerError)?;
+        let server = servers
+            .get(&self.server, self.idle, &call.services.root, &call.services.egress)
+            .await
+            .map_err(HandlerError)?;
         let result = server.call(&self.tool, arguments).await.map_err(HandlerError)?;
         self.answer(call, result).map_err(HandlerError)
     }
@@ -234,8 +239,8 @@ impl RawServer {
                 if !self.env.is_empty() || self.cwd.is_some() {
                     return Err(bad("`env` and `cwd` are for a server with a `command`"));
                 }
-                http::check(&url).map_err(|error| bad(&format!("`url`: {error}")))?;
-                let headers = http::Headers::new(&self.headers, &self.inherit_env).map_err(in_server)?;
+                headers::check(&url).map_err(|error| bad(&format!("`url`: {error}")))?;
+                let headers = headers::Headers::new(&self.headers, &self.inherit_env).map_err(in_server)?;
                 Reach::Url { url, headers, layer: cx.layer }
             }
         };

@@ -4,12 +4,12 @@
 //! started again at the next call after a crash, and ended when it was not called for a while,
 //! or with the host. A call that waits for a start may give up; the start goes on for the next call.
 
+use crate::handlers::effect::Program;
 use crate::handlers::environment::changed;
-use crate::handlers::http::Headers;
-use crate::handlers::kind::Program;
+use crate::handlers::headers::Headers;
 use crate::handlers::process;
 use crate::handlers::process_tree::{self, Tree};
-use crate::handlers::services::Services;
+use crate::services::egress::EgressByLayer;
 use crate::support::nearest::closest;
 use crate::syntax::source::Layer;
 use parking_lot::Mutex;
@@ -22,7 +22,7 @@ use rmcp::service::{ClientInitializeError, Peer, RoleClient, RunningService, Ser
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -134,15 +134,17 @@ impl Servers {
         &self,
         definition: &Arc<ServerDefinition>,
         idle: Duration,
-        services: &Services,
+        root: &Arc<Path>,
+        egress: &EgressByLayer,
     ) -> Result<Lease, String> {
         let slot = self.slot(definition)?;
         if let Some(lease) = slot.lease(idle) {
             return Ok(lease);
         }
-        let (services, gone, label) = (services.clone(), self.gone.clone(), &definition.label);
+        let (root, egress) = (root.clone(), egress.clone());
+        let (gone, label) = (self.gone.clone(), &definition.label);
         // A task of its own: a call that runs out of time must not undo a slow start.
-        let start = tokio::spawn(async move { slot.start(&services, idle, gone).await });
+        let start = tokio::spawn(async move { slot.start(&root, &egress, idle, gone).await });
         start.await.unwrap_or_else(|error| Err(format!("start the MCP server `{label}`: {error}")))
     }
 
@@ -218,7 +220,8 @@ impl Slot {
 
     async fn start(
         self: &Arc<Slot>,
-        services: &Services,
+        root: &Path,
+        egress: &EgressByLayer,
         idle: Duration,
         gone: CancellationToken,
     ) -> Result<Lease, String> {
@@ -240,7 +243,7 @@ impl Slot {
             return Err(format!("start the MCP server `{label}`: {why}"));
         }
         let started = Instant::now();
-        let (service, child) = match connect(&self.definition, services).await {
+        let (service, child) = match connect(&self.definition, root, egress).await {
             Ok(it) => it,
             Err(error) => {
                 self.health.lock().fail(&error);
@@ -465,16 +468,17 @@ impl Child {
 /// Starts a server, or connects to it.
 async fn connect(
     definition: &ServerDefinition,
-    services: &Services,
+    root: &Path,
+    egress: &EgressByLayer,
 ) -> Result<(RunningService<RoleClient, Quiet>, Option<Child>), String> {
     match &definition.reach {
         Reach::Command { argv, env, cwd } => {
             let mut env = env.clone();
-            env.push(("HOOKWIRE_PROJECT_DIR".into(), services.root.to_string_lossy().into_owned()));
+            env.push(("HOOKWIRE_PROJECT_DIR".into(), root.to_string_lossy().into_owned()));
             let spec = process::Spec {
                 argv: argv.clone(),
                 env,
-                cwd: cwd.clone().unwrap_or_else(|| services.root.to_path_buf()),
+                cwd: cwd.clone().unwrap_or_else(|| root.to_path_buf()),
                 stdin: Default::default(),
                 limits: process::OutputLimits::default(),
             };
@@ -506,7 +510,7 @@ async fn connect(
         }
         Reach::Url { url, headers, layer } => {
             let headers = headers.fill().map_err(|error| error.0)?;
-            let client = services.egress(*layer).client_for(url).map_err(|error| error.to_string())?;
+            let client = egress.for_layer(*layer).client_for(url).map_err(|error| error.to_string())?;
             let headers = headers.into_iter().filter_map(|(name, value)| Some((name?, value))).collect();
             let config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
                 .custom_headers(headers)

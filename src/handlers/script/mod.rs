@@ -8,8 +8,9 @@ mod job;
 pub(crate) mod pool;
 mod realm;
 
-use super::call::{Call, HandlerError};
+use super::call::Call;
 use super::compile::{Compile, Mistake};
+use super::error::HandlerError;
 use super::kind::{Kind, TextKind};
 use crate::handlers::call::HookView;
 use crate::services::state::Scope;

@@ -9,7 +9,7 @@
 //! is tried on the spot, for an event of ordinary size, for a millisecond at most and without changing anything:
 //! whatever comes of it but an answer, it is run again on a thread of its own ([`on_the_spot`]).
 
-use super::super::call::HandlerError;
+use super::super::error::HandlerError;
 use super::job::{Done, Job, Program, RunRequest};
 use super::realm::{Failure, Realm};
 use parking_lot::{Mutex, MutexGuard};

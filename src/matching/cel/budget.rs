@@ -1,7 +1,7 @@
 //! How much work one evaluation may do. Events are as large as an agent makes them, and macros inside one
 //! another multiply: without a bound, one expression could keep a host busy for minutes.
 
-use super::eval::EvalError;
+use super::error::EvalError;
 use std::cell::Cell;
 
 /// Steps of one evaluation: nodes evaluated, items visited, and 16 bytes of text read or made. Some 20 ms.

@@ -1,7 +1,7 @@
 //! The functions of CEL's standard library, as far as events need them: no times, no protocol buffers.
 
 use super::budget::Budget;
-use super::eval::EvalError;
+use super::error::EvalError;
 use super::value::{Key, Value};
 use regex::Regex;
 use std::borrow::Cow;

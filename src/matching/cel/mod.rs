@@ -6,13 +6,15 @@
 //! implementations at hand have neither, and their parser was a tenth of the program.
 
 mod budget;
+mod error;
 mod eval;
 mod functions;
 mod parse;
 mod value;
 
 use budget::Budget;
-use eval::{EvalError, Scope};
+use error::EvalError;
+use eval::Scope;
 use parse::{Access, Expr, Kind};
 use serde_json::Value as Json;
 use std::ops::Range;

@@ -2,7 +2,7 @@
 //! as an expression asks.
 
 use super::budget::Budget;
-use super::eval::EvalError;
+use super::error::EvalError;
 use serde_json::Value as Json;
 use std::borrow::Cow;
 use std::cmp::Ordering;

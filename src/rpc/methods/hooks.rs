@@ -2,7 +2,8 @@
 //! `hooks/unregister`.
 
 use crate::definitions;
-use crate::definitions::compile::{Origin, compile};
+use crate::definitions::compile::compile;
+use crate::definitions::origin::Origin;
 use crate::dialects;
 use crate::hook::Hook;
 use crate::hook_set::HookSet;

@@ -17,6 +17,7 @@ mod url;
 pub use url::HostPort;
 pub(crate) use url::{EgressError, Grants, check_url};
 
+use crate::syntax::source::Layer;
 use addresses::refusal;
 use bytes::Bytes;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
@@ -45,6 +46,29 @@ struct Shared {
     grants: Grants,
     lookup: Arc<dyn Resolve>,
     clients: [OnceLock<Client>; 4],
+}
+
+/// What a layer's requests may reach, made for the first of them.
+#[derive(Clone, Default)]
+pub struct EgressByLayer {
+    /// What the operator lets every layer reach.
+    grants: Arc<[HostPort]>,
+    untrusted: Arc<OnceLock<Egress>>,
+    trusted: Arc<OnceLock<Egress>>,
+}
+
+impl EgressByLayer {
+    /// With what the operator lets every layer reach.
+    pub(crate) fn new(grants: Vec<HostPort>) -> EgressByLayer {
+        EgressByLayer { grants: grants.into(), ..EgressByLayer::default() }
+    }
+
+    /// Only a trusted layer reaches loopback services.
+    pub(crate) fn for_layer(&self, layer: Layer) -> &Egress {
+        let loopback = layer.is_trusted();
+        let made = if loopback { &self.trusted } else { &self.untrusted };
+        made.get_or_init(|| Egress::new(Grants { loopback, hosts: self.grants.to_vec() }))
+    }
 }
 
 impl Egress {

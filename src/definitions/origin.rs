@@ -1,0 +1,20 @@
+//! Where a definition file is, and what is known there.
+
+use crate::services::client::Client;
+use crate::syntax::source::Layer;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Where a file is and who wrote it.
+pub struct Origin<'a> {
+    /// As people know it.
+    pub file: &'a str,
+    /// Relative paths start here.
+    pub dir: &'a Path,
+    /// The layer.
+    pub layer: Layer,
+    /// The connection that registers the hooks, if they come over the wire.
+    pub client: Option<&'a Arc<dyn Client>>,
+    /// Reads a file that a hook names; the error is for people.
+    pub read: &'a dyn Fn(&Path) -> Result<String, String>,
+}

@@ -1,0 +1,80 @@
+//! Where a request goes, and its headers, as far as a definition says.
+
+use super::compile::Mistake;
+use super::error::HandlerError;
+use crate::services::egress::{check_url, is_reserved};
+use crate::syntax::fix::{Edit, Fix};
+use crate::template::{PATHS, Template};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Headers that may hold variables of the host's environment, and nothing of the event.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Headers(Vec<(HeaderName, Template)>);
+
+/// Whether a text is a URL that may be used at all.
+pub(super) fn check(url: &str) -> Result<(), String> {
+    // Loopback and grants are judged when the hook runs: grants belong to the host, not the file.
+    let lenient = crate::services::egress::Grants { loopback: true, hosts: Vec::new() };
+    match check_url(url, &lenient) {
+        Err(error) if !error.is_about_address() => Err(format!("can't {error}")),
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+impl Headers {
+    /// Checks what was written; `inherit_env` names the variables that values may hold.
+    pub(super) fn new(headers: &BTreeMap<String, String>, inherit_env: &[String]) -> Result<Headers, Mistake> {
+        let mut compiled = Vec::new();
+        for (name, value) in headers {
+            let bad = |message: String| Mistake::new("headers", message);
+            let header = HeaderName::try_from(name.as_str())
+                .map_err(|_| bad(format!("`{name}` can't be the name of a header")))?;
+            if is_reserved(&header) {
+                return Err(bad(format!("header `{name}` is the client's own")));
+            }
+            let template = Template::new(value, &PATHS).map_err(bad)?;
+            for path in template.paths() {
+                match path.strip_prefix("env.") {
+                    Some(variable) if inherit_env.iter().any(|it| it == variable) => {}
+                    Some(variable) => {
+                        return Err(bad(format!(
+                            "header `{name}` reads the variable `{variable}`, which `inheritEnv` doesn't name"
+                        ))
+                        .help(format!("add `inheritEnv: [{variable}]`"))
+                        .fix(Fix::new(
+                            format!("Add `{variable}` to `inheritEnv`"),
+                            Edit::AddItem { key: "inheritEnv", item: variable.to_string() },
+                        )));
+                    }
+                    // Event text in a header could smuggle one.
+                    None => return Err(bad(format!("header `{name}` may hold only `${{env.NAME}}` placeholders"))),
+                }
+            }
+            compiled.push((header, template));
+        }
+        Ok(Headers(compiled))
+    }
+
+    /// The headers with their values, which no log shows.
+    pub(super) fn fill(&self) -> Result<HeaderMap, HandlerError> {
+        let mut headers = HeaderMap::new();
+        for (name, template) in &self.0 {
+            if let Some(missing) = template
+                .paths()
+                .filter_map(|path| path.strip_prefix("env."))
+                .find(|name| std::env::var_os(name).is_none())
+            {
+                return Err(HandlerError(format!("fill header `{name}`: the variable `{missing}` is not set")));
+            }
+            let text = template.text(&|path| Some(Value::String(std::env::var(path.strip_prefix("env.")?).ok()?)));
+            let mut value = HeaderValue::try_from(text).map_err(|_| {
+                HandlerError(format!("fill header `{name}`: the value has characters that no header may have"))
+            })?;
+            value.set_sensitive(true);
+            headers.insert(name.clone(), value);
+        }
+        Ok(headers)
+    }
+}
