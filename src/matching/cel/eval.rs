@@ -6,8 +6,7 @@ use super::budget::Budget;
 use super::error::EvalError;
 use super::functions::{self, TYPES, unfit};
 use super::parse::{Access, Each, Expr, Item, Kind, Operator};
-use super::value::{Key, List, Map, Value};
-use std::borrow::Cow;
+use super::value::{Key, List, Map, Shared, Value};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -32,8 +31,8 @@ impl<'v> Scope<'_, 'v> {
             Kind::Int(it) => Value::Int(*it),
             Kind::Uint(it) => Value::Uint(*it),
             Kind::Double(it) => Value::Double(*it),
-            Kind::Text(it) => Value::Text(Cow::Borrowed(it)),
-            Kind::Bytes(it) => Value::Bytes(Cow::Borrowed(it)),
+            Kind::Text(it) => Value::Text(Shared::Borrowed(it)),
+            Kind::Bytes(it) => Value::Bytes(Shared::Borrowed(it)),
             Kind::List(items) => self.list(items)?,
             Kind::Map(entries) => self.map(entries)?,
             Kind::Ident(name) => self.name(name)?,
@@ -78,7 +77,7 @@ impl<'v> Scope<'_, 'v> {
         let mut value = self.eval(first)?;
         for (expr, field, how) in steps.into_iter().rev() {
             self.budget.spend(1)?;
-            value = self.select(expr, &value, &Value::Text(Cow::Borrowed(field)), how)?;
+            value = self.select(expr, &value, &Value::Text(Shared::Borrowed(field)), how)?;
         }
         Ok(value)
     }
@@ -279,7 +278,7 @@ impl<'v> Scope<'_, 'v> {
             Equal => Value::Bool(left.equals(&right, budget)?),
             NotEqual => Value::Bool(!left.equals(&right, budget)?),
             Less | LessOrEqual | Greater | GreaterOrEqual => {
-                let order = match left.compare(&right) {
+                let order = match left.compare(&right, budget)? {
                     Some(order) => order,
                     None if left.is_number() && right.is_number() => return Ok(Value::Bool(false)),
                     None => return Err(unfit(operator.text(), &[left, right])),
@@ -312,32 +311,28 @@ impl<'v> Scope<'_, 'v> {
     }
 }
 
+/// An operator on two whole numbers of one type.
+macro_rules! checked {
+    ($operator:expr, $one:expr, $other:expr) => {
+        match $operator {
+            Operator::Add => $one.checked_add($other),
+            Operator::Subtract => $one.checked_sub($other),
+            Operator::Multiply => $one.checked_mul($other),
+            Operator::Divide => $one.checked_div($other),
+            _ => $one.checked_rem($other),
+        }
+        .ok_or(EvalError::Overflow)?
+    };
+}
+
 fn arithmetic<'v>(operator: Operator, left: Value<'v>, right: Value<'v>, budget: &Budget) -> Evaluated<'v> {
     let is_division = matches!(operator, Operator::Divide | Operator::Remainder);
     Ok(match (left, right) {
         (Value::Int(_), Value::Int(0)) | (Value::Uint(_), Value::Uint(0)) if is_division => {
             return Err(EvalError::Other("division by zero".into()));
         }
-        (Value::Int(one), Value::Int(other)) => Value::Int(
-            match operator {
-                Operator::Add => one.checked_add(other),
-                Operator::Subtract => one.checked_sub(other),
-                Operator::Multiply => one.checked_mul(other),
-                Operator::Divide => one.checked_div(other),
-                _ => one.checked_rem(other),
-            }
-            .ok_or(EvalError::Overflow)?,
-        ),
-        (Value::Uint(one), Value::Uint(other)) => Value::Uint(
-            match operator {
-                Operator::Add => one.checked_add(other),
-                Operator::Subtract => one.checked_sub(other),
-                Operator::Multiply => one.checked_mul(other),
-                Operator::Divide => one.checked_div(other),
-                _ => one.checked_rem(other),
-            }
-            .ok_or(EvalError::Overflow)?,
-        ),
+        (Value::Int(one), Value::Int(other)) => Value::Int(checked!(operator, one, other)),
+        (Value::Uint(one), Value::Uint(other)) => Value::Uint(checked!(operator, one, other)),
         (Value::Double(one), Value::Double(other)) if operator != Operator::Remainder => {
             Value::Double(match operator {
                 Operator::Add => one + other,
@@ -348,11 +343,11 @@ fn arithmetic<'v>(operator: Operator, left: Value<'v>, right: Value<'v>, budget:
         }
         (Value::Text(one), Value::Text(other)) if operator == Operator::Add => {
             budget.spend_on_text(one.len() + other.len())?;
-            Value::Text(Cow::Owned(one.into_owned() + &other))
+            Value::Text(Shared::Made([&*one, &*other].concat().into()))
         }
         (Value::Bytes(one), Value::Bytes(other)) if operator == Operator::Add => {
             budget.spend_on_text(one.len() + other.len())?;
-            Value::Bytes(Cow::Owned([one, other].concat()))
+            Value::Bytes(Shared::Made([&*one, &*other].concat().into()))
         }
         (Value::List(one), Value::List(other)) if operator == Operator::Add => {
             budget.spend(one.len() + other.len())?;

@@ -2,9 +2,8 @@
 
 use super::budget::Budget;
 use super::error::EvalError;
-use super::value::{Key, Value};
+use super::value::{Key, Shared, Value};
 use regex::Regex;
-use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -105,8 +104,12 @@ pub(super) fn call<'v>(
     regex: Option<&Regex>,
     budget: &Budget,
 ) -> Result<Value<'v>, EvalError> {
-    if let [Value::Text(text), ..] = args {
-        budget.spend_on_text(text.len())?;
+    for arg in args {
+        match arg {
+            Value::Text(text) => budget.spend_on_text(text.len())?,
+            Value::Bytes(bytes) => budget.spend_on_text(bytes.len())?,
+            _ => {}
+        }
     }
     Ok(match (function, args) {
         (Function::Size, [value]) => Value::Int(match value {
@@ -132,7 +135,7 @@ pub(super) fn call<'v>(
             },
             _ => return Err(unfit("bool", args)),
         }),
-        (Function::Bytes, [Value::Text(text)]) => Value::Bytes(Cow::Owned(text.as_bytes().to_vec())),
+        (Function::Bytes, [Value::Text(text)]) => Value::Bytes(Shared::Made(text.as_bytes().into())),
         (Function::Bytes, [value @ Value::Bytes(_)]) => value.clone(),
         (Function::Double, [value]) => Value::Double(match value {
             Value::Double(it) => *it,
@@ -163,12 +166,12 @@ pub(super) fn call<'v>(
         }),
         (Function::String, [value]) => Value::Text(match value {
             Value::Text(it) => it.clone(),
-            Value::Int(it) => it.to_string().into(),
-            Value::Uint(it) => it.to_string().into(),
-            Value::Double(it) => it.to_string().into(),
-            Value::Bool(it) => it.to_string().into(),
+            Value::Int(it) => Shared::Made(it.to_string().into()),
+            Value::Uint(it) => Shared::Made(it.to_string().into()),
+            Value::Double(it) => Shared::Made(it.to_string().into()),
+            Value::Bool(it) => Shared::Made(it.to_string().into()),
             Value::Bytes(it) => match std::str::from_utf8(it) {
-                Ok(text) => text.to_string().into(),
+                Ok(text) => Shared::Made(text.into()),
                 Err(_) => return Err(EvalError::Other("the bytes are not UTF-8".into())),
             },
             _ => return Err(unfit("string", args)),

@@ -91,7 +91,7 @@ impl Program {
         let mut scope = Scope { source: &self.source, names: &names, budget: &budget, items: Vec::new() };
         Ok(match scope.eval(&self.root) {
             Ok(Value::Bool(it)) => Outcome::Bool(it),
-            Ok(Value::Text(it)) => Outcome::Text(it.into_owned()),
+            Ok(Value::Text(it)) => Outcome::Text(it.to_string()),
             Ok(Value::Int(it)) => Outcome::Number(it.to_string()),
             Ok(Value::Uint(it)) => Outcome::Number(it.to_string()),
             Ok(Value::Double(it)) => Outcome::Number(it.to_string()),

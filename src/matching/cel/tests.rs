@@ -175,17 +175,23 @@ fn no_expression_fills_the_stack() {
 #[test]
 fn an_evaluation_has_a_budget() {
     let messages: Vec<_> = (0..3000).map(|n| json!({"n": n, "text": "x".repeat(1000)})).collect();
-    let data = json!({"messages": messages});
+    let data = json!({"messages": messages, "long": "x".repeat(1 << 20)});
     for source in [
         "messages.exists(a, messages.exists(b, a.n == -b.n - 1))",
         "messages.all(a, messages.all(b, a.text == b.text))",
         "messages.map(a, messages.map(b, a.text + b.text)).size() == 0",
         "messages.all(a, messages == messages)",
         "messages.all(a, messages.all(b, !(a.text + b.text).matches('y$')))",
+        "[long].all(a, messages.all(b, a <= long && b.n > -1))",
+        "[bytes(long)].all(a, messages.all(b, a == bytes(long)))",
+        "messages.all(b, !'x'.contains(long))",
     ] {
         let outcome = Program::new(source).unwrap().run(&data, &[]);
         assert_eq!(outcome, Err(Failure::Other("it takes too long on this event".into())), "{source}");
     }
+    // A made text is shared by all that name it: 3,000 copies of a million bytes would be felt.
+    let outcome = Program::new("[long + 'y'].all(t, messages.all(m, t != m))").unwrap().run(&data, &[]);
+    assert_eq!(outcome, Ok(Outcome::Bool(true)));
     let outcome = Program::new("messages.exists(a, a.n == 2999 && a.text.endsWith('x'))").unwrap().run(&data, &[]);
     assert_eq!(outcome, Ok(Outcome::Bool(true)));
 }

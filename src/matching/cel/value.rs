@@ -4,9 +4,9 @@
 use super::budget::Budget;
 use super::error::EvalError;
 use serde_json::Value as Json;
-use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::rc::Rc;
 
 /// A value while an expression is evaluated.
@@ -17,12 +17,60 @@ pub(super) enum Value<'v> {
     Int(i64),
     Uint(u64),
     Double(f64),
-    Text(Cow<'v, str>),
-    Bytes(Cow<'v, [u8]>),
+    Text(Shared<'v, str>),
+    Bytes(Shared<'v, [u8]>),
     List(List<'v>),
     Map(Map<'v>),
     Type(&'static str),
     Optional(Option<Rc<Value<'v>>>),
+}
+
+/// A text or bytes: of the event or the expression, where they lie, or made ones, which clones share. A clone
+/// of a long text must not cost more than the step that it counts as.
+#[derive(Debug)]
+pub(super) enum Shared<'v, T: ?Sized> {
+    Borrowed(&'v T),
+    Made(Rc<T>),
+}
+
+impl<T: ?Sized> Clone for Shared<'_, T> {
+    fn clone(&self) -> Self {
+        match self {
+            Shared::Borrowed(it) => Shared::Borrowed(it),
+            Shared::Made(it) => Shared::Made(it.clone()),
+        }
+    }
+}
+
+impl<T: ?Sized> Deref for Shared<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        match self {
+            Shared::Borrowed(it) => it,
+            Shared::Made(it) => it,
+        }
+    }
+}
+
+impl<T: ?Sized + PartialEq> PartialEq for Shared<'_, T> {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl<T: ?Sized + Eq> Eq for Shared<'_, T> {}
+
+impl<T: ?Sized + Ord> PartialOrd for Shared<'_, T> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T: ?Sized + Ord> Ord for Shared<'_, T> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (**self).cmp(&**other)
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -42,7 +90,7 @@ pub(super) enum Map<'v> {
 pub(super) enum Key<'v> {
     Bool(bool),
     Number(i128),
-    Text(Cow<'v, str>),
+    Text(Shared<'v, str>),
 }
 
 impl<'v> Key<'v> {
@@ -107,7 +155,7 @@ impl<'v> Map<'v> {
 
     pub(super) fn keys(&self) -> Vec<Value<'v>> {
         match self {
-            Map::Json(members) => members.keys().map(|key| Value::Text(Cow::Borrowed(key))).collect(),
+            Map::Json(members) => members.keys().map(|key| Value::Text(Shared::Borrowed(key))).collect(),
             Map::Made(members) => members.keys().map(Key::value).collect(),
         }
     }
@@ -129,7 +177,7 @@ impl<'v> Value<'v> {
                 (None, Some(it)) => Value::Uint(it),
                 (None, None) => Value::Double(it.as_f64().unwrap_or(f64::NAN)),
             },
-            Json::String(it) => Value::Text(Cow::Borrowed(it)),
+            Json::String(it) => Value::Text(Shared::Borrowed(it)),
             Json::Array(it) => Value::List(List::Json(it)),
             Json::Object(it) => Value::Map(Map::Json(it)),
         }
@@ -161,7 +209,10 @@ impl<'v> Value<'v> {
                 budget.spend_on_text(one.len().min(other.len()))?;
                 one == other
             }
-            (Value::Bytes(one), Value::Bytes(other)) => one == other,
+            (Value::Bytes(one), Value::Bytes(other)) => {
+                budget.spend_on_text(one.len().min(other.len()))?;
+                one == other
+            }
             (Value::Type(one), Value::Type(other)) => one == other,
             (Value::Bool(one), Value::Bool(other)) => one == other,
             (Value::List(one), Value::List(other)) => {
@@ -198,13 +249,19 @@ impl<'v> Value<'v> {
     }
 
     /// The order of two values of types that have one.
-    pub(super) fn compare(&self, other: &Value<'v>) -> Option<Ordering> {
-        match (self, other) {
-            (Value::Text(one), Value::Text(other)) => Some(one.cmp(other)),
-            (Value::Bytes(one), Value::Bytes(other)) => Some(one.cmp(other)),
+    pub(super) fn compare(&self, other: &Value<'v>, budget: &Budget) -> Result<Option<Ordering>, EvalError> {
+        Ok(match (self, other) {
+            (Value::Text(one), Value::Text(other)) => {
+                budget.spend_on_text(one.len().min(other.len()))?;
+                Some(one.cmp(other))
+            }
+            (Value::Bytes(one), Value::Bytes(other)) => {
+                budget.spend_on_text(one.len().min(other.len()))?;
+                Some(one.cmp(other))
+            }
             (Value::Bool(one), Value::Bool(other)) => Some(one.cmp(other)),
             (one, other) => one.compare_numbers(other),
-        }
+        })
     }
 
     /// Whether it is a number; not-a-number is one without an order.
