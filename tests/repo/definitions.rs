@@ -227,7 +227,7 @@ fn examples_and_starter_are_without_a_remark() {
     }
     // Never over somebody's guards.
     let (code, _, err) = run(hookwire().current_dir(home.path()).arg("init"));
-    assert!(code == 2 && err.contains(".hookwire/guard.yaml: File exists"), "{err}");
+    assert!(code == 2 && err.contains(".hookwire/guard.yaml is there already"), "{err}");
 }
 
 /// UPDATE_SCHEMA=1 writes them.
