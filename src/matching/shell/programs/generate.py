@@ -55,29 +55,29 @@ FLAGS = {"sub", "stop", "deep"}
 # What is asked how. `help`: `NAME --help`; `tree`: the same and for each sub-command; `usage`: the synopsis that a wrong
 # option brings up; `fig`: the npm package only. A program may stand in a `fig` row and in another one.
 PROGRAMS = """
-getopt help arch b2sum base32 base64 cat chcon chgrp chmod chown cksum comm cp csplit cut date df dir dircolors dirname du
-getopt help expand factor fmt fold head hostid id install join link ln logname ls md5sum mkdir mkfifo mknod mktemp mv nl
-getopt help nproc numfmt od paste pathchk pr ptx pwd readlink realpath rm rmdir sha1sum sha224sum sha256sum
-getopt help sha384sum sha512sum shred shuf sleep sort split stat sum sync tac tail tee touch truncate tsort tty
-getopt help uname unexpand uniq unlink uptime users wc who whoami
-getopt,stop help basename chroot env nice nohup printenv runcon seq stdbuf timeout tr
+getopt help arch b2sum base32 base64 cat chgrp chmod chown cksum cp cut date df dir dirname du
+getopt help head id install link ln logname ls md5sum mkdir mkfifo mknod mktemp mv
+getopt help nproc od paste pwd readlink realpath rm rmdir sha1sum sha224sum sha256sum
+getopt help sha384sum sha512sum shred shuf sleep sort split stat sum sync tac tail tee touch truncate tty
+getopt help uname uniq unlink uptime wc whoami
+getopt,stop help basename chroot env nice nohup printenv seq stdbuf timeout tr
 getopt help grep sed diff cmp diff3 sdiff patch gzip bzip2 xz xzcat zstd tar file
-getopt help make wget bc strings nm objdump strip readelf size ar ld as addr2line
+getopt help make wget bc strip
 getopt,stop help xargs flock ionice nsenter unshare setsid setpriv taskset chrt prlimit choom watch
-getopt help mount umount dmesg lsblk losetup mkswap more mountpoint renice rev script swapon swapoff
-getopt help wipefs blkid fsck fstrim blkdiscard hexdump column logger look lscpu namei runuser su hwclock
-getopt help fallocate findmnt fincore getopt hardlink ipcrm ipcs last lslocks lsns mcookie mesg partx rename.ul setterm
-getopt help whereis wall zramctl chsh chfn fdisk sfdisk cfdisk swaplabel
-getopt help free pgrep pkill pmap slabtop sysctl vmstat w pwdx tload killall fuser pstree
-getopt help useradd userdel usermod groupadd groupdel groupmod passwd chage gpasswd chpasswd newusers groupmems vipw
-getopt help systemctl journalctl loginctl hostnamectl timedatectl localectl busctl networkctl systemd-analyze
-getopt help systemd-tmpfiles systemd-cgls systemd-cgtop systemd-delta systemd-escape systemd-mount
-getopt,stop help systemd-run systemd-cat systemd-inhibit
-getopt help psql pg_dump pg_dumpall pg_restore pg_basebackup pg_isready pg_ctl initdb createdb dropdb createuser dropuser
-getopt help reindexdb vacuumdb clusterdb pgbench
-getopt help ss column shasum iconv gettext msgfmt envsubst locale localedef getent ldconfig
-getopt help curl gdb gawk parted
-clap help rsync rg fdfind ag rustc rustdoc rustfmt
+getopt help mount umount dmesg lsblk losetup mkswap more mountpoint rev swapon swapoff
+getopt help wipefs blkid fsck fstrim blkdiscard hexdump column runuser su
+getopt help fallocate ipcrm ipcs
+getopt help fdisk
+getopt help free pgrep pkill sysctl w killall fuser
+getopt help useradd userdel usermod groupadd groupdel passwd chpasswd
+getopt help systemctl journalctl loginctl hostnamectl networkctl
+getopt help
+getopt,stop help systemd-run systemd-cat
+getopt help psql pg_dump pg_dumpall pg_restore createdb dropdb createuser dropuser
+getopt help vacuumdb
+getopt help column shasum gettext envsubst locale getent ldconfig
+getopt help curl gawk parted
+clap help rsync rg fdfind ag rustc rustfmt
 posix usage e2fsck resize2fs tune2fs
 posix usage chattr lsattr
 getopt help parallel screen less mysql mysqldump mysqladmin
@@ -85,7 +85,7 @@ getopt,stop help sudo strace
 clap help dpkg dpkg-query dpkg-deb dpkg-reconfigure update-alternatives
 argparse tree pip
 cobra tree docker kubectl gh podman
-argparse help flask
+argparse help
 posix tmux tmux
 git git git
 npm npm npm
@@ -94,29 +94,42 @@ clap tree rustup
 argparse gcloud gcloud
 argparse aws aws
 go terraform terraform
-cobra fig gh helm pulumi fly supabase stripe doctl minikube podman kubectx kubens
-cobra fig ngrok docker-compose
+cobra fig gh helm pulumi fly supabase stripe doctl podman
+cobra fig docker-compose
 go fig vault go
-clap fig firebase vercel netlify wrangler bun bunx deno uv poetry pipenv brew twilio jest eslint prettier ruff black prisma
-clap fig knex sequelize nx turbo playwright pm2 expo cdk next vite ts-node tsx composer gradle
-clap fig rails bundle typeorm just asdf direnv esbuild
-clap fig http bat tokei hyperfine fzf
-clap fig dotenv dotnet heroku mongosh
-clap fig drush mix flutter
-clap fig serve
+clap fig firebase vercel netlify wrangler bun bunx deno uv poetry pipenv brew jest eslint prettier ruff black prisma
+clap fig knex turbo playwright next vite ts-node tsx composer gradle
+clap fig rails bundle just
+clap fig
+clap fig dotnet heroku mongosh
+clap fig drush mix
+clap fig
 clap fig create-vite create-next-app
 npm fig pnpm yarn
 npm,stop fig npx
-argparse fig pipx conda ansible-playbook ansible ansible-galaxy ansible-doc ansible-config ansible-lint mypy pre-commit
-argparse fig django-admin gem rake rubocop speedtest-cli
+argparse fig pipx conda ansible-playbook ansible mypy pre-commit
+argparse fig django-admin gem rake
 clap fig pytest rustup ag rsync cargo
 word fig sqlite3 ffmpeg launchctl
 posix fig defaults
-getopt fig nginx nano vim nvim lsof nmap tree top htop ping traceroute dig whois trash stow mosh emacs
+getopt fig nginx vim nvim lsof nmap tree top ping traceroute dig whois trash stow mosh
 """
 
 # Programs whose sub-commands have options in common.
-HOISTED = "vault pulumi helm gh fly supabase stripe doctl poetry heroku twilio gradle yarn pnpm podman conda gem netlify minikube kind pm2 uv"
+HOISTED = "vault pulumi helm gh fly supabase stripe doctl poetry heroku gradle yarn pnpm podman conda gem netlify uv firebase brew "\
+    "django-admin cargo dotnet deno bun bundle rustup"
+
+# Too much for what it would give: groups that repeat the commands above them, and what only shows something.
+LEFT_OUT = re.compile(
+    r"podman (container|image|generate|healthcheck|machine|manifest|play|kube|farm|artifact|quadlet) "
+    r"|heroku (?!(addons|apps|config|domains|maintenance|pg|pipelines|ps|redis|releases|run|access|authorizations|keys|local|logs|git)\b)"
+    r"|fly (?!(apps|auth|config|deploy|destroy|ips|launch|logs|machine|machines|postgres|proxy|regions|restart|resume|scale|secrets|ssh|"
+    r"suspend|volumes|certs|tokens)\b)"
+    r"|brew (style|audit|bump|create|livecheck|test|tests|extract|man|sponsors|typecheck|unbottled)\b"
+    r"|docker (container (create|update|exec|attach|commit|diff|export|inspect|logs|ls|pause|port|rename|restart|start|stats|stop|top|unpause|wait)"
+    r"|builder|checkpoint|config|node|secret|swarm|trust|plugin|manifest|image (?!prune|rm))\b"
+    r"|git (reflog show|rev-list|diff-tree|diff-index|diff-files|annotate|range-diff|whatchanged|send-pack|pack-objects|help|column|fast-export|"
+    r"cvs\w+|merge-\w+|http-\w+|mailinfo|mailsplit|interpret-trailers|fmt-merge-msg|for-each-repo|diagnose|bugreport)$")
 
 OPTION = re.compile(r"--\[no-\][A-Za-z0-9][\w.+-]*|--?[A-Za-z0-9?#@][\w.+-]*|-[0-9?#]")
 LONG_ENOUGH = re.compile(r"-{1,2}[A-Za-z0-9?#@][\w.+:#-]*$|-[?#@!:.,+%]$")
@@ -251,7 +264,9 @@ def read_help(line, text):
 
 def read_kubectl(line, text):
     for names, default in re.findall(r"^    (-[^=\n]*)=(.*):$", text, re.M):
-        line.add(names.split(", "), "" if default in ("true", "false") else "=")
+        # The few that may stand without a value don't say so there.
+        mark = "" if default in ("true", "false") else "[=]" if names in ("--cascade", "--dry-run", "--validate") else "="
+        line.add(names.split(", "), mark)
 
 
 def read_usage(line, text):
@@ -592,6 +607,10 @@ def read_fig(dir, programs):
     return lines
 
 
+NEGATIVES_WITH_VALUE = {f"--no-{name}" for name in (
+    "attach binary binary-package build-isolation-package build-package cache-filter emit-package extra group install-package").split()}
+
+
 def fig_lines(lines, habits, path, aliases, spec, inherited):
     line = lines.setdefault(path, Line(habits, aliases))
     below = {}
@@ -611,6 +630,9 @@ def fig_lines(lines, habits, path, aliases, spec, inherited):
             mark = "[=]" if equals else None
         else:
             mark = "="
+        # A negative form seldom has a value: there the package errs.
+        if mark == "=" and any(name.startswith("--no-") and name not in NEGATIVES_WITH_VALUE for name in names):
+            mark = None
         line.add(names, mark)
         if option["deep"]:
             below[tuple(names)] = mark
@@ -793,6 +815,8 @@ def main():
                 print(f"{name}: not installed or silent" + (", kept as it was" if asked else ""), file=sys.stderr)
             for path, line in asked.items():
                 lines[path] = line
+    for path in [path for path in lines if LEFT_OUT.match(" ".join(path))]:
+        del lines[path]
     for name in HOISTED.split():
         if (name,) in lines:
             hoist(lines, name)
