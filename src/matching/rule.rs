@@ -295,8 +295,8 @@ impl ToolRule {
         }
         let holds = match holds(&[self], &[], facts, asker, reading) {
             Truth::Yes => true,
-            Truth::No => false,
-            Truth::Opaque(why) | Truth::Delegates(why) => return Finding { holds: None, why: why.into_owned() },
+            Truth::No | Truth::Delegates(_) => false,
+            Truth::Opaque(why) => return Finding { holds: None, why: why.into_owned() },
         };
         if matches!(self.argument, Argument::Any) {
             return Finding { holds: Some(holds), why: format!("any call of `{tool}`") };
@@ -496,7 +496,7 @@ impl Judge<'_> {
         if commands.is_empty() {
             return Truth::No;
         }
-        let place = shell::Place { cwd: self.facts.base(), home: paths::home() };
+        let place = shell::Place { cwd: self.facts.base(), home: paths::home(), files: None };
         let judge = |rules: &[&CommandRule]| match reading {
             Reading::Hits => shell::hits(rules, &except, script, &place),
             Reading::Covers => shell::covers(rules, &except, script, &place),
@@ -645,7 +645,7 @@ mod tests {
         let patch = json!({"input": "*** Begin Patch\n*** Add File: src/a\n+x\n*** Update File: /etc/b\n*** End Patch"});
         for (rule, tool, input, hits, covers) in [
             ("Bash(git push*)", "run_shell_command", json!({"command": "cd x && git push"}), "yes", "no"),
-            ("Bash(git push*)", "shell", json!({"command": ["bash", "-lc", "git push"]}), "yes", "no"),
+            ("Bash(git push*)", "shell", json!({"command": ["bash", "-lc", "git push"]}), "yes", "yes"),
             ("run_shell_command(git push*)", "run_shell_command", json!({"command": "git push"}), "yes", "yes"),
             ("run_shell_command(git push*)", "Bash", json!({"command": "git push"}), "no", "no"),
             ("Edit(src/**)", "MultiEdit", json!({"file_path": "src/x"}), "yes", "yes"),
@@ -711,7 +711,7 @@ mod tests {
             ("Read(src/**)", "Read", json!({"path": "x"}), Reading::Hits, Some(false), "`/p/x` doesn't fit"),
             ("WebFetch(domain:a.b)", "WebFetch", json!({"url": "https://A.b"}), Reading::Hits, Some(true), "`https://a.b/`"),
             ("x(to=bob)", "x", json!({"to": "al"}), Reading::Hits, Some(false), "`to` is `al`"),
-            ("Bash(git *)", "Bash", command("$X y"), Reading::Hits, None, "can't tell whether `Bash(git *)` holds: the program's name is not literal, at `$X y`"),
+            ("Bash(git *)", "Bash", command("$X y"), Reading::Hits, None, "can't tell whether `Bash(git *)` holds: the program's name is computed, at `$X y`"),
         ] {
             let event = json!({"event": "PreToolUse", "cwd": "/p", "tool": {"name": tool, "input": input}});
             let facts = Facts::new(Arc::new(Event::from_json(event).unwrap()), Path::new("/"));
