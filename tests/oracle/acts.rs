@@ -109,6 +109,10 @@ fn forces(arguments: &[&str]) -> bool {
             refspecs = true;
         } else if !argument.starts_with("--") {
             for (at, letter) in argument.char_indices().skip(1) {
+                // Git refuses to run with an option that it doesn't know.
+                if !"46dfnoquv".contains(letter) {
+                    return false;
+                }
                 forced |= letter == 'f';
                 if letter == 'o' {
                     if at + 1 == argument.len() {

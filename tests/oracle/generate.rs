@@ -12,6 +12,8 @@ pub struct Sample {
     pub rule: usize,
     pub files: Vec<(String, String)>,
     pub kind: Kind,
+    /// Which of the texts of a seed.
+    pub number: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,8 +61,16 @@ impl Random {
     }
 }
 
-/// Existing texts to start from: a shell, a rule's index, the text and its files.
-pub type Seeds = [(String, usize, String, Vec<(String, String)>)];
+/// An existing text to start from.
+pub struct Seed {
+    pub shell: String,
+    /// An index of `RULES`; an ordinary text has none.
+    pub rule: Option<usize>,
+    pub text: String,
+    pub files: Vec<(String, String)>,
+}
+
+pub type Seeds = [Seed];
 
 /// Sample number `number` of those for `shell`.
 pub fn sample(shell: &'static str, seed: u64, number: u64, seeds: &Seeds) -> Sample {
@@ -80,7 +90,7 @@ pub fn sample(shell: &'static str, seed: u64, number: u64, seeds: &Seeds) -> Sam
         76..86 => (made.soup(), Kind::Soup),
         _ => (made.harmless(), Kind::Harmless),
     };
-    Sample { shell, text: text.replace('\0', ""), rule: made.rule, files, kind }
+    Sample { shell, text: text.replace('\0', ""), rule: made.rule, files, kind, number }
 }
 
 /// What makes one text.
@@ -336,25 +346,21 @@ impl Maker {
 
     /// A text to start from: one that exists, or a new one.
     fn base(&mut self, seeds: &Seeds, ordinary: bool, files: &mut Vec<(String, String)>) -> String {
-        let fit: usize = if seeds.is_empty() { 0 } else { 60 };
-        if !self.random.chance(fit) {
+        if seeds.is_empty() || self.random.chance(40) {
             return self.grammatical();
         }
-        let mut at = self.random.below(seeds.len());
-        // Texts of the same shell only.
+        let mut seed = &seeds[self.random.below(seeds.len())];
+        // Most texts of another shell, and ordinary ones that nothing will be put into, do nothing here.
         for _ in 0..20 {
-            let own = seeds[at].0 == self.shell || (seeds[at].0 == "bash" && self.random.chance(20));
-            if own && (seeds[at].1 < RULES.len() || ordinary) {
+            let own = seed.shell == self.shell || (seed.shell == "bash" && self.random.chance(20));
+            if own && (seed.rule.is_some() || ordinary) {
                 break;
             }
-            at = self.random.below(seeds.len());
+            seed = &seeds[self.random.below(seeds.len())];
         }
-        let (_, rule, text, with) = &seeds[at];
-        if *rule < RULES.len() {
-            self.rule = *rule;
-        }
-        files.clone_from(with);
-        text.clone()
+        self.rule = seed.rule.unwrap_or(self.rule);
+        files.clone_from(&seed.files);
+        seed.text.clone()
     }
 
     fn mutated(&mut self, text: &str) -> String {
@@ -420,7 +426,7 @@ impl Maker {
         let mut text = String::new();
         for turn in 0..1 + self.random.below(3) {
             if turn > 0 {
-                text.push_str(if text.contains("<<") {
+                text.push_str(if text.contains("<<") || text.contains('#') {
                     "\n"
                 } else {
                     self.random.pick(&[" && ", "; ", " || ", "\n", " && ", " ; "])
@@ -428,6 +434,8 @@ impl Maker {
             }
             let command = self.random.pick(grammar::HARMLESS);
             let command = match self.random.below(12) {
+                // A here-document or a comment would swallow what follows it.
+                _ if command.contains(['\n', '#']) => command.to_owned(),
                 0 => format!("{command} 2>&1 | head -20"),
                 1 => format!("{command} > out.txt"),
                 2 => format!("{command} 2>/dev/null"),
