@@ -94,7 +94,9 @@ fn forced_push(argv: &[String]) -> bool {
     }
     aliases.iter().filter_map(|setting| setting.split_once('=')).any(|(name, meaning)| {
         let mut meaning = meaning.split_whitespace();
-        name == command && meaning.next() == Some("push") && forces(&meaning.chain(rest.iter().copied()).collect::<Vec<_>>())
+        name == command
+            && meaning.next() == Some("push")
+            && forces(&meaning.chain(rest.iter().copied()).collect::<Vec<_>>())
     })
 }
 
@@ -147,7 +149,8 @@ fn forces(arguments: &[&str]) -> bool {
 
 fn forced_removal(argv: &[String]) -> bool {
     let Some((name, arguments)) = argv.split_first() else { return false };
-    let options = || arguments.iter().take_while(|argument| *argument != "--").filter(|argument| argument.starts_with('-'));
+    let options =
+        || arguments.iter().take_while(|argument| *argument != "--").filter(|argument| argument.starts_with('-'));
     let has = |letters: &[char], name: &str, shortest: &str| {
         options().any(|option| {
             if option.starts_with("--") { is_option(option, name, shortest) } else { option.contains(letters) }

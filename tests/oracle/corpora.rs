@@ -95,7 +95,8 @@ pub fn check() -> Vec<String> {
         } else if answer != Answer::Doubt {
             evasions.note(false, false, answer, format!("{} {text:?}", row["class"]));
         } else {
-            (evasions.rows, evasions.others, evasions.doubt) = (evasions.rows + 1, evasions.others + 1, evasions.doubt + 1);
+            (evasions.rows, evasions.others, evasions.doubt) =
+                (evasions.rows + 1, evasions.others + 1, evasions.doubt + 1);
         }
     }
     let (mut agent, mut people) = (Score::default(), Score::default());
@@ -114,11 +115,17 @@ pub fn check() -> Vec<String> {
         ("ordinary: NL2Bash", &people, 0.02),
     ] {
         println!("{}", score.line(name));
-        for (what, found, limit) in
-            [("missed", &score.silent, 0), ("false match", &score.wrong, score.rows / 100), ("stopped", &score.stopped, (score.others as f64 * stops) as usize)]
-        {
+        for (what, found, limit) in [
+            ("missed", &score.silent, 0),
+            ("false match", &score.wrong, score.rows / 100),
+            ("stopped", &score.stopped, (score.others as f64 * stops) as usize),
+        ] {
             if found.len() > limit {
-                over.push(format!("{name}: {} {what}, and {limit} are allowed:\n  {}", found.len(), found.join("\n  ")));
+                over.push(format!(
+                    "{name}: {} {what}, and {limit} are allowed:\n  {}",
+                    found.len(),
+                    found.join("\n  ")
+                ));
             }
         }
     }

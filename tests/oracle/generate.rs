@@ -118,7 +118,11 @@ impl Maker {
     /// A list of commands that does the act.
     fn list(&mut self, depth: usize) -> String {
         if depth == 0 {
-            return if self.random.chance(12) { self.from_variables() } else { self.simple(0) };
+            return match self.random.below(10) {
+                0 => self.from_variables(),
+                1 | 2 => self.simple(2),
+                _ => self.simple(0),
+            };
         }
         let special: &[&str] = match self.shell {
             "zsh" => grammar::ZSH,
@@ -128,7 +132,16 @@ impl Maker {
         let template = if !special.is_empty() && self.random.chance(30) {
             self.random.pick(special)
         } else {
-            let tables = [grammar::COMPOUND, grammar::COMPOUND, grammar::EXPANSIONS, grammar::TEXTS, grammar::ARITHMETIC];
+            let tables = [
+                grammar::COMPOUND,
+                grammar::COMPOUND,
+                grammar::EXPANSIONS,
+                grammar::EXPANSIONS,
+                grammar::TEXTS,
+                grammar::TEXTS,
+                grammar::ARITHMETIC,
+                grammar::PROGRAMS,
+            ];
             let table = tables[self.random.below(tables.len())];
             self.random.pick(table)
         };
@@ -140,7 +153,11 @@ impl Maker {
         let command = self.argv(depth);
         let mut text = String::new();
         while self.random.chance(self.tricks + 2) {
-            let first = if self.random.chance(50) { self.redirection() } else { self.random.pick(grammar::ASSIGNMENTS).to_owned() };
+            let first = if self.random.chance(50) {
+                self.redirection()
+            } else {
+                self.random.pick(grammar::ASSIGNMENTS).to_owned()
+            };
             text.push_str(&first);
             if !(first.ends_with("&-") && self.random.chance(50)) {
                 text.push_str(self.blank());
@@ -221,7 +238,8 @@ impl Maker {
         if !self.random.chance(self.tricks) {
             return if is_plain(value) { value.to_owned() } else { quoted(value) };
         }
-        let middle = value.char_indices().nth(1 + self.random.below(value.len().max(2) - 1)).map_or(value.len(), |(at, _)| at);
+        let middle =
+            value.char_indices().nth(1 + self.random.below(value.len().max(2) - 1)).map_or(value.len(), |(at, _)| at);
         let (head, tail) = value.split_at(middle);
         match self.random.below(19) {
             0 => format!("'{value}'"),
@@ -247,7 +265,11 @@ impl Maker {
     }
 
     fn blank(&mut self) -> &'static str {
-        if self.random.chance(self.tricks) { self.random.pick(&["  ", "\t", " \\\n", "\\\n ", " \t \\\n\\\n "]) } else { " " }
+        if self.random.chance(self.tricks) {
+            self.random.pick(&["  ", "\t", " \\\n", "\\\n ", " \t \\\n\\\n "])
+        } else {
+            " "
+        }
     }
 
     fn redirection(&mut self) -> String {
@@ -265,8 +287,25 @@ impl Maker {
             return self.random.pick(&["\n", "\n", "\n\n", "\n# it's\n"]);
         }
         self.random.pick(&[
-            "; ", "; ", "; ", ";", "\n", "\n", " ;\n", "\n\n", " # it's\n", ";# \"\n", "\\\n;", "\n# (\n", " # `\n", ";\t",
-            "; # $(\n", " #\\\n", "\n#}\n", " # <<E\n", ";: # '\n",
+            "; ",
+            "; ",
+            "; ",
+            ";",
+            "\n",
+            "\n",
+            " ;\n",
+            "\n\n",
+            " # it's\n",
+            ";# \"\n",
+            "\\\n;",
+            "\n# (\n",
+            " # `\n",
+            ";\t",
+            "; # $(\n",
+            " #\\\n",
+            "\n#}\n",
+            " # <<E\n",
+            ";: # '\n",
         ])
     }
 
@@ -298,7 +337,10 @@ impl Maker {
                 "c" => text += &self.noise(),
                 "r" => text += &self.redirection(),
                 "d" => text += self.random.pick(&["E", "EOF", "X", "in", "a"]),
-                "w" => text += self.random.pick(&["x", "'it'", "\"a b\"", "\\#", "a#b", "{a,b}", "esac", "$'\\''", "~", "*"]),
+                "w" => {
+                    text +=
+                        self.random.pick(&["x", "'it'", "\"a b\"", "\\#", "a#b", "{a,b}", "esac", "$'\\''", "~", "*"])
+                }
                 ";" => text += self.separator(line),
                 "," => text += if self.random.chance(80) { " " } else { self.separator(true) },
                 ")" if line => text += "\n",
@@ -336,9 +378,10 @@ impl Maker {
             1 if self.shell != "dash" => {
                 format!("$'{}'", value.replace('\\', "\\\\").replace('\'', "\\'").replace('\n', "\\n"))
             }
-            2 if !value.contains('\n') => {
-                value.chars().map(|letter| if is_plain(&letter.to_string()) { letter.to_string() } else { format!("\\{letter}") }).collect()
-            }
+            2 if !value.contains('\n') => value
+                .chars()
+                .map(|letter| if is_plain(&letter.to_string()) { letter.to_string() } else { format!("\\{letter}") })
+                .collect(),
             3 if is_plain(&value.replace(' ', "")) && !value.contains('\n') => format!("\"{value}\""),
             _ => quoted(value),
         }
@@ -444,7 +487,10 @@ impl Maker {
                 5 => format!("for f in a b; do {command}; done"),
                 6 => format!("echo \"$({command})\""),
                 7 => format!("cd . && {command}"),
-                8 if !["if", "for", "whi", "cas", "[[", "(", "{", "!", "#", "f()"].iter().any(|word| command.starts_with(word)) => {
+                8 if !["if", "for", "whi", "cas", "[[", "(", "{", "!", "#", "f()"]
+                    .iter()
+                    .any(|word| command.starts_with(word)) =>
+                {
                     format!("A=1 {command}")
                 }
                 9 => format!("cat <<'EOF'\ngit push --force\nrm -rf it's\ncurl x\nEOF\n{command}"),

@@ -7,6 +7,10 @@
 //! | `HOOKWIRE_ORACLE_SEED` | which texts; 1 without it |
 //! | `HOOKWIRE_ORACLE_SHELLS` | for which shells: `bash,dash,zsh` without it, and bash gets twice as many |
 //! | `HOOKWIRE_ORACLE_RECORD` | a file for what the shells did, a JSON object a line; hookwire isn't asked |
+//! | `HOOKWIRE_ORACLE_READER` | ask the reader in this directory, compiled by itself, and not hookwire |
+//! | `HOOKWIRE_ORACLE_PLANTED` | set: put bugs into the reader and see whether the texts find them |
+//!
+//! Planted bugs take some minutes: `HOOKWIRE_ORACLE_PLANTED=1 HOOKWIRE_ORACLE=5000 cargo test --test oracle planted`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
@@ -15,6 +19,8 @@ mod corpora;
 mod generate;
 mod grammar;
 mod judge;
+mod planted;
+mod reader;
 mod shells;
 
 use acts::RULES;
@@ -49,7 +55,11 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let tests: [(&str, fn() -> Vec<String>); 2] = [("corpora", corpora::check), ("shells", check)];
+    let tests: &[(&str, fn() -> Vec<String>)] = if std::env::var_os("HOOKWIRE_ORACLE_PLANTED").is_some() {
+        &[("planted", planted)]
+    } else {
+        &[("corpora", corpora::check), ("shells", check)]
+    };
     if arguments.iter().any(|argument| argument == "--list") {
         tests.iter().for_each(|(name, _)| println!("{name}: test"));
         return ExitCode::SUCCESS;
@@ -98,7 +108,8 @@ fn seeds() -> Vec<generate::Seed> {
 fn shares() -> Vec<(&'static str, u64)> {
     let wanted = setting("_SHELLS", "bash,dash,zsh".to_owned());
     let mut shells = Vec::new();
-    for shell in ["bash", "dash", "zsh", "ksh"].into_iter().filter(|shell| wanted.split(',').any(|name| name == *shell)) {
+    for shell in ["bash", "dash", "zsh", "ksh"].into_iter().filter(|shell| wanted.split(',').any(|name| name == *shell))
+    {
         if std::process::Command::new(shell).args(["-c", ":"]).status().is_ok() {
             shells.push((shell, if shell == "bash" { 2 } else { 1 }));
         } else {
@@ -171,6 +182,17 @@ fn record(file: std::fs::File) {
     }
 }
 
+/// Puts bugs into the reader; gives those that the shells don't find.
+fn planted() -> Vec<String> {
+    let recorded = Mutex::new(Vec::new());
+    let seeds = seeds();
+    for (shell, count) in shares() {
+        run(shell, count, &seeds, |_, _, sample, ran| recorded.lock().unwrap().push((sample, ran))).unwrap();
+    }
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src/matching/shell").to_owned();
+    planted::check(setting("_READER", source).as_ref(), &recorded.into_inner().unwrap())
+}
+
 /// What one shell's texts came to.
 #[derive(Default)]
 struct Counts {
@@ -199,7 +221,9 @@ fn check() -> Vec<String> {
     );
     for (shell, count) in shares() {
         let counts = Mutex::new(Counts::default());
-        let each = |worker: &mut Worker, judge: &mut Judge, sample: Sample, happened| note(&counts, worker, judge, &sample, happened);
+        let each = |worker: &mut Worker, judge: &mut Judge, sample: Sample, happened| {
+            note(&counts, worker, judge, &sample, happened)
+        };
         run(shell, count, &seeds, each).unwrap();
         let mut it = counts.into_inner().unwrap();
         let decided = 100.0 * it.decided as f64 / it.harmless.max(1) as f64;
@@ -210,7 +234,10 @@ fn check() -> Vec<String> {
         if it.missed + it.false_matches > 0 || decided < 95.0 {
             it.notes.sort_by_key(String::len);
             let notes = it.notes.join("\n  ");
-            over.push(format!("{shell}: {} missed, {} false matches, {decided:.1} % decided:\n  {notes}", it.missed, it.false_matches));
+            over.push(format!(
+                "{shell}: {} missed, {} false matches, {decided:.1} % decided:\n  {notes}",
+                it.missed, it.false_matches
+            ));
         }
     }
     over

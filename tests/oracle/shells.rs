@@ -19,11 +19,13 @@ pub const INSIDE: &str = "HOOKWIRE_ORACLE_INSIDE";
 
 /// Within a worker: where stand-ins write, where texts run, and where the stand-ins are.
 const LOG: &str = "/dev/acts";
+const GIT_LOG: &str = "/dev/git";
+const REAL: &str = "/dev/real";
 const WORK: &str = "/dev/shm";
 const BIN: &str = "/dev/bin";
 
 /// Programs that are replaced by this one, under their names, and on the machine's own paths too.
-const STAND_INS: &str = "git rm curl sudo doas su runuser ssh scp wget docker podman npm npx kubectl pkexec";
+const STAND_INS: &str = "git rm curl sudo doas su runuser ssh scp docker podman npm npx kubectl pkexec";
 
 /// How long a text may take, and how long what it leaves in the background.
 const PATIENCE: Duration = Duration::from_millis(1500);
@@ -42,14 +44,17 @@ done < /proc/self/mountinfo
 if touch "$2/x" 2>/dev/null; then exit 1; fi
 mount -t tmpfs -o size=128m,mode=755 oracle "$2"
 cd "$2"
-mkdir shm bin pts
+mkdir shm bin pts real
 for device in null zero full random urandom tty; do : > $device; mount --bind /dev/$device $device; done
 ln -s /proc/self/fd fd; ln -s fd/0 stdin; ln -s fd/1 stdout; ln -s fd/2 stderr
 mount -t devpts -o newinstance,ptmxmode=0666 devpts pts 2>/dev/null && ln -s pts/ptmx ptmx
+for name in git ssh scp; do
+  if [ -x /usr/bin/$name ]; then : > real/$name; mount --bind /usr/bin/$name real/$name; fi
+done
 for name in $STAND_INS; do
   : > bin/$name; mount --bind "$1" bin/$name
-  for real in /usr/bin/$name /bin/$name /usr/sbin/$name; do
-    if [ -f $real ] && ! [ -L $real ]; then mount --bind "$1" "$(readlink -f $real)"; fi
+  for real in /usr/bin/$name /bin/$name /usr/sbin/$name /usr/lib/git-core/$name; do
+    if [ -f $real ]; then mount --bind "$1" "$(readlink -f $real)"; fi
   done
 done
 mount -n --move "$2" /dev
@@ -74,7 +79,21 @@ impl Worker {
         let mount_point = tempfile::tempdir().map_err(|error| error.to_string())?;
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
         let mut child = Command::new("unshare")
-            .args(["-r", "-m", "-p", "-n", "-i", "-u", "--fork", "--kill-child", "--mount-proc", "sh", "-c", SETUP, "sh"])
+            .args([
+                "-r",
+                "-m",
+                "-p",
+                "-n",
+                "-i",
+                "-u",
+                "--fork",
+                "--kill-child",
+                "--mount-proc",
+                "sh",
+                "-c",
+                SETUP,
+                "sh",
+            ])
             .arg(&program)
             .arg(mount_point.path())
             .env(INSIDE, "1")
@@ -116,7 +135,10 @@ pub fn work() -> io::Result<()> {
     for (number, line) in io::stdin().lock().lines().enumerate() {
         let request: Value = serde_json::from_str(&line?)?;
         let directory = Path::new(WORK).join(format!("w{number}"));
-        fs::create_dir_all(&directory)?;
+        // An empty repository.
+        fs::create_dir_all(directory.join(".git/objects"))?;
+        fs::create_dir_all(directory.join(".git/refs"))?;
+        fs::write(directory.join(".git/HEAD"), "ref: refs/heads/main\n")?;
         fs::write(directory.join("a"), "x\n")?;
         for file in request["files"].as_array().into_iter().flatten() {
             let path = directory.join(file[0].as_str().unwrap_or_default());
@@ -124,8 +146,13 @@ pub fn work() -> io::Result<()> {
             fs::write(path, file[1].as_str().unwrap_or_default())?;
         }
         fs::write(LOG, "")?;
-        run_text(request["shell"].as_str().unwrap_or_default(), request["text"].as_str().unwrap_or_default(), &directory)?;
-        writeln!(io::stdout(), "{}", json!(read_log()))?;
+        fs::write(GIT_LOG, "")?;
+        run_text(
+            request["shell"].as_str().unwrap_or_default(),
+            request["text"].as_str().unwrap_or_default(),
+            &directory,
+        )?;
+        writeln!(io::stdout(), "{}", json!(read_logs()))?;
         let _ = fs::remove_dir_all(&directory);
     }
     Ok(())
@@ -146,6 +173,10 @@ fn run_text(shell: &str, text: &str, directory: &Path) -> io::Result<()> {
         .env("TMPPREFIX", "/dev/shm/zsh")
         .env("LC_ALL", "C.UTF-8")
         .env("TERM", "dumb")
+        .envs(
+            ["AUTHOR_NAME", "AUTHOR_EMAIL", "COMMITTER_NAME", "COMMITTER_EMAIL"]
+                .map(|name| (format!("GIT_{name}"), "x")),
+        )
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -180,8 +211,8 @@ fn processes() -> usize {
     names.filter(|entry| entry.file_name().as_encoded_bytes().iter().all(u8::is_ascii_digit)).count()
 }
 
-/// The first thousand calls in the log.
-fn read_log() -> Vec<Vec<String>> {
+/// The first thousand calls in the logs.
+fn read_logs() -> Vec<Vec<String>> {
     let log = fs::read(LOG).unwrap_or_default();
     let mut fields = log.split(|byte| *byte == 0).map(|field| String::from_utf8_lossy(field).into_owned());
     let mut calls = Vec::new();
@@ -191,12 +222,21 @@ fn read_log() -> Vec<Vec<String>> {
             break;
         }
     }
+    // Git runs an alias for its own commands within itself.
+    for line in fs::read_to_string(GIT_LOG).unwrap_or_default().lines().take(1000) {
+        let event: Value = serde_json::from_str(line).unwrap_or_default();
+        if event["event"] == "alias" {
+            let words = event["argv"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned);
+            calls.push([String::from("git")].into_iter().chain(words).collect());
+        }
+    }
     calls
 }
 
 /// What a stand-in does: it writes down its name and arguments, and runs what it wraps.
 pub fn stand_in(name: &str) {
-    let arguments: Vec<String> = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
+    let arguments: Vec<String> =
+        std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
     let mut record = format!("{}\0{name}\0", arguments.len() + 1);
     for argument in &arguments {
         record.push_str(argument);
@@ -208,7 +248,7 @@ pub fn stand_in(name: &str) {
     let wrapped = match name {
         "sudo" | "doas" | "pkexec" => as_another(&arguments, "CDghpRrTtUu"),
         "su" | "runuser" => as_user(&arguments),
-        "git" => alias(&arguments),
+        "git" | "ssh" | "scp" => return run_real(name, &arguments),
         _ => Vec::new(),
     };
     if let Some((program, arguments)) = wrapped.split_first() {
@@ -255,11 +295,10 @@ fn as_user(arguments: &[String]) -> Vec<String> {
     }
 }
 
-/// What a git alias that runs text would run, when it is defined on the command line.
-fn alias(arguments: &[String]) -> Vec<String> {
-    let shell_alias = |pair: &[String]| {
-        let (name, text) = pair[1].strip_prefix("alias.")?.split_once("=!")?;
-        (pair[0] == "-c" && arguments.iter().any(|argument| argument == name)).then(|| text.to_owned())
-    };
-    arguments.windows(2).find_map(shell_alias).map_or_else(Vec::new, |text| vec!["sh".into(), "-c".into(), text])
+/// Becomes the program itself, which may run others; a push does nothing, unless it does that.
+fn run_real(name: &str, arguments: &[String]) {
+    let runs_text = |argument: &String| argument.starts_with("--rece") || argument.starts_with("--exec");
+    if name != "git" || !arguments.iter().any(|argument| argument == "push") || arguments.iter().any(runs_text) {
+        let _ = Command::new(format!("{REAL}/{name}")).args(arguments).env("GIT_TRACE2_EVENT", GIT_LOG).exec();
+    }
 }
