@@ -119,7 +119,7 @@ impl Maker {
     fn list(&mut self, depth: usize) -> String {
         if depth == 0 {
             return match self.random.below(10) {
-                0 => self.from_variables(),
+                0 => self.by_variables(),
                 1 | 2 => self.simple(2),
                 _ => self.simple(0),
             };
@@ -205,7 +205,7 @@ impl Maker {
     }
 
     /// The act by way of what an expansion gives.
-    fn from_variables(&mut self) -> String {
+    fn by_variables(&mut self) -> String {
         let words = self.random.pick(RULES[self.rule].spellings);
         let joined = words.join(" ");
         let at = self.random.below(words.len());

@@ -36,6 +36,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Whether what is over the limits is a failure.
 const ENFORCED: bool = false;
 
+/// A name, and what gives the lines that say what is over the limits.
+type Test = (&'static str, fn() -> Vec<String>);
+
 /// How many misses are made small and shown; the others are only counted.
 const SHOWN: usize = 100;
 
@@ -55,7 +58,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let tests: &[(&str, fn() -> Vec<String>)] = if std::env::var_os("HOOKWIRE_ORACLE_PLANTED").is_some() {
+    let tests: &[Test] = if std::env::var_os("HOOKWIRE_ORACLE_PLANTED").is_some() {
         &[("planted", planted)]
     } else {
         &[("corpora", corpora::check), ("shells", check)]

@@ -53,7 +53,8 @@ for name in git ssh scp; do
 done
 for name in $STAND_INS; do
   : > bin/$name; mount --bind "$1" bin/$name
-  for real in /usr/bin/$name /bin/$name /usr/sbin/$name /usr/lib/git-core/$name; do
+  for real in /usr/local/sbin /usr/local/bin /usr/sbin /usr/bin /sbin /bin /usr/lib/git-core; do
+    real=$real/$name
     if [ -f $real ]; then mount --bind "$1" "$(readlink -f $real)"; fi
   done
 done
@@ -266,8 +267,12 @@ fn as_another(arguments: &[String], valued: &str) -> Vec<String> {
         if first.contains('=') && !first.starts_with('-') {
             rest = others;
         } else if let Some(option) = first.strip_prefix('-') {
-            let takes_next = option.len() == 1 && valued.contains(option)
-                || ["-user", "-group", "-host", "-prompt", "-chdir", "-chroot"].contains(&option);
+            // The value of an option is the rest of its cluster, or the next word.
+            let takes_next = if option.starts_with('-') {
+                ["-user", "-group", "-host", "-prompt", "-chdir", "-chroot"].contains(&option)
+            } else {
+                option.find(|letter| valued.contains(letter)).is_some_and(|at| at + 1 == option.len())
+            };
             rest = if takes_next { others.get(1..).unwrap_or_default() } else { others };
         } else {
             break;
