@@ -1,11 +1,12 @@
 //! Asks hookwire whether a text matches a rule, over the wire, as an agent would.
 
-use crate::reader::Reader;
+use crate::reader::{Program, Reader};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Mutex;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
@@ -13,6 +14,9 @@ pub enum Answer {
     Doubt,
     Match,
 }
+
+/// The reader by itself, once it was needed; whoever ends the process takes it out, so that its files go.
+pub static PROGRAM: Mutex<Option<Program>> = Mutex::new(None);
 
 /// One host for each rule that was asked about, so that a text is held against that rule alone; or the reader by
 /// itself.
@@ -33,8 +37,11 @@ impl Judge {
     /// Whether `rule` holds for `text` if `shell` reads it in `cwd`.
     pub fn ask(&mut self, rule: &str, shell: &str, text: &str, cwd: &Path) -> Answer {
         if let Some(source) = std::env::var_os("HOOKWIRE_ORACLE_READER") {
-            let reader = self.reader.get_or_insert_with(|| Reader::build(source.as_ref(), None).unwrap());
-            return reader.ask(rule, shell, text).unwrap_or_else(|| panic!("the reader ended at {text:?}"));
+            let reader = self.reader.get_or_insert_with(|| {
+                let mut program = PROGRAM.lock().unwrap();
+                program.get_or_insert_with(|| Program::build(source.as_ref(), None).unwrap()).start()
+            });
+            return reader.ask(rule, shell, text, cwd).unwrap_or_else(|| panic!("the reader ended at {text:?}"));
         }
         let host = self.hosts.entry(rule.to_owned()).or_insert_with(|| Host::start(rule));
         let verdict = host.dispatch(&json!({"event": "PreToolUse", "session": "s", "cwd": cwd, "shell": shell,

@@ -76,6 +76,7 @@ fn main() -> ExitCode {
             good &= over.is_empty() || !ENFORCED;
         }
     }
+    judge::PROGRAM.lock().unwrap().take();
     if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 

@@ -4,7 +4,7 @@
 use crate::acts::RULES;
 use crate::generate::{Kind, Sample};
 use crate::judge::Answer;
-use crate::reader::{Patch, Reader};
+use crate::reader::{Patch, Program, Reader};
 use std::path::Path;
 
 /// The bugs: `# name`, `file: name`, then the place between `<<<<` and `====` and its replacement up to `>>>>`.
@@ -31,19 +31,23 @@ pub fn check(source: &Path, recorded: &[(Sample, bool)]) -> Vec<String> {
         RULES[sample.rule].text,
         sample.shell,
         &sample.text,
+        Path::new("/nonexistent"),
     ) {
         None => true,
         Some(Answer::No) => *ran,
         Some(_) => sample.kind == Kind::Harmless,
     };
-    let mut reader = Reader::build(source, None).unwrap();
+    let mut reader = Program::build(source, None).unwrap().start();
     // What fails without a bug can't show one.
     let good: Vec<&(Sample, bool)> = recorded.iter().filter(|row| !wrong(&mut reader, row)).collect();
     let (mut found, mut over) = (0, Vec::new());
     let patches = patches(include_str!("planted.txt"));
     for patch in &patches {
-        let finder = match Reader::build(source, Some(patch)) {
-            Ok(mut reader) => good.iter().position(|row| wrong(&mut reader, row)),
+        let finder = match Program::build(source, Some(patch)) {
+            Ok(program) => {
+                let mut reader = program.start();
+                good.iter().position(|row| wrong(&mut reader, row))
+            }
             Err(error) => {
                 over.push(format!("{}: {error}", patch.name));
                 continue;
