@@ -475,7 +475,10 @@ impl Maker {
                     self.random.pick(&[" && ", "; ", " || ", "\n", " && ", " ; "])
                 });
             }
-            let command = self.random.pick(grammar::HARMLESS);
+            let mut command = self.random.pick(grammar::HARMLESS);
+            while self.shell == "dash" && ["[[", "<<<", "=(", "<("].iter().any(|sign| command.contains(sign)) {
+                command = self.random.pick(grammar::HARMLESS);
+            }
             let command = match self.random.below(12) {
                 // A here-document or a comment would swallow what follows it.
                 _ if command.contains(['\n', '#']) => command.to_owned(),
