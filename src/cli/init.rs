@@ -29,24 +29,30 @@ pub(super) fn run(args: &InitArgs, out: &mut Output) -> Result<Finding, Failure>
         return Ok(Finding::Fine);
     }
     // All names are looked up before anything is written.
-    let rules = args.names.iter().map(|name| cookbook::find(name)).collect::<Result<Vec<_>, _>>().map_err(|unknown| {
-        let is_path = args.names.iter().any(|name| name.contains(['/', '.']));
-        Failure(if is_path { format!("{unknown}. For a directory write --hooks DIR") } else { unknown })
-    })?;
+    let rules =
+        args.names.iter().map(|name| cookbook::find(name)).collect::<Result<Vec<_>, _>>().map_err(|unknown| {
+            let is_path = args.names.iter().any(|name| name.contains(['/', '.']));
+            Failure(if is_path { format!("{unknown}. For a directory write --hooks DIR") } else { unknown })
+        })?;
     let starter = [("guard.yaml".to_string(), STARTER)];
-    let files = rules.iter().map(|rule| (rule.file_name(), rule.text)).chain(starter.into_iter().filter(|_| rules.is_empty()));
+    let files =
+        rules.iter().map(|rule| (rule.file_name(), rule.text)).chain(starter.into_iter().filter(|_| rules.is_empty()));
     let mut finding = Finding::Fine;
     for (name, text) in files {
         let path = args.hooks.join(name);
         let written = write_new(&path, text).map_err(|error| Failure(format!("{}: {error}", path.display())))?;
         let shown = path.display().to_string();
         if out.json {
-            out.json(&json!({ "file": shown, "written": written == Written::Now, "differs": written == Written::Differs }));
+            out.json(
+                &json!({ "file": shown, "written": written == Written::Now, "differs": written == Written::Differs }),
+            );
         } else {
             let (tone, said) = match written {
                 Written::Now => (Tone::Good, format!("Wrote {shown}.")),
                 Written::Before => (Tone::Dim, format!("{shown} is there already, with the same text.")),
-                Written::Differs => (Tone::Warn, format!("{shown} is there already, with another text; it was left as it is.")),
+                Written::Differs => {
+                    (Tone::Warn, format!("{shown} is there already, with another text; it was left as it is."))
+                }
             };
             let said = out.tone(tone, &said);
             out.line(&said);

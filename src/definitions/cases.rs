@@ -175,7 +175,9 @@ fn case(node: &Node, lines: &LineIndex<'_>) -> Result<Case, Problem> {
     let at = |problem: String| wrong(&node.span, &problem);
     let place = |key: &str| node.get(key).map_or(node.span.clone(), |node| node.span.clone());
     let expected = match raw.expect.as_ref() {
-        None => return Err(at("`expect` is missing: deny, ask, allow, doubt, or a map with `command` or `context`".into())),
+        None => {
+            return Err(at("`expect` is missing: deny, ask, allow, doubt, or a map with `command` or `context`".into()));
+        }
         Some(expected) => Expected::new(expected).map_err(|problem| wrong(&place("expect"), &problem))?,
     };
     if raw.times.is_some() {
@@ -210,7 +212,13 @@ fn mistake(error: DecodeError) -> Problem {
 impl RawCase {
     /// What happens, in a few words.
     fn about(&self) -> String {
-        let words = [("", &self.bash), ("write ", &self.write), ("edit ", &self.edit), ("read ", &self.read), ("fetch ", &self.fetch)];
+        let words = [
+            ("", &self.bash),
+            ("write ", &self.write),
+            ("edit ", &self.edit),
+            ("read ", &self.read),
+            ("fetch ", &self.fetch),
+        ];
         let word = words.iter().find_map(|(verb, what)| Some(format!("{verb}{}", what.as_ref()?)));
         word.unwrap_or_else(|| self.event.as_ref().map(Value::to_string).unwrap_or_default())
     }
@@ -221,7 +229,9 @@ impl RawCase {
         let forms = [
             self.bash.as_ref().map(|it| tool("Bash", json!({"command": it}))),
             self.write.as_ref().map(|it| tool("Write", json!({"file_path": it, "content": content}))),
-            self.edit.as_ref().map(|it| tool("Edit", json!({"file_path": it, "old_string": "", "new_string": content}))),
+            self.edit
+                .as_ref()
+                .map(|it| tool("Edit", json!({"file_path": it, "old_string": "", "new_string": content}))),
             self.read.as_ref().map(|it| tool("Read", json!({"file_path": it}))),
             self.fetch.as_ref().map(|it| tool("WebFetch", json!({"url": it}))),
             self.event.clone(),

@@ -141,8 +141,13 @@ fn ordinary_commands_pass() {
                     }
                 }
                 if stopped.len() * 1000 > n_rows * limit {
-                    let examples: Vec<String> = stopped.iter().take(3).map(|it| it.chars().take(160).collect()).collect();
-                    failures.push(format!("{}: {} of {from} {n_rows} are stopped: {examples:#?}", rule.name, stopped.len()));
+                    let examples: Vec<String> =
+                        stopped.iter().take(3).map(|it| it.chars().take(160).collect()).collect();
+                    failures.push(format!(
+                        "{}: {} of {from} {n_rows} are stopped: {examples:#?}",
+                        rule.name,
+                        stopped.len()
+                    ));
                 }
             }
             failures
@@ -218,7 +223,11 @@ fn init_writes_rules_and_never_over_a_file() {
         (&["no-sudo", "no-sodu"], 2, "did you mean `no-sudo`?"),
         (&["./hooks"], 2, "For a directory write --hooks DIR"),
         (&["no-sudo", "budget"], 0, "Wrote .hookwire/no-sudo.yaml.\nWrote .hookwire/budget.yaml.\n"),
-        (&["no-sudo", "readonly"], 0, "no-sudo.yaml is there already, with the same text.\nWrote .hookwire/readonly.yaml."),
+        (
+            &["no-sudo", "readonly"],
+            0,
+            "no-sudo.yaml is there already, with the same text.\nWrote .hookwire/readonly.yaml.",
+        ),
         (&["--hooks", "other", "no-sudo"], 0, "Wrote other/no-sudo.yaml."),
     ] {
         let (found, out, err) = init(args);
@@ -236,7 +245,8 @@ fn init_writes_rules_and_never_over_a_file() {
 #[test]
 fn every_rule_is_listed() {
     let output = hookwire().args(["init", "--list", "--format", "json"]).output().unwrap();
-    let listed: Vec<Value> = output.stdout.split(|b| *b == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect();
+    let listed: Vec<Value> =
+        output.stdout.split(|b| *b == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect();
     let rows: Vec<_> = listed.iter().map(|it| (it["name"].as_str().unwrap(), it["about"].as_str().unwrap())).collect();
     let mut sorted: Vec<_> = rows.iter().map(|(name, _)| name.to_string()).collect();
     sorted.sort();
