@@ -176,7 +176,9 @@ fn case(node: &Node, lines: &LineIndex<'_>) -> Result<Case, Problem> {
     let place = |key: &str| node.get(key).map_or(node.span.clone(), |node| node.span.clone());
     let expected = match raw.expect.as_ref() {
         None => {
-            return Err(at("`expect` is missing: deny, ask, allow, doubt, or a map with `command` or `context`".into()));
+            return Err(
+                at("`expect` is missing: deny, ask, allow, doubt, or a map with `command` or `context`".into()),
+            );
         }
         Some(expected) => Expected::new(expected).map_err(|problem| wrong(&place("expect"), &problem))?,
     };
