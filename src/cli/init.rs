@@ -28,6 +28,9 @@ pub(super) fn run(args: &InitArgs, out: &mut Output) -> Result<Finding, Failure>
         list(out);
         return Ok(Finding::Fine);
     }
+    if args.hooks.is_file() {
+        return Err(Failure(format!("--hooks {}: it is a file; name a directory", args.hooks.display())));
+    }
     // All names are looked up before anything is written.
     let rules =
         args.names.iter().map(|name| cookbook::find(name)).collect::<Result<Vec<_>, _>>().map_err(|unknown| {

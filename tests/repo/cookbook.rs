@@ -72,6 +72,11 @@ impl Rule {
         verdict.decision != Decision::Allow || verdict.subject.is_some()
     }
 
+    /// Whether commands are its business.
+    fn is_about_commands(&self) -> bool {
+        self.text.contains("Bash") || !["if:", "matcher:", "on:"].iter().any(|it| self.text.contains(it))
+    }
+
     /// Whether every command is what the rule is there to stop.
     fn stops_all(&self) -> bool {
         self.cases.act.as_ref().is_some_and(|act| act.is_match(""))
@@ -129,6 +134,9 @@ fn ordinary_commands_pass() {
         let rows = rows.clone();
         async move {
             let mut failures = Vec::new();
+            if rule.stops_all() || !rule.is_about_commands() {
+                return failures;
+            }
             // In thousandths.
             for (of_agent, from, limit) in [(true, "the agent's", 5), (false, "NL2Bash's", 20)] {
                 let mut stopped = Vec::new();
@@ -156,7 +164,7 @@ fn ordinary_commands_pass() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// Ordinary uses of the programs that a rule guards: it stops its acts, and of the others at most one in fifty.
+/// Ordinary uses of the programs that rules guard: a rule stops its acts, and at most one in fifty of the others.
 #[test]
 fn ordinary_uses_pass() {
     struct Use {
@@ -184,24 +192,27 @@ fn ordinary_uses_pass() {
         let uses = uses.clone();
         async move {
             let mut failures = Vec::new();
-            let (mut n_guarded, mut stopped) = (0, Vec::new());
+            // Uses of its programs, and of others.
+            let mut judged = [(0, Vec::new()), (0, Vec::new())];
             for (n, it) in uses.iter().enumerate() {
                 let stops = rule.stops(&it.command, n).await;
                 if it.acts.contains(&rule.name) {
                     if !stops {
                         failures.push(format!("{}: `{}` passes", rule.name, it.command));
                     }
-                } else if rule.text.contains(&format!("Bash({} ", it.program)) {
-                    n_guarded += 1;
-                    if stops {
-                        stopped.push(&it.command);
-                    }
-                } else if stops && !rule.stops_all() {
-                    failures.push(format!("{}: `{}`, which isn't its program, is stopped", rule.name, it.command));
+                    continue;
+                }
+                let is_guarded = rule.text.contains(&format!("Bash({} ", it.program));
+                let (n_uses, stopped) = &mut judged[usize::from(!is_guarded)];
+                *n_uses += 1;
+                if stops {
+                    stopped.push(&it.command);
                 }
             }
-            if stopped.len() * 50 > n_guarded && !rule.stops_all() {
-                failures.push(format!("{}: of {n_guarded} uses these are stopped: {stopped:#?}", rule.name));
+            for (n_uses, stopped) in judged {
+                if stopped.len() * 50 > n_uses && !rule.stops_all() {
+                    failures.push(format!("{}: of {n_uses} uses these are stopped: {stopped:#?}", rule.name));
+                }
             }
             failures
         }
@@ -228,6 +239,7 @@ fn init_writes_rules_and_never_over_a_file() {
             0,
             "no-sudo.yaml is there already, with the same text.\nWrote .hookwire/readonly.yaml.",
         ),
+        (&["--hooks", ".hookwire/no-sudo.yaml", "budget"], 2, "it is a file; name a directory"),
         (&["--hooks", "other", "no-sudo"], 0, "Wrote other/no-sudo.yaml."),
     ] {
         let (found, out, err) = init(args);
