@@ -1,5 +1,7 @@
 //! One run of a hook: what a handler gets, and how it fails.
 
+use crate::matching::tools::ToolNames;
+use std::borrow::Cow;
 use super::error::HandlerError;
 use super::services::Services;
 use crate::contract::{Contract, NATIVE};
@@ -129,6 +131,11 @@ impl Moment {
         Moment::from_facts(Facts::new(event, root))
     }
 
+    /// The same with the names of tools that definition files add.
+    pub fn with_names(self, names: &Arc<ToolNames>) -> Moment {
+        Moment::from_facts(self.facts.with_names(names))
+    }
+
     /// The next version of it.
     pub fn rewritten(&self, event: Arc<Event>) -> Moment {
         Moment::from_facts(self.facts.rewritten(event))
@@ -160,6 +167,6 @@ impl Moment {
 }
 
 /// The path that an event's tool call is about.
-pub(super) fn tool_path(event: &Event) -> Option<&str> {
+pub(super) fn tool_path(event: &Event) -> Option<Cow<'_, str>> {
     crate::matching::tools::main_path(event.tool_name()?, event.at("/tool/input")?)
 }

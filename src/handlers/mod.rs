@@ -136,6 +136,14 @@ macro_rules! handlers {
                 }
             }
 
+            /// Whether it takes something out of what passes: then a failure must not let it pass.
+            pub fn is_redacting(&self) -> bool {
+                match self {
+                    $($(#[$attribute])* Handler::$variant(it) => it.is_redacting(),)*
+                    Handler::Closure(_) | Handler::Broken(_) => false,
+                }
+            }
+
             /// Whether its answer depends on what it has counted or seen before.
             pub fn counts(&self) -> bool {
                 match self {

@@ -54,6 +54,10 @@ impl Kind for RedactSecrets {
         Ok(RedactSecrets(Arc::new(Redaction { allow, replacement: raw.replacement })))
     }
 
+    fn is_redacting(&self) -> bool {
+        true
+    }
+
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
         let event = call.moment.event();
         let Some(subject) = event.subject() else { return Ok(Answer::default()) };

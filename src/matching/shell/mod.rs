@@ -15,6 +15,7 @@
 //! directories (`./git push` and `git push`), and wrappers that change who or where the command is
 //! (`sudo ls` and `ls`), as well as shells that are given text (`sh -c ls` and `ls`).
 
+mod adapter;
 mod commands;
 mod pattern;
 mod syntax;
@@ -23,6 +24,7 @@ mod tables;
 mod tests;
 mod words;
 
+pub use adapter::{Command, CommandRule, Judgement, Place, Script, Shell, covers, hits, read};
 pub use pattern::CommandPattern;
 pub use words::words;
 

@@ -10,6 +10,7 @@ use std::collections::HashSet;
 pub struct CommandPattern {
     globs: Vec<Vec<String>>,
     flags: Option<FlagRule>,
+    #[allow(dead_code, reason = "tests hold it to what matches")]
     prefix: String,
 }
 
@@ -73,6 +74,7 @@ impl CommandPattern {
     }
 
     /// A text that every matching command starts with; may be empty.
+    #[allow(dead_code, reason = "tests hold it to what matches")]
     pub fn literal_prefix(&self) -> &str {
         &self.prefix
     }
