@@ -2,6 +2,7 @@
 //!
 //! Exit codes: 0 fine, 1 findings (a deny, an error in a definition), 2 usage or internal error.
 
+mod cookbook;
 mod demo;
 mod init;
 mod inspect;
@@ -78,7 +79,7 @@ enum Command {
     Approve(remote::ApproveArgs),
     /// Answer a question with no.
     Deny(remote::DenyArgs),
-    /// Write a commented starter directory with a guard that fails closed.
+    /// Write a commented starter directory with a guard that fails closed, or rules of the cookbook.
     Init(init::InitArgs),
     /// Print a JSON Schema.
     Schema(inspect::SchemaArgs),

@@ -1,6 +1,7 @@
 //! From directories to a hook set: what is known of every file is kept between loads, so that a
 //! load costs what has changed, and a file that breaks keeps its last good hooks in force.
 
+use super::cases::is_definition_file;
 use super::compile::{Compiled, compile};
 use super::names::duplicate_name;
 use super::origin::Origin;
@@ -653,7 +654,7 @@ impl Scan {
                 target = fs::canonicalize(&target).unwrap_or(target);
             }
             let metadata = fs::metadata(&target).ok();
-            let is_definition = Format::from_path(Path::new(&name)).is_some();
+            let is_definition = is_definition_file(Path::new(&name));
             match metadata {
                 Some(metadata) if metadata.is_dir() && !is_definition => self.directory(&path, &target, depth + 1),
                 metadata if is_definition => {
