@@ -248,7 +248,8 @@ mod tests {
     use std::path::Path;
 
     const EVENTS: &[&str] = &["PreToolUse", "PostToolUse", "Stop", "UserPromptSubmit", "custom:x"];
-    const TOOLS: &[&str] = &["Bash", "Write", "Read", "mcp__a__b", "mcp__a__c", "shell", "Bashful", "bash", "é", "write_file", "mine"];
+    const TOOLS: &[&str] =
+        &["Bash", "Write", "Read", "mcp__a__b", "mcp__a__c", "shell", "Bashful", "bash", "é", "write_file", "mine"];
     const MATCHERS: &[&str] = &[
         "*",
         "Bash",

@@ -22,14 +22,14 @@ pub(super) fn run(args: &InitArgs, out: &mut Output) -> Result<Finding, Failure>
     }
     std::fs::create_dir_all(&args.dir).map_err(at)?;
     // An existing file is never replaced: it may hold guards.
-    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).open(&path).map_err(|error| {
-        match error.kind() {
-            std::io::ErrorKind::AlreadyExists => {
-                let (path, dir) = (path.display(), args.dir.display());
-                Failure(format!("{path} is there already and stays as it is; `hookwire check --hooks {dir}` looks at it"))
-            }
-            _ => at(error),
+    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).open(&path).map_err(|error| match error
+        .kind()
+    {
+        std::io::ErrorKind::AlreadyExists => {
+            let (path, dir) = (path.display(), args.dir.display());
+            Failure(format!("{path} is there already and stays as it is; `hookwire check --hooks {dir}` looks at it"))
         }
+        _ => at(error),
     })?;
     std::io::Write::write_all(&mut file, STARTER.as_bytes()).map_err(at)?;
     let dir = args.dir.display();

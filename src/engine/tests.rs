@@ -773,16 +773,22 @@ fn defaults_say_what_a_failure_at_a_gate_means() {
     for (hook, phase, expected) in [
         ("callback: fail", "PreToolUse", "deny by h: hook `h` failed to call back: boom | h blocking"),
         ("callback: fail", "PostToolUse", "allow | h non_blocking_error"),
-        ("fail: closed, callback: fail", "PostToolUse", "deny by h: hook `h` failed to call back: boom => null replaced | h blocking"),
+        (
+            "fail: closed, callback: fail",
+            "PostToolUse",
+            "deny by h: hook `h` failed to call back: boom => null replaced | h blocking",
+        ),
         ("fail: open, callback: fail", "PreToolUse", "allow | h non_blocking_error"),
     ] {
         check(&format!("defaults: fail: closed\nh, {hook}"), &at(phase), expected);
     }
-    let kinds = [("redact-secrets", true), ("pattern-guard: { redact: [x] }", true), ("pattern-guard: { deny: [x] }", false)];
+    let kinds =
+        [("redact-secrets", true), ("pattern-guard: { redact: [x] }", true), ("pattern-guard: { deny: [x] }", false)];
     for (guard, is_closed) in kinds {
         let guard = if guard.contains(':') { format!("{{ {guard} }}") } else { guard.to_string() };
         for (fail, expected) in [("", is_closed), ("fail: open, ", false), ("fail: closed, ", true)] {
-            let world = World::new("native", &format!("defaults: fail: closed\nh, on: PostToolUse, {fail}guard: {guard}"));
+            let world =
+                World::new("native", &format!("defaults: fail: closed\nh, on: PostToolUse, {fail}guard: {guard}"));
             let hook = &world.set.hooks[0];
             assert_eq!(hook.fail_at(Phase::After) == Fail::Closed, expected, "{fail}{guard}");
         }
