@@ -207,9 +207,8 @@ impl Hook {
 
     /// What each rule of `if` and `unless` says of an event: the field, the rule, the finding.
     pub fn rules(&self, facts: &Facts) -> Vec<(&'static str, &ToolRule, Finding)> {
-        let reading = self.reading();
-        let other = if reading == Reading::Covers { Reading::Hits } else { Reading::Covers };
-        let lists = [("if", &self.tools.rules, reading), ("unless", &self.tools.unless, other)];
+        // What `unless` takes away is one command or path of several.
+        let lists = [("if", &self.tools.rules, self.reading()), ("unless", &self.tools.unless, Reading::Hits)];
         let mut found = Vec::new();
         for (field, rules, reading) in lists {
             found.extend(rules.iter().map(|rule| (field, rule, rule.explain(facts, self.asker(), reading))));

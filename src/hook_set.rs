@@ -248,7 +248,8 @@ mod tests {
     use std::path::Path;
 
     const EVENTS: &[&str] = &["PreToolUse", "PostToolUse", "Stop", "UserPromptSubmit", "custom:x"];
-    const TOOLS: &[&str] = &["Bash", "Write", "Read", "mcp__a__b", "mcp__a__c", "shell", "Bashful", "bash", "é", "write_file", "mine"];
+    const TOOLS: &[&str] =
+        &["Bash", "Write", "Read", "mcp__a__b", "mcp__a__c", "shell", "Bashful", "bash", "é", "write_file", "mine"];
     const MATCHERS: &[&str] = &[
         "*",
         "Bash",
@@ -401,6 +402,54 @@ mod tests {
                 let walked = set.hooks.iter().filter_map(|hook| Some((hook.name.clone(), hook.applies(&facts).ok()?)));
                 prop_assert_eq!(selected, walked.collect::<Vec<_>>());
             }
+        }
+    }
+
+    #[test]
+    fn a_vocabulary_knows_families_or_only_own_names() {
+        for (dialect, key, text, tool, expected) in [
+            ("native", "matcher", "Bash", "run_shell_command", true),
+            ("native", "matcher", "run_.*", "run_shell_command", true),
+            ("native", "matcher", "Write", "apply_patch", true),
+            ("native", "matcher", "Bash", "BashOutput", false),
+            ("native", "if", "Edit", "MultiEdit", true),
+            ("claude-code", "matcher", "Edit", "replace", true),
+            ("claude-code", "matcher", "Edit", "MultiEdit", false),
+            ("claude-code", "if", "Edit", "MultiEdit", true),
+            ("hooks-article", "matcher", "Bash", "shell", false),
+            ("hooks-article", "if", "Bash", "shell", false),
+            ("agentpool", "matcher", "^Bash$", "shell", false),
+        ] {
+            let hook = json!({"on": "PreToolUse", "dialect": dialect, key: text, "deny": "x"});
+            let set = HookSet::new(compiled(vec![hook]), 1, "".into(), Vec::new());
+            let event = json!({"event": "PreToolUse", "tool": {"name": tool}});
+            let facts = Facts::new(Arc::new(Event::from_json(event).unwrap()), Path::new("/p"));
+            assert_eq!(set.select(&facts).len() == 1, expected, "{dialect} {key} {text} {tool}");
+        }
+    }
+
+    /// A rule of several, and what `unless` takes away.
+    #[test]
+    fn a_miss_names_the_rule() {
+        for (conditions, expected) in [
+            (json!({"if": ["Read", "Bash(rm *)"], "unless": "Bash(rm ./x)"}), "unless `Bash(rm ./x)`: `rm ./x`"),
+            (json!({"if": ["Read", "Bash(git *)"]}), "if `Bash(git *)`: no command runs `git`"),
+            (json!({"if": "Read"}), "if `Read`: another tool, `Bash`"),
+            (json!({"unless": "Bash"}), "unless `Bash`: any call of `Bash`"),
+        ] {
+            let mut hook = json!({"on": "PreToolUse", "deny": "x"});
+            hook.as_object_mut().unwrap().extend(conditions.as_object().unwrap().clone());
+            let hook = compiled(vec![hook]).remove(0);
+            let event =
+                json!({"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": "cd y && rm ./x"}}});
+            let event = if expected.contains("any call") {
+                json!({"event": "PreToolUse", "tool": {"name": "Bash"}})
+            } else {
+                event
+            };
+            let facts = Facts::new(Arc::new(Event::from_json(event).unwrap()), Path::new("/p"));
+            let miss = hook.miss(hook.applies(&facts).unwrap_err(), &facts);
+            assert_eq!(format!("{} {}", miss.test, miss.why), expected);
         }
     }
 

@@ -6,9 +6,9 @@ use crate::dialects;
 use crate::event::{CUSTOM_PREFIX, On, Phase, may_be_about_a_tool, spec};
 use crate::handlers::{self, Handler};
 use crate::hook::Hook;
-use crate::matching::{Matcher, MatcherRule, ToolNaming};
 use crate::matching::tools::{self, ArgumentKind, TOOLS};
 use crate::matching::when::When;
+use crate::matching::{Matcher, MatcherRule, ToolNaming};
 use crate::support::nearest::closest;
 use crate::syntax::fix::{Edit, Fix, Place};
 use crate::syntax::node::{Node, NodeValue, Span};
@@ -84,7 +84,9 @@ impl Lint<'_> {
         }
         let is_on_tools = self.events.iter().all(|name| (self.hook.contract.matched)(name).is_tool());
         let matcher = ("matcher", self.hook.matcher.is_some() && is_on_tools);
-        for (key, _) in [matcher, ("if", !self.hook.tools.rules.is_empty())].into_iter().filter(|(_, is_there)| *is_there) {
+        for (key, _) in
+            [matcher, ("if", !self.hook.tools.rules.is_empty())].into_iter().filter(|(_, is_there)| *is_there)
+        {
             let name = if self.events.len() == 1 { "names" } else { "name" };
             let message = format!("`{key}` can never match: {} {name} no tool", self.events.join(" and "));
             let problem = self.never_matches(key, message);

@@ -407,7 +407,8 @@ pub(super) fn declared_tools(entry: &Entry, layer: Layer, mistakes: &mut Mistake
             let names = tools::TOOLS.iter().map(|tool| tool.name);
             let all: Vec<_> = names.clone().collect();
             let nearest = closest(&family.key, names);
-            mistakes.push(problem.did_you_mean(&family.key, nearest).or_help(format!("write one of {}", all.join(", "))));
+            mistakes
+                .push(problem.did_you_mean(&family.key, nearest).or_help(format!("write one of {}", all.join(", "))));
             continue;
         };
         let items = match &family.value.value {

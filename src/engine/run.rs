@@ -127,7 +127,10 @@ fn fixed(selected: &Selected, phase: Phase) -> Option<Result<Answer, Failure>> {
         },
         decision @ (Decision::Ask | Decision::Defer) => {
             let reason = hook.handler.fixed().map_or("", |(_, reason)| reason);
-            Ok(Answer::decide(decision, format!("{reason} (hook `{}` {})", hook.name, doubt.why).trim_start().to_string()))
+            Ok(Answer::decide(
+                decision,
+                format!("{reason} (hook `{}` {})", hook.name, doubt.why).trim_start().to_string(),
+            ))
         }
     })
 }

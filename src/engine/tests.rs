@@ -7,16 +7,17 @@ use crate::contract::{Composition, Contract, Fail};
 use crate::definitions::compile::compile;
 use crate::definitions::origin::Origin;
 use crate::dialects;
+use crate::engine::run::RunLimits;
 use crate::engine::{Engine, Honours, HooksInForce, MAX_SEND_BACKS, Question, decide};
 use crate::event::{Event, Phase};
-use crate::handlers::Services;
-use crate::hook::Hook;
-use crate::hook_set::HookSet;
+use crate::handlers::{Moment, Services};
+use crate::hook::{Doubt, Hook};
+use crate::hook_set::{HookSet, Selected};
 use crate::support::file::read_named;
 use crate::syntax::diagnostic::{LineIndex, Severity};
 use crate::syntax::formats::{Format, parse};
 use crate::syntax::source::Layer;
-use crate::verdict::{Answer, Status, Verdict};
+use crate::verdict::{Answer, Decision, Status, Verdict};
 use serde_json::{Value, json};
 use std::future::Future;
 use std::path::Path;
@@ -768,21 +769,54 @@ fn an_allow_takes_that_the_whole_call_is_what_the_hook_is_for() {
     }
 }
 
+/// Whatever the handler is: it isn't asked about code that nobody shows it.
+#[test]
+fn code_that_is_not_shown_is_decided_by_the_hook() {
+    let why = "can't tell whether `Bash(git *)` holds: it runs a script, at `npm test`";
+    for (definitions, expected) in [
+        ("h, deny: no", None),
+        ("defaults: delegates: deny\nh, delegates: ignore, deny: no", None),
+        ("defaults: delegates: deny\nh, callback: fail", Some(Decision::Deny)),
+        ("h, delegates: ask, fail: closed, deny: no", Some(Decision::Ask)),
+        ("h, delegates: deny, allow: fine", Some(Decision::Deny)),
+    ] {
+        let world = World::new("native", definitions);
+        let hook = world.set.hooks[0].clone();
+        assert_eq!(hook.delegates, expected, "{definitions}");
+        let Some(expected) = expected else { continue };
+        let selected = Selected { doubt: Some(Doubt { why: why.into(), delegates: hook.delegates }), hook };
+        let hooks = HooksInForce { files: world.set.clone(), session: None };
+        let early_deadline = &world.early_deadline;
+        let (client, contract) = (None, world.contract);
+        let limits = RunLimits { deadline: None, early_deadline, client, hooks: &hooks, contract, depth: 0 };
+        let moment = Arc::new(Moment::new(Arc::new(Event::from_json(call()).unwrap()), Path::new("/")));
+        let run = block_on(super::run::run(&world.engine, &limits, &selected, &moment));
+        let told = (run.answer.decision, run.answer.reason);
+        assert_eq!(told, (Some(expected), Some(format!("hook `h` {why}"))), "{definitions}");
+    }
+}
+
 #[test]
 fn defaults_say_what_a_failure_at_a_gate_means() {
     for (hook, phase, expected) in [
         ("callback: fail", "PreToolUse", "deny by h: hook `h` failed to call back: boom | h blocking"),
         ("callback: fail", "PostToolUse", "allow | h non_blocking_error"),
-        ("fail: closed, callback: fail", "PostToolUse", "deny by h: hook `h` failed to call back: boom => null replaced | h blocking"),
+        (
+            "fail: closed, callback: fail",
+            "PostToolUse",
+            "deny by h: hook `h` failed to call back: boom => null replaced | h blocking",
+        ),
         ("fail: open, callback: fail", "PreToolUse", "allow | h non_blocking_error"),
     ] {
         check(&format!("defaults: fail: closed\nh, {hook}"), &at(phase), expected);
     }
-    let kinds = [("redact-secrets", true), ("pattern-guard: { redact: [x] }", true), ("pattern-guard: { deny: [x] }", false)];
+    let kinds =
+        [("redact-secrets", true), ("pattern-guard: { redact: [x] }", true), ("pattern-guard: { deny: [x] }", false)];
     for (guard, is_closed) in kinds {
         let guard = if guard.contains(':') { format!("{{ {guard} }}") } else { guard.to_string() };
         for (fail, expected) in [("", is_closed), ("fail: open, ", false), ("fail: closed, ", true)] {
-            let world = World::new("native", &format!("defaults: fail: closed\nh, on: PostToolUse, {fail}guard: {guard}"));
+            let world =
+                World::new("native", &format!("defaults: fail: closed\nh, on: PostToolUse, {fail}guard: {guard}"));
             let hook = &world.set.hooks[0];
             assert_eq!(hook.fail_at(Phase::After) == Fail::Closed, expected, "{fail}{guard}");
         }

@@ -1,12 +1,11 @@
 //! One run of a hook: what a handler gets, and how it fails.
 
-use crate::matching::tools::ToolNames;
-use std::borrow::Cow;
 use super::error::HandlerError;
 use super::services::Services;
 use crate::contract::{Contract, NATIVE};
 use crate::event::{Event, On};
 use crate::matching::Facts;
+use crate::matching::tools::ToolNames;
 use crate::services::client::Client;
 #[cfg(feature = "models")]
 use crate::services::models::{Bound, ModelRef};
@@ -16,6 +15,7 @@ use crate::verdict::Verdict;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::future::Future;
 use std::path::Path;
 use std::pin::Pin;

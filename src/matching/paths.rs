@@ -105,7 +105,9 @@ impl PathPattern {
         let (from, pattern) = match pattern.strip_prefix('~') {
             Some("") => (From::Home, "/**"),
             Some(rest) if rest.starts_with('/') => (From::Home, rest),
-            Some(_) => return Err("`~` is your home directory only before `/`; write `./~` for a file of that name".into()),
+            Some(_) => {
+                return Err("`~` is your home directory only before `/`; write `./~` for a file of that name".into());
+            }
             None if pattern.starts_with('/') => (From::Root, pattern),
             None => (From::WorkingDirectory, pattern),
         };

@@ -63,10 +63,28 @@ struct ToolName {
 enum Argument {
     /// Whatever it is.
     Any,
-    /// The main argument, in the forms that it may have. A form is missing where the pattern doesn't fit it.
-    Main { command: Option<CommandRule>, path: Option<PathPattern>, url: Option<UrlPattern>, text: Option<GlobMatcher> },
+    /// The main argument.
+    Main(Box<Forms>),
     /// `name=pattern`.
-    Named { name: String, text: GlobMatcher, url: Option<UrlPattern> },
+    Named(Box<Named>),
+}
+
+/// A pattern in the forms that the main argument may have. One is missing where the pattern doesn't fit it, or
+/// where no tool of the rule has it.
+#[derive(Debug)]
+struct Forms {
+    command: Option<CommandRule>,
+    path: Option<PathPattern>,
+    url: Option<UrlPattern>,
+    text: Option<GlobMatcher>,
+}
+
+#[derive(Debug)]
+struct Named {
+    name: String,
+    text: GlobMatcher,
+    /// For a value that is a URL.
+    url: Option<UrlPattern>,
 }
 
 /// What an index can use: a necessary condition for a rule to hold.
@@ -132,9 +150,9 @@ impl ToolRule {
     pub fn is_about_text(&self, start: &str) -> bool {
         let pattern = self.pattern().unwrap_or_default();
         match &self.argument {
-            Argument::Named { name, .. } => pattern[name.len() + 1..].starts_with(start),
-            Argument::Main { path: None, command: None, .. } => pattern.starts_with(start),
-            Argument::Main { .. } | Argument::Any => false,
+            Argument::Named(named) => pattern[named.name.len() + 1..].starts_with(start),
+            Argument::Main(forms) => forms.path.is_none() && forms.command.is_none() && pattern.starts_with(start),
+            Argument::Any => false,
         }
     }
 
@@ -154,22 +172,24 @@ impl ToolRule {
     /// A necessary condition for an index.
     pub fn key(&self) -> Key<'_> {
         // Only where it is certain how the argument is read.
-        match &self.argument {
-            Argument::Main { command: Some(command), path: None, url: None, text: None } => {
+        let Argument::Main(forms) = &self.argument else { return Key::None };
+        match &**forms {
+            Forms { command: Some(command), path: None, url: None, text: None } => {
                 command.program().map_or(Key::None, Key::Program)
             }
-            Argument::Main { command: None, path: Some(path), url: None, text: None } => {
+            Forms { command: None, path: Some(path), url: None, text: None } => {
                 path.literal_prefix().map_or(Key::None, Key::PathPrefix)
             }
-            Argument::Main { .. } | Argument::Named { .. } | Argument::Any => Key::None,
+            Forms { .. } => Key::None,
         }
     }
 
     /// Whether one thing fits. A form that the pattern doesn't fit is in doubt.
     fn fits(&self, thing: &Thing, reading: Reading) -> Truth {
-        let Argument::Main { path, url, text, .. } = &self.argument else {
+        let Argument::Main(forms) = &self.argument else {
             return truth(matches!(self.argument, Argument::Any));
         };
+        let Forms { path, url, text, .. } = &**forms;
         let fits = match (thing, reading) {
             (Thing::Path(views), Reading::Hits) => path.as_ref().map(|it| it.matches_any(views)),
             (Thing::Path(views), Reading::Covers) => path.as_ref().map(|it| it.matches_all(views)),
@@ -186,28 +206,31 @@ impl ToolRule {
             // Each item may be a matter of another tool.
             (Argument::Any, Subject::Items(_)) => Truth::No,
             (Argument::Any, _) => Truth::Yes,
-            (Argument::Named { name, text, url }, _) => match input.get(name) {
-                Some(Value::String(value)) => truth(match (url, url::Url::parse(value)) {
-                    (Some(pattern), Ok(value)) if reading == Reading::Hits => pattern.hits(&value),
-                    (Some(pattern), Ok(value)) => pattern.covers(&value),
-                    _ => text.is_match(value),
-                }),
-                Some(value @ (Value::Number(_) | Value::Bool(_))) => truth(text.is_match(value.to_string())),
-                Some(Value::Null) | None => Truth::No,
-                Some(_) => self.doubt(&format!("argument `{name}` is not plain text")),
-            },
-            (Argument::Main { .. }, Subject::Unclear(why)) => self.doubt(why),
-            (Argument::Main { command: None, .. }, Subject::Shell { .. }) => {
+            (Argument::Named(named), _) => {
+                let Named { name, text, url } = &**named;
+                match input.get(name) {
+                    Some(Value::String(value)) => truth(match (url, url::Url::parse(value)) {
+                        (Some(pattern), Ok(value)) if reading == Reading::Hits => pattern.hits(&value),
+                        (Some(pattern), Ok(value)) => pattern.covers(&value),
+                        _ => text.is_match(value),
+                    }),
+                    Some(value @ (Value::Number(_) | Value::Bool(_))) => truth(text.is_match(value.to_string())),
+                    Some(Value::Null) | None => Truth::No,
+                    Some(_) => self.doubt(&format!("argument `{name}` is not plain text")),
+                }
+            }
+            (Argument::Main(_), Subject::Unclear(why)) => self.doubt(why),
+            (Argument::Main(forms), Subject::Shell { .. }) if forms.command.is_none() => {
                 self.doubt("the pattern doesn't fit a command")
             }
-            (Argument::Main { .. }, Subject::Shell { .. } | Subject::Items(_)) => Truth::No,
+            (Argument::Main(_), Subject::Shell { .. } | Subject::Items(_)) => Truth::No,
         }
     }
 
     fn command(&self) -> Option<&CommandRule> {
         match &self.argument {
-            Argument::Main { command, .. } => command.as_ref(),
-            Argument::Any | Argument::Named { .. } => None,
+            Argument::Main(forms) => forms.command.as_ref(),
+            Argument::Any | Argument::Named(_) => None,
         }
     }
 
@@ -242,7 +265,7 @@ impl Argument {
             };
             if !known.iter().all(is_main) {
                 let url = if rest.contains("://") { Some(UrlPattern::new(rest)?) } else { None };
-                return Ok(Argument::Named { name: name.to_string(), text: glob(rest)?, url });
+                return Ok(Argument::Named(Box::new(Named { name: name.to_string(), text: glob(rest)?, url })));
             }
             pattern = rest;
         }
@@ -254,12 +277,12 @@ impl Argument {
             }
         }
         use ArgumentKind::{Path, Shell, Text, Url};
-        Ok(Argument::Main {
+        Ok(Argument::Main(Box::new(Forms {
             command: form(may_be(Shell), must_be(Shell), CommandRule::new(pattern))?,
             path: form(may_be(Path), must_be(Path), PathPattern::new(pattern))?,
             url: form(may_be(Url), must_be(Url), UrlPattern::new(pattern))?,
             text: form(may_be(Text), must_be(Text) || kinds.contains(&None), glob(pattern))?,
-        })
+        })))
     }
 }
 
@@ -301,12 +324,15 @@ impl ToolRule {
         if matches!(self.argument, Argument::Any) {
             return Finding { holds: Some(holds), why: format!("any call of `{tool}`") };
         }
-        if let Argument::Named { name, .. } = &self.argument {
+        if let Argument::Named(named) = &self.argument {
+            let name = &named.name;
             let value = facts.event.at("/tool/input").and_then(|input| input.get(name));
-            let why = value.map_or_else(|| format!("no `{name}`"), |value| format!("`{name}` is {}", quoted_value(value)));
+            let why =
+                value.map_or_else(|| format!("no `{name}`"), |value| format!("`{name}` is {}", quoted_value(value)));
             return Finding { holds: Some(holds), why };
         }
-        let told = facts.call(asker.layer).alternatives.iter().find_map(|subject| self.decisive(subject, holds, reading));
+        let told =
+            facts.call(asker.layer).alternatives.iter().find_map(|subject| self.decisive(subject, holds, reading));
         Finding { holds: Some(holds), why: told.unwrap_or_default() }
     }
 
@@ -322,7 +348,9 @@ impl ToolRule {
                 }
                 if reading == Reading::Covers {
                     let other = script.commands().iter().find(|it| !command.fits(it));
-                    return Some(other.map_or("there is no command".into(), |it| format!("`{}` doesn't fit", it.normal())));
+                    return Some(
+                        other.map_or("there is no command".into(), |it| format!("`{}` doesn't fit", it.normal())),
+                    );
                 }
                 Some(self.missing_word(command, script))
             }
@@ -394,7 +422,7 @@ pub fn holds(rules: &[&ToolRule], unless: &[&ToolRule], facts: &Facts, asker: As
     };
     // What a call is about is costly to tell, and most rules of a tool without a pattern don't need it.
     let mut all = judge.rules.iter().flatten().chain(&judge.unless);
-    if families.len() < 2 && all.all(|rule| matches!(rule.argument, Argument::Any | Argument::Named { .. })) {
+    if families.len() < 2 && all.all(|rule| matches!(rule.argument, Argument::Any | Argument::Named(_))) {
         return judge.subject(&Subject::Unclear(String::new()), reading);
     }
     let mut truths = facts.call(asker.layer).alternatives.iter().map(|subject| judge.subject(subject, reading));
@@ -588,9 +616,27 @@ mod tests {
             ("Write|Edit(src/**)", "Edit", json!({"path": "src/a.ts"}), "yes", "yes"),
             ("Write | Edit(src/**)", "Write", json!({"path": "src/a.ts"}), "yes", "yes"),
             ("Write|Edit", "Read", json!({"path": "src/a.ts"}), "no", "no"),
-            ("WebFetch(https://*.example.com/*)", "WebFetch", json!({"url": "https://a.example.com/x/y"}), "yes", "yes"),
-            ("WebFetch(https://*.example.com/*)", "WebFetch", json!({"url": "https://b.c/?x=https://a.example.com/"}), "no", "no"),
-            ("WebFetch(url=https://*.example.com/*)", "WebFetch", json!({"url": "https://a.example.com@b.c/"}), "no", "no"),
+            (
+                "WebFetch(https://*.example.com/*)",
+                "WebFetch",
+                json!({"url": "https://a.example.com/x/y"}),
+                "yes",
+                "yes",
+            ),
+            (
+                "WebFetch(https://*.example.com/*)",
+                "WebFetch",
+                json!({"url": "https://b.c/?x=https://a.example.com/"}),
+                "no",
+                "no",
+            ),
+            (
+                "WebFetch(url=https://*.example.com/*)",
+                "WebFetch",
+                json!({"url": "https://a.example.com@b.c/"}),
+                "no",
+                "no",
+            ),
             ("WebFetch(https://*.example.com/*)", "WebFetch", json!({"url": "a.example.com"}), "opaque", "opaque"),
             ("mcp__pay__*", "mcp__pay__send", json!({}), "yes", "yes"),
             ("mcp__pay__*(to=bob*)", "mcp__pay__send", json!({"to": "bobby"}), "yes", "yes"),
@@ -642,7 +688,8 @@ mod tests {
 
     #[test]
     fn families() {
-        let patch = json!({"input": "*** Begin Patch\n*** Add File: src/a\n+x\n*** Update File: /etc/b\n*** End Patch"});
+        let patch =
+            json!({"input": "*** Begin Patch\n*** Add File: src/a\n+x\n*** Update File: /etc/b\n*** End Patch"});
         for (rule, tool, input, hits, covers) in [
             ("Bash(git push*)", "run_shell_command", json!({"command": "cd x && git push"}), "yes", "no"),
             ("Bash(git push*)", "shell", json!({"command": ["bash", "-lc", "git push"]}), "yes", "yes"),
@@ -650,7 +697,13 @@ mod tests {
             ("run_shell_command(git push*)", "Bash", json!({"command": "git push"}), "no", "no"),
             ("Edit(src/**)", "MultiEdit", json!({"file_path": "src/x"}), "yes", "yes"),
             ("Read(src/**)", "read_many_files", json!({"paths": ["src/x", "y"]}), "yes", "no"),
-            ("WebFetch(https://a.b/*)", "web_fetch", json!({"prompt": "read https://a.b/x and https://c.d"}), "yes", "no"),
+            (
+                "WebFetch(https://a.b/*)",
+                "web_fetch",
+                json!({"prompt": "read https://a.b/x and https://c.d"}),
+                "yes",
+                "no",
+            ),
             ("Write(src/**)", "apply_patch", patch.clone(), "yes", "no"),
             ("Write(/etc/**)", "apply_patch", patch.clone(), "no", "no"),
             ("Edit(/etc/**)", "apply_patch", patch.clone(), "yes", "no"),
@@ -702,14 +755,35 @@ mod tests {
     fn a_rule_says_what_made_or_broke_the_match() {
         let command = |text: &str| json!({ "command": text });
         for (rule, tool, input, reading, holds, why) in [
-            ("Bash(git push --force*)", "Bash", command("cd x && git push --force"), Reading::Hits, Some(true), "`git push --force`"),
-            ("Bash(git push --force*)", "Bash", command("git push origin"), Reading::Hits, Some(false), "in `git push origin`, nothing fits `--force*`"),
+            (
+                "Bash(git push --force*)",
+                "Bash",
+                command("cd x && git push --force"),
+                Reading::Hits,
+                Some(true),
+                "`git push --force`",
+            ),
+            (
+                "Bash(git push --force*)",
+                "Bash",
+                command("git push origin"),
+                Reading::Hits,
+                Some(false),
+                "in `git push origin`, nothing fits `--force*`",
+            ),
             ("Bash(git push*)", "Bash", command("ls; make"), Reading::Hits, Some(false), "no command runs `git`"),
             ("Bash(git *)", "Bash", command("git log; ls"), Reading::Covers, Some(false), "`ls` doesn't fit"),
             ("Bash(git *)", "Read", json!({"path": "x"}), Reading::Hits, Some(false), "another tool, `Read`"),
             ("Bash", "Bash", json!({}), Reading::Hits, Some(true), "any call of `Bash`"),
             ("Read(src/**)", "Read", json!({"path": "x"}), Reading::Hits, Some(false), "`/p/x` doesn't fit"),
-            ("WebFetch(domain:a.b)", "WebFetch", json!({"url": "https://A.b"}), Reading::Hits, Some(true), "`https://a.b/`"),
+            (
+                "WebFetch(domain:a.b)",
+                "WebFetch",
+                json!({"url": "https://A.b"}),
+                Reading::Hits,
+                Some(true),
+                "`https://a.b/`",
+            ),
             ("x(to=bob)", "x", json!({"to": "al"}), Reading::Hits, Some(false), "`to` is `al`"),
             ("Bash(git *)", "Bash", command("$X y"), Reading::Hits, None, "can't tell whether `Bash(git *)` holds: the program's name is computed, at `$X y`"),
         ] {

@@ -307,9 +307,7 @@ impl<'a> Row<'a> {
             None => {
                 let there = || BY_SHAPE.iter().filter_map(|(key, kind)| Some((*kind, input.get(*key)?)));
                 match there().find(|(_, value)| texts(value).is_some()) {
-                    Some((kind, _)) => {
-                        (kind, there().filter(|(it, _)| *it == kind).map(|(_, value)| value).collect())
-                    }
+                    Some((kind, _)) => (kind, there().filter(|(it, _)| *it == kind).map(|(_, value)| value).collect()),
                     None => (ArgumentKind::Text, only_text(input).into_iter().collect()),
                 }
             }
@@ -354,7 +352,8 @@ pub fn files_of_patch(patch: &str) -> Vec<(&'static str, &str)> {
         ("*** Delete File: ", "Edit"),
         ("*** Move to: ", "Write"),
     ];
-    let file = |line| HEADERS.iter().find_map(|(header, family)| Some((*family, str::strip_prefix(line, header)?.trim())));
+    let file =
+        |line| HEADERS.iter().find_map(|(header, family)| Some((*family, str::strip_prefix(line, header)?.trim())));
     patch.lines().map(str::trim).filter_map(file).collect()
 }
 

@@ -80,19 +80,25 @@ impl UrlPattern {
 
     /// To deny, ask or run: the query may be left out, and a pattern that ends with its host is about all of it.
     pub fn hits(&self, url: &Url) -> bool {
-        self.parts_match(url, |port| port == Port::Unsaid || port == Port::Any, |path| {
-            path.is_none_or(|path| path.is_match(url.path()) || path.is_match(path_and_query(url)))
-        })
+        self.parts_match(
+            url,
+            |port| port == Port::Unsaid || port == Port::Any,
+            |path| path.is_none_or(|path| path.is_match(url.path()) || path.is_match(path_and_query(url))),
+        )
     }
 
     /// To allow: every part must be named. A URL with a user or a password never is.
     pub fn covers(&self, url: &Url) -> bool {
         let is_plain = url.username().is_empty() && url.password().is_none();
         is_plain
-            && self.parts_match(url, |port| port == Port::Any || port == Port::Unsaid && url.port().is_none(), |path| {
-                let whole = path_and_query(url);
-                path.map_or(whole == "/", |path| path.is_match(whole))
-            })
+            && self.parts_match(
+                url,
+                |port| port == Port::Any || port == Port::Unsaid && url.port().is_none(),
+                |path| {
+                    let whole = path_and_query(url);
+                    path.map_or(whole == "/", |path| path.is_match(whole))
+                },
+            )
     }
 
     fn parts_match(

@@ -289,12 +289,15 @@ pub struct InForceBrief {
 pub struct ExplainResult {
     /// For a shell tool: the commands that its text would run, as conditions see them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
     pub commands: Vec<ReadCommand>,
     /// Definitions that are not in force as written.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
     pub broken: Vec<String>,
     /// For a tool call: what each file's policy says of it before any hook is asked.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
     pub policy: Vec<PolicyExplanation>,
     /// In order of running.
     pub hooks: Vec<Explanation>,
@@ -401,6 +404,7 @@ pub struct Explanation {
     pub opaque: Option<String>,
     /// What each rule of `if` and `unless` says by itself.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
     pub rules: Vec<RuleExplanation>,
 }
 

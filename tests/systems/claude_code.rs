@@ -51,7 +51,7 @@ fn a_recorded_session_with_a_guard_that_denies_one_call() {
     let opaque = "python3 - <<E";
     let no_files = "Ask before you make files.";
     let perhaps = "hook `no-touch` can't tell whether `Bash(touch *)` holds: an interpreter's script is not literal, \
-                   at `python3 - <<E import json;p='/home/dev/project/.claude/settin…`";
+                   at `python3 - <<E import json;p='/home/dev/project/.claude/setti…`";
     for (definition, expected) in [
         (
             "hooks: [{ name: no-touch, on: PreToolUse, if: Bash(touch *), deny: Ask before you make files. }]",

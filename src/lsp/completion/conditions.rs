@@ -130,11 +130,13 @@ impl Writer<'_> {
             NodeValue::Seq(items) => items.iter().filter_map(Node::text).collect(),
             _ => node.text().into_iter().collect::<Vec<_>>(),
         });
-        let rules: Option<Vec<_>> = rules.map(|it| it.into_iter().filter_map(|rule| ToolRule::new(rule).ok()).collect());
+        let rules: Option<Vec<_>> =
+            rules.map(|it| it.into_iter().filter_map(|rule| ToolRule::new(rule).ok()).collect());
         let matcher = of_hook("matcher").filter(|it| !matches!(*it, "" | "*"));
         let matcher = matcher.map(|it| RegexBuilder::new(&format!("^(?:{it})$")).size_limit(MAX_MATCHER).build());
-        let is_of_rule =
-            move |tool: &str| rules.as_ref().is_none_or(|it| it.is_empty() || it.iter().any(|rule| rule.is_about(tool)));
+        let is_of_rule = move |tool: &str| {
+            rules.as_ref().is_none_or(|it| it.is_empty() || it.iter().any(|rule| rule.is_about(tool)))
+        };
         move |tool| is_of_rule(tool) && !matches!(&matcher, Some(Ok(it)) if !it.is_match(tool))
     }
 
