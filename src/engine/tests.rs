@@ -763,12 +763,62 @@ fn a_reply_that_cannot_be_meant_is_a_failure() {
             "{\"context\":{\"tool\":{\"name\":null}}}",
             "failed to give a context: `tool.name` is not a string",
         ),
+        (
+            "PreToolUse",
+            "{\"subject\":{},\"patch\":{}}",
+            "failed to rewrite: the reply has `subject` and `patch`; give the whole value or what changes",
+        ),
+        ("PreToolUse", "{\"patch\":[]}", "failed to rewrite: `patch` is not an object"),
+        ("SessionStart", "{\"patch\":{}}", "failed to rewrite: SessionStart has no subject"),
+        (
+            "Stop",
+            "{\"patch\":{\"a\":1}}",
+            "failed to rewrite: `patch` needs an object, and the subject of Stop is a text; give `subject`",
+        ),
     ] {
         let world = World::new("native", &format!("h, fail: closed, callback: '{reply}'"));
         let verdict = block_on(world.decide(&at(event)));
         assert_eq!(verdict.outcomes[0].error.as_deref(), Some(error));
-        assert_eq!(verdict.decision.as_str(), "deny");
+        // At a Stop the agent may rest.
+        let decision = if event == "Stop" { "allow" } else { "deny" };
+        assert_eq!(verdict.decision.as_str(), decision);
     }
+}
+
+#[test]
+fn a_patch_changes_what_it_names() {
+    let call = json!({"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": "x", "n": 1, "m": {"a": 1, "b": 2}}}});
+    for (hooks, subject, patch) in [
+        (
+            "a, callback: '{\"patch\":{\"command\":\"y\",\"m\":{\"a\":null},\"none\":null}}'",
+            json!({"command": "y", "n": 1, "m": {"b": 2}}),
+            json!({"command": "y", "m": {"a": null}}),
+        ),
+        // Each patches the value so far.
+        (
+            "a, callback: '{\"patch\":{\"n\":null}}'\n b, callback: '{\"patch\":{\"m\":3}}'",
+            json!({"command": "x", "m": 3}),
+            json!({"n": null, "m": 3}),
+        ),
+        // Of one snapshot they combine.
+        (
+            "a, parallel: true, callback: '{\"patch\":{\"n\":2}}'\n b, parallel: true, callback: '{\"patch\":{\"command\":\"y\"}}'",
+            json!({"command": "y", "n": 2, "m": {"a": 1, "b": 2}}),
+            json!({"command": "y", "n": 2}),
+        ),
+        (
+            "a, callback: '{\"subject\":{\"command\":\"y\"}}'",
+            json!({"command": "y"}),
+            json!({"command": "y", "n": null, "m": null}),
+        ),
+    ] {
+        let verdict = block_on(World::new("native", hooks).decide(&call));
+        assert_eq!((verdict.subject, verdict.patch), (Some(subject), Some(patch)), "{hooks}");
+    }
+    // No merge patch makes a member null.
+    let verdict = block_on(World::new("native", "a, callback: '{\"subject\":{\"n\":null}}'").decide(&call));
+    assert_eq!((verdict.subject, verdict.patch), (Some(json!({"n": null})), None));
+    check("a, callback: '{\"patch\":{\"n\":1}}'", &call, "allow");
 }
 
 // ------------------------------------------------------------------- beside the decision
