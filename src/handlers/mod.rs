@@ -22,6 +22,7 @@ mod http;
 mod kind;
 #[cfg(feature = "mcp")]
 mod mcp;
+mod output_log;
 pub(crate) mod process;
 pub mod process_tree;
 #[cfg(feature = "models")]
