@@ -84,7 +84,7 @@ pub(super) async fn run(engine: &Engine, limits: &RunLimits<'_>, selected: &Sele
     }
     let (started, began) = (Instant::now(), SystemTime::now());
     let transcript = Transcript::default();
-    let result = match fixed(selected) {
+    let result = match fixed(selected).or_else(|| uncertain(selected)) {
         Some(result) => result,
         // Boxed, or the largest handler's state would be part of every event's future.
         None => Box::pin(limited(engine, limits, selected, moment, &transcript)).await,
@@ -123,6 +123,15 @@ fn fixed(selected: &Selected) -> Option<Result<Answer, Failure>> {
             Some(Fail::Open) => Err(Failure::Error(format!("tell whether it applies: {why}"))),
         },
         (Some(_), decision @ (Decision::Ask | Decision::Defer)) => decide(decision),
+    })
+}
+
+/// The result of a hook that may not run in doubt, where there is some.
+fn uncertain(selected: &Selected) -> Option<Result<Answer, Failure>> {
+    let why = selected.opaque.as_ref().filter(|_| selected.hook.handler.needs_certainty())?;
+    Some(match selected.hook.fail {
+        None => Ok(Answer::default()),
+        Some(_) => Err(Failure::Error(format!("tell whether it applies: {why}"))),
     })
 }
 

@@ -615,6 +615,23 @@ fn a_rewrite_is_judged_again() {
             "pipeline/p, callback: add y\n pipeline/q, callback: add z",
             "allow => xyz | p success, q success, p success again",
         ),
+        // A declared change that could be made over and over is ignored there; one that was undone denies.
+        (
+            "a, on: PreToolUse, rewrite: { patch: { command: '${tool.input.command}y' } }\n b, callback: add z",
+            "allow => xyz | a success, b success, a success again",
+        ),
+        (
+            "a, on: PreToolUse, rewrite: { patch: { command: y } }\n b, callback: add z",
+            "deny by a: hook `a` would rewrite again what another hook rewrote | a success, b success, a blocking again",
+        ),
+        (
+            "a, on: PreToolUse, rewrite: { replace: { member: tool.input.command, pattern: x, with: yx } }\n b, callback: add x",
+            "allow => yxx | a success, b success, a success again",
+        ),
+        (
+            "a, on: PreToolUse, rewrite: { replace: { member: tool.input.command, pattern: x, with: y } }\n b, callback: add x",
+            "deny by a: hook `a` would rewrite again what another hook rewrote | a success, b success, a blocking again",
+        ),
     ] {
         check(definitions, &call(), expected);
     }
@@ -725,6 +742,13 @@ fn an_opaque_condition_never_means_no() {
         ("fail: closed, allow: fine", "allow | h success"),
         ("callback: '{\"decision\":\"deny\",\"reason\":\"no\"}'", "deny by h: no | h blocking"),
         ("callback: '{}'", "allow | h success"),
+        // What may not be meant is not changed.
+        ("rewrite: { patch: { command: y } }", "allow | h success"),
+        ("fail: open, rewrite: { patch: { command: y } }", "allow | h non_blocking_error"),
+        (
+            "fail: closed, rewrite: { patch: { command: y } }",
+            "deny by h: hook `h` failed to tell whether it applies: `when` failed: `tool.input.nothing` is missing | h blocking",
+        ),
     ] {
         let definitions = format!("h, {when}, {hook}");
         check(&definitions, &call(), &expected.replace('~', &doubt("`when` failed: `tool.input.nothing` is missing")));

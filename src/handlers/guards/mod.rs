@@ -22,7 +22,6 @@ mod refusal;
 mod secret_rules;
 mod secrets;
 mod step_limit;
-mod text;
 mod time_limit;
 mod token_limit;
 mod usage;

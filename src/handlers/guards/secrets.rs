@@ -3,8 +3,8 @@
 //! One pass over a text tells which rules have a keyword in it; only their regexes are run. All of
 //! it is compiled when the first text is looked at: a host without these guards pays nothing.
 
+use super::super::text;
 use super::secret_rules::{Form, RULES, Rule};
-use super::text;
 use regex::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
 use serde_json::Value;
 use std::collections::BTreeSet;

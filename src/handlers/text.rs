@@ -1,9 +1,9 @@
 //! The texts within a JSON value: to look through, to rewrite, to hash.
 
-use super::super::error::HandlerError;
+use super::error::HandlerError;
 use serde_json::{Map, Value};
 
-/// All texts of a value that guards look through, in bytes.
+/// All texts of a value that are looked through, in bytes.
 const MOST: usize = 16 * 1024 * 1024;
 /// What takes longer than answering other events may wait for, in bytes.
 const LARGE: usize = 128 * 1024;
