@@ -309,8 +309,9 @@ pub struct Verdict {
     /// The subject's new value; absent: unchanged, null is a value.
     #[serde(skip_serializing_if = "Option::is_none", default, deserialize_with = "present")]
     pub subject: Option<Value>,
-    /// The JSON merge patch (RFC 7396) from the event's subject to `subject`. Absent without `subject`, and
-    /// where no merge patch can say it: the subject is not an object, or a member becomes null.
+    /// The JSON merge patch (RFC 7396) from the event's subject to `subject`, if hooks only set members. Absent
+    /// where the subject is not an object, where a member becomes null, and where one is removed: the patch
+    /// would name it, and its name may be a secret.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub patch: Option<Value>,
     /// A hook gave `subject` as a replacement for whatever would have happened.

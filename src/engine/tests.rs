@@ -710,6 +710,22 @@ fn a_failure_takes_its_direction_wherever_it_happens() {
     }
 }
 
+/// A frame of the wire can't be as large, an event of a program that embeds the host can.
+#[test]
+fn what_is_too_large_to_be_looked_through_for_secrets_is_not_passed_on() {
+    let text = "x".repeat(16 * 1024 * 1024);
+    for (event, tool, withheld) in [
+        ("PreToolUse", json!({"name": "Write", "input": {"content": text}}), false),
+        ("PostToolUse", json!({"name": "Read", "output": [text, "y"]}), true),
+    ] {
+        let world = World::new("native", "h, on: [PreToolUse, PostToolUse], fail: open, guard: redact-secrets");
+        let verdict = block_on(world.decide(&json!({"event": event, "tool": tool})));
+        let reason = verdict.reason.unwrap_or_default();
+        assert!(reason.ends_with("bytes of text can't be looked through for secrets, only 16777216"), "{reason}");
+        assert_eq!((verdict.decision.as_str(), verdict.replaced), ("deny", withheld));
+    }
+}
+
 #[test]
 fn what_is_withheld_stays_withheld() {
     for composition in COMPOSITIONS {
@@ -814,34 +830,34 @@ fn a_patch_changes_what_it_names() {
     let call = json!({"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": "x", "n": 1, "m": {"a": 1, "b": 2}}}});
     for (hooks, subject, patch) in [
         (
-            "a, callback: '{\"patch\":{\"command\":\"y\",\"m\":{\"a\":null},\"none\":null}}'",
-            json!({"command": "y", "n": 1, "m": {"b": 2}}),
-            json!({"command": "y", "m": {"a": null}}),
+            "a, callback: '{\"patch\":{\"command\":\"y\",\"m\":{\"a\":3},\"none\":null}}'",
+            json!({"command": "y", "n": 1, "m": {"a": 3, "b": 2}}),
+            Some(json!({"command": "y", "m": {"a": 3}})),
         ),
         // Each patches the value so far.
         (
-            "a, callback: '{\"patch\":{\"n\":null}}'\n b, callback: '{\"patch\":{\"m\":3}}'",
-            json!({"command": "x", "m": 3}),
-            json!({"n": null, "m": 3}),
+            "a, callback: '{\"patch\":{\"n\":2}}'\n b, callback: '{\"patch\":{\"m\":3}}'",
+            json!({"command": "x", "n": 2, "m": 3}),
+            Some(json!({"n": 2, "m": 3})),
         ),
         // Of one snapshot they combine.
         (
             "a, parallel: true, callback: '{\"patch\":{\"n\":2}}'\n b, parallel: true, callback: '{\"patch\":{\"command\":\"y\"}}'",
             json!({"command": "y", "n": 2, "m": {"a": 1, "b": 2}}),
-            json!({"command": "y", "n": 2}),
+            Some(json!({"command": "y", "n": 2})),
         ),
+        // A verdict doesn't name what is gone, and no merge patch makes a member null.
+        ("a, callback: '{\"patch\":{\"m\":{\"a\":null}}}'", json!({"command": "x", "n": 1, "m": {"b": 2}}), None),
+        ("a, callback: '{\"subject\":{\"command\":\"y\"}}'", json!({"command": "y"}), None),
         (
-            "a, callback: '{\"subject\":{\"command\":\"y\"}}'",
-            json!({"command": "y"}),
-            json!({"command": "y", "n": null, "m": null}),
+            "a, callback: '{\"subject\":{\"command\":\"x\",\"n\":null,\"m\":1}}'",
+            json!({"command": "x", "n": null, "m": 1}),
+            None,
         ),
     ] {
         let verdict = block_on(World::new("native", hooks).decide(&call));
-        assert_eq!((verdict.subject, verdict.patch), (Some(subject), Some(patch)), "{hooks}");
+        assert_eq!((verdict.subject, verdict.patch), (Some(subject), patch), "{hooks}");
     }
-    // No merge patch makes a member null.
-    let verdict = block_on(World::new("native", "a, callback: '{\"subject\":{\"n\":null}}'").decide(&call));
-    assert_eq!((verdict.subject, verdict.patch), (Some(json!({"n": null})), None));
     check("a, callback: '{\"patch\":{\"n\":1}}'", &call, "allow");
 }
 

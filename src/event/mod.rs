@@ -521,14 +521,15 @@ pub(crate) fn merge_patch(target: &mut Value, patch: &Value) {
     }
 }
 
-/// The merge patch that turns one object into another; `None` if no merge patch does, because null in a
-/// patch removes a member. Recursion is bounded by the parser's depth limit on the values.
+/// The merge patch that turns one object into another. `None` if no merge patch does, because null in a patch
+/// removes a member; and if a member is gone, because its name may be what was to go. Recursion is bounded by
+/// the parser's depth limit on the values.
 pub(crate) fn patch_between(before: &Value, after: &Value) -> Option<Value> {
     let (before, after) = (before.as_object()?, after.as_object()?);
-    let mut patch = Map::new();
-    for key in before.keys().filter(|key| !after.contains_key(*key)) {
-        patch.insert(key.clone(), Value::Null);
+    if !before.keys().all(|key| after.contains_key(key)) {
+        return None;
     }
+    let mut patch = Map::new();
     for (key, value) in after {
         let change = match before.get(key) {
             Some(earlier) if earlier == value => continue,
@@ -591,12 +592,13 @@ mod tests {
     fn a_patch_between_two_values_makes_the_one_of_the_other() {
         for (before, after, expected) in [
             (json!({"a": 1, "b": 2}), json!({"a": 1, "b": 3}), Some(json!({"b": 3}))),
-            (json!({"a": 1, "b": 2}), json!({"a": 1}), Some(json!({"b": null}))),
-            (json!({"a": {"b": 1, "c": 2}}), json!({"a": {"b": 1, "d": {}}}), Some(json!({"a": {"c": null, "d": {}}}))),
+            (json!({"a": {"b": 1}}), json!({"a": {"b": 1, "d": {}}, "e": 2}), Some(json!({"a": {"d": {}}, "e": 2}))),
             (json!({"a": 1}), json!({"a": {"b": [null]}}), Some(json!({"a": {"b": [null]}}))),
             (json!({"a": {"b": 1}}), json!({"a": []}), Some(json!({"a": []}))),
             (json!({"a": null}), json!({"a": null, "b": 1}), Some(json!({"b": 1}))),
-            // What a merge patch can't say.
+            // What a merge patch can't say, or had better not.
+            (json!({"a": 1, "b": 2}), json!({"a": 1}), None),
+            (json!({"a": {"b": 1}}), json!({"a": {}}), None),
             (json!({"a": 1}), json!({"a": null}), None),
             (json!({}), json!({"a": {"b": null}}), None),
             (json!("a"), json!("b"), None),
