@@ -373,7 +373,7 @@ mod tests {
         let error = change(text, &[&nested], &["npm"], &program("pnpm"));
         assert_eq!(error, Err("change `npm`: it is not written as a word of the command".into()));
         // Places that are no places of the text.
-        for span in [0..99, 3..2, 5..5] {
+        for span in [0..99, 5..5, 13..13] {
             let astray = Command { words: vec![word("npm", Some(span))] };
             assert!(change(text, &[&astray], &["npm"], &program("pnpm")).is_err());
         }
