@@ -65,7 +65,11 @@ pub struct Answer {
     /// The subject's new value; null is a value.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub subject: Option<Value>,
-    /// Use `subject` as it is and run no further hooks.
+    /// Instead of `subject`: a JSON merge patch (RFC 7396) over it, so that what isn't named stays as it is;
+    /// null removes a member. The subject must be an object.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub patch: Option<Value>,
+    /// Use the new value as it is and run no further hooks.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub replace: bool,
     /// End the run, for this reason.
@@ -171,6 +175,11 @@ impl Answer {
     /// The subject is to be this; later hooks see it.
     pub fn rewrite(subject: impl Into<Value>) -> Answer {
         Answer { subject: Some(subject.into()), ..Answer::default() }
+    }
+
+    /// These members of the subject are to be changed, by a JSON merge patch (RFC 7396): null removes one.
+    pub fn patch(patch: impl Into<Value>) -> Answer {
+        Answer { patch: Some(patch.into()), ..Answer::default() }
     }
 
     /// An answer that only decides.
@@ -300,6 +309,11 @@ pub struct Verdict {
     /// The subject's new value; absent: unchanged, null is a value.
     #[serde(skip_serializing_if = "Option::is_none", default, deserialize_with = "present")]
     pub subject: Option<Value>,
+    /// The JSON merge patch (RFC 7396) from the event's subject to `subject`, if hooks only set members. Absent
+    /// where the subject is not an object, where a member becomes null, and where one is removed: the patch
+    /// would name it, and its name may be a secret.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub patch: Option<Value>,
     /// A hook gave `subject` as a replacement for whatever would have happened.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub replaced: bool,
@@ -346,6 +360,7 @@ impl Verdict {
             reason: None,
             decided_by: None,
             subject: None,
+            patch: None,
             replaced: false,
             stop: None,
             user_messages: Vec::new(),

@@ -198,7 +198,10 @@ impl Compiler<'_> {
             self.handler(&written.handlers, node, contract)
         };
 
-        let fail = raw.fail.or(self.defaults.fail);
+        // A file's guards may all fail closed without its rewrites denying what they don't change.
+        let needs_certainty = |entry: &&Entry| KINDS.iter().any(|it| it.key == entry.key && it.needs_certainty);
+        let fail =
+            if written.handlers.iter().any(needs_certainty) { raw.fail } else { raw.fail.or(self.defaults.fail) };
         let Position { line, column } = self.lines.position(node.span.start);
         let origin = self.origin;
         let source = Source { layer: origin.layer, file: origin.file.into(), line, column, position };

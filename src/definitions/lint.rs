@@ -4,7 +4,7 @@ use super::slips;
 use super::written::Mistakes;
 use crate::dialects;
 use crate::event::{CUSTOM_PREFIX, On, Phase, may_be_about_a_tool, spec};
-use crate::handlers::{self, Handler};
+use crate::handlers::{self, Handler, rewrite};
 use crate::hook::Hook;
 use crate::matching::tools::{self, ArgumentKind, TOOLS};
 use crate::matching::when::When;
@@ -38,6 +38,7 @@ pub(super) fn lint(hook: &Hook, node: &Node, matcher: Option<&str>, text: &str, 
     };
     let mut lint = Lint { hook, node, matcher, text, events, mistakes };
     lint.guard_without_effect();
+    lint.rewrite_without_effect();
     lint.tool_conditions_without_tool();
     lint.tool_names();
     lint.event_names_in_matcher();
@@ -75,6 +76,29 @@ impl Lint<'_> {
             let problem = problem.help(format!("leave out `on` for {}", row.events.join(", ")));
             self.warn(problem.fix(Fix::new("Leave out `on`", Edit::Remove("on".into()))));
         }
+    }
+
+    /// A rewrite at events that have nothing to rewrite, or of something else than what they have.
+    fn rewrite_without_effect(&mut self) {
+        let Handler::Rewrite(rewrite) = &self.hook.handler else { return };
+        let specs = || self.events.iter().filter_map(|name| Some((name, spec(name)?.subject)));
+        let idle: Vec<_> =
+            specs().filter(|(_, subject)| subject.is_none()).map(|(name, _)| format!("`{name}`")).collect();
+        let elsewhere = rewrite.member().and_then(|member| {
+            let leads_elsewhere = |(_, subject): &(_, &str)| rewrite::within_subject(member, subject).is_none();
+            let (name, subject) = specs().filter_map(|(name, subject)| Some((name, subject?))).find(leads_elsewhere)?;
+            Some((member, name, rewrite::written(subject)))
+        });
+        let change = self.node.get("rewrite").and_then(|it| it.get("replace")).and_then(|it| it.get("member"));
+        let elsewhere = elsewhere.zip(change).map(|((member, name, subject), node)| {
+            let message = format!("`{member}` is not what hooks can rewrite at {name}");
+            Problem::warning(&node.span, "idle-rewrite", message).help(format!("write `{subject}`, or a member of it"))
+        });
+        if !idle.is_empty() {
+            let message = format!("there is nothing to rewrite at {}", idle.join(" and "));
+            self.warn(Problem::warning(self.at("on"), "idle-rewrite", message));
+        }
+        elsewhere.into_iter().for_each(|problem| self.warn(problem));
     }
 
     /// A matcher or an `if` on tools at events that name none.
@@ -300,8 +324,12 @@ impl Lint<'_> {
 
     /// A verdict that nothing waits for, or that comes too late.
     fn verdict_without_effect(&mut self) {
-        if self.hook.handler.fixed().is_some() && self.hook.detached {
-            let message = "an async hook isn't waited for: its verdict can't count";
+        let what = match &self.hook.handler {
+            Handler::Rewrite(_) => Some("rewrite"),
+            handler => handler.fixed().map(|_| "verdict"),
+        };
+        if let Some(what) = what.filter(|_| self.hook.detached) {
+            let message = format!("an async hook isn't waited for: its {what} can't count");
             self.warn(Problem::warning(self.at("async"), "never-decides", message));
         }
         let is_note = |name: &Arc<str>| {
@@ -319,7 +347,8 @@ impl Lint<'_> {
 
     fn no_fail_direction(&mut self) {
         let hook = self.hook;
-        let can_fail = hook.handler.fixed().is_none() && !hook.detached;
+        // A rewrite that fails changes nothing, as one in doubt.
+        let can_fail = hook.handler.fixed().is_none() && !hook.handler.needs_certainty() && !hook.detached;
         // Other systems say themselves what a failure means.
         let is_native = hook.contract.dialect == dialects::NATIVE;
         if is_native && can_fail && hook.said_fail(Phase::Gate).is_none() && hook.on.includes_a_gate() {

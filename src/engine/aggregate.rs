@@ -99,6 +99,7 @@ impl Folded {
             decision: self.decision,
             reason,
             subject: self.subject,
+            patch: None,
             replace: self.replaced,
             stop: self.stop,
             user_messages: self.user_messages,

@@ -13,7 +13,7 @@ mod sessions;
 mod tests;
 
 use crate::contract::{Composition, Contract, NATIVE};
-use crate::event::{Event, Phase};
+use crate::event::{Event, Phase, patch_between};
 use crate::handlers::{self, Judge, Moment, Services};
 use crate::hook::Hook;
 use crate::hook_set::{HookSet, Selected};
@@ -290,6 +290,7 @@ fn finish(engine: &Engine, question: &Question, chain: Chain) -> Verdict {
         reason,
         decided_by: folded.decided_by,
         subject: folded.subject,
+        patch: None,
         replaced: folded.replaced,
         stop: folded.stop,
         user_messages: folded.user_messages,
@@ -320,6 +321,8 @@ fn finish(engine: &Engine, question: &Question, chain: Chain) -> Verdict {
         verdict.replaced = false;
         verdict.grant = None;
     }
+    let change = first.event().subject().zip(verdict.subject.as_ref());
+    verdict.patch = change.and_then(|(before, after)| patch_between(before, after));
     engine.sessions.note(event, &mut verdict);
     verdict
 }

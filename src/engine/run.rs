@@ -4,7 +4,7 @@
 use super::aggregate;
 use super::{Engine, HooksInForce, NestedJudge, Report};
 use crate::contract::{Contract, Fail};
-use crate::event::{CONTEXT_MEMBERS, Phase};
+use crate::event::{CONTEXT_MEMBERS, Event, Phase, merge_patch};
 use crate::handlers::{Call, Handler, Moment, Transcript};
 use crate::hook::Hook;
 use crate::hook_set::Selected;
@@ -83,7 +83,7 @@ pub(super) async fn run(engine: &Engine, limits: &RunLimits<'_>, selected: &Sele
     }
     let (started, began) = (Instant::now(), SystemTime::now());
     let transcript = Transcript::default();
-    let result = match fixed(selected, event.spec.phase) {
+    let result = match fixed(selected, event.spec.phase).or_else(|| uncertain(selected)) {
         Some(result) => result,
         // Boxed, or the largest handler's state would be part of every event's future.
         None => Box::pin(limited(engine, limits, selected, moment, &transcript)).await,
@@ -132,6 +132,15 @@ fn fixed(selected: &Selected, phase: Phase) -> Option<Result<Answer, Failure>> {
                 format!("{reason} (hook `{}` {})", hook.name, doubt.why).trim_start().to_string(),
             ))
         }
+    })
+}
+
+/// The result of a hook that may not run in doubt, where there is some.
+fn uncertain(selected: &Selected) -> Option<Result<Answer, Failure>> {
+    let why = selected.opaque.as_ref().filter(|_| selected.hook.handler.needs_certainty())?;
+    Some(match selected.hook.fail {
+        None => Ok(Answer::default()),
+        Some(_) => Err(Failure::Error(format!("tell whether it applies: {why}"))),
     })
 }
 
@@ -196,11 +205,19 @@ fn panicked(hook: &Hook, panic: &(dyn std::any::Any + Send)) -> Failure {
     Failure::Error("run: the handler panicked; this is a bug in hookwire".into())
 }
 
-/// Refuses an answer that contradicts itself or the event, so that a guard's mistake is not an allow.
-fn check(moment: &Moment, answer: Answer) -> Result<Answer, String> {
+/// Applies an answer's patch, and refuses an answer that contradicts itself or the event, so that a guard's
+/// mistake is not an allow.
+fn check(moment: &Moment, mut answer: Answer) -> Result<Answer, String> {
     let event = moment.event();
-    if answer.subject.is_some() && event.spec.subject.is_none() {
+    let is_rewrite = answer.subject.is_some() || answer.patch.is_some();
+    if is_rewrite && event.spec.subject.is_none() {
         return Err(format!("rewrite: {} has no subject", event.name));
+    }
+    if let Some(patch) = answer.patch.take() {
+        if answer.subject.is_some() {
+            return Err("rewrite: the reply has `subject` and `patch`; give the whole value or what changes".into());
+        }
+        answer.subject = Some(patched(event, &patch)?);
     }
     if let Some(context) = &answer.context {
         let members = context.as_object().ok_or("give a context: it is not an object")?;
@@ -216,6 +233,27 @@ fn check(moment: &Moment, answer: Answer) -> Result<Answer, String> {
         }
     }
     Ok(answer)
+}
+
+/// The event's subject with a hook's merge patch applied.
+fn patched(event: &Event, patch: &Value) -> Result<Value, String> {
+    if !patch.is_object() {
+        return Err("rewrite: `patch` is not an object".into());
+    }
+    let what = match event.subject() {
+        Some(subject @ Value::Object(_)) => {
+            let mut subject = subject.clone();
+            merge_patch(&mut subject, patch);
+            return Ok(subject);
+        }
+        None => "absent",
+        Some(Value::Null) => "null",
+        Some(Value::Bool(_)) => "a boolean",
+        Some(Value::Number(_)) => "a number",
+        Some(Value::String(_)) => "a text",
+        Some(Value::Array(_)) => "a list",
+    };
+    Err(format!("rewrite: `patch` needs an object, and the subject of {} is {what}; give `subject`", event.name))
 }
 
 /// Whether a merge patch reaches the value at a JSON pointer.
@@ -363,7 +401,7 @@ fn detach(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected, moment: 
         };
         let work = AssertUnwindSafe(hook.handler.run(&call)).catch_unwind();
         let result = match tokio::time::timeout(hook.timeout, work).await {
-            Ok(Ok(Ok(answer))) => Ok(answer),
+            Ok(Ok(Ok(answer))) => check(&moment, answer).map_err(Failure::Error),
             Ok(Ok(Err(error))) => Err(Failure::Error(error.0)),
             Ok(Err(panic)) => Err(panicked(hook, &*panic)),
             Err(_) => Err(Failure::Stopped("finish within its timeout".into())),

@@ -621,6 +621,23 @@ fn a_rewrite_is_judged_again() {
             "pipeline/p, callback: add y\n pipeline/q, callback: add z",
             "allow => xyz | p success, q success, p success again",
         ),
+        // A declared change that could be made over and over is ignored there; one that was undone denies.
+        (
+            "a, on: PreToolUse, rewrite: { patch: { command: '${tool.input.command}y' } }\n b, callback: add z",
+            "allow => xyz | a success, b success, a success again",
+        ),
+        (
+            "a, on: PreToolUse, rewrite: { patch: { command: y } }\n b, callback: add z",
+            "deny by a: hook `a` would rewrite again what another hook rewrote | a success, b success, a blocking again",
+        ),
+        (
+            "a, on: PreToolUse, rewrite: { replace: { member: tool.input.command, pattern: x, with: yx } }\n b, callback: add x",
+            "allow => yxx | a success, b success, a success again",
+        ),
+        (
+            "a, on: PreToolUse, rewrite: { replace: { member: tool.input.command, pattern: x, with: y } }\n b, callback: add x",
+            "deny by a: hook `a` would rewrite again what another hook rewrote | a success, b success, a blocking again",
+        ),
     ] {
         check(definitions, &call(), expected);
     }
@@ -699,6 +716,22 @@ fn a_failure_takes_its_direction_wherever_it_happens() {
     }
 }
 
+/// A frame of the wire can't be as large, an event of a program that embeds the host can.
+#[test]
+fn what_is_too_large_to_be_looked_through_for_secrets_is_not_passed_on() {
+    let text = "x".repeat(16 * 1024 * 1024);
+    for (event, tool, withheld) in [
+        ("PreToolUse", json!({"name": "Write", "input": {"content": text}}), false),
+        ("PostToolUse", json!({"name": "Read", "output": [text, "y"]}), true),
+    ] {
+        let world = World::new("native", "h, on: [PreToolUse, PostToolUse], fail: open, guard: redact-secrets");
+        let verdict = block_on(world.decide(&json!({"event": event, "tool": tool})));
+        let reason = verdict.reason.unwrap_or_default();
+        assert!(reason.ends_with("bytes of text can't be looked through for secrets, only 16777216"), "{reason}");
+        assert_eq!((verdict.decision.as_str(), verdict.replaced), ("deny", withheld));
+    }
+}
+
 #[test]
 fn what_is_withheld_stays_withheld() {
     for composition in COMPOSITIONS {
@@ -731,6 +764,13 @@ fn an_opaque_condition_never_means_no() {
         ("fail: closed, allow: fine", "allow | h success"),
         ("callback: '{\"decision\":\"deny\",\"reason\":\"no\"}'", "deny by h: no | h blocking"),
         ("callback: '{}'", "allow | h success"),
+        // What may not be meant is not changed.
+        ("rewrite: { patch: { command: y } }", "allow | h success"),
+        ("fail: open, rewrite: { patch: { command: y } }", "allow | h non_blocking_error"),
+        (
+            "fail: closed, rewrite: { patch: { command: y } }",
+            "deny by h: hook `h` failed to tell whether it applies: `when` failed: `tool.input.nothing` is missing | h blocking",
+        ),
     ] {
         let definitions = format!("h, {when}, {hook}");
         check(&definitions, &call(), &expected.replace('~', missing));
@@ -848,12 +888,62 @@ fn a_reply_that_cannot_be_meant_is_a_failure() {
             "{\"context\":{\"tool\":{\"name\":null}}}",
             "failed to give a context: `tool.name` is not a string",
         ),
+        (
+            "PreToolUse",
+            "{\"subject\":{},\"patch\":{}}",
+            "failed to rewrite: the reply has `subject` and `patch`; give the whole value or what changes",
+        ),
+        ("PreToolUse", "{\"patch\":[]}", "failed to rewrite: `patch` is not an object"),
+        ("SessionStart", "{\"patch\":{}}", "failed to rewrite: SessionStart has no subject"),
+        (
+            "Stop",
+            "{\"patch\":{\"a\":1}}",
+            "failed to rewrite: `patch` needs an object, and the subject of Stop is a text; give `subject`",
+        ),
     ] {
         let world = World::new("native", &format!("h, fail: closed, callback: '{reply}'"));
         let verdict = block_on(world.decide(&at(event)));
         assert_eq!(verdict.outcomes[0].error.as_deref(), Some(error));
-        assert_eq!(verdict.decision.as_str(), "deny");
+        // At a Stop the agent may rest.
+        let decision = if event == "Stop" { "allow" } else { "deny" };
+        assert_eq!(verdict.decision.as_str(), decision);
     }
+}
+
+#[test]
+fn a_patch_changes_what_it_names() {
+    let call = json!({"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": "x", "n": 1, "m": {"a": 1, "b": 2}}}});
+    for (hooks, subject, patch) in [
+        (
+            "a, callback: '{\"patch\":{\"command\":\"y\",\"m\":{\"a\":3},\"none\":null}}'",
+            json!({"command": "y", "n": 1, "m": {"a": 3, "b": 2}}),
+            Some(json!({"command": "y", "m": {"a": 3}})),
+        ),
+        // Each patches the value so far.
+        (
+            "a, callback: '{\"patch\":{\"n\":2}}'\n b, callback: '{\"patch\":{\"m\":3}}'",
+            json!({"command": "x", "n": 2, "m": 3}),
+            Some(json!({"n": 2, "m": 3})),
+        ),
+        // Of one snapshot they combine.
+        (
+            "a, parallel: true, callback: '{\"patch\":{\"n\":2}}'\n b, parallel: true, callback: '{\"patch\":{\"command\":\"y\"}}'",
+            json!({"command": "y", "n": 2, "m": {"a": 1, "b": 2}}),
+            Some(json!({"command": "y", "n": 2})),
+        ),
+        // A verdict doesn't name what is gone, and no merge patch makes a member null.
+        ("a, callback: '{\"patch\":{\"m\":{\"a\":null}}}'", json!({"command": "x", "n": 1, "m": {"b": 2}}), None),
+        ("a, callback: '{\"subject\":{\"command\":\"y\"}}'", json!({"command": "y"}), None),
+        (
+            "a, callback: '{\"subject\":{\"command\":\"x\",\"n\":null,\"m\":1}}'",
+            json!({"command": "x", "n": null, "m": 1}),
+            None,
+        ),
+    ] {
+        let verdict = block_on(World::new("native", hooks).decide(&call));
+        assert_eq!((verdict.subject, verdict.patch), (Some(subject), patch), "{hooks}");
+    }
+    check("a, callback: '{\"patch\":{\"n\":1}}'", &call, "allow");
 }
 
 // ------------------------------------------------------------------- beside the decision

@@ -523,6 +523,36 @@ pub(crate) fn merge_patch(target: &mut Value, patch: &Value) {
     }
 }
 
+/// The merge patch that turns one object into another. `None` if no merge patch does, because null in a patch
+/// removes a member; and if a member is gone, because its name may be what was to go. Recursion is bounded by
+/// the parser's depth limit on the values.
+pub(crate) fn patch_between(before: &Value, after: &Value) -> Option<Value> {
+    let (before, after) = (before.as_object()?, after.as_object()?);
+    if !before.keys().all(|key| after.contains_key(key)) {
+        return None;
+    }
+    let mut patch = Map::new();
+    for (key, value) in after {
+        let change = match before.get(key) {
+            Some(earlier) if earlier == value => continue,
+            Some(earlier @ Value::Object(_)) if value.is_object() => patch_between(earlier, value)?,
+            _ if sets_null(value) => return None,
+            _ => value.clone(),
+        };
+        patch.insert(key.clone(), change);
+    }
+    Some(Value::Object(patch))
+}
+
+/// Whether a value, in a merge patch, would have members removed. A list is taken as it is.
+fn sets_null(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Object(members) => members.values().any(sets_null),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -558,5 +588,31 @@ mod tests {
         assert_eq!(event.text("/tool/input/command"), Some("ls"));
         let next = event.with_context(&json!({"metadata": {"a": 1, "b": null}}));
         assert_eq!(next.data["metadata"], json!({"a": 1}));
+    }
+
+    #[test]
+    fn a_patch_between_two_values_makes_the_one_of_the_other() {
+        for (before, after, expected) in [
+            (json!({"a": 1, "b": 2}), json!({"a": 1, "b": 3}), Some(json!({"b": 3}))),
+            (json!({"a": {"b": 1}}), json!({"a": {"b": 1, "d": {}}, "e": 2}), Some(json!({"a": {"d": {}}, "e": 2}))),
+            (json!({"a": 1}), json!({"a": {"b": [null]}}), Some(json!({"a": {"b": [null]}}))),
+            (json!({"a": {"b": 1}}), json!({"a": []}), Some(json!({"a": []}))),
+            (json!({"a": null}), json!({"a": null, "b": 1}), Some(json!({"b": 1}))),
+            // What a merge patch can't say, or had better not.
+            (json!({"a": 1, "b": 2}), json!({"a": 1}), None),
+            (json!({"a": {"b": 1}}), json!({"a": {}}), None),
+            (json!({"a": 1}), json!({"a": null}), None),
+            (json!({}), json!({"a": {"b": null}}), None),
+            (json!("a"), json!("b"), None),
+            (json!({}), json!([]), None),
+        ] {
+            let patch = patch_between(&before, &after);
+            assert_eq!(patch, expected, "{before} {after}");
+            if let Some(patch) = patch {
+                let mut patched = before;
+                merge_patch(&mut patched, &patch);
+                assert_eq!(patched, after, "{patch}");
+            }
+        }
     }
 }

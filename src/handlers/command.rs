@@ -10,6 +10,7 @@ use super::effect::{Effect, Program};
 use super::environment::{Secrets, changed, environment};
 use super::error::HandlerError;
 use super::kind::{Kind, TextKind};
+use super::output_log::OutputLog;
 use super::process;
 use crate::contract::Exit;
 use crate::template::Template;
@@ -38,6 +39,25 @@ struct RawLong {
     /// The working directory; a relative one starts at the definition's file. Default: the
     /// event's `cwd`, else the project root.
     cwd: Option<String>,
+    /// Where stdout goes. Default: a JSON object is a reply; other text is an error at a gate, and elsewhere
+    /// it is dropped.
+    stdout: Option<Stdout>,
+}
+
+/// Where a command's stdout goes. What a tool prints can depend on what it reads, so only `reply` has it
+/// read as a reply; what the exit code means stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "CommandStdout")]
+enum Stdout {
+    /// To the model, as `additionalContext`.
+    Context,
+    /// To the person, as one of the `userMessages`.
+    Message,
+    /// It is a JSON reply; anything else is an error, and so is nothing at all.
+    Reply,
+    /// To the host's log.
+    Log,
 }
 
 enum RawRun {
@@ -91,7 +111,7 @@ impl<'de> Visitor<'de> for RunVisitor {
 
 impl RawCommand {
     fn bare(run: RawRun) -> RawCommand {
-        RawCommand(RawLong { run, env: BTreeMap::new(), inherit_env: Vec::new(), cwd: None })
+        RawCommand(RawLong { run, env: BTreeMap::new(), inherit_env: Vec::new(), cwd: None, stdout: None })
     }
 }
 
@@ -140,6 +160,7 @@ pub(crate) struct Command {
     secrets: Secrets,
     cwd: Option<PathBuf>,
     dir: PathBuf,
+    stdout: Option<Stdout>,
 }
 
 #[derive(Debug)]
@@ -173,7 +194,8 @@ impl Kind for Command {
         };
         let env = environment(raw.env.clone(), &raw.inherit_env)?;
         let secrets = Secrets::from_definition(&env, &raw.env, &raw.inherit_env);
-        Ok(Command { run, label, env, secrets, cwd: raw.cwd.map(|cwd| cx.dir.join(cwd)), dir: cx.dir.to_path_buf() })
+        let (cwd, dir) = (raw.cwd.map(|cwd| cx.dir.join(cwd)), cx.dir.to_path_buf());
+        Ok(Command { run, label, env, secrets, cwd, dir, stdout: raw.stdout })
     }
 
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
@@ -205,17 +227,10 @@ impl Kind for Command {
             }
             Err(error) => return Err(HandlerError(error.to_string())),
         };
-        let exit = Exit {
-            code: match output.status {
-                process::Exit::Code(code) => Some(code),
-                process::Exit::Signal(_) => None,
-            },
-            command: &self.label,
-            stdout: &String::from_utf8_lossy(&output.stdout),
-            stderr: &self.secrets.mask(&String::from_utf8_lossy(&output.stderr)),
-        };
-        let answer = (call.hook.contract.exit)(call.moment.event(), &exit);
-        answer.map_err(|error| HandlerError(self.secrets.mask(&error)))
+        if self.stdout == Some(Stdout::Log) {
+            OutputLog::new(call.hook.name, self.secrets.clone()).read(&output.stdout[..]).await;
+        }
+        self.answer(call, &output).map_err(|error| HandlerError(self.secrets.mask(&error)))
     }
 
     fn effect(&self) -> Option<Effect> {
@@ -229,6 +244,34 @@ fn empty() -> Mistake {
 }
 
 impl Command {
+    /// What the command's end and output mean.
+    fn answer(&self, call: &Call<'_>, output: &process::Output) -> Result<Answer, String> {
+        let (event, contract) = (call.moment.event(), call.hook.contract);
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        let code = match output.status {
+            process::Exit::Code(code) => Some(code),
+            process::Exit::Signal(_) => None,
+        };
+        if self.stdout == Some(Stdout::Reply) && code == Some(0) {
+            let reply = crate::support::json::parse(stdout.trim());
+            return (contract.reply)(event, reply.map_err(|error| format!("read the reply on stdout: {error}"))?);
+        }
+        let exit = Exit {
+            code,
+            command: &self.label,
+            stdout: if self.stdout.is_none() { &stdout } else { "" },
+            stderr: &self.secrets.mask(&String::from_utf8_lossy(&output.stderr)),
+        };
+        let mut answer = (contract.exit)(event, &exit)?;
+        let to = match self.stdout {
+            Some(Stdout::Context) => &mut answer.additional_context,
+            Some(Stdout::Message) => &mut answer.user_messages,
+            Some(Stdout::Reply | Stdout::Log) | None => return Ok(answer),
+        };
+        to.extend(Some(self.secrets.mask(stdout.trim())).filter(|text| !text.is_empty()));
+        Ok(answer)
+    }
+
     /// A program with a slash starts at the definition's file, a bare name is looked up on PATH.
     fn program(&self, program: &str) -> String {
         if program.contains('/') { self.dir.join(program).to_string_lossy().into_owned() } else { program.to_string() }

@@ -19,6 +19,10 @@ pub(crate) trait Kind: std::fmt::Debug + Sized + Send + Sync {
     /// Whether it can be defined in a file.
     const IN_FILES: bool = true;
 
+    /// Whether it may only run where its hook certainly applies: a change of what was never meant does harm.
+    /// Only a `fail` of the hook itself says otherwise, not its file's.
+    const NEEDS_CERTAINTY: bool = false;
+
     /// What the texts of its definition are, by where they stand. A place is the keys on the way, with dots
     /// between them; `*` stands for any key or item, `#` for an item that isn't the first, `**` for any way.
     const TEXTS: &'static [(&'static str, TextKind)] = &[];

@@ -22,15 +22,19 @@ mod http;
 mod kind;
 #[cfg(feature = "mcp")]
 mod mcp;
+mod output_log;
+mod pattern;
 pub(crate) mod process;
 pub mod process_tree;
 #[cfg(feature = "models")]
 mod prompt;
+pub(crate) mod rewrite;
 #[cfg(test)]
 mod sample;
 #[cfg(feature = "script")]
 mod script;
 mod services;
+mod text;
 
 use crate::syntax::node::{Node, decode};
 use crate::template::{PATHS, Placeholders, Style, Template};
@@ -60,6 +64,8 @@ pub struct Row {
     pub about: &'static str,
     /// Whether a file may have it.
     pub in_files: bool,
+    /// Whether it may only run where its hook certainly applies: see `Kind::NEEDS_CERTAINTY`.
+    pub needs_certainty: bool,
     /// What a text of the key's value is, by the way to it: see `Kind::text_kind`.
     pub(crate) text_kind: fn(&[&str]) -> Option<TextKind>,
     /// Compiles the key's value.
@@ -86,6 +92,7 @@ macro_rules! handlers {
             key: $key,
             about: $about,
             in_files: <$kind as Kind>::IN_FILES,
+            needs_certainty: <$kind as Kind>::NEEDS_CERTAINTY,
             text_kind: <$kind as Kind>::text_kind,
             compile: |node, cx| {
                 let raw = decode(node).map_err(CompileError::Form)?;
@@ -144,6 +151,14 @@ macro_rules! handlers {
                 }
             }
 
+            /// Whether it may only run where its hook certainly applies.
+            pub fn needs_certainty(&self) -> bool {
+                match self {
+                    $($(#[$attribute])* Handler::$variant(_) => <$kind as Kind>::NEEDS_CERTAINTY,)*
+                    Handler::Closure(_) | Handler::Broken(_) => false,
+                }
+            }
+
             /// Whether its answer depends on what it has counted or seen before.
             pub fn counts(&self) -> bool {
                 match self {
@@ -178,6 +193,7 @@ handlers! {
     #[cfg(feature = "script")]
     "script", "JavaScript in the definition or a file: no file, network or process" => Script(script::Script);
     "guard", "a built-in guard that needs no code: limits, patterns, secrets, audit" => Guard(guards::Guard);
+    "rewrite", "a declared change of the subject: a merge patch, or a regex on a text" => Rewrite(rewrite::Rewrite);
     #[cfg(feature = "mcp")]
     "mcp", "a tool of an MCP server that stays up between events" => Mcp(mcp::Mcp);
     #[cfg(test)]

@@ -359,27 +359,53 @@ fn secret() -> String {
 }
 
 #[test]
-fn secrets_are_replaced_and_never_told() {
-    let (mut host, _dir) = TestHost::with("hooks: [{ name: g, fail: closed, guard: redact-secrets }]");
-    for (event, subject) in [
+fn secrets_are_replaced_or_asked_about_and_never_told() {
+    let call = |command: String| json!({"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": command, "n": 1}}});
+    let with = format!("curl -H 'X: {}' x", secret());
+    let output = |text: Value| json!({"event": "PostToolUse", "tool": {"name": "Read", "output": text}});
+    let prompt = || json!({"event": "UserPromptSubmit", "prompt": secret()});
+    let request = || json!({"event": "PermissionRequest", "tool": {"name": "Write", "input": {secret(): 1}}});
+    let found = |place: &str| format!("Secrets in `{place}`: github-token");
+    let redacted = "Redacted: github-token".to_string();
+    let clean = "curl -H 'X: [redacted]' x";
+    for (action, event, decision, reason, subject) in [
+        // A tool would write or run what is redacted, so a person is asked.
+        ("", call(with.clone()), "ask", found("tool.input"), json!(null)),
+        ("", request(), "ask", found("tool.input"), json!(null)),
         (
-            json!({"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": format!("curl -H 'X: {}' x", secret()), "n": 1}}}),
-            json!({"command": "curl -H 'X: [redacted]' x", "n": 1}),
-        ),
-        (
-            json!({"event": "PostToolUse", "tool": {"name": "Read", "output": [{"text": format!("a {} b", secret())}]}}),
+            "",
+            output(json!([{"text": format!("a {} b", secret())}])),
+            "allow",
+            redacted.clone(),
             json!([{"text": "a [redacted] b"}]),
         ),
-        (json!({"event": "UserPromptSubmit", "prompt": secret()}), json!("[redacted]")),
+        ("", output(json!({"a": {secret(): 1}})), "allow", redacted.clone(), json!({"a": {"[redacted]": 1}})),
+        ("", prompt(), "allow", redacted.clone(), json!("[redacted]")),
+        ("redact", call(with.clone()), "allow", redacted, json!({"command": clean, "n": 1})),
+        ("ask", prompt(), "ask", found("prompt"), json!(null)),
+        ("ask", output(json!(secret())), "deny", found("tool.output"), json!(null)),
+        ("deny", call(with), "deny", found("tool.input"), json!(null)),
+        ("deny", request(), "deny", found("tool.input"), json!(null)),
+        ("deny", call("ls".into()), "allow", String::new(), json!(null)),
     ] {
-        let verdict = host.dispatch(event);
-        assert_eq!(verdict["subject"], subject);
-        assert_eq!(verdict["outcomes"][0]["reason"], "Redacted: github-token");
+        let action = if action.is_empty() { String::new() } else { format!("action: {action}") };
+        let on = "on: [PreToolUse, PermissionRequest, PostToolUse, UserPromptSubmit]";
+        let (mut host, _dir) = TestHost::with(&format!(
+            "hooks: [{{ name: g, {on}, fail: closed, guard: {{ redact-secrets: {{ {action} }} }} }}]"
+        ));
+        let verdict = host.dispatch(event.clone());
+        let outcome = &verdict["outcomes"][0];
+        let given = outcome["decision"].as_str().unwrap_or("allow");
+        let told = outcome["reason"].as_str().unwrap_or_default();
+        assert_eq!((given, told, &verdict["subject"]), (decision, &*reason, &subject), "{action} {event}");
+        let withheld = decision == "deny" && event["event"] == "PostToolUse";
+        assert_eq!(verdict["replaced"] == true, withheld, "{action} {event}");
         assert!(!verdict.to_string().contains(&secret()));
     }
+    let (mut host, _dir) = TestHost::with("hooks: [{ name: g, fail: open, guard: redact-secrets }]");
     // Large texts go another way.
     let large = format!("{}\n{}\n", "all is well ".repeat(100_000), secret());
-    let verdict = host.dispatch(json!({"event": "PostToolUse", "tool": {"name": "Read", "output": large}}));
+    let verdict = host.dispatch(output(json!(large)));
     assert!(verdict["subject"].as_str().unwrap().ends_with("\n[redacted]\n"));
     drop(host);
     let (mut host, _dir) = TestHost::with(

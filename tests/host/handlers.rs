@@ -205,6 +205,10 @@ fn no_failure_of_a_guard_allows() {
         ("endless stdout", json!({"command": ["yes"]})),
         ("never reads stdin, exit 3", sh("exec <&-; exit 3")),
         ("never reads stdin, timeout", short(sh("sleep 60"))),
+        ("reply wanted, got nothing", json!({"command": {"run": "exit 0", "stdout": "reply"}})),
+        ("reply wanted, got a text", json!({"command": {"run": "echo fine", "stdout": "reply"}})),
+        ("reply wanted, got a list", json!({"command": {"run": "echo '[]'", "stdout": "reply"}})),
+        ("printed and failed", json!({"command": {"run": "echo fine; exit 1", "stdout": "context"}})),
         ("floods stderr", sh("head -c 8000000 /dev/zero >&2; exit 3")),
         ("floods stderr until the timeout", short(sh("yes >&2"))),
         ("grandchild holds the pipes", sh("sleep 60 & exit 3")),
@@ -354,6 +358,36 @@ fn text_on_stdout_after_the_fact_is_fine() {
         TestHost::with("hooks: [{ name: lint, on: PostToolUse, fail: closed, command: echo All good. }]");
     let verdict = host.dispatch(json!({"event": "PostToolUse", "tool": {"name": "Write", "input": {}, "output": "o"}}));
     assert_eq!((brief(&verdict), outcomes(&verdict)), ("allow".into(), vec!["lint success".into()]));
+}
+
+#[test]
+fn stdout_goes_where_the_hook_says() {
+    let deny = "echo '{\"decision\":\"deny\",\"reason\":\"no\"}'";
+    for (stdout, run, expected) in [
+        ("context", "echo; echo ' two'; echo lines", json!(["allow", ["two\nlines"], null])),
+        ("context", "true", json!(["allow", null, null])),
+        ("message", "echo one", json!(["allow", null, ["one"]])),
+        ("log", "echo one", json!(["allow", null, null])),
+        ("reply", deny, json!(["deny", null, null])),
+        ("reply", "echo '{\"additionalContext\":[\"a\"]}'", json!(["allow", ["a"], null])),
+        // What a tool prints decides nothing, its exit code does.
+        ("context", deny, json!(["allow", ["{\"decision\":\"deny\",\"reason\":\"no\"}"], null])),
+        ("log", deny, json!(["allow", null, null])),
+        ("context", "echo one; exit 2", json!(["deny", ["one"], null])),
+        ("reply", "echo one; exit 2", json!(["deny", null, null])),
+    ] {
+        let hook = json!({"name": "h", "on": "PreToolUse", "fail": "open", "command": {"run": run, "stdout": stdout}});
+        let log = tempfile::NamedTempFile::new().unwrap();
+        let dir = hooks(&[("hooks.json", &definitions(&[hook]))]);
+        let mut host = TestHost::start(serve(dir.path()).env("HOOKWIRE_LOG", "info").stderr(log.reopen().unwrap()));
+        let verdict = host.bash("x");
+        let found = json!([verdict["decision"], verdict["additionalContext"], verdict["userMessages"]]);
+        assert_eq!(found, expected, "{stdout}: {run}: {verdict}");
+        assert_eq!(verdict["outcomes"][0]["error"], json!(null), "{stdout}: {run}");
+        drop(host);
+        let log = std::fs::read_to_string(log.path()).unwrap();
+        assert_eq!(log.contains("one"), stdout == "log" && run == "echo one", "{stdout}: {run}: {log}");
+    }
 }
 
 #[test]
@@ -801,6 +835,11 @@ fn secrets_stay_where_they_belong() {
     all.push(command("late", json!("sleep 60")));
     all.push(command("spawn", json!(["./no-such"])));
     all.push(command("noise", json!("printf x")));
+    for to in ["context", "message", "log"] {
+        let mut prints = command(to, json!("echo \"$API_KEY $CANARY_ENV\""));
+        prints["command"]["stdout"] = to.into();
+        all.push(prints);
+    }
     let dir = hooks(&[("hooks.json", &definitions(&all))]);
     let log = tempfile::NamedTempFile::new().unwrap();
     let environment = [("HOOKWIRE_LOG", "trace"), ("CANARY_HEADER", "canary-header-1"), ("CANARY_ENV", "canary-env-5")];
@@ -813,8 +852,8 @@ fn secrets_stay_where_they_belong() {
         assert_eq!(verdict["outcomes"].as_array().unwrap().len(), all.len());
         told.push(verdict.to_string());
     }
-    // A failed notification for each that failed: all but `empty`, whose answer is fine.
-    for _ in 0..3 * (all.len() - 1) {
+    // A failed notification for each that failed: all but `empty` and those that print for somebody.
+    for _ in 0..3 * (all.len() - 4) {
         told.push(host.receive_where(|message| message["method"] == "hooks/failed").to_string());
     }
     for method in ["hooks/list", "hooks/check", "hooks/reload"] {

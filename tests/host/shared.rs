@@ -370,7 +370,7 @@ hooks:
     when: has(tool.input.amount)
     ask: this pays
   - { name: push, on: PreToolUse, matcher: Push, fail: closed, guard: { approval: { remember: tool } } }
-  - { name: secrets, on: PreToolUse, guard: redact-secrets, fail: closed }
+  - { name: secrets, on: PreToolUse, guard: { redact-secrets: { action: redact } }, fail: closed }
 ",
     );
     let mut host = world.host(&[]);

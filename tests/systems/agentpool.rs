@@ -197,7 +197,8 @@ fn rewrites_of_other_vocabularies_are_what_changed() {
 
 #[test]
 fn a_rewrite_that_the_client_cannot_set_is_a_deny() {
-    let (mut host, _dir) = TestHost::with("hooks: [{name: redact, on: PreToolUse, guard: redact-secrets}]");
+    let (mut host, _dir) =
+        TestHost::with("hooks: [{name: redact, on: PreToolUse, guard: {redact-secrets: {action: redact}}}]");
     let secret = format!("ghp_{}", "a1B2c3D4e5".repeat(4));
     for (input, reply) in [
         (json!({"token": "none"}), json!({"decision": "allow"})),

@@ -15,7 +15,7 @@ export function hookDescription({ notes }: Hook): string {
 
 const HANDLER_ICONS: Record<string, string> = {
   allow: "pass", deny: "circle-slash", ask: "question", verdict: "law", command: "terminal", callable: "symbol-method",
-  script: "file-code", http: "globe", prompt: "sparkle", agent: "hubot", mcp: "plug", guard: "shield", callback: "reply",
+  script: "file-code", http: "globe", prompt: "sparkle", agent: "hubot", mcp: "plug", guard: "shield", rewrite: "replace", callback: "reply",
 };
 
 export function hookIcon({ handler, enabled, counts }: Hook): Icon {

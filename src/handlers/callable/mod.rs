@@ -8,7 +8,6 @@
 mod launch;
 mod life;
 mod listen;
-mod log;
 pub(super) mod pool;
 mod sources;
 mod store;

@@ -2,8 +2,9 @@
 //!
 //! The process itself is [`super::life`]'s, what it writes is [`super::listen`]'s.
 
+use super::super::output_log::OutputLog;
 use super::launch::Launch;
-use super::log::WorkerLog;
+
 use super::sources::Sources;
 use super::wire::{Request, cancel_line};
 use bytes::Bytes;
@@ -42,7 +43,7 @@ type CallResult = Result<Box<RawValue>, String>;
 
 /// See the module. Its process belongs to a task, which lives until the process has ended.
 pub(super) struct Worker {
-    pub(super) log: WorkerLog,
+    pub(super) log: OutputLog,
     /// What goes to its stdin.
     pub(super) lines: mpsc::Sender<Bytes>,
     phase: watch::Sender<Phase>,
@@ -102,7 +103,7 @@ impl Worker {
     pub(super) fn new(launch: &Launch, request: &Request<'_>) -> (Arc<Worker>, mpsc::Receiver<Bytes>) {
         let (lines, to_write) = mpsc::channel(2 * MAX_IN_FLIGHT);
         let worker = Worker {
-            log: WorkerLog::new(request.hook, launch.secrets.clone()),
+            log: OutputLog::new(request.hook, launch.secrets.clone()),
             lines,
             phase: watch::Sender::new(Phase::Starting),
             vacancies: Semaphore::new(MAX_IN_FLIGHT),

@@ -22,7 +22,6 @@ mod refusal;
 mod secret_rules;
 mod secrets;
 mod step_limit;
-mod text;
 mod time_limit;
 mod token_limit;
 mod usage;
@@ -187,7 +186,7 @@ guards! {
     "rate-limit", "denies what comes too often within a time" => RateLimit(rate_limit::RateLimit);
     "loop-detector", "denies a call that the agent makes over and over" => LoopDetector(loop_detector::LoopDetector);
     "pattern-guard", "denies, asks about or redacts text that regexes match, on the way in and out" => PatternGuard(pattern_guard::PatternGuard);
-    "redact-secrets", "replaces keys, tokens and passwords in what goes in and out" => RedactSecrets(redact_secrets::RedactSecrets);
+    "redact-secrets", "replaces keys, tokens and passwords in what goes in and out, and asks about those in tool calls" => RedactSecrets(redact_secrets::RedactSecrets);
     "approval", "asks a person, and waits for the answer" => Approval(approval::Approval);
     "fallback-model", "decides on failed model calls: try again, take another model, give up" => FallbackModel(fallback_model::FallbackModel);
     "context-config", "sets the system prompt, the response format or metadata when a run begins" => ContextConfig(context_config::ContextConfig);

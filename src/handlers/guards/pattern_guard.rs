@@ -4,10 +4,10 @@ use super::super::call::Call;
 use super::super::compile::{Compile, Mistake};
 use super::super::error::HandlerError;
 use super::super::kind::{Kind, TextKind};
+use super::super::pattern::Pattern;
+use super::super::text::{self, Place};
 use super::guard_kind::{GuardKind, has_subject};
-use super::raw::Pattern;
 use super::refusal::deny;
-use super::text;
 use crate::event::{Event, EventSpec, Phase};
 use crate::syntax::values::OneOrMany;
 use crate::verdict::{Answer, Decision};
@@ -130,7 +130,11 @@ impl Rules {
             };
         }
         let mut matched: Vec<&str> = Vec::new();
-        let rewritten = text::rewrite(subject, None, &mut |_, text| self.redacted(text, &mut matched));
+        // Keys mostly are a tool's own words: they are judged, and stay.
+        let rewritten = text::rewrite(subject, &mut |place, text| match place {
+            Place::Value(_) => self.redacted(text, &mut matched),
+            Place::Key => None,
+        });
         let reason = (!matched.is_empty()).then(|| format!("Redacted what matches {}", matched.join(", ")));
         Answer { subject: rewritten, reason, ..Answer::default() }
     }

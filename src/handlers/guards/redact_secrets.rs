@@ -1,26 +1,30 @@
-//! `redact-secrets`: replaces keys, tokens and passwords in what goes in and comes out. What is a
-//! secret is [`super::secrets`]' matter.
+//! `redact-secrets`: replaces keys, tokens and passwords in what goes in and comes out, and asks about those in
+//! tool calls. What is a secret is [`super::secrets`]' matter.
 
 use super::super::call::Call;
 use super::super::compile::{Compile, Mistake};
 use super::super::error::HandlerError;
 use super::super::kind::{Kind, TextKind};
+use super::super::pattern::Pattern;
+use super::super::text;
 use super::guard_kind::{GuardKind, has_subject};
-use super::raw::Pattern;
+use super::refusal::deny;
 use super::secrets::{self, Redaction};
-use super::text;
-use crate::event::EventSpec;
+use crate::event::{EventSpec, Phase};
 use crate::verdict::Answer;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 
-/// Rewrites every text of the subject. The outcome names the rules that found something, never
-/// what they found.
+/// Looks through every text of the subject, the names of members included. The outcome names the rules that
+/// found something, never what they found. What is too large to be looked through, more than 16 MiB of text,
+/// is denied.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "RedactSecretsGuard")]
 pub(crate) struct RawRedactSecrets {
+    /// What is done about a secret. Default: `ask` before a tool call, `redact` elsewhere.
+    action: Option<Action>,
     /// Secrets that one of these matches stay, e.g. those of test accounts.
     #[serde(default)]
     allow: Vec<Pattern>,
@@ -29,12 +33,28 @@ pub(crate) struct RawRedactSecrets {
     replacement: String,
 }
 
+/// What is done about a secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "SecretsAction")]
+enum Action {
+    /// It is replaced.
+    Redact,
+    /// A person is asked. Where it has happened there is nothing to ask about: its result is withheld.
+    Ask,
+    /// It is denied; a result is withheld.
+    Deny,
+}
+
 fn default_replacement() -> String {
     "[redacted]".into()
 }
 
 #[derive(Debug)]
-pub(crate) struct RedactSecrets(Arc<Redaction>);
+pub(crate) struct RedactSecrets {
+    action: Option<Action>,
+    redaction: Arc<Redaction>,
+}
 
 impl GuardKind for RedactSecrets {
     const EVENTS: &'static [&'static str] = &["PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit"];
@@ -51,7 +71,8 @@ impl Kind for RedactSecrets {
 
     fn compile(raw: RawRedactSecrets, _: &Compile<'_>) -> Result<Self, Mistake> {
         let allow = raw.allow.into_iter().map(|Pattern(regex)| regex).collect();
-        Ok(RedactSecrets(Arc::new(Redaction { allow, replacement: raw.replacement })))
+        let redaction = Arc::new(Redaction { allow, replacement: raw.replacement });
+        Ok(RedactSecrets { action: raw.action, redaction })
     }
 
     fn is_redacting(&self) -> bool {
@@ -61,12 +82,27 @@ impl Kind for RedactSecrets {
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
         let event = call.moment.event();
         let Some(subject) = event.subject() else { return Ok(Answer::default()) };
-        let (redaction, shared) = (self.0.clone(), event.clone());
+        let bytes = text::size(subject);
+        if bytes > text::MOST {
+            let most = text::MOST;
+            return Ok(deny(event, format!("{bytes} bytes of text can't be looked through for secrets, only {most}")));
+        }
+        let (redaction, shared) = (self.redaction.clone(), event.clone());
         let redacted = text::look_through(subject, move || secrets::redact(shared.subject()?, &redaction));
-        Ok(redacted.await?.map_or_else(Answer::default, |(subject, rules)| Answer {
-            subject: Some(subject),
-            reason: Some(format!("Redacted: {}", rules.join(", "))),
-            ..Answer::default()
-        }))
+        let Some((redacted, rules)) = redacted.await? else { return Ok(Answer::default()) };
+        let (rules, found) = (rules.join(", "), event.spec.subject.unwrap_or_default());
+        let found = format!("Secrets in `{}`: {rules}", found.trim_start_matches('/').replace('/', "."));
+        let action = self.action.unwrap_or(default_action(event.spec));
+        Ok(match (action, event.spec.phase) {
+            (Action::Redact, _) => Answer { reason: Some(format!("Redacted: {rules}")), ..Answer::rewrite(redacted) },
+            (Action::Ask, Phase::Gate | Phase::Note) => Answer::ask(found),
+            (Action::Ask, Phase::After) | (Action::Deny, _) => deny(event, found),
+        })
     }
+}
+
+/// A person knows whether a token belongs into the file or command that a tool call is about. Redacted, the
+/// call would write or run something that nobody meant, and what the model knows it would know still.
+fn default_action(spec: &EventSpec) -> Action {
+    if spec.tool && spec.phase == Phase::Gate { Action::Ask } else { Action::Redact }
 }

@@ -3,8 +3,8 @@
 //! One pass over a text tells which rules have a keyword in it; only their regexes are run. All of
 //! it is compiled when the first text is looked at: a host without these guards pays nothing.
 
+use super::super::text::{self, Place};
 use super::secret_rules::{Form, RULES, Rule};
-use super::text;
 use regex::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -23,12 +23,15 @@ pub(super) struct Redaction {
 /// A key longer than this says nothing about its value.
 const LONGEST_KEY: usize = 64;
 
-/// The value without secrets and the names of the rules that found some; `None` if there are none.
+/// The value without secrets, those in keys included, and the names of the rules that found some; `None` if there are none.
 pub(super) fn redact(value: &Value, redaction: &Redaction) -> Option<(Value, Vec<&'static str>)> {
     let mut found = BTreeSet::new();
-    let redacted = text::rewrite(value, None, &mut |key, text| {
+    let redacted = text::rewrite(value, &mut |place, text| {
         // What makes a text a password is often only the key that it stands under.
-        let key = key.filter(|key| key.len() <= LONGEST_KEY);
+        let key = match place {
+            Place::Value(key) => key.filter(|key| key.len() <= LONGEST_KEY),
+            Place::Key => None,
+        };
         let named = key.map(|key| format!("{key}={text}"));
         let offset = key.map_or(0, |key| key.len() + 1);
         let mut spans = find(named.as_deref().unwrap_or(text), redaction, &mut found);
@@ -228,6 +231,14 @@ mod tests {
         let secret = ["q7Zt", "P3xV", "9mLk", "2Ws8"].concat();
         let (clean, rules) = redact(&json!({"cmd": "x", "apiKey": secret, "n": 1}), &redaction()).unwrap();
         assert_eq!((clean, rules), (json!({"cmd": "x", "apiKey": "[redacted]", "n": 1}), vec!["generic-credential"]));
+    }
+
+    #[test]
+    fn a_key_may_be_a_secret_itself() {
+        let secret = |n: u32| ["ghp", "_", "16C7e42F292c6912E7710c838347Ae178B4", &n.to_string()].concat();
+        let (clean, _) = redact(&json!({secret(1): 1, secret(2): {secret(3): "a"}, "b": 2}), &redaction()).unwrap();
+        assert_eq!(clean, json!({"[redacted]": 1, "[redacted] 2": {"[redacted]": "a"}, "b": 2}));
+        assert_eq!(redact(&clean, &redaction()), None, "and not again");
     }
 
     #[test]

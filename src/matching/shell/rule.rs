@@ -70,13 +70,6 @@ impl CommandRule {
             return Err("the pattern is too long or holds a NUL byte".to_string());
         }
         let words = words(pattern)?;
-        for sign in ["&&", "||", ";", "&"] {
-            if words.iter().any(|word| word == sign) {
-                return Err(format!(
-                    "a rule is held against each command by itself, so `{sign}` can never match; write a list of rules"
-                ));
-            }
-        }
         let mut stages = Vec::new();
         for words in words.split(|word| word == "|") {
             stages.push(Stage::new(words)?);

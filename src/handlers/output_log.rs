@@ -1,7 +1,7 @@
-//! What a worker writes beside the protocol: bounded, without secrets, into the host's log. The last
-//! line is kept, because it often says why the worker ended.
+//! What a hook's program writes for people: bounded, without secrets, into the host's log. The last line is
+//! kept, because it often says why the program ended.
 
-use super::super::environment::Secrets;
+use super::environment::Secrets;
 use parking_lot::Mutex;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -9,26 +9,26 @@ use tokio::time::Instant;
 
 /// How much of a line is kept for the log; what is beyond what is shown lets secrets be found whole.
 const MAX_LOGGED: usize = 64 * 1024;
-/// Lines that a worker may log in a second.
+/// Lines that a program may log in a second.
 const MAX_LINES: u32 = 100;
 
-pub(super) struct WorkerLog {
-    /// The hook that the worker was started for; others may share it.
+pub(super) struct OutputLog {
+    /// The hook that the program was started for; others may share it.
     pub(super) hook: String,
     pub(super) secrets: Secrets,
     last_line: Mutex<String>,
 }
 
-impl WorkerLog {
-    pub(super) fn new(hook: &str, secrets: Secrets) -> WorkerLog {
-        WorkerLog { hook: hook.to_string(), secrets, last_line: Mutex::default() }
+impl OutputLog {
+    pub(super) fn new(hook: &str, secrets: Secrets) -> OutputLog {
+        OutputLog { hook: hook.to_string(), secrets, last_line: Mutex::default() }
     }
 
-    /// Logs what a worker writes to its stderr, until it closes it.
-    pub(super) async fn read(&self, mut stderr: impl AsyncRead + Unpin) {
+    /// Logs what comes through a pipe, until it is closed.
+    pub(super) async fn read(&self, mut pipe: impl AsyncRead + Unpin) {
         let (mut chunk, mut line) = (Vec::with_capacity(8 * 1024), Vec::new());
         let mut limit = LineLimit { since: Instant::now(), n_lines: 0 };
-        while read_some(&mut stderr, &mut chunk).await {
+        while read_some(&mut pipe, &mut chunk).await {
             for (at, part) in chunk.split(|byte| *byte == b'\n').enumerate() {
                 if at > 0 {
                     self.log_line(&line, &mut limit);
@@ -51,13 +51,13 @@ impl WorkerLog {
         match limit.count(Instant::now()) {
             Flow::Line => tracing::info!(hook = %self.hook, "{line}"),
             Flow::Last => {
-                tracing::warn!(hook = %self.hook, "A worker writes too much; the rest of this second is left out.")
+                tracing::warn!(hook = %self.hook, "A hook's program writes too much; the rest of this second is left out.")
             }
             Flow::Nothing => {}
         }
     }
 
-    /// The end of a message about a worker's end: its last line, if it wrote one.
+    /// The end of a message about a program's end: its last line, if it wrote one.
     pub(super) fn last_words(&self) -> String {
         let line = self.last_line.lock();
         if line.is_empty() { String::new() } else { format!("; its last words: {line}") }
@@ -69,7 +69,7 @@ impl WorkerLog {
     }
 }
 
-/// Bounds a worker's share of the log.
+/// Bounds a program's share of the log.
 struct LineLimit {
     since: Instant,
     n_lines: u32,

@@ -1,0 +1,33 @@
+//! A regex in a definition. Its mistakes are found while reading, so that they are told at its place.
+
+use crate::matching::last_line;
+use regex::{Regex, RegexBuilder};
+use schemars::JsonSchema;
+use serde::de::{Deserialize, Deserializer, Error};
+
+/// A regex.
+#[derive(Clone, Debug)]
+pub(super) struct Pattern(pub(super) Regex);
+
+impl<'de> Deserialize<'de> for Pattern {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        if text.is_empty() {
+            return Err(D::Error::custom("an empty regex would match everything"));
+        }
+        let regex = RegexBuilder::new(&text).size_limit(1 << 20).build();
+        regex
+            .map(Pattern)
+            .map_err(|error| D::Error::custom(format_args!("bad regex `{text}`: {}", last_line(&error.to_string()))))
+    }
+}
+
+impl JsonSchema for Pattern {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Regex".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "description": "A regex, searched for.", "type": "string", "minLength": 1 })
+    }
+}

@@ -1,0 +1,263 @@
+//! `rewrite`: a declared change of the event's subject, without a program.
+//!
+//! What can't be changed with certainty isn't changed: a hook whose condition is in doubt doesn't run, and
+//! what stands in the way of a change fails the hook. Its `fail` decides about both.
+
+#[cfg_attr(not(test), expect(dead_code, reason = "no reader of shell texts says yet where words are written"))]
+mod in_place;
+
+use super::call::Call;
+use super::compile::{Compile, Mistake};
+use super::error::HandlerError;
+use super::kind::{Kind, TextKind};
+use super::pattern::Pattern;
+use super::text;
+use crate::event::Event;
+use crate::template::Body;
+use crate::verdict::Answer;
+use regex::Regex;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::cell::Cell;
+
+/// A change of the event's subject: either `patch` or `replace`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "Rewrite")]
+pub(crate) struct RawRewrite {
+    /// A JSON merge patch (RFC 7396) over the subject: members that it doesn't name stay, null removes one.
+    /// `${path}` placeholders in its strings; what the event lacks is null, or empty within a text.
+    patch: Option<Map<String, Value>>,
+    /// A regex on a text of the subject.
+    replace: Option<RawReplace>,
+}
+
+/// Every match of a regex in a text is replaced.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "RewriteReplace")]
+struct RawReplace {
+    /// The text: the path of a member that is the subject or within it, such as `prompt` or
+    /// `tool.input.command`. Where the event lacks it, nothing is changed.
+    member: String,
+    /// What is replaced.
+    pattern: Pattern,
+    /// What stands there instead; `$1`, `${1}` and `${name}` are groups of the regex, `$$` is `$`.
+    with: String,
+}
+
+#[derive(Debug)]
+pub(crate) enum Rewrite {
+    Patch {
+        body: Body,
+        /// It has no placeholders.
+        is_constant: bool,
+    },
+    Replace(Replace),
+}
+
+/// A regex on a text.
+#[derive(Clone, Debug)]
+pub(crate) struct Replace {
+    /// The path of the text in the event.
+    member: String,
+    regex: Regex,
+    with: String,
+}
+
+impl Kind for Rewrite {
+    type Raw = RawRewrite;
+
+    const NEEDS_CERTAINTY: bool = true;
+
+    const TEXTS: &'static [(&'static str, TextKind)] =
+        &[("patch.**", TextKind::Template), ("replace.pattern", TextKind::Regex)];
+
+    fn compile(raw: RawRewrite, cx: &Compile<'_>) -> Result<Self, Mistake> {
+        match (raw.patch, raw.replace) {
+            (Some(patch), None) => {
+                let body = Body::new(Value::Object(patch), cx.placeholders);
+                let body = body.map_err(|message| Mistake::new("patch", message))?;
+                let is_constant = is_constant(&body);
+                Ok(Rewrite::Patch { body, is_constant })
+            }
+            (None, Some(RawReplace { member, pattern: Pattern(regex), with })) => {
+                let within = |mistake: Mistake| Mistake { within: Some("replace"), ..mistake };
+                if member.split('.').any(str::is_empty) {
+                    return Err(within(Mistake::new("member", format!("`{member}` names no member")))
+                        .help("write the path of a text, such as `prompt` or `tool.input.command`"));
+                }
+                if let Some(group) = missing_group(&regex, &with) {
+                    return Err(within(Mistake::new("with", format!("the pattern has no group `{group}`")))
+                        .help("write `$$` for a `$`, and `${1}` where a letter or digit follows"));
+                }
+                Ok(Rewrite::Replace(Replace { member, regex, with }))
+            }
+            (Some(_), Some(_)) => {
+                Err(Mistake::new("replace", "a rewrite has one change, this has `patch` and `replace`")
+                    .help("write another hook for it"))
+            }
+            (None, None) => Err(Mistake::whole("a rewrite needs a change")
+                .help("add `patch: { member: value }` or `replace: { member: ..., pattern: ..., with: ... }`")),
+        }
+    }
+
+    async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
+        match self {
+            Rewrite::Patch { body, .. } => Ok(Answer::patch(body.fill(&|name| call.placeholder(name)))),
+            Rewrite::Replace(replace) => {
+                let event = call.moment.event();
+                let Some(subject) = event.subject() else { return Ok(Answer::default()) };
+                let (replace, shared) = (replace.clone(), event.clone());
+                let rewritten = text::look_through(subject, move || replace.rewrite(&shared)).await??;
+                Ok(rewritten.map_or_else(Answer::default, Answer::rewrite))
+            }
+        }
+    }
+
+    fn is_idempotent(&self) -> bool {
+        match self {
+            Rewrite::Patch { is_constant, .. } => *is_constant,
+            // What is put in may match again: with `npm` for `pnpm` every run would add a `p`.
+            Rewrite::Replace(Replace { regex, with, .. }) => {
+                !with.contains('$') && regex.replace_all(with, with.as_str()) == *with
+            }
+        }
+    }
+}
+
+impl Rewrite {
+    /// The path of the text that a regex is for.
+    pub(crate) fn member(&self) -> Option<&str> {
+        match self {
+            Rewrite::Replace(replace) => Some(&replace.member),
+            Rewrite::Patch { .. } => None,
+        }
+    }
+}
+
+/// Whether nothing of a body depends on the event.
+fn is_constant(body: &Body) -> bool {
+    let is_constant = Cell::new(true);
+    body.fill(&|_| {
+        is_constant.set(false);
+        None
+    });
+    is_constant.get()
+}
+
+impl Replace {
+    /// The subject with the replacements; `None` if there are none.
+    fn rewrite(&self, event: &Event) -> Result<Option<Value>, HandlerError> {
+        let failed = |why: String| HandlerError(format!("rewrite `{}`: {why}", self.member));
+        let pointer = event.spec.subject.unwrap_or_default();
+        let Some(path) = within_subject(&self.member, pointer) else {
+            let subject = written(pointer);
+            return Err(failed(format!("hooks can rewrite `{subject}` at {}, and what is in it", event.name)));
+        };
+        let Some(mut subject) = event.subject().cloned() else { return Ok(None) };
+        let step = |at, key: &str| match at {
+            &mut Value::Array(ref mut items) => items.get_mut(key.parse::<usize>().ok()?),
+            other => other.as_object_mut()?.get_mut(key),
+        };
+        let Some(member) = path.iter().try_fold(&mut subject, |at, key| step(at, key)) else { return Ok(None) };
+        let text = match member {
+            Value::String(text) => text,
+            Value::Null => return Ok(None),
+            _ => return Err(failed("it is not a text".into())),
+        };
+        match self.regex.replace_all(text, self.with.as_str()) {
+            Cow::Borrowed(_) => Ok(None),
+            Cow::Owned(new) => {
+                *text = new;
+                Ok(Some(subject))
+            }
+        }
+    }
+}
+
+/// The rest of a member's path behind the subject's place; `None` if it leads elsewhere.
+pub(crate) fn within_subject<'m>(member: &'m str, subject: &str) -> Option<Vec<&'m str>> {
+    let mut path = member.split('.');
+    subject.split('/').skip(1).all(|key| path.next() == Some(key)).then(|| path.collect())
+}
+
+/// A JSON pointer of plain keys as a path.
+pub(crate) fn written(pointer: &str) -> String {
+    pointer.trim_start_matches('/').replace('/', ".")
+}
+
+/// A group that a replacement names and the regex lacks. The names are read as [`Regex::replace_all`] does.
+fn missing_group<'w>(regex: &Regex, with: &'w str) -> Option<&'w str> {
+    let is_there = |name: &str| match name.parse::<usize>() {
+        Ok(number) => number < regex.captures_len(),
+        Err(_) => regex.capture_names().flatten().any(|it| it == name),
+    };
+    let mut rest = with;
+    while let Some(at) = rest.find('$') {
+        rest = &rest[at + 1..];
+        let end = match rest.as_bytes().first() {
+            Some(b'$') => {
+                rest = &rest[1..];
+                continue;
+            }
+            Some(b'{') => rest.find('}'),
+            _ => rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).or(Some(rest.len())),
+        };
+        let name = rest[..end.unwrap_or(0)].trim_start_matches('{');
+        if !name.is_empty() && !is_there(name) {
+            return Some(name);
+        }
+        rest = &rest[end.unwrap_or(0)..];
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn texts_are_replaced_where_they_stand() {
+        let call = json!({"event": "PreToolUse", "tool": {"name": "A", "input": {"a": "x1 x2", "b": {"c": ["x3", 4]}, "n": null}}});
+        for (member, pattern, with, expected) in [
+            ("tool.input.a", "x(.)", "${1}y", Ok(Some(json!({"a": "1y 2y", "b": {"c": ["x3", 4]}, "n": null})))),
+            ("tool.input.b.c.0", "x", "$$1", Ok(Some(json!({"a": "x1 x2", "b": {"c": ["$13", 4]}, "n": null})))),
+            ("tool.input.a", "z", "", Ok(None)),
+            ("tool.input.none", "x", "", Ok(None)),
+            ("tool.input.b.c.9", "x", "", Ok(None)),
+            ("tool.input.a.x", "x", "", Ok(None)),
+            ("tool.input.n", "x", "", Ok(None)),
+            ("tool.input.b.c.1", "4", "", Err("rewrite `tool.input.b.c.1`: it is not a text")),
+            ("tool.input", "x", "", Err("rewrite `tool.input`: it is not a text")),
+            (
+                "tool.name",
+                "A",
+                "",
+                Err("rewrite `tool.name`: hooks can rewrite `tool.input` at PreToolUse, and what is in it"),
+            ),
+        ] {
+            let replace = Replace { member: member.into(), regex: Regex::new(pattern).unwrap(), with: with.into() };
+            let found = replace.rewrite(&Event::from_json(call.clone()).unwrap());
+            assert_eq!(found, expected.map_err(|error| HandlerError(error.into())), "{member} {pattern} {with}");
+        }
+    }
+
+    #[test]
+    fn groups_are_read_as_regexes_read_them() {
+        let regex = Regex::new("(?<word>a)(b)").unwrap();
+        for (with, missing) in [
+            ("$0 $1 $2 ${word} $word-", None),
+            ("costs $$5, $ and ${", None),
+            ("$3", Some("3")),
+            ("a$1b", Some("1b")),
+            ("${other}", Some("other")),
+            ("$$$words", Some("words")),
+        ] {
+            assert_eq!(missing_group(&regex, with), missing, "{with}");
+        }
+    }
+}
