@@ -137,10 +137,13 @@ fn fixed(selected: &Selected, phase: Phase) -> Option<Result<Answer, Failure>> {
 
 /// The result of a hook that may not run in doubt, where there is some.
 fn uncertain(selected: &Selected) -> Option<Result<Answer, Failure>> {
-    let why = selected.opaque.as_ref().filter(|_| selected.hook.handler.needs_certainty())?;
+    let doubt = selected.doubt.as_ref().filter(|_| selected.hook.handler.needs_certainty())?;
     Some(match selected.hook.fail {
         None => Ok(Answer::default()),
-        Some(_) => Err(Failure::Error(format!("tell whether it applies: {why}"))),
+        Some(_) => {
+            let why = doubt.why.strip_prefix("can't ").unwrap_or(&doubt.why);
+            Err(Failure::Error(why.to_string()))
+        }
     })
 }
 
