@@ -499,7 +499,9 @@ fn program_of_shell(document: &Document, place: &Range<usize>) -> Option<Change>
     let has_placeholders = text.contains(['$', '{', '}', '%']);
     // A second reader; it leaves out where the system's own programs are.
     let read = shell::read(&text, shell::Shell::Posix);
-    let is_same = |command: &shell::Command| command.words.iter().map(|word| word.text.as_str()).eq(words.iter().map(String::as_str));
+    let is_same = |command: &shell::Command| {
+        command.words.iter().map(|word| word.text.as_str()).eq(words.iter().map(String::as_str))
+    };
     let is_read_the_same = read.commands().first().is_some_and(is_same);
     if is_relative || has_placeholders || SHELL_ONLY.contains(&program.as_str()) || !is_read_the_same {
         return None;

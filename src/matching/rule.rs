@@ -785,7 +785,14 @@ mod tests {
                 "`https://a.b/`",
             ),
             ("x(to=bob)", "x", json!({"to": "al"}), Reading::Hits, Some(false), "`to` is `al`"),
-            ("Bash(git *)", "Bash", command("$X y"), Reading::Hits, None, "can't tell whether `Bash(git *)` holds: the program's name is computed, at `$X y`"),
+            (
+                "Bash(git *)",
+                "Bash",
+                command("$X y"),
+                Reading::Hits,
+                None,
+                "can't tell whether `Bash(git *)` holds: the program's name is computed, at `$X y`",
+            ),
         ] {
             let event = json!({"event": "PreToolUse", "cwd": "/p", "tool": {"name": tool, "input": input}});
             let facts = Facts::new(Arc::new(Event::from_json(event).unwrap()), Path::new("/"));

@@ -2,7 +2,9 @@
 //! wrappers taken off, texts for other shells read in turn.
 
 use super::expand::{Openness, Resolved, Variables, Word, is_variable, join};
-use super::grammar::{self, Assign, Change, List, Node, Part, Pipeline, Redirect, RedirectKind, Stage, Value, Word as Written};
+use super::grammar::{
+    self, Assign, Change, List, Node, Part, Pipeline, Redirect, RedirectKind, Stage, Value, Word as Written,
+};
 use super::output::{self, Output};
 use super::programs::{self, Wrapper};
 use super::{Command, Gap, Shell, Span};
@@ -305,7 +307,10 @@ impl Walk {
                 }
                 let function = Function { body: Rc::clone(body), documents: Rc::clone(&self.documents) };
                 self.functions.push((name.clone(), function.clone()));
-                if name.contains("_handle") || name.starts_with("TRAP") || matches!(name.as_str(), "precmd" | "preexec" | "chpwd" | "zshexit") {
+                if name.contains("_handle")
+                    || name.starts_with("TRAP")
+                    || matches!(name.as_str(), "precmd" | "preexec" | "chpwd" | "zshexit")
+                {
                     self.call(name, &function, &[Word::constant(name.as_str())], &stage.span);
                 }
             }
@@ -356,7 +361,9 @@ impl Walk {
                     }
                     if redirect.fd.is_none_or(|fd| fd == 0) {
                         self.input = match words {
-                            Some(word) if word.openness == Openness::Constant => Input::Text(format!("{}\n", word.text).into()),
+                            Some(word) if word.openness == Openness::Constant => {
+                                Input::Text(format!("{}\n", word.text).into())
+                            }
                             Some(word) if matches!(word.openness, Openness::Operand(_)) => Input::Operands,
                             _ => Input::Computed,
                         };
@@ -389,7 +396,9 @@ impl Walk {
                                     Part::Text { text: piece, .. } => text.push_str(piece),
                                     Part::Variable { name, change: Change::None, .. } => {
                                         match self.variables.values(name).as_slice() {
-                                            [Resolved { text: value, openness: Openness::Constant }] => text.push_str(value),
+                                            [Resolved { text: value, openness: Openness::Constant }] => {
+                                                text.push_str(value)
+                                            }
                                             _ => {
                                                 constant = false;
                                                 text.push_str("…");
@@ -420,11 +429,14 @@ impl Walk {
                         }
                         _ => self.one(word),
                     };
-                    match target.as_ref().and_then(Word::as_constant) {
+                    let path = target.as_ref().filter(|word| word.openness == Openness::Constant);
+                    match path.map(|word| word.text.as_str()) {
                         Some("/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/tty") => {}
                         Some(path) => {
                             let content = match prints {
-                                Some(Input::Text(text)) if redirect.fd.is_none_or(|fd| fd == 1) => Some(Rc::clone(text)),
+                                Some(Input::Text(text)) if redirect.fd.is_none_or(|fd| fd == 1) => {
+                                    Some(Rc::clone(text))
+                                }
                                 _ => None,
                             };
                             self.wrote(path, content);
@@ -444,6 +456,9 @@ impl Walk {
 
     fn wrote(&mut self, path: &str, content: Option<Rc<str>>) {
         let name = base_name(path).to_string();
+        if self.files.len() > 256 {
+            return;
+        }
         if matches!(name.as_str(), "config" | ".gitconfig" | "gitconfig") || path.contains(".git/") {
             self.aliases = true;
         }
@@ -540,7 +555,10 @@ impl Walk {
         if odd {
             self.gap("text that arithmetic may expand again", span);
         }
-        if parts.iter().any(|part| matches!(part, Part::Text { text, .. } if text.contains(|c: char| c.is_alphabetic()))) {
+        if parts
+            .iter()
+            .any(|part| matches!(part, Part::Text { text, .. } if text.contains(|c: char| c.is_alphabetic())))
+        {
             self.beside("arithmetic, which may set variables", span);
         }
     }
@@ -701,14 +719,29 @@ impl Walk {
                 (_, None) if self.variables.is_set(name) => open(Openness::Computed(0, true)),
                 (_, None) => open(Openness::Operand(0)),
             },
-            Change::None if self.shell == Shell::Zsh && self.variables.is_array(name) => match self.variables.elements(name) {
-                Some(elements) => {
-                    let words = elements.into_iter().map(|value| Word { text: value.text, openness: value.openness, quoted: true, ..Word::default() });
-                    vec![Next::Words(words.collect(), true)]
+            Change::None if self.shell == Shell::Zsh && self.variables.is_array(name) => {
+                match self.variables.elements(name) {
+                    Some(elements) => {
+                        let words = elements.into_iter().map(|value| Word {
+                            text: value.text,
+                            openness: value.openness,
+                            quoted: true,
+                            ..Word::default()
+                        });
+                        vec![Next::Words(words.collect(), true)]
+                    }
+                    None => open(Openness::Computed(0, true)),
                 }
-                None => open(Openness::Computed(0, true)),
-            },
+            }
             Change::None => match self.variables.values(name) {
+                found if self.shell == Shell::Zsh && !found.is_empty() => {
+                    // Zsh doesn't split.
+                    let whole = |next| match next {
+                        Next::Value(text, _) => Next::Value(text, true),
+                        next => next,
+                    };
+                    values(found).into_iter().map(whole).collect()
+                }
                 none if none.is_empty() => open(Openness::Operand(0)),
                 found => values(found),
             },
@@ -726,7 +759,9 @@ impl Walk {
             Change::Cut { .. } => {
                 let values = self.variables.values(name);
                 let dashes = |value: &Resolved| {
-                    matches!(value.openness, Openness::Computed(..)) || value.text.contains('-') || value.text.contains(' ')
+                    matches!(value.openness, Openness::Computed(..))
+                        || value.text.contains('-')
+                        || value.text.contains(' ')
                 };
                 if values.iter().any(dashes) {
                     open(Openness::Computed(0, !quoted))
@@ -804,7 +839,9 @@ impl Walk {
                         Input::Text(Rc::clone(text))
                     }
                     ("find" | "fd" | "pgrep" | "seq" | "pidof" | "lsof", _) => Input::Operands,
-                    ("git", _) if words.get(1).is_some_and(|word| matches!(word.text.as_str(), "ls-files" | "rev-list")) => {
+                    ("git", _)
+                        if words.get(1).is_some_and(|word| matches!(word.text.as_str(), "ls-files" | "rev-list")) =>
+                    {
                         Input::Operands
                     }
                     ("head" | "tail" | "sort" | "uniq" | "grep" | "egrep", Input::Operands) => Input::Operands,
@@ -829,12 +866,17 @@ impl Walk {
         if piped || self.captured || !matches!(name, "cat" | "tee" | "grep" | "wc" | "head" | "tail" | "git" | "gh") {
             return false;
         }
-        let is_prose = |path: &str| [".md", ".txt", ".rst", ".html", ".csv", ".log", ".adoc"].iter().any(|end| path.ends_with(end));
+        let is_prose = |path: &str| {
+            [".md", ".txt", ".rst", ".html", ".csv", ".log", ".adoc"].iter().any(|end| path.ends_with(end))
+        };
         let written = stage.redirects.iter().filter_map(|redirect| match &redirect.kind {
-            RedirectKind::Write(word) | RedirectKind::ReadWrite(word) if redirect.fd != Some(2) => Some(word.plain().unwrap_or_default()),
+            RedirectKind::Write(word) | RedirectKind::ReadWrite(word) if redirect.fd != Some(2) => {
+                Some(word.plain().unwrap_or_default())
+            }
             _ => None,
         });
-        let mut operands = words.iter().skip(1).map(|word| word.plain().unwrap_or_default()).filter(|word| !word.starts_with('-'));
+        let mut operands =
+            words.iter().skip(1).map(|word| word.plain().unwrap_or_default()).filter(|word| !word.starts_with('-'));
         written.chain(operands.by_ref().filter(|_| name == "tee")).all(is_prose)
     }
 
@@ -910,7 +952,11 @@ impl Walk {
     /// Files that a variable makes a later program run.
     fn code_paths(&mut self, name: &str, value: &str) {
         self.paths |= name == "PATH";
-        for piece in value.split([' ', ':', '=', ',']).filter(|piece| !piece.is_empty() && !piece.starts_with(['$', '-'])).take(16) {
+        for piece in value
+            .split([' ', ':', '=', ','])
+            .filter(|piece| !piece.is_empty() && !piece.starts_with(['$', '-']))
+            .take(16)
+        {
             self.scripts.push(piece.to_string());
             if name == "PYTHONPATH" {
                 self.scripts.push(format!("{piece}/sitecustomize.py"));
@@ -987,7 +1033,8 @@ impl Walk {
         {
             // Whether it is expanded depends on the shell: both readings are listed.
             self.calling.push(name.to_string());
-            let rest: Vec<String> = words[1..].iter().map(|word| format!("'{}'", word.text.replace('\'', "'\\''"))).collect();
+            let rest: Vec<String> =
+                words[1..].iter().map(|word| format!("'{}'", word.text.replace('\'', "'\\''"))).collect();
             match value {
                 Some(value) if value.ends_with([' ', '\t']) && self.named.len() > 1 => {
                     self.gap("an alias after which the next word may be one", span);
@@ -1030,7 +1077,9 @@ impl Walk {
                 let action = args.iter().find(|word| word.text != "--");
                 match action {
                     Some(word) if word.as_constant().is_some_and(|text| text.starts_with('-') || text.is_empty()) => {}
-                    Some(word) => self.text_of(std::slice::from_ref(word), self.shell, "`trap` is given computed text", span),
+                    Some(word) => {
+                        self.text_of(std::slice::from_ref(word), self.shell, "`trap` is given computed text", span)
+                    }
                     None => {}
                 }
             }
@@ -1044,7 +1093,9 @@ impl Walk {
                         }
                         continue;
                     };
-                    let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b':' | b'+' | b'%' | b'@'));
+                    let plain = name.bytes().all(|byte| {
+                        byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b':' | b'+' | b'%' | b'@')
+                    });
                     if !plain || name.is_empty() || grammar::is_keyword(name) {
                         self.gap("an alias changes what later words mean", span);
                     }
@@ -1053,10 +1104,18 @@ impl Walk {
             }
             "hash" | "enable" | "bind" | "complete" | "compgen" | "compopt" | "fc" => {
                 self.emit(words, span, facts, super::Role::Plain);
-                let harmless = args.iter().all(|word| matches!(word.text.as_str(), "-r" | "-l" | "-c" | "-v" | "--") && name != "compgen" && name != "fc")
-                    || (name == "compgen" && args.iter().all(|word| matches!(word.text.as_str(), "-c" | "-b" | "-a" | "-k" | "-A" | "-u" | "-g" | "function")))
-                    || (name == "bind" && args.iter().all(|word| word.as_constant().is_some_and(|text| text != "-x" && !(text.starts_with('-') && text.contains('x')))))
-                    || (name == "hash" && args.iter().all(|word| word.as_constant().is_some_and(|text| !text.starts_with('-'))));
+                let harmless = args.iter().all(|word| {
+                    matches!(word.text.as_str(), "-r" | "-l" | "-c" | "-v" | "--") && name != "compgen" && name != "fc"
+                }) || (name == "compgen"
+                    && args.iter().all(|word| {
+                        matches!(word.text.as_str(), "-c" | "-b" | "-a" | "-k" | "-A" | "-u" | "-g" | "function")
+                    }))
+                    || (name == "bind"
+                        && args.iter().all(|word| {
+                            word.as_constant().is_some_and(|text| !(text.starts_with('-') && text.contains('x')))
+                        }))
+                    || (name == "hash"
+                        && args.iter().all(|word| word.as_constant().is_some_and(|text| !text.starts_with('-'))));
                 if !harmless {
                     self.gap("a builtin that changes what later words mean", span);
                 }
@@ -1068,7 +1127,10 @@ impl Walk {
             "set" => self.set(words, span, facts),
             "shopt" => {
                 self.emit(words, span, facts, super::Role::Plain);
-                if args.iter().any(|word| word.as_constant().is_none_or(|text| text == "-o" || text == "-so" || text == "-os")) {
+                if args.iter().any(|word| {
+                    matches!(word.openness, Openness::Computed(..))
+                        || matches!(word.text.as_str(), "-o" | "-so" | "-os")
+                }) {
                     self.gap("an option that changes how the shell reads", span);
                 }
             }
@@ -1095,8 +1157,8 @@ impl Walk {
                 self.emit(words, span, facts, super::Role::Plain);
                 self.run(&args[1..], span, facts);
             }
-            "let" | "declare" | "typeset" | "local" | "export" | "readonly" | "read" | "unset" | "wait" | "test" | "["
-            | "printf" | "getopts" => {
+            "let" | "declare" | "typeset" | "local" | "export" | "readonly" | "read" | "unset" | "wait" | "test"
+            | "[" | "printf" | "getopts" => {
                 self.emit(words, span, facts, super::Role::Plain);
                 self.guard_subscripts(args, span);
                 self.declares(name, args, span);
@@ -1145,10 +1207,10 @@ impl Walk {
                     self.unseen("an option runs a program", span);
                     return;
                 }
+                self.copies(name, args);
                 if programs::DATA.has(name) {
                     self.mark_data(facts);
-                } else if programs::INERT.has(name) {
-                } else {
+                } else if !programs::INERT.has(name) {
                     let slashes = words[0].text.contains('/');
                     if self.paths && !slashes {
                         self.scripts.push(name.to_string());
@@ -1169,6 +1231,36 @@ impl Walk {
                     }
                 }
             }
+        }
+    }
+
+    /// What the programs that copy write where.
+    fn copies(&mut self, name: &str, args: &[Word]) {
+        let input = match &self.input {
+            Input::Text(text) => Some(Rc::clone(text)),
+            _ => None,
+        };
+        let operands: Vec<String> =
+            args.iter().filter(|word| !word.text.starts_with('-')).map(|word| word.text.clone()).collect();
+        match name {
+            "tee" => operands.iter().for_each(|path| self.wrote(path, input.clone())),
+            "dd" => {
+                for path in operands.iter().filter_map(|word| word.strip_prefix("of=")) {
+                    self.wrote(path, input.clone());
+                }
+            }
+            "cp" | "mv" | "ln" | "install" => {
+                let Some((to, from)) = operands.split_last() else { return };
+                let copied: Vec<Option<Rc<str>>> = from
+                    .iter()
+                    .flat_map(|path| self.files.iter().filter(|file| file.name == base_name(path)))
+                    .map(|file| file.content.clone())
+                    .collect();
+                for content in copied {
+                    self.wrote(to, content.clone());
+                }
+            }
+            _ => {}
         }
     }
 
@@ -1210,7 +1302,9 @@ impl Walk {
                     text.push_str(&word.text);
                 }
                 // What a variable of the caller's holds is an operand of the text, too.
-                Openness::Operand(_) => text.push_str(&word.text.replace("$((…))", "0").replace("$(…)", "operand").replace('…', "operand")),
+                Openness::Operand(_) => {
+                    text.push_str(&word.text.replace("$((…))", "0").replace("$(…)", "operand").replace('…', "operand"))
+                }
                 _ => constant = false,
             }
         }
@@ -1265,7 +1359,11 @@ impl Walk {
         }
         for text in texts {
             match text {
-                Some(text) if shell || !text.starts_with("#!") || text.lines().next().is_some_and(|line| line.contains("sh")) => {
+                Some(text)
+                    if shell
+                        || !text.starts_with("#!")
+                        || text.lines().next().is_some_and(|line| line.contains("sh")) =>
+                {
                     self.nested(&text, Shell::Unknown, span)
                 }
                 Some(_) => {}
@@ -1279,7 +1377,9 @@ impl Walk {
         let mut at = 1;
         while let Some(word) = words.get(at) {
             let Some(option) = word.as_constant() else {
-                if !word.beginning().is_empty() && !word.beginning().starts_with(['-', '+']) || matches!(word.openness, Openness::Operand(0)) {
+                if !word.beginning().is_empty() && !word.beginning().starts_with(['-', '+'])
+                    || matches!(word.openness, Openness::Operand(0))
+                {
                     self.positional = Some(Rc::new(words[at..].to_vec()));
                     return;
                 }
@@ -1297,7 +1397,24 @@ impl Walk {
                         let named = words.get(at).and_then(Word::as_constant);
                         let plain = matches!(
                             named,
-                            None | Some("errexit" | "nounset" | "pipefail" | "xtrace" | "noglob" | "noclobber" | "errtrace" | "functrace" | "verbose" | "allexport" | "monitor" | "notify" | "vi" | "emacs" | "physical" | "hashall")
+                            None | Some(
+                                "errexit"
+                                    | "nounset"
+                                    | "pipefail"
+                                    | "xtrace"
+                                    | "noglob"
+                                    | "noclobber"
+                                    | "errtrace"
+                                    | "functrace"
+                                    | "verbose"
+                                    | "allexport"
+                                    | "monitor"
+                                    | "notify"
+                                    | "vi"
+                                    | "emacs"
+                                    | "physical"
+                                    | "hashall"
+                            )
                         );
                         if !plain {
                             return self.gap("an option that changes how the shell reads", span);
@@ -1313,19 +1430,26 @@ impl Walk {
 
     /// Arithmetic expands a subscript again, so text that looks like one with a substitution may run.
     fn guard_subscripts(&mut self, args: &[Word], span: &Span) {
-        let any = self.variables.any && self.variables.brackets && args.iter().any(|word| word.openness != Openness::Constant);
+        let any = self.variables.any
+            && self.variables.brackets
+            && args.iter().any(|word| word.openness != Openness::Constant);
         if any || args.iter().any(|word| looks_expandable(&word.text)) {
             self.gap("text that arithmetic may expand again", span);
         }
     }
 
     fn declares(&mut self, name: &str, args: &[Word], span: &Span) {
-        let numbers = name == "let" || (matches!(name, "declare" | "typeset" | "local" | "readonly" | "export")
-            && args.iter().any(|word| word.text.starts_with('-') && word.text.contains(['i', 'n'])));
-        if numbers && (self.variables.brackets || name == "let" && args.iter().any(|word| word.openness != Openness::Constant)) {
+        let numbers = name == "let"
+            || (matches!(name, "declare" | "typeset" | "local" | "readonly" | "export")
+                && args.iter().any(|word| word.text.starts_with('-') && word.text.contains(['i', 'n'])));
+        if numbers
+            && (self.variables.brackets || name == "let" && args.iter().any(|word| word.openness != Openness::Constant))
+        {
             self.gap("text that arithmetic may expand again", span);
         }
-        if name == "let" || matches!(name, "declare" | "typeset" | "local" | "export" | "readonly" | "read" | "unset" | "getopts") {
+        if name == "let"
+            || matches!(name, "declare" | "typeset" | "local" | "export" | "readonly" | "read" | "unset" | "getopts")
+        {
             self.beside("a builtin that sets variables", span);
         }
         if !matches!(name, "declare" | "typeset" | "local" | "export" | "readonly") {
@@ -1351,7 +1475,8 @@ impl Walk {
     }
 
     fn change_directory(&mut self, name: &str, args: &[Word]) {
-        let operands: Vec<&Word> = args.iter().filter(|word| !matches!(word.text.as_str(), "--" | "-P" | "-L" | "-n")).collect();
+        let operands: Vec<&Word> =
+            args.iter().filter(|word| !matches!(word.text.as_str(), "--" | "-P" | "-L" | "-n")).collect();
         self.directory = match (name, operands.as_slice()) {
             ("cd" | "pushd", [word]) if word.openness == Openness::Constant && word.text != "-" => {
                 let path = if word.home { format!("~{}", word.text) } else { word.text.clone() };
@@ -1379,7 +1504,9 @@ impl Walk {
         while let Some(word) = words.get(at) {
             let Some(option) = word.as_constant() else {
                 let beginning = word.beginning();
-                if matches!(word.openness, Openness::Operand(0)) || !beginning.is_empty() && !beginning.starts_with(['-', '+']) {
+                if matches!(word.openness, Openness::Operand(0))
+                    || !beginning.is_empty() && !beginning.starts_with(['-', '+'])
+                {
                     break;
                 }
                 return self.gap("a shell's options are computed", span);
@@ -1418,7 +1545,8 @@ impl Walk {
         if let Some(command) = self.commands.get_mut(emitted) {
             command.shell_text = true;
         }
-        for name in [".profile", ".bashrc", ".bash_profile", ".bash_login", ".zshenv", ".zshrc", ".zprofile", ".kshrc"] {
+        for name in [".profile", ".bashrc", ".bash_profile", ".bash_login", ".zshenv", ".zshrc", ".zprofile", ".kshrc"]
+        {
             if self.files.iter().any(|file| file.name == name) {
                 self.started(name, span, true);
             }
@@ -1427,7 +1555,10 @@ impl Walk {
         match rest.first() {
             Some(word) if command => {
                 let arguments = rest.get(2..).unwrap_or_default().to_vec();
-                let outer = (self.positional.replace(Rc::new(arguments)), std::mem::replace(&mut self.zero, rest.get(1).cloned()));
+                let outer = (
+                    self.positional.replace(Rc::new(arguments)),
+                    std::mem::replace(&mut self.zero, rest.get(1).cloned()),
+                );
                 self.text_of(std::slice::from_ref(word), shell, "a shell is given computed text", span);
                 (self.positional, self.zero) = outer;
             }
@@ -1442,7 +1573,8 @@ impl Walk {
     }
 
     fn script(&mut self, script: &Word, shell: Shell, span: &Span) {
-        if script.text.starts_with("/dev/") || script.text.starts_with("/proc/") || script.text.starts_with("//dev") {
+        let path = script.text.replace("/./", "/").replace("//", "/");
+        if path.starts_with("/dev/") || path.starts_with("/proc/") {
             let input = if script.text == "/dev/fd/…" { self.process.clone() } else { Some(self.input.clone()) };
             return match input {
                 Some(Input::Text(text)) => self.nested(&text, shell, span),
@@ -1455,7 +1587,9 @@ impl Walk {
                 self.started(&path, span, true);
                 self.unseen("a script runs that the text doesn't show", span);
             }
-            None if matches!(script.openness, Openness::Computed(0, _)) => self.gap("a shell is given a computed script", span),
+            None if matches!(script.openness, Openness::Computed(0, _)) => {
+                self.gap("a shell is given a computed script", span)
+            }
             None => self.unseen("a script runs that the text doesn't show", span),
         }
     }
@@ -1529,12 +1663,16 @@ impl Walk {
             Some((Some(name), _)) if programs::GIT_COMMANDS.has(name) => {
                 let name = format!("git {name}");
                 let transport = words.iter().any(|word| word.text.contains("ext::"));
-                let configures = name == "git clone" && words.iter().any(|word| {
-                    let text = word.text.as_str();
-                    text.starts_with("--config") || text.starts_with('-') && !text.starts_with("--") && text.contains('c')
-                });
+                let configures = name == "git clone"
+                    && words.iter().any(|word| {
+                        let text = word.text.as_str();
+                        text.starts_with("--config")
+                            || text.starts_with('-') && !text.starts_with("--") && text.contains('c')
+                    });
                 if self.text_options(&name, words, span) {
                     self.unseen("an option of git runs a program", span);
+                } else if self.aliases {
+                    self.unseen("git has settings or hooks that the text has written", span);
                 } else if transport || configures {
                     self.unseen("an option of git runs a program", span);
                 } else if !settings {
@@ -1552,7 +1690,9 @@ impl Walk {
 
     /// Options whose value is a command line: it is read. Whether there are any.
     fn text_options(&mut self, program: &str, words: &[Word], span: &Span) -> bool {
-        let Some((_, letters, names)) = programs::TEXT_OPTIONS.iter().find(|(name, ..)| *name == program) else { return false };
+        let Some((_, letters, names)) = programs::TEXT_OPTIONS.iter().find(|(name, ..)| *name == program) else {
+            return false;
+        };
         let mut found = false;
         for (at, word) in words.iter().enumerate().skip(1) {
             let option = word.beginning();
@@ -1576,7 +1716,12 @@ impl Walk {
                     Some(_) => tail(&text, 5),
                     None => text,
                 };
-                self.text_of(std::slice::from_ref(&text), Shell::Unknown, "an option's value is computed and run", span);
+                self.text_of(
+                    std::slice::from_ref(&text),
+                    Shell::Unknown,
+                    "an option's value is computed and run",
+                    span,
+                );
             }
         }
         found
@@ -1614,7 +1759,10 @@ impl Walk {
         if runs {
             self.unseen("find writes a file", span);
         } else {
-            let at = self.commands.iter().rposition(|command| command.words.first().is_some_and(|word| base_name(&word.text) == "find"));
+            let at = self
+                .commands
+                .iter()
+                .rposition(|command| command.words.first().is_some_and(|word| base_name(&word.text) == "find"));
             if let Some(at) = at
                 && facts.data
             {
@@ -1655,7 +1803,8 @@ impl Walk {
                     }
                     "max-args" | "max-procs" | "max-chars" | "process-slot-var" => at += usize::from(value.is_none()),
                     "null" => lines = true,
-                    "no-run-if-empty" | "verbose" | "interactive" | "exit" | "open-tty" | "max-lines" | "eof" | "show-limits" => {}
+                    "no-run-if-empty" | "verbose" | "interactive" | "exit" | "open-tty" | "max-lines" | "eof"
+                    | "show-limits" => {}
                     _ => unsure = true,
                 }
                 continue;
@@ -1709,7 +1858,9 @@ impl Walk {
                     text.split_whitespace().map(Word::constant).collect()
                 }
             }
-            (Input::Operands, false) => vec![Word { text: "…".into(), openness: Openness::Operand(0), ..Word::default() }],
+            (Input::Operands, false) => {
+                vec![Word { text: "…".into(), openness: Openness::Operand(0), ..Word::default() }]
+            }
             _ => vec![Word::computed()],
         };
         let inner = Facts { data: false, ..*facts };
@@ -1725,8 +1876,13 @@ impl Walk {
                         let Some(found) = word.text.find(mark.as_str()).filter(|_| !mark.is_empty()) else { continue };
                         match (&constant, given.first().map(|word| word.openness)) {
                             (Some(text), _) => word.text = word.text.replace(mark.as_str(), text),
-                            (None, Some(Openness::Operand(_))) => word.openness = join(found, Openness::Constant, Openness::Operand(0)),
-                            _ => word.openness = Openness::Computed(word.openness.from().map_or(found, |at| at.min(found)), false),
+                            (None, Some(Openness::Operand(_))) => {
+                                word.openness = join(found, Openness::Constant, Openness::Operand(0))
+                            }
+                            _ => {
+                                word.openness =
+                                    Openness::Computed(word.openness.from().map_or(found, |at| at.min(found)), false)
+                            }
                         }
                     }
                 }
@@ -1787,7 +1943,9 @@ impl Walk {
             let option = word.beginning();
             let text = match option {
                 _ if word.as_constant().is_none() && !option.starts_with('-') => continue,
-                _ if "--command".starts_with(option) && option.len() > 3 || "--session-command".starts_with(option) && option.len() > 3 => {
+                _ if "--command".starts_with(option) && option.len() > 3
+                    || "--session-command".starts_with(option) && option.len() > 3 =>
+                {
                     words.get(at + 1).cloned()
                 }
                 _ if option.starts_with("--") => match option.split_once('=') {
@@ -1856,9 +2014,21 @@ impl Walk {
             at += 1;
             let letters = option[1..].to_string();
             if let Some(long) = letters.strip_prefix('-') {
-                let (name, value) = long.split_once('=').map_or((long, None), |(name, _)| (name, Some(tail(word, name_end(&word.text)))));
-                let known = |list: &str| list.split(' ').filter(|it| !it.is_empty()).any(|it| it == name || (name.len() > 1 && it.starts_with(name)));
-                if (wrapper.name == "env" && "split-string".starts_with(name) && !name.is_empty() && name.starts_with('s') && name != "s") || wrapper.text_long.split(' ').any(|it| !it.is_empty() && it.starts_with(name) && !name.is_empty()) {
+                let (name, value) = long
+                    .split_once('=')
+                    .map_or((long, None), |(name, _)| (name, Some(tail(word, name_end(&word.text)))));
+                let known = |list: &str| {
+                    list.split(' ')
+                        .filter(|it| !it.is_empty())
+                        .any(|it| it == name || (name.len() > 1 && it.starts_with(name)))
+                };
+                if (wrapper.name == "env"
+                    && "split-string".starts_with(name)
+                    && !name.is_empty()
+                    && name.starts_with('s')
+                    && name != "s")
+                    || wrapper.text_long.split(' ').any(|it| !it.is_empty() && it.starts_with(name) && !name.is_empty())
+                {
                     let skip = usize::from(value.is_none());
                     let text = value.or_else(|| words.get(at).cloned());
                     let mut words_: Vec<Word> = text.into_iter().collect();
@@ -1929,6 +2099,7 @@ impl Walk {
                 self.gap("the name of a variable is computed", span);
             }
             let constant = word.as_constant().map(|_| value.to_string());
+            self.variables.set_constant(name, constant.as_deref());
             let text = value.to_string();
             self.text(&text, span);
             match programs::hazard(name, constant.as_deref()) {
@@ -1949,7 +2120,9 @@ impl Walk {
         let mut rest = words.get(at..).unwrap_or_default();
         for _ in 0..wrapper.positionals {
             rest = rest.get(1..).unwrap_or_default();
-            if wrapper.name == "flock" && rest.first().is_some_and(|word| matches!(word.text.as_str(), "-c" | "--command")) {
+            if wrapper.name == "flock"
+                && rest.first().is_some_and(|word| matches!(word.text.as_str(), "-c" | "--command"))
+            {
                 return self.text_of(&rest[1..], Shell::Posix, "a shell is given computed text", span);
             }
         }
@@ -1986,7 +2159,11 @@ impl Walk {
         let mut all = vec![Word::constant("env")];
         for (at, word) in words.iter().enumerate() {
             match (at, word.as_constant()) {
-                (0, Some(text)) => all.extend(text.split([' ', '\t', '\n']).filter(|it| !it.is_empty()).map(|it| Word::constant(it.trim_matches(['"', '\''])))),
+                (0, Some(text)) => all.extend(
+                    text.split([' ', '\t', '\n'])
+                        .filter(|it| !it.is_empty())
+                        .map(|it| Word::constant(it.trim_matches(['"', '\'']))),
+                ),
                 (0, None) => return self.gap("text for `env -S` that is computed", span),
                 _ => all.push(word.clone()),
             }
@@ -2095,7 +2272,8 @@ impl Build {
     }
 
     fn flush(&mut self) {
-        if self.started && !(self.text.is_empty() && !self.quoted && self.openness == Openness::Constant && !self.home) {
+        if self.started && !(self.text.is_empty() && !self.quoted && self.openness == Openness::Constant && !self.home)
+        {
             self.done.push(Word {
                 text: std::mem::take(&mut self.text),
                 span: None,
@@ -2165,7 +2343,13 @@ fn tail(word: &Word, skip: usize) -> Word {
         Openness::Files(at) => Openness::Files(at.saturating_sub(skip)),
         Openness::Computed(at, splits) => Openness::Computed(at.saturating_sub(skip), splits),
     };
-    Word { text: word.text.get(skip..).unwrap_or_default().to_string(), span: None, openness, home: false, quoted: word.quoted }
+    Word {
+        text: word.text.get(skip..).unwrap_or_default().to_string(),
+        span: None,
+        openness,
+        home: false,
+        quoted: word.quoted,
+    }
 }
 
 fn name_end(text: &str) -> usize {
@@ -2174,7 +2358,10 @@ fn name_end(text: &str) -> usize {
 
 /// Whether what an interpreter reads was decoded by the command before it.
 fn facts_decoded(commands: &[Command], interpreter: &str) -> bool {
-    commands.iter().rev().skip_while(|command| command.words.first().is_some_and(|word| base_name(&word.text) == interpreter)).take(2).any(|command| {
-        command.words.first().is_some_and(|word| programs::DECODERS.has(base_name(&word.text)))
-    })
+    commands
+        .iter()
+        .rev()
+        .skip_while(|command| command.words.first().is_some_and(|word| base_name(&word.text) == interpreter))
+        .take(2)
+        .any(|command| command.words.first().is_some_and(|word| programs::DECODERS.has(base_name(&word.text))))
 }

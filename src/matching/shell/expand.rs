@@ -143,7 +143,10 @@ fn is_odd(text: &str) -> bool {
 
 /// Builtins that set the variables they are given by name.
 fn sets_names(name: &str) -> bool {
-    matches!(name, "read" | "mapfile" | "readarray" | "getopts" | "printf" | "unset" | "let" | "wait" | "vared" | "coproc")
+    matches!(
+        name,
+        "read" | "mapfile" | "readarray" | "getopts" | "printf" | "unset" | "let" | "wait" | "vared" | "coproc"
+    )
 }
 
 impl Variables {
@@ -235,7 +238,9 @@ impl Variables {
         for redirect in &stage.redirects {
             use super::grammar::RedirectKind::*;
             match &redirect.kind {
-                Read(word) | Write(word) | ReadWrite(word) | Duplicate(word) | HereString(word) => self.collect_word(word),
+                Read(word) | Write(word) | ReadWrite(word) | Duplicate(word) | HereString(word) => {
+                    self.collect_word(word)
+                }
                 HereDocument(_) => {}
             }
         }
@@ -315,8 +320,13 @@ impl Variables {
                 }
             }
             _ => {
+                let mut value = false;
                 for word in &words {
+                    if std::mem::take(&mut value) {
+                        continue;
+                    }
                     match word.plain() {
+                        Some("-p" | "-d" | "-n" | "-N" | "-t" | "-u" | "-i") if name == "read" => value = true,
                         Some(option) if option.starts_with('-') => {}
                         _ => self.set_by_name(Some(word)),
                     }
@@ -343,6 +353,12 @@ impl Variables {
                 self.any |= names;
             }
         }
+    }
+
+    /// A wrapper sets a variable for what it runs.
+    pub(super) fn set_constant(&mut self, name: &str, value: Option<&str>) {
+        let source = value.map_or(Source::Computed, |value| Source::Pieces(vec![Piece::Text(value.to_string())]));
+        self.add(name, source);
     }
 
     fn add(&mut self, name: &str, source: Source) {
@@ -478,15 +494,18 @@ pub(super) fn join(length: usize, first: Openness, then: Openness) -> Openness {
         (Constant, moved) => moved,
         (first, Constant) => first,
         // A word that may become several does so wherever that stands.
-        (first, Computed(_, splits)) => Computed(first.from().unwrap_or(0), splits || matches!(first, Computed(_, true))),
+        (first, Computed(_, splits)) => {
+            Computed(first.from().unwrap_or(0), splits || matches!(first, Computed(_, true)))
+        }
         (first, _) => first,
     }
 }
 
 fn declares(words: &[Written]) -> bool {
-    words.first().and_then(Written::plain).is_some_and(|name| {
-        matches!(name, "export" | "declare" | "local" | "readonly" | "typeset")
-    })
+    words
+        .first()
+        .and_then(Written::plain)
+        .is_some_and(|name| matches!(name, "export" | "declare" | "local" | "readonly" | "typeset"))
 }
 
 fn parts_are_odd(parts: &[Part]) -> bool {
@@ -495,9 +514,7 @@ fn parts_are_odd(parts: &[Part]) -> bool {
         Part::Glob(c) => *c == '[',
         Part::Command { list, .. } => list.0.iter().flat_map(|it| &it.stages).any(|stage| match &stage.node {
             Node::Simple { words, .. } => words.iter().any(|word| {
-                word.parts.iter().any(|part| {
-                    matches!(part, Part::Text { text, .. } if text.len() > 1 && is_odd(text))
-                })
+                word.parts.iter().any(|part| matches!(part, Part::Text { text, .. } if text.len() > 1 && is_odd(text)))
             }),
             _ => true,
         }),

@@ -38,20 +38,37 @@ pub(super) struct Stage {
 
 #[derive(Debug)]
 pub(super) enum Node {
-    Simple { assigns: Vec<Assign>, words: Vec<Word> },
+    Simple {
+        assigns: Vec<Assign>,
+        words: Vec<Word>,
+    },
     /// `{ …; }`
     Group(List),
     /// `( … )`
     Subshell(List),
     /// `if`, `while`, `until`: every list of it may run.
     Branches(Vec<List>),
-    For { name: String, words: Vec<Word>, body: List },
-    Case { subject: Word, patterns: Vec<Word>, arms: Vec<List> },
+    For {
+        name: String,
+        words: Vec<Word>,
+        body: List,
+    },
+    Case {
+        subject: Word,
+        patterns: Vec<Word>,
+        arms: Vec<List>,
+    },
     /// `[[ … ]]`; whether it compares numbers.
-    Test { words: Vec<Word>, numbers: bool },
+    Test {
+        words: Vec<Word>,
+        numbers: bool,
+    },
     /// `(( … ))`.
     Arithmetic(Vec<Part>),
-    Function { name: String, body: Rc<Stage> },
+    Function {
+        name: String,
+        body: Rc<Stage>,
+    },
 }
 
 /// A word before expansion.
@@ -93,7 +110,10 @@ pub(super) enum Change {
     /// `:=`, `=`: gives this and keeps it.
     Assign(Vec<Part>),
     /// `#`, `%`, `/`, `^`, `,`, `:n:m`, `?`: the value, changed; what its operands hold may run.
-    Cut { operands: Vec<Part>, numbers: bool },
+    Cut {
+        operands: Vec<Part>,
+        numbers: bool,
+    },
     /// `[@]`, `[*]`, `[n]`.
     Element(String),
     /// `${#name}`: a number.
@@ -145,15 +165,29 @@ pub(super) struct Syntax {
 pub(super) const MAX_DEPTH: usize = 24;
 /// Bytes that may be read again.
 const MAX_AGAIN: usize = 64 * 1024;
+const UNCLOSED: &str = "a quote without its end";
 
 /// Reads `text`. `depth` counts the texts around it.
 pub(super) fn read(text: &str, shell: Shell, depth: usize) -> Read<Syntax> {
     if let Some(at) = memchr::memchr(0, text.as_bytes()) {
         return Err(Outside { why: "a NUL byte", at: at..at + 1 });
     }
-    let mut reader =
-        Reader { text: text.as_bytes(), source: text, at: 0, depth, shell, pending: Vec::new(), documents: Vec::new(), again: 0 };
-    let list = reader.list(Until::Text)?;
+    let mut reader = Reader {
+        text: text.as_bytes(),
+        source: text,
+        at: 0,
+        depth,
+        shell,
+        pending: Vec::new(),
+        documents: Vec::new(),
+        again: 0,
+        lines: 0,
+    };
+    let list = match reader.list(Until::Text) {
+        // Every shell refuses a line with a quote that isn't closed, and runs nothing of it.
+        Err(outside) if outside.why == UNCLOSED && reader.lines == 0 && depth == 0 => List::default(),
+        list => list?,
+    };
     if !reader.pending.is_empty() {
         return reader.outside("a here-document without its end");
     }
@@ -189,6 +223,8 @@ struct Reader<'t> {
     documents: Vec<Option<Word>>,
     /// Bytes that were read again, because what stood there was something else.
     again: usize,
+    /// Lines that ended outside of words.
+    lines: usize,
 }
 
 /// What ends a word besides white space.
@@ -212,9 +248,39 @@ const KEYWORDS: &[&str] = &[
 
 /// Zsh's further ones, and what changes how it reads.
 const ZSH_WORDS: &[&str] = &[
-    "foreach", "end", "repeat", "nocorrect", "always", "try", "catch", "throw", "setopt", "unsetopt", "emulate",
-    "zmodload", "autoload", "sched", "print", "-", "zle", "bindkey", "zcompile", "disable", "functions", "zparseopts",
-    "zstyle", "vared", "unfunction", "declare-g", "rehash", "limit", "zpty", "zsocket", "ztcp", "zselect", "zf_rm",
+    "foreach",
+    "end",
+    "repeat",
+    "nocorrect",
+    "always",
+    "try",
+    "catch",
+    "throw",
+    "setopt",
+    "unsetopt",
+    "emulate",
+    "zmodload",
+    "autoload",
+    "sched",
+    "print",
+    "-",
+    "zle",
+    "bindkey",
+    "zcompile",
+    "disable",
+    "functions",
+    "zparseopts",
+    "zstyle",
+    "vared",
+    "unfunction",
+    "declare-g",
+    "rehash",
+    "limit",
+    "zpty",
+    "zsocket",
+    "ztcp",
+    "zselect",
+    "zf_rm",
 ];
 
 impl<'t> Reader<'t> {
@@ -296,6 +362,7 @@ impl<'t> Reader<'t> {
     /// Passes over a newline and the here-documents that begin after it.
     fn newline(&mut self) -> Read<()> {
         self.at += 1;
+        self.lines += 1;
         for pending in std::mem::take(&mut self.pending) {
             self.here_document(&pending)?;
         }
@@ -497,7 +564,10 @@ impl<'t> Reader<'t> {
 
     fn compound(&mut self, keyword: &'static str) -> Read<Node> {
         let after = self.peek();
-        if !matches!(after, Some(b' ' | b'\t' | b'\n')) && !(after == Some(b'(') && keyword != "{") && after != Some(b';') {
+        if !matches!(after, Some(b' ' | b'\t' | b'\n'))
+            && !(after == Some(b'(') && keyword != "{")
+            && after != Some(b';')
+        {
             return self.outside("a keyword without what belongs to it");
         }
         match keyword {
@@ -777,8 +847,8 @@ impl<'t> Reader<'t> {
                     names.push(' ');
                     continue;
                 }
-                b' ' | b'\t' | b'+' | b'-' | b'*' | b'/' | b'%' | b'<' | b'>' | b'=' | b'!' | b'&' | b'|' | b'^' | b'~'
-                | b'?' | b':' | b',' => self.at += 1,
+                b' ' | b'\t' | b'+' | b'-' | b'*' | b'/' | b'%' | b'<' | b'>' | b'=' | b'!' | b'&' | b'|' | b'^'
+                | b'~' | b'?' | b':' | b',' => self.at += 1,
                 _ if is_name_byte(byte) => self.at += 1,
                 _ => return self.outside("arithmetic in another form"),
             }
@@ -828,9 +898,8 @@ impl<'t> Reader<'t> {
             let word = self.word(Context::Plain)?;
             if words.is_empty() {
                 let plain = word.plain();
-                declares = plain.is_some_and(|name| {
-                    matches!(name, "export" | "declare" | "local" | "readonly" | "typeset")
-                });
+                declares =
+                    plain.is_some_and(|name| matches!(name, "export" | "declare" | "local" | "readonly" | "typeset"));
                 if self.shell == Shell::Zsh && plain.is_some_and(|name| ZSH_WORDS.contains(&name)) {
                     return self.outside("a command that changes how zsh reads");
                 }
@@ -926,11 +995,17 @@ impl<'t> Reader<'t> {
         match self.text.get(at) {
             Some(b'<' | b'>') => {}
             Some(b'&') if !digits && self.text.get(at + 1) == Some(&b'>') => {
-                self.bash_only()?;
                 self.at += 2;
-                self.eat(">");
+                if self.eat(">") {
+                    self.bash_only()?;
+                }
                 self.blanks()?;
                 let to = self.target()?;
+                // To dash the command ends at `&`; where nothing follows, that runs the same.
+                self.blanks()?;
+                if !matches!(self.peek(), None | Some(b';' | b')' | b'\n')) {
+                    self.bash_only()?;
+                }
                 return Ok(Some(Redirect { fd: None, kind: RedirectKind::Write(to) }));
             }
             _ => return Ok(None),
@@ -1068,6 +1143,7 @@ impl<'t> Reader<'t> {
                 pending: Vec::new(),
                 documents: std::mem::take(&mut self.documents),
                 again: self.again,
+                lines: 1,
             };
             let parts = inner.deeper(Self::body_text);
             self.documents = inner.documents;
@@ -1197,7 +1273,7 @@ impl<'t> Reader<'t> {
                 b'\'' => {
                     let body = self.at + 1;
                     let Some(length) = memchr::memchr(b'\'', &self.text[body..]) else {
-                        return self.outside("a quote without its end");
+                        return self.outside(UNCLOSED);
                     };
                     push_text(&mut parts, &mut text, false);
                     let quoted = self.source[body..body + length].to_string();
@@ -1329,14 +1405,12 @@ impl<'t> Reader<'t> {
             if inner.contains("..") {
                 self.bash_only()?;
                 let ends = inner.split("..").take(2).map(|end| end.trim_start_matches(['-', '+']));
-                let plain = inner.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'+'));
+                let plain =
+                    inner.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'+'));
                 if plain && !inner.starts_with(['-', '.']) && ends.clone().all(|end| !end.is_empty()) {
                     return Ok(Some(Part::Range(inner.to_string())));
                 }
                 return self.outside("a range in another form");
-            }
-            if inner.contains(['\'', '"', '\\', '`', '$', '{']) {
-                return self.outside("a brace in another form");
             }
             self.again += self.at - from;
             self.at = from;
@@ -1351,7 +1425,7 @@ impl<'t> Reader<'t> {
         let mut text = String::new();
         let before = parts.len();
         loop {
-            let Some(byte) = self.peek() else { return self.outside("a quote without its end") };
+            let Some(byte) = self.peek() else { return self.outside(UNCLOSED) };
             match byte {
                 b'"' => {
                     self.at += 1;
@@ -1452,7 +1526,9 @@ impl<'t> Reader<'t> {
             }
             Some(b'[') => self.outside("`$[`"),
             Some(b'\\') if self.ahead(1) == Some(b'\n') => self.outside("a line that is joined within a sign"),
-            Some(b'~' | b'=' | b'^' | b'+') if self.shell == Shell::Zsh => self.outside("an expansion that only zsh knows"),
+            Some(b'~' | b'=' | b'^' | b'+') if self.shell == Shell::Zsh => {
+                self.outside("an expansion that only zsh knows")
+            }
             _ => Ok(Part::Text { text: "$".into(), quoted: true }),
         }
     }
@@ -1538,7 +1614,7 @@ impl<'t> Reader<'t> {
                 b'\'' => {
                     let body = self.at + 1;
                     let Some(length) = memchr::memchr(b'\'', &self.text[body..]) else {
-                        return self.outside("a quote without its end");
+                        return self.outside(UNCLOSED);
                     };
                     text.push_str(&self.source[body..body + length]);
                     self.at = body + length + 1;
@@ -1614,6 +1690,7 @@ impl<'t> Reader<'t> {
             pending: Vec::new(),
             documents: Vec::new(),
             again: self.again,
+            lines: 1,
         };
         let list = match reader.list(Until::Text) {
             Ok(list) => list,
@@ -1628,7 +1705,7 @@ impl<'t> Reader<'t> {
     fn ansi_quotes(&mut self) -> Read<String> {
         let mut text = String::new();
         loop {
-            let Some(byte) = self.peek() else { return self.outside("a quote without its end") };
+            let Some(byte) = self.peek() else { return self.outside(UNCLOSED) };
             match byte {
                 b'\'' => {
                     self.at += 1;

@@ -144,7 +144,10 @@ pub fn read(text: &str, shell: Shell) -> Script {
         return Script { gaps: vec![Gap { why: "the text is too long", at: 0..0 }], ..Script::default() };
     }
     if shell == Shell::Other && !is_plain(text) {
-        return Script { gaps: vec![Gap { why: "a shell whose syntax isn't known", at: 0..text.len() }], ..Script::default() };
+        return Script {
+            gaps: vec![Gap { why: "a shell whose syntax isn't known", at: 0..text.len() }],
+            ..Script::default()
+        };
     }
     let mut walk = commands::Walk::new(shell);
     walk.read(text);
@@ -161,7 +164,8 @@ pub fn read(text: &str, shell: Shell) -> Script {
 
 /// Words that every shell reads alike.
 fn is_plain(text: &str) -> bool {
-    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b' ' | b'-' | b'_' | b'.' | b'/' | b':' | b'+'))
+    text.bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b' ' | b'-' | b'_' | b'.' | b'/' | b':' | b'+'))
 }
 
 impl Script {

@@ -16,8 +16,10 @@ pub(super) enum Output {
 pub(super) fn of(list: &List) -> Output {
     let [pipeline] = list.0.as_slice() else {
         // `cd x && pwd`: the last one prints.
-        let quiet = |it: &super::grammar::Pipeline| matches!(it.stages.as_slice(), [stage]
-            if matches!(&stage.node, Node::Simple { words, .. } if words.first().and_then(Word::plain) == Some("cd")));
+        let quiet = |it: &super::grammar::Pipeline| {
+            matches!(it.stages.as_slice(), [stage]
+            if matches!(&stage.node, Node::Simple { words, .. } if words.first().and_then(Word::plain) == Some("cd")))
+        };
         return match list.0.split_last() {
             Some((last, rest)) if rest.iter().all(quiet) && matches!(last.stages.as_slice(), [_]) => of_pipeline(last),
             _ => Output::Anything,
@@ -36,7 +38,9 @@ fn of_pipeline(pipeline: &super::grammar::Pipeline) -> Output {
         output = match (output, name) {
             // Counts, whatever they read.
             (_, "wc" | "nproc" | "md5sum" | "sha256sum" | "sha1sum" | "cksum") => Output::Operands,
-            (Output::Operands, "head" | "tail" | "sort" | "uniq" | "grep" | "xargs") if name != "xargs" => Output::Operands,
+            (Output::Operands, "head" | "tail" | "sort" | "uniq" | "grep" | "xargs") if name != "xargs" => {
+                Output::Operands
+            }
             (Output::Constant(text), "cat" | "tee") => Output::Constant(text),
             _ => Output::Anything,
         };
@@ -80,15 +84,19 @@ fn of_stage(node: &Node, redirects: &[super::grammar::Redirect]) -> Output {
         ) => {
             // What they print can be told to be something else.
             let told = words.iter().skip(1).any(|word| {
-                constant(word).is_none_or(|text| text.contains("printf") || text.starts_with("-exec") || text.contains(" -"))
+                constant(word)
+                    .is_none_or(|text| text.contains("printf") || text.starts_with("-exec") || text.contains(" -"))
                     && first == "find"
-                    || constant(word).is_some_and(|text| text.contains(" -") || text == "-f" || text == "-c" || text.starts_with("--format"))
-                        && matches!(first, "seq" | "stat")
+                    || constant(word).is_some_and(|text| {
+                        text.contains(" -") || text == "-f" || text == "-c" || text.starts_with("--format")
+                    }) && matches!(first, "seq" | "stat")
             });
             if told { Output::Anything } else { Output::Operands }
         }
         ("git", "branch", "--show-current") | ("git", "rev-parse", _) | ("git", "merge-base", _) => Output::Operands,
-        ("git", "symbolic-ref" | "describe" | "rev-list" | "ls-files" | "hash-object" | "write-tree", _) => Output::Operands,
+        ("git", "symbolic-ref" | "describe" | "rev-list" | "ls-files" | "hash-object" | "write-tree", _) => {
+            Output::Operands
+        }
         ("brew", "--prefix", _) | ("go", "env", _) | ("npm", "bin" | "root" | "prefix", _) => Output::Operands,
         _ => Output::Anything,
     }

@@ -57,7 +57,10 @@ fn matches(pattern: &[&str], path: &[&str]) -> bool {
         ["**"] => true,
         ["**", rest @ ..] => (0..=path.len()).any(|skip| matches(rest, &path[skip..])),
         [first, rest @ ..] => match path {
-            [part, after @ ..] => (rule::glob(first, part) && (*first == "*" || !part.contains(['*', '?']) || first == part)) && matches(rest, after),
+            [part, after @ ..] => {
+                (rule::glob(first, part) && (*first == "*" || !part.contains(['*', '?']) || first == part))
+                    && matches(rest, after)
+            }
             [] => false,
         },
     }

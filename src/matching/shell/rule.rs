@@ -5,8 +5,8 @@
 
 use super::commands::{Directory, base_name};
 use super::expand::{Openness, Word};
-use super::programs::{self, options};
 use super::programs::options::{Act, Row, Style, Takes};
+use super::programs::{self, options};
 use super::{Command, Doubt, Judgement, Place, Role, Script, Span};
 
 /// The inside of `Bash(...)`, compiled.
@@ -144,7 +144,15 @@ impl Stage {
             None => (None, head),
         };
         let row = if program.contains('*') { None } else { options::row(&program).map(std::sync::Arc::new) };
-        let mut stage = Stage { program, directory, row, operands: Vec::new(), commands: 0, options: Vec::new(), open: open || everything };
+        let mut stage = Stage {
+            program,
+            directory,
+            row,
+            operands: Vec::new(),
+            commands: 0,
+            options: Vec::new(),
+            open: open || everything,
+        };
         let row = stage.row.clone();
         let mut node = row.as_deref();
         let mut path = stage.program.clone();
@@ -181,13 +189,19 @@ impl Stage {
     /// Adds an option of the pattern; how many further words are its value.
     fn option(&mut self, word: &str, next: Option<&String>, row: Option<&Row>, path: &str) -> usize {
         let (name, value) = match word.split_once('=') {
-            Some((name, value)) if word.starts_with("--") || row.is_some_and(|row| row.style == Style::Go) => (name, Some(value.to_string())),
+            Some((name, value)) if word.starts_with("--") || row.is_some_and(|row| row.style == Style::Go) => {
+                (name, Some(value.to_string()))
+            }
             _ => (word, None),
         };
         let exact = row.is_none_or(|row| row.option(name).is_some() || !row.clusters());
         // `-rf*`: letters, each an option of its own.
         let letters = name.trim_start_matches('-').trim_end_matches('*');
-        if !name.starts_with("--") && letters.chars().count() > 1 && !exact && letters.chars().all(char::is_alphanumeric) {
+        if !name.starts_with("--")
+            && letters.chars().count() > 1
+            && !exact
+            && letters.chars().all(char::is_alphanumeric)
+        {
             for letter in letters.chars() {
                 self.add_option(&format!("-{letter}"), None, row, path);
             }
@@ -200,7 +214,11 @@ impl Stage {
                 1
             }
             _ => {
-                let name = if self.program != "rm" || name.starts_with("--") || letters.len() != 1 { name } else { &name[..2] };
+                let name = if self.program != "rm" || name.starts_with("--") || letters.len() != 1 {
+                    name
+                } else {
+                    &name[..2]
+                };
                 self.add_option(name, value, row, path);
                 0
             }
@@ -210,7 +228,11 @@ impl Stage {
     fn add_option(&mut self, name: &str, value: Option<String>, row: Option<&Row>, path: &str) {
         let mut names: Vec<String> = Vec::new();
         for option in row.iter().flat_map(|row| &row.options) {
-            let same = |it: &&str| glob(name, it) || row.is_some_and(|row| row.style == Style::Go) && glob(name.trim_start_matches('-'), it.trim_start_matches('-'));
+            let same = |it: &&str| {
+                glob(name, it)
+                    || row.is_some_and(|row| row.style == Style::Go)
+                        && glob(name.trim_start_matches('-'), it.trim_start_matches('-'))
+            };
             if option.names.iter().any(same) {
                 names.extend(option.names.iter().map(|name| name.to_string()));
             }
@@ -239,7 +261,8 @@ impl Stage {
             && !head.text[..at].contains('/')
         {
             let literal = self.program.split('*').next().unwrap_or_default();
-            return literal.starts_with(&head.text[..at]) || self.program.contains('*') && head.text.starts_with(literal);
+            return literal.starts_with(&head.text[..at])
+                || self.program.contains('*') && head.text.starts_with(literal);
         }
         let name = head.text.rsplit('/').next().unwrap_or_default();
         self.program == "*" || glob(&self.program, name)
@@ -247,7 +270,9 @@ impl Stage {
 
     /// Whether the command does what the pattern says: any reading of it is enough.
     fn hits(&self, command: &Command, piped: bool) -> Held {
-        let is_shell = piped && self.program == "sh" && command.words.first().is_some_and(|head| programs::SHELLS.has(base_name(&head.text)));
+        let is_shell = piped
+            && self.program == "sh"
+            && command.words.first().is_some_and(|head| programs::SHELLS.has(base_name(&head.text)));
         if !is_shell && !self.is_program(command) {
             return Held::No;
         }
@@ -262,7 +287,9 @@ impl Stage {
         }
         let parsed = Parsed::new(&command.words[1..], self.row.as_deref(), &self.operands[..self.commands]);
         let mut held = self.operands_hit(&parsed);
-        if command.words.first().is_some_and(|head| matches!(head.openness, Openness::Operand(at) if at > 0 && !head.text[..at].contains('/'))) {
+        if command.words.first().is_some_and(
+            |head| matches!(head.openness, Openness::Operand(at) if at > 0 && !head.text[..at].contains('/')),
+        ) {
             held = held.min(Held::Doubt("the program's name is computed"));
         }
         for option in &self.options {
@@ -367,7 +394,10 @@ impl Stage {
             }
         }
         for option in &parsed.options {
-            let named = self.options.iter().any(|pattern| pattern.names.iter().any(|name| denotes(&option.word.text, name, option.row)))
+            let named = self
+                .options
+                .iter()
+                .any(|pattern| pattern.names.iter().any(|name| denotes(&option.word.text, name, option.row)))
                 || self.names_cluster(option);
             let after = option.depth >= self.commands.min(1) && self.open;
             if !named && !after {
@@ -397,7 +427,11 @@ impl Stage {
         if parsed.operands.len() > at && !self.open {
             return Held::No;
         }
-        if parsed.operands[at.min(parsed.operands.len())..].iter().any(|item| matches!(item.word.openness, Openness::Computed(0, _))) && !self.open {
+        if parsed.operands[at.min(parsed.operands.len())..]
+            .iter()
+            .any(|item| matches!(item.word.openness, Openness::Computed(0, _)))
+            && !self.open
+        {
             return Held::No;
         }
         Held::Yes
@@ -406,7 +440,9 @@ impl Stage {
     /// `-rf` where the rule says `-r` and `-f`.
     fn names_cluster(&self, option: &Item) -> bool {
         let text = option.word.text.as_str();
-        text.len() > 1 && !text.starts_with("--") && option.word.openness == Openness::Constant
+        text.len() > 1
+            && !text.starts_with("--")
+            && option.word.openness == Openness::Constant
             && text[1..].chars().all(|letter| {
                 let short = format!("-{letter}");
                 self.options.iter().any(|pattern| pattern.names.contains(&short))
@@ -419,7 +455,9 @@ impl Stage {
             return false;
         }
         let mut from = 0;
-        while let Some(found) = text.get(from..).and_then(|rest| memchr::memmem::find(rest.as_bytes(), self.program.as_bytes())) {
+        while let Some(found) =
+            text.get(from..).and_then(|rest| memchr::memmem::find(rest.as_bytes(), self.program.as_bytes()))
+        {
             let at = from + found;
             from = at + self.program.len();
             if !is_whole(text, at, from) || !stands_as_program(text, at) {
@@ -439,9 +477,12 @@ impl Stage {
         }
         let mut rest = &rest[..end];
         for operand in self.operands.iter().filter(|operand| !operand.glob.contains('*')).take(self.commands.max(1)) {
-            let names: Vec<&str> = if operand.names.is_empty() { vec![operand.glob.as_str()] } else { operand.names.clone() };
+            let names: Vec<&str> =
+                if operand.names.is_empty() { vec![operand.glob.as_str()] } else { operand.names.clone() };
             let next = names.iter().filter_map(|name| {
-                memchr::memmem::find_iter(rest.as_bytes(), name).map(|at| (at, at + name.len())).find(|(at, end)| is_whole(rest, *at, *end))
+                memchr::memmem::find_iter(rest.as_bytes(), name)
+                    .map(|at| (at, at + name.len()))
+                    .find(|(at, end)| is_whole(rest, *at, *end))
             });
             match next.min() {
                 Some((at, end)) if at <= 96 => rest = &rest[end..],
@@ -452,7 +493,10 @@ impl Stage {
         while !rest.is_char_boundary(end) {
             end -= 1;
         }
-        let words: Vec<&str> = rest[..end].split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ',' | '[' | ']' | '(' | ')' | ';' | '`')).filter(|word| !word.is_empty()).collect();
+        let words: Vec<&str> = rest[..end]
+            .split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ',' | '[' | ']' | '(' | ')' | ';' | '`'))
+            .filter(|word| !word.is_empty())
+            .collect();
         self.options.iter().all(|option| {
             words.iter().any(|word| {
                 word.len() > 1 && word.starts_with('-') && option.is(word, self.deepest())
@@ -488,10 +532,32 @@ fn stands_as_program(text: &str, at: usize) -> bool {
         Some(c) if !(c.is_alphanumeric() || c == '_' || c == '-' || c == '.') => c != '#' || at - before.len() > 1,
         Some('-') => true,
         Some(_) => {
-            let word = before.rsplit(|c: char| c.is_whitespace() || matches!(c, ';' | '&' | '|' | '(' | '"' | '\'' | '`')).next().unwrap_or_default();
+            let word = before
+                .rsplit(|c: char| c.is_whitespace() || matches!(c, ';' | '&' | '|' | '(' | '"' | '\'' | '`'))
+                .next()
+                .unwrap_or_default();
             text[..at].ends_with(['/', '.'])
                 || word.len() < 4 && word.ends_with('e')
-                || matches!(word, "shell" | "sudo" | "exec" | "then" | "do" | "else" | "time" | "env" | "nohup" | "RUN" | "command" | "eval" | "xargs" | "not" | "n" | "b" | "in")
+                || matches!(
+                    word,
+                    "shell"
+                        | "sudo"
+                        | "exec"
+                        | "then"
+                        | "do"
+                        | "else"
+                        | "time"
+                        | "env"
+                        | "nohup"
+                        | "RUN"
+                        | "command"
+                        | "eval"
+                        | "xargs"
+                        | "not"
+                        | "n"
+                        | "b"
+                        | "in"
+                )
                 || word.contains('=')
         }
     }
@@ -511,7 +577,9 @@ impl Operand {
         }
         match word.openness {
             Openness::Constant => {
-                if glob(&self.glob, &word.text) || (self.glob.starts_with('~') && word.home && glob(&self.glob[1..], &word.text)) {
+                if glob(&self.glob, &word.text)
+                    || (self.glob.starts_with('~') && word.home && glob(&self.glob[1..], &word.text))
+                {
                     Held::Yes
                 } else {
                     Held::No
@@ -520,7 +588,9 @@ impl Operand {
             openness => {
                 let beginning = word.beginning();
                 let literal = self.glob.split('*').next().unwrap_or_default();
-                let fits = beginning.is_empty() || literal.starts_with(beginning) || (self.glob.contains('*') && beginning.starts_with(literal));
+                let fits = beginning.is_empty()
+                    || literal.starts_with(beginning)
+                    || (self.glob.contains('*') && beginning.starts_with(literal));
                 match (fits, openness) {
                     (true, _) if self.glob == "*" => Held::Yes,
                     (true, Openness::Computed(..)) => Held::Doubt("a computed word"),
@@ -584,7 +654,8 @@ impl<'c> Parsed<'c> {
         while let Some(word) = words.get(at) {
             at += 1;
             let beginning = word.beginning();
-            let is_option = beginning.len() > 1 && beginning.starts_with('-') || beginning == "-" && word.openness.from().is_some();
+            let is_option =
+                beginning.len() > 1 && beginning.starts_with('-') || beginning == "-" && word.openness.from().is_some();
             let no_options = node.is_some_and(|row| row.style == Style::None);
             if is_option && !no_options && (!ended || unsure) {
                 if word.text == "--" {
@@ -607,8 +678,17 @@ impl<'c> Parsed<'c> {
             let mut item = Item { word, value: None, names: Vec::new(), depth, row: node, unsure };
             if !ended || unsure {
                 match word.openness {
-                    Openness::Computed(at, splits) if at == 0 || splits => parsed.open = parsed.open.or(Some("a computed word may be an option")),
-                    Openness::Files(0) if word.text.starts_with('?') || word.text.starts_with('[') && word.text.contains('-') && !word.text.contains("a-z") && !word.text.contains("0-9") && !word.text.contains("A-Z") => {
+                    Openness::Computed(at, splits) if at == 0 || splits => {
+                        parsed.open = parsed.open.or(Some("a computed word may be an option"))
+                    }
+                    Openness::Files(0)
+                        if word.text.starts_with('?')
+                            || word.text.starts_with('[')
+                                && word.text.contains('-')
+                                && !word.text.contains("a-z")
+                                && !word.text.contains("0-9")
+                                && !word.text.contains("A-Z") =>
+                    {
                         parsed.open = parsed.open.or(Some("a pattern of file names may be an option"));
                     }
                     _ => {}
@@ -664,7 +744,11 @@ impl<'c> Parsed<'c> {
                 let this = match item.word.openness {
                     Openness::Constant if glob(glob_text, &item.word.text) => Held::Yes,
                     Openness::Constant | Openness::Operand(_) | Openness::Files(_) => {
-                        if !item.word.beginning().is_empty() && glob(glob_text, item.word.beginning()) { Held::Yes } else { Held::No }
+                        if !item.word.beginning().is_empty() && glob(glob_text, item.word.beginning()) {
+                            Held::Yes
+                        } else {
+                            Held::No
+                        }
                     }
                     Openness::Computed(0, _) => Held::Doubt("a computed word"),
                     Openness::Computed(..) => Held::No,
@@ -716,7 +800,10 @@ impl OptionPattern {
             return Held::Yes;
         }
         let long = beginning.starts_with("--");
-        let fits = self.names.iter().any(|name| name.trim_end_matches('*').starts_with(beginning) || !long && !name.starts_with("--"));
+        let fits = self
+            .names
+            .iter()
+            .any(|name| name.trim_end_matches('*').starts_with(beginning) || !long && !name.starts_with("--"));
         if fits || spreads(item.word) { Held::Doubt("an option that is computed") } else { Held::No }
     }
 }
@@ -781,7 +868,12 @@ fn denotes(word: &str, name: &str, row: Option<&Row>) -> bool {
         }
         let abbreviates = row.is_none_or(Row::abbreviates);
         let exactly_another = row.is_some_and(|row| row.option(bare).is_some());
-        return abbreviates && bare.len() > 2 && !exactly_another && name.starts_with("--") && name.trim_end_matches('*').starts_with(bare) && row.is_some();
+        return abbreviates
+            && bare.len() > 2
+            && !exactly_another
+            && name.starts_with("--")
+            && name.trim_end_matches('*').starts_with(bare)
+            && row.is_some();
     }
     // A cluster of letters.
     let letter = match name.as_bytes() {
@@ -869,7 +961,10 @@ pub fn hits(rules: &[&CommandRule], unless: &[&CommandRule], script: &Script, pl
     let Some(unseen) = &script.unseen else { return Judgement::No };
     for stage in rules.iter().filter_map(|rule| rule.stages.first()) {
         if let Some(at) = named_somewhere(stage, script, place) {
-            return Judgement::Doubt(Doubt { why: "code that the text doesn't show may run, and this names what the rule names", at });
+            return Judgement::Doubt(Doubt {
+                why: "code that the text doesn't show may run, and this names what the rule names",
+                at,
+            });
         }
     }
     Judgement::Delegates(Doubt { why: unseen.why, at: unseen.at.clone() })
@@ -893,13 +988,21 @@ fn named_somewhere(stage: &Stage, script: &Script, place: &Place) -> Option<Span
         if command.data {
             continue;
         }
-        if command.words.iter().skip(1).any(|word| word.text.len() > stage.program.len() && word.text.contains([' ', '\n', '\t', '"', '(']) && stage.is_named_in(&word.text)) {
+        if command.words.iter().skip(1).any(|word| {
+            word.text.len() > stage.program.len()
+                && word.text.contains([' ', '\n', '\t', '"', '('])
+                && stage.is_named_in(&word.text)
+        }) {
             return Some(command.span.clone());
         }
         // A copy of the program under another name.
         let head = command.words.first().map(|head| base_name(&head.text)).unwrap_or_default();
         if matches!(head, "cp" | "ln" | "mv" | "install" | "dd")
-            && command.words.iter().skip(1).any(|word| word.text.contains('/') && base_name(&word.text) == stage.program)
+            && command
+                .words
+                .iter()
+                .skip(1)
+                .any(|word| word.text.contains('/') && base_name(&word.text) == stage.program)
         {
             return Some(command.span.clone());
         }

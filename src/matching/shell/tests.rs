@@ -240,7 +240,7 @@ fn doubtful_commands_are_never_missed() {
 /// Whatever it is given, it ends soon and without a panic.
 #[test]
 fn hostile_texts_end() {
-        for piece in [
+    for piece in [
         "(",
         "((",
         "$(",

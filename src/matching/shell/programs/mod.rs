@@ -214,7 +214,12 @@ static WRAPPERS: &[Wrapper] = &[
         remote: true,
         ..wrapper("podman run", "dit", "evupwhlm", 1)
     },
-    Wrapper { long: "stdin tty", valued_long: "container namespace", remote: true, ..elsewhere("kubectl exec", "it", "cn", 1) },
+    Wrapper {
+        long: "stdin tty",
+        valued_long: "container namespace",
+        remote: true,
+        ..elsewhere("kubectl exec", "it", "cn", 1)
+    },
     Wrapper {
         long: "yes no-install quiet no",
         valued_long: "package",
@@ -223,8 +228,18 @@ static WRAPPERS: &[Wrapper] = &[
         ..script_runner("npx", "yq", "p")
     },
     script_runner("bunx", "", ""),
-    Wrapper { text_letter: Some('c'), text_long: "call", valued_long: "package workspace", ..script_runner("npm exec", "y", "pw") },
-    Wrapper { text_letter: Some('c'), text_long: "call", valued_long: "package workspace", ..script_runner("npm x", "y", "pw") },
+    Wrapper {
+        text_letter: Some('c'),
+        text_long: "call",
+        valued_long: "package workspace",
+        ..script_runner("npm exec", "y", "pw")
+    },
+    Wrapper {
+        text_letter: Some('c'),
+        text_long: "call",
+        valued_long: "package workspace",
+        ..script_runner("npm x", "y", "pw")
+    },
     script_runner("pnpm exec", "r", "C"),
     script_runner("pnpm dlx", "", ""),
     script_runner("yarn exec", "", ""),
@@ -249,7 +264,6 @@ static WRAPPERS: &[Wrapper] = &[
     wrapper("direnv exec", "", "", 1),
     elsewhere("ip exec", "", "", 1),
 ];
-
 
 /// The wrapper that a command is, and where among its words the wrapper's own name ends.
 pub(super) fn wrapper_of(name: &str, words: &[Word]) -> Option<(&'static Wrapper, usize)> {
@@ -341,7 +355,10 @@ pub(super) fn is_interpreter(name: &str) -> bool {
 
 pub(super) fn is_system_path(path: &str) -> bool {
     let directory = path.rfind('/').map_or("", |at| &path[..at]);
-    matches!(directory, "/bin" | "/usr/bin" | "/usr/local/bin" | "/sbin" | "/usr/sbin" | "/usr/local/sbin" | "/opt/homebrew/bin")
+    matches!(
+        directory,
+        "/bin" | "/usr/bin" | "/usr/local/bin" | "/sbin" | "/usr/sbin" | "/usr/local/sbin" | "/opt/homebrew/bin"
+    )
 }
 
 /// What setting a variable may do.
@@ -371,17 +388,50 @@ static TEXT_VARIABLES: Names = Names::new(
 );
 
 pub(super) fn hazard(name: &str, value: Option<&str>) -> Hazard {
-    if matches!(name, "BASH_ENV" | "ENV" | "SHELLOPTS" | "BASHOPTS" | "POSIXLY_CORRECT" | "BASH_COMPAT" | "BASH_ALIASES" | "BASH_CMDS" | "aliases" | "functions" | "NULLCMD" | "READNULLCMD" | "EXECIGNORE" | "SHELL" | "PYTHONUSERBASE")
-        || name.starts_with("BASH_FUNC_")
+    if matches!(
+        name,
+        "BASH_ENV"
+            | "ENV"
+            | "SHELLOPTS"
+            | "BASHOPTS"
+            | "POSIXLY_CORRECT"
+            | "BASH_COMPAT"
+            | "BASH_ALIASES"
+            | "BASH_CMDS"
+            | "aliases"
+            | "functions"
+            | "NULLCMD"
+            | "READNULLCMD"
+            | "EXECIGNORE"
+            | "SHELL"
+            | "PYTHONUSERBASE"
+    ) || name.starts_with("BASH_FUNC_")
         || name.starts_with("GIT_CONFIG")
     {
         return Hazard::Shell;
+    }
+    if matches!(name, "PS1" | "PS2" | "PROMPT" | "RPROMPT")
+        && value.is_some_and(|value| value.contains("$(") || value.contains('`'))
+    {
+        return Hazard::Text;
     }
     let harmless = matches!(value, Some("" | "cat" | "true" | ":" | "less" | "vim" | "vi" | "nano"));
     if harmless && (name.ends_with("PAGER") || name.ends_with("EDITOR") || name == "VISUAL") {
         return Hazard::None;
     }
-    if TEXT_VARIABLES.has(name) || matches!(name, "GIT_SSH_COMMAND" | "GIT_SSH" | "GIT_EDITOR" | "GIT_SEQUENCE_EDITOR" | "GIT_PAGER" | "GIT_ASKPASS" | "GIT_EXTERNAL_DIFF" | "GIT_PROXY_COMMAND") {
+    if TEXT_VARIABLES.has(name)
+        || matches!(
+            name,
+            "GIT_SSH_COMMAND"
+                | "GIT_SSH"
+                | "GIT_EDITOR"
+                | "GIT_SEQUENCE_EDITOR"
+                | "GIT_PAGER"
+                | "GIT_ASKPASS"
+                | "GIT_EXTERNAL_DIFF"
+                | "GIT_PROXY_COMMAND"
+        )
+    {
         return Hazard::Text;
     }
     let git = name.starts_with("GIT_")
@@ -389,9 +439,12 @@ pub(super) fn hazard(name: &str, value: Option<&str>) -> Hazard {
             .iter()
             .any(|prefix| name.starts_with(prefix));
     let lower = name.to_ascii_lowercase();
-    if git || CODE_VARIABLES.has(name)
+    if git
+        || CODE_VARIABLES.has(name)
         || ["LD_", "DYLD_", "BASH_", "npm_config_", "NPM_CONFIG_"].iter().any(|prefix| name.starts_with(prefix))
-        || ["editor", "pager", "_command", "_askpass", "_wrapper", "_rsh", "_shell", "_runner"].iter().any(|suffix| lower.ends_with(suffix))
+        || ["editor", "pager", "_command", "_askpass", "_wrapper", "_rsh", "_shell", "_runner"]
+            .iter()
+            .any(|suffix| lower.ends_with(suffix))
     {
         return Hazard::Unseen;
     }
@@ -404,13 +457,17 @@ pub(super) fn git_verb(words: &[Word]) -> (Option<usize>, bool) {
     while let Some(word) = words.get(at) {
         let text = word.text.as_str();
         match text {
-            "-C" | "--git-dir" | "--work-tree" | "--namespace" | "--super-prefix" | "--exec-path" | "--attr-source" | "--list-cmds" => at += 2,
+            "-C" | "--git-dir" | "--work-tree" | "--namespace" | "--super-prefix" | "--exec-path" | "--attr-source"
+            | "--list-cmds" => at += 2,
             "-c" | "--config-env" => {
-                settings |= words.get(at + 1).is_some_and(|word| match (word.as_constant(), word.text.split_once('=')) {
-                    (_, Some((key, value))) if word.openness.from().is_none_or(|from| from > key.len()) => !is_harmless_setting(key, value),
-                    (Some(key), None) => !is_harmless_setting(key, "true"),
-                    _ => true,
-                });
+                settings |=
+                    words.get(at + 1).is_some_and(|word| match (word.as_constant(), word.text.split_once('=')) {
+                        (_, Some((key, value))) if word.openness.from().is_none_or(|from| from > key.len()) => {
+                            !is_harmless_setting(key, value)
+                        }
+                        (Some(key), None) => !is_harmless_setting(key, "true"),
+                        _ => true,
+                    });
                 at += 2;
             }
             _ if text.starts_with("-c") && text.len() > 2 && !text.starts_with("--") => {
@@ -452,7 +509,12 @@ pub(super) fn is_harmless_setting(key: &str, value: &str) -> bool {
 pub(super) fn is_harmless_ssh_option(letter: char, value: &Word) -> bool {
     let text = value.text.to_ascii_lowercase();
     match letter {
-        'o' => !text.contains("command") && !text.contains("exec") && !text.contains("include") && !matches!(value.openness, Openness::Computed(0, _)),
+        'o' => {
+            !text.contains("command")
+                && !text.contains("exec")
+                && !text.contains("include")
+                && !matches!(value.openness, Openness::Computed(0, _))
+        }
         'F' => false,
         _ => true,
     }
@@ -544,8 +606,32 @@ pub(super) static TEXT_OPTIONS: &[(&str, &str, &[&str])] = &[
     ("rsync", "e", &["rsh", "rsync-path"]),
     ("scp", "S", &[]),
     ("sftp", "S", &[]),
-    ("tar", "IF", &["to-command", "use-compress-program", "rsh-command", "info-script", "new-volume-script", "rmt-command", "checkpoint-action"]),
-    ("gtar", "IF", &["to-command", "use-compress-program", "rsh-command", "info-script", "new-volume-script", "rmt-command", "checkpoint-action"]),
+    (
+        "tar",
+        "IF",
+        &[
+            "to-command",
+            "use-compress-program",
+            "rsh-command",
+            "info-script",
+            "new-volume-script",
+            "rmt-command",
+            "checkpoint-action",
+        ],
+    ),
+    (
+        "gtar",
+        "IF",
+        &[
+            "to-command",
+            "use-compress-program",
+            "rsh-command",
+            "info-script",
+            "new-volume-script",
+            "rmt-command",
+            "checkpoint-action",
+        ],
+    ),
     ("bsdtar", "", &["use-compress-program"]),
     ("sort", "", &["compress-program"]),
     ("split", "", &["filter"]),
@@ -565,7 +651,19 @@ pub(super) static TEXT_OPTIONS: &[(&str, &str, &[&str])] = &[
     ("git push", "", &["receive-pack", "exec"]),
     ("git archive", "", &["exec"]),
     ("git difftool", "x", &["extcmd"]),
-    ("git filter-branch", "", &["tree-filter", "index-filter", "msg-filter", "env-filter", "commit-filter", "parent-filter", "tag-name-filter"]),
+    (
+        "git filter-branch",
+        "",
+        &[
+            "tree-filter",
+            "index-filter",
+            "msg-filter",
+            "env-filter",
+            "commit-filter",
+            "parent-filter",
+            "tag-name-filter",
+        ],
+    ),
     ("git send-email", "", &["sendmail-cmd", "to-cmd", "cc-cmd"]),
     ("start-stop-daemon", "ax", &["exec", "startas"]),
     ("xterm", "e", &[]),
