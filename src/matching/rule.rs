@@ -711,7 +711,8 @@ mod tests {
             ("apply_patch", "apply_patch", patch.clone(), "yes", "yes"),
             ("apply_patch(src/**)", "apply_patch", patch.clone(), "yes", "no"),
             ("Write(src/**)", "apply_patch", json!({"input": "?"}), "opaque", "opaque"),
-            ("PowerShell(git push*)", "powershell", json!({"command": "git push"}), "opaque", "opaque"),
+            ("PowerShell(git push*)", "powershell", json!({"command": "git push"}), "yes", "yes"),
+            ("PowerShell(git push*)", "powershell", json!({"command": "x; git push"}), "opaque", "opaque"),
         ] {
             assert_eq!(judge(&[rule], &[], tool, input.clone()), (hits, covers), "{rule} on {input}");
         }

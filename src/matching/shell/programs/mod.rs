@@ -680,3 +680,27 @@ pub(super) static GIT_PLUMBING: Names = Names::new(
     rebase--helper rebase--interactive merge-index fast-import cvsserver upload-archive scalar \
     annex merge-one-file mergetool--lib remote-ssh",
 );
+
+/// Further options, by their start, that make a program run code; no `*` of a rule that allows covers them.
+static RUNNING_OPTIONS: &[(&str, &str)] = &[
+    ("go", "-exec --exec -toolexec --toolexec -vettool"),
+    ("gcc", "-wrapper -fplugin -B"),
+    ("g++", "-wrapper -fplugin -B"),
+    ("cc", "-wrapper -fplugin -B"),
+    ("wget", "-e --exe --config"),
+    ("curl", "-K --config"),
+    ("cargo", "--config"),
+    ("cmake", "-E -P"),
+    ("less", "+ -k --lesskey"),
+    ("more", "+"),
+    ("openssl", "-engine"),
+    ("find", "-exec -ok -fprint -fls -delete"),
+    ("git", "--output --ext-diff --textconv"),
+    ("zip", "-T --unzip"),
+];
+
+/// The option that makes the command run code, if it has one.
+pub(super) fn running_option<'w>(name: &str, words: &'w [Word]) -> Option<&'w Word> {
+    let (_, starts) = RUNNING_OPTIONS.iter().find(|(program, _)| *program == name)?;
+    words.iter().skip(1).find(|word| starts.split(' ').any(|start| word.text.starts_with(start)))
+}
