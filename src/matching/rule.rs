@@ -524,7 +524,8 @@ impl Judge<'_> {
         if commands.is_empty() {
             return Truth::No;
         }
-        let place = shell::Place { cwd: self.facts.base(), home: paths::home(), files: None };
+        let script_at = |path: &str| self.facts.script(path);
+        let place = shell::Place { cwd: self.facts.base(), home: paths::home(), files: Some(&script_at) };
         let judge = |rules: &[&CommandRule]| match reading {
             Reading::Hits => shell::hits(rules, &except, script, &place),
             Reading::Covers => shell::covers(rules, &except, script, &place),

@@ -1589,7 +1589,7 @@ impl Walk {
 
     fn script(&mut self, script: &Word, shell: Shell, span: &Span) {
         let path = script.text.replace("/./", "/").replace("//", "/");
-        if path.starts_with("/dev/") || path.starts_with("/proc/") {
+        if ["/dev/stdin", "/dev/fd/", "/proc/"].iter().any(|start| path.starts_with(start)) {
             let input = if script.text == "/dev/fd/…" { self.process.clone() } else { Some(self.input.clone()) };
             return match input {
                 Some(Input::Text(text)) => self.nested(&text, shell, span),
