@@ -401,13 +401,13 @@ impl Walk {
                                             }
                                             _ => {
                                                 constant = false;
-                                                text.push_str("…");
+                                                text.push('…');
                                             }
                                         }
                                     }
                                     _ => {
                                         constant = false;
-                                        text.push_str("…");
+                                        text.push('…');
                                     }
                                 }
                             }
@@ -765,8 +765,6 @@ impl Walk {
                 };
                 if values.iter().any(dashes) {
                     open(Openness::Computed(0, !quoted))
-                } else if values.is_empty() {
-                    open(Openness::Operand(0))
                 } else {
                     open(Openness::Operand(0))
                 }
@@ -2110,7 +2108,7 @@ impl Walk {
         }
         while let Some(word) = words.get(at).filter(|_| wrapper.assigns) {
             let Some((name, value)) = word.text.split_once('=') else { break };
-            if !word.openness.from().is_none_or(|at| at > name.len()) {
+            if word.openness.from().is_some_and(|at| at <= name.len()) {
                 self.gap("the name of a variable is computed", span);
             }
             let constant = word.as_constant().map(|_| value.to_string());
@@ -2287,8 +2285,8 @@ impl Build {
     }
 
     fn flush(&mut self) {
-        if self.started && !(self.text.is_empty() && !self.quoted && self.openness == Openness::Constant && !self.home)
-        {
+        let is_something = !self.text.is_empty() || self.quoted || self.openness != Openness::Constant || self.home;
+        if self.started && is_something {
             self.done.push(Word {
                 text: std::mem::take(&mut self.text),
                 span: None,

@@ -566,10 +566,8 @@ impl<'t> Reader<'t> {
 
     fn compound(&mut self, keyword: &'static str) -> Read<Node> {
         let after = self.peek();
-        if !matches!(after, Some(b' ' | b'\t' | b'\n'))
-            && !(after == Some(b'(') && keyword != "{")
-            && after != Some(b';')
-        {
+        let is_apart = matches!(after, Some(b' ' | b'\t' | b'\n' | b';')) || after == Some(b'(') && keyword != "{";
+        if !is_apart {
             return self.outside("a keyword without what belongs to it");
         }
         match keyword {

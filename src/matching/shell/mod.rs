@@ -104,6 +104,9 @@ impl Command {
     }
 }
 
+/// Gives the text of a script by its path as written, if it is at hand.
+pub type Files<'a> = dyn Fn(&str) -> Option<String> + 'a;
+
 /// Where a text would run: what paths and `~` are taken against.
 pub struct Place<'a> {
     /// The working directory.
@@ -111,7 +114,7 @@ pub struct Place<'a> {
     /// The user's home.
     pub home: Option<&'a Path>,
     /// Looks into a script by its path as written, if it is at hand and small.
-    pub files: Option<&'a dyn Fn(&str) -> Option<String>>,
+    pub files: Option<&'a Files<'a>>,
 }
 
 /// What couldn't be told.

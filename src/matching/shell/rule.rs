@@ -339,7 +339,7 @@ impl Stage {
                     continue;
                 }
                 // A sub-command stands where it stands, unless an option before it isn't known.
-                if is_command && !item.unsure || !is_open && !item.unsure && !is_command {
+                if !item.unsure && (is_command || !is_open) {
                     break;
                 }
             }
