@@ -96,7 +96,7 @@ impl CommandRule {
 /// A pattern's words; quotes keep blanks.
 fn words(pattern: &str) -> Result<Vec<String>, String> {
     let (mut words, mut word) = (Vec::new(), None::<String>);
-    let mut rest = pattern.chars();
+    let mut rest = pattern.chars().peekable();
     while let Some(c) = rest.next() {
         match c {
             ' ' | '\t' => words.extend(word.take()),
@@ -110,7 +110,7 @@ fn words(pattern: &str) -> Result<Vec<String>, String> {
                     }
                 }
             }
-            '|' if word.is_none() => words.push("|".to_string()),
+            '|' if word.is_none() && rest.peek() != Some(&'|') => words.push("|".to_string()),
             c => word.get_or_insert_default().push(c),
         }
     }
