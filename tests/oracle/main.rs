@@ -33,9 +33,6 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Whether what is over the limits is a failure.
-const ENFORCED: bool = false;
-
 /// A name, and what gives the lines that say what is over the limits.
 type Test = (&'static str, fn() -> Vec<String>);
 
@@ -73,7 +70,7 @@ fn main() -> ExitCode {
         if filters.is_empty() || filters.iter().any(|filter| name.contains(filter.as_str())) {
             let over = test();
             over.iter().for_each(|line| println!("{line}"));
-            good &= over.is_empty() || !ENFORCED;
+            good &= over.is_empty();
         }
     }
     judge::PROGRAM.lock().unwrap().take();
