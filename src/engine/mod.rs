@@ -187,7 +187,7 @@ async fn decide_within(engine: &Engine, question: Question, depth: u8) -> Verdic
     }
     engine.services.runs.note(&question.event);
     let names = &question.hooks.files.tool_names;
-    let moment = Arc::new(Moment::new(question.event.clone(), &engine.services.root).with_names(names));
+    let moment = Arc::new(Moment::new(question.event.clone(), &engine.services.root).with_names(names).with_scripts());
     let policies = &question.hooks.files.policies;
     let (moment, refusal) = policy_gate::admit(engine, policies, moment).await;
     let selected = question.hooks.select(&moment.facts);

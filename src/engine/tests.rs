@@ -769,7 +769,7 @@ fn an_opaque_condition_never_means_no() {
         ("fail: open, rewrite: { patch: { command: y } }", "allow | h non_blocking_error"),
         (
             "fail: closed, rewrite: { patch: { command: y } }",
-            "deny by h: hook `h` failed to tell whether it applies: `when` failed: `tool.input.nothing` is missing | h blocking",
+            "deny by h: hook `h` failed to tell whether `when` holds: `tool.input.nothing` is missing | h blocking",
         ),
     ] {
         let definitions = format!("h, {when}, {hook}");
@@ -778,7 +778,7 @@ fn an_opaque_condition_never_means_no() {
         assert!(verdict.outcomes[0].opaque.is_some(), "{definitions}");
     }
     let bash = |command: &str| json!({"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": command}}});
-    let why = "the program's name is not literal, at `$X push`";
+    let why = "the program's name is computed, at `$X push`";
     for (hook, expected) in [
         ("deny: no", "ask by h: hook `h` "),
         ("fail: closed, deny: no", "deny by h: hook `h` "),

@@ -136,6 +136,11 @@ impl Moment {
         Moment::from_facts(self.facts.with_names(names))
     }
 
+    /// The same, and scripts that a call runs may be looked into.
+    pub fn with_scripts(self) -> Moment {
+        Moment::from_facts(self.facts.with_scripts())
+    }
+
     /// The next version of it.
     pub fn rewritten(&self, event: Arc<Event>) -> Moment {
         Moment::from_facts(self.facts.rewritten(event))

@@ -711,7 +711,7 @@ mod tests {
             ("a.yaml", "exit 2", None),
             ("a.yaml", "cd x", None),
             ("a.yaml", "A=1 python3 x", None),
-            ("a.yaml", "env A=1 python3 x", None),
+            ("a.yaml", "env A=1 python3 x", Some("[env, \"A=1\", python3, x]")),
             ("a.yaml", "python3 $X", None),
             ("a.yaml", "a | b", None),
             ("a.yaml", "a && b", None),

@@ -91,6 +91,7 @@ pub struct Facts {
     base: PathBuf,
     names: Arc<ToolNames>,
     families: &'static [&'static str],
+    has_scripts: bool,
     call: OnceLock<Call>,
     declared: OnceLock<Call>,
 }
@@ -110,14 +111,24 @@ impl Facts {
         Facts { names: names.clone(), ..self }
     }
 
+    /// The same, and scripts that a call runs may be looked into: it happens here and now.
+    pub fn with_scripts(self) -> Facts {
+        Facts { has_scripts: true, ..self }
+    }
+
+    /// A script that a call runs, if it is at hand.
+    pub fn script(&self, path: &str) -> Option<String> {
+        if self.has_scripts { paths::script(path, &self.base) } else { None }
+    }
+
     /// The same moment with another value: hooks can't change where it happens.
     pub fn rewritten(&self, event: Arc<Event>) -> Facts {
-        Facts::at(self.base.clone(), event, self.names.clone())
+        Facts { has_scripts: self.has_scripts, ..Facts::at(self.base.clone(), event, self.names.clone()) }
     }
 
     fn at(base: PathBuf, event: Arc<Event>, names: Arc<ToolNames>) -> Facts {
         let families = event.tool_name().map_or(&[][..], |name| Row::of(name).families());
-        Facts { event, base, names, families, call: OnceLock::new(), declared: OnceLock::new() }
+        Facts { event, base, names, families, has_scripts: false, call: OnceLock::new(), declared: OnceLock::new() }
     }
 
     /// The directory that relative paths are taken against.

@@ -72,6 +72,36 @@ pub fn views(path: &str, cwd: &Path) -> PathViews {
     PathViews { lexical, resolved, magic: walk.magic, bases: both_forms(cwd), homes: &HOMES }
 }
 
+/// The text of a script of at most 64 KiB, relative to `cwd`. A directory stands for the file that an
+/// interpreter runs of it. Nothing else than a regular file is opened to its end, so this doesn't wait.
+pub fn script(path: &str, cwd: &Path) -> Option<String> {
+    use std::io::Read;
+    const MAX_SCRIPT: u64 = 64 * 1024;
+    let mut path = match path.strip_prefix("~/") {
+        Some(rest) => home()?.join(rest),
+        None => cwd.join(path),
+    };
+    if path.is_dir() {
+        path.push("__main__.py");
+    }
+    let mut options = std::fs::OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        use rustix::fs::OFlags;
+        use std::os::unix::fs::OpenOptionsExt;
+        options.custom_flags((OFlags::NONBLOCK | OFlags::NOCTTY).bits() as i32);
+    }
+    let file = options.open(path).ok()?;
+    let about = file.metadata().ok()?;
+    if !about.is_file() || about.len() > MAX_SCRIPT {
+        return None;
+    }
+    let mut text = Vec::new();
+    file.take(MAX_SCRIPT).read_to_end(&mut text).ok()?;
+    Some(String::from_utf8_lossy(&text).into_owned())
+}
+
 /// A compiled `Write(...)` pattern: `**` is any number of directories, `*` stays within one name and
 /// matches dot files too. A relative pattern counts from the working directory of the views, one that begins
 /// with `~/` from the home directory.

@@ -524,7 +524,8 @@ impl Judge<'_> {
         if commands.is_empty() {
             return Truth::No;
         }
-        let place = shell::Place { cwd: self.facts.base(), home: paths::home(), files: None };
+        let script_at = |path: &str| self.facts.script(path);
+        let place = shell::Place { cwd: self.facts.base(), home: paths::home(), files: Some(&script_at) };
         let judge = |rules: &[&CommandRule]| match reading {
             Reading::Hits => shell::hits(rules, &except, script, &place),
             Reading::Covers => shell::covers(rules, &except, script, &place),
@@ -711,7 +712,8 @@ mod tests {
             ("apply_patch", "apply_patch", patch.clone(), "yes", "yes"),
             ("apply_patch(src/**)", "apply_patch", patch.clone(), "yes", "no"),
             ("Write(src/**)", "apply_patch", json!({"input": "?"}), "opaque", "opaque"),
-            ("PowerShell(git push*)", "powershell", json!({"command": "git push"}), "opaque", "opaque"),
+            ("PowerShell(git push*)", "powershell", json!({"command": "git push"}), "yes", "yes"),
+            ("PowerShell(git push*)", "powershell", json!({"command": "x; git push"}), "opaque", "opaque"),
         ] {
             assert_eq!(judge(&[rule], &[], tool, input.clone()), (hits, covers), "{rule} on {input}");
         }

@@ -126,12 +126,14 @@ fn every_kind_can_be_registered() {
             "failed to call tool `fails`: the disk is full",
         ),
         ("guard", json!({"pattern-guard": {"deny": ["push"], "reason": "guard"}}), "deny by h: guard"),
+        ("rewrite", json!({"patch": {"command": "git pull"}}), "git pull"),
     ] {
         untested.retain(|it| it != kind);
         let hook = json!({"name": "h", "on": "PreToolUse", "fail": "closed", kind: handler});
         assert_eq!(host.request("hooks/register", json!({"hooks": [hook]}))["registered"], json!(["h"]), "{kind}");
-        let verdict = brief(&host.bash("git push"));
-        assert!(verdict.contains(expected), "{kind}: {verdict}");
+        let verdict = host.bash("git push");
+        let told = format!("{} {}", brief(&verdict), verdict["subject"]);
+        assert!(told.contains(expected), "{kind}: {told}");
     }
     // tests/host/wire.rs has callbacks.
     assert_eq!(untested, ["callback"]);

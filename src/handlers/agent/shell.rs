@@ -82,7 +82,7 @@ mod tests {
             ("cargo build", "not on the list of allowed commands: cargo test *, npm run lint, git log*, ./check, sh"),
             ("sh -c \"make it\"", "sh|-c|make it"),
             ("sh -c make it", "not on the list"),
-            ("cargo test --config a.b=c", "not allowed: an option that runs text"),
+            ("cargo test --config a.b=c", "not allowed: an option that runs code"),
             ("rm -rf /", "not on the list"),
             ("cargo test; rm -rf /", "`;` is not allowed"),
             ("cargo test && rm x", "`&` is not allowed"),

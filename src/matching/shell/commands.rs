@@ -786,8 +786,21 @@ impl Walk {
     }
 
     fn simple(&mut self, stage: &Stage, assigns: &[Assign], words: &[Written], piped: bool) -> Input {
+        let mut declared = Vec::new();
         for assign in assigns {
-            self.assign(assign, words.is_empty());
+            let value = self.assign(assign);
+            if assign.argument {
+                let at = assign.name.len() + 1;
+                let value = value.unwrap_or_default();
+                let openness = join(at, Openness::Constant, value.openness);
+                let span = if self.place.is_none() { Some(assign.span.clone()) } else { None };
+                declared.push(Word {
+                    text: format!("{}={}", assign.name, value.text),
+                    span,
+                    openness,
+                    ..Word::default()
+                });
+            }
         }
         let mut alternatives: Vec<Vec<Word>> = vec![Vec::with_capacity(words.len())];
         let from = self.commands.len();
@@ -811,6 +824,7 @@ impl Walk {
                 .flat_map(|before| made.iter().map(move |words| before.iter().chain(words).cloned().collect()))
                 .collect();
         }
+        alternatives.iter_mut().for_each(|words| words.extend(declared.iter().cloned()));
         let inner = from..self.commands.len();
         let outer = self.input.clone();
         // What it prints decides what a file holds that it writes, so redirections of input come first.
@@ -925,7 +939,8 @@ impl Walk {
         output::printed(&texts, self.shell != Shell::Bash)
     }
 
-    fn assign(&mut self, assign: &Assign, persists: bool) {
+    /// What an assignment sets a variable to.
+    fn assign(&mut self, assign: &Assign) -> Option<Word> {
         if assign.element.as_ref().is_some_and(|name| self.variables.is_odd(name.trim_start_matches('$'))) {
             self.gap("text that arithmetic may expand again", &assign.span);
         }
@@ -962,7 +977,7 @@ impl Walk {
                 _ => self.unseen("it sets a variable that decides which code runs", &assign.span),
             },
         }
-        let _ = persists;
+        value
     }
 
     /// Files that a variable makes a later program run.
@@ -1590,7 +1605,7 @@ impl Walk {
 
     fn script(&mut self, script: &Word, shell: Shell, span: &Span) {
         let path = script.text.replace("/./", "/").replace("//", "/");
-        if path.starts_with("/dev/") || path.starts_with("/proc/") {
+        if ["/dev/stdin", "/dev/fd/", "/proc/"].iter().any(|start| path.starts_with(start)) {
             let input = if script.text == "/dev/fd/…" { self.process.clone() } else { Some(self.input.clone()) };
             return match input {
                 Some(Input::Text(text)) => self.nested(&text, shell, span),

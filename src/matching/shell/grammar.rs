@@ -128,6 +128,8 @@ pub(super) struct Assign {
     pub(super) element: Option<String>,
     pub(super) value: Value,
     pub(super) span: Span,
+    /// It stands after `export` and the like, as one of the words.
+    pub(super) argument: bool,
 }
 
 #[derive(Debug)]
@@ -892,7 +894,7 @@ impl<'t> Reader<'t> {
             if (words.is_empty() || declares)
                 && let Some(assign) = self.assignment()?
             {
-                assigns.push(assign);
+                assigns.push(Assign { argument: declares, ..assign });
                 continue;
             }
             let word = self.word(Context::Plain)?;
@@ -960,7 +962,7 @@ impl<'t> Reader<'t> {
         } else {
             Value::One(self.word(Context::Value)?)
         };
-        Ok(Some(Assign { name, append, element, value, span: from..self.at }))
+        Ok(Some(Assign { name, append, element, value, span: from..self.at, argument: false }))
     }
 
     fn array(&mut self) -> Read<Vec<Word>> {

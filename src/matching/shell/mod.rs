@@ -182,7 +182,8 @@ impl Script {
     /// Every name that the [program](CommandRule::program) of a rule must be one of for the rule to hold or be
     /// in doubt; nothing if any program could be run.
     pub fn programs(&self) -> Option<Vec<&str>> {
-        if !self.gaps.is_empty() {
+        // A script may name any.
+        if !self.gaps.is_empty() || !self.scripts.is_empty() {
             return None;
         }
         let mut names = Vec::with_capacity(self.commands.len());

@@ -441,6 +441,11 @@ impl Stage {
         Held::Yes
     }
 
+    /// Whether the rule writes this option.
+    fn names_option(&self, word: &str) -> bool {
+        self.options.iter().any(|option| option.is(word, self.deepest()))
+    }
+
     /// `-rf` where the rule says `-r` and `-f`.
     fn names_cluster(&self, option: &Item) -> bool {
         let text = option.word.text.as_str();
@@ -1108,6 +1113,12 @@ pub fn covers(rules: &[&CommandRule], unless: &[&CommandRule], script: &Script, 
         // No rule names a redirection to a file or an assignment.
         if !covered || command.writes || command.assigns {
             return Judgement::No;
+        }
+        let name = command.words.first().map_or("", |head| base_name(&head.text));
+        if let Some(option) = programs::running_option(name, &command.words)
+            && !rules.iter().flat_map(|rule| &rule.stages).any(|stage| stage.names_option(&option.text))
+        {
+            return Judgement::Doubt(Doubt { why: "an option that runs code", at: command.span.clone() });
         }
     }
     if let Some(gap) = &script.beside {

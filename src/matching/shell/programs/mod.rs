@@ -262,7 +262,7 @@ static WRAPPERS: &[Wrapper] = &[
     wrapper("bundle exec", "", "", 0),
     wrapper("mise exec", "", "", 0),
     wrapper("direnv exec", "", "", 1),
-    elsewhere("ip exec", "", "", 1),
+    elsewhere("ip netns", "", "", 2),
 ];
 
 /// The wrapper that a command is, and where among its words the wrapper's own name ends.
@@ -280,10 +280,18 @@ pub(super) fn wrapper_of(name: &str, words: &[Word]) -> Option<(&'static Wrapper
     if let [("", row)] = rows.as_slice() {
         return Some((row, 0));
     }
-    // `uv -q run`: the verb stands where the program takes it; which options before it take a value needn't be known.
+    // `uv -q run`: whether an option before the verb takes a value needn't be known.
+    let mut after_option = false;
     for (at, word) in words.iter().enumerate().skip(1).take(8) {
+        if word.text.starts_with('-') {
+            after_option = true;
+            continue;
+        }
         if let Some((_, row)) = rows.iter().find(|(verb, _)| !verb.is_empty() && *verb == word.text) {
             return Some((row, at));
+        }
+        if !std::mem::take(&mut after_option) {
+            break;
         }
     }
     rows.iter().find(|(verb, _)| verb.is_empty()).map(|(_, row)| (*row, 0))
@@ -337,7 +345,7 @@ pub(super) static DECODERS: Names = Names::new(
 pub(super) fn is_known(name: &str) -> bool {
     static OTHERS: Names = Names::new(
         "\
-        make gmake cmake ninja meson gcc g++ cc clang ld ar cargo rustc rustup go gofmt javac java mvn gradle npm pnpm yarn \
+        make gmake cmake ninja meson gcc g++ cc clang ld ar cargo rustc rustup go gofmt javac java mvn gradle npm \
         pip pip3 pipx poetry uv conda brew apt apt-get apt-cache dpkg yum dnf pacman apk snap service journalctl \
         systemctl eslint prettier jest vitest pytest mypy ruff black flake8 tsc top htop fd fdfind bat ssh-keygen \
         ssh-add openssl gpg aws gcloud az reboot shutdown halt poweroff useradd userdel passwd mkfs fdisk iptables \
@@ -680,3 +688,27 @@ pub(super) static GIT_PLUMBING: Names = Names::new(
     rebase--helper rebase--interactive merge-index fast-import cvsserver upload-archive scalar \
     annex merge-one-file mergetool--lib remote-ssh",
 );
+
+/// Further options, by their start, that make a program run code; no `*` of a rule that allows covers them.
+static RUNNING_OPTIONS: &[(&str, &str)] = &[
+    ("go", "-exec --exec -toolexec --toolexec -vettool"),
+    ("gcc", "-wrapper -fplugin -B"),
+    ("g++", "-wrapper -fplugin -B"),
+    ("cc", "-wrapper -fplugin -B"),
+    ("wget", "-e --exe --config"),
+    ("curl", "-K --config"),
+    ("cargo", "--config"),
+    ("cmake", "-E -P"),
+    ("less", "+ -k --lesskey"),
+    ("more", "+"),
+    ("openssl", "-engine"),
+    ("find", "-exec -ok -fprint -fls -delete"),
+    ("git", "--output --ext-diff --textconv"),
+    ("zip", "-T --unzip"),
+];
+
+/// The option that makes the command run code, if it has one.
+pub(super) fn running_option<'w>(name: &str, words: &'w [Word]) -> Option<&'w Word> {
+    let (_, starts) = RUNNING_OPTIONS.iter().find(|(program, _)| *program == name)?;
+    words.iter().skip(1).find(|word| starts.split(' ').any(|start| word.text.starts_with(start)))
+}
