@@ -587,7 +587,7 @@ fn a_changed_source_takes_over_without_a_lost_call() {
     }
     let code = |word: &str| {
         format!(
-            "import os, pathlib, time, helper\ndef say(): return {{'reason': '{word} ' + helper.word}}\ndef pid(): return {{'reason': str(os.getpid())}}\ndef wait(tool_input):\n    while not pathlib.Path(tool_input['file']).exists(): time.sleep(0.002)\n    return {{'reason': '{word} ' + str(os.getpid())}}\n"
+            "import os, pathlib, time, helper\ndef say(): return {{'reason': '{word} ' + helper.word}}\ndef pid(): return {{'reason': str(os.getpid())}}\ndef wait(tool_input):\n    pathlib.Path(tool_input['file'] + '.began').touch()\n    while not pathlib.Path(tool_input['file']).exists(): time.sleep(0.002)\n    return {{'reason': '{word} ' + str(os.getpid())}}\n"
         )
     };
     let js = |word: &str| {
@@ -617,8 +617,7 @@ fn a_changed_source_takes_over_without_a_lost_call() {
     let old = number(&say(&mut host, "pid", json!({})));
     let go = path("go");
     let waiting = host.ask("hooks/dispatch", to("wait", json!({"file": go})));
-    // It is in flight as soon as a later call is answered.
-    say(&mut host, "pid", json!({}));
+    eventually("the call begins", || path("go.began").exists().then_some(()));
     replace(&path("it.py"), &code("two"));
     becomes(&mut host, "say", json!({}), "two a");
     assert_ne!(number(&say(&mut host, "pid", json!({}))), old);

@@ -48,12 +48,13 @@ impl AllowList {
         let rules: Vec<&CommandRule> = self.patterns.iter().map(|it| &it.pattern).collect();
         let place = Place { cwd: Path::new("/"), home: None, files: None };
         match shell::covers(&rules, &[], &read, &place) {
-            Judgement::Yes(_) => {}
+            // A shell whose text would be allowed is itself another program.
+            Judgement::Yes(_) if read.commands().first().is_some_and(|it| rules.iter().any(|rule| rule.fits(it))) => {}
             Judgement::Doubt(doubt) => {
                 let why = doubt.why;
                 return Err(format!("`{text}` is not allowed: {why}; only a pattern without `*` could allow it"));
             }
-            Judgement::No | Judgement::Delegates(_) => {
+            Judgement::Yes(_) | Judgement::No | Judgement::Delegates(_) => {
                 return Err(format!("`{text}` is not on the list of allowed commands: {}", self.texts().join(", ")));
             }
         }

@@ -143,7 +143,7 @@ impl Stage {
             Some((directory, name)) => (Some(directory.to_string()), name.to_string()),
             None => (None, head),
         };
-        let row = if program.contains('*') { None } else { options::row(&program).map(std::sync::Arc::new) };
+        let row = if program.contains('*') { None } else { options::row(&program) };
         let mut stage = Stage {
             program,
             directory,

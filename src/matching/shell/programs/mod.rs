@@ -290,7 +290,8 @@ pub(super) fn wrapper_of(name: &str, words: &[Word]) -> Option<(&'static Wrapper
         if let Some((_, row)) = rows.iter().find(|(verb, _)| !verb.is_empty() && *verb == word.text) {
             return Some((row, at));
         }
-        if !std::mem::take(&mut after_option) {
+        let is_group = at == 1 && matches!(word.text.as_str(), "compose" | "container");
+        if !std::mem::take(&mut after_option) && !is_group {
             break;
         }
     }

@@ -1,7 +1,7 @@
 //! How programs take their options: a generated table, one line for each program and sub-command.
 
-use std::collections::HashMap;
-use std::sync::OnceLock;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 
 /// `PATH<TAB>HABITS<TAB>OPTIONS`, sorted; `generate.py` makes it and says what the columns are.
 static TABLE: &str = include_str!("options.txt");
@@ -90,27 +90,47 @@ impl Row {
     }
 }
 
-/// The lines of each program, under each of its names, shorter paths first.
-fn by_program() -> &'static HashMap<&'static str, Vec<&'static str>> {
-    static BY_PROGRAM: OnceLock<HashMap<&'static str, Vec<&'static str>>> = OnceLock::new();
-    BY_PROGRAM.get_or_init(|| {
-        let mut by_program: HashMap<&str, Vec<&str>> = HashMap::new();
-        for line in TABLE.lines().filter(|line| !line.starts_with('#')) {
-            for name in line.split(['\t', ' ']).next().unwrap_or_default().split('|') {
-                by_program.entry(name).or_default().push(line);
-            }
+/// The lines of a program, by any of its names, shorter paths first.
+fn lines_of(name: &str) -> Vec<&'static str> {
+    let bytes = TABLE.as_bytes();
+    let mut lines: Vec<&str> = Vec::new();
+    for at in memchr::memmem::find_iter(bytes, name) {
+        let starts = at == 0 || matches!(bytes[at - 1], b'\n' | b'|');
+        let ends = matches!(bytes.get(at + name.len()), Some(b'\t' | b' ' | b'|'));
+        if !starts || !ends {
+            continue;
         }
-        for lines in by_program.values_mut() {
-            lines.sort_by_key(|line| line.split('\t').next().unwrap_or_default().split(' ').count());
+        let from = memchr::memrchr(b'\n', &bytes[..at]).map_or(0, |at| at + 1);
+        let first = TABLE.get(from..at).unwrap_or_default();
+        // An alias of a sub-command is none of the program.
+        if first.contains([' ', '\t', '#']) {
+            continue;
         }
-        by_program
-    })
+        let to = memchr::memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |end| at + end);
+        lines.extend(TABLE.get(from..to));
+    }
+    lines.sort_by_key(|line| line.split('\t').next().map_or(0, |path| path.split(' ').count()));
+    lines
 }
 
 /// The row of a program with its sub-commands.
-pub(in super::super) fn row(name: &str) -> Option<Row> {
+pub(in super::super) fn row(name: &str) -> Option<Arc<Row>> {
+    // One for all rules of a program.
+    static ROWS: Mutex<BTreeMap<String, Arc<Row>>> = Mutex::new(BTreeMap::new());
+    let known = ROWS.lock().ok().and_then(|rows| rows.get(name).cloned());
+    if known.is_some() || name.is_empty() {
+        return known;
+    }
+    let row = Arc::new(read(name)?);
+    if let Ok(mut rows) = ROWS.lock() {
+        rows.insert(name.to_string(), row.clone());
+    }
+    Some(row)
+}
+
+fn read(name: &str) -> Option<Row> {
     let mut root: Option<Row> = None;
-    for line in by_program().get(name)? {
+    for line in lines_of(name) {
         let mut columns = line.split('\t');
         let path = columns.next().unwrap_or_default();
         let row = parse(path, columns.next().unwrap_or_default(), columns.next().unwrap_or_default());
