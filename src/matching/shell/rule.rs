@@ -1076,10 +1076,13 @@ fn pipe_hits(stages: &[Stage], script: &Script, doubt: &mut Option<Doubt>) -> Ve
 }
 
 fn is_excepted(unless: &[&CommandRule], command: &Command, place: &Place) -> bool {
-    unless.iter().any(|rule| match rule.stages.as_slice() {
-        [stage] => stage.covers(command, place) == Held::Yes,
-        _ => false,
-    })
+    // No rule names a redirection to a file or an assignment.
+    !command.writes
+        && !command.assigns
+        && unless.iter().any(|rule| match rule.stages.as_slice() {
+            [stage] => stage.covers(command, place) == Held::Yes,
+            _ => false,
+        })
 }
 
 /// Whether every command of the text is certain and covered by one of `rules`, and none is hit by `unless`.
