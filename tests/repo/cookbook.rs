@@ -8,6 +8,7 @@ use std::fs::{read_dir, read_to_string, write};
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A rule of the cookbook, in force by itself, with its cases.
 struct Rule {
@@ -84,8 +85,12 @@ impl Rule {
     }
 }
 
+/// A command in a session of its own, for the rules that count.
 fn bash(command: &str) -> Event {
-    let event = json!({"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": command}}});
+    static SESSIONS: AtomicUsize = AtomicUsize::new(0);
+    let session = format!("ordinary-{}", SESSIONS.fetch_add(1, Ordering::Relaxed));
+    let event =
+        json!({"event": "PreToolUse", "session": session, "tool": {"name": "Bash", "input": {"command": command}}});
     Event::from_json(event).unwrap()
 }
 
