@@ -296,7 +296,9 @@ impl Case {
     /// How a verdict on the last event differs from what is expected; `None` if it doesn't.
     pub fn mismatch(&self, verdict: &Verdict) -> Option<String> {
         let doubt = verdict.outcomes.iter().find_map(|outcome| Some((&outcome.hook, outcome.opaque.as_deref()?)));
-        let failed = verdict.outcomes.iter().find_map(|outcome| Some((&outcome.hook, outcome.error.as_deref()?)));
+        // A hook in doubt that sets `fail` has failed to tell: that is its doubt.
+        let mut decided = verdict.outcomes.iter().filter(|outcome| outcome.opaque.is_none());
+        let failed = decided.find_map(|outcome| Some((&outcome.hook, outcome.error.as_deref()?)));
         let command = verdict.subject.as_ref().and_then(|subject| subject["command"].as_str());
         let found = if let Some(error) = verdict.errors.first() {
             format!("a broken definition: {error}")

@@ -8,6 +8,7 @@ use std::fs::{read_dir, read_to_string, write};
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A rule of the cookbook, in force by itself, with its cases.
 struct Rule {
@@ -65,17 +66,70 @@ impl Rule {
     }
 
     /// Whether a command gets anything but an allow as it is.
-    async fn stops(&self, command: &str, n: usize) -> bool {
-        let event = json!({"event": "PreToolUse", "session": format!("ordinary-{n}"),
-            "tool": {"name": "Bash", "input": {"command": command}}});
-        let verdict = self.host.dispatch(Event::from_json(event).unwrap()).await;
+    async fn stops(&self, command: &str) -> bool {
+        let verdict = self.host.dispatch(bash(command)).await;
         verdict.decision != Decision::Allow || verdict.subject.is_some()
     }
 
-    /// Whether every command is what the rule is there to stop.
-    fn stops_all(&self) -> bool {
-        self.cases.act.as_ref().is_some_and(|act| act.is_match(""))
+    fn is_act(&self, command: &str) -> bool {
+        self.cases.act.as_ref().is_some_and(|act| act.is_match(command))
     }
+
+    /// Whether it judges commands one by one: others are about other tools, count, or stop all but a few.
+    fn judges_commands(&self) -> bool {
+        self.text.contains("Bash") && !self.is_act("")
+    }
+
+    fn has_hook(&self, name: &str) -> bool {
+        self.text.lines().any(|line| line.trim_start_matches([' ', '-']) == format!("name: {name}"))
+    }
+}
+
+/// A command in a session of its own, for the rules that count.
+fn bash(command: &str) -> Event {
+    static SESSIONS: AtomicUsize = AtomicUsize::new(0);
+    let session = format!("ordinary-{}", SESSIONS.fetch_add(1, Ordering::Relaxed));
+    let event =
+        json!({"event": "PreToolUse", "session": session, "tool": {"name": "Bash", "input": {"command": command}}});
+    Event::from_json(event).unwrap()
+}
+
+/// For each command, the rules by their place that stop it. One host with all rules says which are concerned, because
+/// most commands concern none; each of these is then asked by itself.
+fn stopped_by(rules: &Arc<Vec<Rule>>, commands: Vec<String>) -> Vec<Vec<usize>> {
+    let files: Vec<_> = rules.iter().map(|rule| (format!("{}.yaml", rule.name), rule.text.clone())).collect();
+    let files: Vec<_> = files.iter().map(|(name, text)| (&**name, &**text)).collect();
+    let dir = hooks(&files);
+    let host = Host::builder().root(dir.path()).hooks(dir.path()).system(false).obeys([Decision::Ask]).build().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(async {
+        let tasks: Vec<_> = commands
+            .chunks(commands.len().div_ceil(2))
+            .map(|commands| {
+                let (commands, rules, host) = (commands.to_vec(), rules.clone(), host.clone());
+                tokio::spawn(async move {
+                    let mut found = Vec::new();
+                    for command in commands {
+                        let verdict = host.dispatch(bash(&command)).await;
+                        let mut stopping = Vec::new();
+                        for (at, rule) in rules.iter().enumerate() {
+                            let is_concerned = verdict.outcomes.iter().any(|it| rule.has_hook(&it.hook));
+                            if is_concerned && rule.stops(&command).await {
+                                stopping.push(at);
+                            }
+                        }
+                        found.push(stopping);
+                    }
+                    found
+                })
+            })
+            .collect();
+        let mut found = Vec::new();
+        for task in tasks {
+            found.extend(task.await.unwrap());
+        }
+        found
+    })
 }
 
 /// What comes of each rule, side by side.
@@ -124,39 +178,25 @@ fn ordinary_commands_pass() {
         .map(|line| serde_json::from_str::<Value>(line).unwrap())
         .map(|row| (row["from"].as_str().unwrap().contains("agent"), row["command"].as_str().unwrap().into()))
         .collect();
-    let rows = Arc::new(rows);
-    let failures = of_each_rule(|rule| {
-        let rows = rows.clone();
-        async move {
-            let mut failures = Vec::new();
-            // The others are about other tools, or count.
-            if rule.stops_all() || !rule.text.contains("Bash") {
-                return failures;
+    let rules: Vec<Rule> = names().into_iter().map(rule).filter(Rule::judges_commands).collect();
+    let rules = Arc::new(rules);
+    let found = stopped_by(&rules, rows.iter().map(|(_, command)| command.clone()).collect());
+    let mut failures = Vec::new();
+    for (at, rule) in rules.iter().enumerate() {
+        // In thousandths.
+        for (of_agent, from, limit) in [(true, "the agent's", 5), (false, "NL2Bash's", 20)] {
+            let n_rows = rows.iter().filter(|(is_agent, _)| *is_agent == of_agent).count();
+            let stopped = rows.iter().zip(&found).filter(|((is_agent, command), stopping)| {
+                *is_agent == of_agent && stopping.contains(&at) && !rule.is_act(command)
+            });
+            let stopped: Vec<_> = stopped.map(|((_, command), _)| command).collect();
+            println!("{}: {} of {from} {n_rows} are stopped", rule.name, stopped.len());
+            if stopped.len() * 1000 > n_rows * limit {
+                let examples: Vec<String> = stopped.iter().map(|it| it.chars().take(160).collect()).take(40).collect();
+                failures.push(format!("{}: {} of {from}: {examples:#?}", rule.name, stopped.len()));
             }
-            // In thousandths.
-            for (of_agent, from, limit) in [(true, "the agent's", 5), (false, "NL2Bash's", 20)] {
-                let mut stopped = Vec::new();
-                let of_source = rows.iter().filter(|(is_agent, _)| *is_agent == of_agent);
-                let n_rows = of_source.clone().count();
-                for (n, (_, command)) in of_source.enumerate() {
-                    let is_act = rule.cases.act.as_ref().is_some_and(|act| act.is_match(command));
-                    if !is_act && rule.stops(command, n).await {
-                        stopped.push(command);
-                    }
-                }
-                if stopped.len() * 1000 > n_rows * limit {
-                    let examples: Vec<String> =
-                        stopped.iter().take(3).map(|it| it.chars().take(160).collect()).collect();
-                    failures.push(format!(
-                        "{}: {} of {from} {n_rows} are stopped: {examples:#?}",
-                        rule.name,
-                        stopped.len()
-                    ));
-                }
-            }
-            failures
         }
-    });
+    }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
@@ -178,41 +218,39 @@ fn ordinary_uses_pass() {
         let acts = acts.split(',').filter(|act| !act.is_empty()).map(str::to_string).collect();
         Use { acts, program: program.into(), command: command.into() }
     });
-    let uses: Arc<Vec<Use>> = Arc::new(uses.collect());
+    let uses: Vec<Use> = uses.collect();
     assert!(uses.len() >= 300, "only {} uses", uses.len());
     let known = names();
     let strange: Vec<_> = uses.iter().flat_map(|it| &it.acts).filter(|act| !known.contains(act)).collect();
     assert!(strange.is_empty(), "no such rules: {strange:?}");
 
-    let failures = of_each_rule(|rule| {
-        let uses = uses.clone();
-        async move {
-            let mut failures = Vec::new();
-            // Uses of its programs, and of others.
-            let mut judged = [(0, Vec::new()), (0, Vec::new())];
-            for (n, it) in uses.iter().enumerate() {
-                let stops = rule.stops(&it.command, n).await;
-                if it.acts.contains(&rule.name) {
-                    if !stops {
-                        failures.push(format!("{}: `{}` passes", rule.name, it.command));
-                    }
-                    continue;
+    let rules = Arc::new(known.into_iter().map(rule).filter(Rule::judges_commands).collect::<Vec<_>>());
+    let found = stopped_by(&rules, uses.iter().map(|it| it.command.clone()).collect());
+    let mut failures = Vec::new();
+    for (at, rule) in rules.iter().enumerate() {
+        // Uses of its programs, and of others.
+        let mut judged = [(0, Vec::new()), (0, Vec::new())];
+        for (it, stopping) in uses.iter().zip(&found) {
+            let stops = stopping.contains(&at);
+            if it.acts.contains(&rule.name) {
+                if !stops {
+                    failures.push(format!("{}: `{}` passes", rule.name, it.command));
                 }
-                let is_guarded = rule.text.contains(&format!("Bash({} ", it.program));
-                let (n_uses, stopped) = &mut judged[usize::from(!is_guarded)];
-                *n_uses += 1;
-                if stops {
-                    stopped.push(&it.command);
-                }
+                continue;
             }
-            for (n_uses, stopped) in judged {
-                if stopped.len() * 50 > n_uses && !rule.stops_all() {
-                    failures.push(format!("{}: of {n_uses} uses these are stopped: {stopped:#?}", rule.name));
-                }
+            let is_guarded = rule.text.contains(&format!("Bash({} ", it.program));
+            let (n_uses, stopped) = &mut judged[usize::from(!is_guarded)];
+            *n_uses += 1;
+            if stops {
+                stopped.push(&it.command);
             }
-            failures
         }
-    });
+        for (n_uses, stopped) in judged {
+            if stopped.len() * 50 > n_uses {
+                failures.push(format!("{}: of {n_uses} uses these are stopped: {stopped:#?}", rule.name));
+            }
+        }
+    }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 

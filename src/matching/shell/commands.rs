@@ -592,7 +592,7 @@ impl Walk {
 
     fn build(&mut self, parts: &[&Part], span: Option<Span>) -> Vec<Vec<Word>> {
         let mut builds = vec![Build::default()];
-        for part in parts {
+        for (at, part) in parts.iter().enumerate() {
             let nexts: Vec<Next> = match part {
                 Part::Text { text, quoted } => vec![Next::Text(text.clone(), *quoted)],
                 Part::Tilde => vec![Next::Home],
@@ -613,6 +613,17 @@ impl Walk {
                         None => vec![Next::Open("$(…)".into(), Openness::Computed(0, !quoted))],
                     },
                 },
+                // `$HOME/x` is `~/x`, unless the text sets it.
+                Part::Variable { name, change: Change::None, .. }
+                    if name == "HOME"
+                        && at == 0
+                        && self.variables.values(name).is_empty()
+                        && parts
+                            .get(1)
+                            .is_none_or(|next| matches!(next, Part::Text { text, .. } if text.starts_with('/'))) =>
+                {
+                    vec![Next::Home]
+                }
                 Part::Variable { name, change, quoted } => self.variable(name, change, *quoted),
             };
             if builds.len() * nexts.len() > MAX_ALTERNATIVES {
@@ -849,6 +860,11 @@ impl Walk {
                 printed = match (base_name(name), &self.input) {
                     ("cat" | "tee", Input::Text(text)) if words.len() == 1 || base_name(name) == "tee" => {
                         Input::Text(Rc::clone(text))
+                    }
+                    ("cat", _)
+                        if words.len() == 2 && words[1].as_constant().is_some_and(|path| !path.starts_with('-')) =>
+                    {
+                        Input::File(words[1].text.clone())
                     }
                     ("find" | "fd" | "pgrep" | "seq" | "pidof" | "lsof", _) => Input::Operands,
                     ("git", _)
@@ -1623,6 +1639,13 @@ impl Walk {
     fn interpreter(&mut self, name: &str, words: &[Word], span: &Span, facts: &Facts) {
         self.emit(words, span, facts, super::Role::Plain);
         self.unseen("an interpreter runs code", span);
+        // `python -m pip` is pip.
+        let module = words.iter().skip(1).position(|word| !word.text.starts_with('-') || word.text == "-m");
+        if let Some(at) = module.filter(|at| words[at + 1].text == "-m" && name.starts_with("py"))
+            && words.get(at + 2).is_some()
+        {
+            self.emit(&words[at + 2..], span, facts, super::Role::Transparent);
+        }
         let script = words.iter().skip(1).find(|word| !word.text.starts_with('-'));
         match script {
             Some(word) => {
@@ -1744,6 +1767,13 @@ impl Walk {
         self.emit(words, span, facts, super::Role::Plain);
         let mut at = 1;
         let mut runs = false;
+        let start = match &words[1..] {
+            [start, then, ..] if then.text.starts_with('-') => start
+                .as_constant()
+                .filter(|start| !start.starts_with(['-', '(', '!']))
+                .map(|it| it.trim_end_matches('/')),
+            _ => None,
+        };
         while let Some(word) = words.get(at) {
             at += 1;
             if matches!(word.openness, Openness::Computed(0, true)) {
@@ -1758,11 +1788,16 @@ impl Walk {
             let length = words[at..].iter().position(|word| word.text == ";" || word.text == "+");
             let end = at + length.unwrap_or(words.len() - at);
             let mut slice = words[at..end].to_vec();
-            for word in &mut slice {
-                if word.openness == Openness::Constant
-                    && let Some(mark) = word.text.find("{}")
+            for it in &mut slice {
+                if it.openness == Openness::Constant
+                    && let Some(mark) = it.text.find("{}")
                 {
-                    word.openness = Openness::Operand(mark);
+                    it.openness = Openness::Operand(mark);
+                    // Every path begins as its starting point does.
+                    if let Some(start) = start.filter(|_| mark == 0 && matches!(word.text.as_str(), "-exec" | "-ok")) {
+                        it.openness = Openness::Operand(start.len());
+                        it.text.insert_str(0, start);
+                    }
                 }
             }
             let inner = Facts { data: false, ..*facts };

@@ -172,9 +172,14 @@ impl Stage {
             let names = match child {
                 Some(row) => {
                     stage.commands += 1;
-                    node = row.child(word);
+                    node = row.child(word).or_else(|| {
+                        // `aws * delete-*`: what follows stands where sub-commands of any child do.
+                        let mut children =
+                            row.children.iter().filter(|child| child.names.iter().any(|name| glob(word, name)));
+                        children.find(|child| child.has_commands).filter(|_| word.contains('*'))
+                    });
                     path = format!("{path} {word}");
-                    node.map(|row| row.names.clone()).unwrap_or_default()
+                    row.child(word).map(|row| row.names.clone()).unwrap_or_default()
                 }
                 None => Vec::new(),
             };
@@ -270,9 +275,7 @@ impl Stage {
 
     /// Whether the command does what the pattern says: any reading of it is enough.
     fn hits(&self, command: &Command, piped: bool) -> Held {
-        let is_shell = piped
-            && self.program == "sh"
-            && command.words.first().is_some_and(|head| programs::SHELLS.has(base_name(&head.text)));
+        let is_shell = piped && self.program == "sh" && runs_what_flows_in(command);
         if !is_shell && !self.is_program(command) {
             return Held::No;
         }
@@ -323,7 +326,8 @@ impl Stage {
         let mut held = Held::Yes;
         let mut at = 0;
         for (index, operand) in self.operands.iter().enumerate() {
-            let is_command = index < self.commands;
+            let is_command =
+                index < self.commands || index == 0 && matches!(self.program.as_str(), "chmod" | "chown" | "chgrp");
             let mut found = Held::No;
             while let Some(item) = parsed.operands.get(at) {
                 let this = operand.could_be(item.word, &item.names);
@@ -582,13 +586,11 @@ impl Operand {
         }
         match word.openness {
             Openness::Constant => {
-                if glob(&self.glob, &word.text)
-                    || (self.glob.starts_with('~') && word.home && glob(&self.glob[1..], &word.text))
-                {
-                    Held::Yes
-                } else {
-                    Held::No
-                }
+                // What begins with `~` isn't what begins with `/`.
+                to_held(match word.home {
+                    true => glob(&self.glob, &format!("~{}", word.text)),
+                    false => glob(&self.glob, &word.text),
+                })
             }
             openness => {
                 let beginning = word.beginning();
@@ -923,6 +925,16 @@ pub(super) fn glob(pattern: &str, text: &str) -> bool {
     rest.is_empty()
 }
 
+/// Whether a command runs what flows into it as a shell does.
+fn runs_what_flows_in(command: &Command) -> bool {
+    let Some(head) = command.words.first() else { return false };
+    match base_name(&head.text) {
+        "eval" => true,
+        "." | "source" => command.words.get(1).is_some_and(|file| file.text.starts_with("/dev/")),
+        name => programs::SHELLS.has(name),
+    }
+}
+
 /// Whether some command of the text matches one of `rules` and isn't covered by `unless`.
 pub fn hits(rules: &[&CommandRule], unless: &[&CommandRule], script: &Script, place: &Place) -> Judgement {
     let mut matching = Vec::new();
@@ -1064,10 +1076,13 @@ fn pipe_hits(stages: &[Stage], script: &Script, doubt: &mut Option<Doubt>) -> Ve
 }
 
 fn is_excepted(unless: &[&CommandRule], command: &Command, place: &Place) -> bool {
-    unless.iter().any(|rule| match rule.stages.as_slice() {
-        [stage] => stage.covers(command, place) == Held::Yes,
-        _ => false,
-    })
+    // No rule names a redirection to a file or an assignment.
+    !command.writes
+        && !command.assigns
+        && unless.iter().any(|rule| match rule.stages.as_slice() {
+            [stage] => stage.covers(command, place) == Held::Yes,
+            _ => false,
+        })
 }
 
 /// Whether every command of the text is certain and covered by one of `rules`, and none is hit by `unless`.
@@ -1098,7 +1113,8 @@ pub fn covers(rules: &[&CommandRule], unless: &[&CommandRule], script: &Script, 
             [stage] => stage.covers(command, place) == Held::Yes,
             _ => false,
         });
-        if !covered {
+        // No rule names a redirection to a file or an assignment.
+        if !covered || command.writes || command.assigns {
             return Judgement::No;
         }
         let name = command.words.first().map_or("", |head| base_name(&head.text));
@@ -1106,12 +1122,6 @@ pub fn covers(rules: &[&CommandRule], unless: &[&CommandRule], script: &Script, 
             && !rules.iter().flat_map(|rule| &rule.stages).any(|stage| stage.names_option(&option.text))
         {
             return Judgement::Doubt(Doubt { why: "an option that runs code", at: command.span.clone() });
-        }
-        if command.writes {
-            return Judgement::Doubt(Doubt { why: "a redirection to a file", at: command.span.clone() });
-        }
-        if command.assigns {
-            return Judgement::Doubt(Doubt { why: "an assignment", at: command.span.clone() });
         }
     }
     if let Some(gap) = &script.beside {

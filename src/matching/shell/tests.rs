@@ -288,3 +288,38 @@ fn hostile_texts_end() {
         judgement("git push --force*", &text);
     }
 }
+
+/// Each rule hits the first texts, and not the second.
+#[test]
+fn rules_mean_the_act() {
+    for (pattern, hit, passed) in [
+        (
+            "aws * delete-* *",
+            &["aws --region x dynamodb delete-table --table-name t", "aws other delete-x"][..],
+            &["aws s3 cp delete-me.txt s3://b/"][..],
+        ),
+        ("aws s3 rm --recursive", &["aws s3 rm s3://b --recur"], &["aws s3 ls --recursive"]),
+        ("gcloud * * delete *", &["gcloud --project a sql instances delete db"], &["gcloud sql instances list delete"]),
+        ("chmod 777 *", &["chmod -R 777 x", "chmod 777 -R x"], &["find . -exec chmod 644 {} +", "chmod 644 777"]),
+        (
+            "cat ~/.ssh/* *",
+            &["cat ~/.ssh/x", "cat \"$HOME/.ssh/x\"", "cat a ${HOME}/.ssh/x"],
+            &["HOME=/x; cat $HOME/.ssh/x", "cat /.ssh/x", "find . -exec cat {} +", "cat \"$HOME\""],
+        ),
+        ("rm -rf /", &["rm -rf /"], &["rm -rf ~/"]),
+        (
+            "curl * | sh",
+            &["eval \"$(curl -s x)\"", "source <(curl -s x)", "bash -c \"$(curl x)\"", "curl x | . /dev/stdin"],
+            &["cat a.sh | sh", "curl x | jq .", ". ./a.sh \"$(curl x)\""],
+        ),
+        ("pip install --break-system-packages", &["python3 -m pip install x --break"], &["python3 -m pip install x"]),
+    ] {
+        for text in hit {
+            assert!(matches!(judgement(pattern, text), Judgement::Yes(_)), "{pattern}: {text}");
+        }
+        for text in passed {
+            let judged = judgement(pattern, text);
+            assert!(matches!(judged, Judgement::No | Judgement::Delegates(_)), "{pattern}: {text}: {judged:?}");
+        }
+    }
+}

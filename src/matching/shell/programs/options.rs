@@ -7,9 +7,10 @@ use std::sync::{Arc, Mutex};
 static TABLE: &str = include_str!("options.txt");
 
 /// How a program's parser reads its arguments.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in super::super) enum Style {
     /// Clusters of letters, any unambiguous beginning of a long name, options after operands too.
+    #[default]
     Getopt,
     /// As `Getopt`, and options end at the first operand.
     Posix,
@@ -41,7 +42,7 @@ pub(in super::super) enum Takes {
 }
 
 /// A program or sub-command: how it takes its words.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(in super::super) struct Row {
     /// The sub-command's names.
     pub(in super::super) names: Vec<&'static str>,
@@ -59,6 +60,19 @@ pub(in super::super) struct Row {
 impl Row {
     pub(in super::super) fn child(&self, name: &str) -> Option<&Row> {
         self.children.iter().find(|row| row.names.contains(&name))
+    }
+
+    fn add(&mut self, mut child: Row) {
+        self.has_commands = true;
+        if self.deep {
+            child.deep = true;
+            for option in &self.options {
+                if !option.names.iter().any(|name| child.option(name).is_some()) {
+                    child.options.push(option.clone());
+                }
+            }
+        }
+        self.children.push(child);
     }
 
     pub(in super::super) fn option(&self, name: &str) -> Option<&Opt> {
@@ -124,24 +138,18 @@ fn read(name: &str) -> Option<Row> {
         match words.as_slice() {
             [_] => root = Some(row),
             [_, between @ .., _] => {
-                let mut at = root.as_mut();
+                let Some(mut parent) = root.as_mut() else { continue };
                 for word in between {
                     let name = word.split('|').next().unwrap_or_default();
-                    at = at.and_then(|row| row.children.iter_mut().find(|child| child.names.contains(&name)));
+                    let known = parent.children.iter().position(|child| child.names.contains(&name));
+                    // A group that takes no options of its own has no line.
+                    let at = known.unwrap_or_else(|| {
+                        parent.add(Row { names: vec![name], style: parent.style, ..Row::default() });
+                        parent.children.len() - 1
+                    });
+                    parent = &mut parent.children[at];
                 }
-                if let Some(parent) = at {
-                    parent.has_commands = true;
-                    let mut row = row;
-                    if parent.deep {
-                        row.deep = true;
-                        for option in &parent.options {
-                            if !option.names.iter().any(|name| row.option(name).is_some()) {
-                                row.options.push(option.clone());
-                            }
-                        }
-                    }
-                    parent.children.push(row);
-                }
+                parent.add(row);
             }
             [] => {}
         }
@@ -150,15 +158,7 @@ fn read(name: &str) -> Option<Row> {
 }
 
 fn parse(path: &'static str, habits: &str, options: &'static str) -> Row {
-    let mut row = Row {
-        names: path.rsplit(' ').next().unwrap_or_default().split('|').collect(),
-        style: Style::Getopt,
-        stops: false,
-        options: Vec::new(),
-        children: Vec::new(),
-        has_commands: false,
-        deep: false,
-    };
+    let mut row = Row { names: path.rsplit(' ').next().unwrap_or_default().split('|').collect(), ..Row::default() };
     for habit in habits.split(',') {
         match habit {
             "getopt" | "git" | "argparse" | "npm" => row.style = Style::Getopt,
