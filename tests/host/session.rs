@@ -126,6 +126,11 @@ fn every_kind_can_be_registered() {
             "failed to call tool `fails`: the disk is full",
         ),
         ("guard", json!({"pattern-guard": {"deny": ["push"], "reason": "guard"}}), "deny by h: guard"),
+        (
+            "rewrite",
+            json!({"replace": {"member": "tool.input", "pattern": "a", "with": "b"}}),
+            "failed to rewrite `tool.input`: it is not a text",
+        ),
     ] {
         untested.retain(|it| it != kind);
         let hook = json!({"name": "h", "on": "PreToolUse", "fail": "closed", kind: handler});
