@@ -2,7 +2,7 @@
 //! Dialects provide contracts; engine and handlers keep to them.
 
 use crate::event::Event;
-use crate::matching::MatcherRule;
+use crate::matching::{MatcherRule, ToolNaming};
 use crate::template::Placeholders;
 #[cfg(doc)]
 use crate::verdict::Outcome;
@@ -63,6 +63,10 @@ pub struct Contract {
     pub runs_equal_hooks_once: bool,
     /// How a matcher is held against a text.
     pub matcher: MatcherRule,
+    /// Which names of a tool its conditions know.
+    pub tool_naming: ToolNaming,
+    /// Tools that its matchers tell from the others of their family.
+    pub tools_apart: &'static [&'static str],
     /// The part of an event of this name that a matcher is held against.
     pub matched: fn(&str) -> Target,
     /// Whether matchers name events too: a hook may then leave out `on`, and is for every event.

@@ -4,7 +4,7 @@
 use crate::contract::{Contract, Fail, TOOL_NAME, Target};
 use crate::event::{Event, On, Phase};
 use crate::handlers::{Handler, HookView};
-use crate::matching::rule::{ToolRule, Views};
+use crate::matching::rule::{Asker, Condition as ToolCondition, Finding, Reading, ToolRule};
 use crate::matching::when::When;
 use crate::matching::{Facts, Matcher, Truth};
 use crate::syntax::source::Source;
@@ -27,8 +27,8 @@ pub struct Hook {
     pub on: On,
     /// Which tools.
     pub matcher: Option<Matcher>,
-    /// `if: Tool(pattern)`.
-    pub rule: Option<ToolRule>,
+    /// `if` and `unless`.
+    pub tools: ToolCondition,
     /// A CEL expression.
     pub when: Option<When>,
     /// Which agents, by name; empty means all.
@@ -39,8 +39,12 @@ pub struct Hook {
     pub priority: Option<i64>,
     /// For one run.
     pub timeout: Duration,
-    /// `None` when neither the hook nor its file's defaults say: open.
+    /// What it says itself of a failure.
     pub fail: Option<Fail>,
+    /// What its file's defaults say, which is about gates.
+    pub default_fail: Option<Fail>,
+    /// The decision where a command would run code that isn't shown; `None`: such code is no match.
+    pub delegates: Option<Decision>,
     /// Started and forgotten.
     pub detached: bool,
     /// Runs beside its parallel neighbours.
@@ -73,10 +77,19 @@ pub enum Condition {
     Agent,
     /// Its matcher matches.
     Matcher,
-    /// `if: Tool(pattern)` holds.
+    /// `if` holds, and `unless` doesn't take it away.
     Rule,
     /// Its CEL expression holds.
     When,
+}
+
+/// Why it can't be told whether a hook applies; it is selected all the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Doubt {
+    /// A sentence without its beginning: "can't tell whether `if` holds: ...".
+    pub why: Cow<'static, str>,
+    /// What the hook's `delegates` decides, where that is the reason.
+    pub delegates: Option<Decision>,
 }
 
 /// Why a hook doesn't run at an event, in words: the first condition that fails.
@@ -92,15 +105,31 @@ pub struct Miss {
 impl Hook {
     /// The failure direction in force, for a moment of this phase.
     pub fn fail_at(&self, phase: Phase) -> Fail {
-        self.fail.unwrap_or(if phase == Phase::Gate { self.contract.gates_fail } else { Fail::Open })
+        self.said_fail(phase).unwrap_or(if phase == Phase::Gate { self.contract.gates_fail } else { Fail::Open })
     }
 
-    /// Holds every condition against an event, cheapest first: the reason why one is opaque, if
+    /// What the hook says of a failure, or its file for all gates.
+    pub fn said_fail(&self, phase: Phase) -> Option<Fail> {
+        // What isn't taken out must not be passed on.
+        let of_kind = self.handler.is_redacting().then_some(Fail::Closed);
+        self.fail.or(of_kind).or(self.default_fail.filter(|_| phase == Phase::Gate))
+    }
+
+    /// Whether an allow of the hook's handler counts: `if` must cover the whole call.
+    pub fn covers(&self, facts: &Facts) -> bool {
+        self.tools.is_empty() || self.tools.holds(facts, self.asker(), Reading::Covers) == Truth::Yes
+    }
+
+    fn asker(&self) -> Asker {
+        Asker { layer: self.source.layer, naming: self.contract.tool_naming }
+    }
+
+    /// Holds every condition against an event, cheapest first: why one is in doubt, if
     /// any, or the first condition that fails. The index only ever saves calls of this.
     ///
     /// # Errors
     /// The first condition that fails.
-    pub fn applies(&self, facts: &Facts) -> Result<Option<Cow<'static, str>>, Condition> {
+    pub fn applies(&self, facts: &Facts) -> Result<Option<Doubt>, Condition> {
         let event = &facts.event;
         if !self.enabled {
             return Err(Condition::Enabled);
@@ -108,11 +137,14 @@ impl Hook {
         if !self.on.includes(&event.name) {
             return Err(Condition::Event);
         }
-        let mut opaque = None;
+        let mut doubt = None;
         if !self.agents.is_empty() {
             let agent = agent_name(event);
             if agent.is_empty() && self.contract.belongs_to_agents {
-                opaque = Some("the event names no agent".into());
+                doubt = Some(Doubt {
+                    why: "can't tell whether `agents` holds: the event names no agent".into(),
+                    delegates: None,
+                });
             } else if !self.agents.iter().any(|glob| glob.is_match(agent)) {
                 return Err(Condition::Agent);
             }
@@ -120,45 +152,89 @@ impl Hook {
         if let Some(matcher) = &self.matcher {
             let matches = match (self.contract.matched)(&event.name) {
                 Target::Nothing => true,
-                Target::Member(pointer) => event.text(pointer).is_some_and(|text| matcher.matches(text)),
+                Target::Member(pointer) => {
+                    event.text(pointer).is_some_and(|text| matcher.matches(text))
+                        || pointer == TOOL_NAME && self.matches_family(matcher, facts)
+                }
                 Target::Texts(texts) => texts(event).iter().any(|text| matcher.matches(text)),
             };
             if !matches {
                 return Err(Condition::Matcher);
             }
         }
-        if let Some(rule) = &self.rule {
-            let views = match self.handler.fixed() {
-                Some((Decision::Allow, _)) => Views::All,
-                _ => Views::Any,
-            };
-            match rule.holds(facts, views) {
+        if !self.tools.is_empty() {
+            match self.tools.holds(facts, self.asker(), self.reading()) {
                 Truth::Yes => {}
-                Truth::Opaque(reason) => opaque = Some(reason),
-                Truth::No => return Err(Condition::Rule),
+                Truth::Opaque(why) => doubt = Some(Doubt { why, delegates: None }),
+                Truth::Delegates(why) if self.delegates.is_some() => {
+                    doubt = Some(Doubt { why, delegates: self.delegates });
+                }
+                Truth::No | Truth::Delegates(_) => return Err(Condition::Rule),
             }
         }
         if let Some(when) = &self.when {
             match when.holds(&event.data) {
                 Truth::Yes => {}
-                Truth::Opaque(reason) => opaque = opaque.or(Some(reason)),
+                Truth::Opaque(why) | Truth::Delegates(why) => {
+                    doubt = doubt.or(Some(Doubt { why, delegates: None }));
+                }
                 Truth::No => return Err(Condition::When),
             }
         }
-        Ok(opaque)
+        Ok(doubt)
+    }
+
+    /// Whether a matcher names the family of the event's tool, instead of the tool.
+    fn matches_family(&self, matcher: &Matcher, facts: &Facts) -> bool {
+        let families = facts.families(self.asker());
+        let is_apart = || self.contract.tools_apart.contains(&facts.event.tool_name().unwrap_or_default());
+        !families.is_empty() && !is_apart() && families.iter().any(|name| matcher.matches(name))
     }
 
     /// Puts a condition that fails at an event into words, as `explain` and editors show it.
-    pub fn miss(&self, failed: Condition, event: &Event) -> Miss {
+    pub fn miss(&self, failed: Condition, facts: &Facts) -> Miss {
+        let event = &facts.event;
         let (test, why) = match failed {
             Condition::Enabled => ("enabled", "switched off".into()),
             Condition::Event => ("on", format!("not for {}", event.name)),
             Condition::Agent => ("agents", format!("agent `{}` is not listed", agent_name(event))),
             Condition::Matcher => ("matcher", self.matcher_miss(event)),
-            Condition::Rule => ("if", "the pattern doesn't match the call".into()),
+            Condition::Rule => self.rule_miss(facts),
             Condition::When => ("when", format!("`{}` is false", self.when.as_ref().map_or("", |when| when.source()))),
         };
         Miss { test: test.into(), why }
+    }
+
+    /// What each rule of `if` and `unless` says of an event: the field, the rule, the finding.
+    pub fn rules(&self, facts: &Facts) -> Vec<(&'static str, &ToolRule, Finding)> {
+        // What `unless` takes away is one command or path of several.
+        let lists = [("if", &self.tools.rules, self.reading()), ("unless", &self.tools.unless, Reading::Hits)];
+        let mut found = Vec::new();
+        for (field, rules, reading) in lists {
+            found.extend(rules.iter().map(|rule| (field, rule, rule.explain(facts, self.asker(), reading))));
+        }
+        found
+    }
+
+    /// The rule that keeps the hook out: one that is about the tool, rather than one about another.
+    fn rule_miss(&self, facts: &Facts) -> (&'static str, String) {
+        let rules = self.rules(facts);
+        let of = |wanted: &str, holds| {
+            let mut found = rules.iter().filter(|(field, _, it)| *field == wanted && (it.holds == Some(true)) == holds);
+            let first = found.clone().find(|(_, _, it)| !it.why.starts_with("another tool")).or(found.next());
+            first.map(|(_, rule, it)| format!("`{}`: {}", rule.text(), it.why))
+        };
+        let is_hit = self.tools.rules.is_empty() || of("if", true).is_some();
+        let taken = of("unless", true).filter(|_| is_hit).map(|why| ("unless", why));
+        taken.or(of("if", false).map(|why| ("if", why))).unwrap_or_else(|| ("unless", "it takes the call away".into()))
+    }
+
+    /// How the hook's rules are read.
+    fn reading(&self) -> Reading {
+        match self.handler.fixed() {
+            Some((Decision::Allow, _)) => Reading::Covers,
+            _ => Reading::Hits,
+        }
     }
 
     fn matcher_miss(&self, event: &Event) -> String {

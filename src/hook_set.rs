@@ -6,12 +6,12 @@
 
 use crate::contract::{Composition, NATIVE};
 use crate::event::On;
-use crate::hook::Hook;
-use crate::matching::paths::PathViews;
+use crate::hook::{Doubt, Hook};
+use crate::matching::call::Call;
 use crate::matching::rule::Key;
+use crate::matching::tools::ToolNames;
 use crate::matching::{Facts, Matcher};
 use crate::policy::Policy;
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -28,6 +28,8 @@ pub struct HookSet {
     pub broken: Arc<[String]>,
     /// Policies judge tool calls before any hook runs; outermost layer first.
     pub policies: Vec<Arc<Policy>>,
+    /// Names of tools that files add.
+    pub tool_names: Arc<ToolNames>,
     by_event: HashMap<Arc<str>, EventIndex>,
     /// For events that no hook names: the hooks for every event.
     other: EventIndex,
@@ -39,7 +41,7 @@ pub struct Selected {
     /// The hook.
     pub hook: Arc<Hook>,
     /// Why its condition could be neither held nor refuted.
-    pub opaque: Option<Cow<'static, str>>,
+    pub doubt: Option<Doubt>,
 }
 
 impl HookSet {
@@ -84,8 +86,8 @@ impl HookSet {
             .into_iter()
             .filter_map(|id| self.hooks.get(id as usize))
             .filter_map(|hook| {
-                let opaque = hook.applies(facts).ok()?;
-                Some(Selected { hook: hook.clone(), opaque })
+                let doubt = hook.applies(facts).ok()?;
+                Some(Selected { hook: hook.clone(), doubt })
             })
             .collect()
     }
@@ -94,7 +96,7 @@ impl HookSet {
         let index = self.by_event.get(&facts.event.name).unwrap_or(&self.other);
         let mut ids = Vec::new();
         index.no_tool.collect(facts, &mut ids);
-        if let Some(tool) = facts.event.tool_name() {
+        for tool in facts.all_names() {
             if let Some(bucket) = index.by_tool.get(tool) {
                 bucket.collect(facts, &mut ids);
             }
@@ -122,19 +124,25 @@ impl EventIndex {
         // At other events a matcher is held against something else than the tool's name.
         let about_tool = (hook.contract.matched)(event).is_tool();
         let matcher = hook.matcher.as_ref().filter(|_| about_tool);
-        let key = hook.rule.as_ref().map_or(Key::None, |rule| rule.key());
-        let literal = hook.rule.as_ref().and_then(|rule| rule.literal_tool());
-        match (literal, matcher) {
-            (Some(tool), _) => self.by_tool.entry(tool.into()).or_default().insert(id, key),
-            (None, Some(Matcher::Names(names))) => {
+        // Any of the rules is enough.
+        for rule in &hook.tools.rules {
+            for (tool, prefix) in rule.tools() {
+                let bucket = match prefix {
+                    Some(prefix) => self.by_tool_prefix.entry(prefix),
+                    None => self.by_tool.entry(tool.into()).or_default(),
+                };
+                bucket.insert(id, rule.key());
+            }
+        }
+        match matcher {
+            _ if !hook.tools.rules.is_empty() => {}
+            Some(Matcher::Names(names)) => {
                 for name in names {
-                    self.by_tool.entry(name.as_str().into()).or_default().insert(id, key);
+                    self.by_tool.entry(name.as_str().into()).or_default().insert(id, Key::None);
                 }
             }
-            (None, Some(Matcher::Pattern { prefix, .. })) => {
-                self.by_tool_prefix.entry(prefix).insert(id, key);
-            }
-            (None, None) => self.no_tool.insert(id, key),
+            Some(Matcher::Pattern { prefix, .. }) => self.by_tool_prefix.entry(prefix).insert(id, Key::None),
+            None => self.no_tool.insert(id, Key::None),
         }
     }
 }
@@ -143,7 +151,7 @@ impl EventIndex {
 #[derive(Debug, Default)]
 struct Bucket {
     always: Vec<u32>,
-    by_command: PrefixMap<Vec<u32>>,
+    by_program: HashMap<Box<str>, Vec<u32>>,
     by_path: PrefixMap<Vec<u32>>,
 }
 
@@ -151,32 +159,32 @@ impl Bucket {
     fn insert(&mut self, id: u32, key: Key<'_>) {
         match key {
             Key::None => self.always.push(id),
-            Key::CommandPrefix(prefix) => self.by_command.entry(prefix).push(id),
+            Key::Program(program) => self.by_program.entry(program.into()).or_default().push(id),
             Key::PathPrefix(prefix) => self.by_path.entry(prefix).push(id),
         }
     }
 
     fn collect(&self, facts: &Facts, ids: &mut Vec<u32>) {
         ids.extend_from_slice(&self.always);
-        if !self.by_command.is_empty() {
-            match facts.shell() {
-                Some(shell) if shell.opaque.is_none() => {
-                    for command in &shell.commands {
-                        self.by_command.visit(command, |found| ids.extend_from_slice(found));
+        // Where a call can't be read, each hook's own conditions decide.
+        if !self.by_program.is_empty() {
+            for programs in facts.all_calls().map(Call::programs) {
+                match programs {
+                    Some(programs) => {
+                        programs.into_iter().filter_map(|it| self.by_program.get(it)).for_each(|it| ids.extend(it))
                     }
+                    None => self.by_program.values().for_each(|found| ids.extend(found)),
                 }
-                // The text is opaque or missing: each hook's own conditions decide.
-                _ => self.by_command.all(|found| ids.extend_from_slice(found)),
             }
         }
         if !self.by_path.is_empty() {
-            match facts.path().and_then(PathViews::relative) {
-                Some(texts) => {
-                    for text in texts {
-                        self.by_path.visit(text, |found| ids.extend_from_slice(found));
+            for paths in facts.all_calls().map(Call::relative_paths) {
+                match paths {
+                    Some(paths) => {
+                        paths.into_iter().for_each(|it| self.by_path.visit(it, |found| ids.extend_from_slice(found)))
                     }
+                    None => self.by_path.all(|found| ids.extend_from_slice(found)),
                 }
-                None => self.by_path.all(|found| ids.extend_from_slice(found)),
             }
         }
     }
@@ -229,6 +237,7 @@ mod tests {
     use crate::definitions::compile::compile;
     use crate::definitions::origin::Origin;
     use crate::event::Event;
+    use crate::matching::tools::DeclaredTool;
     use crate::support::file::read_named;
     use crate::syntax::diagnostic::LineIndex;
     use crate::syntax::node::Node;
@@ -239,7 +248,8 @@ mod tests {
     use std::path::Path;
 
     const EVENTS: &[&str] = &["PreToolUse", "PostToolUse", "Stop", "UserPromptSubmit", "custom:x"];
-    const TOOLS: &[&str] = &["Bash", "Write", "Read", "mcp__a__b", "mcp__a__c", "shell", "Bashful", "bash", "é"];
+    const TOOLS: &[&str] =
+        &["Bash", "Write", "Read", "mcp__a__b", "mcp__a__c", "shell", "Bashful", "bash", "é", "write_file", "mine"];
     const MATCHERS: &[&str] = &[
         "*",
         "Bash",
@@ -274,6 +284,10 @@ mod tests {
         "*(git*)",
         "shell(git push*)",
         "é(é*)",
+        "Write|Edit(src/**)",
+        "b*|Write(src/**)",
+        "mcp__a__*",
+        "Write(~/x/**)",
     ];
     const WHENS: &[&str] = &["has(tool.name)", "tool.input.to == 'bob'", "step > 2", "event == 'Stop'"];
     const COMMANDS: &[&str] = &[
@@ -311,14 +325,20 @@ mod tests {
             4 => prop::collection::vec(select(EVENTS), 1..3).prop_map(|names| json!(names)),
             1 => Just(json!("*")),
         ];
-        let conditions = (on, maybe(MATCHERS), maybe(RULES), maybe(WHENS));
+        let rules = prop::collection::vec(select(RULES), 0..3);
+        let conditions = (on, maybe(MATCHERS), rules.clone(), rules, maybe(WHENS));
         let others = (maybe(&["coder", "c*"]), select(&["allow", "deny", "ask"][..]), any::<bool>(), -2..2i64);
         let dialect = select(&["native", "claude-code"][..]);
         (conditions, others, dialect).prop_map(
-            |((on, matcher, rule, when), (agents, handler, enabled, priority), dialect)| {
+            |((on, matcher, rules, unless, when), (agents, handler, enabled, priority), dialect)| {
                 let mut hook = json!({"on": on, "enabled": enabled, "priority": priority, "dialect": dialect});
                 hook[handler] = "x".into();
-                for (key, value) in [("matcher", matcher), ("if", rule), ("when", when), ("agents", agents)] {
+                for (key, rules) in [("if", rules), ("unless", unless)] {
+                    if !rules.is_empty() {
+                        hook[key] = rules.into();
+                    }
+                }
+                for (key, value) in [("matcher", matcher), ("when", when), ("agents", agents)] {
                     if let Some(value) = value {
                         hook[key] = value.into();
                     }
@@ -374,12 +394,62 @@ mod tests {
         #[test]
         fn selecting_is_a_walk_over_all_hooks(hooks in prop::collection::vec(hook(), 0..12), events in prop::collection::vec(event(), 1..12)) {
             let set = HookSet::new(compiled(hooks), 1, "".into(), Vec::new());
+            let mine = DeclaredTool { layer: Layer::Hooks, name: "mine".into(), family: "Bash", argument: None };
+            let names = Arc::new(ToolNames(vec![mine]));
             for event in events {
-                let facts = Facts::new(Arc::new(Event::from_json(event).unwrap()), Path::new("/p"));
-                let selected: Vec<_> = set.select(&facts).iter().map(|it| (it.hook.name.clone(), it.opaque.clone())).collect();
+                let facts = Facts::new(Arc::new(Event::from_json(event).unwrap()), Path::new("/p")).with_names(&names);
+                let selected: Vec<_> = set.select(&facts).iter().map(|it| (it.hook.name.clone(), it.doubt.clone())).collect();
                 let walked = set.hooks.iter().filter_map(|hook| Some((hook.name.clone(), hook.applies(&facts).ok()?)));
                 prop_assert_eq!(selected, walked.collect::<Vec<_>>());
             }
+        }
+    }
+
+    #[test]
+    fn a_vocabulary_knows_families_or_only_own_names() {
+        for (dialect, key, text, tool, expected) in [
+            ("native", "matcher", "Bash", "run_shell_command", true),
+            ("native", "matcher", "run_.*", "run_shell_command", true),
+            ("native", "matcher", "Write", "apply_patch", true),
+            ("native", "matcher", "Bash", "BashOutput", false),
+            ("native", "if", "Edit", "MultiEdit", true),
+            ("claude-code", "matcher", "Edit", "replace", true),
+            ("claude-code", "matcher", "Edit", "MultiEdit", false),
+            ("claude-code", "if", "Edit", "MultiEdit", true),
+            ("hooks-article", "matcher", "Bash", "shell", false),
+            ("hooks-article", "if", "Bash", "shell", false),
+            ("agentpool", "matcher", "^Bash$", "shell", false),
+        ] {
+            let hook = json!({"on": "PreToolUse", "dialect": dialect, key: text, "deny": "x"});
+            let set = HookSet::new(compiled(vec![hook]), 1, "".into(), Vec::new());
+            let event = json!({"event": "PreToolUse", "tool": {"name": tool}});
+            let facts = Facts::new(Arc::new(Event::from_json(event).unwrap()), Path::new("/p"));
+            assert_eq!(set.select(&facts).len() == 1, expected, "{dialect} {key} {text} {tool}");
+        }
+    }
+
+    /// A rule of several, and what `unless` takes away.
+    #[test]
+    fn a_miss_names_the_rule() {
+        for (conditions, expected) in [
+            (json!({"if": ["Read", "Bash(rm *)"], "unless": "Bash(rm ./x)"}), "unless `Bash(rm ./x)`: `rm ./x`"),
+            (json!({"if": ["Read", "Bash(git *)"]}), "if `Bash(git *)`: no command runs `git`"),
+            (json!({"if": "Read"}), "if `Read`: another tool, `Bash`"),
+            (json!({"unless": "Bash"}), "unless `Bash`: any call of `Bash`"),
+        ] {
+            let mut hook = json!({"on": "PreToolUse", "deny": "x"});
+            hook.as_object_mut().unwrap().extend(conditions.as_object().unwrap().clone());
+            let hook = compiled(vec![hook]).remove(0);
+            let event =
+                json!({"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": "cd y && rm ./x"}}});
+            let event = if expected.contains("any call") {
+                json!({"event": "PreToolUse", "tool": {"name": "Bash"}})
+            } else {
+                event
+            };
+            let facts = Facts::new(Arc::new(Event::from_json(event).unwrap()), Path::new("/p"));
+            let miss = hook.miss(hook.applies(&facts).unwrap_err(), &facts);
+            assert_eq!(format!("{} {}", miss.test, miss.why), expected);
         }
     }
 

@@ -114,6 +114,9 @@ pub use async_trait::async_trait;
 #[doc(hidden)]
 pub use cli::main;
 pub use contract::Fail;
+// For the tests of the cookbook.
+#[doc(hidden)]
+pub use definitions::cases;
 pub use embed::agent_hook;
 pub use embed::{BadHook, ClosureHook, HostBuilder, TranslatedVerdict};
 pub use engine::{HooksInForce, Interceptor, Judging, PassThrough, Question, Report};

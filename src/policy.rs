@@ -2,8 +2,8 @@
 //! before any hook runs, and no hook can overrule it. Pure: the engine counts the calls.
 
 use crate::event::{Event, Phase};
-use crate::matching::rule::{ToolRule, Views};
-use crate::matching::{Facts, Truth};
+use crate::matching::rule::{self, Asker, Reading, ToolRule};
+use crate::matching::{Facts, ToolNaming, Truth};
 use crate::syntax::source::Source;
 use crate::verdict::millis_up;
 use serde_json::{Map, Value, json};
@@ -13,20 +13,14 @@ use std::time::Duration;
 /// The `policy` of a definition file, or of the program that embeds the host.
 #[derive(Clone, Debug)]
 pub struct Policy {
-    deny: Vec<Rule>,
+    deny: Vec<Arc<ToolRule>>,
     /// `None`: whatever isn't denied.
-    allow: Option<Vec<Rule>>,
+    allow: Option<Vec<Arc<ToolRule>>>,
     limits: CallLimits,
     sandbox: Option<String>,
     /// The mistake in it, if it has one: then it denies every call.
     broken: Option<String>,
     pub(crate) source: Source,
-}
-
-#[derive(Clone, Debug)]
-struct Rule {
-    text: String,
-    rule: Arc<ToolRule>,
 }
 
 /// The bounds of tool calls.
@@ -62,18 +56,27 @@ impl Policy {
     ///
     /// # Errors
     /// The rule's form.
-    pub fn deny(mut self, rule: &str) -> Result<Policy, String> {
-        self.deny.push(Rule { text: rule.into(), rule: ToolRule::new(rule)?.into() });
-        Ok(self)
+    pub fn deny(self, rule: &str) -> Result<Policy, String> {
+        Ok(self.deny_rule(ToolRule::new(rule)?))
     }
 
-    /// Allows calls of which every part matches `Tool(pattern)`; calls that no such rule allows are denied.
+    pub(crate) fn deny_rule(mut self, rule: ToolRule) -> Policy {
+        self.deny.push(rule.into());
+        self
+    }
+
+    /// Allows calls of which every part is named by `Tool(pattern)`, different parts by different rules; calls
+    /// that such rules don't cover are denied.
     ///
     /// # Errors
     /// The rule's form.
-    pub fn allow(mut self, rule: &str) -> Result<Policy, String> {
-        self.allow.get_or_insert_default().push(Rule { text: rule.into(), rule: ToolRule::new(rule)?.into() });
-        Ok(self)
+    pub fn allow(self, rule: &str) -> Result<Policy, String> {
+        Ok(self.allow_rule(ToolRule::new(rule)?))
+    }
+
+    pub(crate) fn allow_rule(mut self, rule: ToolRule) -> Policy {
+        self.allow.get_or_insert_default().push(rule.into());
+        self
     }
 
     /// At most so many tool calls in one run.
@@ -126,29 +129,28 @@ impl Policy {
             let Source { file, line, .. } = &self.source;
             return Some(format!("the policy at {file}:{line} is broken, so nothing is allowed: {problem}"));
         }
-        for Rule { text, rule } in &self.deny {
-            match rule.holds(facts, Views::Any) {
-                Truth::Yes => return Some(format!("the policy denies `{text}`")),
+        let asker = Asker { layer: self.source.layer, naming: ToolNaming::Canonical };
+        for rule in &self.deny {
+            match rule::holds(&[rule], &[], facts, asker, Reading::Hits) {
+                Truth::Yes => return Some(format!("the policy denies `{}`", rule.text())),
                 // Otherwise a text that can't be read would be enough to slip through.
-                Truth::Opaque(why) => {
-                    return Some(format!("the policy denies `{text}`, and whether this is it can't be told: {why}"));
-                }
-                Truth::No => {}
+                Truth::Opaque(why) => return Some(format!("the policy denies `{}`, and {why}", rule.text())),
+                Truth::Delegates(_) | Truth::No => {}
             }
         }
-        let allow = self.allow.as_ref()?;
-        let mut doubt = None;
-        for Rule { rule, .. } in allow {
-            match rule.holds(facts, Views::All) {
-                Truth::Yes => return None,
-                Truth::Opaque(why) => doubt = doubt.or(Some(why)),
-                Truth::No => {}
+        let allow: Vec<&ToolRule> = self.allow.as_ref()?.iter().map(|it| &**it).collect();
+        // No rule covers nothing.
+        let covered = match allow.is_empty() {
+            true => Truth::No,
+            false => rule::holds(&allow, &[], facts, asker, Reading::Covers),
+        };
+        match covered {
+            Truth::Yes => None,
+            Truth::Opaque(why) | Truth::Delegates(why) => {
+                Some(format!("the policy doesn't allow this call of `{tool}`: {why}"))
             }
+            Truth::No => Some(format!("the policy doesn't allow this call of `{tool}`")),
         }
-        Some(match doubt {
-            Some(why) => format!("whether the policy allows this call of `{tool}` can't be told: {why}"),
-            None => format!("the policy doesn't allow this call of `{tool}`"),
-        })
     }
 }
 
@@ -203,16 +205,33 @@ mod tests {
     fn what_cannot_be_told_neither_slips_through_nor_is_allowed() {
         let deny = Policy::new().deny("Bash(git push*)").unwrap();
         let allow = Policy::new().allow("Bash(git *)").unwrap().allow("Read").unwrap();
+        let several = allow.clone().allow("Bash(ls*)").unwrap();
         for (policy, tool, command, expected) in [
             (&deny, "Bash", json!("ls"), ""),
             (&deny, "Write", json!("git push"), ""),
             (&deny, "Bash", json!("ls && sudo git push -f"), "the policy denies `Bash(git push*)`"),
-            (&deny, "Bash", json!("$X"), "the policy denies `Bash(git push*)`, and whether this is it can't be told"),
-            (&deny, "Bash", json!(7), "the policy denies `Bash(git push*)`, and whether this is it can't be told"),
+            (
+                &deny,
+                "Bash",
+                json!("$X"),
+                "the policy denies `Bash(git push*)`, and can't tell whether `Bash(git push*)` holds: ",
+            ),
+            (
+                &deny,
+                "Bash",
+                json!(7),
+                "the policy denies `Bash(git push*)`, and can't tell whether `Bash(git push*)` holds: ",
+            ),
             (&allow, "Bash", json!("git status && git log"), ""),
             (&allow, "Read", json!(null), ""),
+            (&several, "Bash", json!("git status && ls"), ""),
             (&allow, "Bash", json!("git status && rm x"), "the policy doesn't allow this call of `Bash`"),
-            (&allow, "Bash", json!("git $(x)"), "whether the policy allows this call of `Bash` can't be told"),
+            (
+                &allow,
+                "Bash",
+                json!("git $(x)"),
+                "the policy doesn't allow this call of `Bash`: can't tell whether `Bash(git *)` holds: ",
+            ),
             (&allow, "Write", json!("git x"), "the policy doesn't allow this call of `Write`"),
             (&Policy::new().allow_nothing_else(), "Read", json!("x"), "the policy doesn't allow this call of `Read`"),
         ] {

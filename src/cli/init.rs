@@ -1,31 +1,113 @@
-//! `hookwire init`: a commented starter directory.
+//! `hookwire init`: a commented starter directory, or rules of the cookbook.
 
+use super::cookbook::{self, RULES};
 use super::output::{Output, Tone};
 use super::{Failure, Finding};
-use std::path::PathBuf;
+use serde_json::json;
+use std::io::{ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
 pub(super) struct InitArgs {
-    /// Where; it must not hold definitions yet.
-    #[arg(default_value = ".hookwire")]
-    dir: PathBuf,
+    /// Rules of the cookbook, see --list; without any, a commented file to start with.
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+    /// Where to write. A file that is there already is left as it is.
+    #[arg(long, value_name = "DIR", default_value = ".hookwire")]
+    hooks: PathBuf,
+    /// List the rules of the cookbook instead.
+    #[arg(long, conflicts_with = "names")]
+    list: bool,
 }
 
 /// Checked by a test to load without a diagnostic.
 const STARTER: &str = include_str!("starter.yaml");
 
 pub(super) fn run(args: &InitArgs, out: &mut Output) -> Result<Finding, Failure> {
-    let path = args.dir.join("guard.yaml");
-    let at = |error: std::io::Error| Failure(format!("{}: {error}", path.display()));
-    std::fs::create_dir_all(&args.dir).map_err(at)?;
-    // An existing file is never replaced: it may hold guards.
-    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).open(&path).map_err(at)?;
-    std::io::Write::write_all(&mut file, STARTER.as_bytes()).map_err(at)?;
-    let dir = args.dir.display();
-    let done = out.tone(Tone::Good, &format!("Wrote {}.", path.display()));
-    out.line(&done);
+    if args.list {
+        list(out);
+        return Ok(Finding::Fine);
+    }
+    if args.hooks.is_file() {
+        return Err(Failure(format!("--hooks {}: it is a file; name a directory", args.hooks.display())));
+    }
+    // All names are looked up before anything is written.
+    let rules =
+        args.names.iter().map(|name| cookbook::find(name)).collect::<Result<Vec<_>, _>>().map_err(|unknown| {
+            let is_path = args.names.iter().any(|name| name.contains(['/', '.']));
+            Failure(if is_path { format!("{unknown}. For a directory write --hooks DIR") } else { unknown })
+        })?;
+    let starter = [("guard.yaml".to_string(), STARTER)];
+    let files =
+        rules.iter().map(|rule| (rule.file_name(), rule.text)).chain(starter.into_iter().filter(|_| rules.is_empty()));
+    let mut finding = Finding::Fine;
+    for (name, text) in files {
+        let path = args.hooks.join(name);
+        let written = write_new(&path, text).map_err(|error| Failure(format!("{}: {error}", path.display())))?;
+        let shown = path.display().to_string();
+        if out.json {
+            out.json(
+                &json!({ "file": shown, "written": written == Written::Now, "differs": written == Written::Differs }),
+            );
+        } else {
+            let (tone, said) = match written {
+                Written::Now => (Tone::Good, format!("Wrote {shown}.")),
+                Written::Before => (Tone::Dim, format!("{shown} is there already, with the same text.")),
+                Written::Differs => {
+                    (Tone::Warn, format!("{shown} is there already, with another text; it was left as it is."))
+                }
+            };
+            let said = out.tone(tone, &said);
+            out.line(&said);
+        }
+        if written == Written::Differs {
+            finding = Finding::Found;
+        }
+    }
+    if !out.json {
+        next_steps(&args.hooks, out);
+    }
+    Ok(finding)
+}
+
+fn list(out: &mut Output) {
+    for rule in RULES {
+        if out.json {
+            out.json(&json!({ "name": rule.name, "about": rule.about() }));
+        } else {
+            let name = out.tone(Tone::Strong, &format!("{:<24}", rule.name));
+            out.line(&format!("{name} {}", rule.about()));
+        }
+    }
+}
+
+fn next_steps(dir: &Path, out: &mut Output) {
+    let dir = dir.display();
     out.line(&format!("  hookwire check --hooks {dir}"));
     out.line(&format!("  hookwire dispatch --hooks {dir} '{{\"event\":\"PreToolUse\",\"tool\":{{\"name\":\"Bash\",\"input\":{{\"command\":\"git push --force\"}}}}}}'"));
     out.line(&format!("  hookwire serve --hooks {dir}"));
-    Ok(Finding::Fine)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Written {
+    Now,
+    /// The same text was there.
+    Before,
+    /// Another text was there.
+    Differs,
+}
+
+/// Never over an existing file: it may hold guards.
+fn write_new(path: &Path, text: &str) -> std::io::Result<Written> {
+    if let Some(dir) = path.parent() {
+        std::fs::create_dir_all(dir)?;
+    }
+    match std::fs::OpenOptions::new().write(true).create_new(true).open(path) {
+        Ok(mut file) => file.write_all(text.as_bytes()).map(|()| Written::Now),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            let is_same = std::fs::read(path)? == text.as_bytes();
+            Ok(if is_same { Written::Before } else { Written::Differs })
+        }
+        Err(error) => Err(error),
+    }
 }

@@ -2,6 +2,7 @@
 //!
 //! Exit codes: 0 fine, 1 findings (a deny, an error in a definition), 2 usage or internal error.
 
+mod cookbook;
 mod demo;
 mod init;
 mod inspect;
@@ -78,7 +79,7 @@ enum Command {
     Approve(remote::ApproveArgs),
     /// Answer a question with no.
     Deny(remote::DenyArgs),
-    /// Write a commented starter directory with a guard that fails closed.
+    /// Write a commented starter directory with a guard that fails closed, or rules of the cookbook.
     Init(init::InitArgs),
     /// Print a JSON Schema.
     Schema(inspect::SchemaArgs),
@@ -158,11 +159,26 @@ impl HooksArgs {
     /// A host of these definitions. A directory that was named but isn't there is an error, because the
     /// guards in it would be missing without a word.
     fn host(&self) -> Result<Arc<Host>, Failure> {
-        self.host_with(self.options()?)
+        let host = self.host_with(self.options()?)?;
+        // Whoever looks here wonders why the project's own guards do nothing.
+        let project = self.root.join(".hookwire");
+        let full = |dir: &PathBuf| dir.canonicalize().ok();
+        let is_loaded = self.project || self.hooks.iter().any(|dir| full(dir) == full(&project));
+        if project.is_dir() && !is_loaded {
+            eprintln!("hookwire: {} is there but not loaded: add --project", self.as_given(&project.to_string_lossy()));
+        }
+        Ok(host)
     }
 
     fn host_with(&self, options: HostOptions) -> Result<Arc<Host>, Failure> {
         for dir in &self.hooks {
+            if dir.is_file() {
+                let parent = dir.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(std::path::Path::new("."));
+                let (dir, parent) = (dir.display(), parent.display());
+                return Err(Failure(format!(
+                    "--hooks {dir}: it is a file; `hookwire check {dir}` looks at it by itself, --hooks {parent} loads its directory"
+                )));
+            }
             if !dir.is_dir() {
                 return Err(Failure(format!("--hooks {}: no such directory", dir.display())));
             }

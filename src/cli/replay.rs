@@ -293,11 +293,18 @@ pub(super) fn explain(args: &EventArgs, out: &mut Output) -> Result<Finding, Fai
     let event = Arc::new(args.read()?);
     let host = args.hooks.host()?;
     let hooks = host.hooks();
-    let result =
-        ExplainResult::new(hooks.hooks.iter(), &hooks.policies, &Facts::new(event, &host.engine.services.root));
+    let facts = Facts::new(event, &host.engine.services.root).with_names(&hooks.tool_names);
+    let result = ExplainResult::new(hooks.hooks.iter(), &hooks.policies, &hooks.broken, &facts);
     if out.json {
         out.json(&result);
         return Ok(Finding::Fine);
+    }
+    for it in &result.commands {
+        out.line(&out.tone(Tone::Dim, &safe(&format!("reads   {} ({}..{})", it.command, it.start, it.end))));
+    }
+    for it in &result.broken {
+        let mark = out.tone(Tone::Bad, "broken");
+        out.line(&format!("{mark}  {}", safe(it)));
     }
     for it in &result.policy {
         let (mark, why) = match &it.denies {
@@ -315,6 +322,16 @@ pub(super) fn explain(args: &EventArgs, out: &mut Output) -> Result<Finding, Fai
         };
         let place = out.tone(Tone::Dim, &safe(&format!("{}:{}", it.source.file, it.source.line)));
         out.line(&format!("{mark}  {:<24} {}  {place}", short(&it.hook, 24), safe(&why)));
+        // With one rule, the line above says it all, unless that is why it runs.
+        for rule in it.rules.iter().filter(|_| it.rules.len() > 1 || it.kept_out_by.is_none() && it.opaque.is_none()) {
+            let word = match rule.holds {
+                Some(true) => "holds",
+                Some(false) => "misses",
+                None => "doubt",
+            };
+            let told = format!("        {:<6} {word:<6} {}: {}", rule.field, rule.rule, rule.why);
+            out.line(&out.tone(Tone::Dim, &safe(&told)));
+        }
     }
     Ok(Finding::Fine)
 }

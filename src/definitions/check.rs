@@ -1,6 +1,7 @@
 //! A definition text by itself, whether saved or not: what it holds and everything that is wrong
 //! with it. `check`, `hooks/check` and editors show the same.
 
+use super::cases;
 use super::compile::{CompiledFile, compile};
 use super::names::{FreeNames, duplicate_name};
 use super::origin::Origin;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 
 /// What a text holds.
 pub struct Checked {
-    /// The text as a tree; `None` when it isn't YAML, TOML or JSON.
+    /// The text as a tree; `None` when it isn't YAML, TOML or JSON, or holds cases.
     pub root: Option<Node>,
     /// What the tree means; `None` when there is no tree.
     pub file: Option<CompiledFile>,
@@ -24,10 +25,14 @@ pub struct Checked {
 }
 
 /// Reads a text; the name's extension tells the format, YAML if it tells none. `layer` is whose
-/// rights its hooks would have.
+/// rights its hooks would have. A file of cases (`*.test.yaml`) is read as such and holds no hooks.
 pub fn check(file: &str, text: &str, layer: Layer) -> Checked {
-    let lines = LineIndex::new(text);
     let path = Path::new(file);
+    if cases::is_cases_file(path) {
+        let diagnostics = cases::read(file, text).err().unwrap_or_default();
+        return Checked { root: None, file: None, diagnostics };
+    }
+    let lines = LineIndex::new(text);
     let root = match formats::parse(text, Format::from_path(path).unwrap_or_default()) {
         Ok(root) => root,
         Err(problems) => {

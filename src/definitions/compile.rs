@@ -7,15 +7,16 @@
 use super::lint::lint;
 use super::names;
 use super::origin::Origin;
-use super::policy::policy;
-use super::written::{FILE_FIELDS, Mistakes, RawDefaults, RawHook, WrittenHook};
+use super::policy::{policy, rules};
+use super::written::{Delegates, FILE_FIELDS, Mistakes, RawDefaults, RawHook, WrittenHook, declared_tools};
 use crate::contract::{Contract, Fail};
 use crate::dialects;
 use crate::event::On;
 use crate::handlers::{self, Compile, CompileError, Handler, KINDS};
 use crate::hook::Hook;
 use crate::matching::Matcher;
-use crate::matching::rule::ToolRule;
+use crate::matching::rule::Condition;
+use crate::matching::tools::DeclaredTool;
 use crate::matching::when::When;
 use crate::policy::Policy;
 use crate::support::nearest::closest;
@@ -60,6 +61,8 @@ pub struct CompiledFile {
     pub is_broken: bool,
     /// The rules of tool calls, which are decided before any hook is asked.
     pub policy: Option<Policy>,
+    /// Names that it adds to tools.
+    pub tools: Vec<DeclaredTool>,
 }
 
 /// The dialect that a file is written for and, where that has files of its own kind, the tree that
@@ -78,7 +81,7 @@ pub fn native(root: &Node, problems: &mut Vec<Problem>) -> (&'static str, Option
 pub fn compile(root: &Node, origin: &Origin<'_>, lines: &LineIndex<'_>) -> CompiledFile {
     let NodeValue::Map(entries) = &root.value else {
         let problems = vec![not_a_map_with_hooks(root)];
-        return CompiledFile { hooks: Vec::new(), problems, is_broken: true, policy: None };
+        return CompiledFile { hooks: Vec::new(), problems, is_broken: true, policy: None, tools: Vec::new() };
     };
     let mut mistakes = Mistakes::default();
     let mut foreign = Vec::new();
@@ -89,11 +92,13 @@ pub fn compile(root: &Node, origin: &Origin<'_>, lines: &LineIndex<'_>) -> Compi
     };
     let mut defaults = RawDefaults::default();
     let mut own_policy = None;
+    let mut tools = Vec::new();
     let mut hooks: &[Node] = &[];
     for entry in entries {
         match (entry.key.as_str(), &entry.value.value) {
             ("defaults", _) => defaults = RawDefaults::read(entry, &mut mistakes),
             ("policy", _) => own_policy = Some(policy(entry, origin, lines, &mut mistakes)),
+            ("tools", _) => tools = declared_tools(entry, origin.layer, &mut mistakes),
             ("dialect", _) => dialect = mistakes.dialect(entry).unwrap_or(dialects::NATIVE),
             ("hooks", NodeValue::Seq(items)) => hooks = items,
             ("hooks", NodeValue::Null) | ("$schema", _) => {}
@@ -127,7 +132,7 @@ pub fn compile(root: &Node, origin: &Origin<'_>, lines: &LineIndex<'_>) -> Compi
         let digest = digest.first_chunk().copied().unwrap_or_default();
         compiled_hooks.push(Compiled { digest, problems: start..compiler.mistakes.found.len(), ..compiled });
     }
-    CompiledFile { hooks: compiled_hooks, problems: compiler.mistakes.found, is_broken, policy: own_policy }
+    CompiledFile { hooks: compiled_hooks, problems: compiler.mistakes.found, is_broken, policy: own_policy, tools }
 }
 
 fn not_a_map_with_hooks(root: &Node) -> Problem {
@@ -183,7 +188,7 @@ impl Compiler<'_> {
 
         let is_on_reported = is_reported && node.get("on").is_none();
         let on = if is_on_reported { None } else { self.on(raw.on.as_ref(), node, contract) };
-        let (matcher, rule, when) = self.conditions(&raw, node, contract);
+        let (matcher, tools, when) = self.conditions(&raw, node, contract);
         let agents = raw.agents.clone().or_else(|| self.defaults.agents.clone());
         let agents = self.mistakes.globs(agents, at("agents"));
         // That the handler's key is misspelt is reported already.
@@ -201,7 +206,8 @@ impl Compiler<'_> {
         let origin = self.origin;
         let source = Source { layer: origin.layer, file: origin.file.into(), line, column, position };
         let (priority, timeout) = (raw.priority.or(self.defaults.priority), self.defaults.timeout);
-        let make = |name: Arc<str>, on: On, handler: Handler, fail| {
+        let delegates = raw.delegates.or(self.defaults.delegates).and_then(Delegates::decision);
+        let make = |name: Arc<str>, on: On, handler: Handler| {
             // A handler that is slow by nature isn't cut short by the default of the file.
             let own_timeout = raw.timeout.map(RawDuration::get).or(handler.default_timeout());
             Arc::new(Hook {
@@ -209,13 +215,15 @@ impl Compiler<'_> {
                 description: raw.description.clone(),
                 on,
                 matcher,
-                rule,
+                tools,
                 when,
                 agents,
                 handler,
                 priority,
                 timeout: own_timeout.or(timeout.map(RawDuration::get)).unwrap_or(contract.timeout),
-                fail,
+                fail: raw.fail,
+                default_fail: self.defaults.fail,
+                delegates,
                 detached: raw.r#async.unwrap_or(false),
                 parallel: raw.parallel.unwrap_or(false),
                 once: raw.once.unwrap_or(false),
@@ -235,14 +243,14 @@ impl Compiler<'_> {
             let stand_in = on.filter(|on| closed && on.includes_a_gate()).map(|on| {
                 let label = name.clone().unwrap_or_else(|| format!("{}#{position}", origin.file).into());
                 let problem = format!("run: its definition at {}:{line}:{column} is broken: {why}", origin.file);
-                make(label, on, Handler::Broken(problem), fail)
+                make(label, on, Handler::Broken(problem))
             });
             return compiled(name, None, stand_in);
         }
         let (Some(hook_name), Some(on), Some(handler)) = (name.clone(), on, handler) else {
             return compiled(name, None, None);
         };
-        let hook = make(hook_name, on, handler, fail);
+        let hook = make(hook_name, on, handler);
         lint(&hook, node, raw.matcher.as_deref(), self.lines.text(), &mut self.mistakes);
         compiled(name, Some(hook), None)
     }
@@ -299,6 +307,15 @@ impl Compiler<'_> {
                 Ok(found) => names.extend(found),
                 Err(unknown) => {
                     let problem = Problem::error(span, "unknown-event", unknown.message);
+                    let parts: Vec<_> = word.split(['|', ',']).map(|it| it.trim().to_string()).collect();
+                    if parts.len() > 1 && parts.iter().all(|it| dialects::canonical(it, contract.dialect).is_ok()) {
+                        let problem = problem.help(format!("write a list: `[{}]`", parts.join(", ")));
+                        self.mistakes.push(match value.value {
+                            NodeValue::Seq(_) => problem,
+                            _ => problem.fix(Fix::new("Write a list", Edit::Items(parts))),
+                        });
+                        continue;
+                    }
                     self.mistakes.push(problem.did_you_mean(word, unknown.nearest).or_help(unknown.otherwise));
                 }
             }
@@ -312,7 +329,7 @@ impl Compiler<'_> {
         raw: &RawHook,
         node: &Node,
         contract: &Contract,
-    ) -> (Option<Matcher>, Option<ToolRule>, Option<When>) {
+    ) -> (Option<Matcher>, Condition, Option<When>) {
         let mistakes = &mut self.mistakes;
         let at = |key: &str| node.get(key).map_or(&node.span, |it| &it.span);
         let matcher = raw.matcher.as_deref().and_then(|text| match Matcher::new(text, contract.matcher) {
@@ -328,15 +345,10 @@ impl Compiler<'_> {
                 None
             }
         });
-        let rule = raw.r#if.as_deref().and_then(|text| match ToolRule::new(text) {
-            Ok(rule) => Some(rule),
-            Err(message) => {
-                let says_all = message.contains("Tool(pattern)");
-                let message = if says_all { message } else { format!("bad pattern: {message}") };
-                mistakes.push(Problem::error(at("if"), "bad-rule", message));
-                None
-            }
-        });
+        let tools = Condition {
+            rules: rules(raw.r#if.as_ref(), node.get("if").unwrap_or(node), mistakes),
+            unless: rules(raw.unless.as_ref(), node.get("unless").unwrap_or(node), mistakes),
+        };
         let when = raw.when.as_deref().and_then(|text| match When::new(text) {
             Ok(when) => Some(when),
             Err(error) => {
@@ -347,7 +359,7 @@ impl Compiler<'_> {
                 None
             }
         });
-        (matcher, rule, when)
+        (matcher, tools, when)
     }
 
     fn handler(&mut self, keys: &[&Entry], node: &Node, contract: &'static Contract) -> Option<Handler> {

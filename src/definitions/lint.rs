@@ -6,9 +6,10 @@ use crate::dialects;
 use crate::event::{CUSTOM_PREFIX, On, Phase, may_be_about_a_tool, spec};
 use crate::handlers::{self, Handler, rewrite};
 use crate::hook::Hook;
-use crate::matching::Matcher;
-use crate::matching::tools::TOOLS;
+use crate::matching::tools::{self, ArgumentKind, TOOLS};
 use crate::matching::when::When;
+use crate::matching::{Matcher, MatcherRule, ToolNaming};
+use crate::support::nearest::closest;
 use crate::syntax::fix::{Edit, Fix, Place};
 use crate::syntax::node::{Node, NodeValue, Span};
 use crate::syntax::problem::Problem;
@@ -42,6 +43,9 @@ pub(super) fn lint(hook: &Hook, node: &Node, matcher: Option<&str>, text: &str, 
     lint.tool_names();
     lint.event_names_in_matcher();
     lint.matcher_in_the_form_of_if();
+    lint.matcher_in_the_form_of_a_glob();
+    lint.rules_of_several_commands();
+    lint.home_that_nothing_expands();
     let slips = lint.misspelt_members();
     lint.unguarded_when(&slips);
     lint.verdict_without_effect();
@@ -104,7 +108,9 @@ impl Lint<'_> {
         }
         let is_on_tools = self.events.iter().all(|name| (self.hook.contract.matched)(name).is_tool());
         let matcher = ("matcher", self.hook.matcher.is_some() && is_on_tools);
-        for (key, _) in [matcher, ("if", self.hook.rule.is_some())].into_iter().filter(|(_, is_there)| *is_there) {
+        for (key, _) in
+            [matcher, ("if", !self.hook.tools.rules.is_empty())].into_iter().filter(|(_, is_there)| *is_there)
+        {
             let name = if self.events.len() == 1 { "names" } else { "name" };
             let message = format!("`{key}` can never match: {} {name} no tool", self.events.join(" and "));
             let problem = self.never_matches(key, message);
@@ -124,23 +130,116 @@ impl Lint<'_> {
                     self.warn(problem.did_you_mean(tool, Some(&format!("{tool}__.*"))));
                 }
             }
-            if let Some(tool) = self.hook.rule.as_ref().and_then(|rule| rule.literal_tool())
-                && !tools.iter().any(|it| it == tool)
+            // The matcher may name a tool, and the rule its family.
+            let family = |tool: &'_ str| tools::known(tool).map(|it| it.name);
+            let is_same = |tool: &str, it: &str| it == tool || family(it).is_some_and(|it| family(tool) == Some(it));
+            let of_rules = self.hook.tools.rules.iter().map(|rule| rule.literal_tools());
+            let of_rules: Option<Vec<_>> = of_rules.collect();
+            let of_rules = of_rules.unwrap_or_default().concat();
+            if let Some(tool) = of_rules.first()
+                && !of_rules.iter().any(|tool| tools.iter().any(|it| is_same(tool, it)))
             {
                 let message = format!("`if` is about `{tool}`, which `matcher` leaves out");
                 self.warn(self.never_matches("if", message));
             }
         }
-        if let Some(tool) = self.hook.rule.as_ref().and_then(|rule| rule.literal_tool()) {
-            self.letter_case("if", tool);
+        for (key, rules) in [("if", &self.hook.tools.rules), ("unless", &self.hook.tools.unless)] {
+            for (tool, _) in rules.iter().flat_map(|rule| rule.tools()).filter(|(_, prefix)| prefix.is_none()) {
+                self.letter_case(key, tool);
+            }
         }
     }
 
     fn letter_case(&mut self, key: &str, tool: &str) {
         let known = TOOLS.iter().find(|known| known.name.eq_ignore_ascii_case(tool));
-        if let Some(known) = known.filter(|known| known.name != tool) {
+        let Some(known) = known else { return self.nearly_known(key, tool) };
+        if known.name == tool {
+            return;
+        }
+        if tools::known(tool).is_none() {
             let problem = self.never_matches(key, format!("`{tool}` never matches: tool names are case-sensitive"));
             self.warn(problem.did_you_mean(tool, Some(known.name)));
+        } else if self.hook.contract.tool_naming == ToolNaming::Canonical {
+            let message = format!("`{tool}` is only a tool of that very name; `{}` is that of every agent", known.name);
+            let problem = Problem::warning(self.at(key), "one-name", message);
+            self.warn(problem.did_you_mean(tool, Some(known.name)));
+        }
+    }
+
+    /// A name that no agent is known to use, but nearly the name of a family.
+    fn nearly_known(&mut self, key: &str, tool: &str) {
+        // Tools of an MCP server are called whatever their author likes.
+        let may_be_meant = tools::known(tool).is_none() && tool != tools::PATCH && !tool.starts_with("mcp__");
+        let nearest = closest(tool, TOOLS.iter().map(|it| it.name)).filter(|_| may_be_meant && tool.len() > 3);
+        if let Some(nearest) = nearest.filter(|it| it.len().abs_diff(tool.len()) < 2) {
+            let message = format!("no agent is known to have a tool `{tool}`");
+            let problem = Problem::warning(self.at(key), "unknown-tool", message);
+            self.warn(problem.did_you_mean(tool, Some(nearest)));
+        }
+    }
+
+    /// `mcp__*`, which as a regex is `mcp_` and underscores.
+    fn matcher_in_the_form_of_a_glob(&mut self) {
+        let (Some(Matcher::Pattern { .. }), Some(text)) = (&self.hook.matcher, self.matcher) else { return };
+        if self.hook.contract.matcher != MatcherRule::WholeName {
+            return;
+        }
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        let glob = text.split('|').find_map(|part| {
+            let name = part.strip_suffix('*')?;
+            (name.len() > 1 && name.chars().all(is_name)).then_some((part, name))
+        });
+        if let Some((part, name)) = glob {
+            let (start, last) = name.split_at(name.len() - 1);
+            let message = format!("`{part}` is a regex: it means `{start}` and any number of `{last}`");
+            self.warn(self.never_matches("matcher", message).did_you_mean(part, Some(&format!("{name}.*"))));
+        }
+    }
+
+    /// `Bash(a && b)`, where each command is held against the rule by itself.
+    fn rules_of_several_commands(&mut self) {
+        let mut found = Vec::new();
+        for (key, rules) in [("if", &self.hook.tools.rules), ("unless", &self.hook.tools.unless)] {
+            for rule in rules {
+                let shell =
+                    rule.tools().find(|(tool, _)| tools::known(tool).is_some_and(|it| it.kind == ArgumentKind::Shell));
+                let parts = shell.and(rule.pattern()).map(commands_of).unwrap_or_default();
+                if parts.len() > 1 {
+                    let names = rule.text().split('(').next().unwrap_or_default();
+                    let parts: Vec<_> = parts.iter().map(|part| format!("{names}({part})")).collect();
+                    found.push((key, rule.text().to_string(), parts, rules.len() == 1));
+                }
+            }
+        }
+        for (key, rule, parts, is_alone) in found {
+            let message = format!("`{rule}` never matches: a rule is held against each command by itself");
+            let problem = self.never_matches(key, message).help(format!("write a list: `[{}]`", parts.join(", ")));
+            self.warn(match is_alone && self.node.get(key).is_some_and(|node| node.text().is_some()) {
+                true => problem.fix(Fix::new("Write a list", Edit::Items(parts))),
+                false => problem,
+            });
+        }
+    }
+
+    /// `~` where it is a character like any other.
+    fn home_that_nothing_expands(&mut self) {
+        let mut found = Vec::new();
+        for (key, rules) in [("if", &self.hook.tools.rules), ("unless", &self.hook.tools.unless)] {
+            let named = rules.iter().filter(|rule| rule.is_about_text("~/"));
+            found.extend(named.map(|rule| (key, format!("`{}` is held against a text as it is sent", rule.text()))));
+        }
+        if let Some(command) = self.node.get("command") {
+            let words = match &command.get("run").unwrap_or(command).value {
+                NodeValue::Seq(items) => &items[..],
+                _ => &[],
+            };
+            let word = words.iter().filter_map(Node::text).find(|it| it.starts_with("~/"));
+            found.extend(word.map(|word| ("command", format!("no shell reads `{word}`"))));
+        }
+        for (key, why) in found {
+            let message = format!("`~` isn't expanded here: {why}");
+            let problem = Problem::warning(self.at(key), "unexpanded-home", message);
+            self.warn(problem.help("write the whole path"));
         }
     }
 
@@ -252,7 +351,7 @@ impl Lint<'_> {
         let can_fail = hook.handler.fixed().is_none() && !hook.handler.needs_certainty() && !hook.detached;
         // Other systems say themselves what a failure means.
         let is_native = hook.contract.dialect == dialects::NATIVE;
-        if is_native && can_fail && hook.fail.is_none() && hook.on.includes_a_gate() {
+        if is_native && can_fail && hook.said_fail(Phase::Gate).is_none() && hook.on.includes_a_gate() {
             let message = "a hook that can fail at a gate doesn't say what its failure means";
             let problem = Problem::warning(self.at("name"), "no-fail-direction", message);
             let problem = problem.help(
@@ -264,6 +363,33 @@ impl Lint<'_> {
             self.warn(problem.fix(closed).fix(Fix::add(key, "open", Place::BehindName)).fix(for_all));
         }
     }
+}
+
+/// The commands of a pattern that are joined by `&&`, `||` or `;`, outside of quotes.
+fn commands_of(pattern: &str) -> Vec<&str> {
+    let (mut parts, mut start, mut quote) = (Vec::new(), 0, None);
+    let mut rest = pattern.char_indices();
+    while let Some((at, c)) = rest.next() {
+        match (quote, c) {
+            (Some(open), _) if open == c => quote = None,
+            (None, '\'' | '"') => quote = Some(c),
+            (_, '\\') => drop(rest.next()),
+            (None, ';' | '&' | '|') => {
+                let length = if c == ';' { 1 } else { 2 };
+                if c == ';' || pattern[at..].starts_with("&&") || pattern[at..].starts_with("||") {
+                    parts.push(pattern[start..at].trim());
+                    start = at + length;
+                    if length > 1 {
+                        rest.next();
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    parts.push(pattern[start..].trim());
+    parts.retain(|part| !part.is_empty());
+    parts
 }
 
 /// The edit that makes a condition ask whether there is what it reads.

@@ -1,12 +1,14 @@
 //! From directories to a hook set: what is known of every file is kept between loads, so that a
 //! load costs what has changed, and a file that breaks keeps its last good hooks in force.
 
+use super::cases::is_definition_file;
 use super::compile::{Compiled, compile};
 use super::names::duplicate_name;
 use super::origin::Origin;
 use crate::handlers::Handler;
 use crate::hook::Hook;
 use crate::hook_set::HookSet;
+use crate::matching::tools::{DeclaredTool, ToolNames};
 use crate::policy::Policy;
 use crate::support::file::Signature;
 use crate::support::file::read;
@@ -120,6 +122,7 @@ struct FileState {
     text: Arc<str>,
     hooks: Vec<Defined>,
     policy: Option<Arc<Policy>>,
+    tools: Vec<DeclaredTool>,
     /// Name and place of every hook that can be read, for duplicates.
     names: Vec<(Arc<str>, Span, Range)>,
     diagnostics: Vec<Diagnostic>,
@@ -397,6 +400,8 @@ impl Loader {
             policies.sort_by_key(|policy| policy.source.layer);
             let mut set = HookSet::new(hooks, before.generation + 1, hash, broken);
             set.policies = policies;
+            let tools = self.files.values().flat_map(|state| state.tools.iter().cloned());
+            set.tool_names = Arc::new(ToolNames(tools.collect()));
             self.published = Arc::new(set);
             self.in_force = in_force;
         }
@@ -459,6 +464,7 @@ fn new_state(
             text: before.text.clone(),
             hooks: before.hooks.clone(),
             policy: before.policy.clone(),
+            tools: before.tools.clone(),
             names: before.names.clone(),
             diagnostics: before.diagnostics.clone(),
             named: before.named.clone(),
@@ -534,8 +540,9 @@ fn new_state(
         hooks.extend(kept.or(stand_in));
     }
     let diagnostics = problems.iter().map(|problem| problem.to_diagnostic(&file, &lines)).collect();
-    let policy = compiled.policy.map(Arc::new);
-    seen(FileState { signature: None, racy, content: Some(content), text, hooks, policy, names, diagnostics, named })
+    let (policy, tools) = (compiled.policy.map(Arc::new), compiled.tools);
+    let content = Some(content);
+    seen(FileState { signature: None, racy, content, text, hooks, policy, tools, names, diagnostics, named })
 }
 
 /// A file that can't be used keeps its last good hooks in force.
@@ -548,6 +555,7 @@ fn broken_state(
 ) -> FileState {
     let hooks = before.map(|before| before.hooks.clone()).unwrap_or_default();
     let policy = before.and_then(|before| before.policy.clone());
+    let tools = before.map(|before| before.tools.clone()).unwrap_or_default();
     let fate = if hooks.is_empty() && policy.is_none() { NO_HOOK } else { "; its last good hooks stay in force" };
     if let Some(first) = problems.first_mut() {
         first.message.push_str(fate);
@@ -559,7 +567,7 @@ fn broken_state(
     // The places of the names are of another text: duplicates are not reported until the file is fixed.
     let (names, named) = (Vec::new(), Vec::new());
     let text = text.clone();
-    FileState { signature: found.signature, racy, content, text, hooks, policy, names, diagnostics, named }
+    FileState { signature: found.signature, racy, content, text, hooks, policy, tools, names, diagnostics, named }
 }
 
 fn file_problem(code: &'static str, message: String) -> Problem {
@@ -646,7 +654,7 @@ impl Scan {
                 target = fs::canonicalize(&target).unwrap_or(target);
             }
             let metadata = fs::metadata(&target).ok();
-            let is_definition = Format::from_path(Path::new(&name)).is_some();
+            let is_definition = is_definition_file(Path::new(&name));
             match metadata {
                 Some(metadata) if metadata.is_dir() && !is_definition => self.directory(&path, &target, depth + 1),
                 metadata if is_definition => {

@@ -1,10 +1,11 @@
 //! Definition files: from text to hooks and diagnostics.
 //!
 //! `syntax` reads YAML, TOML and JSON into one spanned tree. `written` is what may stand in it, `compile`
-//! (with `policy` and `lint`) turns the tree into hooks, `check` does both for one text, `load` keeps what is
-//! known of every file between reloads, `watch` says when to look again. Nothing past this room sees what was
-//! written, only what was meant.
+//! (with `policy` and `lint`) turns the tree into hooks, `check` does both for one text, `cases` reads what hooks are
+//! expected to say, `load` keeps what is known of every file between reloads, `watch` says when to look again.
+//! Nothing past this room sees what was written, only what was meant.
 
+pub mod cases;
 pub mod check;
 pub mod compile;
 pub(crate) mod embedded;

@@ -5,7 +5,7 @@ use super::written::{Mistakes, RawLimits, RawPolicy};
 use crate::matching::rule::ToolRule;
 use crate::policy::Policy;
 use crate::syntax::diagnostic::{LineIndex, Position};
-use crate::syntax::node::{Entry, NodeValue};
+use crate::syntax::node::{Entry, Node, NodeValue};
 use crate::syntax::problem::Problem;
 use crate::syntax::source::Source;
 use crate::syntax::values::{OneOrMany, RawDuration};
@@ -21,20 +21,9 @@ pub(super) fn policy(entry: &Entry, origin: &Origin<'_>, lines: &LineIndex<'_>, 
     if allow.is_some() {
         policy = policy.allow_nothing_else();
     }
-    type Add = fn(Policy, &str) -> Result<Policy, String>;
-    for (key, rules, add) in [("deny", deny, Policy::deny as Add), ("allow", allow, Policy::allow)] {
-        let node = entry.value.get(key).unwrap_or(&entry.value);
-        for (n, rule) in rules.iter().flat_map(OneOrMany::iter).enumerate() {
-            policy = match (ToolRule::new(rule), &node.value) {
-                (Ok(_), _) => add(policy, rule).unwrap_or_else(|problem| Policy::new().broken(problem)),
-                (Err(message), value) => {
-                    let item = if let NodeValue::Seq(items) = value { items.get(n) } else { None };
-                    mistakes.push(Problem::error(&item.unwrap_or(node).span, "bad-rule", message));
-                    policy
-                }
-            };
-        }
-    }
+    let node = |key| entry.value.get(key).unwrap_or(&entry.value);
+    policy = rules(deny.as_ref(), node("deny"), mistakes).into_iter().fold(policy, Policy::deny_rule);
+    policy = rules(allow.as_ref(), node("allow"), mistakes).into_iter().fold(policy, Policy::allow_rule);
     let RawLimits { max_calls, timeout, max_output_bytes } = limits;
     policy = max_calls.map(NonZeroU64::get).into_iter().fold(policy, Policy::max_calls);
     policy = timeout.map(RawDuration::get).into_iter().fold(policy, Policy::timeout);
@@ -44,4 +33,21 @@ pub(super) fn policy(entry: &Entry, origin: &Origin<'_>, lines: &LineIndex<'_>, 
         Some(problem) => policy.broken(problem.message.clone()),
         None => policy,
     }
+}
+
+/// The rules of one field, each mistake at its own place.
+pub(super) fn rules(written: Option<&OneOrMany>, node: &Node, mistakes: &mut Mistakes) -> Vec<ToolRule> {
+    let mut rules = Vec::new();
+    for (n, text) in written.into_iter().flat_map(OneOrMany::iter).enumerate() {
+        match ToolRule::new(text) {
+            Ok(rule) => rules.push(rule),
+            Err(message) => {
+                let item = if let NodeValue::Seq(items) = &node.value { items.get(n) } else { None };
+                let says_all = message.contains("Tool(pattern)");
+                let message = if says_all { message } else { format!("bad pattern: {message}") };
+                mistakes.push(Problem::error(&item.unwrap_or(node).span, "bad-rule", message));
+            }
+        }
+    }
+    rules
 }

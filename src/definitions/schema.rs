@@ -1,9 +1,10 @@
 //! The JSON Schema of definition files, from the types that read them.
 
-use super::written::{RawDefaults, RawHook, RawPolicy};
+use super::written::{RawDefaults, RawHook, RawPolicy, RawToolName};
 use crate::dialects::DIALECTS;
 use crate::event::EVENTS;
 use crate::handlers::KINDS;
+use crate::matching::tools::TOOLS;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
@@ -13,6 +14,7 @@ pub fn definitions() -> Value {
     let mut generator = SchemaSettings::draft2020_12().into_generator();
     let defaults = generator.subschema_for::<RawDefaults>();
     let policy = generator.subschema_for::<RawPolicy>();
+    let tool_name = generator.subschema_for::<RawToolName>();
     let _ = generator.subschema_for::<RawHook>();
     // The sample kind is for tests only; the schema is the product's.
     let kinds: Vec<_> =
@@ -56,6 +58,12 @@ pub fn definitions() -> Value {
             "dialect": { "description": "The vocabulary that the file's hooks are written for.", "enum": dialects },
             "policy": policy,
             "defaults": defaults,
+            "tools": {
+                "description": "Names that the file adds to families of tools, for its layer and inner ones.",
+                "type": "object",
+                "propertyNames": { "enum": TOOLS.iter().map(|tool| tool.name).collect::<Vec<_>>() },
+                "additionalProperties": { "anyOf": [tool_name, { "type": "array", "items": tool_name }] },
+            },
             "hooks": { "type": "array", "items": { "$ref": "#/$defs/Hook" } },
         },
         "additionalProperties": false,

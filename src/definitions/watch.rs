@@ -4,9 +4,9 @@
 //! Directories are watched, not files: a watch on a file dies with an editor's rename-over. Where
 //! watching fails (limits, network file systems) the directories are looked at regularly instead.
 
+use super::cases::is_definition_file;
 use super::load::{Interest, Loaded, Look, Watch};
 use crate::support::failpoint;
-use crate::syntax::formats::Format;
 use notify::event::{AccessKind, AccessMode, CreateKind, Event, EventKind, ModifyKind, RenameMode};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 use schemars::JsonSchema;
@@ -393,7 +393,7 @@ enum About {
 
 impl About {
     fn classify(path: &Path, wanted: &Watch) -> About {
-        let is_definition = Format::from_path(path).is_some();
+        let is_definition = is_definition_file(path);
         match path.parent().zip(path.file_name()).map(|(parent, name)| (wanted.get(parent), name)) {
             Some((Some(Interest { names, .. }), name)) if names.contains(name) => About::Definition,
             Some((Some(Interest { all: true, .. }), name)) => {

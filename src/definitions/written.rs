@@ -3,14 +3,18 @@
 use crate::contract::Fail;
 use crate::dialects;
 use crate::handlers::KINDS;
+use crate::matching::tools::{self, DeclaredTool};
 use crate::services::models::{ModelRef, RawModel};
 use crate::support::nearest::closest;
 use crate::syntax::diagnostic::Severity;
 use crate::syntax::node::{DecodeError, Entry, NodeValue, decode};
 use crate::syntax::problem::Problem;
-use crate::syntax::values::{COMMON_FIELDS, OneOrMany, RawDuration};
+use crate::syntax::source::Layer;
+use crate::syntax::values::{COMMON_FIELDS, OneOrMany, RawDuration, text_or_map};
+use crate::verdict::Decision;
 use globset::{Glob, GlobMatcher};
 use schemars::JsonSchema;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -32,9 +36,13 @@ pub(super) struct RawHook {
     /// A regex that must match the tool's whole name; absent, '' and '*' match all.
     #[schemars(default)]
     pub(super) matcher: Option<String>,
-    /// `Tool(pattern)`: shell tools by the commands they would run, file tools by path.
+    /// A rule or a list of which any is enough: `Tool`, `Tool|Other`, `Tool(pattern)`. Shell tools by the commands
+    /// they would run, file tools by path, URLs part by part.
     #[schemars(default)]
-    pub(super) r#if: Option<String>,
+    pub(super) r#if: Option<OneOrMany>,
+    /// A rule or a list: what they match, `if` doesn't. Of several commands or paths, only those that they cover.
+    #[schemars(default)]
+    pub(super) unless: Option<OneOrMany>,
     /// A CEL expression over the event.
     #[schemars(default)]
     pub(super) when: Option<String>,
@@ -48,6 +56,9 @@ pub(super) struct RawHook {
     /// What a failure of the hook means.
     #[schemars(default)]
     pub(super) fail: Option<Fail>,
+    /// The decision where a command would run code that isn't shown, such as `npm test`.
+    #[schemars(default)]
+    pub(super) delegates: Option<Delegates>,
     /// Start it and don't wait: it can't decide anything.
     #[schemars(default)]
     pub(super) r#async: Option<bool>,
@@ -71,6 +82,53 @@ pub(super) struct RawHook {
     pub(super) tags: Option<OneOrMany>,
 }
 
+/// The decision where a command would run code that its text doesn't show.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Delegates {
+    /// Such code is no match.
+    Ignore,
+    /// Asks a person.
+    Ask,
+    /// Denies it.
+    Deny,
+}
+
+impl Delegates {
+    /// The decision; `ignore` is none.
+    pub(super) fn decision(self) -> Option<Decision> {
+        match self {
+            Delegates::Ignore => None,
+            Delegates::Ask => Some(Decision::Ask),
+            Delegates::Deny => Some(Decision::Deny),
+        }
+    }
+}
+
+/// One more name of a tool: the name, or with the argument that it has for the family's.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "ToolNameLong")]
+pub(super) struct RawToolNameLong {
+    /// The tool's own name.
+    pub(super) name: String,
+    /// The argument that holds the command, path or URL, if it has a name of its own.
+    #[serde(default)]
+    pub(super) argument: Option<String>,
+}
+
+/// The same, or only the name.
+#[derive(Clone, Debug)]
+pub(super) struct RawToolName(pub(super) RawToolNameLong);
+
+text_or_map!(
+    RawToolName(RawToolNameLong),
+    "ToolName",
+    "a tool's name or a map with `name` and `argument`",
+    "A tool's name, or a map that also says which argument holds its command, path or URL.",
+    |name| RawToolNameLong { name, argument: None }
+);
+
 /// What a file says for all its hooks.
 #[derive(Clone, Default, JsonSchema)]
 #[schemars(deny_unknown_fields, default)]
@@ -78,8 +136,10 @@ pub(super) struct RawHook {
 pub(super) struct RawDefaults {
     /// How long one run may take, for hooks that don't say.
     pub(super) timeout: Option<RawDuration>,
-    /// What a failure means, for hooks that don't say.
+    /// What a failure at a gate means, for hooks that don't say.
     pub(super) fail: Option<Fail>,
+    /// The decision on commands that run code that isn't shown, for hooks that don't say.
+    pub(super) delegates: Option<Delegates>,
     /// The priority of hooks that don't say: lower runs earlier, reversed for after-events.
     pub(super) priority: Option<i64>,
     /// Hooks that don't say are only for these agents; globs on the name.
@@ -88,7 +148,7 @@ pub(super) struct RawDefaults {
     pub(super) model: Option<RawModel>,
 }
 
-const DEFAULTS_FIELDS: [&str; 5] = ["timeout", "fail", "priority", "agents", "model"];
+const DEFAULTS_FIELDS: [&str; 6] = ["timeout", "fail", "delegates", "priority", "agents", "model"];
 
 /// Which tools may be called at all, how often and within what bounds: decided before any hook runs,
 /// and by every layer.
@@ -98,8 +158,8 @@ const DEFAULTS_FIELDS: [&str; 5] = ["timeout", "fail", "priority", "agents", "mo
 pub(super) struct RawPolicy {
     /// `Tool(pattern)`: denied, also where it can't be told.
     pub(super) deny: Option<OneOrMany>,
-    /// `Tool(pattern)`: where this is given, whatever isn't on it is denied. A command line must fit one
-    /// entry as a whole.
+    /// `Tool(pattern)`: where this is given, whatever isn't on it is denied. Each command of a line must be on
+    /// it, different ones by different entries.
     pub(super) allow: Option<OneOrMany>,
     /// The bounds of tool calls.
     pub(super) limits: RawLimits,
@@ -123,7 +183,7 @@ pub(super) struct RawLimits {
 const POLICY_FIELDS: [&str; 4] = ["deny", "allow", "limits", "sandbox"];
 const LIMITS_FIELDS: [&str; 3] = ["maxCalls", "timeout", "maxOutputBytes"];
 /// The fields of a file.
-pub(super) const FILE_FIELDS: [&str; 5] = ["policy", "defaults", "hooks", "dialect", "$schema"];
+pub(super) const FILE_FIELDS: [&str; 6] = ["policy", "defaults", "tools", "hooks", "dialect", "$schema"];
 
 /// The mistakes of a file, in the order in which they are found.
 #[derive(Default)]
@@ -226,11 +286,13 @@ impl<'n> WrittenHook<'n> {
                 "description" => raw.description = mistakes.field(entry),
                 "on" => raw.on = mistakes.field(entry),
                 "matcher" => raw.matcher = mistakes.field::<Option<String>>(entry).flatten(),
-                "if" => raw.r#if = mistakes.field(entry),
+                "if" => raw.r#if = mistakes.field::<Option<OneOrMany>>(entry).flatten(),
+                "unless" => raw.unless = mistakes.field::<Option<OneOrMany>>(entry).flatten(),
                 "when" => raw.when = mistakes.field(entry),
                 "priority" => raw.priority = mistakes.field(entry),
                 "timeout" => raw.timeout = mistakes.field(entry),
                 "fail" => raw.fail = mistakes.field(entry),
+                "delegates" => raw.delegates = mistakes.field(entry),
                 "async" => raw.r#async = mistakes.field(entry),
                 "parallel" => raw.parallel = mistakes.field(entry),
                 "once" => raw.once = mistakes.field(entry),
@@ -267,6 +329,7 @@ impl RawDefaults {
                         Some(Fail::Closed)
                     });
                 }
+                "delegates" => defaults.delegates = mistakes.field(entry),
                 "priority" => defaults.priority = mistakes.field(entry),
                 "agents" => {
                     let errors = mistakes.n_errors();
@@ -332,4 +395,43 @@ impl RawLimits {
         }
         raw
     }
+}
+
+/// Reads `tools`: names that the file adds to the families of the table.
+pub(super) fn declared_tools(entry: &Entry, layer: Layer, mistakes: &mut Mistakes) -> Vec<DeclaredTool> {
+    let mut declared = Vec::new();
+    for family in mistakes.members(entry) {
+        let Some(known) = tools::family(&family.key) else {
+            let message = format!("`{}` is no family of tools", family.key);
+            let problem = Problem::error(&family.key_span, "unknown-tool", message);
+            let names = tools::TOOLS.iter().map(|tool| tool.name);
+            let all: Vec<_> = names.clone().collect();
+            let nearest = closest(&family.key, names);
+            mistakes
+                .push(problem.did_you_mean(&family.key, nearest).or_help(format!("write one of {}", all.join(", "))));
+            continue;
+        };
+        let items = match &family.value.value {
+            NodeValue::Seq(items) => items.iter().collect(),
+            NodeValue::Null => Vec::new(),
+            _ => vec![&family.value],
+        };
+        for item in items {
+            let RawToolName(RawToolNameLong { name, argument }) = match decode(item) {
+                Ok(name) => name,
+                Err(error) => {
+                    mistakes.misfit(family, error);
+                    continue;
+                }
+            };
+            match tools::known(&name) {
+                Some(other) if other.name != known.name || argument.is_some() => {
+                    let message = format!("`{name}` is a name of `{}` already, and stays one", other.name);
+                    mistakes.push(Problem::error(&item.span, "known-tool", message));
+                }
+                _ => declared.push(DeclaredTool { layer, name, family: known.name, argument }),
+            }
+        }
+    }
+    declared
 }

@@ -10,6 +10,7 @@ use super::replies::{bad_exit, or, parse_stdout, unreadable};
 use super::{Dialect, EventRow, Files};
 use crate::contract::{Composition, Contract, Exit, Fail};
 use crate::event::{Event, Phase, set_pointer};
+use crate::matching::ToolNaming;
 use crate::syntax::node::{Entry, Node, NodeValue};
 use crate::syntax::problem::Problem;
 use crate::verdict::{Answer, Decision, Retry, RetryAction, Verdict, millis_up};
@@ -33,6 +34,7 @@ pub(crate) static DIALECT: Dialect = Dialect {
     contract: Contract {
         dialect: "agent-hook-trait",
         composition: Composition::Onion,
+        tool_naming: ToolNaming::Own,
         decisions: &[],
         context: &["metadata"],
         payload,

@@ -15,7 +15,7 @@ use super::replies::{bad_exit, or, unreadable};
 use super::{Dialect, EventRow, Files};
 use crate::contract::{Composition, Contract, Exit, Judgement, TOOL_NAME, Target};
 use crate::event::{Event, spec};
-use crate::matching::MatcherRule;
+use crate::matching::{MatcherRule, ToolNaming};
 use crate::template::{Placeholders, Style};
 use crate::verdict::{Answer, Decision, Outcome, Status, Verdict};
 use serde::de::IgnoredAny;
@@ -28,6 +28,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     contract: Contract {
         dialect: "agentpool",
         composition: Composition::Parallel,
+        tool_naming: ToolNaming::Own,
         matcher: MatcherRule::Search,
         matched,
         timeout: Duration::from_secs(60),

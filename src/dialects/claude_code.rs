@@ -23,6 +23,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         composition: Composition::Parallel,
         runs_equal_hooks_once: true,
         matcher: MatcherRule::ListOrSearch,
+        tools_apart: &["MultiEdit", "NotebookEdit", "NotebookRead"],
         matched,
         payload: |event| DIALECT.write(event),
         context: &["metadata"],

@@ -13,7 +13,7 @@ use super::replies::{bad_exit, or, unreadable};
 use super::{Dialect, EventRow, Files};
 use crate::contract::{Composition, Contract, Exit, Judgement};
 use crate::event::{CUSTOM_PREFIX, Event, set_pointer};
-use crate::matching::{MatcherRule, tools};
+use crate::matching::{MatcherRule, ToolNaming, tools};
 use crate::template::{Placeholders, Style, now};
 use crate::verdict::{Answer, Decision, Outcome, Status, Verdict};
 use serde_json::{Value, json};
@@ -35,6 +35,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     contract: Contract {
         dialect: "hooks-article",
         composition: Composition::Veto,
+        tool_naming: ToolNaming::Own,
         matcher: MatcherRule::WholeName,
         matched: claude_code::matched,
         takes_other_events: true,

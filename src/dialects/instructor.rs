@@ -12,6 +12,7 @@ use super::replies::{bad_exit, unreadable};
 use super::{Dialect, EventRow, Files};
 use crate::contract::{Composition, Contract, Exit, Fail, Tally};
 use crate::event::{BLOCKED as MARK, CONTEXT_MEMBERS, Event, merge_patch, set_pointer};
+use crate::matching::ToolNaming;
 use crate::support::nearest::closest;
 use crate::verdict::{Answer, Decision, Outcome, StopReason, StopSignal, Verdict};
 use serde::Deserialize;
@@ -34,6 +35,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     contract: Contract {
         dialect: "instructor",
         composition: Composition::Middleware,
+        tool_naming: ToolNaming::Own,
         // An exception of a hook breaks the run there.
         gates_fail: Fail::Closed,
         decisions: &[],

@@ -4,7 +4,7 @@ use super::replies::{bad_exit, excerpt, members, or, parse_stdout, unreadable};
 use super::{Dialect, NATIVE};
 use crate::contract::{Composition, Contract, Exit, Fail, Judgement, TOOL_NAME, Target};
 use crate::event::{CONTEXT_MEMBERS, Event, Phase};
-use crate::matching::MatcherRule;
+use crate::matching::{MatcherRule, ToolNaming};
 use crate::template::PATHS;
 use crate::verdict::{Answer, Decision};
 use serde::Deserialize;
@@ -17,6 +17,8 @@ pub const CONTRACT: Contract = Contract {
     composition: Composition::Onion,
     runs_equal_hooks_once: false,
     matcher: MatcherRule::WholeName,
+    tool_naming: ToolNaming::Canonical,
+    tools_apart: &[],
     matched: |_| Target::Member(TOOL_NAME),
     matcher_names_events: false,
     takes_other_events: false,

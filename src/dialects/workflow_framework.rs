@@ -10,7 +10,7 @@ use super::replies::unreadable;
 use super::{Dialect, EventRow};
 use crate::contract::{Composition, Contract, Exit, Fail, Judgement, Target};
 use crate::event::Event;
-use crate::matching::MatcherRule;
+use crate::matching::{MatcherRule, ToolNaming};
 use crate::template::{Placeholders, Style};
 use crate::verdict::{Answer, Decision, NOT_WAITED_FOR, Status, Verdict};
 use serde_json::{Value, json};
@@ -25,6 +25,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     contract: Contract {
         dialect: "workflow-framework",
         composition: Composition::Pipeline,
+        tool_naming: ToolNaming::Own,
         matcher: MatcherRule::SearchOnly,
         matched: |_| Target::Texts(targets),
         matcher_names_events: true,

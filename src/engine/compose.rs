@@ -96,7 +96,7 @@ impl Member {
                     && mine.fail_at(Phase::Gate) == theirs.fail_at(Phase::Gate)
                     && mine.timeout == theirs.timeout
                     && (mine.detached, mine.once) == (theirs.detached, theirs.once)
-                    && it.opaque.is_some() == other.opaque.is_some()
+                    && it.doubt.is_some() == other.doubt.is_some()
             }
             Member::Block { .. } => false,
         }

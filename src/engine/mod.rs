@@ -173,7 +173,7 @@ pub async fn decide(engine: &Engine, question: Question) -> Verdict {
 pub fn order(hooks: &HookSet, event: &str, client: &'static Contract) -> Vec<Arc<Hook>> {
     let Some(spec) = crate::event::spec(event) else { return Vec::new() };
     let is_for = |hook: &&Arc<Hook>| hook.enabled && hook.on.includes(event);
-    let selected = hooks.hooks.iter().filter(is_for).map(|hook| Selected { hook: hook.clone(), opaque: None });
+    let selected = hooks.hooks.iter().filter(is_for).map(|hook| Selected { hook: hook.clone(), doubt: None });
     compose::order(selected.collect(), client, spec)
 }
 
@@ -186,7 +186,8 @@ async fn decide_within(engine: &Engine, question: Question, depth: u8) -> Verdic
         return too_deep(engine, &question);
     }
     engine.services.runs.note(&question.event);
-    let moment = Arc::new(Moment::new(question.event.clone(), &engine.services.root));
+    let names = &question.hooks.files.tool_names;
+    let moment = Arc::new(Moment::new(question.event.clone(), &engine.services.root).with_names(names));
     let policies = &question.hooks.files.policies;
     let (moment, refusal) = policy_gate::admit(engine, policies, moment).await;
     let selected = question.hooks.select(&moment.facts);

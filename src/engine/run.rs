@@ -13,7 +13,6 @@ use crate::support::failpoint;
 use crate::verdict::{Answer, Decision, NOT_WAITED_FOR, Outcome, Status};
 use futures_util::FutureExt;
 use serde_json::Value;
-use std::borrow::Cow;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -84,7 +83,7 @@ pub(super) async fn run(engine: &Engine, limits: &RunLimits<'_>, selected: &Sele
     }
     let (started, began) = (Instant::now(), SystemTime::now());
     let transcript = Transcript::default();
-    let result = match fixed(selected).or_else(|| uncertain(selected)) {
+    let result = match fixed(selected, event.spec.phase).or_else(|| uncertain(selected)) {
         Some(result) => result,
         // Boxed, or the largest handler's state would be part of every event's future.
         None => Box::pin(limited(engine, limits, selected, moment, &transcript)).await,
@@ -98,40 +97,53 @@ pub(super) async fn run(engine: &Engine, limits: &RunLimits<'_>, selected: &Sele
 
 /// The outcome of a hook that was selected but not run.
 pub(super) fn skipped(selected: &Selected, why: impl Into<String>) -> Outcome {
-    Outcome { reason: Some(why.into()), ..outcome(selected, Status::Skipped, Duration::ZERO) }
+    Outcome { reason: Some(why.into()), ..outcome(selected, Phase::Gate, Status::Skipped, Duration::ZERO) }
 }
 
-/// The answer of a fixed verdict, without a future or a timer.
-fn fixed(selected: &Selected) -> Option<Result<Answer, Failure>> {
+/// The answer of a fixed verdict, without a future or a timer; or what a hook says of code that isn't shown,
+/// whatever its handler is.
+fn fixed(selected: &Selected, phase: Phase) -> Option<Result<Answer, Failure>> {
     let hook = &selected.hook;
-    let (decision, reason) = hook.handler.fixed()?;
-    let decide = |decision| {
-        let reason = match &selected.opaque {
-            Some(why) => format!("{reason} (whether this applies can't be told: {why})"),
-            None => reason.to_string(),
-        };
-        Ok(Answer { decision: Some(decision), reason: Some(reason).filter(|it| !it.is_empty()), ..Answer::default() })
+    let Some(doubt) = &selected.doubt else {
+        let (decision, reason) = hook.handler.fixed()?;
+        let reason = Some(reason.to_string()).filter(|it| !it.is_empty());
+        return Some(Ok(Answer { decision: Some(decision), reason, ..Answer::default() }));
     };
-    Some(match (&selected.opaque, decision) {
-        (None, decision) => decide(decision),
+    // The reason that was written is about what the rule names, and nobody knows that this is it.
+    let decide = |decision| Ok(Answer::decide(decision, format!("hook `{}` {}", hook.name, doubt.why)));
+    if let Some(decision) = doubt.delegates {
+        return Some(decide(decision));
+    }
+    Some(match hook.handler.fixed()?.0 {
         // To allow takes certainty.
-        (Some(_), Decision::Allow) => Ok(Answer::default()),
-        (Some(why), Decision::Deny) => match hook.fail {
-            None => decide(Decision::Ask),
+        Decision::Allow => Ok(Answer::default()),
+        Decision::Deny => match hook.said_fail(phase) {
+            None | Some(Fail::Ask) => decide(Decision::Ask),
             Some(Fail::Closed) => decide(Decision::Deny),
-            Some(Fail::Ask) => decide(Decision::Ask),
-            Some(Fail::Open) => Err(Failure::Error(format!("tell whether it applies: {why}"))),
+            Some(Fail::Open) => {
+                let why = doubt.why.strip_prefix("can't ").unwrap_or(&doubt.why);
+                Err(Failure::Error(why.to_string()))
+            }
         },
-        (Some(_), decision @ (Decision::Ask | Decision::Defer)) => decide(decision),
+        decision @ (Decision::Ask | Decision::Defer) => {
+            let reason = hook.handler.fixed().map_or("", |(_, reason)| reason);
+            Ok(Answer::decide(
+                decision,
+                format!("{reason} (hook `{}` {})", hook.name, doubt.why).trim_start().to_string(),
+            ))
+        }
     })
 }
 
 /// The result of a hook that may not run in doubt, where there is some.
 fn uncertain(selected: &Selected) -> Option<Result<Answer, Failure>> {
-    let why = selected.opaque.as_ref().filter(|_| selected.hook.handler.needs_certainty())?;
+    let doubt = selected.doubt.as_ref().filter(|_| selected.hook.handler.needs_certainty())?;
     Some(match selected.hook.fail {
         None => Ok(Answer::default()),
-        Some(_) => Err(Failure::Error(format!("tell whether it applies: {why}"))),
+        Some(_) => {
+            let why = doubt.why.strip_prefix("can't ").unwrap_or(&doubt.why);
+            Err(Failure::Error(why.to_string()))
+        }
     })
 }
 
@@ -268,7 +280,7 @@ fn finish(selected: &Selected, moment: &Moment, result: Result<Answer, Failure>,
     let mut said = None;
     // A vocabulary may read a reply that it doesn't understand as an allow. A hook that fails closed
     // must not be read so.
-    let is_strict = matches!(hook.fail, Some(Fail::Closed | Fail::Ask));
+    let is_strict = matches!(hook.said_fail(event.spec.phase), Some(Fail::Closed | Fail::Ask));
     let result = match result {
         Ok(answer) if is_strict && passes_by_mistake(&answer) => {
             Err(Failure::Error(format!("give a valid reply: {}", answer.remarks.join("; "))))
@@ -302,6 +314,12 @@ fn finish(selected: &Selected, moment: &Moment, result: Result<Answer, Failure>,
             (answer, Some(format!("failed to {error}")), stopped)
         }
     };
+    // To allow takes that all of it is what the hook is for.
+    let is_partial = answer.decision == Some(Decision::Allow) && !hook.covers(&moment.facts);
+    if is_partial {
+        answer.decision = None;
+        answer.reason = Some("its allow doesn't count: `if` doesn't cover the whole call".into());
+    }
     let counts = !hook.detached && event.spec.phase != Phase::Note;
     let decision = answer.decision.filter(|_| counts);
     let blocks = decision.is_some_and(|decision| decision != Decision::Allow);
@@ -314,7 +332,7 @@ fn finish(selected: &Selected, moment: &Moment, result: Result<Answer, Failure>,
     for remark in &answer.remarks {
         tracing::warn!(hook = %hook.name, remark, event = %event.name, event_id = %event.id, "Hook's reply is odd.");
     }
-    let mut outcome = outcome(selected, status, elapsed);
+    let mut outcome = outcome(selected, event.spec.phase, status, elapsed);
     outcome.decision = decision;
     outcome.rewrote = answer.subject.as_ref().is_some_and(|subject| Some(subject) != event.subject())
         || answer.context.as_ref().is_some_and(|context| context.as_object().is_none_or(|it| !it.is_empty()));
@@ -339,21 +357,21 @@ fn passes_by_mistake(answer: &Answer) -> bool {
     !answer.remarks.is_empty() && answer.decision.is_none_or(|it| it == Decision::Allow) && answer.subject.is_none()
 }
 
-fn outcome(selected: &Selected, status: Status, elapsed: Duration) -> Outcome {
+fn outcome(selected: &Selected, phase: Phase, status: Status, elapsed: Duration) -> Outcome {
     Outcome {
         hook: selected.hook.name.clone(),
         status,
         decision: None,
         reason: None,
         error: None,
-        opaque: selected.opaque.as_ref().map(Cow::to_string),
+        opaque: selected.doubt.as_ref().map(|doubt| doubt.why.to_string()),
         rewrote: false,
         rejudged: false,
         transcript: Vec::new(),
         said: None,
         stop: None,
         stop_signals: Vec::new(),
-        fails_closed: selected.hook.fail == Some(Fail::Closed),
+        fails_closed: selected.hook.said_fail(phase) == Some(Fail::Closed),
         started_at: None,
         duration_micros: u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX),
     }
@@ -365,6 +383,7 @@ fn detach(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected, moment: 
         tracing::warn!(hook = %selected.hook.name, "Too many detached hooks are running; this one was skipped.");
         return skipped(selected, "too many detached hooks are running");
     };
+    let phase = moment.event().spec.phase;
     let (engine, hooks, early_deadline) = (engine.clone(), limits.hooks.clone(), CancellationToken::new());
     let (contract, depth) = (limits.contract, limits.depth);
     let (selected_hook, moment, client) = (selected.clone(), moment.clone(), limits.client.cloned());
@@ -396,7 +415,7 @@ fn detach(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected, moment: 
         report(&engine, &moment, &run.outcome, true);
         drop(permit);
     });
-    Outcome { reason: Some(NOT_WAITED_FOR.into()), ..outcome(selected, Status::Success, Duration::ZERO) }
+    Outcome { reason: Some(NOT_WAITED_FOR.into()), ..outcome(selected, phase, Status::Success, Duration::ZERO) }
 }
 
 /// Sends a run's outcome to those who listen.

@@ -3,20 +3,21 @@
 //! their script, so that nothing here waits for anything but time that is made to pass.
 
 use crate::client::{Answers, Client as HostClient, Reply};
-use crate::contract::{Composition, Contract};
+use crate::contract::{Composition, Contract, Fail};
 use crate::definitions::compile::compile;
 use crate::definitions::origin::Origin;
 use crate::dialects;
+use crate::engine::run::RunLimits;
 use crate::engine::{Engine, Honours, HooksInForce, MAX_SEND_BACKS, Question, decide};
-use crate::event::Event;
-use crate::handlers::Services;
-use crate::hook::Hook;
-use crate::hook_set::HookSet;
+use crate::event::{Event, Phase};
+use crate::handlers::{Moment, Services};
+use crate::hook::{Doubt, Hook};
+use crate::hook_set::{HookSet, Selected};
 use crate::support::file::read_named;
 use crate::syntax::diagnostic::{LineIndex, Severity};
 use crate::syntax::formats::{Format, parse};
 use crate::syntax::source::Layer;
-use crate::verdict::{Answer, Status, Verdict};
+use crate::verdict::{Answer, Decision, Status, Verdict};
 use serde_json::{Value, json};
 use std::future::Future;
 use std::path::Path;
@@ -28,15 +29,20 @@ use tokio_util::sync::CancellationToken;
 // ---------------------------------------------------------------------------------- the notation
 
 /// Hooks, one a line: `name, field: value, ...`. `on: '*'` unless it says otherwise. A line
-/// `-- project` begins another layer. A name `veto/a` puts the hook into that test vocabulary.
+/// `-- project` begins another layer, `defaults: ...` says something for the hooks below. A name `veto/a` puts the hook into that test vocabulary.
 ///
 /// A callback's name is what it does: a JSON reply, or one of the words of [`Client::invoke`].
 fn hooks(text: &str, client: &Arc<dyn HostClient>) -> Vec<Arc<Hook>> {
     let mut hooks = Vec::new();
     let mut layer = Layer::Hooks;
+    let mut defaults = "";
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
         if let Some(name) = line.strip_prefix("-- ") {
             layer = serde_json::from_value(json!(name)).unwrap();
+            continue;
+        }
+        if let Some(said) = line.strip_prefix("defaults: ") {
+            defaults = said;
             continue;
         }
         let (name, rest) = line.split_once(", ").unwrap();
@@ -45,7 +51,7 @@ fn hooks(text: &str, client: &Arc<dyn HostClient>) -> Vec<Arc<Hook>> {
             None => (None, name),
         };
         let on = if rest.contains("on: ") { "" } else { "on: '*', " };
-        let yaml = format!("hooks: [{{ name: {name}, {on}{rest} }}]");
+        let yaml = format!("defaults: {{ {defaults} }}\nhooks: [{{ name: {name}, {on}{rest} }}]");
         let root = parse(&yaml, Format::Yaml).unwrap();
         let origin = Origin { file: "hooks.yaml", dir: Path::new("/"), layer, client: Some(client), read: &read_named };
         let compiled = compile(&root, &origin, &LineIndex::new(&yaml));
@@ -745,15 +751,15 @@ fn what_is_withheld_stays_withheld() {
 #[test]
 fn an_opaque_condition_never_means_no() {
     let when = "when: tool.input.nothing == 1";
-    // Whoever meets the reason is told that it may not be meant for them.
-    let doubt = |why: &str| format!(" (whether this applies can't be told: {why})");
+    // A reason that was written for what the rule names isn't given for what may be something else.
+    let missing = "hook `h` can't tell whether `when` holds: `tool.input.nothing` is missing";
     for (hook, expected) in [
-        ("deny: no", "ask by h: no~ | h blocking"),
-        ("fail: ask, deny: no", "ask by h: no~ | h blocking"),
-        ("fail: closed, deny: no", "deny by h: no~ | h blocking"),
+        ("deny: no", "ask by h: ~ | h blocking"),
+        ("fail: ask, deny: no", "ask by h: ~ | h blocking"),
+        ("fail: closed, deny: no", "deny by h: ~ | h blocking"),
         ("fail: open, deny: no", "allow | h non_blocking_error"),
-        ("ask: sure?", "ask by h: sure?~ | h blocking"),
-        ("fail: open, ask: sure?", "ask by h: sure?~ | h blocking"),
+        ("ask: sure?", "ask by h: sure? (~) | h blocking"),
+        ("fail: open, ask: sure?", "ask by h: sure? (~) | h blocking"),
         ("allow: fine", "allow | h success"),
         ("fail: closed, allow: fine", "allow | h success"),
         ("callback: '{\"decision\":\"deny\",\"reason\":\"no\"}'", "deny by h: no | h blocking"),
@@ -767,15 +773,94 @@ fn an_opaque_condition_never_means_no() {
         ),
     ] {
         let definitions = format!("h, {when}, {hook}");
-        check(&definitions, &call(), &expected.replace('~', &doubt("`when` failed: `tool.input.nothing` is missing")));
+        check(&definitions, &call(), &expected.replace('~', missing));
         let verdict = block_on(World::new("native", &definitions).decide(&call()));
         assert!(verdict.outcomes[0].opaque.is_some(), "{definitions}");
     }
-    check(
-        "h, if: Bash(git push*), deny: no",
-        &json!({"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": "$X"}}}),
-        &format!("ask by h: no{}", doubt("the program's name is not literal")),
-    );
+    let bash = |command: &str| json!({"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": command}}});
+    let why = "the program's name is not literal, at `$X push`";
+    for (hook, expected) in [
+        ("deny: no", "ask by h: hook `h` "),
+        ("fail: closed, deny: no", "deny by h: hook `h` "),
+        ("callback: '{\"decision\":\"deny\",\"reason\":\"no\"}'", "deny by h: no"),
+    ] {
+        let told = format!("can't tell whether `Bash(git push*)` holds: {why}");
+        let told = if expected.ends_with(' ') { told.as_str() } else { "" };
+        check(&format!("h, if: [Bash(git push*)], {hook}"), &bash("$X push"), &format!("{expected}{told}"));
+    }
+}
+
+#[test]
+fn an_allow_takes_that_the_whole_call_is_what_the_hook_is_for() {
+    let bash = |command: &str| json!({"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": command}}});
+    let says = "callback: '{\"decision\":\"allow\",\"reason\":\"fine\"}'";
+    let partial = "h success";
+    for (conditions, command, expected) in [
+        ("if: Bash(git *), ", "git log && git status", "allow by h: fine | h success"),
+        ("if: [Bash(git *), Bash(ls*)], ", "git log && ls", "allow by h: fine | h success"),
+        ("if: Bash(git *), ", "git log && rm x", &format!("allow | {partial}")),
+        ("if: Bash(git *), unless: Bash(git push*), ", "git log; git push", &format!("allow | {partial}")),
+        ("if: Bash(git *), ", "git log; $X", &format!("allow | {partial}")),
+        ("", "git log; $X", "allow by h: fine | h success"),
+    ] {
+        check(&format!("h, {conditions}{says}"), &bash(command), expected);
+        let fixed = expected.replace(&format!(" | {partial}"), "").replace(" | h success", "");
+        check(&format!("h, {conditions}allow: fine"), &bash(command), &fixed);
+    }
+}
+
+/// Whatever the handler is: it isn't asked about code that nobody shows it.
+#[test]
+fn code_that_is_not_shown_is_decided_by_the_hook() {
+    let why = "can't tell whether `Bash(git *)` holds: it runs a script, at `npm test`";
+    for (definitions, expected) in [
+        ("h, deny: no", None),
+        ("defaults: delegates: deny\nh, delegates: ignore, deny: no", None),
+        ("defaults: delegates: deny\nh, callback: fail", Some(Decision::Deny)),
+        ("h, delegates: ask, fail: closed, deny: no", Some(Decision::Ask)),
+        ("h, delegates: deny, allow: fine", Some(Decision::Deny)),
+    ] {
+        let world = World::new("native", definitions);
+        let hook = world.set.hooks[0].clone();
+        assert_eq!(hook.delegates, expected, "{definitions}");
+        let Some(expected) = expected else { continue };
+        let selected = Selected { doubt: Some(Doubt { why: why.into(), delegates: hook.delegates }), hook };
+        let hooks = HooksInForce { files: world.set.clone(), session: None };
+        let early_deadline = &world.early_deadline;
+        let (client, contract) = (None, world.contract);
+        let limits = RunLimits { deadline: None, early_deadline, client, hooks: &hooks, contract, depth: 0 };
+        let moment = Arc::new(Moment::new(Arc::new(Event::from_json(call()).unwrap()), Path::new("/")));
+        let run = block_on(super::run::run(&world.engine, &limits, &selected, &moment));
+        let told = (run.answer.decision, run.answer.reason);
+        assert_eq!(told, (Some(expected), Some(format!("hook `h` {why}"))), "{definitions}");
+    }
+}
+
+#[test]
+fn defaults_say_what_a_failure_at_a_gate_means() {
+    for (hook, phase, expected) in [
+        ("callback: fail", "PreToolUse", "deny by h: hook `h` failed to call back: boom | h blocking"),
+        ("callback: fail", "PostToolUse", "allow | h non_blocking_error"),
+        (
+            "fail: closed, callback: fail",
+            "PostToolUse",
+            "deny by h: hook `h` failed to call back: boom => null replaced | h blocking",
+        ),
+        ("fail: open, callback: fail", "PreToolUse", "allow | h non_blocking_error"),
+    ] {
+        check(&format!("defaults: fail: closed\nh, {hook}"), &at(phase), expected);
+    }
+    let kinds =
+        [("redact-secrets", true), ("pattern-guard: { redact: [x] }", true), ("pattern-guard: { deny: [x] }", false)];
+    for (guard, is_closed) in kinds {
+        let guard = if guard.contains(':') { format!("{{ {guard} }}") } else { guard.to_string() };
+        for (fail, expected) in [("", is_closed), ("fail: open, ", false), ("fail: closed, ", true)] {
+            let world =
+                World::new("native", &format!("defaults: fail: closed\nh, on: PostToolUse, {fail}guard: {guard}"));
+            let hook = &world.set.hooks[0];
+            assert_eq!(hook.fail_at(Phase::After) == Fail::Closed, expected, "{fail}{guard}");
+        }
+    }
 }
 
 #[test]

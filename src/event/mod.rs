@@ -218,6 +218,8 @@ pub(crate) struct EventShape {
     compaction: Option<Anything>,
     /// Absolute path of the agent's working directory; relative paths are taken against it.
     cwd: Option<Text>,
+    /// The shell that reads the text of a shell tool: `bash`, `zsh`, `/bin/sh`, `pwsh`.
+    shell: Option<Text>,
     /// The conversation so far.
     messages: Option<Vec<Anything>>,
     /// Whatever the agent wants hooks to know; hooks may change it.

@@ -5,6 +5,7 @@ use super::services::Services;
 use crate::contract::{Contract, NATIVE};
 use crate::event::{Event, On};
 use crate::matching::Facts;
+use crate::matching::tools::ToolNames;
 use crate::services::client::Client;
 #[cfg(feature = "models")]
 use crate::services::models::{Bound, ModelRef};
@@ -14,6 +15,7 @@ use crate::verdict::Verdict;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::future::Future;
 use std::path::Path;
 use std::pin::Pin;
@@ -129,6 +131,11 @@ impl Moment {
         Moment::from_facts(Facts::new(event, root))
     }
 
+    /// The same with the names of tools that definition files add.
+    pub fn with_names(self, names: &Arc<ToolNames>) -> Moment {
+        Moment::from_facts(self.facts.with_names(names))
+    }
+
     /// The next version of it.
     pub fn rewritten(&self, event: Arc<Event>) -> Moment {
         Moment::from_facts(self.facts.rewritten(event))
@@ -160,6 +167,6 @@ impl Moment {
 }
 
 /// The path that an event's tool call is about.
-pub(super) fn tool_path(event: &Event) -> Option<&str> {
+pub(super) fn tool_path(event: &Event) -> Option<Cow<'_, str>> {
     crate::matching::tools::main_path(event.tool_name()?, event.at("/tool/input")?)
 }

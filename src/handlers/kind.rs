@@ -53,6 +53,11 @@ pub(crate) trait Kind: std::fmt::Debug + Sized + Send + Sync {
         false
     }
 
+    /// Whether it takes something out of what passes: then a failure must not let it pass.
+    fn is_redacting(&self) -> bool {
+        false
+    }
+
     /// Whether its answer depends on what it has counted or seen before.
     fn counts(&self) -> bool {
         false

@@ -143,6 +143,14 @@ macro_rules! handlers {
                 }
             }
 
+            /// Whether it takes something out of what passes: then a failure must not let it pass.
+            pub fn is_redacting(&self) -> bool {
+                match self {
+                    $($(#[$attribute])* Handler::$variant(it) => it.is_redacting(),)*
+                    Handler::Closure(_) | Handler::Broken(_) => false,
+                }
+            }
+
             /// Whether it may only run where its hook certainly applies.
             pub fn needs_certainty(&self) -> bool {
                 match self {

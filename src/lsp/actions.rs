@@ -197,6 +197,10 @@ fn changes(document: &Document, span: &Span, edit: &Edit) -> Option<Vec<Change>>
             return Some(spans.map(|span| (span, String::new())).collect());
         }
         Edit::Value(new) => Some((value_span(document, entry()?), word(document, new))),
+        Edit::Items(items) => {
+            let items: Vec<_> = items.iter().map(|it| item(document.format(), it)).collect();
+            Some((value_span(document, entry()?), format!("[{}]", items.join(", "))))
+        }
         Edit::Key(new) => entry().and_then(|entry| replaced(document, &entry.key_span, &entry.key, new)),
         Edit::Add { key, word, place } => {
             let (map, _) = member()?;
@@ -494,8 +498,11 @@ fn program_of_shell(document: &Document, place: &Range<usize>) -> Option<Change>
     // In arguments, unlike in shell texts, hookwire fills placeholders in.
     let has_placeholders = text.contains(['$', '{', '}', '%']);
     // A second reader; it leaves out where the system's own programs are.
-    let (read, line) = (shell::parse(&text).commands, words.join(" "));
-    let is_read_the_same = read.iter().any(|it| *it == line || line.ends_with(&format!("/{it}")));
+    let read = shell::read(&text, shell::Shell::Posix);
+    let is_same = |command: &shell::Command| {
+        command.words.iter().map(|word| word.text.as_str()).eq(words.iter().map(String::as_str))
+    };
+    let is_read_the_same = read.commands().first().is_some_and(is_same);
     if is_relative || has_placeholders || SHELL_ONLY.contains(&program.as_str()) || !is_read_the_same {
         return None;
     }
@@ -573,8 +580,12 @@ mod tests {
             (of("~guard: {step-limt: {max: 3}}"), "wrong-type", "Change it to `step-limit`!", yaml("~guard: {step-limit: {max: 3}}")),
             (of("~guard: {step-limit: {mx: 3}}"), "unknown-field", "Change it to `max`!", yaml("~guard: {step-limit: {max: 3}}")),
             (of("~on: Stop; ~dialect: claude-cod; ~deny: x"), "unknown-dialect", "Change it to `claude-code`!", yaml("~on: Stop; ~dialect: claude-code; ~deny: x")),
-            (of("~on: PreToolUse; ~matcher: Read|bash; ~deny: x"), "never-matches", "Change it to `Bash`!", yaml("~on: PreToolUse; ~matcher: Read|Bash; ~deny: x")),
-            (of("~on: PreToolUse; ~if: bash(bash x); ~deny: x"), "never-matches", "Change it to `Bash`!", yaml("~on: PreToolUse; ~if: Bash(bash x); ~deny: x")),
+            (of("~on: PreToolUse; ~matcher: Read|bash; ~deny: x"), "one-name", "Change it to `Bash`!", yaml("~on: PreToolUse; ~matcher: Read|Bash; ~deny: x")),
+            (of("~on: PreToolUse; ~if: bash(bash x); ~deny: x"), "one-name", "Change it to `Bash`!", yaml("~on: PreToolUse; ~if: Bash(bash x); ~deny: x")),
+            (of("~on: PreToolUse|PostToolUse; ~deny: x"), "unknown-event", "Write a list!", yaml("~on: [PreToolUse, PostToolUse]; ~deny: x")),
+            (of("~on: PreToolUse; ~if: Bash(a && b); ~deny: x"), "never-matches", "Write a list!", yaml("~on: PreToolUse; ~if: [\"Bash(a)\", \"Bash(b)\"]; ~deny: x")),
+            (of("~on: PreToolUse; ~if: Wriet(x); ~deny: x"), "unknown-tool", "Change it to `Write`!", yaml("~on: PreToolUse; ~if: Write(x); ~deny: x")),
+            (of("~on: PreToolUse; ~matcher: mcp__*; ~deny: x"), "never-matches", "Change it to `mcp__.*`!", yaml("~on: PreToolUse; ~matcher: mcp__.*; ~deny: x")),
             (of("~on: PreToolUse; ~matcher: mcp__git; ~deny: x"), "never-matches", "Change it to `mcp__git__.*`!", yaml("~on: PreToolUse; ~matcher: mcp__git__.*; ~deny: x")),
             (("a.toml", "[[hooks]]\nname = 'a'\non = 'PreTolUse'\ndeny = 'x'\n".into()), "unknown-event", "Change it to `PreToolUse`!", "[[hooks]]\nname = 'a'\non = 'PreToolUse'\ndeny = 'x'\n".into()),
             (("a.json", "{\"hooks\": [{\"name\": \"a\", \"no\": \"Stop\", \"deny\": \"x\"}]}".into()), "unknown-field", "Change it to `on`!", "{\"hooks\": [{\"name\": \"a\", \"on\": \"Stop\", \"deny\": \"x\"}]}".into()),

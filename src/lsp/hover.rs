@@ -375,6 +375,7 @@ fn hook_in_words(hook: &Hook, counts: Counts, written: impl Fn(&str) -> Option<S
     let conditions = [
         ("matcher", hook.matcher.as_ref().and_then(|_| written("matcher"))),
         ("if", written("if")),
+        ("unless", written("unless")),
         ("when", hook.when.as_ref().map(|it| it.source().to_string())),
     ];
     let conditions =

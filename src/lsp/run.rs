@@ -22,7 +22,6 @@ use crate::verdict::{Decision, Outcome, Status, Verdict};
 use ls_types::{MessageType, Uri};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -131,8 +130,8 @@ impl Chosen {
             }
         };
         let applies = |facts: &Facts| {
-            let opaque = hook.applies(facts).map_err(|failed| hook.miss(failed, &facts.event))?;
-            Ok(opaque.map(Cow::into_owned))
+            let doubt = hook.applies(facts).map_err(|failed| hook.miss(failed, facts))?;
+            Ok(doubt.map(|doubt| doubt.why.into_owned()))
         };
         if let Some(Past { judged, facts }) = real {
             let applies = applies(facts);

@@ -60,14 +60,15 @@ pub(super) fn event_for(hook: &Hook, root: &Path) -> Result<Arc<Event>, String> 
 /// Candidates for the subject of an event: what the pattern of `if` stands for, what it begins with, what `when`
 /// compares with, and `None` for what is usual.
 fn texts(hook: &Hook) -> Vec<Option<String>> {
-    let pattern = hook.rule.as_ref().and_then(|rule| rule.pattern.as_deref()).map(instance);
-    let prefix = hook.rule.as_ref().and_then(|rule| match rule.key() {
-        Key::CommandPrefix(prefix) => Some(prefix.to_string()),
+    let rules = &hook.tools.rules;
+    let patterns = rules.iter().filter_map(|rule| rule.pattern()).map(instance);
+    let prefixes = rules.iter().filter_map(|rule| match rule.key() {
+        Key::Program(program) => Some(program.to_string()),
         Key::PathPrefix(prefix) => Some(format!("{prefix}x")),
         Key::None => None,
     });
     let compared = hook.when.as_ref().map(|when| quoted(when.source())).unwrap_or_default();
-    let mut texts: Vec<_> = pattern.into_iter().chain(prefix).filter(|text| !text.is_empty()).map(Some).collect();
+    let mut texts: Vec<_> = patterns.chain(prefixes).filter(|text| !text.is_empty()).map(Some).collect();
     // Usual values satisfy more conditions than a text that stands somewhere in a condition.
     texts.push(None);
     texts.extend(compared.into_iter().map(Some));
@@ -92,15 +93,15 @@ fn quoted(expression: &str) -> Vec<String> {
 /// The names of tools, or of whatever else the matcher is about, the likeliest first.
 fn tools(hook: &Hook) -> Vec<String> {
     let of_parts = matched_parts(hook).and_then(|parts| parts.into_iter().next_back().filter(|it| !it.is_empty()));
-    let of_rule = hook.rule.as_ref().map(|rule| instance(&rule.tool));
+    let of_rules = hook.tools.rules.iter().flat_map(|rule| rule.tools()).map(|(tool, _)| instance(tool));
     let of_matcher = match &hook.matcher {
         Some(Matcher::Names(names)) => names.iter().take(10).cloned().collect(),
         Some(Matcher::Pattern { prefix, .. }) if !prefix.is_empty() => vec![prefix.clone(), format!("{prefix}x")],
         Some(Matcher::Pattern { .. }) | None => Vec::new(),
     };
     let usual = TOOLS.iter().map(|tool| tool.name.to_string());
-    let mut tools: Vec<_> = of_rule.into_iter().chain(of_parts).chain(of_matcher).chain(usual).collect();
-    if hook.rule.is_none() && hook.matcher.is_none() {
+    let mut tools: Vec<_> = of_rules.chain(of_parts).chain(of_matcher).chain(usual).collect();
+    if hook.tools.rules.is_empty() && hook.matcher.is_none() {
         tools.truncate(1);
         // A text that `when` compares with may be a tool.
         tools.extend(hook.when.as_ref().map(|when| quoted(when.source())).unwrap_or_default());
@@ -205,7 +206,7 @@ fn input(tool: &str, text: Option<&str>, root: &Path) -> Value {
     let main = match (row.kind, argument, text.filter(|_| named.is_none())) {
         (ArgumentKind::Shell, _, text) => text.unwrap_or("echo hello").to_string(),
         (ArgumentKind::Path, _, text) => root.join(text.unwrap_or("README.md")).display().to_string(),
-        (ArgumentKind::Text, "url", None) => "https://example.com/".into(),
+        (ArgumentKind::Url, _, text) => text.unwrap_or("https://example.com/").into(),
         (ArgumentKind::Text, _, text) => text.unwrap_or("sample").into(),
     };
     input.insert(argument.into(), main.into());
@@ -308,7 +309,7 @@ mod tests {
             assert_eq!(&*event.name, name(&hook), "{definition}");
             let tool = event.tool_name().unwrap_or_default();
             let main = event.at("/tool/input").and_then(|input| crate::matching::tools::main_argument(tool, input));
-            assert_eq!(format!("{tool} {}", main.map_or("", |it| it.1)).trim(), expected, "{definition}");
+            assert_eq!(format!("{tool} {}", main.map(|it| it.1).unwrap_or_default()).trim(), expected, "{definition}");
         }
     }
 

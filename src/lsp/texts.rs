@@ -58,7 +58,7 @@ pub(super) fn in_hook(path: &[Step<'_>]) -> Option<TextKind> {
         [Key("name")] => TextKind::HookName,
         [Key("on")] | [Key("on"), Index(_)] => TextKind::Event,
         [Key("matcher")] => TextKind::Matcher,
-        [Key("if")] => TextKind::Rule,
+        [Key("if" | "unless")] | [Key("if" | "unless"), Index(_)] => TextKind::Rule,
         [Key("when")] => TextKind::Condition,
         [Key("agents")] | [Key("agents"), Index(_)] => TextKind::Agent,
         [Key("dialect")] => TextKind::Dialect,

@@ -113,7 +113,12 @@ fn within(kind: Option<TextKind>, text: &str) -> Vec<Token> {
 fn rule(text: &str) -> Vec<Token> {
     let (tool, pattern) = text.split_once('(').map_or((text, None), |(tool, rest)| (tool, Some(rest)));
     let mut tokens = Vec::new();
-    globs(text, 0..tool.len(), Kind::Tool, &mut tokens);
+    for (n, name) in split_places(tool, '|').enumerate() {
+        if n > 0 {
+            tokens.push((name.start - 1..name.start, Kind::Operator));
+        }
+        globs(text, name, Kind::Tool, &mut tokens);
+    }
     let Some(pattern) = pattern else { return tokens };
     let mut start = tool.len();
     tokens.push((start..start + 1, Kind::Operator));
@@ -121,7 +126,8 @@ fn rule(text: &str) -> Vec<Token> {
     let trimmed = pattern.trim_end();
     let end = start + trimmed.strip_suffix(')').unwrap_or(trimmed).len();
     let is_word = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    let is_shell = tools::known(tool.trim()).is_some_and(|tool| tool.kind == ArgumentKind::Shell);
+    let kind = |name| tools::known(str::trim(name)).map(|tool| tool.kind);
+    let is_shell = tool.split('|').any(|name| kind(name) == Some(ArgumentKind::Shell));
     if let Some((name, _)) = pattern.split_once('=').filter(|(name, _)| is_word(name) && !is_shell) {
         tokens.push((start..start + name.len(), Kind::Parameter));
         start += name.len();
@@ -133,6 +139,16 @@ fn rule(text: &str) -> Vec<Token> {
         tokens.push((end..end + 1, Kind::Operator));
     }
     tokens
+}
+
+/// Where the parts of a text between separators are.
+fn split_places(text: &str, separator: char) -> impl Iterator<Item = Range<usize>> {
+    let mut start = 0;
+    text.split(separator).map(move |part| {
+        let place = start..start + part.len();
+        start = place.end + separator.len_utf8();
+        place
+    })
 }
 
 /// A glob: its stars apart from what is meant as it is.

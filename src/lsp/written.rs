@@ -294,7 +294,7 @@ pub(super) fn examples() -> Vec<Document> {
             let path = entry.path();
             if path.is_dir() {
                 walk(&path, found);
-            } else if Format::from_path(&path).is_some() {
+            } else if crate::definitions::cases::is_definition_file(&path) {
                 let text = std::fs::read_to_string(&path).unwrap();
                 let uri = ls_types::Uri::from_file_path(&path).unwrap();
                 let half = (0..=text.len() / 2).rfind(|at| text.is_char_boundary(*at)).unwrap();

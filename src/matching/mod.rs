@@ -1,31 +1,86 @@
 //! Whether a hook applies to an event: matcher, `Tool(pattern)`, CEL. Takes values and returns
 //! values; the one look at the outside is that of [`paths`], which asks the kernel where a path leads.
 //!
-//! The answer has three values. *Opaque* means that neither match nor no match can be established;
-//! what follows from it is the engine's decision.
+//! The answer may be *opaque*: neither match nor no match can be established. What follows from it is the
+//! engine's decision.
 
+pub mod call;
 pub mod cel;
 pub mod paths;
 pub mod rule;
 pub mod shell;
 pub mod tools;
+pub mod urls;
 pub mod when;
 
 use crate::event::Event;
+use crate::syntax::source::Layer;
+use call::Call;
 use regex::Regex;
+use rule::Asker;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use tools::{DeclaredTool, Row, ToolNames};
 
 /// Whether a condition holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Truth {
     /// It doesn't.
     No,
+    /// What would run isn't shown, for this reason; what is shown doesn't hold.
+    Delegates(Cow<'static, str>),
     /// Neither can be established, for this reason.
     Opaque(Cow<'static, str>),
     /// It does.
     Yes,
+}
+
+impl Truth {
+    /// One of both is enough. The other is looked at only if it can change something.
+    fn or(self, other: impl FnOnce() -> Truth) -> Truth {
+        let strength = |truth: &Truth| match truth {
+            Truth::No => 0,
+            Truth::Delegates(_) => 1,
+            Truth::Opaque(_) => 2,
+            Truth::Yes => 3,
+        };
+        if self == Truth::Yes {
+            return self;
+        }
+        let other = other();
+        if strength(&other) > strength(&self) { other } else { self }
+    }
+
+    /// It takes both. The other is looked at only if it can change something.
+    fn and(self, other: impl FnOnce() -> Truth) -> Truth {
+        if self == Truth::No {
+            return self;
+        }
+        match (self, other()) {
+            (_, Truth::No) => Truth::No,
+            (Truth::Yes, other) | (Truth::Delegates(_), other @ Truth::Opaque(_)) => other,
+            (this, _) => this,
+        }
+    }
+
+    /// Whether an exception leaves what it would take away. One that holds only for what isn't shown takes nothing.
+    fn not(self) -> Truth {
+        match self {
+            Truth::Yes => Truth::No,
+            Truth::No | Truth::Delegates(_) => Truth::Yes,
+            Truth::Opaque(why) => Truth::Opaque(why),
+        }
+    }
+}
+
+/// Which names of a tool a vocabulary's conditions know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToolNaming {
+    /// The tool's own name only.
+    Own,
+    /// The tool's own name and that of its [family](tools::TOOLS).
+    Canonical,
 }
 
 /// The facts that conditions are held against: one version of an event with what is derived from it. Each
@@ -34,8 +89,10 @@ pub struct Facts {
     /// The event.
     pub event: Arc<Event>,
     base: PathBuf,
-    shell: OnceLock<Option<shell::ShellText>>,
-    path: OnceLock<Option<paths::PathViews>>,
+    names: Arc<ToolNames>,
+    families: &'static [&'static str],
+    call: OnceLock<Call>,
+    declared: OnceLock<Call>,
 }
 
 impl Facts {
@@ -45,16 +102,22 @@ impl Facts {
             Some(cwd) => root.join(cwd),
             None => root.to_path_buf(),
         };
-        Facts::at(base, event)
+        Facts::at(base, event, Arc::default())
+    }
+
+    /// The same with the names of tools that definition files add.
+    pub fn with_names(self, names: &Arc<ToolNames>) -> Facts {
+        Facts { names: names.clone(), ..self }
     }
 
     /// The same moment with another value: hooks can't change where it happens.
     pub fn rewritten(&self, event: Arc<Event>) -> Facts {
-        Facts::at(self.base.clone(), event)
+        Facts::at(self.base.clone(), event, self.names.clone())
     }
 
-    fn at(base: PathBuf, event: Arc<Event>) -> Facts {
-        Facts { event, base, shell: OnceLock::new(), path: OnceLock::new() }
+    fn at(base: PathBuf, event: Arc<Event>, names: Arc<ToolNames>) -> Facts {
+        let families = event.tool_name().map_or(&[][..], |name| Row::of(name).families());
+        Facts { event, base, names, families, call: OnceLock::new(), declared: OnceLock::new() }
     }
 
     /// The directory that relative paths are taken against.
@@ -62,23 +125,44 @@ impl Facts {
         &self.base
     }
 
-    /// The commands of a shell tool's text.
-    pub fn shell(&self) -> Option<&shell::ShellText> {
-        self.shell.get_or_init(|| self.argument(tools::ArgumentKind::Shell).map(shell::parse)).as_ref()
-    }
-
-    /// The path of a file tool.
-    pub fn path(&self) -> Option<&paths::PathViews> {
-        let views = || Some(paths::views(self.argument(tools::ArgumentKind::Path)?, &self.base));
-        self.path.get_or_init(views).as_ref()
-    }
-
-    fn argument(&self, kind: tools::ArgumentKind) -> Option<&str> {
-        let input = self.event.at("/tool/input")?;
-        match tools::main_argument(self.event.tool_name()?, input) {
-            Some((found, text)) if found == kind => Some(text),
-            _ => None,
+    /// The canonical names of the event's tool, as far as a definition knows them.
+    pub fn families(&self, asker: Asker) -> &'static [&'static str] {
+        match (asker.naming, self.declared(asker.layer)) {
+            (ToolNaming::Own, _) => &[],
+            (ToolNaming::Canonical, Some(declared)) => Row::declared(declared).families(),
+            (ToolNaming::Canonical, None) => self.families,
         }
+    }
+
+    /// What the tool call is about, as a definition of a layer reads it.
+    pub fn call(&self, layer: Layer) -> &Call {
+        match self.declared(layer) {
+            Some(declared) => self.declared.get_or_init(|| self.read(Row::declared(declared))),
+            None => self.call.get_or_init(|| self.read(Row::of(self.event.tool_name().unwrap_or_default()))),
+        }
+    }
+
+    /// Every name that some definition may call the tool by.
+    pub fn all_names(&self) -> impl Iterator<Item = &str> {
+        let declared = self.declared(Layer::Session).map_or(&[][..], |it| Row::declared(it).families());
+        self.event.tool_name().into_iter().chain(self.families.iter().chain(declared).copied())
+    }
+
+    /// The tool call in every way in which some definition may read it.
+    pub fn all_calls(&self) -> impl Iterator<Item = &Call> {
+        let declared = self.declared(Layer::Session).map(|_| self.call(Layer::Session));
+        [self.call(Layer::Managed)].into_iter().chain(declared)
+    }
+
+    fn read(&self, row: Row<'_>) -> Call {
+        let tool = self.event.tool_name().unwrap_or_default();
+        Call::read(row, tool, self.event.at("/tool/input"), &self.base, self.event.text("/shell"))
+    }
+
+    /// What a definition file says of the tool, if a definition of this layer sees it.
+    fn declared(&self, layer: Layer) -> Option<&DeclaredTool> {
+        let declared = if self.names.0.is_empty() { None } else { self.names.get(self.event.tool_name()?) };
+        declared.filter(|it| it.layer <= layer && self.families.is_empty())
     }
 }
 

@@ -5,12 +5,13 @@
 //! followed as far as the path exists, then the rest. A rule that denies looks at either, a rule that
 //! allows needs both.
 //!
-//! A path is data: nothing in it is expanded. Whether the case-insensitive or Windows rules apply, hard
+//! A path is data: nothing in it is expanded, while `~` at the start of a pattern is the home directory. Whether the case-insensitive or Windows rules apply, hard
 //! links (which a path can't show) and a link that changes between judging and use are left to others.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
+use std::sync::LazyLock;
 
 use globset::{GlobBuilder, GlobMatcher};
 
@@ -27,6 +28,26 @@ pub struct PathViews {
     /// Where relative patterns count from, as written and as resolved: a project may itself be reached
     /// through a link.
     bases: Vec<PathBuf>,
+    /// The user's home directory, which `~` of a pattern is, in the same two forms.
+    homes: &'static [PathBuf],
+}
+
+/// The user's home directory, as it is given and as it is resolved; empty if there is none.
+static HOMES: LazyLock<Vec<PathBuf>> = LazyLock::new(|| {
+    let home = std::env::home_dir().filter(|home| home.is_absolute());
+    home.map(|home| both_forms(&home)).unwrap_or_default()
+});
+
+/// The user's home directory.
+pub fn home() -> Option<&'static Path> {
+    HOMES.first().map(PathBuf::as_path)
+}
+
+/// A directory as it is written and, where that is another path, as it is resolved.
+fn both_forms(directory: &Path) -> Vec<PathBuf> {
+    let written = normalise(directory);
+    let resolved = std::fs::canonicalize(directory).ok().filter(|it| *it != written);
+    [Some(written), resolved].into_iter().flatten().collect()
 }
 
 impl PathViews {
@@ -48,19 +69,25 @@ pub fn views(path: &str, cwd: &Path) -> PathViews {
     let lexical = normalise(&cwd.join(path));
     let mut walk = Walk { cwd, magic: false };
     let resolved = walk.resolve(&cwd.join(path));
-    let base = normalise(cwd);
-    let real_base = std::fs::canonicalize(cwd).ok().filter(|real| *real != base);
-    let bases = [Some(base), real_base].into_iter().flatten().collect();
-    PathViews { lexical, resolved, magic: walk.magic, bases }
+    PathViews { lexical, resolved, magic: walk.magic, bases: both_forms(cwd), homes: &HOMES }
 }
 
 /// A compiled `Write(...)` pattern: `**` is any number of directories, `*` stays within one name and
-/// matches dot files too. A relative pattern counts from the working directory of the views.
+/// matches dot files too. A relative pattern counts from the working directory of the views, one that begins
+/// with `~/` from the home directory.
 #[derive(Debug, Clone)]
 pub struct PathPattern {
     glob: GlobMatcher,
-    absolute: bool,
+    from: From,
     prefix: String,
+}
+
+/// Where a pattern counts from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum From {
+    Root,
+    Home,
+    WorkingDirectory,
 }
 
 impl PathPattern {
@@ -75,14 +102,22 @@ impl PathPattern {
         if pattern.len() > 4096 || pattern.contains('\0') {
             return Err("the pattern is too long or holds a NUL byte".to_string());
         }
-        let absolute = pattern.starts_with('/');
+        let (from, pattern) = match pattern.strip_prefix('~') {
+            Some("") => (From::Home, "/**"),
+            Some(rest) if rest.starts_with('/') => (From::Home, rest),
+            Some(_) => {
+                return Err("`~` is your home directory only before `/`; write `./~` for a file of that name".into());
+            }
+            None if pattern.starts_with('/') => (From::Root, pattern),
+            None => (From::WorkingDirectory, pattern),
+        };
         // Views have no `.` or `//`, so a pattern with them would never match.
         let parts: Vec<&str> = pattern.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
         if parts.contains(&"..") {
             return Err("`..` in a pattern; write the directory that is meant".to_string());
         }
         let mut text = parts.join("/");
-        if absolute {
+        if from == From::Root {
             text.insert(0, '/');
         }
         // `dir/` names all that the directory holds.
@@ -94,7 +129,7 @@ impl PathPattern {
             .backslash_escape(true)
             .build()
             .map_err(|error| error.kind().to_string())?;
-        Ok(Self { glob: glob.compile_matcher(), absolute, prefix: literal_directories(&text) })
+        Ok(Self { glob: glob.compile_matcher(), from, prefix: literal_directories(&text) })
     }
 
     /// For a rule that denies, asks or runs: one view is enough, and so is a path that can't be resolved.
@@ -102,7 +137,7 @@ impl PathPattern {
         let Some(resolved) = &views.resolved else {
             return true;
         };
-        self.matches(&views.lexical, &views.bases) || self.matches(resolved, &views.bases)
+        self.matches(&views.lexical, views) || self.matches(resolved, views)
     }
 
     /// For a rule that allows: both views have to match and no magic link may take part.
@@ -110,19 +145,20 @@ impl PathPattern {
         let Some(resolved) = views.resolved.as_ref().filter(|_| !views.magic) else {
             return false;
         };
-        self.matches(&views.lexical, &views.bases) && self.matches(resolved, &views.bases)
+        self.matches(&views.lexical, views) && self.matches(resolved, views)
     }
 
-    /// Whether the pattern is absolute, and the directories that every match starts with: `src/` of
-    /// `src/**/*.ts`.
-    pub fn literal_prefix(&self) -> (bool, &str) {
-        (self.absolute, &self.prefix)
+    /// The directories that every match of a relative pattern starts with: `src/` of `src/**/*.ts`.
+    pub fn literal_prefix(&self) -> Option<&str> {
+        (self.from == From::WorkingDirectory).then_some(&*self.prefix)
     }
 
-    fn matches(&self, view: &Path, bases: &[PathBuf]) -> bool {
-        if self.absolute {
-            return self.glob.is_match(view);
-        }
+    fn matches(&self, view: &Path, views: &PathViews) -> bool {
+        let bases = match self.from {
+            From::Root => return self.glob.is_match(view),
+            From::Home => views.homes,
+            From::WorkingDirectory => &views.bases,
+        };
         bases.iter().filter_map(|base| view.strip_prefix(base).ok()).any(|inner| self.glob.is_match(inner))
     }
 }
@@ -360,15 +396,40 @@ mod tests {
     }
 
     #[test]
+    fn the_home_directory() {
+        let (_guard, root) = fixture();
+        let homes: &'static [PathBuf] = Box::leak(both_forms(&root.parent().unwrap().join("projlink")).into());
+        for (pattern, path, any, all) in [
+            ("~/src/**", "src/a.ts", true, true),
+            ("~/src/**", "notes.md", true, false),
+            ("~/docs/**", "docs/link_in/a.ts", true, false),
+            ("~", "docs/x", true, true),
+            ("~/", "/etc/passwd", false, false),
+            // A path is data.
+            ("~/src/**", "~/src/a.ts", false, false),
+            ("./~/src/**", "~/src/a.ts", true, true),
+        ] {
+            let views = PathViews { homes, ..views(path, &root) };
+            let compiled = PathPattern::new(pattern).unwrap();
+            assert_eq!((compiled.matches_any(&views), compiled.matches_all(&views)), (any, all), "{pattern} {views:?}");
+        }
+    }
+
+    #[test]
     fn prefixes_and_mistakes() {
         for (pattern, expected) in [
-            ("src/**/*.ts", Some((false, "src/"))),
-            ("/etc/**", Some((true, "/etc/"))),
-            ("src/a*/b.ts", Some((false, "src/"))),
-            ("*.ts", Some((false, ""))),
-            ("src/a.ts", Some((false, "src/"))),
+            ("src/**/*.ts", Some(Some("src/"))),
+            ("/etc/**", Some(None)),
+            ("~/.ssh/**", Some(None)),
+            ("~", Some(None)),
+            ("./~/x", Some(Some("~/"))),
+            ("src/a*/b.ts", Some(Some("src/"))),
+            ("*.ts", Some(Some(""))),
+            ("src/a.ts", Some(Some("src/"))),
             ("", None),
+            ("~root/x", None),
             ("../x", None),
+            ("~/../x", None),
             ("src/[", None),
         ] {
             let pattern = PathPattern::new(pattern).ok();

@@ -1,100 +1,458 @@
-//! The table of tools whose arguments are understood: which argument is a shell text, which a path.
+//! The table of tool families: the one name that a kind of tool has here, the names that agents have for
+//! it, and which argument is a shell text, a path or a URL.
 //!
-//! Tools of other vocabularies are mapped to these names by their dialect. A tool that isn't here
-//! is judged by the shape of its input.
+//! A tool that isn't here is judged by its own name and the shape of its input. A definition file may add
+//! names ([`ToolNames`]), never take one away.
 
+use super::shell::Shell;
+use crate::syntax::source::Layer;
 use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 /// How a tool's main argument is to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArgumentKind {
-    /// Text for a shell.
+    /// Text for a shell, or a list of words.
     Shell,
-    /// A file path.
+    /// A file path, or a list of them.
     Path,
-    /// Plain text: a URL, a query.
+    /// A URL, or a text that holds some.
+    Url,
+    /// Plain text: a query, a prompt.
     Text,
 }
 
-/// One row: the tool, how its main argument is read, and the names it may go by.
+/// One family: its name, how its main argument is read, and the names that both go by.
+#[derive(Debug)]
 pub struct Tool {
     /// The canonical name.
     pub name: &'static str,
     /// How the main argument is read.
     pub kind: ArgumentKind,
-    /// The argument's names.
+    /// The argument's names. An agent uses one of them; if several are given, all are judged.
     pub arguments: &'static [&'static str],
+    /// What other agents, or the same one for a variant, call the tool.
+    pub names: &'static [&'static str],
 }
 
-const fn tool(name: &'static str, kind: ArgumentKind, arguments: &'static [&'static str]) -> Tool {
-    Tool { name, kind, arguments }
-}
-
-const PATH: &[&str] = &["file_path", "path", "notebook_path"];
-
-/// Every tool that is known by name.
-pub static TOOLS: &[Tool] = &[
-    tool("Bash", ArgumentKind::Shell, &["command"]),
-    tool("Read", ArgumentKind::Path, PATH),
-    tool("Write", ArgumentKind::Path, PATH),
-    tool("Edit", ArgumentKind::Path, PATH),
-    tool("MultiEdit", ArgumentKind::Path, PATH),
-    tool("NotebookEdit", ArgumentKind::Path, PATH),
-    tool("NotebookRead", ArgumentKind::Path, PATH),
-    tool("LS", ArgumentKind::Path, PATH),
-    tool("Glob", ArgumentKind::Text, &["pattern"]),
-    tool("Grep", ArgumentKind::Text, &["pattern"]),
-    tool("WebFetch", ArgumentKind::Text, &["url"]),
-    tool("WebSearch", ArgumentKind::Text, &["query"]),
-    tool("Agent", ArgumentKind::Text, &["prompt"]),
+const PATH: &[&str] = &[
+    "file_path",
+    "path",
+    "notebook_path",
+    "absolute_path",
+    "filePath",
+    "target_file",
+    "relative_workspace_path",
+    "dir_path",
+    "target_directory",
+    "TargetFile",
+    "AbsolutePath",
+    "DirectoryPath",
+    "paths",
 ];
 
-/// How an argument of an unknown tool is read, by its name; the first one that is there counts.
+/// Every family.
+pub static TOOLS: &[Tool] = &[
+    Tool {
+        name: "Bash",
+        kind: ArgumentKind::Shell,
+        arguments: &["command", "cmd", "command_line", "commandLine", "CommandLine"],
+        names: &[
+            "bash",
+            "shell",
+            "Shell",
+            "run_shell_command",
+            "execute_command",
+            "local_shell",
+            "exec_command",
+            "shell_command",
+            "container.exec",
+            "run_terminal_cmd",
+            "run_terminal_command",
+            "run_in_terminal",
+            "runInTerminal",
+            "terminal",
+            "run_command",
+            "execute_bash",
+            "execute_shell",
+            "developer__shell",
+        ],
+    },
+    Tool {
+        name: "Read",
+        kind: ArgumentKind::Path,
+        arguments: PATH,
+        names: &[
+            "read_file",
+            "readFile",
+            "read",
+            "view",
+            "view_file",
+            "cat_file",
+            "open_file",
+            "read_many_files",
+            "fs_read",
+            "NotebookRead",
+        ],
+    },
+    Tool {
+        name: "Write",
+        kind: ArgumentKind::Path,
+        arguments: PATH,
+        names: &[
+            "write_file",
+            "writeFile",
+            "write",
+            "write_to_file",
+            "create_file",
+            "createFile",
+            "create",
+            "save_file",
+            "fs_write",
+        ],
+    },
+    Tool {
+        name: "Edit",
+        kind: ArgumentKind::Path,
+        arguments: PATH,
+        names: &[
+            "edit",
+            "edit_file",
+            "editFile",
+            "replace",
+            "replace_in_file",
+            "replace_file_content",
+            "replace_string_in_file",
+            "multi_replace_string_in_file",
+            "insert_edit_into_file",
+            "insert_content",
+            "search_replace",
+            "str_replace",
+            "str_replace_editor",
+            "str_replace_based_edit_tool",
+            "apply_diff",
+            "multiedit",
+            "MultiEdit",
+            "NotebookEdit",
+        ],
+    },
+    Tool {
+        name: "LS",
+        kind: ArgumentKind::Path,
+        arguments: PATH,
+        names: &["ls", "list", "list_directory", "list_dir", "list_files"],
+    },
+    Tool {
+        name: "Glob",
+        kind: ArgumentKind::Text,
+        arguments: &["pattern", "glob_pattern", "query"],
+        names: &["glob", "glob_file_search", "file_search", "find_files", "find_path", "find_by_name"],
+    },
+    Tool {
+        name: "Grep",
+        kind: ArgumentKind::Text,
+        arguments: &["pattern", "regex", "query"],
+        names: &["grep", "grep_search", "search_file_content", "search_files", "ripgrep"],
+    },
+    Tool {
+        name: "WebFetch",
+        kind: ArgumentKind::Url,
+        arguments: &["url", "urls", "uri", "Url"],
+        names: &["web_fetch", "webfetch", "fetch", "fetch_url", "fetch_webpage", "read_url_content"],
+    },
+    Tool {
+        name: "WebSearch",
+        kind: ArgumentKind::Text,
+        arguments: &["query", "search_term", "q"],
+        names: &["web_search", "websearch", "google_web_search", "search_web"],
+    },
+    Tool {
+        name: "Agent",
+        kind: ArgumentKind::Text,
+        arguments: &["prompt", "message"],
+        names: &["Task", "task", "agent", "new_task", "spawn_agent", "dispatch_agent"],
+    },
+    Tool { name: "PowerShell", kind: ArgumentKind::Shell, arguments: &["command"], names: &["powershell", "pwsh"] },
+];
+
+/// The tool whose argument is a patch: each file in it is written or edited.
+pub const PATCH: &str = "apply_patch";
+const PATCH_ARGUMENTS: &[&str] = &["input", "patch", "patchText", "patch_text", "command"];
+
+/// Tools that are known to use one shell.
+static SHELLS: &[(&str, Shell)] = &[
+    ("Bash", Shell::Bash),
+    ("bash", Shell::Bash),
+    ("execute_bash", Shell::Bash),
+    ("run_shell_command", Shell::Bash),
+    ("PowerShell", Shell::Other),
+    ("powershell", Shell::Other),
+    ("pwsh", Shell::Other),
+];
+
+/// How an argument of an unknown tool is read, by its name; the kind of the first one that is there counts.
 static BY_SHAPE: &[(&str, ArgumentKind)] = &[
     ("command", ArgumentKind::Shell),
     ("cmd", ArgumentKind::Shell),
     ("file_path", ArgumentKind::Path),
     ("filePath", ArgumentKind::Path),
     ("path", ArgumentKind::Path),
+    ("absolute_path", ArgumentKind::Path),
+    ("target_file", ArgumentKind::Path),
     ("notebook_path", ArgumentKind::Path),
-    ("url", ArgumentKind::Text),
+    ("url", ArgumentKind::Url),
     ("query", ArgumentKind::Text),
     ("pattern", ArgumentKind::Text),
     ("prompt", ArgumentKind::Text),
 ];
 
-/// The row of a known tool.
+static BY_NAME: LazyLock<HashMap<&'static str, &'static Tool>> = LazyLock::new(|| {
+    let names = |tool: &'static Tool| tool.names.iter().chain([&tool.name]).map(move |name| (*name, tool));
+    TOOLS.iter().flat_map(names).collect()
+});
+
+/// The family of a tool, by any of its names.
 pub fn known(name: &str) -> Option<&'static Tool> {
+    BY_NAME.get(name).copied()
+}
+
+/// The family of a canonical name.
+pub fn family(name: &str) -> Option<&'static Tool> {
     TOOLS.iter().find(|tool| tool.name == name)
 }
 
-/// The main argument of a call and how to read it; `None` too where several could be it and differ:
-/// the tool may take another one than a guard would.
-pub fn main_argument<'v>(tool: &str, input: &'v Value) -> Option<(ArgumentKind, &'v str)> {
-    let input = input.as_object()?;
-    let text = |key: &str| input.get(key).and_then(Value::as_str);
-    let row = known(tool);
-    let of_row = row.into_iter().flat_map(|row| row.arguments.iter().map(|key| (*key, row.kind)));
-    let by_shape = BY_SHAPE.iter().copied().filter(|_| row.is_none());
-    let mut values = of_row.chain(by_shape).filter_map(|(key, kind)| Some((kind, text(key)?)));
-    let Some((kind, value)) = values.next() else {
-        return only_text(input).filter(|_| row.is_none()).map(|value| (ArgumentKind::Text, value));
-    };
-    let is_clear = kind == ArgumentKind::Text || values.all(|(it, other)| it != kind || other == value);
-    is_clear.then_some((kind, value))
+/// Names that definition files add to families.
+#[derive(Clone, Debug, Default)]
+pub struct ToolNames(pub Vec<DeclaredTool>);
+
+/// A name that a definition file adds to a family, for its layer and inner ones.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeclaredTool {
+    /// The layer of the file.
+    pub layer: Layer,
+    /// The tool's own name.
+    pub name: String,
+    /// Its family's canonical name.
+    pub family: &'static str,
+    /// Its main argument, where that has a name of its own.
+    pub argument: Option<String>,
 }
 
-/// The path a call is about, whatever the argument's name.
-pub fn main_path<'v>(tool: &str, input: &'v Value) -> Option<&'v str> {
-    let object = input.as_object()?;
-    match main_argument(tool, input) {
-        Some((ArgumentKind::Path, path)) => Some(path),
-        _ => ["path", "file_path", "filePath"].iter().find_map(|key| object.get(*key)?.as_str()),
+impl ToolNames {
+    /// What the outermost file says of a tool.
+    pub fn get(&self, name: &str) -> Option<&DeclaredTool> {
+        self.0.iter().filter(|it| it.name == name).min_by_key(|it| it.layer)
     }
 }
 
-fn only_text(input: &Map<String, Value>) -> Option<&str> {
-    let mut texts = input.values().filter_map(Value::as_str);
+/// How a tool is read: as one of the table, as a file declares it, or by the shape of its input.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'a> {
+    name: &'a str,
+    tool: Option<&'static Tool>,
+    argument: Option<&'a str>,
+}
+
+/// What stands where a tool's main argument is looked for.
+#[derive(Debug, PartialEq)]
+pub enum Found<'v> {
+    /// The values that the tool may take, without repetition; mostly one.
+    Values(ArgumentKind, Vec<&'v Value>),
+    /// The text of a patch.
+    Patch(&'v str),
+    /// No such argument.
+    Nothing,
+}
+
+impl<'a> Row<'a> {
+    /// As the table has it.
+    pub fn of(name: &'a str) -> Row<'a> {
+        Row { name, tool: known(name), argument: None }
+    }
+
+    /// As a file has it.
+    pub fn declared(it: &'a DeclaredTool) -> Row<'a> {
+        Row { name: &it.name, tool: family(it.family), argument: it.argument.as_deref() }
+    }
+
+    /// The canonical names.
+    pub fn families(&self) -> &'static [&'static str] {
+        match self.tool {
+            _ if self.name == PATCH => &["Write", "Edit"],
+            Some(tool) => std::slice::from_ref(&tool.name),
+            None => &[],
+        }
+    }
+
+    /// The shell that the tool uses, if the event doesn't say.
+    pub fn shell(&self) -> Shell {
+        SHELLS.iter().find(|(name, _)| *name == self.name).map_or(Shell::Unknown, |(_, shell)| *shell)
+    }
+
+    /// The main argument in a call's input.
+    pub fn find<'v>(&self, input: &'v Value) -> Found<'v> {
+        let Some(input) = input.as_object() else { return Found::Nothing };
+        if self.name == PATCH {
+            let patch = PATCH_ARGUMENTS.iter().find_map(|key| patch_text(input.get(*key)?));
+            return patch.map_or(Found::Nothing, Found::Patch);
+        }
+        let of_tool = |tool: &'static Tool| {
+            let own = self.argument.and_then(|key| input.get(key));
+            (tool.kind, own.into_iter().chain(tool.arguments.iter().filter_map(|key| input.get(*key))).collect())
+        };
+        let (kind, mut found): (_, Vec<&Value>) = match self.tool {
+            Some(tool) => of_tool(tool),
+            None => {
+                let there = || BY_SHAPE.iter().filter_map(|(key, kind)| Some((*kind, input.get(*key)?)));
+                match there().find(|(_, value)| texts(value).is_some()) {
+                    Some((kind, _)) => (kind, there().filter(|(it, _)| *it == kind).map(|(_, value)| value).collect()),
+                    None => (ArgumentKind::Text, only_text(input).into_iter().collect()),
+                }
+            }
+        };
+        // Gemini's names its URLs within a prompt.
+        if found.is_empty() && kind == ArgumentKind::Url {
+            found.extend(input.get("prompt"));
+        }
+        if kind == ArgumentKind::Text {
+            found.truncate(1);
+        }
+        let mut distinct: Vec<&Value> = Vec::with_capacity(found.len());
+        found.into_iter().filter(|it| !it.is_null()).for_each(|it| {
+            if !distinct.contains(&it) {
+                distinct.push(it);
+            }
+        });
+        if distinct.is_empty() { Found::Nothing } else { Found::Values(kind, distinct) }
+    }
+}
+
+/// A patch as text, or as the second word of a command.
+fn patch_text(value: &Value) -> Option<&str> {
+    match value {
+        Value::String(text) => Some(text),
+        Value::Array(words) => words.iter().filter_map(Value::as_str).find(|word| word.contains("*** ")),
+        _ => None,
+    }
+}
+
+fn only_text(input: &Map<String, Value>) -> Option<&Value> {
+    let mut texts = input.values().filter(|value| value.is_string());
     let first = texts.next()?;
     texts.next().is_none().then_some(first)
+}
+
+/// The files of a patch, each with the family that its change belongs to.
+pub fn files_of_patch(patch: &str) -> Vec<(&'static str, &str)> {
+    const HEADERS: [(&str, &str); 4] = [
+        ("*** Add File: ", "Write"),
+        ("*** Update File: ", "Edit"),
+        ("*** Delete File: ", "Edit"),
+        ("*** Move to: ", "Write"),
+    ];
+    let file =
+        |line| HEADERS.iter().find_map(|(header, family)| Some((*family, str::strip_prefix(line, header)?.trim())));
+    patch.lines().map(str::trim).filter_map(file).collect()
+}
+
+/// A value as a text for a shell: words of a list are quoted where a shell would act upon them.
+pub fn shell_text(value: &Value) -> Option<Cow<'_, str>> {
+    match value {
+        Value::String(text) => Some(text.into()),
+        Value::Array(words) => {
+            let quoted = |word: &Value| {
+                let word = word.as_str()?;
+                let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"-_./:=,@%+".contains(&b);
+                let plain = !word.is_empty() && word.bytes().all(is_plain);
+                Some(if plain { word.to_string() } else { format!("'{}'", word.replace('\'', r"'\''")) })
+            };
+            let words: Option<Vec<String>> = words.iter().map(quoted).collect();
+            words.filter(|words| !words.is_empty()).map(|words| words.join(" ").into())
+        }
+        _ => None,
+    }
+}
+
+/// The texts of a value that is one text or a list of them.
+pub fn texts(value: &Value) -> Option<Vec<&str>> {
+    match value {
+        Value::String(text) => Some(vec![text]),
+        Value::Array(items) => items.iter().map(Value::as_str).collect::<Option<Vec<_>>>().filter(|it| !it.is_empty()),
+        _ => None,
+    }
+}
+
+/// The main argument of a call and how to read it, for people. `None` too where several could be it and
+/// differ: the tool may take another one than a guard would.
+pub fn main_argument<'v>(tool: &str, input: &'v Value) -> Option<(ArgumentKind, Cow<'v, str>)> {
+    match Row::of(tool).find(input) {
+        Found::Values(kind, values) => match &values[..] {
+            [value] => match kind {
+                ArgumentKind::Shell => Some((kind, shell_text(value)?)),
+                _ => Some((kind, value.as_str()?.into())),
+            },
+            _ => None,
+        },
+        Found::Patch(text) => match &files_of_patch(text)[..] {
+            [(_, file)] => Some((ArgumentKind::Path, (*file).into())),
+            _ => None,
+        },
+        Found::Nothing => None,
+    }
+}
+
+/// The path a call is about, whatever the argument's name; none where two could be it and differ.
+pub fn main_path<'v>(tool: &str, input: &'v Value) -> Option<Cow<'v, str>> {
+    match main_argument(tool, input) {
+        Some((ArgumentKind::Path, path)) => Some(path),
+        _ if known(tool).is_some_and(|it| it.kind == ArgumentKind::Path) => None,
+        _ => {
+            let mut paths = ["path", "file_path", "filePath"].iter().filter_map(|key| input.get(*key)?.as_str());
+            let first = paths.next()?;
+            paths.all(|it| it == first).then(|| first.into())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_name_has_one_family() {
+        let names = |tool: &'static Tool| [tool.name].into_iter().chain(tool.names.iter().copied());
+        let all: Vec<_> = TOOLS.iter().flat_map(names).chain([PATCH]).collect();
+        for name in &all {
+            assert_eq!(all.iter().filter(|it| it == &name).count(), 1, "{name}");
+        }
+    }
+
+    #[test]
+    fn main_arguments() {
+        for (tool, input, expected) in [
+            ("run_shell_command", json!({"command": "ls"}), Some("ls")),
+            ("shell", json!({"command": ["bash", "-lc", "git push 'a b'"]}), Some(r"bash -lc 'git push '\''a b'\'''")),
+            ("shell", json!({"command": ["ls", 3]}), None),
+            ("shell", json!({"command": "ls", "cmd": "rm"}), None),
+            ("read_file", json!({"absolute_path": "/a", "path": "/a"}), Some("/a")),
+            ("view", json!({"path": "/a", "filePath": "/b"}), None),
+            ("web_fetch", json!({"prompt": "read https://a.b/"}), Some("read https://a.b/")),
+            ("WebFetch", json!({"url": "https://a.b/", "prompt": "sum up"}), Some("https://a.b/")),
+            ("str_replace_based_edit_tool", json!({"command": "view", "path": "/a"}), Some("/a")),
+            ("apply_patch", json!({"input": "*** Begin Patch\n*** Add File: a b.rs\n+x"}), Some("a b.rs")),
+            ("unknown", json!({"x": "only"}), Some("only")),
+        ] {
+            let found = main_argument(tool, &input).map(|(_, text)| text);
+            assert_eq!(found.as_deref(), expected, "{tool} {input}");
+        }
+    }
+
+    #[test]
+    fn patches_name_files() {
+        let patch = "*** Begin Patch\n*** Add File: a\n+*** Add File: no\n*** Update File: b\n*** Move to: c\n@@\n*** Delete File: d\n*** End Patch";
+        assert_eq!(files_of_patch(patch), [("Write", "a"), ("Edit", "b"), ("Write", "c"), ("Edit", "d")]);
+    }
 }

@@ -50,12 +50,13 @@ impl When {
 
     /// Whether the expression holds for an event's data.
     pub fn holds(&self, data: &Value) -> Truth {
+        let doubt = |why: &str| Truth::Opaque(format!("can't tell whether `when` holds: {why}").into());
         match self.0.run(data, &MEMBERS) {
             Ok(Outcome::Bool(true)) => Truth::Yes,
             Ok(Outcome::Bool(false)) => Truth::No,
-            Ok(other) => Truth::Opaque(format!("`when` gave {}, not a boolean", type_name(&other)).into()),
-            Err(Failure::Missing(path)) => Truth::Opaque(format!("`when` failed: `{path}` is missing").into()),
-            Err(Failure::Other(problem)) => Truth::Opaque(format!("`when` failed: {problem}").into()),
+            Ok(other) => doubt(&format!("it gave {}, not a boolean", type_name(&other))),
+            Err(Failure::Missing(path)) => doubt(&format!("`{path}` is missing")),
+            Err(Failure::Other(problem)) => doubt(&problem),
         }
     }
 
@@ -135,7 +136,7 @@ mod tests {
             let word = match truth {
                 Truth::Yes => "yes",
                 Truth::No => "no",
-                Truth::Opaque(_) => "opaque",
+                Truth::Opaque(_) | Truth::Delegates(_) => "opaque",
             };
             assert_eq!(word, expected, "{source}");
         }

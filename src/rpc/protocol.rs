@@ -8,6 +8,8 @@ use crate::hook::{Hook, Miss};
 use crate::hook_set::HookSet;
 use crate::journal::{Excerpt, Recent};
 use crate::matching::Facts;
+use crate::matching::call::Subject;
+use crate::matching::shell::Command;
 use crate::policy::{self, Policy};
 use crate::services::approvals::{ApprovalReply, ApprovalRequest};
 use crate::services::state::Item;
@@ -285,8 +287,17 @@ pub struct InForceBrief {
 /// The reply to `hooks/explain`: for each hook whether it would run on the event.
 #[derive(Serialize, JsonSchema)]
 pub struct ExplainResult {
+    /// For a shell tool: the commands that its text would run, as conditions see them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    pub commands: Vec<ReadCommand>,
+    /// Definitions that are not in force as written.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    pub broken: Vec<String>,
     /// For a tool call: what each file's policy says of it before any hook is asked.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
     pub policy: Vec<PolicyExplanation>,
     /// In order of running.
     pub hooks: Vec<Explanation>,
@@ -297,21 +308,72 @@ impl ExplainResult {
     pub fn new<'a>(
         hooks: impl Iterator<Item = &'a Arc<Hook>>,
         policies: &[Arc<Policy>],
+        broken: &[String],
         facts: &Facts,
     ) -> ExplainResult {
         let explain = |hook: &Arc<Hook>| {
             let (applies, kept_out_by, opaque) = match hook.applies(facts) {
-                Ok(opaque) => (true, None, opaque.map(|it| it.to_string())),
-                Err(failed) => (false, Some(hook.miss(failed, &facts.event)), None),
+                Ok(doubt) => (true, None, doubt.map(|doubt| doubt.why.into_owned())),
+                Err(failed) => (false, Some(hook.miss(failed, facts)), None),
             };
-            Explanation { hook: hook.name.clone(), source: hook.source.clone(), applies, kept_out_by, opaque }
+            // What an event or a matcher keeps out isn't asked for more.
+            let is_rule = kept_out_by.as_ref().is_none_or(|it| matches!(&*it.test, "if" | "unless" | "when"));
+            let rules = if is_rule { hook.rules(facts) } else { Vec::new() };
+            let rules = rules.into_iter().map(|(field, rule, found)| RuleExplanation {
+                field: field.into(),
+                rule: rule.text().to_string(),
+                holds: found.holds,
+                why: found.why,
+            });
+            let rules = rules.collect();
+            Explanation { hook: hook.name.clone(), source: hook.source.clone(), applies, kept_out_by, opaque, rules }
         };
         let policies = policies.iter().filter(|_| policy::is_tool_request(&facts.event));
         let policy = policies
             .map(|policy| PolicyExplanation { source: policy.source.clone(), denies: policy.refusal(facts) })
             .collect();
-        ExplainResult { policy, hooks: hooks.map(explain).collect() }
+        let commands = facts.all_calls().flat_map(|call| &call.alternatives).flat_map(|subject| match subject {
+            Subject::Shell { script, .. } => script.commands(),
+            Subject::Items(_) | Subject::Unclear(_) => &[],
+        });
+        let read = |command: &Command| ReadCommand {
+            command: command.normal(),
+            start: command.span.start,
+            end: command.span.end,
+        };
+        let is_about_tool = facts.event.tool_name().is_some();
+        ExplainResult {
+            commands: if is_about_tool { commands.map(read).collect() } else { Vec::new() },
+            broken: broken.to_vec(),
+            policy,
+            hooks: hooks.map(explain).collect(),
+        }
     }
+}
+
+/// A command of a shell text.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ReadCommand {
+    /// Its words as they were read, joined by blanks.
+    pub command: String,
+    /// Where it begins, in bytes of the text; that of the whole text where it stands nowhere literally.
+    pub start: usize,
+    /// Where it ends.
+    pub end: usize,
+}
+
+/// What one rule of a hook says of the event.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct RuleExplanation {
+    /// `if` or `unless`.
+    pub field: Cow<'static, str>,
+    /// The rule as written.
+    pub rule: String,
+    /// Whether it holds; absent: it can't be told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub holds: Option<bool>,
+    /// The command, path or word that made or broke the match.
+    pub why: String,
 }
 
 /// What a policy says of a tool call. Limits are not looked at.
@@ -340,6 +402,10 @@ pub struct Explanation {
     /// Why its condition can be neither held nor refuted; it runs all the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub opaque: Option<String>,
+    /// What each rule of `if` and `unless` says by itself.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    pub rules: Vec<RuleExplanation>,
 }
 
 /// `hooks/check`: a text, or nothing for the files that are loaded.

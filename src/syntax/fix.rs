@@ -42,6 +42,8 @@ pub enum Edit {
     Cut(Vec<Range<usize>>),
     /// The member's value becomes this word.
     Value(&'static str),
+    /// The member's value becomes a list of these.
+    Items(Vec<String>),
     /// The member's key becomes this one.
     Key(&'static str),
     /// The map gets a member.

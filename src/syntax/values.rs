@@ -166,16 +166,18 @@ macro_rules! text_or_map {
 pub(crate) use text_or_map;
 
 /// The fields of a hook, for suggestions; a test holds them to the schema.
-pub const COMMON_FIELDS: [&str; 16] = [
+pub const COMMON_FIELDS: [&str; 18] = [
     "name",
     "description",
     "on",
     "matcher",
     "if",
+    "unless",
     "when",
     "priority",
     "timeout",
     "fail",
+    "delegates",
     "async",
     "parallel",
     "once",

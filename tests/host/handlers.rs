@@ -859,7 +859,11 @@ fn secrets_stay_where_they_belong() {
     for method in ["hooks/list", "hooks/check", "hooks/reload"] {
         told.push(host.request(method, json!({})).to_string());
     }
-    told.push(host.request("hooks/explain", bash("export K=canary-input-6")).to_string());
+    // Whoever asks is shown the commands of the event that they sent, and in no other member.
+    let mut explained = host.request("hooks/explain", bash("export K=canary-input-6"));
+    let commands = explained.as_object_mut().unwrap().remove("commands").unwrap();
+    assert_eq!(commands, json!([{"command": "export K=canary-input-6", "start": 0, "end": 23}]));
+    told.push(explained.to_string());
     drop(host);
     told.push(std::fs::read_to_string(log.path()).unwrap());
     assert!(told.last().unwrap().contains("Hook failed"), "the log was read");

@@ -1,8 +1,9 @@
-//! What the repository says of itself is so: its rooms, schemas, pages, examples and the demo.
+//! What the repository says of itself is so: its rooms, schemas, pages, examples, the cookbook and the demo.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 mod architecture;
+mod cookbook;
 mod definitions;
 mod demo;
 mod readme;

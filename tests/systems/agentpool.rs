@@ -317,6 +317,10 @@ fn hooks_run_where_no_agent_is_named() {
         let told = ask(&mut host, call);
         assert_eq!(told["reply"]["decision"], decision, "{name:?}: {told}");
         let opaque = &told["verdict"]["outcomes"][0]["opaque"];
-        assert_eq!(opaque == "the event names no agent", name.unwrap_or_default().is_empty(), "{told}");
+        assert_eq!(
+            opaque == "can't tell whether `agents` holds: the event names no agent",
+            name.unwrap_or_default().is_empty(),
+            "{told}"
+        );
     }
 }

@@ -50,8 +50,8 @@ fn a_recorded_session_with_a_guard_that_denies_one_call() {
     // match nor cleared, so a person is asked.
     let opaque = "python3 - <<E";
     let no_files = "Ask before you make files.";
-    let perhaps =
-        "Ask before you make files. (whether this applies can't be told: an interpreter's script is not literal)";
+    let perhaps = "hook `no-touch` can't tell whether `Bash(touch *)` holds: an interpreter's script is not literal, \
+                   at `python3 - <<E import json;p='/home/dev/project/.claude/setti…`";
     for (definition, expected) in [
         (
             "hooks: [{ name: no-touch, on: PreToolUse, if: Bash(touch *), deny: Ask before you make files. }]",

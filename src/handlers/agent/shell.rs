@@ -1,6 +1,7 @@
 //! Which command a text is, when it may be nothing more than one program with plain words.
 
-use crate::matching::shell::{self, CommandPattern, words};
+use crate::matching::shell::{self, CommandRule, Judgement, Place, Shell, words};
+use std::path::Path;
 
 /// Programs and arguments that may be run.
 #[derive(Debug)]
@@ -14,7 +15,7 @@ struct Pattern {
     text: String,
     /// Its words, if it is one command and nothing else.
     exact: Option<Vec<String>>,
-    pattern: CommandPattern,
+    pattern: CommandRule,
 }
 
 impl AllowList {
@@ -23,7 +24,7 @@ impl AllowList {
         if patterns.is_empty() {
             return Err("`run_command` allows nothing: list patterns such as `cargo test*`".into());
         }
-        let compile = |text: String| match CommandPattern::new(&text) {
+        let compile = |text: String| match CommandRule::new(&text) {
             Ok(pattern) => Ok(Pattern { exact: words(&text).ok(), text, pattern }),
             Err(error) => Err(format!("`{text}`: {error}")),
         };
@@ -42,14 +43,19 @@ impl AllowList {
         if self.patterns.iter().any(|it| it.exact.as_ref() == Some(&words)) {
             return Ok(words);
         }
-        let allowed = |command: &String| self.patterns.iter().any(|it| it.pattern.matches(command));
         // A second reader, which also knows programs that run others.
-        let read = shell::parse(text);
-        if let Some(reason) = read.opaque {
-            return Err(format!("`{text}` is not allowed: {reason}; only a pattern without `*` could allow it"));
-        }
-        if read.commands.is_empty() || !read.commands.iter().all(allowed) || !allowed(&words.join(" ")) {
-            return Err(format!("`{text}` is not on the list of allowed commands: {}", self.texts().join(", ")));
+        let read = shell::read(text, Shell::Unknown);
+        let rules: Vec<&CommandRule> = self.patterns.iter().map(|it| &it.pattern).collect();
+        let place = Place { cwd: Path::new("/"), home: None, files: None };
+        match shell::covers(&rules, &[], &read, &place) {
+            Judgement::Yes(_) => {}
+            Judgement::Doubt(doubt) => {
+                let why = doubt.why;
+                return Err(format!("`{text}` is not allowed: {why}; only a pattern without `*` could allow it"));
+            }
+            Judgement::No | Judgement::Delegates(_) => {
+                return Err(format!("`{text}` is not on the list of allowed commands: {}", self.texts().join(", ")));
+            }
         }
         Ok(words)
     }

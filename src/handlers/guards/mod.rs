@@ -153,6 +153,12 @@ macro_rules! guards {
                 true
             }
 
+            fn is_redacting(&self) -> bool {
+                match self {
+                    $(Guard::$variant(it) => it.is_redacting(),)*
+                }
+            }
+
             fn counts(&self) -> bool {
                 match self {
                     $(Guard::$variant(it) => it.counts(),)*

@@ -96,6 +96,10 @@ impl Kind for PatternGuard {
         Ok(PatternGuard(Arc::new(Rules { deny, ask, redact, replacement, input, output, reason })))
     }
 
+    fn is_redacting(&self) -> bool {
+        !self.0.redact.is_empty()
+    }
+
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
         let event = call.moment.event();
         let wanted = match event.spec.phase {

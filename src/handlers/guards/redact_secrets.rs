@@ -75,6 +75,10 @@ impl Kind for RedactSecrets {
         Ok(RedactSecrets { action: raw.action, redaction })
     }
 
+    fn is_redacting(&self) -> bool {
+        true
+    }
+
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
         let event = call.moment.event();
         let Some(subject) = event.subject() else { return Ok(Answer::default()) };

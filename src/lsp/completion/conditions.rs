@@ -6,9 +6,10 @@ use super::paths::{MAX_PATHS, at_path, path_item, paths, shape};
 use super::snippet::{STOP, with_stops};
 use super::writer::{Item, MAX_WORD, Seen, Writer, is_identifier, is_name_char, is_word};
 use crate::event::{EVENTS, Event, EventSpec, may_be_about_a_tool};
+use crate::matching::rule::ToolRule;
 use crate::matching::tools::TOOLS;
 use crate::matching::when::MEMBERS;
-use crate::syntax::node::{Node, Span};
+use crate::syntax::node::{Node, NodeValue, Span};
 use ls_types::CompletionItemKind as ItemKind;
 use regex::RegexBuilder;
 use serde_json::Value;
@@ -125,10 +126,18 @@ impl Writer<'_> {
     /// Whether the hook is for a tool of this name.
     fn tools_of_hook(&self) -> impl Fn(&str) -> bool {
         let of_hook = |key: &str| self.here.hook.and_then(|hook| hook.get(key)).and_then(Node::text);
-        let rule = of_hook("if").and_then(|rule| rule.split('(').next()).map(|it| it.trim().to_string());
+        let rules = self.here.hook.and_then(|hook| hook.get("if")).map(|node| match &node.value {
+            NodeValue::Seq(items) => items.iter().filter_map(Node::text).collect(),
+            _ => node.text().into_iter().collect::<Vec<_>>(),
+        });
+        let rules: Option<Vec<_>> =
+            rules.map(|it| it.into_iter().filter_map(|rule| ToolRule::new(rule).ok()).collect());
         let matcher = of_hook("matcher").filter(|it| !matches!(*it, "" | "*"));
         let matcher = matcher.map(|it| RegexBuilder::new(&format!("^(?:{it})$")).size_limit(MAX_MATCHER).build());
-        move |tool| rule.as_ref().is_none_or(|it| it == tool) && !matches!(&matcher, Some(Ok(it)) if !it.is_match(tool))
+        let is_of_rule = move |tool: &str| {
+            rules.as_ref().is_none_or(|it| it.is_empty() || it.iter().any(|rule| rule.is_about(tool)))
+        };
+        move |tool| is_of_rule(tool) && !matches!(&matcher, Some(Ok(it)) if !it.is_match(tool))
     }
 
     /// Whether the hook's events may have what a path begins with.

@@ -31,7 +31,8 @@ impl Writer<'_> {
         let path_is_root = self.here.path.is_empty();
         let rank = |member: &Member<'_>| {
             let kind = KINDS.iter().position(|kind| kind.key == member.name).filter(|_| is_hook);
-            let first = ["on", "matcher", "if", "when"].iter().position(|it| *it == member.name).filter(|_| is_hook);
+            let first =
+                ["on", "matcher", "if", "unless", "when"].iter().position(|it| *it == member.name).filter(|_| is_hook);
             match (first, kind) {
                 _ if member.is_required || path_is_root && member.name == "hooks" => (0, 0),
                 (Some(at), _) => (1, at),

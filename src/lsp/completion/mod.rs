@@ -349,10 +349,10 @@ mod tests {
         for (text, first, never) in [
             (
                 "hooks:\n  - name: a\n    ¦",
-                &["on", "matcher", "if", "when", "allow", "deny", "ask", "command"][..],
+                &["on", "matcher", "if", "unless", "when", "allow", "deny", "ask", "command"][..],
                 "name",
             ),
-            ("hooks:\n  - name: a\n    on: Stop\n    deny: x\n    ¦", &["matcher", "if", "when"], "command"),
+            ("hooks:\n  - name: a\n    on: Stop\n    deny: x\n    ¦", &["matcher", "if", "unless", "when"], "command"),
             ("hooks:\n  - name: a\n    command:\n      ¦", &["run"], "name"),
             (
                 "hooks:\n  - name: a\n    callable:\n      ¦",
@@ -376,7 +376,7 @@ mod tests {
             ("hooks:\n  - name: a\n    when: tool.input.to.¦", &["size", "exists"], "startsWith"),
             ("hooks:\n¦", &["- name: …"], "name"),
             ("[[hooks]]\nname = 'a'\n[¦]", &["[[hooks]]", "[defaults]", "[policy]"], "dialect"),
-            ("defaults:\n  ¦", &["agents", "fail", "model"], "name"),
+            ("defaults:\n  ¦", &["agents", "delegates", "fail"], "name"),
             ("policy:\n  ¦", &["allow", "deny", "limits", "sandbox"], "name"),
             ("hooks:\n  - name: a\n    script: \"return ${¦\"", &[], "prompt"),
             (

@@ -41,9 +41,10 @@ impl Writer<'_> {
         let tool = tool.trim();
         let mut told = BTreeSet::new();
         let mut arguments = Vec::new();
-        for event in seen.events.iter().filter(|it| it.tool_name() == Some(tool)) {
+        for event in seen.events.iter().filter(|it| tool.split('|').any(|name| it.tool_name() == Some(name.trim()))) {
             let argument = event.at("/tool/input").and_then(|input| tools::main_argument(tool, input));
             let Some((kind, argument)) = argument.filter(|(_, it)| is_word(it)) else { continue };
+            let argument = &*argument;
             match kind {
                 ArgumentKind::Shell => arguments.extend(alike(argument).map(|it| (it, LIKE))),
                 ArgumentKind::Path => {
@@ -58,7 +59,7 @@ impl Writer<'_> {
                     }
                     continue;
                 }
-                ArgumentKind::Text => {}
+                ArgumentKind::Url | ArgumentKind::Text => {}
             }
             // It would stand for others too.
             if !argument.contains(GLOB) {
@@ -105,9 +106,12 @@ fn alike(command: &str) -> Option<String> {
 
 /// How a rule of a tool is read.
 pub(in super::super) fn about_rule(tool: &str) -> String {
+    // Tools that share a pattern are mostly of one kind.
+    let tool = tool.split('|').next().unwrap_or_default().trim();
     match tools::known(tool).map(|it| it.kind) {
         Some(ArgumentKind::Shell) => "the pattern is held against every command that the text would run".into(),
         Some(ArgumentKind::Path) => "the pattern is a glob on the path".into(),
+        Some(ArgumentKind::Url) => "the pattern is matched part by part: scheme, host, path".into(),
         Some(ArgumentKind::Text) => "the pattern is a glob on the argument".into(),
         None => "the pattern is read by the shape of the tool's input".into(),
     }

@@ -1,124 +1,202 @@
-//! Which simple commands a shell text would run, and patterns over them.
+//! What a shell text would run, and rules over it.
 //!
-//! [`parse`] reads a text the way bash 5 does, as far as that can be told without running it, and lists
-//! every simple command on any control path in a normal form: argv joined by single spaces, quotes and
-//! leading assignments gone, wrapper programs such as `env` or `timeout` taken off. Whatever it can't
-//! decide sets `opaque`; it errs towards that, because an unnoticed command is the one mistake that a
-//! guard can't afford. Unsupported syntax is read loosely: it may list a command that bash would refuse
-//! to run.
-//!
-//! What opaque means for a rule (ask, deny, no opinion) is left to the caller, and so are the programs
-//! themselves: `npm test` and `./build.sh` are commands by that name, whatever their files hold, and so is
-//! a long git verb that the user's configuration may have made an alias.
-//!
-//! Two normal forms are listed where one would mislead an allow rule: a program outside the standard
-//! directories (`./git push` and `git push`), and wrappers that change who or where the command is
-//! (`sudo ls` and `ls`), as well as shells that are given text (`sh -c ls` and `ls`).
+//! [`read`] lists every simple command on any control path of a text, and says what it can't tell. It
+//! reads a small grammar of which it is certain ([`grammar`]); whatever stands outside is a gap. What
+//! the commands mean for a rule is [`rule`]'s: a rule names an act, not characters.
 
 mod commands;
-mod pattern;
-mod syntax;
-mod tables;
+mod expand;
+mod grammar;
+mod output;
+mod path;
+mod programs;
+mod rule;
 #[cfg(test)]
 mod tests;
 mod words;
 
-pub use pattern::CommandPattern;
+pub use expand::Word;
+pub use rule::{CommandRule, covers, hits};
 pub use words::words;
 
-use commands::*;
-use std::collections::HashSet;
-use syntax::*;
-use tables::*;
+use std::path::Path;
 
-/// What a shell text would run, as far as it can be told.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ShellText {
-    /// Normalised simple commands in order of appearance, without repetition.
-    pub commands: Vec<String>,
-    /// Why something could not be decided; the first reason found.
-    pub opaque: Option<&'static str>,
+/// A place in a text, in bytes.
+pub type Span = std::ops::Range<usize>;
+
+/// Which shell will read a text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Shell {
+    /// GNU bash.
+    Bash,
+    /// dash and the like; `sh` may be one.
+    Posix,
+    /// zsh.
+    Zsh,
+    /// One of bash and dash: only what both read alike is certain.
+    #[default]
+    Unknown,
+    /// A shell with another syntax: only plain words are certain.
+    Other,
 }
 
-/// Lists what `text` would run.
-pub fn parse(text: &str) -> ShellText {
-    let mut found = Found::default();
-    if text.len() > MAX_TEXT {
-        found.opaque("the text is too long");
-    } else if text.contains('\0') {
-        found.opaque("the text holds a NUL byte");
-    } else {
-        found.allowance = text.len() * WORK_PER_BYTE + 4096;
-        Parser::new(text, 0, &mut found).list(End::Text);
-        found.check_written_programs();
+impl Shell {
+    /// The shell of that name or path.
+    pub fn named(name: &str) -> Shell {
+        match name.rsplit(['/', '\\']).next().unwrap_or_default().trim_end_matches(".exe") {
+            "bash" | "rbash" => Shell::Bash,
+            "zsh" => Shell::Zsh,
+            "dash" | "ash" | "sh" | "posh" | "yash" | "busybox" => Shell::Posix,
+            "" => Shell::Unknown,
+            _ => Shell::Other,
+        }
     }
-    ShellText { commands: found.commands, opaque: found.opaque }
+}
+
+/// What a text would run, as far as it can be told.
+#[derive(Debug, Default)]
+pub struct Script {
+    commands: Vec<Command>,
+    gaps: Vec<Gap>,
+    unseen: Option<Gap>,
+    beside: Option<Gap>,
+    texts: Vec<(String, Span)>,
+    flows: Vec<Vec<std::ops::Range<usize>>>,
+    scripts: Vec<String>,
+}
+
+/// Something that can't be told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Gap {
+    pub(crate) why: &'static str,
+    pub(crate) at: Span,
+}
+
+/// One simple command.
+#[derive(Clone, Debug)]
+pub struct Command {
+    /// The program and its arguments after expansion.
+    pub words: Vec<Word>,
+    /// Where it stands in the text, in bytes.
+    pub span: Span,
+    role: Role,
+    assigns: bool,
+    writes: bool,
+    data: bool,
+    directory: commands::Directory,
+    shell_text: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Plain,
+    /// It runs other commands of the list and does nothing else.
+    Transparent,
+    /// Nobody knows what it does with its arguments.
+    Unknown,
+}
+
+impl Command {
+    /// The words joined by blanks.
+    pub fn normal(&self) -> String {
+        let words: Vec<&str> = self.words.iter().map(|word| word.text.as_str()).collect();
+        words.join(" ")
+    }
+}
+
+/// Where a text would run: what paths and `~` are taken against.
+pub struct Place<'a> {
+    /// The working directory.
+    pub cwd: &'a Path,
+    /// The user's home.
+    pub home: Option<&'a Path>,
+    /// Looks into a script by its path as written, if it is at hand and small.
+    pub files: Option<&'a dyn Fn(&str) -> Option<String>>,
+}
+
+/// What couldn't be told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Doubt {
+    /// The reason.
+    pub why: &'static str,
+    /// Where in the text, in bytes.
+    pub at: Span,
+}
+
+/// Whether a rule holds for a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Judgement {
+    /// It doesn't.
+    No,
+    /// It doesn't by what the text shows, and other code runs that the text doesn't show.
+    Delegates(Doubt),
+    /// Neither can be told.
+    Doubt(Doubt),
+    /// It does, for these of the text's commands.
+    Yes(Vec<usize>),
 }
 
 const MAX_TEXT: usize = 256 * 1024;
-const MAX_DEPTH: usize = 24;
-const MAX_COMMANDS: usize = 20_000;
-/// Among so many commands a walk is faster than a set.
-const FEW: usize = 16;
-/// Texts inside texts (`sh -c`, back-quotes) are read again, once per level: this bounds the sum.
-const WORK_PER_BYTE: usize = 40;
 
-/// What has been gathered over all nested texts.
-#[derive(Default)]
-struct Found {
-    commands: Vec<String>,
-    /// The same, once there are more than a few.
-    known: HashSet<String>,
-    opaque: Option<&'static str>,
-    allowance: usize,
-    written: HashSet<String>,
-    writes_unknown: bool,
-    started: HashSet<String>,
-    started_by_path: bool,
-}
-
-impl Found {
-    fn opaque(&mut self, reason: &'static str) {
-        self.opaque.get_or_insert(reason);
+/// Lists what `text` would run.
+pub fn read(text: &str, shell: Shell) -> Script {
+    if text.len() > MAX_TEXT {
+        return Script { gaps: vec![Gap { why: "the text is too long", at: 0..0 }], ..Script::default() };
     }
-
-    fn push(&mut self, command: String) {
-        if self.commands.len() >= MAX_COMMANDS {
-            self.opaque("there are too many commands");
-            self.allowance = 0;
-        } else if self.commands.len() < FEW {
-            if !self.commands.contains(&command) {
-                self.commands.push(command);
-            }
-        } else {
-            if self.known.is_empty() {
-                self.known.extend(self.commands.iter().cloned());
-            }
-            if self.known.insert(command.clone()) {
-                self.commands.push(command);
-            }
-        }
+    if shell == Shell::Other && !is_plain(text) {
+        return Script {
+            gaps: vec![Gap { why: "a shell whose syntax isn't known", at: 0..text.len() }],
+            ..Script::default()
+        };
     }
-
-    fn wrote(&mut self, path: &str) {
-        if path.starts_with("/dev/") {
-            return;
-        }
-        if path.contains(".git/") || base_name(path) == ".gitconfig" {
-            self.opaque("git's configuration or hooks are written");
-        }
-        self.written.insert(base_name(path).to_string());
-    }
-
-    /// A program or script that the same text may have made can be anything.
-    fn check_written_programs(&mut self) {
-        let made = self.started.iter().any(|name| self.written.contains(name));
-        if made || (self.writes_unknown && self.started_by_path) {
-            self.opaque("it runs a file that it may have written itself");
-        }
+    let mut walk = commands::Walk::new(shell);
+    walk.read(text);
+    Script {
+        commands: walk.commands,
+        gaps: walk.gaps,
+        unseen: walk.unseen,
+        beside: walk.beside,
+        texts: walk.texts,
+        flows: walk.flows,
+        scripts: walk.scripts,
     }
 }
 
-fn base_name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
+/// Words that every shell reads alike.
+fn is_plain(text: &str) -> bool {
+    text.bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b' ' | b'-' | b'_' | b'.' | b'/' | b':' | b'+'))
+}
+
+impl Script {
+    /// The simple commands in order.
+    pub fn commands(&self) -> &[Command] {
+        &self.commands
+    }
+
+    /// The scripts that it would run, by their paths as written.
+    pub fn scripts(&self) -> &[String] {
+        &self.scripts
+    }
+
+    /// Every name that the [program](CommandRule::program) of a rule must be one of for the rule to hold or be
+    /// in doubt; nothing if any program could be run.
+    pub fn programs(&self) -> Option<Vec<&str>> {
+        if !self.gaps.is_empty() {
+            return None;
+        }
+        let mut names = Vec::with_capacity(self.commands.len());
+        for command in &self.commands {
+            names.push(commands::base_name(command.words.first()?.as_constant()?));
+        }
+        if self.unseen.is_some() {
+            let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '+');
+            let texts = self.texts.iter().map(|(text, _)| text.as_str());
+            let words = self.commands.iter().filter(|command| !command.data).flat_map(|command| &command.words);
+            for text in texts.chain(words.map(|word| word.text.as_str())) {
+                names.extend(text.split(|c| !is_part(c)).filter(|name| !name.is_empty()));
+            }
+        }
+        Some(names)
+    }
 }

@@ -76,8 +76,11 @@ pub(super) fn explain(session: &Session, sent: Value) -> RpcResult<ExplainResult
     let (event, _) = read_event(session, sent)?;
     let hooks = session.hooks_in_force();
     let registered = hooks.session.iter().flat_map(|set| &set.hooks);
-    let facts = Facts::new(Arc::new(event), &session.host.engine.services.root);
-    Ok(ExplainResult::new(hooks.files.hooks.iter().chain(registered), &hooks.files.policies, &facts))
+    let names = &hooks.files.tool_names;
+    let facts = Facts::new(Arc::new(event), &session.host.engine.services.root).with_names(names);
+    let sets = [Some(&hooks.files), hooks.session.as_ref()];
+    let broken: Vec<String> = sets.into_iter().flatten().flat_map(|set| set.broken.iter().cloned()).collect();
+    Ok(ExplainResult::new(hooks.files.hooks.iter().chain(registered), &hooks.files.policies, &broken, &facts))
 }
 
 pub(super) fn recent(session: &Session, params: RecentParams) -> RpcResult<RecentReply> {

@@ -1,0 +1,93 @@
+//! The rules of `examples/cookbook`, for `hookwire init NAME`.
+
+use crate::support::nearest::closest;
+
+/// A rule that people ask for: one definition file.
+pub(super) struct Rule {
+    /// Also of the file, without its extension.
+    pub(super) name: &'static str,
+    /// The definition file.
+    pub(super) text: &'static str,
+}
+
+impl Rule {
+    /// What it does, in a line: the file begins with it.
+    pub(super) fn about(&self) -> &'static str {
+        self.text.lines().next().unwrap_or_default().trim_start_matches("# ")
+    }
+
+    /// The name of the file that holds it.
+    pub(super) fn file_name(&self) -> String {
+        format!("{}.yaml", self.name)
+    }
+}
+
+macro_rules! rules {
+    ($($name:literal,)*) => {
+        /// In the order in which they are listed: by what they are about.
+        pub(super) static RULES: &[Rule] = &[
+            $(Rule { name: $name, text: include_str!(concat!("../../examples/cookbook/", $name, ".yaml")) },)*
+        ];
+    };
+}
+
+rules! {
+    // git
+    "no-force-push",
+    "protect-main",
+    "ask-before-push",
+    "no-lost-work",
+    "no-hook-bypass",
+    "no-amend-pushed",
+    // files
+    "no-rm-rf",
+    "no-writes-outside",
+    "no-lock-file-edits",
+    "no-migration-edits",
+    "no-workflow-edits",
+    "readonly",
+    // secrets
+    "no-secrets",
+    "no-env-read",
+    "no-credentials",
+    // the network
+    "no-curl-sh",
+    "web-allowlist",
+    // packages
+    "pnpm-only",
+    "use-pnpm",
+    "no-global-installs",
+    // the machine
+    "no-sudo",
+    "no-chmod-777",
+    "no-disk-writes",
+    "no-docker-prune",
+    // production
+    "ask-before-deploy",
+    "ask-before-destroy",
+    "ask-before-cloud-delete",
+    "no-prod-kubectl",
+    "sql-needs-where",
+    "ask-before-payment",
+    // the run
+    "tests-before-stop",
+    "format-after-write",
+    "budget",
+    "step-limit",
+    "rate-limit",
+    "loop-detector",
+    "audit-log",
+    "notify-on-stop",
+}
+
+/// The rule of this name.
+///
+/// # Errors
+/// The name that was probably meant, if one is near.
+pub(super) fn find(name: &str) -> Result<&'static Rule, String> {
+    RULES.iter().find(|rule| rule.name == name).ok_or_else(|| {
+        let nearest = closest(name, RULES.iter().map(|rule| rule.name));
+        let hint = nearest.map_or("`hookwire init --list` lists them".into(), |it| format!("did you mean `{it}`?"));
+        format!("no rule of the cookbook is called `{name}`; {hint}")
+    })
+}

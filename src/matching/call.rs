@@ -1,0 +1,140 @@
+//! A tool call as rules see it: the commands, paths or URLs that its main argument holds.
+
+use super::paths::{self, PathViews};
+use super::shell::{self, Script, Shell};
+use super::tools::{self, ArgumentKind, Found, Row};
+use super::urls;
+use serde_json::Value;
+use std::path::Path;
+use url::Url;
+
+/// What a call is about. Where several arguments could be the main one and differ, it is about one of
+/// several things.
+#[derive(Debug)]
+pub struct Call {
+    /// Mostly one; never empty.
+    pub alternatives: Vec<Subject>,
+}
+
+/// What the main argument holds.
+#[derive(Debug)]
+pub enum Subject {
+    /// A shell text.
+    Shell {
+        /// The text.
+        text: String,
+        /// What it would run.
+        script: Script,
+    },
+    /// Paths, URLs or a text, each of which is judged.
+    Items(Vec<Item>),
+    /// There is no main argument, or it can't be read; why, for people.
+    Unclear(String),
+}
+
+/// One thing that a call is about.
+#[derive(Debug)]
+pub struct Item {
+    /// What is done to it, where a call does several things: the family's canonical name.
+    pub family: Option<&'static str>,
+    /// The thing.
+    pub value: Thing,
+}
+
+/// A value that a pattern is held against.
+#[derive(Debug)]
+pub enum Thing {
+    /// A path.
+    Path(PathViews),
+    /// A URL.
+    Url(Url),
+    /// A text.
+    Text(String),
+}
+
+impl Call {
+    /// Reads the input of a call. `says`: the shell that the event names.
+    pub fn read(row: Row<'_>, tool: &str, input: Option<&Value>, base: &Path, says: Option<&str>) -> Call {
+        let unclear = |why: String| Subject::Unclear(why);
+        let nothing = || unclear(format!("the input of `{tool}` has no main argument that is a text"));
+        let found = input.map_or(Found::Nothing, |input| row.find(input));
+        let alternatives = match found {
+            Found::Nothing => vec![nothing()],
+            Found::Patch(text) => {
+                let files = tools::files_of_patch(text);
+                let item = |(family, file)| Item::new(Some(family), Thing::Path(paths::views(file, base)));
+                vec![match files.is_empty() {
+                    true => unclear(format!("the patch of `{tool}` names no file")),
+                    false => Subject::Items(files.into_iter().map(item).collect()),
+                }]
+            }
+            Found::Values(kind, values) => {
+                let shell = says.map_or(row.shell(), Shell::named);
+                values.into_iter().map(|value| subject(kind, value, base, shell).unwrap_or_else(nothing)).collect()
+            }
+        };
+        Call { alternatives }
+    }
+
+    /// Every program that the call could run, by the names that [`shell::CommandRule::program`] has; `None`
+    /// if it may be any.
+    pub fn programs(&self) -> Option<Vec<&str>> {
+        let mut all = Vec::new();
+        for subject in &self.alternatives {
+            match subject {
+                Subject::Shell { script, .. } => all.extend(script.programs()?),
+                Subject::Items(_) => {}
+                Subject::Unclear(_) => return None,
+            }
+        }
+        Some(all)
+    }
+
+    /// Every path that the call is about, as far as it lies in the working directory; `None` if there may be more.
+    pub fn relative_paths(&self) -> Option<Vec<&str>> {
+        let mut all = Vec::new();
+        for subject in &self.alternatives {
+            match subject {
+                Subject::Shell { .. } => {}
+                Subject::Items(items) => {
+                    for item in items {
+                        if let Thing::Path(views) = &item.value {
+                            all.extend(views.relative()?);
+                        }
+                    }
+                }
+                Subject::Unclear(_) => return None,
+            }
+        }
+        Some(all)
+    }
+}
+
+impl Item {
+    fn new(family: Option<&'static str>, value: Thing) -> Item {
+        Item { family, value }
+    }
+}
+
+fn subject(kind: ArgumentKind, value: &Value, base: &Path, shell: Shell) -> Option<Subject> {
+    let items = |values: Vec<Thing>| Subject::Items(values.into_iter().map(|it| Item::new(None, it)).collect());
+    Some(match kind {
+        ArgumentKind::Shell => {
+            let text = tools::shell_text(value)?.into_owned();
+            let script = shell::read(&text, shell);
+            Subject::Shell { text, script }
+        }
+        ArgumentKind::Path => {
+            items(tools::texts(value)?.into_iter().map(|path| Thing::Path(paths::views(path, base))).collect())
+        }
+        ArgumentKind::Url => {
+            let texts = tools::texts(value)?;
+            let found: Option<Vec<Vec<Url>>> = texts.into_iter().map(urls::urls).collect();
+            match found {
+                Some(found) => items(found.into_iter().flatten().map(Thing::Url).collect()),
+                None => Subject::Unclear("no URL can be read from the argument".into()),
+            }
+        }
+        ArgumentKind::Text => items(vec![Thing::Text(value.as_str()?.to_string())]),
+    })
+}

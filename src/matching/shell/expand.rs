@@ -1,0 +1,564 @@
+//! From a word to what it may become: quotes and constants resolved, the rest marked with how open it is.
+
+use super::Span;
+use super::grammar::{Assign, Change, List, Node, Part, Stage, Value, Word as Written};
+use std::cell::Cell;
+use std::collections::HashMap;
+
+/// How much of a word the text decides.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Openness {
+    /// All of it.
+    #[default]
+    Constant,
+    /// What follows its first `usize` bytes comes from a variable that the text doesn't set, a number, a
+    /// program that prints no options: an operand, not an option.
+    Operand(usize),
+    /// It is a pattern of file names from there on.
+    Files(usize),
+    /// What follows is computed by the text and may be anything; `true`: also further words.
+    Computed(usize, bool),
+}
+
+impl Openness {
+    /// Where the constant beginning ends.
+    pub(super) fn from(self) -> Option<usize> {
+        match self {
+            Openness::Constant => None,
+            Openness::Operand(at) | Openness::Files(at) | Openness::Computed(at, _) => Some(at),
+        }
+    }
+}
+
+/// A word of a command.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Word {
+    /// The text after quote removal; what isn't constant stands as it is written.
+    pub text: String,
+    /// Where it is written; nothing if it came from a nested text or an expansion.
+    pub span: Option<Span>,
+    pub(super) openness: Openness,
+    /// It began with an unquoted `~`.
+    pub(super) home: bool,
+    pub(super) quoted: bool,
+}
+
+impl Word {
+    pub(super) fn constant(text: impl Into<String>) -> Word {
+        Word { text: text.into(), ..Word::default() }
+    }
+
+    /// What only the run will tell.
+    pub(super) fn computed() -> Word {
+        Word { text: "…".into(), openness: Openness::Computed(0, true), ..Word::default() }
+    }
+
+    /// The text if all of it is constant.
+    pub(super) fn as_constant(&self) -> Option<&str> {
+        (self.openness == Openness::Constant && !self.home).then_some(self.text.as_str())
+    }
+
+    /// The constant text that it begins with.
+    pub(super) fn beginning(&self) -> &str {
+        match self.openness.from() {
+            Some(at) => self.text.get(..at).unwrap_or_default(),
+            None => &self.text,
+        }
+    }
+}
+
+/// Where a variable's value comes from.
+#[derive(Clone, Debug)]
+pub(super) enum Source {
+    /// Constant pieces and other variables, one after another.
+    Pieces(Vec<Piece>),
+    /// Anything.
+    Computed,
+    /// Numbers, file names, programs that print no options.
+    Operand,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Piece {
+    Text(String),
+    Variable(String),
+    Operand,
+    Computed,
+}
+
+/// Everything that the text assigns to a name, wherever it stands.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Variable {
+    sources: Vec<Source>,
+    /// The elements of the one array that is assigned.
+    array: Option<Vec<Source>>,
+    /// Some element is assigned by itself, or an array more than once.
+    elements: bool,
+    /// Arithmetic would run what its value holds.
+    odd: bool,
+}
+
+/// The variables of a text.
+#[derive(Debug, Default)]
+pub(super) struct Variables {
+    by_name: HashMap<String, Variable>,
+    /// `IFS` is set, so what a value is split into isn't known.
+    pub(super) separators: bool,
+    /// Names of variables are computed: any may be set.
+    pub(super) any: bool,
+    /// Some `[` stands in the text where arithmetic could meet it.
+    pub(super) brackets: bool,
+    /// Sources that were looked at: variables that are made of each other would take forever.
+    looked: Cell<usize>,
+}
+
+/// One value that a variable may have.
+#[derive(Clone, Debug)]
+pub(super) struct Resolved {
+    pub(super) text: String,
+    pub(super) openness: Openness,
+}
+
+const MAX_VALUES: usize = 8;
+const MAX_CHAIN: usize = 6;
+const MAX_SOURCES: usize = 16;
+const MAX_LOOKED: usize = 20_000;
+
+impl Variable {
+    /// One that is made of itself, or of too many, may be anything.
+    fn push(&mut self, source: Source, name: &str) {
+        let of_itself = matches!(&source, Source::Pieces(pieces)
+            if pieces.iter().any(|piece| matches!(piece, Piece::Variable(other) if other == name)));
+        if self.sources.len() < MAX_SOURCES {
+            self.sources.push(if of_itself { Source::Computed } else { source });
+        } else if self.sources.len() == MAX_SOURCES {
+            self.sources.push(Source::Computed);
+        }
+    }
+}
+
+fn is_odd(text: &str) -> bool {
+    text.contains(['[', '`']) || text.contains("$(")
+}
+
+/// Builtins that set the variables they are given by name.
+fn sets_names(name: &str) -> bool {
+    matches!(
+        name,
+        "read" | "mapfile" | "readarray" | "getopts" | "printf" | "unset" | "let" | "wait" | "vared" | "coproc"
+    )
+}
+
+impl Variables {
+    pub(super) fn is_set(&self, name: &str) -> bool {
+        self.any || self.by_name.contains_key(name)
+    }
+
+    /// Whether arithmetic over this name could run text.
+    pub(super) fn is_odd(&self, name: &str) -> bool {
+        self.is_odd_in(name, 0)
+    }
+
+    fn is_odd_in(&self, name: &str, chain: usize) -> bool {
+        if self.any && self.brackets {
+            return true;
+        }
+        let Some(variable) = self.by_name.get(name) else { return false };
+        if self.is_tired() {
+            return self.brackets;
+        }
+        let mentions = |source: &Source| match source {
+            Source::Pieces(pieces) => pieces.iter().any(|piece| match piece {
+                Piece::Variable(other) => chain >= MAX_CHAIN || self.is_odd_in(other, chain + 1),
+                // A name is evaluated in turn.
+                Piece::Text(text) => chain < MAX_CHAIN && text != name && self.is_odd_in(text, chain + 1),
+                Piece::Operand | Piece::Computed => false,
+            }),
+            Source::Computed => self.brackets,
+            Source::Operand => false,
+        };
+        variable.odd || variable.sources.iter().chain(variable.array.iter().flatten()).any(mentions)
+    }
+
+    /// Whether the text sets it to an array, as a whole or in part.
+    pub(super) fn is_array(&self, name: &str) -> bool {
+        self.by_name.get(name).is_some_and(|variable| variable.array.is_some() || variable.elements)
+    }
+
+    /// What is expanded in a here-document's body.
+    pub(super) fn collect_document(&mut self, word: &Written) {
+        self.collect_parts(&word.parts);
+    }
+
+    /// Adds what a list assigns, in nested lists too.
+    pub(super) fn collect(&mut self, list: &List) {
+        for stage in list.0.iter().flat_map(|pipeline| &pipeline.stages) {
+            self.collect_stage(stage);
+        }
+    }
+
+    fn collect_stage(&mut self, stage: &Stage) {
+        match &stage.node {
+            Node::Simple { assigns, words } => {
+                for assign in assigns {
+                    self.collect_assign(assign);
+                    if assign.name == "IFS" && (words.is_empty() || !assigns.is_empty() && declares(words)) {
+                        self.separators = true;
+                    }
+                }
+                self.collect_builtin(words);
+                words.iter().for_each(|word| self.collect_word(word));
+            }
+            Node::Group(list) | Node::Subshell(list) => self.collect(list),
+            Node::Branches(lists) => lists.iter().for_each(|list| self.collect(list)),
+            Node::For { name, words, body } => {
+                for word in words {
+                    let source = source_of_word(word);
+                    self.add(name, source);
+                    self.collect_word(word);
+                }
+                self.by_name.entry(name.clone()).or_default();
+                self.collect(body);
+            }
+            Node::Case { subject, patterns, arms } => {
+                self.collect_word(subject);
+                patterns.iter().for_each(|word| self.collect_word(word));
+                arms.iter().for_each(|list| self.collect(list));
+            }
+            Node::Test { words, .. } => {
+                words.iter().for_each(|word| self.collect_word(word));
+                // `=~` sets BASH_REMATCH, by a fixed name.
+                if words.iter().any(|word| word.plain() == Some("=~")) {
+                    self.add("BASH_REMATCH", Source::Computed);
+                }
+            }
+            Node::Arithmetic(parts) => self.collect_numbers(parts),
+            Node::Function { body, .. } => self.collect_stage(body),
+        }
+        for redirect in &stage.redirects {
+            use super::grammar::RedirectKind::*;
+            match &redirect.kind {
+                Read(word) | Write(word) | ReadWrite(word) | Duplicate(word) | HereString(word) => {
+                    self.collect_word(word)
+                }
+                HereDocument(_) => {}
+            }
+        }
+    }
+
+    /// Names in arithmetic may be assigned there; numbers are operands.
+    fn collect_numbers(&mut self, parts: &[Part]) {
+        for part in parts {
+            if let Part::Text { text, .. } = part {
+                for name in text.split(' ').filter(|name| name.starts_with(|c: char| c.is_alphabetic() || c == '_')) {
+                    if let Some(variable) = self.by_name.get_mut(name) {
+                        variable.push(Source::Operand, name);
+                    }
+                }
+            }
+        }
+        self.collect_parts(parts);
+    }
+
+    fn collect_assign(&mut self, assign: &Assign) {
+        match &assign.value {
+            Value::One(word) => {
+                self.collect_word(word);
+                let odd = parts_are_odd(&word.parts);
+                let mut source = source_of(&word.parts);
+                if assign.append || assign.element.is_some() {
+                    source = Source::Computed;
+                }
+                let variable = self.by_name.entry(assign.name.clone()).or_default();
+                variable.odd |= odd;
+                variable.push(source, &assign.name);
+                if assign.append || assign.element.is_some() {
+                    variable.array = None;
+                    variable.elements |= assign.element.is_some();
+                }
+            }
+            Value::Array(words) => {
+                words.iter().for_each(|word| self.collect_word(word));
+                let odd = words.iter().any(|word| parts_are_odd(&word.parts));
+                let elements: Vec<Source> = words.iter().map(source_of_word).collect();
+                let variable = self.by_name.entry(assign.name.clone()).or_default();
+                variable.odd |= odd;
+                match (&variable.array, variable.sources.is_empty(), assign.append) {
+                    (None, true, false) => variable.array = Some(elements),
+                    _ => {
+                        variable.array = None;
+                        variable.elements = true;
+                        variable.push(Source::Computed, &assign.name);
+                    }
+                }
+            }
+        }
+    }
+
+    fn collect_builtin(&mut self, words: &[Written]) {
+        let mut words = words.iter();
+        let mut name = None;
+        for word in words.by_ref() {
+            match word.plain() {
+                Some("command" | "builtin" | "exec" | "noglob") => {}
+                plain => {
+                    name = plain;
+                    break;
+                }
+            }
+        }
+        let Some(name) = name.filter(|name| sets_names(name)) else { return };
+        let words: Vec<&Written> = words.collect();
+        match name {
+            "printf" => {
+                for (at, word) in words.iter().enumerate() {
+                    match word.plain() {
+                        Some("-v") => self.set_by_name(words.get(at + 1).copied()),
+                        Some(option) if option.starts_with("-v") => self.add(&option[2..], Source::Computed),
+                        _ => {}
+                    }
+                }
+            }
+            _ => {
+                let mut value = false;
+                for word in &words {
+                    if std::mem::take(&mut value) {
+                        continue;
+                    }
+                    match word.plain() {
+                        Some("-p" | "-d" | "-n" | "-N" | "-t" | "-u" | "-i") if name == "read" => value = true,
+                        Some(option) if option.starts_with('-') => {}
+                        _ => self.set_by_name(Some(word)),
+                    }
+                }
+                self.add("REPLY", Source::Computed);
+                self.add("MAPFILE", Source::Computed);
+                self.add("OPTARG", Source::Computed);
+            }
+        }
+    }
+
+    fn set_by_name(&mut self, word: Option<&Written>) {
+        match word.and_then(Written::plain) {
+            Some(text) => {
+                let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(text.len());
+                let name = text[..end].to_string();
+                self.add(&name, Source::Computed);
+            }
+            None => {
+                let names = word.is_some_and(|word| {
+                    word.parts.iter().any(|part| matches!(part, Part::Variable { .. } | Part::Command { .. }))
+                });
+                // Quoted text that isn't a name sets nothing that a `$name` could give.
+                self.any |= names;
+            }
+        }
+    }
+
+    /// A wrapper sets a variable for what it runs.
+    pub(super) fn set_constant(&mut self, name: &str, value: Option<&str>) {
+        let source = value.map_or(Source::Computed, |value| Source::Pieces(vec![Piece::Text(value.to_string())]));
+        self.add(name, source);
+    }
+
+    fn add(&mut self, name: &str, source: Source) {
+        if !name.is_empty() {
+            self.by_name.entry(name.to_string()).or_default().push(source, name);
+        }
+    }
+
+    fn collect_word(&mut self, word: &Written) {
+        if !matches!(word.parts.as_slice(), [Part::Text { quoted: false, .. }]) {
+            self.collect_parts(&word.parts);
+        }
+    }
+
+    fn collect_parts(&mut self, parts: &[Part]) {
+        for part in parts {
+            match part {
+                Part::Text { text, .. } => self.brackets |= is_odd(text),
+                Part::Brace(alternatives) => alternatives.iter().for_each(|parts| self.collect_parts(parts)),
+                Part::Variable { name, change, .. } => match change {
+                    Change::Other(parts) | Change::Cut { operands: parts, .. } => self.collect_parts(parts),
+                    Change::Assign(parts) => {
+                        self.collect_parts(parts);
+                        let source = source_of(parts);
+                        let odd = parts_are_odd(parts);
+                        let variable = self.by_name.entry(name.clone()).or_default();
+                        variable.odd |= odd;
+                        variable.push(source, name);
+                    }
+                    Change::None | Change::Element(_) | Change::Length => {}
+                },
+                Part::Command { list, .. } | Part::Process { list, .. } => self.collect(list),
+                Part::Arithmetic { parts } => self.collect_numbers(parts),
+                Part::Tilde | Part::Glob(_) | Part::Range(_) => {}
+            }
+        }
+    }
+
+    /// The values that a name may have; none if the text doesn't set it.
+    pub(super) fn values(&self, name: &str) -> Vec<Resolved> {
+        if self.any {
+            return vec![Resolved { text: "…".into(), openness: Openness::Computed(0, false) }];
+        }
+        match self.by_name.get(name) {
+            Some(variable) => self.resolve(variable, 0),
+            None => Vec::new(),
+        }
+    }
+
+    /// The elements of an array, each with one value.
+    pub(super) fn elements(&self, name: &str) -> Option<Vec<Resolved>> {
+        let variable = self.by_name.get(name)?;
+        if !variable.sources.is_empty() || self.any {
+            return None;
+        }
+        let one = |source: &Source| match self.resolve_source(source, 0).as_slice() {
+            [value] => Some(value.clone()),
+            _ => None,
+        };
+        variable.array.as_ref()?.iter().map(one).collect()
+    }
+
+    fn resolve(&self, variable: &Variable, chain: usize) -> Vec<Resolved> {
+        let sources = variable.sources.iter().chain(variable.array.iter().flatten().take(1));
+        let mut values: Vec<Resolved> = Vec::new();
+        for source in sources {
+            for value in self.resolve_source(source, chain) {
+                if !values.iter().any(|it| it.text == value.text && it.openness == value.openness) {
+                    values.push(value);
+                }
+            }
+            if values.len() > MAX_VALUES {
+                return vec![Resolved { text: "…".into(), openness: Openness::Computed(0, false) }];
+            }
+        }
+        if values.is_empty() {
+            values.push(Resolved { text: String::new(), openness: Openness::Constant });
+        }
+        values
+    }
+
+    fn is_tired(&self) -> bool {
+        self.looked.set(self.looked.get() + 1);
+        self.looked.get() > MAX_LOOKED
+    }
+
+    fn resolve_source(&self, source: &Source, chain: usize) -> Vec<Resolved> {
+        let computed = || vec![Resolved { text: "…".into(), openness: Openness::Computed(0, false) }];
+        match source {
+            Source::Computed => computed(),
+            Source::Operand => vec![Resolved { text: "…".into(), openness: Openness::Operand(0) }],
+            Source::Pieces(_) if chain > MAX_CHAIN || self.is_tired() => computed(),
+            Source::Pieces(pieces) => {
+                let mut values = vec![Resolved { text: String::new(), openness: Openness::Constant }];
+                for piece in pieces {
+                    let nexts = match piece {
+                        Piece::Text(text) => vec![Resolved { text: text.clone(), openness: Openness::Constant }],
+                        Piece::Operand => vec![Resolved { text: "…".into(), openness: Openness::Operand(0) }],
+                        Piece::Computed => computed(),
+                        Piece::Variable(name) => match self.by_name.get(name) {
+                            Some(variable) => self.resolve(variable, chain + 1),
+                            None => vec![Resolved { text: format!("${name}"), openness: Openness::Operand(0) }],
+                        },
+                    };
+                    if values.len() * nexts.len() > MAX_VALUES {
+                        return computed();
+                    }
+                    values = values.iter().flat_map(|value| nexts.iter().map(|next| value.then(next))).collect();
+                }
+                values
+            }
+        }
+    }
+}
+
+impl Resolved {
+    fn then(&self, next: &Resolved) -> Resolved {
+        let text = format!("{}{}", self.text, next.text);
+        Resolved { openness: join(self.text.len(), self.openness, next.openness), text }
+    }
+}
+
+/// The openness of two texts, one after another.
+pub(super) fn join(length: usize, first: Openness, then: Openness) -> Openness {
+    use Openness::{Computed, Constant, Files, Operand};
+    let moved = match then {
+        Constant => Constant,
+        Operand(at) => Operand(at + length),
+        Files(at) => Files(at + length),
+        Computed(at, splits) => Computed(at + length, splits),
+    };
+    match (first, moved) {
+        (Constant, moved) => moved,
+        (first, Constant) => first,
+        // A word that may become several does so wherever that stands.
+        (first, Computed(_, splits)) => {
+            Computed(first.from().unwrap_or(0), splits || matches!(first, Computed(_, true)))
+        }
+        (first, _) => first,
+    }
+}
+
+fn declares(words: &[Written]) -> bool {
+    words
+        .first()
+        .and_then(Written::plain)
+        .is_some_and(|name| matches!(name, "export" | "declare" | "local" | "readonly" | "typeset"))
+}
+
+fn parts_are_odd(parts: &[Part]) -> bool {
+    parts.iter().any(|part| match part {
+        Part::Text { text, .. } => is_odd(text) || text.ends_with('$'),
+        Part::Glob(c) => *c == '[',
+        Part::Command { list, .. } => list.0.iter().flat_map(|it| &it.stages).any(|stage| match &stage.node {
+            Node::Simple { words, .. } => words.iter().any(|word| {
+                word.parts.iter().any(|part| matches!(part, Part::Text { text, .. } if text.len() > 1 && is_odd(text)))
+            }),
+            _ => true,
+        }),
+        Part::Variable { change: Change::Other(parts) | Change::Assign(parts), .. } => parts_are_odd(parts),
+        _ => false,
+    })
+}
+
+fn source_of_word(word: &Written) -> Source {
+    if word.parts.iter().any(|part| matches!(part, Part::Brace(_))) {
+        return Source::Computed;
+    }
+    source_of(&word.parts)
+}
+
+/// What a value is made of.
+fn source_of(parts: &[Part]) -> Source {
+    let mut pieces = Vec::with_capacity(parts.len());
+    for part in parts {
+        pieces.push(match part {
+            Part::Text { text, .. } => Piece::Text(text.clone()),
+            Part::Tilde => Piece::Text("~".into()),
+            Part::Glob(_) if pieces.is_empty() => Piece::Operand,
+            Part::Glob(c) => Piece::Text(c.to_string()),
+            Part::Range(_) | Part::Arithmetic { .. } => Piece::Operand,
+            Part::Variable { name, change: Change::None, .. } if is_variable(name) => Piece::Variable(name.clone()),
+            Part::Variable { name, change: Change::None, .. } if matches!(name.as_str(), "#" | "?" | "$" | "!") => {
+                Piece::Operand
+            }
+            Part::Variable { change: Change::Length, .. } => Piece::Operand,
+            Part::Variable { name, change: Change::None, .. } if name.bytes().all(|byte| byte.is_ascii_digit()) => {
+                Piece::Variable(name.clone())
+            }
+            Part::Command { list, .. } => match super::output::of(list) {
+                super::output::Output::Constant(text) => Piece::Text(text),
+                super::output::Output::Operands => Piece::Operand,
+                super::output::Output::Anything => Piece::Computed,
+            },
+            Part::Brace(_) | Part::Variable { .. } | Part::Process { .. } => Piece::Computed,
+        });
+    }
+    Source::Pieces(pieces)
+}
+
+pub(super) fn is_variable(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+}

@@ -1,0 +1,1810 @@
+//! The certain grammar: from a shell text to its syntax, or to the place where certainty ends.
+//!
+//! Every byte of the text is accounted for: simple commands, lists, pipes, redirections, quoting,
+//! substitutions, the compound commands and here-documents, in the forms that bash, dash and zsh read
+//! alike or of which the shell in question is known. Whatever else stands in the text ends the reading
+//! with its place and reason ([`Outside`]); nothing is guessed. So a new trick of a shell is in doubt
+//! until somebody teaches it here, never missed.
+
+use super::{Shell, Span};
+use std::rc::Rc;
+
+/// Where certainty ends, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Outside {
+    pub(super) why: &'static str,
+    pub(super) at: Span,
+}
+
+type Read<T> = Result<T, Outside>;
+
+/// Commands one after another, however they are joined.
+#[derive(Debug, Default)]
+pub(super) struct List(pub(super) Vec<Pipeline>);
+
+#[derive(Debug)]
+pub(super) struct Pipeline {
+    pub(super) stages: Vec<Stage>,
+    /// May not run: it stands after `&&` or `||`.
+    pub(super) conditional: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Stage {
+    pub(super) node: Node,
+    pub(super) redirects: Vec<Redirect>,
+    pub(super) span: Span,
+}
+
+#[derive(Debug)]
+pub(super) enum Node {
+    Simple {
+        assigns: Vec<Assign>,
+        words: Vec<Word>,
+    },
+    /// `{ …; }`
+    Group(List),
+    /// `( … )`
+    Subshell(List),
+    /// `if`, `while`, `until`: every list of it may run.
+    Branches(Vec<List>),
+    For {
+        name: String,
+        words: Vec<Word>,
+        body: List,
+    },
+    Case {
+        subject: Word,
+        patterns: Vec<Word>,
+        arms: Vec<List>,
+    },
+    /// `[[ … ]]`; whether it compares numbers.
+    Test {
+        words: Vec<Word>,
+        numbers: bool,
+    },
+    /// `(( … ))`.
+    Arithmetic(Vec<Part>),
+    Function {
+        name: String,
+        body: Rc<Stage>,
+    },
+}
+
+/// A word before expansion.
+#[derive(Debug, Default)]
+pub(super) struct Word {
+    pub(super) parts: Vec<Part>,
+    pub(super) span: Span,
+}
+
+#[derive(Debug)]
+pub(super) enum Part {
+    /// Text after quote removal; `quoted` keeps it from being taken for a keyword.
+    Text { text: String, quoted: bool },
+    /// `~` at a word's start, alone or before `/`.
+    Tilde,
+    /// `*`, `?`, `[…]` as written.
+    Glob(char),
+    /// `{a,b}`: each of these.
+    Brace(Vec<Vec<Part>>),
+    /// `{1..9}`: text that begins with one of its ends.
+    Range(String),
+    /// `$name`, `${name…}`.
+    Variable { name: String, change: Change, quoted: bool },
+    /// `$( … )` or back-quotes.
+    /// `moved`: its places are those of another text.
+    Command { list: Box<List>, quoted: bool, moved: bool, span: Span },
+    /// `<( … )` or `>( … )`.
+    Process { list: Box<List>, reads: bool },
+    /// `$(( … ))`.
+    Arithmetic { parts: Vec<Part> },
+}
+
+/// What stands after the name in `${name…}`.
+#[derive(Debug)]
+pub(super) enum Change {
+    None,
+    /// `:-`, `-`, `:+`, `+`: may give this instead.
+    Other(Vec<Part>),
+    /// `:=`, `=`: gives this and keeps it.
+    Assign(Vec<Part>),
+    /// `#`, `%`, `/`, `^`, `,`, `:n:m`, `?`: the value, changed; what its operands hold may run.
+    Cut {
+        operands: Vec<Part>,
+        numbers: bool,
+    },
+    /// `[@]`, `[*]`, `[n]`.
+    Element(String),
+    /// `${#name}`: a number.
+    Length,
+}
+
+#[derive(Debug)]
+pub(super) struct Assign {
+    pub(super) name: String,
+    pub(super) append: bool,
+    /// The subscript of `name[n]=`.
+    pub(super) element: Option<String>,
+    pub(super) value: Value,
+    pub(super) span: Span,
+}
+
+#[derive(Debug)]
+pub(super) enum Value {
+    One(Word),
+    Array(Vec<Word>),
+}
+
+#[derive(Debug)]
+pub(super) struct Redirect {
+    pub(super) fd: Option<u32>,
+    pub(super) kind: RedirectKind,
+}
+
+#[derive(Debug)]
+pub(super) enum RedirectKind {
+    Read(Word),
+    Write(Word),
+    ReadWrite(Word),
+    /// `>&2`, `<&-`.
+    Duplicate(Word),
+    HereString(Word),
+    /// Which of [`Syntax::documents`].
+    HereDocument(usize),
+}
+
+/// A text's syntax.
+#[derive(Debug)]
+pub(super) struct Syntax {
+    pub(super) list: List,
+    /// Bodies of here-documents, in order of their ends.
+    pub(super) documents: Vec<Word>,
+}
+
+pub(super) const MAX_DEPTH: usize = 24;
+/// Bytes that may be read again.
+const MAX_AGAIN: usize = 64 * 1024;
+const UNCLOSED: &str = "a quote without its end";
+
+/// Reads `text`. `depth` counts the texts around it.
+pub(super) fn read(text: &str, shell: Shell, depth: usize) -> Read<Syntax> {
+    if let Some(at) = memchr::memchr(0, text.as_bytes()) {
+        return Err(Outside { why: "a NUL byte", at: at..at + 1 });
+    }
+    let mut reader = Reader {
+        text: text.as_bytes(),
+        source: text,
+        at: 0,
+        depth,
+        shell,
+        pending: Vec::new(),
+        documents: Vec::new(),
+        again: 0,
+        lines: 0,
+    };
+    let list = match reader.list(Until::Text) {
+        // Every shell refuses a line with a quote that isn't closed, and runs nothing of it.
+        Err(outside) if outside.why == UNCLOSED && reader.lines == 0 && depth == 0 => List::default(),
+        list => list?,
+    };
+    if !reader.pending.is_empty() {
+        return reader.outside("a here-document without its end");
+    }
+    let documents = reader.documents.into_iter().map(Option::unwrap_or_default).collect();
+    Ok(Syntax { list, documents })
+}
+
+/// Where a list ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Until {
+    Text,
+    Paren,
+    /// Before one of these words.
+    Words(&'static [&'static str]),
+    /// Before `;;`, `;&`, `;;&` or `esac`.
+    Arm,
+}
+
+struct Pending {
+    delimiter: String,
+    expands: bool,
+    strips: bool,
+    slot: usize,
+}
+
+struct Reader<'t> {
+    text: &'t [u8],
+    source: &'t str,
+    at: usize,
+    depth: usize,
+    shell: Shell,
+    pending: Vec<Pending>,
+    documents: Vec<Option<Word>>,
+    /// Bytes that were read again, because what stood there was something else.
+    again: usize,
+    /// Lines that ended outside of words.
+    lines: usize,
+}
+
+/// What ends a word besides white space.
+fn is_operator(byte: u8) -> bool {
+    matches!(byte, b';' | b'&' | b'|' | b'<' | b'>' | b'(' | b')')
+}
+
+fn is_name_start(byte: u8) -> bool {
+    byte.is_ascii_alphabetic() || byte == b'_'
+}
+
+fn is_name_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+/// Words that mean something at the start of a command.
+const KEYWORDS: &[&str] = &[
+    "if", "then", "else", "elif", "fi", "do", "done", "case", "esac", "while", "until", "for", "select", "function",
+    "time", "{", "}", "!", "[[", "]]", "coproc", "in",
+];
+
+/// Zsh's further ones, and what changes how it reads.
+const ZSH_WORDS: &[&str] = &[
+    "foreach",
+    "end",
+    "repeat",
+    "nocorrect",
+    "always",
+    "try",
+    "catch",
+    "throw",
+    "setopt",
+    "unsetopt",
+    "emulate",
+    "zmodload",
+    "autoload",
+    "sched",
+    "print",
+    "-",
+    "zle",
+    "bindkey",
+    "zcompile",
+    "disable",
+    "functions",
+    "zparseopts",
+    "zstyle",
+    "vared",
+    "unfunction",
+    "declare-g",
+    "rehash",
+    "limit",
+    "zpty",
+    "zsocket",
+    "ztcp",
+    "zselect",
+    "zf_rm",
+];
+
+impl<'t> Reader<'t> {
+    fn outside<T>(&self, why: &'static str) -> Read<T> {
+        let mut end = (self.at + 1).min(self.text.len());
+        while !self.source.is_char_boundary(end) {
+            end += 1;
+        }
+        let mut start = self.at.min(self.text.len());
+        while !self.source.is_char_boundary(start) {
+            start -= 1;
+        }
+        Err(Outside { why, at: start..end })
+    }
+
+    /// For what bash reads and dash doesn't.
+    fn bash_only(&self) -> Read<()> {
+        match self.shell {
+            Shell::Bash | Shell::Zsh => Ok(()),
+            Shell::Posix => self.outside("syntax that only bash knows"),
+            Shell::Unknown | Shell::Other => self.outside("syntax that only bash knows, and the shell isn't known"),
+        }
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.get(self.at).copied()
+    }
+
+    fn ahead(&self, n: usize) -> Option<u8> {
+        self.text.get(self.at + n).copied()
+    }
+
+    fn starts_with(&self, what: &str) -> bool {
+        self.text[self.at..].starts_with(what.as_bytes())
+    }
+
+    fn eat(&mut self, what: &str) -> bool {
+        let fits = self.starts_with(what);
+        if fits {
+            self.at += what.len();
+        }
+        fits
+    }
+
+    /// Whether a word ends here.
+    fn at_edge(&self) -> bool {
+        self.peek().is_none_or(|byte| matches!(byte, b' ' | b'\t' | b'\n') || is_operator(byte))
+    }
+
+    /// Passes over blanks and joined lines.
+    fn blanks(&mut self) -> Read<()> {
+        loop {
+            match self.peek() {
+                Some(b' ' | b'\t') => self.at += 1,
+                Some(b'\\') if self.ahead(1) == Some(b'\n') => {
+                    let before = self.at.checked_sub(1).and_then(|at| self.text.get(at));
+                    if before.is_some_and(|byte| is_operator(*byte)) && !matches!(self.ahead(2), Some(b' ' | b'\t')) {
+                        return self.outside("a line that is joined within a sign");
+                    }
+                    self.at += 2;
+                    let rest = &self.text[self.at..];
+                    let next = rest.iter().find(|byte| !matches!(byte, b' ' | b'\t'));
+                    if next == Some(&b'#') {
+                        return self.outside("a comment after a joined line");
+                    }
+                }
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    fn comment(&mut self) {
+        if self.peek() == Some(b'#') {
+            let rest = &self.text[self.at..];
+            self.at += memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+        }
+    }
+
+    /// Passes over a newline and the here-documents that begin after it.
+    fn newline(&mut self) -> Read<()> {
+        self.at += 1;
+        self.lines += 1;
+        for pending in std::mem::take(&mut self.pending) {
+            self.here_document(&pending)?;
+        }
+        Ok(())
+    }
+
+    /// Blanks, comments and newlines.
+    fn gap(&mut self) -> Read<()> {
+        loop {
+            self.blanks()?;
+            self.comment();
+            match self.peek() {
+                Some(b'\n') => self.newline()?,
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    /// The plain unquoted word that stands here, without taking it.
+    fn keyword(&self) -> Option<&'static str> {
+        let rest = &self.text[self.at..];
+        let end = rest.iter().position(|byte| matches!(byte, b' ' | b'\t' | b'\n') || is_operator(*byte));
+        let word = &rest[..end.unwrap_or(rest.len())];
+        KEYWORDS.iter().find(|keyword| keyword.as_bytes() == word).copied()
+    }
+
+    fn deeper<T>(&mut self, inner: impl FnOnce(&mut Self) -> Read<T>) -> Read<T> {
+        if self.depth >= MAX_DEPTH {
+            return self.outside("it is nested too deeply");
+        }
+        self.depth += 1;
+        let done = inner(self);
+        self.depth -= 1;
+        done
+    }
+
+    fn list(&mut self, until: Until) -> Read<List> {
+        let mut list = List::default();
+        let mut conditional = false;
+        loop {
+            self.gap()?;
+            if self.ends(until)? {
+                if conditional {
+                    return self.outside("nothing after `&&` or `||`");
+                }
+                if list.0.is_empty() && until != Until::Text && until != Until::Arm {
+                    return self.outside("no command where one belongs");
+                }
+                return Ok(list);
+            }
+            list.0.push(self.pipeline(conditional)?);
+            conditional = false;
+            self.blanks()?;
+            self.comment();
+            match self.peek() {
+                None | Some(b'\n' | b')') => {}
+                Some(b';') if until == Until::Arm && matches!(self.ahead(1), Some(b';' | b'&')) => {}
+                Some(b';') => {
+                    self.at += 1;
+                    if matches!(self.peek(), Some(b';' | b'&' | b'|')) {
+                        return self.outside("`;` before another sign");
+                    }
+                }
+                Some(b'&') if self.ahead(1) == Some(b'&') => {
+                    self.at += 2;
+                    conditional = true;
+                }
+                Some(b'&') => {
+                    self.at += 1;
+                    if matches!(self.peek(), Some(b';' | b'|' | b'>' | b'!')) {
+                        return self.outside("`&` before another sign");
+                    }
+                }
+                Some(b'|') if self.ahead(1) == Some(b'|') => {
+                    self.at += 2;
+                    conditional = true;
+                }
+                _ => return self.outside("a word or sign that belongs to no command"),
+            }
+        }
+    }
+
+    fn ends(&mut self, until: Until) -> Read<bool> {
+        Ok(match until {
+            Until::Text => match self.peek() {
+                None => true,
+                Some(b')') => return self.outside("`)` without `(`"),
+                Some(_) => false,
+            },
+            Until::Paren => match self.peek() {
+                None => return self.outside("`(` without `)`"),
+                Some(byte) => byte == b')',
+            },
+            Until::Words(words) => match self.keyword() {
+                Some(keyword) if words.contains(&keyword) => true,
+                _ if self.peek().is_none() => return self.outside("a compound command without its end"),
+                _ => false,
+            },
+            Until::Arm => {
+                self.starts_with(";;")
+                    || self.starts_with(";&")
+                    || self.keyword() == Some("esac")
+                    || (self.peek().is_none() && return self.outside("`case` without `esac`"))
+            }
+        })
+    }
+
+    fn pipeline(&mut self, conditional: bool) -> Read<Pipeline> {
+        loop {
+            match self.keyword() {
+                Some("!") => {
+                    self.at += 1;
+                    if !matches!(self.peek(), Some(b' ' | b'\t')) {
+                        return self.outside("`!` without a command");
+                    }
+                    self.blanks()?;
+                }
+                Some("time") => {
+                    self.at += 4;
+                    self.blanks()?;
+                    if self.starts_with("-p ") {
+                        self.at += 3;
+                        self.blanks()?;
+                    }
+                    if self.peek() == Some(b'-') || self.at_edge() {
+                        return self.outside("`time` without a plain command");
+                    }
+                }
+                _ => break,
+            }
+            if self.at_edge() && self.peek() != Some(b'(') {
+                return self.outside("no command where one belongs");
+            }
+        }
+        let mut stages = vec![self.stage()?];
+        loop {
+            self.blanks()?;
+            if self.peek() != Some(b'|') || self.ahead(1) == Some(b'|') {
+                return Ok(Pipeline { stages, conditional });
+            }
+            self.at += 1;
+            if self.peek() == Some(b'&') {
+                self.bash_only()?;
+                self.at += 1;
+            }
+            self.gap()?;
+            stages.push(self.stage()?);
+        }
+    }
+
+    fn stage(&mut self) -> Read<Stage> {
+        let from = self.at;
+        let mut redirects = Vec::new();
+        let node = match self.peek() {
+            Some(b'(') if self.ahead(1) == Some(b'(') => {
+                self.bash_only()?;
+                self.at += 2;
+                let parts = self.arithmetic()?;
+                Node::Arithmetic(parts)
+            }
+            Some(b'(') => {
+                self.at += 1;
+                let list = self.deeper(|it| it.list(Until::Paren))?;
+                self.at += 1;
+                Node::Subshell(list)
+            }
+            _ => match self.keyword() {
+                Some(keyword) => {
+                    self.at += keyword.len();
+                    self.deeper(|it| it.compound(keyword))?
+                }
+                None => {
+                    let node = self.simple(&mut redirects)?;
+                    let end = self.at;
+                    return Ok(Stage { node, redirects, span: from..end });
+                }
+            },
+        };
+        // What may follow a compound command.
+        if !matches!(node, Node::Function { .. }) {
+            loop {
+                self.blanks()?;
+                match self.redirect()? {
+                    Some(redirect) => redirects.push(redirect),
+                    None => break,
+                }
+            }
+        }
+        Ok(Stage { node, redirects, span: from..self.at })
+    }
+
+    fn expect(&mut self, word: &'static str) -> Read<()> {
+        if self.keyword() != Some(word) {
+            return self.outside("a compound command in another form");
+        }
+        self.at += word.len();
+        Ok(())
+    }
+
+    fn compound(&mut self, keyword: &'static str) -> Read<Node> {
+        let after = self.peek();
+        if !matches!(after, Some(b' ' | b'\t' | b'\n'))
+            && !(after == Some(b'(') && keyword != "{")
+            && after != Some(b';')
+        {
+            return self.outside("a keyword without what belongs to it");
+        }
+        match keyword {
+            "{" => {
+                let list = self.list(Until::Words(&["}"]))?;
+                self.at += 1;
+                Ok(Node::Group(list))
+            }
+            "if" => {
+                let mut lists = Vec::new();
+                loop {
+                    lists.push(self.list(Until::Words(&["then"]))?);
+                    self.expect("then")?;
+                    lists.push(self.list(Until::Words(&["elif", "else", "fi"]))?);
+                    match self.keyword() {
+                        Some("elif") => self.at += 4,
+                        Some("else") => {
+                            self.at += 4;
+                            lists.push(self.list(Until::Words(&["fi"]))?);
+                            break;
+                        }
+                        _ => break,
+                    }
+                }
+                self.expect("fi")?;
+                Ok(Node::Branches(lists))
+            }
+            "while" | "until" => {
+                let head = self.list(Until::Words(&["do"]))?;
+                let body = self.body()?;
+                Ok(Node::Branches(vec![head, body]))
+            }
+            "for" | "select" => self.for_loop(keyword),
+            "case" => self.case(),
+            "function" => {
+                self.bash_only()?;
+                self.blanks()?;
+                let name = self.name()?;
+                if self.starts_with("()") {
+                    self.at += 2;
+                }
+                self.function(name)
+            }
+            "[[" => {
+                self.bash_only()?;
+                self.test()
+            }
+            "coproc" => {
+                self.bash_only()?;
+                self.blanks()?;
+                if self.shell == Shell::Zsh {
+                    return self.outside("`coproc`");
+                }
+                let stage = self.stage()?;
+                if let Node::Simple { words, .. } = &stage.node
+                    && words.is_empty()
+                {
+                    return self.outside("`coproc` without a command");
+                }
+                // `coproc NAME { …; }` leaves a brace behind, which no list takes.
+                Ok(Node::Subshell(List(vec![Pipeline { stages: vec![stage], conditional: false }])))
+            }
+            _ => self.outside("a keyword where none belongs"),
+        }
+    }
+
+    fn body(&mut self) -> Read<List> {
+        self.expect("do")?;
+        let body = self.list(Until::Words(&["done"]))?;
+        self.expect("done")?;
+        Ok(body)
+    }
+
+    fn name(&mut self) -> Read<String> {
+        let from = self.at;
+        while self.peek().is_some_and(|byte| is_name_byte(byte) || (self.at > from && byte == b'-')) {
+            self.at += 1;
+        }
+        match self.source.get(from..self.at) {
+            Some(name) if !name.is_empty() => Ok(name.to_string()),
+            _ => self.outside("no name where one belongs"),
+        }
+    }
+
+    fn for_loop(&mut self, keyword: &str) -> Read<Node> {
+        if keyword == "select" {
+            self.bash_only()?;
+        }
+        self.blanks()?;
+        if self.starts_with("((") {
+            self.bash_only()?;
+            self.at += 2;
+            let mut parts = Vec::new();
+            // Three expressions, of which each may be empty.
+            for end in [b';', b';', b')'] {
+                parts.append(&mut self.arithmetic_until(end)?);
+            }
+            if !self.eat(")") {
+                return self.outside("arithmetic in another form");
+            }
+            self.blanks()?;
+            self.eat(";");
+            self.gap()?;
+            let body = self.body()?;
+            let head = Pipeline {
+                stages: vec![Stage { node: Node::Arithmetic(parts), redirects: Vec::new(), span: self.at..self.at }],
+                conditional: false,
+            };
+            return Ok(Node::Branches(vec![List(vec![head]), body]));
+        }
+        let from = self.at;
+        let name = self.name()?;
+        if name.contains('-') || !self.text.get(from).is_some_and(|byte| is_name_start(*byte)) {
+            return self.outside("no name where one belongs");
+        }
+        self.blanks()?;
+        let mut words = Vec::new();
+        if self.keyword() == Some("in") {
+            self.at += 2;
+            loop {
+                self.blanks()?;
+                match self.peek() {
+                    Some(b';' | b'\n') => break,
+                    Some(b'#') => {
+                        self.comment();
+                        break;
+                    }
+                    _ => words.push(self.word(Context::Plain)?),
+                }
+            }
+        } else if !matches!(self.peek(), Some(b';' | b'\n')) {
+            return self.outside("a `for` in another form");
+        } else {
+            let all = Part::Variable { name: "@".into(), change: Change::None, quoted: true };
+            words.push(Word { parts: vec![all], span: from..self.at });
+        }
+        self.eat(";");
+        self.gap()?;
+        let body = self.body()?;
+        Ok(Node::For { name, words, body })
+    }
+
+    fn case(&mut self) -> Read<Node> {
+        self.blanks()?;
+        let subject = self.word(Context::Plain)?;
+        self.gap()?;
+        self.expect("in")?;
+        let (mut patterns, mut arms) = (Vec::new(), Vec::new());
+        loop {
+            self.gap()?;
+            if self.keyword() == Some("esac") {
+                self.at += 4;
+                return Ok(Node::Case { subject, patterns, arms });
+            }
+            if self.eat("(") {
+                self.blanks()?;
+            }
+            loop {
+                patterns.push(self.word(Context::Plain)?);
+                self.blanks()?;
+                if !self.eat("|") {
+                    break;
+                }
+                self.blanks()?;
+            }
+            if !self.eat(")") {
+                return self.outside("a pattern without `)`");
+            }
+            arms.push(self.list(Until::Arm)?);
+            if self.starts_with(";;&") || self.starts_with(";&") {
+                self.bash_only()?;
+            }
+            if !(self.eat(";;&") || self.eat(";;") || self.eat(";&")) && self.keyword() != Some("esac") {
+                return self.outside("an arm of `case` without its end");
+            }
+        }
+    }
+
+    fn function(&mut self, name: String) -> Read<Node> {
+        if KEYWORDS.contains(&name.as_str()) {
+            return self.outside("a function with a keyword's name");
+        }
+        self.gap()?;
+        let starts = self.peek() == Some(b'(') || matches!(self.keyword(), Some("{"));
+        if !starts {
+            return self.outside("a function whose body isn't in braces");
+        }
+        let body = self.deeper(Self::stage)?;
+        Ok(Node::Function { name, body: Rc::new(body) })
+    }
+
+    /// `[[ … ]]`, its start already taken.
+    fn test(&mut self) -> Read<Node> {
+        let (mut words, mut numbers, mut open) = (Vec::new(), false, 0usize);
+        let mut regex = false;
+        loop {
+            self.blanks()?;
+            if self.keyword() == Some("]]") && open == 0 && !words.is_empty() {
+                self.at += 2;
+                return Ok(Node::Test { words, numbers });
+            }
+            if regex {
+                regex = false;
+                words.push(self.word(Context::Regex)?);
+                continue;
+            }
+            match self.peek() {
+                Some(b'&' | b'|') if self.starts_with("&&") || self.starts_with("||") => {
+                    self.at += 2;
+                    while self.peek() == Some(b'\n') {
+                        self.newline()?;
+                        self.blanks()?;
+                    }
+                }
+                Some(b'(') => {
+                    self.at += 1;
+                    open += 1;
+                }
+                Some(b')') if open > 0 => {
+                    self.at += 1;
+                    open -= 1;
+                }
+                Some(b'<' | b'>') if matches!(self.ahead(1), Some(b' ')) => self.at += 1,
+                Some(b';' | b'\n' | b'<' | b'>' | b'&' | b'|' | b')') | None => {
+                    return self.outside("`[[` in another form");
+                }
+                Some(_) => {
+                    let word = self.word(Context::Test)?;
+                    match word.plain() {
+                        Some("=~") => regex = true,
+                        Some("-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge" | "-v" | "-R") => numbers = true,
+                        _ => {}
+                    }
+                    words.push(word);
+                }
+            }
+        }
+    }
+
+    /// The inside of `(( … ))` with its end.
+    fn arithmetic(&mut self) -> Read<Vec<Part>> {
+        let parts = self.deeper(|it| it.arithmetic_until(b')'))?;
+        if !self.eat(")") {
+            return self.outside("arithmetic in another form");
+        }
+        Ok(parts)
+    }
+
+    /// Plain signs, names and expansions up to `end`, which is taken.
+    fn arithmetic_until(&mut self, end: u8) -> Read<Vec<Part>> {
+        let (mut parts, mut open) = (Vec::new(), 0usize);
+        let mut names = String::new();
+        loop {
+            let Some(byte) = self.peek() else { return self.outside("arithmetic without its end") };
+            match byte {
+                _ if byte == end && open == 0 => {
+                    self.at += 1;
+                    if !names.is_empty() {
+                        parts.push(Part::Text { text: names, quoted: false });
+                    }
+                    return Ok(parts);
+                }
+                b'(' => {
+                    open += 1;
+                    self.at += 1;
+                }
+                b')' if open > 0 => {
+                    open -= 1;
+                    self.at += 1;
+                }
+                b'$' => {
+                    let part = self.dollar(true)?;
+                    if matches!(part, Part::Text { .. }) {
+                        return self.outside("arithmetic in another form");
+                    }
+                    parts.push(part);
+                    names.push(' ');
+                    continue;
+                }
+                b' ' | b'\t' | b'+' | b'-' | b'*' | b'/' | b'%' | b'<' | b'>' | b'=' | b'!' | b'&' | b'|' | b'^'
+                | b'~' | b'?' | b':' | b',' => self.at += 1,
+                _ if is_name_byte(byte) => self.at += 1,
+                _ => return self.outside("arithmetic in another form"),
+            }
+            names.push(if is_name_byte(byte) { byte as char } else { ' ' });
+        }
+    }
+
+    fn simple(&mut self, redirects: &mut Vec<Redirect>) -> Read<Node> {
+        let (mut assigns, mut words) = (Vec::new(), Vec::<Word>::new());
+        let mut declares = false;
+        loop {
+            self.blanks()?;
+            if let Some(redirect) = self.redirect()? {
+                redirects.push(redirect);
+                continue;
+            }
+            match self.peek() {
+                Some(b'<' | b'>') if self.ahead(1) == Some(b'(') => {}
+                None | Some(b'\n' | b';' | b'&' | b'|' | b')' | b'<' | b'>') => break,
+                // A `#` that isn't inside a word begins a comment.
+                Some(b'#') => break,
+                Some(b'(') => {
+                    let [word] = words.as_slice() else { return self.outside("`(` within a command") };
+                    let name = word.plain().map(str::to_string);
+                    let touches = word.span.end == self.at || self.starts_with("()");
+                    let (Some(name), true, true) = (name, touches, assigns.is_empty() && redirects.is_empty()) else {
+                        return self.outside("`(` within a command");
+                    };
+                    if !name.bytes().all(|byte| is_name_byte(byte) || matches!(byte, b'-' | b'.' | b':')) {
+                        return self.outside("a function's name");
+                    }
+                    self.at += 1;
+                    self.blanks()?;
+                    if !self.eat(")") {
+                        return self.outside("`(` within a command");
+                    }
+                    return self.function(name);
+                }
+                Some(_) => {}
+            }
+            if (words.is_empty() || declares)
+                && let Some(assign) = self.assignment()?
+            {
+                assigns.push(assign);
+                continue;
+            }
+            let word = self.word(Context::Plain)?;
+            if words.is_empty() {
+                let plain = word.plain();
+                declares =
+                    plain.is_some_and(|name| matches!(name, "export" | "declare" | "local" | "readonly" | "typeset"));
+                if self.shell == Shell::Zsh && plain.is_some_and(|name| ZSH_WORDS.contains(&name)) {
+                    return self.outside("a command that changes how zsh reads");
+                }
+            }
+            words.push(word);
+        }
+        if words.is_empty() && assigns.is_empty() && redirects.is_empty() {
+            return self.outside("no command where one belongs");
+        }
+        Ok(Node::Simple { assigns, words })
+    }
+
+    fn assignment(&mut self) -> Read<Option<Assign>> {
+        let from = self.at;
+        if !self.peek().is_some_and(is_name_start) {
+            return Ok(None);
+        }
+        let mut at = from;
+        while self.text.get(at).copied().is_some_and(is_name_byte) {
+            at += 1;
+        }
+        let name_end = at;
+        let mut element = None;
+        if self.text.get(at) == Some(&b'[') {
+            // `x[ 1 ]=` and the like: whatever isn't a plain subscript is left to nobody's guess.
+            let rest = &self.text[at + 1..];
+            let inner = rest.iter().position(|byte| !is_name_byte(*byte) && *byte != b'$').unwrap_or(rest.len());
+            let closes = rest.get(inner) == Some(&b']') && inner > 0;
+            if !closes || !matches!(rest.get(inner + 1), Some(b'=' | b'+')) {
+                return self.outside("a subscript or pattern at a command's start");
+            }
+            self.bash_only()?;
+            element = self.source.get(at + 1..at + 1 + inner).map(str::to_string);
+            at += inner + 2;
+        }
+        let append = self.text.get(at) == Some(&b'+') && self.text.get(at + 1) == Some(&b'=');
+        at += usize::from(append);
+        if self.text.get(at) != Some(&b'=') {
+            if element.is_some() {
+                return self.outside("a subscript or pattern at a command's start");
+            }
+            return Ok(None);
+        }
+        if append {
+            self.bash_only()?;
+        }
+        let name = self.source[from..name_end].to_string();
+        self.at = at + 1;
+        let value = if self.peek() == Some(b'(') {
+            self.bash_only()?;
+            self.at += 1;
+            Value::Array(self.deeper(Self::array)?)
+        } else if self.at_edge() && !(matches!(self.peek(), Some(b'<' | b'>')) && self.ahead(1) == Some(b'(')) {
+            if matches!(self.peek(), Some(b'<' | b'>')) {
+                return self.outside("a redirection at an assignment");
+            }
+            Value::One(Word { parts: Vec::new(), span: self.at..self.at })
+        } else {
+            Value::One(self.word(Context::Value)?)
+        };
+        Ok(Some(Assign { name, append, element, value, span: from..self.at }))
+    }
+
+    fn array(&mut self) -> Read<Vec<Word>> {
+        let mut words = Vec::new();
+        loop {
+            self.blanks()?;
+            match self.peek() {
+                Some(b')') => {
+                    self.at += 1;
+                    if !self.at_edge() {
+                        return self.outside("an array with something glued to it");
+                    }
+                    return Ok(words);
+                }
+                Some(b'\n') if self.pending.is_empty() => self.at += 1,
+                Some(b'#') => return self.outside("a comment in an array"),
+                Some(b'[') => return self.outside("an array with subscripts"),
+                None => return self.outside("an array without its end"),
+                Some(byte) if is_operator(byte) => return self.outside("a sign in an array"),
+                Some(_) => words.push(self.word(Context::Plain)?),
+            }
+        }
+    }
+
+    fn redirect(&mut self) -> Read<Option<Redirect>> {
+        let from = self.at;
+        let mut at = from;
+        while self.text.get(at).is_some_and(u8::is_ascii_digit) {
+            at += 1;
+        }
+        let digits = at > from;
+        match self.text.get(at) {
+            Some(b'<' | b'>') => {}
+            Some(b'&') if !digits && self.text.get(at + 1) == Some(&b'>') => {
+                self.at += 2;
+                if self.eat(">") {
+                    self.bash_only()?;
+                }
+                self.blanks()?;
+                let to = self.target()?;
+                // To dash the command ends at `&`; where nothing follows, that runs the same.
+                self.blanks()?;
+                if !matches!(self.peek(), None | Some(b';' | b')' | b'\n')) {
+                    self.bash_only()?;
+                }
+                return Ok(Some(Redirect { fd: None, kind: RedirectKind::Write(to) }));
+            }
+            _ => return Ok(None),
+        }
+        if !digits && self.text.get(at + 1) == Some(&b'(') {
+            return Ok(None);
+        }
+        let fd = match digits {
+            true => match self.source[from..at].parse::<u32>() {
+                Ok(fd) if at - from <= 3 => Some(fd),
+                _ => return self.outside("a redirection with a large number"),
+            },
+            false => None,
+        };
+        self.at = at;
+        let kind = if self.eat("<<<") {
+            self.bash_only()?;
+            self.blanks()?;
+            RedirectKind::HereString(self.word(Context::Plain)?)
+        } else if self.eat("<<") {
+            let strips = self.eat("-");
+            self.blanks()?;
+            let slot = self.documents.len();
+            let (delimiter, expands) = self.delimiter()?;
+            self.documents.push(None);
+            self.pending.push(Pending { delimiter, expands, strips, slot });
+            RedirectKind::HereDocument(slot)
+        } else if self.eat("<>") {
+            self.blanks()?;
+            RedirectKind::ReadWrite(self.target()?)
+        } else if self.eat(">&") || self.eat("<&") {
+            let reads = self.text[self.at - 2] == b'<';
+            self.blanks()?;
+            let word = self.word(Context::Plain)?;
+            match word.plain() {
+                Some("-") => RedirectKind::Duplicate(word),
+                Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => RedirectKind::Duplicate(word),
+                Some(text) if text.starts_with('-') || text.ends_with('-') || reads => {
+                    return self.outside("a redirection in another form");
+                }
+                Some(_) => {
+                    self.bash_only()?;
+                    RedirectKind::Write(word)
+                }
+                None => return self.outside("a redirection to what is computed"),
+            }
+        } else if self.eat(">>") || self.eat(">|") {
+            self.blanks()?;
+            RedirectKind::Write(self.target()?)
+        } else {
+            let reads = self.peek() == Some(b'<');
+            self.at += 1;
+            self.blanks()?;
+            let target = self.target()?;
+            if reads { RedirectKind::Read(target) } else { RedirectKind::Write(target) }
+        };
+        Ok(Some(Redirect { fd, kind }))
+    }
+
+    fn target(&mut self) -> Read<Word> {
+        if self.peek().is_some_and(|byte| matches!(byte, b'!' | b'&' | b'|')) {
+            return self.outside("a redirection in another form");
+        }
+        self.word(Context::Plain)
+    }
+
+    /// The word after `<<`: what ends the document, and whether its body is expanded.
+    fn delimiter(&mut self) -> Read<(String, bool)> {
+        let word = self.word(Context::Value)?;
+        let (mut delimiter, mut quoted) = (String::new(), false);
+        for part in &word.parts {
+            match part {
+                Part::Text { text, quoted: is_quoted } => {
+                    delimiter.push_str(text);
+                    quoted |= is_quoted;
+                }
+                _ => return self.outside("a here-document whose end is no plain word"),
+            }
+        }
+        // Signs and white space in it are read by each shell in its own way.
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'!' | b'+' | b'%');
+        if delimiter.is_empty() || !delimiter.bytes().all(plain) {
+            return self.outside("a here-document whose end is no plain word");
+        }
+        let raw = &self.source[word.span.clone()];
+        let spelt = [delimiter.clone(), format!("'{delimiter}'"), format!("\"{delimiter}\""), format!("\\{delimiter}")];
+        if !spelt.iter().any(|it| it == raw) {
+            return self.outside("a here-document whose end is quoted in parts");
+        }
+        Ok((delimiter, !quoted))
+    }
+
+    fn here_document(&mut self, pending: &Pending) -> Read<()> {
+        let from = self.at;
+        let mut body = String::new();
+        loop {
+            if self.at >= self.text.len() {
+                self.at = from.saturating_sub(1);
+                return self.outside("a here-document without its end");
+            }
+            let rest = &self.source[self.at..];
+            let line = &rest[..rest.find('\n').unwrap_or(rest.len())];
+            let next = self.at + line.len();
+            let shown = if pending.strips { line.trim_start_matches('\t') } else { line };
+            if shown == pending.delimiter {
+                self.at = next;
+                break;
+            }
+            // `E)` ends a document within `$( … )` in some shells.
+            if self.depth > 0 && shown.trim_start().starts_with(&pending.delimiter) {
+                return self.outside("a line that looks like the end of a here-document");
+            }
+            if pending.expands && line.ends_with('\\') && (line.len() - line.trim_end_matches('\\').len()) % 2 == 1 {
+                let following = self.source.get(next + 1..).unwrap_or_default();
+                if following.trim_start_matches('\t').starts_with(&pending.delimiter) {
+                    return self.outside("a joined line before the end of a here-document");
+                }
+            }
+            body.push_str(shown);
+            body.push('\n');
+            self.at = (next + 1).min(self.text.len());
+        }
+        let span = from..self.at;
+        // The next line begins after this one's end.
+        if self.peek() == Some(b'\n') {
+            self.at += 1;
+        }
+        let parts = if pending.expands && body.contains(['$', '`', '\\']) {
+            let mut inner = Reader {
+                text: body.as_bytes(),
+                source: &body,
+                at: 0,
+                depth: self.depth,
+                shell: self.shell,
+                pending: Vec::new(),
+                documents: std::mem::take(&mut self.documents),
+                again: self.again,
+                lines: 1,
+            };
+            let parts = inner.deeper(Self::body_text);
+            self.documents = inner.documents;
+            match parts {
+                Ok(parts) => parts,
+                Err(outside) => return Err(Outside { why: outside.why, at: span }),
+            }
+        } else {
+            vec![Part::Text { text: body, quoted: true }]
+        };
+        if let Some(slot) = self.documents.get_mut(pending.slot) {
+            *slot = Some(Word { parts, span });
+        }
+        Ok(())
+    }
+
+    /// The body of a here-document that is expanded: quotes mean nothing in it.
+    fn body_text(reader: &mut Reader) -> Read<Vec<Part>> {
+        let (mut parts, mut text) = (Vec::new(), String::new());
+        while let Some(byte) = reader.peek() {
+            match byte {
+                b'\\' => {
+                    reader.at += 1;
+                    match reader.peek() {
+                        Some(b'\n') => reader.at += 1,
+                        Some(escaped @ (b'$' | b'`' | b'\\')) => {
+                            reader.at += 1;
+                            text.push(escaped as char);
+                        }
+                        _ => text.push('\\'),
+                    }
+                }
+                b'$' | b'`' => {
+                    let part = if byte == b'$' { reader.dollar(true)? } else { reader.back_quotes(true)? };
+                    push_text(&mut parts, &mut text, true);
+                    parts.push(part);
+                }
+                _ => text.push(reader.take_char()),
+            }
+        }
+        push_text(&mut parts, &mut text, true);
+        Ok(parts)
+    }
+
+    fn take_char(&mut self) -> char {
+        match self.source.get(self.at..).and_then(|rest| rest.chars().next()) {
+            Some(c) => {
+                self.at += c.len_utf8();
+                c
+            }
+            None => {
+                self.at += 1;
+                char::REPLACEMENT_CHARACTER
+            }
+        }
+    }
+
+    fn word(&mut self, context: Context) -> Read<Word> {
+        let from = self.at;
+        if self.peek() == Some(b'#') {
+            return self.outside("a `#` where a word belongs");
+        }
+        // Most words are plain.
+        let rest = &self.text[from..];
+        let end = rest.iter().position(|byte| !is_plain(*byte)).unwrap_or(rest.len());
+        if end > 0 && rest.get(end).is_none_or(|byte| matches!(byte, b' ' | b'\n' | b';')) {
+            self.at += end;
+            let text = self.source[from..self.at].to_string();
+            return Ok(Word { parts: vec![Part::Text { text, quoted: false }], span: from..self.at });
+        }
+        let parts = self.parts(context)?;
+        if self.at == from {
+            return self.outside("no word where one belongs");
+        }
+        Ok(Word { parts, span: from..self.at })
+    }
+
+    fn parts(&mut self, context: Context) -> Read<Vec<Part>> {
+        let from = self.at;
+        let (mut parts, mut text) = (Vec::new(), String::new());
+        if self.peek() == Some(b'~') && context != Context::Alternative {
+            match self.ahead(1) {
+                None | Some(b'/' | b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b')') => {
+                    self.at += 1;
+                    parts.push(Part::Tilde);
+                }
+                Some(byte) if byte.is_ascii_alphanumeric() || byte == b'"' || byte == b'\'' => {}
+                Some(b'=' | b'@' | b'.' | b'~' | b':') => {}
+                Some(_) => return self.outside("`~` in another form"),
+            }
+        }
+        if self.shell == Shell::Zsh && self.peek() == Some(b'=') && context == Context::Plain {
+            return self.outside("`=` at a word's start, which zsh expands");
+        }
+        let mut parens = 0usize;
+        while let Some(byte) = self.peek() {
+            match byte {
+                b' ' | b'\t' | b'\n' | b';' | b'&' if context != Context::Regex || byte != b'&' => break,
+                b'}' | b',' if context == Context::Alternative => break,
+                b'(' | b')' | b'|' | b'<' | b'>' if context == Context::Regex && byte != b'<' && byte != b'>' => {
+                    match byte {
+                        b'(' => parens += 1,
+                        b')' if parens == 0 => break,
+                        b')' => parens -= 1,
+                        _ if parens == 0 && self.ahead(1) == Some(b'|') => break,
+                        _ => {}
+                    }
+                    text.push(byte as char);
+                    self.at += 1;
+                }
+                b'<' | b'>' if self.ahead(1) == Some(b'(') => {
+                    if self.at > from {
+                        return self.outside("a process substitution within a word");
+                    }
+                    self.bash_only()?;
+                    self.at += 2;
+                    let list = Box::new(self.inner_list()?);
+                    parts.push(Part::Process { list, reads: byte == b'<' });
+                    if !self.at_edge() {
+                        return self.outside("a process substitution within a word");
+                    }
+                }
+                b'<' | b'>' | b'|' | b')' => break,
+                // After a name it begins a function; `simple` knows.
+                b'(' if context == Context::Plain && !text.is_empty() && parts.is_empty() => break,
+                b'(' => return self.outside("`(` within a word"),
+                b'\'' => {
+                    let body = self.at + 1;
+                    let Some(length) = memchr::memchr(b'\'', &self.text[body..]) else {
+                        return self.outside(UNCLOSED);
+                    };
+                    push_text(&mut parts, &mut text, false);
+                    let quoted = self.source[body..body + length].to_string();
+                    if quoted.contains('\n') {
+                        self.no_pending()?;
+                    }
+                    parts.push(Part::Text { text: quoted, quoted: true });
+                    self.at = body + length + 1;
+                }
+                b'"' => {
+                    push_text(&mut parts, &mut text, false);
+                    self.at += 1;
+                    self.double_quotes(&mut parts)?;
+                }
+                b'\\' => {
+                    match self.ahead(1) {
+                        None => return self.outside("a backslash at the end"),
+                        Some(b'\n') if matches!(self.ahead(2), None | Some(b' ' | b'\t' | b'\n')) && self.at > from => {
+                            break;
+                        }
+                        Some(b'\n') => return self.outside("a line that is joined within a word"),
+                        Some(_) => {}
+                    }
+                    push_text(&mut parts, &mut text, false);
+                    self.at += 1;
+                    let escaped = self.take_char();
+                    parts.push(Part::Text { text: escaped.to_string(), quoted: true });
+                }
+                b'$' => {
+                    let quote = self.ahead(1);
+                    push_text(&mut parts, &mut text, false);
+                    match quote {
+                        Some(b'\'') => {
+                            self.bash_only()?;
+                            self.at += 2;
+                            let text = self.ansi_quotes()?;
+                            parts.push(Part::Text { text, quoted: true });
+                        }
+                        Some(b'"') => {
+                            self.bash_only()?;
+                            self.at += 2;
+                            self.double_quotes(&mut parts)?;
+                        }
+                        _ => match self.dollar(false)? {
+                            Part::Text { text: sign, .. } => text.push_str(&sign),
+                            part => parts.push(part),
+                        },
+                    }
+                }
+                b'`' => {
+                    push_text(&mut parts, &mut text, false);
+                    parts.push(self.back_quotes(false)?);
+                }
+                b'*' | b'?' => {
+                    push_text(&mut parts, &mut text, false);
+                    parts.push(Part::Glob(byte as char));
+                    self.at += 1;
+                }
+                // `[` alone is a command, `[ab]` a pattern.
+                b'[' if !matches!(self.ahead(1), None | Some(b' ' | b'\t' | b'\n' | b'[')) => {
+                    push_text(&mut parts, &mut text, false);
+                    parts.push(Part::Glob('['));
+                    self.at += 1;
+                }
+                b'{' if context != Context::Value && context != Context::Test && context != Context::Regex => {
+                    match self.brace()? {
+                        Some(part) => {
+                            push_text(&mut parts, &mut text, false);
+                            parts.push(part);
+                        }
+                        None => {
+                            if self.at == from && self.is_fd_name() {
+                                return self.outside("a redirection with a variable");
+                            }
+                            text.push('{');
+                            self.at += 1;
+                        }
+                    }
+                }
+                _ => text.push(self.take_char()),
+            }
+        }
+        push_text(&mut parts, &mut text, false);
+        Ok(parts)
+    }
+
+    /// `{name}>`: the shell opens a file and keeps its number in the variable.
+    fn is_fd_name(&self) -> bool {
+        let rest = &self.text[self.at + 1..];
+        let name = rest.iter().position(|byte| !is_name_byte(*byte)).unwrap_or(rest.len());
+        name > 0 && rest.get(name) == Some(&b'}') && matches!(rest.get(name + 1), Some(b'<' | b'>'))
+    }
+
+    fn no_pending(&self) -> Read<()> {
+        if self.pending.is_empty() { Ok(()) } else { self.outside("a line's end within a word before a here-document") }
+    }
+
+    /// `{a,b}`, `{1..9}`; nothing is taken if it is neither.
+    fn brace(&mut self) -> Read<Option<Part>> {
+        let from = self.at;
+        if matches!(self.ahead(1), None | Some(b'}' | b' ' | b'\t' | b'\n')) {
+            return Ok(None);
+        }
+        if self.again > MAX_AGAIN {
+            return self.outside("it is nested too deeply or too large");
+        }
+        self.at += 1;
+        let mut alternatives = Vec::new();
+        loop {
+            let alternative = self.deeper(|it| it.parts(Context::Alternative))?;
+            alternatives.push(alternative);
+            match self.peek() {
+                Some(b',') => self.at += 1,
+                Some(b'}') => break,
+                _ => {
+                    // Not closed: bash takes it as it is written; dash always does.
+                    if alternatives.len() > 1 || self.shell == Shell::Zsh {
+                        return self.outside("a brace without its end");
+                    }
+                    self.again += self.at - from;
+                    self.at = from;
+                    return Ok(None);
+                }
+            }
+        }
+        self.at += 1;
+        if alternatives.len() == 1 {
+            let inner = &self.source[from + 1..self.at - 1];
+            if inner.contains("..") {
+                self.bash_only()?;
+                let ends = inner.split("..").take(2).map(|end| end.trim_start_matches(['-', '+']));
+                let plain =
+                    inner.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'+'));
+                if plain && !inner.starts_with(['-', '.']) && ends.clone().all(|end| !end.is_empty()) {
+                    return Ok(Some(Part::Range(inner.to_string())));
+                }
+                return self.outside("a range in another form");
+            }
+            self.again += self.at - from;
+            self.at = from;
+            return Ok(None);
+        }
+        self.bash_only()?;
+        Ok(Some(Part::Brace(alternatives)))
+    }
+
+    /// The inside of `"…"` with its end.
+    fn double_quotes(&mut self, parts: &mut Vec<Part>) -> Read<()> {
+        let mut text = String::new();
+        let before = parts.len();
+        loop {
+            let Some(byte) = self.peek() else { return self.outside(UNCLOSED) };
+            match byte {
+                b'"' => {
+                    self.at += 1;
+                    if !text.is_empty() || parts.len() == before {
+                        parts.push(Part::Text { text, quoted: true });
+                    }
+                    return Ok(());
+                }
+                b'\\' => {
+                    self.at += 1;
+                    match self.peek() {
+                        Some(b'\n') => self.at += 1,
+                        Some(escaped @ (b'$' | b'`' | b'"' | b'\\')) => {
+                            self.at += 1;
+                            text.push(escaped as char);
+                        }
+                        _ => text.push('\\'),
+                    }
+                }
+                b'$' => match self.dollar(true)? {
+                    Part::Text { text: sign, .. } => text.push_str(&sign),
+                    part => {
+                        push_text(parts, &mut text, true);
+                        parts.push(part);
+                    }
+                },
+                b'`' => {
+                    push_text(parts, &mut text, true);
+                    parts.push(self.back_quotes(true)?);
+                }
+                b'\n' => {
+                    self.no_pending()?;
+                    text.push('\n');
+                    self.at += 1;
+                }
+                _ => {
+                    // A run of plain bytes at once.
+                    let rest = &self.text[self.at..];
+                    let end = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | b'$' | b'`' | b'\n'));
+                    let end = self.at + end.unwrap_or(rest.len());
+                    text.push_str(&self.source[self.at..end]);
+                    self.at = end;
+                }
+            }
+        }
+    }
+
+    /// A list in parentheses, its opening taken, with its end.
+    fn inner_list(&mut self) -> Read<List> {
+        let outer = std::mem::take(&mut self.pending);
+        let lines = self.at;
+        let list = self.deeper(|it| it.list(Until::Paren))?;
+        if !self.pending.is_empty() {
+            return self.outside("a here-document without its end");
+        }
+        self.pending = outer;
+        if self.text[lines..self.at].contains(&b'\n') {
+            self.no_pending()?;
+        }
+        self.at += 1;
+        Ok(list)
+    }
+
+    /// Everything that a `$` begins; text if it is only a sign.
+    fn dollar(&mut self, quoted: bool) -> Read<Part> {
+        let from = self.at;
+        self.at += 1;
+        match self.peek() {
+            Some(b'(') if self.ahead(1) == Some(b'(') => {
+                self.at += 2;
+                let parts = self.arithmetic()?;
+                Ok(Part::Arithmetic { parts })
+            }
+            Some(b'(') => {
+                self.at += 1;
+                let list = Box::new(self.inner_list()?);
+                Ok(Part::Command { list, quoted, moved: false, span: from..self.at })
+            }
+            Some(b'{') => {
+                self.at += 1;
+                self.deeper(|it| it.parameter(quoted))
+            }
+            Some(byte) if is_name_start(byte) => {
+                let start = self.at;
+                while self.peek().is_some_and(is_name_byte) {
+                    self.at += 1;
+                }
+                let name = self.source[start..self.at].to_string();
+                if self.shell == Shell::Zsh && matches!(self.peek(), Some(b'[' | b':')) {
+                    return self.outside("a subscript or modifier, which zsh expands");
+                }
+                Ok(Part::Variable { name, change: Change::None, quoted })
+            }
+            Some(byte) if byte.is_ascii_digit() || matches!(byte, b'@' | b'*' | b'#' | b'?' | b'$' | b'!' | b'-') => {
+                self.at += 1;
+                let name = (byte as char).to_string();
+                Ok(Part::Variable { name, change: Change::None, quoted })
+            }
+            Some(b'[') => self.outside("`$[`"),
+            Some(b'\\') if self.ahead(1) == Some(b'\n') => self.outside("a line that is joined within a sign"),
+            Some(b'~' | b'=' | b'^' | b'+') if self.shell == Shell::Zsh => {
+                self.outside("an expansion that only zsh knows")
+            }
+            _ => Ok(Part::Text { text: "$".into(), quoted: true }),
+        }
+    }
+
+    /// The inside of `${…}` with its end.
+    fn parameter(&mut self, quoted: bool) -> Read<Part> {
+        let length = self.peek() == Some(b'#') && self.ahead(1) != Some(b'}');
+        self.at += usize::from(length);
+        let start = self.at;
+        match self.peek() {
+            Some(byte) if is_name_start(byte) => {
+                while self.peek().is_some_and(is_name_byte) {
+                    self.at += 1;
+                }
+            }
+            Some(byte) if byte.is_ascii_digit() => {
+                while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
+                    self.at += 1;
+                }
+            }
+            Some(b'@' | b'*' | b'#' | b'?' | b'$') => self.at += 1,
+            _ => return self.outside("an expansion in another form"),
+        }
+        let name = self.source[start..self.at].to_string();
+        let mut element = None;
+        if self.peek() == Some(b'[') {
+            self.bash_only()?;
+            let rest = &self.text[self.at + 1..];
+            let inner = rest.iter().position(|byte| *byte == b']').unwrap_or(rest.len());
+            let plain = matches!(&rest[..inner], b"@" | b"*")
+                || (inner > 0 && rest[..inner].iter().all(u8::is_ascii_digit))
+                || matches!(&rest[..inner], [b'-', digits @ ..] if digits.iter().all(u8::is_ascii_digit));
+            if !plain || rest.get(inner) != Some(&b']') {
+                return self.outside("a subscript that is computed");
+            }
+            element = self.source.get(self.at + 1..self.at + 1 + inner).map(str::to_string);
+            self.at += inner + 2;
+        }
+        let plain = element.map_or(Change::None, Change::Element);
+        if length {
+            return match self.eat("}") {
+                true => Ok(Part::Variable { name, change: Change::Length, quoted }),
+                false => self.outside("an expansion in another form"),
+            };
+        }
+        let change = if self.eat("}") {
+            return Ok(Part::Variable { name, change: plain, quoted });
+        } else if self.eat(":-") || self.eat(":+") || self.eat("-") || self.eat("+") {
+            Change::Other(self.operand(quoted)?)
+        } else if self.eat(":=") || self.eat("=") {
+            Change::Assign(self.operand(quoted)?)
+        } else if self.eat(":?") || self.eat("?") || self.eat("#") || self.eat("%") {
+            Change::Cut { operands: self.operand(quoted)?, numbers: false }
+        } else if matches!(self.peek(), Some(b'/' | b'^' | b',')) {
+            self.bash_only()?;
+            self.at += 1;
+            Change::Cut { operands: self.operand(quoted)?, numbers: false }
+        } else if self.peek() == Some(b':') {
+            self.bash_only()?;
+            self.at += 1;
+            let operands = self.operand(quoted)?;
+            Change::Cut { operands, numbers: true }
+        } else {
+            return self.outside("an expansion in another form");
+        };
+        Ok(Part::Variable { name, change, quoted })
+    }
+
+    /// What follows the sign in `${name:-…}`, with the brace.
+    fn operand(&mut self, quoted: bool) -> Read<Vec<Part>> {
+        let (mut parts, mut text) = (Vec::new(), String::new());
+        loop {
+            let Some(byte) = self.peek() else { return self.outside("an expansion without its end") };
+            match byte {
+                b'}' => {
+                    self.at += 1;
+                    push_text(&mut parts, &mut text, quoted);
+                    return Ok(parts);
+                }
+                b'\n' | b'{' => return self.outside("an expansion in another form"),
+                // In double quotes it depends on the sign whether this quotes anything.
+                b'\'' | b'"' if quoted => return self.outside("a quote in an expansion in quotes"),
+                b'\'' => {
+                    let body = self.at + 1;
+                    let Some(length) = memchr::memchr(b'\'', &self.text[body..]) else {
+                        return self.outside(UNCLOSED);
+                    };
+                    text.push_str(&self.source[body..body + length]);
+                    self.at = body + length + 1;
+                }
+                b'"' => {
+                    self.at += 1;
+                    push_text(&mut parts, &mut text, quoted);
+                    self.double_quotes(&mut parts)?;
+                }
+                b'\\' => {
+                    self.at += 1;
+                    match self.peek() {
+                        None | Some(b'\n') => return self.outside("an expansion in another form"),
+                        Some(_) => text.push(self.take_char()),
+                    }
+                }
+                b'$' => match self.dollar(quoted)? {
+                    Part::Text { text: sign, .. } => text.push_str(&sign),
+                    part => {
+                        push_text(&mut parts, &mut text, quoted);
+                        parts.push(part);
+                    }
+                },
+                b'`' => {
+                    push_text(&mut parts, &mut text, quoted);
+                    parts.push(self.back_quotes(quoted)?);
+                }
+                b'<' | b'>' if self.ahead(1) == Some(b'(') => return self.outside("an expansion in another form"),
+                _ => text.push(self.take_char()),
+            }
+        }
+    }
+
+    fn back_quotes(&mut self, quoted: bool) -> Read<Part> {
+        let from = self.at;
+        let body = from + 1;
+        let mut length = 0;
+        let mut escapes = false;
+        loop {
+            match self.text.get(body + length) {
+                None => return self.outside("a back-quote without its end"),
+                Some(b'`') => break,
+                Some(b'\\') => {
+                    escapes |= matches!(self.text.get(body + length + 1), Some(b'$' | b'`' | b'\\' | b'"'));
+                    length += 2;
+                }
+                Some(_) => length += 1,
+            }
+        }
+        let inner = &self.source[body..body + length];
+        if inner.contains("<<") || (inner.contains('\n') && !self.pending.is_empty()) {
+            return self.outside("a here-document in back-quotes");
+        }
+        if self.depth >= MAX_DEPTH {
+            return self.outside("it is nested too deeply");
+        }
+        let end = body + length;
+        if escapes && (quoted || inner.contains("\\`")) {
+            return self.outside("back-quotes with a backslash");
+        }
+        // A backslash is taken off before `$`, a back-quote and itself; then places are those of the whole.
+        let taken_off = escapes.then(|| inner.replace("\\\\", "\\").replace("\\$", "$"));
+        if escapes && inner.contains("\\\\$") {
+            return self.outside("back-quotes with a backslash");
+        }
+        let source = taken_off.as_deref().unwrap_or(&self.source[..end]);
+        let mut reader = Reader {
+            text: source.as_bytes(),
+            source,
+            at: if escapes { 0 } else { body },
+            depth: self.depth + 1,
+            shell: self.shell,
+            pending: Vec::new(),
+            documents: Vec::new(),
+            again: self.again,
+            lines: 1,
+        };
+        let list = match reader.list(Until::Text) {
+            Ok(list) => list,
+            Err(outside) if escapes => return Err(Outside { why: outside.why, at: from..end }),
+            Err(outside) => return Err(outside),
+        };
+        self.at = end + 1;
+        Ok(Part::Command { list: Box::new(list), quoted, moved: escapes, span: from..self.at })
+    }
+
+    /// The inside of `$'…'` with its end.
+    fn ansi_quotes(&mut self) -> Read<String> {
+        let mut text = String::new();
+        loop {
+            let Some(byte) = self.peek() else { return self.outside(UNCLOSED) };
+            match byte {
+                b'\'' => {
+                    self.at += 1;
+                    return Ok(text);
+                }
+                b'\\' => {
+                    self.at += 1;
+                    let escape = self.peek().unwrap_or(0);
+                    self.at += 1;
+                    let decoded = match escape {
+                        b'n' => '\n',
+                        b't' => '\t',
+                        b'r' => '\r',
+                        b'a' => '\x07',
+                        b'b' => '\x08',
+                        b'f' => '\x0c',
+                        b'v' => '\x0b',
+                        b'e' | b'E' => '\x1b',
+                        b'\\' | b'\'' | b'"' | b'?' => escape as char,
+                        b'x' => self.digits(16, 2)?,
+                        b'u' => self.digits(16, 4)?,
+                        // NUL ends the text, and here it ends anyway.
+                        b'0' if self.peek() == Some(b'\'') => continue,
+                        b'0'..=b'7' => {
+                            self.at -= 1;
+                            self.digits(8, 3)?
+                        }
+                        // Bash keeps the backslash.
+                        b'[' | b']' | b'(' | b')' | b'.' | b'/' | b' ' if self.shell == Shell::Bash => {
+                            text.push('\\');
+                            escape as char
+                        }
+                        _ => return self.outside("an unusual escape in $'…'"),
+                    };
+                    text.push(decoded);
+                }
+                b'\n' => {
+                    self.no_pending()?;
+                    text.push('\n');
+                    self.at += 1;
+                }
+                _ => text.push(self.take_char()),
+            }
+        }
+    }
+
+    fn digits(&mut self, radix: u32, most: usize) -> Read<char> {
+        let (mut value, mut count) = (0u32, 0);
+        while count < most
+            && let Some(digit) = self.peek().and_then(|byte| (byte as char).to_digit(radix))
+        {
+            value = value * radix + digit;
+            count += 1;
+            self.at += 1;
+        }
+        // NUL ends a text, and a byte above ASCII is only a part of a character.
+        match char::from_u32(value) {
+            Some(c) if count > 0 && value != 0 && (value < 128 || most == 4) => Ok(c),
+            _ => self.outside("an unusual escape in $'…'"),
+        }
+    }
+}
+
+/// Where a word stands, which decides what is special in it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Context {
+    Plain,
+    /// After `NAME=`: no braces, no functions.
+    Value,
+    /// In `[[ … ]]`.
+    Test,
+    /// After `=~`.
+    Regex,
+    /// Between `{`, `,` and `}`.
+    Alternative,
+}
+
+/// A byte that is itself in any word of any shell.
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'/' | b':' | b'@' | b'%' | b'+')
+}
+
+fn push_text(parts: &mut Vec<Part>, text: &mut String, quoted: bool) {
+    if !text.is_empty() {
+        parts.push(Part::Text { text: std::mem::take(text), quoted });
+    }
+}
+
+impl Word {
+    /// The word's text if it is nothing but unquoted text.
+    pub(super) fn plain(&self) -> Option<&str> {
+        match self.parts.as_slice() {
+            [Part::Text { text, quoted: false }] => Some(text),
+            _ => None,
+        }
+    }
+}
+
+/// Whether the word means something at the start of a command.
+pub(super) fn is_keyword(word: &str) -> bool {
+    KEYWORDS.contains(&word)
+}

@@ -1,0 +1,184 @@
+//! What a substitution prints, where the text says so.
+
+use super::grammar::{List, Node, Part, Word};
+
+/// What a list of commands prints.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Output {
+    /// This text.
+    Constant(String),
+    /// Something that is no option and no program's text: paths, names, numbers.
+    Operands,
+    Anything,
+}
+
+/// The output of the commands in `$( … )`.
+pub(super) fn of(list: &List) -> Output {
+    let [pipeline] = list.0.as_slice() else {
+        // `cd x && pwd`: the last one prints.
+        let quiet = |it: &super::grammar::Pipeline| {
+            matches!(it.stages.as_slice(), [stage]
+            if matches!(&stage.node, Node::Simple { words, .. } if words.first().and_then(Word::plain) == Some("cd")))
+        };
+        return match list.0.split_last() {
+            Some((last, rest)) if rest.iter().all(quiet) && matches!(last.stages.as_slice(), [_]) => of_pipeline(last),
+            _ => Output::Anything,
+        };
+    };
+    of_pipeline(pipeline)
+}
+
+fn of_pipeline(pipeline: &super::grammar::Pipeline) -> Output {
+    let mut stages = pipeline.stages.iter();
+    let Some(first) = stages.next() else { return Output::Anything };
+    let mut output = of_stage(&first.node, &first.redirects);
+    for stage in stages {
+        let Node::Simple { words, .. } = &stage.node else { return Output::Anything };
+        let name = words.first().and_then(Word::plain).unwrap_or_default();
+        output = match (output, name) {
+            // Counts, whatever they read.
+            (_, "wc" | "nproc" | "md5sum" | "sha256sum" | "sha1sum" | "cksum") => Output::Operands,
+            (Output::Operands, "head" | "tail" | "sort" | "uniq" | "grep" | "xargs") if name != "xargs" => {
+                Output::Operands
+            }
+            (Output::Constant(text), "cat" | "tee") => Output::Constant(text),
+            _ => Output::Anything,
+        };
+    }
+    output
+}
+
+fn of_stage(node: &Node, redirects: &[super::grammar::Redirect]) -> Output {
+    let Node::Simple { assigns, words } = node else { return Output::Anything };
+    let texts: Option<Vec<&str>> = words.iter().map(constant).collect();
+    let first = words.first().and_then(Word::plain).unwrap_or_default();
+    if !redirects.is_empty() {
+        let harmless = redirects.iter().all(|redirect| redirect.fd == Some(2));
+        if !harmless {
+            return Output::Anything;
+        }
+    }
+    if let Some(texts) = &texts
+        && let Some(text) = printed(texts, false)
+    {
+        return Output::Constant(text.trim_end_matches('\n').to_string());
+    }
+    if !assigns.is_empty() {
+        return Output::Anything;
+    }
+    let second = words.get(1).and_then(Word::plain).unwrap_or_default();
+    let third = words.get(2).and_then(Word::plain).unwrap_or_default();
+    match (first, second, third) {
+        ("which", name, "") | ("command", "-v", name) | ("type", "-p" | "-P", name) if !name.is_empty() => {
+            Output::Constant(name.to_string())
+        }
+        ("date", ..) => match words.iter().skip(1).all(|word| constant(word).is_none_or(|text| !text.contains(" -"))) {
+            true => Output::Operands,
+            false => Output::Anything,
+        },
+        (
+            "pwd" | "whoami" | "nproc" | "hostname" | "mktemp" | "tty" | "id" | "uname" | "arch" | "logname" | "seq"
+            | "wc" | "du" | "pgrep" | "pidof" | "find" | "nproc " | "realpath" | "stat" | "getconf" | "tput" | "md5sum"
+            | "sha256sum" | "lsof" | "dirname" | "uuidgen" | "readlink" | "free" | "uptime" | "groups",
+            ..,
+        ) => {
+            // What they print can be told to be something else.
+            let told = words.iter().skip(1).any(|word| {
+                constant(word)
+                    .is_none_or(|text| text.contains("printf") || text.starts_with("-exec") || text.contains(" -"))
+                    && first == "find"
+                    || constant(word).is_some_and(|text| {
+                        text.contains(" -") || text == "-f" || text == "-c" || text.starts_with("--format")
+                    }) && matches!(first, "seq" | "stat")
+            });
+            if told { Output::Anything } else { Output::Operands }
+        }
+        ("git", "branch", "--show-current") | ("git", "rev-parse", _) | ("git", "merge-base", _) => Output::Operands,
+        ("git", "symbolic-ref" | "describe" | "rev-list" | "ls-files" | "hash-object" | "write-tree", _) => {
+            Output::Operands
+        }
+        ("brew", "--prefix", _) | ("go", "env", _) | ("npm", "bin" | "root" | "prefix", _) => Output::Operands,
+        _ => Output::Anything,
+    }
+}
+
+/// A word's text if it is constant.
+pub(super) fn constant(word: &Word) -> Option<&str> {
+    match word.parts.as_slice() {
+        [Part::Text { text, .. }] => Some(text),
+        _ => None,
+    }
+}
+
+/// What `echo` or `printf` prints; `escapes`: this shell's `echo` reads backslashes.
+pub(super) fn printed(words: &[&str], escapes: bool) -> Option<String> {
+    match words {
+        ["echo", rest @ ..] => {
+            let (mut rest, mut newline, mut decodes) = (rest, true, escapes);
+            while let [option, after @ ..] = rest
+                && option.len() > 1
+                && option.starts_with('-')
+                && option[1..].bytes().all(|letter| matches!(letter, b'n' | b'e' | b'E'))
+            {
+                newline &= !option.contains('n');
+                if option.contains('e') {
+                    decodes = true;
+                } else if option.contains('E') {
+                    decodes = false;
+                }
+                rest = after;
+            }
+            let mut text = rest.join(" ");
+            if decodes && text.contains('\\') {
+                text = decoded(&text)?;
+            }
+            text.extend(newline.then_some('\n'));
+            Some(text)
+        }
+        ["printf", "--", format, rest @ ..] | ["printf", format, rest @ ..] if !format.starts_with('-') => {
+            let format = decoded(format)?;
+            let pieces: Vec<&str> = format.split("%s").collect();
+            if pieces.iter().any(|piece| piece.contains('%')) {
+                return None;
+            }
+            let places = pieces.len() - 1;
+            let mut text = String::new();
+            let mut rest = rest;
+            loop {
+                for (at, piece) in pieces.iter().enumerate() {
+                    text.push_str(piece);
+                    if at < places
+                        && let [argument, after @ ..] = rest
+                    {
+                        text.push_str(argument);
+                        rest = after;
+                    }
+                }
+                if rest.is_empty() || places == 0 || text.len() > 64 * 1024 {
+                    return Some(text);
+                }
+            }
+        }
+        _ => None,
+    }
+}
+
+/// Backslashes read as `echo -e` and `printf` do; nothing for those that aren't plain.
+fn decoded(text: &str) -> Option<String> {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        if c != '\\' {
+            out.push(c);
+            continue;
+        }
+        out.push(match rest.next()? {
+            'n' => '\n',
+            't' => '\t',
+            '\\' => '\\',
+            '"' => '"',
+            _ => return None,
+        });
+    }
+    Some(out)
+}

@@ -1,0 +1,682 @@
+//! What is known of programs: which run other programs, which only read and print, which variables and
+//! options decide what code runs, and how each takes its options ([`options`]).
+
+pub(super) mod options;
+
+use super::expand::{Openness, Word};
+use std::collections::{HashMap, HashSet};
+use std::sync::{LazyLock, OnceLock};
+
+/// A set of names, written as one text with blanks in between: one line then holds a dozen.
+pub(super) struct Names {
+    text: &'static str,
+    set: OnceLock<HashSet<&'static str>>,
+}
+
+impl Names {
+    const fn new(text: &'static str) -> Names {
+        Names { text, set: OnceLock::new() }
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.set.get_or_init(|| self.text.split_whitespace().collect()).contains(name)
+    }
+}
+
+/// A program that runs the rest of its arguments. One row each.
+pub(super) struct Wrapper {
+    pub(super) name: &'static str,
+    pub(super) flags: &'static str,
+    /// Letters that take a value, attached or as the next word.
+    pub(super) valued: &'static str,
+    pub(super) long: &'static str,
+    pub(super) valued_long: &'static str,
+    /// Arguments of its own before the command.
+    pub(super) positionals: usize,
+    /// `A=b` words may come before the command.
+    pub(super) assigns: bool,
+    /// Without a command it opens a shell.
+    pub(super) bare_shell: bool,
+    /// The rest is joined and given to a shell.
+    pub(super) joins: bool,
+    /// A letter and long options whose value is shell text.
+    pub(super) text_letter: Option<char>,
+    pub(super) text_long: &'static str,
+    /// Letters with which nothing is run.
+    pub(super) shows: &'static str,
+    /// The command runs on another machine or file system.
+    pub(super) remote: bool,
+}
+
+const PLAIN_WRAPPER: Wrapper = Wrapper {
+    name: "",
+    flags: "",
+    valued: "",
+    long: "",
+    valued_long: "",
+    positionals: 0,
+    assigns: false,
+    bare_shell: false,
+    joins: false,
+    text_letter: None,
+    text_long: "",
+    shows: "",
+    remote: false,
+};
+
+const fn wrapper(name: &'static str, flags: &'static str, valued: &'static str, positionals: usize) -> Wrapper {
+    Wrapper { name, flags, valued, positionals, ..PLAIN_WRAPPER }
+}
+
+/// One that changes who or where the command is.
+const fn elsewhere(name: &'static str, flags: &'static str, valued: &'static str, positionals: usize) -> Wrapper {
+    Wrapper { bare_shell: true, ..wrapper(name, flags, valued, positionals) }
+}
+
+/// One that runs a program of the project by its name.
+const fn script_runner(name: &'static str, flags: &'static str, valued: &'static str) -> Wrapper {
+    Wrapper { remote: true, ..wrapper(name, flags, valued, 0) }
+}
+
+const SETARCH_FLAGS: &str = "vRFZLXBIS3T";
+const UNSHARE_LONG: &str = "\
+    map-root-user map-current-user fork mount uts ipc net pid user cgroup time mount-proc \
+    kill-child keep-caps";
+static WRAPPERS: &[Wrapper] = &[
+    Wrapper {
+        assigns: true,
+        long: "login shell preserve-env set-home non-interactive stdin background reset-timestamp askpass bell preserve-groups",
+        valued_long: "user group host prompt chdir close-from chroot command-timeout",
+        ..elsewhere("sudo", "AbBEHknNPSis", "CDghpRrTtUu", 0)
+    },
+    elsewhere("doas", "nLs", "uCa", 0),
+    Wrapper { valued_long: "user", long: "disable-internal-agent keep-cwd", ..elsewhere("pkexec", "", "", 0) },
+    Wrapper {
+        assigns: true,
+        text_letter: Some('S'),
+        long: "ignore-environment null debug",
+        valued_long: "unset chdir",
+        ..wrapper("env", "i0v", "uC", 0)
+    },
+    wrapper("nohup", "", "", 0),
+    Wrapper { long: "ctty fork wait", ..wrapper("setsid", "cfw", "", 0) },
+    Wrapper { valued_long: "adjustment", ..wrapper("nice", "", "n", 0) },
+    Wrapper { long: "ignore", valued_long: "class classdata", ..wrapper("ionice", "t", "cn", 0) },
+    Wrapper {
+        long: "batch deadline fifo idle other rr reset-on-fork verbose all-tasks",
+        valued_long: "sched-runtime sched-period sched-deadline",
+        ..wrapper("chrt", "bdfiorRva", "TPD", 1)
+    },
+    Wrapper { long: "cpu-list all-tasks", ..wrapper("taskset", "ca", "", 1) },
+    Wrapper {
+        long: "foreground preserve-status verbose",
+        valued_long: "kill-after signal",
+        ..wrapper("timeout", "fpv", "ks", 1)
+    },
+    Wrapper {
+        long: "foreground preserve-status verbose",
+        valued_long: "kill-after signal",
+        ..wrapper("gtimeout", "fpv", "ks", 1)
+    },
+    Wrapper {
+        long: "portability append verbose quiet",
+        valued_long: "format output",
+        ..wrapper("time", "apvlhq", "fo", 0)
+    },
+    Wrapper { valued_long: "input output error", ..wrapper("stdbuf", "", "ioe", 0) },
+    Wrapper { shows: "vV", ..wrapper("command", "p", "", 0) },
+    wrapper("builtin", "", "", 0),
+    wrapper("exec", "cl", "a", 0),
+    wrapper("noglob", "", "", 0),
+    wrapper("nocorrect", "", "", 0),
+    Wrapper { long: "skip-chdir", valued_long: "userspec groups", ..elsewhere("chroot", "", "", 1) },
+    Wrapper {
+        long: UNSHARE_LONG,
+        valued_long: "setuid setgid root wd propagation",
+        ..elsewhere("unshare", "rcfmuinpUCT", "RwSG", 0)
+    },
+    Wrapper {
+        long: "all mount uts ipc net pid user cgroup preserve-credentials no-fork",
+        valued_long: "target setuid setgid",
+        ..elsewhere("nsenter", "amuinpUCTF", "tSG", 0)
+    },
+    Wrapper { long: "uname-2.6 addr-no-randomize 32bit 3gb 4gb verbose", ..elsewhere("setarch", SETARCH_FLAGS, "", 1) },
+    elsewhere("linux32", SETARCH_FLAGS, "", 0),
+    elsewhere("linux64", SETARCH_FLAGS, "", 0),
+    elsewhere("i386", SETARCH_FLAGS, "", 0),
+    elsewhere("x86_64", SETARCH_FLAGS, "", 0),
+    Wrapper {
+        long: "no-new-privs clear-groups keep-groups init-groups reset-env",
+        valued_long: "reuid regid ruid euid rgid egid groups inh-caps bounding-set",
+        ..wrapper("setpriv", "d", "", 0)
+    },
+    wrapper("strace", "cCdDfFhiknqrtTvwxyYzZ", "aAbeEIoOpPsSuUX", 0),
+    wrapper("ltrace", "bcCfihLrStTV", "aAeFlnopsuwx", 0),
+    wrapper("catchsegv", "", "", 0),
+    wrapper("fakeroot", "uv", "", 0),
+    wrapper("eatmydata", "", "", 0),
+    wrapper("proxychains", "q", "f", 0),
+    wrapper("proxychains4", "q", "f", 0),
+    wrapper("torsocks", "di", "aPup", 0),
+    wrapper("torify", "", "", 0),
+    wrapper("caffeinate", "dimsu", "tw", 0),
+    wrapper("dbus-run-session", "", "", 0),
+    wrapper("dbus-launch", "", "", 0),
+    wrapper("unbuffer", "p", "", 0),
+    wrapper("chronic", "ve", "", 0),
+    Wrapper { long: "auto-servernum", valued_long: "server-num server-args", ..wrapper("xvfb-run", "al", "enfpsw", 0) },
+    Wrapper {
+        valued_long: "cpunodebind membind physcpubind interleave",
+        long: "localalloc all",
+        ..wrapper("numactl", "la", "NmCip", 0)
+    },
+    Wrapper { valued_long: "what who why mode", ..wrapper("systemd-inhibit", "", "", 0) },
+    Wrapper {
+        long: "user system scope pty pipe wait quiet collect same-dir no-block shell",
+        valued_long: "unit property uid gid slice description setenv nice working-directory",
+        ..elsewhere("systemd-run", "tPqGdrS", "upEM", 0)
+    },
+    Wrapper {
+        long: "shared exclusive unlock nonblock nb no-fork close verbose",
+        valued_long: "timeout wait conflict-exit-code",
+        ..wrapper("flock", "sxeunoFv", "wE", 1)
+    },
+    Wrapper {
+        joins: true,
+        long: "beep color differences errexit chgexit precise no-title",
+        valued_long: "interval",
+        ..elsewhere("watch", "bcdegprtw", "nq", 0)
+    },
+    Wrapper { joins: true, remote: true, ..elsewhere("ssh", "46AaCfGgKkMNnqsTtVvXxYy", "BbcDEeFIiJLlmOoPpQRSWw", 1) },
+    elsewhere("busybox", "", "", 0),
+    elsewhere("toybox", "", "", 0),
+    Wrapper {
+        long: "detach interactive tty privileged",
+        valued_long: "env user workdir env-file detach-keys",
+        remote: true,
+        ..elsewhere("docker exec", "dit", "euw", 1)
+    },
+    Wrapper {
+        long: "detach interactive tty privileged",
+        valued_long: "env user workdir env-file detach-keys",
+        remote: true,
+        ..elsewhere("podman exec", "dit", "euw", 1)
+    },
+    Wrapper {
+        long: "rm interactive tty detach privileged init read-only",
+        valued_long: "name network volume mount env user workdir platform env-file memory publish",
+        remote: true,
+        ..wrapper("docker run", "dit", "evupwhlm", 1)
+    },
+    Wrapper {
+        long: "rm interactive tty detach privileged init read-only",
+        valued_long: "name network volume mount env user workdir platform env-file memory publish",
+        remote: true,
+        ..wrapper("podman run", "dit", "evupwhlm", 1)
+    },
+    Wrapper {
+        long: "stdin tty",
+        valued_long: "container namespace",
+        remote: true,
+        ..elsewhere("kubectl exec", "it", "cn", 1)
+    },
+    Wrapper {
+        long: "yes no-install quiet no",
+        valued_long: "package",
+        text_letter: Some('c'),
+        text_long: "call",
+        ..script_runner("npx", "yq", "p")
+    },
+    script_runner("bunx", "", ""),
+    Wrapper {
+        text_letter: Some('c'),
+        text_long: "call",
+        valued_long: "package workspace",
+        ..script_runner("npm exec", "y", "pw")
+    },
+    Wrapper {
+        text_letter: Some('c'),
+        text_long: "call",
+        valued_long: "package workspace",
+        ..script_runner("npm x", "y", "pw")
+    },
+    script_runner("pnpm exec", "r", "C"),
+    script_runner("pnpm dlx", "", ""),
+    script_runner("yarn exec", "", ""),
+    script_runner("yarn dlx", "", ""),
+    script_runner("yarn run", "", ""),
+    Wrapper { positionals: 1, ..script_runner("rustup run", "", "") },
+    script_runner("nix run", "", ""),
+    script_runner("conda run", "", "np"),
+    script_runner("uvx", "q", ""),
+    script_runner("pipx run", "", ""),
+    Wrapper {
+        long: "quiet verbose offline no-sync locked frozen isolated no-project active all-extras dev no-dev exact",
+        valued_long: "with with-editable python package group extra directory project env-file index-url color",
+        ..script_runner("uv run", "qvn", "pi")
+    },
+    wrapper("poetry run", "", "", 0),
+    wrapper("pipenv run", "", "", 0),
+    wrapper("pdm run", "", "", 0),
+    wrapper("hatch run", "", "", 0),
+    wrapper("bundle exec", "", "", 0),
+    wrapper("mise exec", "", "", 0),
+    wrapper("direnv exec", "", "", 1),
+    elsewhere("ip exec", "", "", 1),
+];
+
+/// The wrapper that a command is, and where among its words the wrapper's own name ends.
+pub(super) fn wrapper_of(name: &str, words: &[Word]) -> Option<(&'static Wrapper, usize)> {
+    type Rows = HashMap<&'static str, Vec<(&'static str, &'static Wrapper)>>;
+    static BY_NAME: LazyLock<Rows> = LazyLock::new(|| {
+        let mut rows: Rows = HashMap::new();
+        for row in WRAPPERS {
+            let (name, verb) = row.name.split_once(' ').unwrap_or((row.name, ""));
+            rows.entry(name).or_default().push((verb, row));
+        }
+        rows
+    });
+    let rows = BY_NAME.get(name)?;
+    if let [("", row)] = rows.as_slice() {
+        return Some((row, 0));
+    }
+    // `uv -q run`: the verb stands where the program takes it; which options before it take a value needn't be known.
+    for (at, word) in words.iter().enumerate().skip(1).take(8) {
+        if let Some((_, row)) = rows.iter().find(|(verb, _)| !verb.is_empty() && *verb == word.text) {
+            return Some((row, at));
+        }
+    }
+    rows.iter().find(|(verb, _)| verb.is_empty()).map(|(_, row)| (*row, 0))
+}
+
+pub(super) static SHELLS: Names = Names::new(
+    "\
+    sh bash dash zsh ksh ksh93 mksh ash rbash yash posh fish csh tcsh pwsh powershell nu elvish xonsh",
+);
+
+static INTERPRETERS: Names = Names::new(
+    "\
+    python pypy perl ruby node nodejs php lua luajit tclsh wish Rscript julia osascript guile \
+    racket irb groovy scala ghci runghc ipython ts-node tsx elixir erl swipl ocaml sbcl clisp deno bun",
+);
+
+/// They print, compare or change the shell's own state: no argument of theirs becomes code.
+pub(super) static DATA: Names = Names::new(
+    "\
+    echo printf true false : cd pwd dirs ls cat tac head tail wc uniq cut tr grep egrep fgrep rg ag ack test [ \
+    mkdir rmdir basename dirname realpath readlink stat file du df date sleep seq diff cmp comm paste fold nl rev \
+    expand column yes which type whoami id hostname uname clear md5sum sha1sum sha256sum cksum od hexdump \
+    strings tree let umask ulimit read getopts shift return exit break continue times expr nproc free uptime \
+    groups tty locale ps pgrep lsof rm chmod chown chgrp touch unlink mktemp kill killall pkill gh glab jira \
+    export declare typeset local readonly unset wait jobs less more man whereis apropos printenv tput",
+);
+
+/// They make or change files, and run nothing.
+pub(super) static INERT: Names = Names::new(
+    "\
+    cp mv ln tee truncate shred dd install mkfifo base64 base32 xxd jq yq join sort split csplit patch iconv \
+    gzip gunzip zcat bzip2 bunzip2 xz unxz unzip curl wget fg bg disown suspend logger cal factor shuf tsort ptx \
+    pr fmt expand unexpand sum b2sum sha512sum sha224sum sha384sum ping dig host nslookup ifconfig netstat ss lscpu lsblk lsusb \
+    lspci dmesg last w who users finger mesg wall write cksum cmp numfmt dos2unix unix2dos sync mount umount",
+);
+
+/// They run, or may run, what they read from their input.
+pub(super) static RUNS_INPUT: Names = Names::new(
+    "\
+    make gmake at batch crontab psql mysql sqlite3 gdb lldb ed ex vi vim nvim ftp sftp telnet nc ncat socat bc dc \
+    m4 expect tclsh gnuplot octave R docker podman kubectl ssh patch git apply entr",
+);
+
+/// They give another text than they read.
+pub(super) static DECODERS: Names = Names::new(
+    "\
+    base64 base32 basenc xxd openssl rev tr uudecode gunzip zcat gzip bzcat xzcat gpg iconv",
+);
+
+/// Whether a program's arguments are known not to be another program's command line.
+pub(super) fn is_known(name: &str) -> bool {
+    static OTHERS: Names = Names::new(
+        "\
+        make gmake cmake ninja meson gcc g++ cc clang ld ar cargo rustc rustup go gofmt javac java mvn gradle npm pnpm yarn \
+        pip pip3 pipx poetry uv conda brew apt apt-get apt-cache dpkg yum dnf pacman apk snap service journalctl \
+        systemctl eslint prettier jest vitest pytest mypy ruff black flake8 tsc top htop fd fdfind bat ssh-keygen \
+        ssh-add openssl gpg aws gcloud az reboot shutdown halt poweroff useradd userdel passwd mkfs fdisk iptables \
+        helm terraform tofu pulumi ansible ansible-playbook kubectl docker podman psql mysql mysqldump pg_dump pg_restore createdb dropdb sqlite3 \
+        redis-cli mongosh rsync scp sftp tar zip vercel netlify fly flyctl heroku wrangler firebase supabase stripe gsutil twilio composer \
+        gem bundle rake rails dotnet swift xcodebuild bazel just task nix code claude cursor vi vim nvim nano emacs ed ex sha1 pg_ctl initdb openssl \
+        tmux screen crontab at parted sgdisk lvm mdadm ufw nft usermod groupadd visudo chpasswd hugo jekyll webpack vite esbuild rollup turbo nx lerna",
+    );
+    OTHERS.has(name)
+}
+
+pub(super) fn is_interpreter(name: &str) -> bool {
+    INTERPRETERS.has(name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.'))
+}
+
+pub(super) fn is_system_path(path: &str) -> bool {
+    let directory = path.rfind('/').map_or("", |at| &path[..at]);
+    matches!(
+        directory,
+        "/bin" | "/usr/bin" | "/usr/local/bin" | "/sbin" | "/usr/sbin" | "/usr/local/sbin" | "/opt/homebrew/bin"
+    )
+}
+
+/// What setting a variable may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hazard {
+    None,
+    /// A later program runs code of the caller's choice.
+    Unseen,
+    /// A later program runs its value.
+    Text,
+    /// Later words mean something else.
+    Shell,
+}
+
+static CODE_VARIABLES: Names = Names::new(
+    "\
+    PATH PERL5OPT PERL5LIB PERL5DB PYTHONPATH PYTHONSTARTUP PYTHONHOME PYTHONINSPECT RUBYOPT RUBYLIB NODE_OPTIONS \
+    NODE_PATH JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS MAVEN_OPTS RUSTC RUSTC_WRAPPER MAKEFLAGS GNUMAKEFLAGS MAKEFILES MAKE \
+    TAR_OPTIONS AWKPATH AWKLIBPATH HOME XDG_CONFIG_HOME ZDOTDIR GCONV_PATH LUA_INIT PHPRC OPENSSL_CONF \
+    CDPATH TERMINFO EXINIT VIMINIT INPUTRC MANOPT GOFLAGS CC CXX LD AR CFLAGS LDFLAGS",
+);
+
+static TEXT_VARIABLES: Names = Names::new(
+    "\
+    PROMPT_COMMAND PS0 PS4 BROWSER LESSOPEN LESSCLOSE FCEDIT RSYNC_RSH CVS_RSH SSH_ASKPASS VISUAL EDITOR PAGER \
+    MANPAGER SUDO_EDITOR",
+);
+
+pub(super) fn hazard(name: &str, value: Option<&str>) -> Hazard {
+    if matches!(
+        name,
+        "BASH_ENV"
+            | "ENV"
+            | "SHELLOPTS"
+            | "BASHOPTS"
+            | "POSIXLY_CORRECT"
+            | "BASH_COMPAT"
+            | "BASH_ALIASES"
+            | "BASH_CMDS"
+            | "aliases"
+            | "functions"
+            | "NULLCMD"
+            | "READNULLCMD"
+            | "EXECIGNORE"
+            | "SHELL"
+            | "PYTHONUSERBASE"
+    ) || name.starts_with("BASH_FUNC_")
+        || name.starts_with("GIT_CONFIG")
+    {
+        return Hazard::Shell;
+    }
+    if matches!(name, "PS1" | "PS2" | "PROMPT" | "RPROMPT")
+        && value.is_some_and(|value| value.contains("$(") || value.contains('`'))
+    {
+        return Hazard::Text;
+    }
+    let harmless = matches!(value, Some("" | "cat" | "true" | ":" | "less" | "vim" | "vi" | "nano"));
+    if harmless && (name.ends_with("PAGER") || name.ends_with("EDITOR") || name == "VISUAL") {
+        return Hazard::None;
+    }
+    if TEXT_VARIABLES.has(name)
+        || matches!(
+            name,
+            "GIT_SSH_COMMAND"
+                | "GIT_SSH"
+                | "GIT_EDITOR"
+                | "GIT_SEQUENCE_EDITOR"
+                | "GIT_PAGER"
+                | "GIT_ASKPASS"
+                | "GIT_EXTERNAL_DIFF"
+                | "GIT_PROXY_COMMAND"
+        )
+    {
+        return Hazard::Text;
+    }
+    let git = name.starts_with("GIT_")
+        && !["GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_TERMINAL_PROMPT", "GIT_TRACE", "GIT_MERGE_AUTOEDIT", "GIT_LFS_SKIP"]
+            .iter()
+            .any(|prefix| name.starts_with(prefix));
+    let lower = name.to_ascii_lowercase();
+    if git
+        || CODE_VARIABLES.has(name)
+        || ["LD_", "DYLD_", "BASH_", "npm_config_", "NPM_CONFIG_"].iter().any(|prefix| name.starts_with(prefix))
+        || ["editor", "pager", "_command", "_askpass", "_wrapper", "_rsh", "_shell", "_runner"]
+            .iter()
+            .any(|suffix| lower.ends_with(suffix))
+    {
+        return Hazard::Unseen;
+    }
+    Hazard::None
+}
+
+/// Which word is git's command, and whether a setting before it may run a program.
+pub(super) fn git_verb(words: &[Word]) -> (Option<usize>, bool) {
+    let (mut at, mut settings) = (1, false);
+    while let Some(word) = words.get(at) {
+        let text = word.text.as_str();
+        match text {
+            "-C" | "--git-dir" | "--work-tree" | "--namespace" | "--super-prefix" | "--exec-path" | "--attr-source"
+            | "--list-cmds" => at += 2,
+            "-c" | "--config-env" => {
+                settings |=
+                    words.get(at + 1).is_some_and(|word| match (word.as_constant(), word.text.split_once('=')) {
+                        (_, Some((key, value))) if word.openness.from().is_none_or(|from| from > key.len()) => {
+                            !is_harmless_setting(key, value)
+                        }
+                        (Some(key), None) => !is_harmless_setting(key, "true"),
+                        _ => true,
+                    });
+                at += 2;
+            }
+            _ if text.starts_with("-c") && text.len() > 2 && !text.starts_with("--") => {
+                let (key, value) = text[2..].split_once('=').unwrap_or((&text[2..], "true"));
+                settings |= !is_harmless_setting(key, value);
+                at += 1;
+            }
+            _ if text.starts_with("--config-env=") || text.starts_with("--exec-path=") => {
+                settings = true;
+                at += 1;
+            }
+            _ if text.starts_with('-') => at += 1,
+            _ => return (Some(at), settings),
+        }
+    }
+    (None, settings)
+}
+
+const HARMLESS_SETTINGS: &str = "\
+    user. push.default push.followtags push.autosetupremote pull. fetch. color. advice. log. safe. commit.gpgsign tag.gpgsign \
+    init.defaultbranch core.quotepath core.autocrlf core.filemode core.longpaths core.eol \
+    core.ignorecase core.abbrev core.symlinks core.safecrlf merge.conflictstyle merge.ff \
+    diff.algorithm diff.renames diff.colormoved diff.noprefix diff.mnemonicprefix \
+    rebase.autostash rebase.autosquash protocol.version http.sslverify http.postbuffer \
+    http.lowspeedlimit http.lowspeedtime rerere.enabled branch.autosetuprebase column.ui \
+    help.autocorrect status. remote.origin.url gc.auto index.version feature.manyfiles";
+
+/// Settings that can't make git start a program. Everything else may.
+pub(super) fn is_harmless_setting(key: &str, value: &str) -> bool {
+    let key = key.to_ascii_lowercase();
+    if matches!(key.as_str(), "core.pager" | "core.editor" | "sequence.editor") {
+        return matches!(value, "" | "cat" | "true" | ":" | "less" | "vim" | "nano");
+    }
+    HARMLESS_SETTINGS
+        .split_ascii_whitespace()
+        .any(|name| if name.ends_with('.') { key.starts_with(name) } else { key == name })
+}
+
+pub(super) fn is_harmless_ssh_option(letter: char, value: &Word) -> bool {
+    let text = value.text.to_ascii_lowercase();
+    match letter {
+        'o' => {
+            !text.contains("command")
+                && !text.contains("exec")
+                && !text.contains("include")
+                && !matches!(value.openness, Openness::Computed(0, _))
+        }
+        'F' => false,
+        _ => true,
+    }
+}
+
+/// Commands of git itself, which no alias can replace. Others may be an alias for anything.
+pub(super) static GIT_COMMANDS: Names = Names::new(
+    "\
+    add am annotate apply archive bisect blame branch bundle cat-file check-attr check-ignore \
+    checkout cherry cherry-pick clean clone commit commit-tree config count-objects describe \
+    diff diff-files diff-index diff-tree difftool fetch for-each-ref format-patch fsck gc grep \
+    hash-object help index-pack init log ls-files ls-remote ls-tree merge merge-base merge-tree \
+    mktree mv name-rev notes prune pull push range-diff read-tree rebase reflog remote repack \
+    reset restore rev-list rev-parse revert rm shortlog show show-branch show-ref \
+    sparse-checkout stash status submodule switch symbolic-ref tag update-index update-ref var \
+    verify-commit verify-tag version whatchanged worktree write-tree",
+);
+
+/// Whether a sed script holds only commands that edit and print. Anything not understood isn't plain.
+pub(super) fn is_plain_sed(script: &str) -> bool {
+    let mut rest = script.chars().peekable();
+    loop {
+        while rest.next_if(|c| c.is_whitespace() || matches!(c, ';' | '{' | '}')).is_some() {}
+        // The address.
+        loop {
+            match rest.peek() {
+                Some(c) if c.is_ascii_digit() || matches!(c, '$' | ',' | '+' | '~' | '!' | ' ') => {
+                    rest.next();
+                }
+                Some('/') => {
+                    rest.next();
+                    if !skip_delimited(&mut rest, '/') {
+                        return false;
+                    }
+                    while rest.next_if(|c| matches!(c, 'I' | 'M')).is_some() {}
+                }
+                _ => break,
+            }
+        }
+        match rest.next() {
+            None => return true,
+            Some('{' | '}') => continue,
+            Some('p' | 'P' | 'd' | 'D' | '=' | 'n' | 'N' | 'h' | 'H' | 'g' | 'G' | 'x' | 'F' | 'z') => {}
+            Some('q' | 'Q') => while rest.next_if(char::is_ascii_digit).is_some() {},
+            Some('a' | 'i' | 'c') => {
+                // The text ends with the line; a backslash carries it on.
+                while let Some(c) = rest.next() {
+                    match c {
+                        '\\' => drop(rest.next()),
+                        '\n' => break,
+                        _ => {}
+                    }
+                }
+                continue;
+            }
+            Some(command @ ('s' | 'y')) => {
+                let Some(delimiter) = rest.next().filter(|c| !c.is_alphanumeric() && !matches!(c, '\\' | '\n')) else {
+                    return false;
+                };
+                if !skip_delimited(&mut rest, delimiter) || !skip_delimited(&mut rest, delimiter) {
+                    return false;
+                }
+                let flags = |c: &char| c.is_ascii_digit() || matches!(c, 'g' | 'p' | 'i' | 'I' | 'M' | 'm');
+                while command == 's' && rest.next_if(flags).is_some() {}
+            }
+            Some(_) => return false,
+        }
+        while rest.next_if(|c| *c == ' ').is_some() {}
+        match rest.peek() {
+            None | Some(';' | '\n' | '}') => {}
+            Some(_) => return false,
+        }
+    }
+}
+
+pub(super) fn skip_delimited(rest: &mut impl Iterator<Item = char>, delimiter: char) -> bool {
+    while let Some(c) = rest.next() {
+        match c {
+            '\\' => drop(rest.next()),
+            _ if c == delimiter => return true,
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Options whose value is a command line: the program (and git's command), letters, long names.
+pub(super) static TEXT_OPTIONS: &[(&str, &str, &[&str])] = &[
+    ("rsync", "e", &["rsh", "rsync-path"]),
+    ("scp", "S", &[]),
+    ("sftp", "S", &[]),
+    (
+        "tar",
+        "IF",
+        &[
+            "to-command",
+            "use-compress-program",
+            "rsh-command",
+            "info-script",
+            "new-volume-script",
+            "rmt-command",
+            "checkpoint-action",
+        ],
+    ),
+    (
+        "gtar",
+        "IF",
+        &[
+            "to-command",
+            "use-compress-program",
+            "rsh-command",
+            "info-script",
+            "new-volume-script",
+            "rmt-command",
+            "checkpoint-action",
+        ],
+    ),
+    ("bsdtar", "", &["use-compress-program"]),
+    ("sort", "", &["compress-program"]),
+    ("split", "", &["filter"]),
+    ("man", "PH", &["pager", "html"]),
+    ("zip", "", &["unzip-command"]),
+    ("wget", "", &["use-askpass"]),
+    ("rg", "", &["pre", "hostname-bin"]),
+    ("fd", "xX", &["exec", "exec-batch"]),
+    ("fdfind", "xX", &["exec", "exec-batch"]),
+    ("bat", "", &["pager"]),
+    ("git grep", "O", &["open-files-in-pager"]),
+    ("git rebase", "x", &["exec"]),
+    ("git clone", "u", &["upload-pack"]),
+    ("git fetch", "", &["upload-pack"]),
+    ("git pull", "", &["upload-pack"]),
+    ("git ls-remote", "", &["upload-pack", "exec"]),
+    ("git push", "", &["receive-pack", "exec"]),
+    ("git archive", "", &["exec"]),
+    ("git difftool", "x", &["extcmd"]),
+    (
+        "git filter-branch",
+        "",
+        &[
+            "tree-filter",
+            "index-filter",
+            "msg-filter",
+            "env-filter",
+            "commit-filter",
+            "parent-filter",
+            "tag-name-filter",
+        ],
+    ),
+    ("git send-email", "", &["sendmail-cmd", "to-cmd", "cc-cmd"]),
+    ("start-stop-daemon", "ax", &["exec", "startas"]),
+    ("xterm", "e", &[]),
+    ("entr", "", &[]),
+    ("gcc", "", &["wrapper"]),
+];
+
+/// Commands of git that do another one's work or run programs.
+pub(super) static GIT_PLUMBING: Names = Names::new(
+    "\
+    send-pack http-push receive-pack upload-pack remote-http remote-https remote-ext remote-fd \
+    subtree svn p4 lfs shell hook daemon instaweb gui citool filter-branch filter-repo \
+    for-each-repo credential send-email imap-send web--browse submodule--helper \
+    rebase--helper rebase--interactive merge-index fast-import cvsserver upload-archive scalar \
+    annex merge-one-file mergetool--lib remote-ssh",
+);

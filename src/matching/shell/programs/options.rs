@@ -1,0 +1,189 @@
+//! How programs take their options: a generated table, one line for each program and sub-command.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+/// `PATH<TAB>HABITS<TAB>OPTIONS`, sorted; `generate.py` makes it and says what the columns are.
+static TABLE: &str = include_str!("options.txt");
+
+/// How a program's parser reads its arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Style {
+    /// Clusters of letters, any unambiguous beginning of a long name, options after operands too.
+    Getopt,
+    /// As `Getopt`, and options end at the first operand.
+    Posix,
+    /// One dash or two mean the same, no clusters.
+    Go,
+    /// Clusters, exact long names.
+    Exact,
+    /// Every word with a dash is an option by that name.
+    Word,
+    /// There are no options.
+    None,
+}
+
+/// One option of a program.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Opt {
+    pub(in super::super) names: Vec<&'static str>,
+    pub(in super::super) value: Takes,
+}
+
+/// Whether an option takes a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Takes {
+    Nothing,
+    /// Attached or the next word.
+    Value,
+    /// Only attached.
+    Attached,
+}
+
+/// A program or sub-command: how it takes its words.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Row {
+    /// The sub-command's names.
+    pub(in super::super) names: Vec<&'static str>,
+    pub(in super::super) style: Style,
+    /// Options end at the first operand.
+    pub(in super::super) stops: bool,
+    pub(in super::super) options: Vec<Opt>,
+    pub(in super::super) children: Vec<Row>,
+    /// The first operand is a sub-command.
+    pub(in super::super) has_commands: bool,
+    /// The options hold after sub-commands too.
+    deep: bool,
+}
+
+impl Row {
+    pub(in super::super) fn child(&self, name: &str) -> Option<&Row> {
+        self.children.iter().find(|row| row.names.contains(&name))
+    }
+
+    pub(in super::super) fn option(&self, name: &str) -> Option<&Opt> {
+        self.options.iter().find(|option| option.names.contains(&name))
+    }
+
+    /// Whether letters may be written together after one dash.
+    pub(in super::super) fn clusters(&self) -> bool {
+        matches!(self.style, Style::Getopt | Style::Posix | Style::Exact)
+    }
+
+    /// Whether the beginning of a long name stands for it.
+    pub(in super::super) fn abbreviates(&self) -> bool {
+        matches!(self.style, Style::Getopt | Style::Posix)
+    }
+}
+
+/// The lines of each program, under each of its names, shorter paths first.
+fn by_program() -> &'static HashMap<&'static str, Vec<&'static str>> {
+    static BY_PROGRAM: OnceLock<HashMap<&'static str, Vec<&'static str>>> = OnceLock::new();
+    BY_PROGRAM.get_or_init(|| {
+        let mut by_program: HashMap<&str, Vec<&str>> = HashMap::new();
+        for line in TABLE.lines().filter(|line| !line.starts_with('#')) {
+            for name in line.split(['\t', ' ']).next().unwrap_or_default().split('|') {
+                by_program.entry(name).or_default().push(line);
+            }
+        }
+        for lines in by_program.values_mut() {
+            lines.sort_by_key(|line| line.split('\t').next().unwrap_or_default().split(' ').count());
+        }
+        by_program
+    })
+}
+
+/// The row of a program with its sub-commands.
+pub(in super::super) fn row(name: &str) -> Option<Row> {
+    let mut root: Option<Row> = None;
+    for line in by_program().get(name)? {
+        let mut columns = line.split('\t');
+        let path = columns.next().unwrap_or_default();
+        let row = parse(path, columns.next().unwrap_or_default(), columns.next().unwrap_or_default());
+        let words: Vec<&str> = path.split(' ').collect();
+        match words.as_slice() {
+            [_] => root = Some(row),
+            [_, between @ .., _] => {
+                let mut at = root.as_mut();
+                for word in between {
+                    let name = word.split('|').next().unwrap_or_default();
+                    at = at.and_then(|row| row.children.iter_mut().find(|child| child.names.contains(&name)));
+                }
+                if let Some(parent) = at {
+                    parent.has_commands = true;
+                    let mut row = row;
+                    if parent.deep {
+                        row.deep = true;
+                        for option in &parent.options {
+                            if !option.names.iter().any(|name| row.option(name).is_some()) {
+                                row.options.push(option.clone());
+                            }
+                        }
+                    }
+                    parent.children.push(row);
+                }
+            }
+            [] => {}
+        }
+    }
+    root
+}
+
+fn parse(path: &'static str, habits: &str, options: &'static str) -> Row {
+    let mut row = Row {
+        names: path.rsplit(' ').next().unwrap_or_default().split('|').collect(),
+        style: Style::Getopt,
+        stops: false,
+        options: Vec::new(),
+        children: Vec::new(),
+        has_commands: false,
+        deep: false,
+    };
+    for habit in habits.split(',') {
+        match habit {
+            "getopt" | "git" | "argparse" | "npm" => row.style = Style::Getopt,
+            "posix" => (row.style, row.stops) = (Style::Posix, true),
+            "go" => (row.style, row.stops) = (Style::Go, true),
+            "cobra" | "clap" | "exact" => row.style = Style::Exact,
+            "word" => row.style = Style::Word,
+            "none" => row.style = Style::None,
+            "sub" => row.has_commands = true,
+            "stop" => row.stops = true,
+            "deep" => row.deep = true,
+            _ => {}
+        }
+    }
+    // A program's global options don't end at its sub-command's name by `stop`.
+    for text in options.split(' ').filter(|text| !text.is_empty()) {
+        let (names, value) = match (text.strip_suffix("[=]"), text.strip_suffix('=')) {
+            (Some(names), _) => (names, Takes::Attached),
+            (None, Some(names)) => (names, Takes::Value),
+            (None, None) => (text, Takes::Nothing),
+        };
+        row.options.push(Opt { names: names.split(',').collect(), value });
+    }
+    row
+}
+
+/// Another way to say what an option says.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) enum Act {
+    /// This option.
+    Option(&'static str),
+    /// An operand that matches this glob.
+    Operand(&'static str),
+}
+
+/// Second spellings of an act: program and sub-command, an option, what means the same.
+pub(in super::super) static ACTS: &[(&str, &str, Act)] = &[
+    ("git push", "--force", Act::Operand("+*")),
+    ("git push", "--force", Act::Option("--mirror")),
+    ("git push", "--delete", Act::Operand(":*")),
+    ("git push", "--delete", Act::Option("--mirror")),
+    ("git push", "--delete", Act::Option("--prune")),
+    ("git branch", "-D", Act::Option("--delete")),
+    ("git checkout", "--force", Act::Option("-f")),
+    ("rm", "-r", Act::Option("-R")),
+    ("rm", "-r", Act::Option("--recursive")),
+    ("npm install", "-g", Act::Option("--global")),
+];

@@ -1,0 +1,1124 @@
+//! `Bash(...)`: what a rule means, and whether a text does it.
+//!
+//! A rule means an act, not characters: its program by name, its sub-commands past global options, its
+//! options in every spelling, its operands in order. It is read two ways, as hits and as covers.
+
+use super::commands::{Directory, base_name};
+use super::expand::{Openness, Word};
+use super::programs::options::{Act, Row, Style, Takes};
+use super::programs::{self, options};
+use super::{Command, Doubt, Judgement, Place, Role, Script, Span};
+
+/// The inside of `Bash(...)`, compiled.
+#[derive(Debug, Clone)]
+pub struct CommandRule {
+    stages: Vec<Stage>,
+}
+
+/// One command of a rule: rules with `|` have several.
+#[derive(Debug, Clone)]
+struct Stage {
+    /// The program's name, with `*` for any characters.
+    program: String,
+    /// The directory that the pattern names.
+    directory: Option<String>,
+    row: Option<std::sync::Arc<Row>>,
+    /// Sub-commands and operands, in order.
+    operands: Vec<Operand>,
+    /// How many of them are sub-commands.
+    commands: usize,
+    options: Vec<OptionPattern>,
+    /// Ends in a `*`: anything may follow.
+    open: bool,
+}
+
+#[derive(Debug, Clone)]
+struct Operand {
+    glob: String,
+    /// The sub-command's names, if it is one.
+    names: Vec<&'static str>,
+}
+
+#[derive(Debug, Clone)]
+struct OptionPattern {
+    /// Every name that stands for it; globs where the table has none.
+    names: Vec<String>,
+    /// Operands that say the same.
+    operands: Vec<&'static str>,
+    value: Option<String>,
+}
+
+/// Three values for one test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Held {
+    No,
+    Doubt(&'static str),
+    Yes,
+}
+
+impl CommandRule {
+    /// Compiles what stands in the parentheses.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn new(pattern: &str) -> Result<CommandRule, String> {
+        let pattern = pattern.trim();
+        if pattern.is_empty() {
+            return Err("the pattern is empty; `*` matches every command".to_string());
+        }
+        if pattern.len() > 4096 || pattern.contains('\0') {
+            return Err("the pattern is too long or holds a NUL byte".to_string());
+        }
+        let words = words(pattern)?;
+        let mut stages = Vec::new();
+        for words in words.split(|word| word == "|") {
+            stages.push(Stage::new(words)?);
+        }
+        let last = stages.len() - 1;
+        if last > 0 {
+            stages[last].open = true;
+        }
+        Ok(CommandRule { stages })
+    }
+
+    /// Whether one command is what the rule names, as far as it can be told.
+    pub fn fits(&self, command: &Command) -> bool {
+        self.stages.iter().any(|stage| stage.hits(command, self.stages.len() > 1) == Held::Yes)
+    }
+
+    /// The program's name if the rule names one and holds for nothing else.
+    pub fn program(&self) -> Option<&str> {
+        let first = self.stages.first()?;
+        (!first.program.contains('*')).then_some(first.program.as_str())
+    }
+}
+
+/// A pattern's words; quotes keep blanks.
+fn words(pattern: &str) -> Result<Vec<String>, String> {
+    let (mut words, mut word) = (Vec::new(), None::<String>);
+    let mut rest = pattern.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            ' ' | '\t' => words.extend(word.take()),
+            '\'' | '"' => {
+                let word = word.get_or_insert_default();
+                loop {
+                    match rest.next() {
+                        None => return Err("a quote in the pattern is not closed".to_string()),
+                        Some(end) if end == c => break,
+                        Some(inner) => word.push(inner),
+                    }
+                }
+            }
+            '|' if word.is_none() => words.push("|".to_string()),
+            c => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    Ok(words)
+}
+
+impl Stage {
+    fn new(words: &[String]) -> Result<Stage, String> {
+        let Some((head, rest)) = words.split_first() else {
+            return Err("a pipe in a pattern needs a command on both sides".to_string());
+        };
+        let (mut head, mut open) = (head.clone(), false);
+        let mut rest: Vec<String> = rest.to_vec();
+        // `git push:*` is an older form of `git push *`.
+        let last = rest.last_mut().unwrap_or(&mut head);
+        if let Some(before) = last.strip_suffix(":*").filter(|before| !before.is_empty()) {
+            *last = before.to_string();
+            open = true;
+        }
+        if rest.last().is_some_and(|word| word == "*") {
+            rest.pop();
+            open = true;
+        }
+        if rest.is_empty() && head.len() > 1 && head.ends_with('*') {
+            open = true;
+        }
+        let everything = head == "*" && rest.is_empty();
+        let (directory, program) = match head.rsplit_once('/') {
+            Some((directory, name)) => (Some(directory.to_string()), name.to_string()),
+            None => (None, head),
+        };
+        let row = if program.contains('*') { None } else { options::row(&program).map(std::sync::Arc::new) };
+        let mut stage = Stage {
+            program,
+            directory,
+            row,
+            operands: Vec::new(),
+            commands: 0,
+            options: Vec::new(),
+            open: open || everything,
+        };
+        let row = stage.row.clone();
+        let mut node = row.as_deref();
+        let mut path = stage.program.clone();
+        let mut at = 0;
+        while let Some(word) = rest.get(at) {
+            at += 1;
+            let is_option = word.len() > 1 && word.starts_with('-') && node.is_none_or(|row| row.style != Style::None);
+            if is_option {
+                at += stage.option(word, rest.get(at), node, &path);
+                continue;
+            }
+            let last = at == rest.len() && !open;
+            if last && word.ends_with('*') {
+                stage.open = true;
+            }
+            let child = node.filter(|row| row.has_commands && stage.commands == stage.operands.len());
+            let names = match child {
+                Some(row) => {
+                    stage.commands += 1;
+                    node = row.child(word);
+                    path = format!("{path} {word}");
+                    node.map(|row| row.names.clone()).unwrap_or_default()
+                }
+                None => Vec::new(),
+            };
+            stage.operands.push(Operand { glob: word.clone(), names });
+            if node.is_none() {
+                node = row.as_deref().filter(|_| child.is_none());
+            }
+        }
+        Ok(stage)
+    }
+
+    /// Adds an option of the pattern; how many further words are its value.
+    fn option(&mut self, word: &str, next: Option<&String>, row: Option<&Row>, path: &str) -> usize {
+        let (name, value) = match word.split_once('=') {
+            Some((name, value)) if word.starts_with("--") || row.is_some_and(|row| row.style == Style::Go) => {
+                (name, Some(value.to_string()))
+            }
+            _ => (word, None),
+        };
+        let exact = row.is_none_or(|row| row.option(name).is_some() || !row.clusters());
+        // `-rf*`: letters, each an option of its own.
+        let letters = name.trim_start_matches('-').trim_end_matches('*');
+        if !name.starts_with("--")
+            && letters.chars().count() > 1
+            && !exact
+            && letters.chars().all(char::is_alphanumeric)
+        {
+            for letter in letters.chars() {
+                self.add_option(&format!("-{letter}"), None, row, path);
+            }
+            return 0;
+        }
+        let takes = row.and_then(|row| row.option(name)).is_some_and(|option| option.value == Takes::Value);
+        match (takes && value.is_none(), next) {
+            (true, Some(next)) => {
+                self.add_option(name, Some(next.clone()), row, path);
+                1
+            }
+            _ => {
+                let name = if self.program != "rm" || name.starts_with("--") || letters.len() != 1 {
+                    name
+                } else {
+                    &name[..2]
+                };
+                self.add_option(name, value, row, path);
+                0
+            }
+        }
+    }
+
+    fn add_option(&mut self, name: &str, value: Option<String>, row: Option<&Row>, path: &str) {
+        let mut names: Vec<String> = Vec::new();
+        for option in row.iter().flat_map(|row| &row.options) {
+            let same = |it: &&str| {
+                glob(name, it)
+                    || row.is_some_and(|row| row.style == Style::Go)
+                        && glob(name.trim_start_matches('-'), it.trim_start_matches('-'))
+            };
+            if option.names.iter().any(same) {
+                names.extend(option.names.iter().map(|name| name.to_string()));
+            }
+        }
+        if !names.iter().any(|it| it == name) {
+            names.push(name.to_string());
+        }
+        let mut operands = Vec::new();
+        for (act, option, same) in options::ACTS {
+            if *act == path && names.iter().any(|it| it == option) {
+                match same {
+                    Act::Option(other) => names.push(other.to_string()),
+                    Act::Operand(glob) => operands.push(*glob),
+                }
+            }
+        }
+        names.dedup();
+        self.options.push(OptionPattern { names, operands, value });
+    }
+
+    /// Whether the command is one of this pattern's program.
+    fn is_program(&self, command: &Command) -> bool {
+        let Some(head) = command.words.first() else { return false };
+        if let Openness::Operand(at) = head.openness
+            && at > 0
+            && !head.text[..at].contains('/')
+        {
+            let literal = self.program.split('*').next().unwrap_or_default();
+            return literal.starts_with(&head.text[..at])
+                || self.program.contains('*') && head.text.starts_with(literal);
+        }
+        let name = head.text.rsplit('/').next().unwrap_or_default();
+        self.program == "*" || glob(&self.program, name)
+    }
+
+    /// Whether the command does what the pattern says: any reading of it is enough.
+    fn hits(&self, command: &Command, piped: bool) -> Held {
+        let is_shell = piped
+            && self.program == "sh"
+            && command.words.first().is_some_and(|head| programs::SHELLS.has(base_name(&head.text)));
+        if !is_shell && !self.is_program(command) {
+            return Held::No;
+        }
+        if let (Some(directory), Some(head)) = (&self.directory, command.words.first())
+            && let Some((written, _)) = head.text.rsplit_once('/')
+            && !glob(directory, written)
+            && !head.text.starts_with('.')
+            && !programs::is_system_path(&head.text)
+            && directory.starts_with('.')
+        {
+            return Held::No;
+        }
+        let parsed = Parsed::new(&command.words[1..], self.row.as_deref(), &self.operands[..self.commands]);
+        let mut held = self.operands_hit(&parsed);
+        if command.words.first().is_some_and(
+            |head| matches!(head.openness, Openness::Operand(at) if at > 0 && !head.text[..at].contains('/')),
+        ) {
+            held = held.min(Held::Doubt("the program's name is computed"));
+        }
+        for option in &self.options {
+            if held == Held::No {
+                break;
+            }
+            held = held.min(parsed.has(option, self.row.as_deref()));
+        }
+        match held {
+            Held::No if self.program == "git" => self.git_doubt(command),
+            held => held,
+        }
+    }
+
+    /// Git does another command's work by its settings, aliases and plumbing.
+    fn git_doubt(&self, command: &Command) -> Held {
+        let (verb, settings) = programs::git_verb(&command.words);
+        let Some(verb) = verb.and_then(|at| command.words.get(at)) else { return Held::No };
+        if programs::GIT_PLUMBING.has(&verb.text) {
+            return Held::Doubt("a command of git that does another one's work");
+        }
+        let own = self.operands.first().is_some_and(|operand| glob(&operand.glob, &verb.text));
+        if settings && (own || !programs::GIT_COMMANDS.has(&verb.text)) {
+            return Held::Doubt("a setting of git that changes what it does");
+        }
+        Held::No
+    }
+
+    fn operands_hit(&self, parsed: &Parsed) -> Held {
+        let is_open = self.open || !self.options.is_empty();
+        let mut held = Held::Yes;
+        let mut at = 0;
+        for (index, operand) in self.operands.iter().enumerate() {
+            let is_command = index < self.commands;
+            let mut found = Held::No;
+            while let Some(item) = parsed.operands.get(at) {
+                let this = operand.could_be(item.word, &item.names);
+                if !spreads(item.word) {
+                    at += 1;
+                }
+                if this > Held::No {
+                    found = this;
+                    break;
+                }
+                if spreads(item.word) {
+                    at += 1;
+                    continue;
+                }
+                // A sub-command stands where it stands, unless an option before it isn't known.
+                if is_command && !item.unsure || !is_open && !item.unsure && !is_command {
+                    break;
+                }
+            }
+            if found == Held::No {
+                return Held::No;
+            }
+            held = held.min(found);
+        }
+        if !is_open && parsed.operands.len() > at {
+            let rest = &parsed.operands[at..];
+            let all_unsure = rest.iter().all(|item| item.unsure || spreads(item.word));
+            if !all_unsure {
+                return Held::No;
+            }
+        }
+        if !is_open && !parsed.options.is_empty() && self.row.is_none() && self.program != "*" {
+            return Held::No;
+        }
+        if !is_open && !parsed.options.is_empty() && self.options.is_empty() {
+            // An exact pattern names every option.
+            let own = parsed.options.iter().filter(|option| option.depth >= self.commands).count();
+            if own > 0 {
+                return Held::No;
+            }
+        }
+        held
+    }
+
+    /// Whether the pattern names all of the command.
+    fn covers(&self, command: &Command, place: &Place) -> Held {
+        let Some(head) = command.words.first() else { return Held::No };
+        if self.program == "*" && self.operands.is_empty() && self.options.is_empty() && self.directory.is_none() {
+            return Held::Yes;
+        }
+        let Some(name) = head.as_constant() else { return Held::No };
+        let (written, name) = name.rsplit_once('/').map_or((None, name), |(directory, name)| (Some(directory), name));
+        if !glob(&self.program, name) {
+            return Held::No;
+        }
+        if written.is_some() && written != self.directory.as_deref() && !programs::is_system_path(&head.text) {
+            return Held::No;
+        }
+        let parsed = Parsed::new(&command.words[1..], self.row.as_deref(), &[]);
+        let everything = self.operands.is_empty() && self.open && self.commands == 0 && self.options.is_empty();
+        if everything {
+            return Held::Yes;
+        }
+        // Options: each of the rule's is there, and none that it doesn't name.
+        for option in &self.options {
+            if parsed.has(option, self.row.as_deref()) != Held::Yes {
+                return Held::No;
+            }
+        }
+        for option in &parsed.options {
+            let named = self
+                .options
+                .iter()
+                .any(|pattern| pattern.names.iter().any(|name| denotes(&option.word.text, name, option.row)))
+                || self.names_cluster(option);
+            let after = option.depth >= self.commands.min(1) && self.open;
+            if !named && !after {
+                return Held::No;
+            }
+        }
+        let mut at = 0;
+        for (index, operand) in self.operands.iter().enumerate() {
+            let is_last = index + 1 == self.operands.len();
+            let Some(item) = parsed.operands.get(at) else {
+                return Held::No;
+            };
+            if item.unsure || !operand.is(item, command, place) {
+                return Held::No;
+            }
+            at += 1;
+            if is_last && index >= self.commands && operand.is_path() {
+                // A path stands for all that follow: each is judged.
+                for item in &parsed.operands[at..] {
+                    if !operand.is(item, command, place) {
+                        return Held::No;
+                    }
+                }
+                at = parsed.operands.len();
+            }
+        }
+        if parsed.operands.len() > at && !self.open {
+            return Held::No;
+        }
+        if parsed.operands[at.min(parsed.operands.len())..]
+            .iter()
+            .any(|item| matches!(item.word.openness, Openness::Computed(0, _)))
+            && !self.open
+        {
+            return Held::No;
+        }
+        Held::Yes
+    }
+
+    /// `-rf` where the rule says `-r` and `-f`.
+    fn names_cluster(&self, option: &Item) -> bool {
+        let text = option.word.text.as_str();
+        text.len() > 1
+            && !text.starts_with("--")
+            && option.word.openness == Openness::Constant
+            && text[1..].chars().all(|letter| {
+                let short = format!("-{letter}");
+                self.options.iter().any(|pattern| pattern.names.contains(&short))
+            })
+    }
+
+    /// Whether a text that may end up as code names what the pattern names, in order.
+    fn is_named_in(&self, text: &str) -> bool {
+        if self.program.contains('*') {
+            return false;
+        }
+        let mut from = 0;
+        while let Some(found) =
+            text.get(from..).and_then(|rest| memchr::memmem::find(rest.as_bytes(), self.program.as_bytes()))
+        {
+            let at = from + found;
+            from = at + self.program.len();
+            if !is_whole(text, at, from) || !stands_as_program(text, at) {
+                continue;
+            }
+            if self.rest_is_named_in(&text[from..]) {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn rest_is_named_in(&self, rest: &str) -> bool {
+        let mut end = rest.len().min(2048);
+        while !rest.is_char_boundary(end) {
+            end -= 1;
+        }
+        let mut rest = &rest[..end];
+        for operand in self.operands.iter().filter(|operand| !operand.glob.contains('*')).take(self.commands.max(1)) {
+            let names: Vec<&str> =
+                if operand.names.is_empty() { vec![operand.glob.as_str()] } else { operand.names.clone() };
+            let next = names.iter().filter_map(|name| {
+                memchr::memmem::find_iter(rest.as_bytes(), name)
+                    .map(|at| (at, at + name.len()))
+                    .find(|(at, end)| is_whole(rest, *at, *end))
+            });
+            match next.min() {
+                Some((at, end)) if at <= 96 => rest = &rest[end..],
+                _ => return false,
+            }
+        }
+        let mut end = rest.len().min(400);
+        while !rest.is_char_boundary(end) {
+            end -= 1;
+        }
+        let words: Vec<&str> = rest[..end]
+            .split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ',' | '[' | ']' | '(' | ')' | ';' | '`'))
+            .filter(|word| !word.is_empty())
+            .collect();
+        self.options.iter().all(|option| {
+            words.iter().any(|word| {
+                word.len() > 1 && word.starts_with('-') && option.is(word, self.deepest())
+                    || option.operands.iter().any(|operand| word.len() > 1 && glob(operand, word))
+            })
+        })
+    }
+
+    /// The row of the deepest sub-command that the pattern names.
+    fn deepest(&self) -> Option<&Row> {
+        let mut row = self.row.as_deref()?;
+        for operand in &self.operands[..self.commands] {
+            match row.child(&operand.glob) {
+                Some(child) => row = child,
+                None => break,
+            }
+        }
+        Some(row)
+    }
+}
+
+fn is_whole(text: &str, from: usize, to: usize) -> bool {
+    let is_part = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    let bytes = text.as_bytes();
+    !is_part(from.checked_sub(1).and_then(|at| bytes.get(at))) && !is_part(bytes.get(to))
+}
+
+/// Whether a program's name could stand here: at a line's start, after a sign or a word that runs others.
+fn stands_as_program(text: &str, at: usize) -> bool {
+    let before = text[..at].trim_end_matches([' ', '\t']);
+    match before.chars().next_back() {
+        None => true,
+        Some(c) if !(c.is_alphanumeric() || c == '_' || c == '-' || c == '.') => c != '#' || at - before.len() > 1,
+        Some('-') => true,
+        Some(_) => {
+            let word = before
+                .rsplit(|c: char| c.is_whitespace() || matches!(c, ';' | '&' | '|' | '(' | '"' | '\'' | '`'))
+                .next()
+                .unwrap_or_default();
+            text[..at].ends_with(['/', '.'])
+                || word.len() < 4 && word.ends_with('e')
+                || matches!(
+                    word,
+                    "shell"
+                        | "sudo"
+                        | "exec"
+                        | "then"
+                        | "do"
+                        | "else"
+                        | "time"
+                        | "env"
+                        | "nohup"
+                        | "RUN"
+                        | "command"
+                        | "eval"
+                        | "xargs"
+                        | "not"
+                        | "n"
+                        | "b"
+                        | "in"
+                )
+                || word.contains('=')
+        }
+    }
+}
+
+impl OptionPattern {
+    /// Whether a constant word is this option.
+    fn is(&self, word: &str, row: Option<&Row>) -> bool {
+        self.names.iter().any(|name| denotes(word, name, row))
+    }
+}
+
+impl Operand {
+    fn could_be(&self, word: &Word, names: &[&'static str]) -> Held {
+        if self.names.iter().any(|name| names.contains(name)) {
+            return Held::Yes;
+        }
+        match word.openness {
+            Openness::Constant => {
+                if glob(&self.glob, &word.text)
+                    || (self.glob.starts_with('~') && word.home && glob(&self.glob[1..], &word.text))
+                {
+                    Held::Yes
+                } else {
+                    Held::No
+                }
+            }
+            openness => {
+                let beginning = word.beginning();
+                let literal = self.glob.split('*').next().unwrap_or_default();
+                let fits = beginning.is_empty()
+                    || literal.starts_with(beginning)
+                    || (self.glob.contains('*') && beginning.starts_with(literal));
+                match (fits, openness) {
+                    (true, _) if self.glob == "*" => Held::Yes,
+                    (true, Openness::Computed(..)) => Held::Doubt("a computed word"),
+                    (true, Openness::Files(_)) => Held::Doubt("a pattern of file names"),
+                    (true, _) => Held::Doubt("a variable's value"),
+                    (false, Openness::Computed(_, true)) => Held::Doubt("a computed word"),
+                    (false, _) => Held::No,
+                }
+            }
+        }
+    }
+
+    fn is_path(&self) -> bool {
+        self.glob.contains('/') || self.glob.starts_with(['.', '~'])
+    }
+
+    /// For covers: certain, and as a path where the pattern is one.
+    fn is(&self, item: &Item, command: &Command, place: &Place) -> bool {
+        let word = item.word;
+        if self.names.iter().any(|name| item.names.contains(name)) {
+            return true;
+        }
+        if self.is_path() {
+            return super::path::is_within(&self.glob, word, &command.directory, place);
+        }
+        if self.glob == "*" {
+            return !matches!(word.openness, Openness::Computed(_, true));
+        }
+        word.as_constant().is_some_and(|text| glob(&self.glob, text))
+    }
+}
+
+/// A command's words, told apart.
+struct Parsed<'c> {
+    options: Vec<Item<'c>>,
+    operands: Vec<Item<'c>>,
+    /// Computed words that could be options.
+    open: Option<&'static str>,
+}
+
+struct Item<'c> {
+    word: &'c Word,
+    /// A value that follows an option as a word of its own.
+    value: Option<&'c Word>,
+    names: Vec<&'static str>,
+    depth: usize,
+    row: Option<&'c Row>,
+    /// An option before it isn't known, so it may be that one's value.
+    unsure: bool,
+}
+
+fn spreads(word: &Word) -> bool {
+    matches!(word.openness, Openness::Computed(_, true))
+}
+
+impl<'c> Parsed<'c> {
+    fn new(words: &'c [Word], row: Option<&'c Row>, wanted: &[Operand]) -> Parsed<'c> {
+        let mut parsed = Parsed { options: Vec::new(), operands: Vec::new(), open: None };
+        let mut node = row;
+        let (mut depth, mut unsure, mut ended, mut at) = (0, false, false, 0);
+        while let Some(word) = words.get(at) {
+            at += 1;
+            let beginning = word.beginning();
+            let is_option =
+                beginning.len() > 1 && beginning.starts_with('-') || beginning == "-" && word.openness.from().is_some();
+            let no_options = node.is_some_and(|row| row.style == Style::None);
+            if is_option && !no_options && (!ended || unsure) {
+                if word.text == "--" {
+                    ended = !node.is_some_and(|row| row.has_commands);
+                    continue;
+                }
+                let (known, value) = takes_value(word, node);
+                let mut item = Item { word, value: None, names: Vec::new(), depth, row: node, unsure };
+                if value {
+                    item.value = words.get(at);
+                    // What comes after an unknown option may be an option though it stands where a value does.
+                    if !unsure || !words.get(at).is_some_and(|word| word.text.starts_with('-')) {
+                        at += 1;
+                    }
+                }
+                unsure |= !known;
+                parsed.options.push(item);
+                continue;
+            }
+            let mut item = Item { word, value: None, names: Vec::new(), depth, row: node, unsure };
+            if !ended || unsure {
+                match word.openness {
+                    Openness::Computed(at, splits) if at == 0 || splits => {
+                        parsed.open = parsed.open.or(Some("a computed word may be an option"))
+                    }
+                    Openness::Files(0)
+                        if word.text.starts_with('?')
+                            || word.text.starts_with('[')
+                                && word.text.contains('-')
+                                && !word.text.contains("a-z")
+                                && !word.text.contains("0-9")
+                                && !word.text.contains("A-Z") =>
+                    {
+                        parsed.open = parsed.open.or(Some("a pattern of file names may be an option"));
+                    }
+                    _ => {}
+                }
+            }
+            match node.filter(|row| row.has_commands) {
+                Some(parent) if depth == parsed.operands.len() || unsure => {
+                    if let Some(child) = word.as_constant().and_then(|name| parent.child(name)) {
+                        item.names = child.names.clone();
+                        node = Some(child);
+                        depth += 1;
+                        parsed.operands.push(item);
+                        continue;
+                    }
+                    // A name that isn't constant may be the one that the rule wants.
+                    if word.openness != Openness::Constant
+                        && let Some(wanted) = wanted.get(depth)
+                        && wanted.could_be(word, &[]) != Held::No
+                    {
+                        node = parent.child(&wanted.glob);
+                        depth += 1;
+                        parsed.operands.push(item);
+                        continue;
+                    }
+                    if !unsure {
+                        depth += 1;
+                        // What an unknown sub-command takes isn't known either.
+                        node = None;
+                    }
+                }
+                _ => ended |= node.is_some_and(|row| row.stops),
+            }
+            parsed.operands.push(item);
+        }
+        parsed
+    }
+
+    fn has(&self, option: &OptionPattern, row: Option<&Row>) -> Held {
+        let _ = row;
+        let mut held = Held::No;
+        for item in &self.options {
+            let this = match item.word.openness {
+                Openness::Constant => match option.is(&item.word.text, item.row) {
+                    true => option.value_fits(item),
+                    false => Held::No,
+                },
+                _ => option.could_be(item),
+            };
+            held = held.max(this);
+        }
+        for glob_text in &option.operands {
+            for item in &self.operands {
+                let this = match item.word.openness {
+                    Openness::Constant if glob(glob_text, &item.word.text) => Held::Yes,
+                    Openness::Constant | Openness::Operand(_) | Openness::Files(_) => {
+                        if !item.word.beginning().is_empty() && glob(glob_text, item.word.beginning()) {
+                            Held::Yes
+                        } else {
+                            Held::No
+                        }
+                    }
+                    Openness::Computed(0, _) => Held::Doubt("a computed word"),
+                    Openness::Computed(..) => Held::No,
+                };
+                held = held.max(this);
+            }
+        }
+        match (held, self.open) {
+            (Held::No, Some(why)) => Held::Doubt(why),
+            (held, _) => held,
+        }
+    }
+}
+
+impl OptionPattern {
+    fn value_fits(&self, item: &Item) -> Held {
+        let Some(wanted) = &self.value else { return Held::Yes };
+        let attached = item.word.text.split_once('=').map(|(_, value)| value);
+        let short = || {
+            let letter = self.names.iter().find(|name| name.len() == 2).map(|name| &name[1..])?;
+            if item.word.text.starts_with("--") {
+                return None;
+            }
+            let at = item.word.text.find(letter)? + 1;
+            item.word.text.get(at..).filter(|value| !value.is_empty())
+        };
+        match (attached, item.value) {
+            (Some(value), _) if item.word.text.starts_with('-') => to_held(glob(wanted, value)),
+            _ => match (short(), item.value) {
+                (Some(value), _) => to_held(glob(wanted, value)),
+                (None, Some(value)) => match value.openness {
+                    Openness::Constant => to_held(glob(wanted, &value.text)),
+                    _ => Held::Doubt("a value that isn't constant"),
+                },
+                (None, None) => Held::No,
+            },
+        }
+    }
+
+    /// An option that isn't constant: `--"$x"`, `--for$(…)`.
+    fn could_be(&self, item: &Item) -> Held {
+        let beginning = item.word.beginning();
+        if let Some((name, _)) = beginning.split_once('=')
+            && beginning.starts_with("--")
+        {
+            return to_held(self.is(name, item.row)).min(Held::Yes);
+        }
+        if self.is(beginning, item.row) && beginning.len() > 1 && beginning != "--" {
+            return Held::Yes;
+        }
+        let long = beginning.starts_with("--");
+        let fits = self
+            .names
+            .iter()
+            .any(|name| name.trim_end_matches('*').starts_with(beginning) || !long && !name.starts_with("--"));
+        if fits || spreads(item.word) { Held::Doubt("an option that is computed") } else { Held::No }
+    }
+}
+
+fn to_held(holds: bool) -> Held {
+    if holds { Held::Yes } else { Held::No }
+}
+
+/// Whether the option is known, and takes the next word as its value.
+fn takes_value(word: &Word, row: Option<&Row>) -> (bool, bool) {
+    let Some(row) = row else { return (false, false) };
+    let text = word.beginning();
+    if word.openness != Openness::Constant && !text.contains('=') {
+        return (false, false);
+    }
+    let (name, attached) = text.split_once('=').map_or((text, false), |(name, _)| (name, true));
+    let needs = |takes: Takes| takes == Takes::Value && !attached && word.openness == Openness::Constant;
+    if row.style == Style::Go {
+        let bare = name.trim_start_matches('-');
+        let option = row.options.iter().find(|option| option.names.iter().any(|it| it.trim_start_matches('-') == bare));
+        return option.map_or((false, false), |option| (true, needs(option.value)));
+    }
+    if let Some(option) = row.option(name) {
+        return (true, needs(option.value));
+    }
+    if name.starts_with("--") {
+        if row.abbreviates() {
+            let mut found = row.options.iter().filter(|option| option.names.iter().any(|it| it.starts_with(name)));
+            return match (found.next(), found.next()) {
+                (Some(option), None) => (true, needs(option.value)),
+                _ => (name.starts_with("--no-"), false),
+            };
+        }
+        return (false, false);
+    }
+    if row.clusters() {
+        for (at, letter) in name.char_indices().skip(1) {
+            let Some(option) = row.option(&format!("-{letter}")) else { return (false, false) };
+            if option.value != Takes::Nothing {
+                let rest = at + letter.len_utf8() < text.len();
+                return (true, option.value == Takes::Value && !rest && word.openness == Openness::Constant);
+            }
+        }
+        return (true, false);
+    }
+    (false, false)
+}
+
+/// Whether a word is the option of that name, in any spelling that the program takes.
+fn denotes(word: &str, name: &str, row: Option<&Row>) -> bool {
+    if glob(name, word) {
+        return true;
+    }
+    let style = row.map(|row| row.style);
+    let (bare, has_value) = word.split_once('=').map_or((word, false), |(bare, _)| (bare, true));
+    if style == Some(Style::Go) {
+        return glob(name.trim_start_matches('-'), bare.trim_start_matches('-'));
+    }
+    if word.starts_with("--") {
+        if has_value && glob(name, bare) {
+            return true;
+        }
+        let abbreviates = row.is_none_or(Row::abbreviates);
+        let exactly_another = row.is_some_and(|row| row.option(bare).is_some());
+        return abbreviates
+            && bare.len() > 2
+            && !exactly_another
+            && name.starts_with("--")
+            && name.trim_end_matches('*').starts_with(bare)
+            && row.is_some();
+    }
+    // A cluster of letters.
+    let letter = match name.as_bytes() {
+        [b'-', letter] if *letter != b'-' => *letter,
+        _ => return false,
+    };
+    let clusters = row.is_some_and(Row::clusters);
+    if !clusters || !word.starts_with('-') {
+        return false;
+    }
+    for byte in word.bytes().skip(1) {
+        if byte == letter {
+            return true;
+        }
+        let short = [b'-', byte];
+        let option = std::str::from_utf8(&short).ok().and_then(|short| row.and_then(|row| row.option(short)));
+        if option.is_some_and(|option| option.value != Takes::Nothing) {
+            return false;
+        }
+    }
+    false
+}
+
+/// A glob over one word: `*` is any text.
+pub(super) fn glob(pattern: &str, text: &str) -> bool {
+    if !pattern.contains('*') {
+        return pattern == text;
+    }
+    let mut pieces = pattern.split('*');
+    let first = pieces.next().unwrap_or_default();
+    let Some(mut rest) = text.strip_prefix(first) else { return false };
+    let mut pieces = pieces.peekable();
+    while let Some(piece) = pieces.next() {
+        if pieces.peek().is_none() {
+            return rest.ends_with(piece);
+        }
+        match rest.find(piece) {
+            Some(at) => rest = &rest[at + piece.len()..],
+            None => return false,
+        }
+    }
+    rest.is_empty()
+}
+
+/// Whether some command of the text matches one of `rules` and isn't covered by `unless`.
+pub fn hits(rules: &[&CommandRule], unless: &[&CommandRule], script: &Script, place: &Place) -> Judgement {
+    let mut matching = Vec::new();
+    let mut doubt: Option<Doubt> = None;
+    for rule in rules {
+        match rule.stages.as_slice() {
+            [stage] => {
+                for (at, command) in script.commands.iter().enumerate() {
+                    match stage.hits(command, false) {
+                        Held::No => {}
+                        _ if is_excepted(unless, command, place) => {}
+                        Held::Yes => {
+                            if !matching.contains(&at) {
+                                matching.push(at);
+                            }
+                        }
+                        Held::Doubt(why) => {
+                            doubt.get_or_insert(Doubt { why, at: command.span.clone() });
+                        }
+                    }
+                }
+            }
+            stages => {
+                for at in pipe_hits(stages, script, &mut doubt) {
+                    if !matching.contains(&at) {
+                        matching.push(at);
+                    }
+                }
+            }
+        }
+    }
+    if !matching.is_empty() {
+        return Judgement::Yes(matching);
+    }
+    if let Some(doubt) = doubt {
+        return Judgement::Doubt(doubt);
+    }
+    if let Some(gap) = script.gaps.first() {
+        return Judgement::Doubt(Doubt { why: gap.why, at: gap.at.clone() });
+    }
+    let Some(unseen) = &script.unseen else { return Judgement::No };
+    for stage in rules.iter().filter_map(|rule| rule.stages.first()) {
+        if let Some(at) = named_somewhere(stage, script, place) {
+            return Judgement::Doubt(Doubt {
+                why: "code that the text doesn't show may run, and this names what the rule names",
+                at,
+            });
+        }
+    }
+    Judgement::Delegates(Doubt { why: unseen.why, at: unseen.at.clone() })
+}
+
+/// Where a constant names what the pattern names, if it may end up as code.
+fn named_somewhere(stage: &Stage, script: &Script, place: &Place) -> Option<Span> {
+    for (text, at) in &script.texts {
+        if stage.is_named_in(text) {
+            return Some(at.clone());
+        }
+    }
+    for path in &script.scripts {
+        if let Some(text) = place.files.and_then(|files| files(path))
+            && stage.is_named_in(&text)
+        {
+            return Some(script.unseen.as_ref().map_or(0..0, |gap| gap.at.clone()));
+        }
+    }
+    for command in &script.commands {
+        if command.data {
+            continue;
+        }
+        if command.words.iter().skip(1).any(|word| {
+            word.text.len() > stage.program.len()
+                && word.text.contains([' ', '\n', '\t', '"', '('])
+                && stage.is_named_in(&word.text)
+        }) {
+            return Some(command.span.clone());
+        }
+        // A copy of the program under another name.
+        let head = command.words.first().map(|head| base_name(&head.text)).unwrap_or_default();
+        if matches!(head, "cp" | "ln" | "mv" | "install" | "dd")
+            && command
+                .words
+                .iter()
+                .skip(1)
+                .any(|word| word.text.contains('/') && base_name(&word.text) == stage.program)
+        {
+            return Some(command.span.clone());
+        }
+        // An unknown program that is given a command line may run it.
+        if command.role == Role::Unknown {
+            for at in 1..command.words.len() {
+                let inner = Command { words: command.words[at..].to_vec(), ..command.clone() };
+                if !stage.program.contains('*') && stage.hits(&inner, false) != Held::No {
+                    return Some(command.span.clone());
+                }
+            }
+        }
+    }
+    None
+}
+
+fn pipe_hits(stages: &[Stage], script: &Script, doubt: &mut Option<Doubt>) -> Vec<usize> {
+    let mut found = Vec::new();
+    for flow in &script.flows {
+        // Each stage of the rule in a later part of the flow than the one before.
+        let mut from = 0;
+        let mut held = Held::Yes;
+        let mut first = None;
+        for stage in stages {
+            let mut best = (Held::No, 0, 0);
+            for (at, range) in flow.iter().enumerate().skip(from) {
+                for index in range.clone() {
+                    let Some(command) = script.commands.get(index) else { continue };
+                    let this = stage.hits(command, true);
+                    if this > best.0 {
+                        best = (this, at, index);
+                    }
+                }
+                if best.0 == Held::Yes {
+                    break;
+                }
+            }
+            held = held.min(best.0);
+            if best.0 == Held::No {
+                break;
+            }
+            first.get_or_insert(best.2);
+            from = best.1 + 1;
+        }
+        match (held, first) {
+            (Held::Yes, Some(at)) => found.push(at),
+            (Held::Doubt(why), Some(at)) => {
+                doubt.get_or_insert(Doubt { why, at: script.commands[at].span.clone() });
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+fn is_excepted(unless: &[&CommandRule], command: &Command, place: &Place) -> bool {
+    unless.iter().any(|rule| match rule.stages.as_slice() {
+        [stage] => stage.covers(command, place) == Held::Yes,
+        _ => false,
+    })
+}
+
+/// Whether every command of the text is certain and covered by one of `rules`, and none is hit by `unless`.
+pub fn covers(rules: &[&CommandRule], unless: &[&CommandRule], script: &Script, place: &Place) -> Judgement {
+    if !unless.is_empty() {
+        match hits(unless, &[], script, place) {
+            Judgement::No | Judgement::Delegates(_) => {}
+            Judgement::Doubt(doubt) => return Judgement::Doubt(doubt),
+            Judgement::Yes(_) => return Judgement::No,
+        }
+    }
+    let everything = rules.iter().any(|rule| matches!(rule.stages.as_slice(), [stage] if stage.program == "*" && stage.operands.is_empty() && stage.options.is_empty()));
+    if everything {
+        return Judgement::Yes((0..script.commands.len()).collect());
+    }
+    if let Some(gap) = script.gaps.first() {
+        return Judgement::Doubt(Doubt { why: gap.why, at: gap.at.clone() });
+    }
+    if script.commands.is_empty() {
+        return Judgement::No;
+    }
+    for command in &script.commands {
+        // A shell that is given a text is what the text does.
+        if command.role == Role::Transparent && script.commands.len() > 1 && !command.writes {
+            continue;
+        }
+        let covered = rules.iter().any(|rule| match rule.stages.as_slice() {
+            [stage] => stage.covers(command, place) == Held::Yes,
+            _ => false,
+        });
+        if !covered {
+            return Judgement::No;
+        }
+        if command.writes {
+            return Judgement::Doubt(Doubt { why: "a redirection to a file", at: command.span.clone() });
+        }
+        if command.assigns {
+            return Judgement::Doubt(Doubt { why: "an assignment", at: command.span.clone() });
+        }
+    }
+    if let Some(gap) = &script.beside {
+        return Judgement::Doubt(Doubt { why: gap.why, at: gap.at.clone() });
+    }
+    Judgement::Yes((0..script.commands.len()).collect())
+}
+
+/// Whether the text stays where it began, for paths.
+pub(super) fn base(directory: &Directory, place: &Place) -> Option<String> {
+    let cwd = place.cwd.to_str()?;
+    match directory {
+        Directory::Same => Some(cwd.to_string()),
+        Directory::Unknown => None,
+        Directory::In(path) if path.starts_with('/') => Some(path.clone()),
+        Directory::In(path) => match path.strip_prefix('~') {
+            Some(rest) => Some(format!("{}{rest}", place.home?.to_str()?)),
+            None => Some(format!("{cwd}/{path}")),
+        },
+    }
+}

@@ -1,0 +1,213 @@
+//! URLs and patterns over them, part by part: `https://*.example.com/*` is about the host, wherever else
+//! that text may stand in a URL.
+
+use globset::{GlobBuilder, GlobMatcher};
+use url::Url;
+
+/// A compiled `WebFetch(...)` pattern.
+#[derive(Debug, Clone)]
+pub enum UrlPattern {
+    /// `scheme://host:port/path`, or `domain:host`.
+    Parts {
+        /// `None`: any.
+        scheme: Option<GlobMatcher>,
+        /// Lower case.
+        host: GlobMatcher,
+        /// What is said of the port.
+        port: Port,
+        /// `None`: the pattern ends with its host. With `*` at that end, any path.
+        path: Option<GlobMatcher>,
+    },
+    /// A glob over the whole text, for a pattern that names no scheme.
+    Text(GlobMatcher),
+}
+
+/// The port that a pattern names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Port {
+    /// None. To deny, any; to allow, the scheme's default.
+    Unsaid,
+    /// `*`, or whatever a `domain:` is served on.
+    Any,
+    /// This one.
+    Is(u16),
+}
+
+impl UrlPattern {
+    /// Compiles a pattern.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn new(pattern: &str) -> Result<UrlPattern, String> {
+        if let Some(host) = pattern.strip_prefix("domain:") {
+            let parts = (None, host_glob(host)?, Port::Any, Some(glob("*")?));
+            return Ok(UrlPattern::Parts { scheme: parts.0, host: parts.1, port: parts.2, path: parts.3 });
+        }
+        let Some((scheme, rest)) = pattern.split_once("://") else { return Ok(UrlPattern::Text(glob(pattern)?)) };
+        let (authority, path) = match rest.find('/') {
+            Some(at) => (&rest[..at], Some(&rest[at..])),
+            None => (rest, None),
+        };
+        if authority.contains('@') {
+            return Err("a pattern names no user; leave out what stands before `@`".into());
+        }
+        // The colons of an IPv6 address stand in brackets.
+        let (host, port) = match authority.rsplit_once(':') {
+            Some((host, port)) if !port.contains(']') => (host, Some(port)),
+            _ => (authority, None),
+        };
+        let default = match &*scheme.to_ascii_lowercase() {
+            "https" => Some(443),
+            "http" => Some(80),
+            _ => None,
+        };
+        let port = match port {
+            None => Port::Unsaid,
+            Some("*") => Port::Any,
+            Some(port) => match port.parse() {
+                Ok(port) if Some(port) == default => Port::Unsaid,
+                Ok(port) => Port::Is(port),
+                Err(_) => return Err(format!("`{port}` is no port")),
+            },
+        };
+        let path = match path {
+            None if host.ends_with('*') => Some("*"),
+            path => path,
+        };
+        let scheme = Some(glob(&scheme.to_ascii_lowercase())?);
+        Ok(UrlPattern::Parts { scheme, host: host_glob(host)?, port, path: path.map(glob).transpose()? })
+    }
+
+    /// To deny, ask or run: the query may be left out, and a pattern that ends with its host is about all of it.
+    pub fn hits(&self, url: &Url) -> bool {
+        self.parts_match(
+            url,
+            |port| port == Port::Unsaid || port == Port::Any,
+            |path| path.is_none_or(|path| path.is_match(url.path()) || path.is_match(path_and_query(url))),
+        )
+    }
+
+    /// To allow: every part must be named. A URL with a user or a password never is.
+    pub fn covers(&self, url: &Url) -> bool {
+        let is_plain = url.username().is_empty() && url.password().is_none();
+        is_plain
+            && self.parts_match(
+                url,
+                |port| port == Port::Any || port == Port::Unsaid && url.port().is_none(),
+                |path| {
+                    let whole = path_and_query(url);
+                    path.map_or(whole == "/", |path| path.is_match(whole))
+                },
+            )
+    }
+
+    fn parts_match(
+        &self,
+        url: &Url,
+        takes: impl Fn(Port) -> bool,
+        fits: impl Fn(Option<&GlobMatcher>) -> bool,
+    ) -> bool {
+        match self {
+            UrlPattern::Text(text) => text.is_match(url.as_str()),
+            UrlPattern::Parts { scheme, host, port, path } => {
+                let of_url = url.host_str().unwrap_or_default();
+                scheme.as_ref().is_none_or(|scheme| scheme.is_match(url.scheme()))
+                    && host.is_match(of_url.strip_suffix('.').unwrap_or(of_url))
+                    && (takes(*port) || matches!(port, Port::Is(port) if url.port_or_known_default() == Some(*port)))
+                    && fits(path.as_ref())
+            }
+        }
+    }
+}
+
+/// The URLs of an argument: the argument itself, or those that stand in its text. `None`: there is none.
+pub fn urls(text: &str) -> Option<Vec<Url>> {
+    if let Ok(url) = Url::parse(text)
+        && !text.trim().contains(char::is_whitespace)
+    {
+        return Some(vec![url]);
+    }
+    let is_edge = |c: char| "<>()[]{}\"'`,;".contains(c);
+    let words = text.split(|c: char| c.is_whitespace() || is_edge(c)).filter(|word| word.contains("://"));
+    words.map(|word| Url::parse(word).ok()).collect::<Option<Vec<_>>>().filter(|urls| !urls.is_empty())
+}
+
+fn path_and_query(url: &Url) -> &str {
+    &url[url::Position::BeforePath..url::Position::AfterQuery]
+}
+
+/// A name with `*`, in the form that a parsed URL has it in.
+fn host_glob(host: &str) -> Result<GlobMatcher, String> {
+    if host.is_empty() {
+        return Err("the pattern names no host; `*` is any".into());
+    }
+    let host = host.strip_suffix('.').unwrap_or(host);
+    if !host.contains(['*', '?', '{']) {
+        let parsed = url::Host::parse(host).map_err(|error| format!("`{host}` is no host: {error}"))?;
+        return glob(&globset::escape(&parsed.to_string()));
+    }
+    glob(&host.to_ascii_lowercase())
+}
+
+fn glob(pattern: &str) -> Result<GlobMatcher, String> {
+    let glob = GlobBuilder::new(pattern).literal_separator(false).backslash_escape(true).build();
+    glob.map(|glob| glob.compile_matcher()).map_err(|error| error.kind().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn part_by_part() {
+        for (pattern, url, hits, covers) in [
+            ("https://*.example.com/*", "https://a.example.com/x?y", true, true),
+            ("https://*.example.com/*", "https://A.EXAMPLE.com:443/", true, true),
+            ("https://*.example.com/*", "https://a.example.com./", true, true),
+            ("https://*.example.com/*", "http://a.example.com/", false, false),
+            ("https://*.example.com/*", "https://evil.com/?x=https://a.example.com/", false, false),
+            ("https://*.example.com/*", "https://evil.com/.example.com/", false, false),
+            ("https://*.example.com/*", "https://evil.com#.example.com/", false, false),
+            ("https://*.example.com/*", "https://a.example.com@evil.com/", false, false),
+            ("https://*.example.com/*", "https://evil.com\\.example.com/", false, false),
+            ("https://*.example.com/*", "https://u@a.example.com/", true, false),
+            ("https://*.example.com/*", "https://a.example.com:8443/", true, false),
+            ("https://example.com:443/*", "https://example.com/x", true, true),
+            ("https://example.com:8443/*", "https://example.com:8443/x", true, true),
+            ("https://example.com:8443/*", "https://example.com/x", false, false),
+            ("https://example.com:*/*", "https://example.com:1/x", true, true),
+            ("HTTPS://Example.com/Docs", "https://example.com/Docs", true, true),
+            ("https://example.com/docs", "https://example.com/docs?x=1", true, false),
+            ("https://example.com/docs/*", "https://example.com/docs/../etc", false, false),
+            ("https://example.com", "https://example.com/x", true, false),
+            ("https://example.com", "https://example.com", true, true),
+            ("http://*", "http://a.b/c", true, true),
+            ("http*://127.0.0.1/*", "http://0x7f.1/", true, true),
+            ("http://[::1]/*", "http://[0:0::1]/x", true, true),
+            ("https://bücher.example/*", "https://xn--bcher-kva.example/", true, true),
+            ("domain:example.com", "https://EXAMPLE.com:8443/x?y", true, true),
+            ("domain:example.com", "https://www.example.com/", false, false),
+            ("domain:*.example.com", "https://www.example.com/", true, true),
+            ("*example*", "https://www.example.com/", true, true),
+        ] {
+            let (compiled, url) = (UrlPattern::new(pattern).unwrap(), &urls(url).unwrap()[0]);
+            assert_eq!((compiled.hits(url), compiled.covers(url)), (hits, covers), "{pattern} on {url}");
+        }
+        for bad in ["https:///x", "https://u@x/", "https://x:y/", "https://a b/", "domain:", "https://x/["] {
+            assert!(UrlPattern::new(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn urls_of_texts() {
+        for (text, expected) in [
+            ("https://a.b/c", Some("https://a.b/c")),
+            ("sum up https://a.b/c, (and http://d.e)", Some("https://a.b/c http://d.e/")),
+            ("nothing", None),
+            ("see http:// and https://a.b", None),
+        ] {
+            let found = urls(text).map(|urls| urls.iter().map(Url::as_str).collect::<Vec<_>>().join(" "));
+            assert_eq!(found.as_deref(), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! The shell reader by itself: its directory is copied into a crate of its own, perhaps with a bug put in, and
+//! compiled in seconds.
+
+use crate::judge::Answer;
+use std::fs;
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+/// Answers a letter for each shell, rule, working directory and text, which end with NUL.
+const PROGRAM: &str = r##"
+#![allow(dead_code, unused)]
+mod matching;
+use matching::shell::{CommandRule, Judgement, Place, Shell, hits, read};
+use std::io::{BufRead, Write};
+fn main() {
+    let mut input = std::io::stdin().lock();
+    let mut output = std::io::stdout().lock();
+    let mut field = || {
+        let mut bytes = Vec::new();
+        input.read_until(0, &mut bytes).unwrap();
+        (bytes.pop() == Some(0)).then(|| String::from_utf8(bytes).unwrap())
+    };
+    while let (Some(shell), Some(rule), Some(cwd), Some(text)) = (field(), field(), field(), field()) {
+        let inside = rule.strip_prefix("Bash(").and_then(|rule| rule.strip_suffix(')')).unwrap();
+        let rule = CommandRule::new(inside).map_err(|_| "a bad rule").unwrap();
+        let script = read(&text, Shell::named(&shell));
+        let cwd = std::path::Path::new(&cwd);
+        let file = |name: &str| std::fs::read_to_string(cwd.join(name)).ok().filter(|text| text.len() <= 64 * 1024);
+        let place = Place { cwd, home: None, files: Some(&file) };
+        let letter = match hits(&[&rule], &[], &script, &place) {
+            // What isn't shown doesn't match, unless a hook says otherwise.
+            Judgement::No | Judgement::Delegates(..) => b"N",
+            Judgement::Yes(..) => b"M",
+            _ => b"D",
+        };
+        output.write_all(letter).unwrap();
+        output.flush().unwrap();
+    }
+}
+"##;
+
+/// The part of the crate memchr that the reader uses.
+const MEMCHR: &str = r#"
+pub fn memchr(byte: u8, bytes: &[u8]) -> Option<usize> {
+    bytes.iter().position(|it| *it == byte)
+}
+pub mod memmem {
+    pub fn find(bytes: &[u8], part: &(impl AsRef<[u8]> + ?Sized)) -> Option<usize> {
+        find_iter(bytes, part).next()
+    }
+    pub fn find_iter(bytes: &[u8], part: &(impl AsRef<[u8]> + ?Sized)) -> impl Iterator<Item = usize> {
+        let part = part.as_ref();
+        (0..bytes.len()).filter(move |at| bytes[*at..].starts_with(part))
+    }
+}
+"#;
+
+/// A change of one place in the reader's source.
+pub struct Patch {
+    pub name: String,
+    pub file: String,
+    pub find: String,
+    pub replace: String,
+}
+
+/// A compiled reader.
+pub struct Program(tempfile::TempDir);
+
+/// A reader that runs.
+pub struct Reader {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    stdout: ChildStdout,
+}
+
+impl Program {
+    /// Compiles the reader in `source`, or says why it can't.
+    pub fn build(source: &Path, patch: Option<&Patch>) -> Result<Program, String> {
+        let place = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let write =
+            |path: &str, text: &str| fs::write(place.path().join(path), text).map_err(|error| error.to_string());
+        copy(source, &place.path().join("matching/shell")).map_err(|error| format!("{}: {error}", source.display()))?;
+        write("main.rs", PROGRAM)?;
+        write("matching/mod.rs", "pub mod shell;")?;
+        if let Some(patch) = patch {
+            let path = format!("matching/shell/{}", patch.file);
+            let text =
+                fs::read_to_string(place.path().join(&path)).map_err(|error| format!("{}: {error}", patch.file))?;
+            if text.matches(&patch.find).count() != 1 {
+                return Err(format!("{} has {} of the places", patch.file, text.matches(&patch.find).count()));
+            }
+            write(&path, &text.replace(&patch.find, &patch.replace))?;
+        }
+        write("memchr.rs", MEMCHR)?;
+        compile(place.path(), &["--crate-type=rlib", "memchr.rs"])?;
+        compile(place.path(), &["--extern=memchr=libmemchr.rlib", "-o", "reader", "main.rs"])?;
+        Ok(Program(place))
+    }
+
+    /// Starts it.
+    pub fn start(&self) -> Reader {
+        let mut command = Command::new(self.0.path().join("reader"));
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let (stdin, stdout) = (child.stdin.take(), child.stdout.take().unwrap());
+        Reader { child, stdin, stdout }
+    }
+}
+
+impl Reader {
+    /// What the reader says, or nothing when it is no longer there.
+    pub fn ask(&mut self, rule: &str, shell: &str, text: &str, cwd: &Path) -> Option<Answer> {
+        let mut letter = [0];
+        let question = format!("{shell}\0{rule}\0{}\0{text}\0", cwd.display());
+        self.stdin.as_mut()?.write_all(question.as_bytes()).ok()?;
+        self.stdout.read_exact(&mut letter).ok()?;
+        match &letter {
+            b"N" => Some(Answer::No),
+            b"D" => Some(Answer::Doubt),
+            _ => Some(Answer::Match),
+        }
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.stdin.take();
+        // A planted bug may make it run for ever.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn compile(place: &Path, arguments: &[&str]) -> Result<(), String> {
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let built = Command::new(rustc)
+        .args(["--edition=2024", "-Cdebuginfo=0", "--cap-lints=allow"])
+        .args(arguments)
+        .current_dir(place)
+        .output()
+        .map_err(|error| error.to_string())?;
+    if built.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&built.stderr).into_owned()) }
+}
+
+fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &target)?;
+        } else {
+            fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}

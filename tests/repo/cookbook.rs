@@ -1,0 +1,271 @@
+//! The rules of the cookbook do what their cases say, and leave ordinary work alone.
+
+use crate::support::*;
+use hookwire::cases::{self, Cases};
+use hookwire::{Decision, Event, Host};
+use serde_json::{Value, json};
+use std::fs::{read_dir, read_to_string, write};
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
+
+/// A rule of the cookbook, in force by itself, with its cases.
+struct Rule {
+    name: String,
+    text: String,
+    cases: Cases,
+    host: Arc<Host>,
+    /// `hooks` with the rule, `home`, and `work`, in which everything takes place.
+    dir: tempfile::TempDir,
+}
+
+/// The rules' names, in order.
+fn names() -> Vec<String> {
+    let files = read_dir(repo("examples/cookbook")).unwrap().map(|entry| entry.unwrap().path());
+    let files = files.filter(|path| !cases::is_cases_file(path));
+    let mut names: Vec<_> = files.map(|path| path.file_stem().unwrap().to_str().unwrap().to_string()).collect();
+    names.sort();
+    names
+}
+
+fn rule(name: String) -> Rule {
+    let cases_file = format!("examples/cookbook/{name}.test.yaml");
+    let cases = cases::read(&cases_file, &read_to_string(repo(&cases_file)).unwrap());
+    let cases = cases.unwrap_or_else(|problems| panic!("{}", problems[0].one_line()));
+    let text = read_to_string(repo(&format!("examples/cookbook/{name}.yaml"))).unwrap();
+    let dir = hooks(&[(&format!("hooks/{name}.yaml"), &text)]);
+    let work = dir.path().join("work");
+    std::fs::create_dir_all(&work).unwrap();
+    if let Some(setup) = &cases.setup {
+        let status = Command::new("sh").args(["-euc", setup]).current_dir(&work).status().unwrap();
+        assert!(status.success(), "{cases_file}: setup: {status}");
+    }
+    let host = Host::builder().root(work).hooks(dir.path().join("hooks")).system(false).obeys([Decision::Ask]);
+    Rule { name, text, cases, host: host.build().unwrap(), dir }
+}
+
+fn home() -> PathBuf {
+    std::env::var_os("HOME").unwrap_or_else(|| "/".into()).into()
+}
+
+impl Rule {
+    /// Where cases fail: one line each.
+    async fn failures(&self) -> Vec<String> {
+        let mut failures = Vec::new();
+        for (n, case) in self.cases.cases.iter().enumerate() {
+            let mut verdict = None;
+            for event in case.events(&self.dir.path().join("work"), &home(), &format!("{}-{n}", self.name)) {
+                verdict = Some(self.host.dispatch(Event::from_json(event).unwrap()).await);
+            }
+            if let Some(mismatch) = case.mismatch(&verdict.unwrap()) {
+                failures.push(format!("{}.test.yaml:{}: {}: {mismatch}", self.name, case.line, case.name));
+            }
+        }
+        failures
+    }
+
+    /// Whether a command gets anything but an allow as it is.
+    async fn stops(&self, command: &str, n: usize) -> bool {
+        let event = json!({"event": "PreToolUse", "session": format!("ordinary-{n}"),
+            "tool": {"name": "Bash", "input": {"command": command}}});
+        let verdict = self.host.dispatch(Event::from_json(event).unwrap()).await;
+        verdict.decision != Decision::Allow || verdict.subject.is_some()
+    }
+
+    /// Whether every command is what the rule is there to stop.
+    fn stops_all(&self) -> bool {
+        self.cases.act.as_ref().is_some_and(|act| act.is_match(""))
+    }
+}
+
+/// What comes of each rule, side by side.
+fn of_each_rule<F>(judge: impl Fn(Arc<Rule>) -> F) -> Vec<String>
+where
+    F: Future<Output = Vec<String>> + Send + 'static,
+{
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(async {
+        let tasks: Vec<_> = names().into_iter().map(|name| tokio::spawn(judge(Arc::new(rule(name))))).collect();
+        let mut found = Vec::new();
+        for task in tasks {
+            found.extend(task.await.unwrap());
+        }
+        found
+    })
+}
+
+#[test]
+fn every_case_is_as_expected() {
+    if !is_there("git") {
+        return;
+    }
+    let failures = of_each_rule(|rule| async move { rule.failures().await });
+    assert!(failures.is_empty(), "{} cases fail:\n{}", failures.len(), failures.join("\n"));
+}
+
+#[test]
+fn every_rule_has_enough_cases() {
+    // They decide nothing.
+    let observers = ["audit-log", "notify-on-stop"];
+    for name in names() {
+        let text = read_to_string(repo(&format!("examples/cookbook/{name}.test.yaml"))).unwrap();
+        let n_allow = text.matches("expect: allow").count();
+        let n_other = text.matches("expect: ").count() - n_allow;
+        assert!(n_allow >= 6 && (n_other >= 6 || observers.contains(&&*name)), "{name}: {n_other}, {n_allow}");
+    }
+}
+
+/// What agents and people really run: a rule stops only what it is there for.
+#[test]
+fn ordinary_commands_pass() {
+    let rows = read_to_string(repo("tests/data/corpora/ordinary_commands.jsonl")).unwrap();
+    let rows: Vec<(bool, String)> = rows
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .map(|row| (row["from"].as_str().unwrap().contains("agent"), row["command"].as_str().unwrap().into()))
+        .collect();
+    let rows = Arc::new(rows);
+    let failures = of_each_rule(|rule| {
+        let rows = rows.clone();
+        async move {
+            let mut failures = Vec::new();
+            // The others are about other tools, or count.
+            if rule.stops_all() || !rule.text.contains("Bash") {
+                return failures;
+            }
+            // In thousandths.
+            for (of_agent, from, limit) in [(true, "the agent's", 5), (false, "NL2Bash's", 20)] {
+                let mut stopped = Vec::new();
+                let of_source = rows.iter().filter(|(is_agent, _)| *is_agent == of_agent);
+                let n_rows = of_source.clone().count();
+                for (n, (_, command)) in of_source.enumerate() {
+                    let is_act = rule.cases.act.as_ref().is_some_and(|act| act.is_match(command));
+                    if !is_act && rule.stops(command, n).await {
+                        stopped.push(command);
+                    }
+                }
+                if stopped.len() * 1000 > n_rows * limit {
+                    let examples: Vec<String> =
+                        stopped.iter().take(3).map(|it| it.chars().take(160).collect()).collect();
+                    failures.push(format!(
+                        "{}: {} of {from} {n_rows} are stopped: {examples:#?}",
+                        rule.name,
+                        stopped.len()
+                    ));
+                }
+            }
+            failures
+        }
+    });
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Ordinary uses of the programs that rules guard: a rule stops its acts, and at most one in fifty of the others.
+#[test]
+fn ordinary_uses_pass() {
+    struct Use {
+        acts: Vec<String>,
+        program: String,
+        command: String,
+    }
+    let text = read_to_string(repo("tests/data/ordinary_uses.txt")).unwrap();
+    let uses = text.lines().filter(|line| !line.starts_with('#')).map(|line| {
+        let (acts, rest) = match line.strip_prefix('!') {
+            Some(line) => line.split_once('\t').unwrap(),
+            None => ("", line),
+        };
+        let (program, command) = rest.split_once('\t').unwrap();
+        let acts = acts.split(',').filter(|act| !act.is_empty()).map(str::to_string).collect();
+        Use { acts, program: program.into(), command: command.into() }
+    });
+    let uses: Arc<Vec<Use>> = Arc::new(uses.collect());
+    assert!(uses.len() >= 300, "only {} uses", uses.len());
+    let known = names();
+    let strange: Vec<_> = uses.iter().flat_map(|it| &it.acts).filter(|act| !known.contains(act)).collect();
+    assert!(strange.is_empty(), "no such rules: {strange:?}");
+
+    let failures = of_each_rule(|rule| {
+        let uses = uses.clone();
+        async move {
+            let mut failures = Vec::new();
+            // Uses of its programs, and of others.
+            let mut judged = [(0, Vec::new()), (0, Vec::new())];
+            for (n, it) in uses.iter().enumerate() {
+                let stops = rule.stops(&it.command, n).await;
+                if it.acts.contains(&rule.name) {
+                    if !stops {
+                        failures.push(format!("{}: `{}` passes", rule.name, it.command));
+                    }
+                    continue;
+                }
+                let is_guarded = rule.text.contains(&format!("Bash({} ", it.program));
+                let (n_uses, stopped) = &mut judged[usize::from(!is_guarded)];
+                *n_uses += 1;
+                if stops {
+                    stopped.push(&it.command);
+                }
+            }
+            for (n_uses, stopped) in judged {
+                if stopped.len() * 50 > n_uses && !rule.stops_all() {
+                    failures.push(format!("{}: of {n_uses} uses these are stopped: {stopped:#?}", rule.name));
+                }
+            }
+            failures
+        }
+    });
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn init_writes_rules_and_never_over_a_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let init = |args: &[&str]| {
+        let output = hookwire().current_dir(dir.path()).arg("init").args(args).output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
+    };
+    let file = dir.path().join(".hookwire/no-sudo.yaml");
+    for (args, code, says) in [
+        (&["no-such-rule"][..], 2, "no rule of the cookbook is called `no-such-rule`"),
+        (&["no-sudo", "no-sodu"], 2, "did you mean `no-sudo`?"),
+        (&["./hooks"], 2, "For a directory write --hooks DIR"),
+        (&["no-sudo", "budget"], 0, "Wrote .hookwire/no-sudo.yaml.\nWrote .hookwire/budget.yaml.\n"),
+        (
+            &["no-sudo", "readonly"],
+            0,
+            "no-sudo.yaml is there already, with the same text.\nWrote .hookwire/readonly.yaml.",
+        ),
+        (&["--hooks", ".hookwire/no-sudo.yaml", "budget"], 2, "it is a file; name a directory"),
+        (&["--hooks", "other", "no-sudo"], 0, "Wrote other/no-sudo.yaml."),
+    ] {
+        let (found, out, err) = init(args);
+        assert!(found == code && format!("{out}{err}").contains(says), "{args:?}: {found} {out}{err}");
+        assert!(file.exists() || code == 2, "{args:?} wrote before it failed");
+    }
+    assert_eq!(read_to_string(&file).unwrap(), read_to_string(repo("examples/cookbook/no-sudo.yaml")).unwrap());
+    write(&file, "hooks: []").unwrap();
+    let (code, out, _) = init(&["no-sudo"]);
+    assert!(code == 1 && out.contains("with another text; it was left as it is"), "{out}");
+    assert_eq!(read_to_string(&file).unwrap(), "hooks: []");
+}
+
+/// The list, the files and the README's table are one.
+#[test]
+fn every_rule_is_listed() {
+    let output = hookwire().args(["init", "--list", "--format", "json"]).output().unwrap();
+    let listed: Vec<Value> =
+        output.stdout.split(|b| *b == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect();
+    let rows: Vec<_> = listed.iter().map(|it| (it["name"].as_str().unwrap(), it["about"].as_str().unwrap())).collect();
+    let mut sorted: Vec<_> = rows.iter().map(|(name, _)| name.to_string()).collect();
+    sorted.sort();
+    assert_eq!(sorted, names());
+    let readme = read_to_string(repo("README.md")).unwrap();
+    let table = |(name, about): &(&str, &str)| format!("| [`{name}`](examples/cookbook/{name}.yaml) | {about} |\n");
+    let expected: String = rows.iter().map(table).collect();
+    assert!(readme.contains(&expected), "the README lacks this table:\n{expected}");
+    for (name, about) in rows {
+        assert!(about.ends_with('.') && about.len() <= 110, "{name}: {about}");
+        let text = read_to_string(repo(&format!("examples/cookbook/{name}.yaml"))).unwrap();
+        assert!(text.contains("\n# Limit: "), "{name} doesn't say its limit");
+    }
+}
