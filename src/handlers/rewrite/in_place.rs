@@ -151,7 +151,7 @@ impl Draft<'_> {
     /// Adds an option behind the last word that says what the command does: the program, or a sub-command.
     fn add(&mut self, name: &str) -> Result<(), String> {
         let sub_commands = self.rule.operand_words(self.command).into_iter().take(self.rule.sub_commands());
-        let head = sub_commands.last().unwrap_or(0);
+        let head = sub_commands.max().unwrap_or(0);
         let end = self.span(head)?.end;
         self.edits.push((end..end, format!(" {}", quoted(name, false))));
         self.words[head].push(name.to_string());
