@@ -121,7 +121,7 @@ impl Hook {
     }
 
     fn asker(&self) -> Asker {
-        Asker { layer: self.source.layer, naming: self.contract.tool_naming }
+        self.view().asker()
     }
 
     /// Holds every condition against an event, cheapest first: why one is in doubt, if
@@ -257,6 +257,7 @@ impl Hook {
             name: &self.name,
             description: self.description.as_deref(),
             on: &self.on,
+            tools: &self.tools,
             timeout: self.timeout,
             tags: &self.tags,
             contract: self.contract,

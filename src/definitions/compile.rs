@@ -15,7 +15,7 @@ use crate::event::On;
 use crate::handlers::{self, Compile, CompileError, Handler, KINDS};
 use crate::hook::Hook;
 use crate::matching::Matcher;
-use crate::matching::rule::Condition;
+use crate::matching::rule::{Condition, ToolRule};
 use crate::matching::tools::DeclaredTool;
 use crate::matching::when::When;
 use crate::policy::Policy;
@@ -195,7 +195,9 @@ impl Compiler<'_> {
         let handler = if written.handlers.is_empty() && (written.has_misspelt_handler || is_reported) {
             None
         } else {
-            self.handler(&written.handlers, node, contract)
+            let n_rules = raw.r#if.iter().flat_map(OneOrMany::iter).count();
+            let rules = Some(&tools.rules[..]).filter(|rules| rules.len() == n_rules);
+            self.handler(&written.handlers, node, contract, rules)
         };
 
         // A file's guards may all fail closed without its rewrites denying what they don't change.
@@ -362,7 +364,13 @@ impl Compiler<'_> {
         (matcher, tools, when)
     }
 
-    fn handler(&mut self, keys: &[&Entry], node: &Node, contract: &'static Contract) -> Option<Handler> {
+    fn handler(
+        &mut self,
+        keys: &[&Entry],
+        node: &Node,
+        contract: &'static Contract,
+        rules: Option<&[ToolRule]>,
+    ) -> Option<Handler> {
         let origin = self.origin;
         let entry = match keys {
             [] => {
@@ -399,6 +407,7 @@ impl Compiler<'_> {
             dir: origin.dir,
             layer: origin.layer,
             client: origin.client,
+            rules,
             read: &read,
             lines: &member_lines,
             model: self.defaults.model.as_ref(),

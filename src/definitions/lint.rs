@@ -84,13 +84,13 @@ impl Lint<'_> {
         let specs = || self.events.iter().filter_map(|name| Some((name, spec(name)?.subject)));
         let idle: Vec<_> =
             specs().filter(|(_, subject)| subject.is_none()).map(|(name, _)| format!("`{name}`")).collect();
-        let elsewhere = rewrite.member().and_then(|member| {
+        let elsewhere = rewrite.member().and_then(|(member, keys)| {
             let leads_elsewhere = |(_, subject): &(_, &str)| rewrite::within_subject(member, subject).is_none();
             let (name, subject) = specs().filter_map(|(name, subject)| Some((name, subject?))).find(leads_elsewhere)?;
-            Some((member, name, rewrite::written(subject)))
+            let node = keys.iter().try_fold(self.node.get("rewrite")?, |node, key| node.get(key))?;
+            Some((member, name, rewrite::written(subject), node))
         });
-        let change = self.node.get("rewrite").and_then(|it| it.get("replace")).and_then(|it| it.get("member"));
-        let elsewhere = elsewhere.zip(change).map(|((member, name, subject), node)| {
+        let elsewhere = elsewhere.map(|(member, name, subject, node)| {
             let message = format!("`{member}` is not what hooks can rewrite at {name}");
             Problem::warning(&node.span, "idle-rewrite", message).help(format!("write `{subject}`, or a member of it"))
         });

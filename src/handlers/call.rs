@@ -5,6 +5,7 @@ use super::services::Services;
 use crate::contract::{Contract, NATIVE};
 use crate::event::{Event, On};
 use crate::matching::Facts;
+use crate::matching::rule::{Asker, Condition};
 use crate::matching::tools::ToolNames;
 use crate::services::client::Client;
 #[cfg(feature = "models")]
@@ -38,7 +39,7 @@ pub struct Call<'a> {
     pub judge: &'a dyn Judge,
 }
 
-/// What a handler knows of the hook that it carries out: all but its conditions.
+/// What a handler knows of the hook that it carries out.
 #[derive(Clone, Copy)]
 pub struct HookView<'a> {
     /// Names it in verdicts, logs and diagnostics.
@@ -47,6 +48,8 @@ pub struct HookView<'a> {
     pub description: Option<&'a str>,
     /// Which events.
     pub on: &'a On,
+    /// `if` and `unless`.
+    pub tools: &'a Condition,
     /// For one run.
     pub timeout: Duration,
     /// For people and tools.
@@ -55,6 +58,13 @@ pub struct HookView<'a> {
     pub contract: &'static Contract,
     /// Where it is written.
     pub source: &'a Source,
+}
+
+impl HookView<'_> {
+    /// Who asks, for what a tool is called.
+    pub fn asker(&self) -> Asker {
+        Asker { layer: self.source.layer, naming: self.contract.tool_naming }
+    }
 }
 
 /// The hooks in force, as a handler that acts can ask them. The engine implements it.

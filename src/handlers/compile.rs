@@ -1,5 +1,6 @@
 //! What a kind knows while it compiles a definition, and the mistakes that it finds.
 
+use crate::matching::rule::ToolRule;
 use crate::services::client::Client;
 #[cfg(feature = "models")]
 use crate::services::models::ModelRef;
@@ -19,6 +20,8 @@ pub struct Compile<'a> {
     pub layer: Layer,
     /// The connection that registers the hook, if it comes over the wire.
     pub client: Option<&'a Arc<dyn Client>>,
+    /// The hook's `if`; `None` if it holds a mistake.
+    pub rules: Option<&'a [ToolRule]>,
     /// The model that the file's `defaults` name.
     pub model: Option<&'a RawModel>,
     /// How the hook's vocabulary names what an event says.

@@ -193,7 +193,7 @@ handlers! {
     #[cfg(feature = "script")]
     "script", "JavaScript in the definition or a file: no file, network or process" => Script(script::Script);
     "guard", "a built-in guard that needs no code: limits, patterns, secrets, audit" => Guard(guards::Guard);
-    "rewrite", "a declared change of the subject: a merge patch, or a regex on a text" => Rewrite(rewrite::Rewrite);
+    "rewrite", "a declared change of the subject: a merge patch, a regex on a text, or other words for a command" => Rewrite(rewrite::Rewrite);
     #[cfg(feature = "mcp")]
     "mcp", "a tool of an MCP server that stays up between events" => Mcp(mcp::Mcp);
     #[cfg(test)]

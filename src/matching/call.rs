@@ -53,8 +53,8 @@ pub enum Thing {
 }
 
 impl Call {
-    /// Reads the input of a call. `says`: the shell that the event names.
-    pub fn read(row: Row<'_>, tool: &str, input: Option<&Value>, base: &Path, says: Option<&str>) -> Call {
+    /// Reads the input of a call. `shell`: what reads its commands.
+    pub fn read(row: Row<'_>, tool: &str, input: Option<&Value>, base: &Path, shell: Shell) -> Call {
         let unclear = |why: String| Subject::Unclear(why);
         let nothing = || unclear(format!("the input of `{tool}` has no main argument that is a text"));
         let found = input.map_or(Found::Nothing, |input| row.find(input));
@@ -69,7 +69,6 @@ impl Call {
                 }]
             }
             Found::Values(kind, values) => {
-                let shell = says.map_or(row.shell(), Shell::named);
                 values.into_iter().map(|value| subject(kind, value, base, shell).unwrap_or_else(nothing)).collect()
             }
         };

@@ -18,6 +18,7 @@ use crate::syntax::source::Layer;
 use call::Call;
 use regex::Regex;
 use rule::Asker;
+use shell::Shell;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -147,10 +148,21 @@ impl Facts {
 
     /// What the tool call is about, as a definition of a layer reads it.
     pub fn call(&self, layer: Layer) -> &Call {
+        let call = if self.declared(layer).is_some() { &self.declared } else { &self.call };
+        call.get_or_init(|| self.read(self.row(layer)))
+    }
+
+    /// How a definition of a layer reads the input of the event's tool.
+    pub fn row(&self, layer: Layer) -> Row<'_> {
         match self.declared(layer) {
-            Some(declared) => self.declared.get_or_init(|| self.read(Row::declared(declared))),
-            None => self.call.get_or_init(|| self.read(Row::of(self.event.tool_name().unwrap_or_default()))),
+            Some(declared) => Row::declared(declared),
+            None => Row::of(self.event.tool_name().unwrap_or_default()),
         }
+    }
+
+    /// The shell that reads the commands of the event's tool.
+    pub fn shell(&self, row: Row<'_>) -> Shell {
+        self.event.text("/shell").map_or(row.shell(), Shell::named)
     }
 
     /// Every name that some definition may call the tool by.
@@ -167,7 +179,7 @@ impl Facts {
 
     fn read(&self, row: Row<'_>) -> Call {
         let tool = self.event.tool_name().unwrap_or_default();
-        Call::read(row, tool, self.event.at("/tool/input"), &self.base, self.event.text("/shell"))
+        Call::read(row, tool, self.event.at("/tool/input"), &self.base, self.shell(row))
     }
 
     /// What a definition file says of the tool, if a definition of this layer sees it.

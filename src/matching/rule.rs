@@ -227,7 +227,8 @@ impl ToolRule {
         }
     }
 
-    fn command(&self) -> Option<&CommandRule> {
+    /// The rule over the commands of a shell text, if it has such a pattern.
+    pub fn command(&self) -> Option<&CommandRule> {
         match &self.argument {
             Argument::Main(forms) => forms.command.as_ref(),
             Argument::Any | Argument::Named(_) => None,
@@ -296,6 +297,26 @@ impl Condition {
     pub fn holds(&self, facts: &Facts, asker: Asker, reading: Reading) -> Truth {
         let (rules, unless): (Vec<_>, Vec<_>) = (self.rules.iter().collect(), self.unless.iter().collect());
         holds(&rules, &unless, facts, asker, reading)
+    }
+}
+
+impl Condition {
+    /// Which commands of a shell text are hit, each with the first rule that names it.
+    pub fn hit_commands(&self, script: &Script, facts: &Facts, asker: Asker) -> Vec<(usize, &CommandRule)> {
+        let Some(tool) = facts.event.tool_name() else { return Vec::new() };
+        let families = facts.families(asker);
+        let is_about = |rule: &&ToolRule| rule.names_any(tool, families);
+        let unless: Vec<_> = self.unless.iter().filter(is_about).filter_map(ToolRule::command).collect();
+        let place = shell::Place { cwd: facts.base(), home: paths::home(), files: None };
+        let mut hits: Vec<(usize, &CommandRule)> = Vec::new();
+        for rule in self.rules.iter().filter(is_about).filter_map(ToolRule::command) {
+            if let Judgement::Yes(commands) = shell::hits(&[rule], &unless, script, &place) {
+                let is_new = |at: &usize| hits.iter().all(|(it, _)| it != at);
+                let new: Vec<usize> = commands.into_iter().filter(is_new).collect();
+                hits.extend(new.into_iter().map(|at| (at, rule)));
+            }
+        }
+        hits
     }
 }
 

@@ -329,6 +329,32 @@ impl<'a> Row<'a> {
     }
 }
 
+impl Row<'_> {
+    /// The arguments that hold a shell text, by the name of each; several only if they are equal.
+    ///
+    /// # Errors
+    /// Several could be the command and differ.
+    pub fn shell_arguments(&self, input: &Value) -> Result<Vec<&str>, String> {
+        let command = match self.find(input) {
+            Found::Values(ArgumentKind::Shell, values) => match values[..] {
+                [command] => command,
+                _ => return Err(format!("the main arguments of `{}` differ", self.name)),
+            },
+            Found::Values(..) | Found::Patch(_) | Found::Nothing => return Ok(Vec::new()),
+        };
+        let by_shape = BY_SHAPE.iter().filter(|(_, kind)| *kind == ArgumentKind::Shell).map(|(name, _)| *name);
+        let of_tool = self.tool.into_iter().flat_map(|tool| tool.arguments.iter().copied());
+        let names = self.argument.into_iter().chain(of_tool).chain(by_shape.filter(|_| self.tool.is_none()));
+        let mut found: Vec<&str> = Vec::new();
+        for name in names {
+            if input.get(name) == Some(command) && !found.contains(&name) {
+                found.push(name);
+            }
+        }
+        Ok(found)
+    }
+}
+
 /// A patch as text, or as the second word of a command.
 fn patch_text(value: &Value) -> Option<&str> {
     match value {
@@ -356,6 +382,9 @@ pub fn files_of_patch(patch: &str) -> Vec<(&'static str, &str)> {
         |line| HEADERS.iter().find_map(|(header, family)| Some((*family, str::strip_prefix(line, header)?.trim())));
     patch.lines().map(str::trim).filter_map(file).collect()
 }
+
+/// The options behind which a shell of the Bourne family takes the text that it runs.
+pub const SHELL_OPTIONS: [&str; 3] = ["-c", "-lc", "-ic"];
 
 /// A value as a text for a shell: words of a list are quoted where a shell would act upon them.
 pub fn shell_text(value: &Value) -> Option<Cow<'_, str>> {

@@ -3,8 +3,9 @@
 //! What can't be changed with certainty isn't changed: a hook whose condition is in doubt doesn't run, and
 //! what stands in the way of a change fails the hook. Its `fail` decides about both.
 
-#[cfg_attr(not(test), expect(dead_code, reason = "no reader of shell texts says yet where words are written"))]
+mod commands;
 mod in_place;
+mod options;
 
 use super::call::Call;
 use super::compile::{Compile, Mistake};
@@ -13,16 +14,21 @@ use super::kind::{Kind, TextKind};
 use super::pattern::Pattern;
 use super::text;
 use crate::event::Event;
+use crate::matching::shell::CommandRule;
 use crate::template::Body;
 use crate::verdict::Answer;
+use in_place::{Change, OptionChange};
+use options::RawOption;
 use regex::Regex;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::cell::Cell;
+use std::collections::BTreeMap;
 
-/// A change of the event's subject: either `patch` or `replace`.
+/// A change of the event's subject: `patch`, `replace`, `command`, or `program` and `options`. The last three
+/// change the commands that the hook's `if` names, in their place.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "Rewrite")]
@@ -32,6 +38,13 @@ pub(crate) struct RawRewrite {
     patch: Option<Map<String, Value>>,
     /// A regex on a text of the subject.
     replace: Option<RawReplace>,
+    /// The program that runs instead of the one that `if` names.
+    program: Option<String>,
+    /// Options of the commands that `if` names, in every spelling that the program takes: another option stands
+    /// in its place, with its value; null or false removes it with its value; true adds it where it is missing.
+    options: Option<BTreeMap<String, RawOption>>,
+    /// Words that stand instead of those that `if` names: the program, its sub-commands, operands and options.
+    command: Option<Vec<String>>,
 }
 
 /// Every match of a regex in a text is replaced.
@@ -56,6 +69,11 @@ pub(crate) enum Rewrite {
         is_constant: bool,
     },
     Replace(Replace),
+    Commands {
+        change: Change,
+        /// What it makes isn't what `if` names.
+        is_idempotent: bool,
+    },
 }
 
 /// A regex on a text.
@@ -76,8 +94,26 @@ impl Kind for Rewrite {
         &[("patch.**", TextKind::Template), ("replace.pattern", TextKind::Regex)];
 
     fn compile(raw: RawRewrite, cx: &Compile<'_>) -> Result<Self, Mistake> {
+        let given = [
+            ("patch", raw.patch.is_some()),
+            ("replace", raw.replace.is_some()),
+            ("program", raw.program.is_some()),
+            ("options", raw.options.is_some()),
+            ("command", raw.command.is_some()),
+        ];
+        let mut given = given.into_iter().filter(|(_, is_there)| *is_there).map(|(key, _)| key);
+        if let (Some(first), Some(second)) = (given.next(), given.next_back())
+            && (first, second) != ("program", "options")
+        {
+            let message = format!("a rewrite has one change, this has `{first}` and `{second}`");
+            return Err(Mistake::new(second, message).help("write another hook for it"));
+        }
+        let parts = raw.program.is_some() || raw.options.is_some();
+        if parts || raw.command.is_some() {
+            return commands(raw, cx);
+        }
         match (raw.patch, raw.replace) {
-            (Some(patch), None) => {
+            (Some(patch), _) => {
                 let body = Body::new(Value::Object(patch), cx.placeholders);
                 let body = body.map_err(|message| Mistake::new("patch", message))?;
                 let is_constant = is_constant(&body);
@@ -95,12 +131,10 @@ impl Kind for Rewrite {
                 }
                 Ok(Rewrite::Replace(Replace { member, regex, with }))
             }
-            (Some(_), Some(_)) => {
-                Err(Mistake::new("replace", "a rewrite has one change, this has `patch` and `replace`")
-                    .help("write another hook for it"))
-            }
-            (None, None) => Err(Mistake::whole("a rewrite needs a change")
-                .help("add `patch: { member: value }` or `replace: { member: ..., pattern: ..., with: ... }`")),
+            (None, None) => Err(Mistake::whole("a rewrite needs a change").help(
+                "add `patch: { member: value }`, `replace: { member: ..., pattern: ..., with: ... }`, `program: name`, \
+                 `options: { --old: --new }` or `command: [word, ...]`",
+            )),
         }
     }
 
@@ -114,6 +148,10 @@ impl Kind for Rewrite {
                 let rewritten = text::look_through(subject, move || replace.rewrite(&shared)).await??;
                 Ok(rewritten.map_or_else(Answer::default, Answer::rewrite))
             }
+            Rewrite::Commands { change, .. } => {
+                let rewritten = commands::rewrite(&call.moment.facts, &call.hook, change)?;
+                Ok(rewritten.map_or_else(Answer::default, Answer::rewrite))
+            }
         }
     }
 
@@ -124,18 +162,85 @@ impl Kind for Rewrite {
             Rewrite::Replace(Replace { regex, with, .. }) => {
                 !with.contains('$') && regex.replace_all(with, with.as_str()) == *with
             }
+            Rewrite::Commands { is_idempotent, .. } => *is_idempotent,
         }
     }
 }
 
 impl Rewrite {
-    /// The path of the text that a regex is for.
-    pub(crate) fn member(&self) -> Option<&str> {
+    /// The path of what is changed, where the definition says it, and the keys that it is written under.
+    pub(crate) fn member(&self) -> Option<(&str, &'static [&'static str])> {
         match self {
-            Rewrite::Replace(replace) => Some(&replace.member),
+            Rewrite::Replace(replace) => Some((&replace.member, &["replace", "member"])),
+            Rewrite::Commands { .. } => Some(("tool.input", &[])),
             Rewrite::Patch { .. } => None,
         }
     }
+}
+
+/// A change of the commands that the hook's `if` names.
+fn commands(raw: RawRewrite, cx: &Compile<'_>) -> Result<Rewrite, Mistake> {
+    let key = if raw.command.is_some() {
+        "command"
+    } else if raw.program.is_some() {
+        "program"
+    } else {
+        "options"
+    };
+    let is_word = |word: &str| !word.is_empty() && !word.contains('\0');
+    if raw.program.as_deref().is_some_and(|it| !is_word(it)) {
+        return Err(Mistake::new("program", "the program is empty, or holds a NUL"));
+    }
+    if let Some(words) = &raw.command
+        && (words.first().is_none_or(|it| it.is_empty()) || words.iter().any(|word| word.contains('\0')))
+    {
+        return Err(Mistake::new("command", "the command has no program, or holds a NUL")
+            .help("write its words: `command: [pnpm, add]`"));
+    }
+    let is_option = |name: &str| name.len() > 1 && name.starts_with('-') && name != "--" && is_word(name);
+    let mut options = BTreeMap::new();
+    for (name, change) in raw.options.unwrap_or_default() {
+        let with = if let RawOption(OptionChange::Replace(with)) = &change { Some(with.as_str()) } else { None };
+        if let Some(wrong) = [Some(name.as_str()), with].into_iter().flatten().find(|it| !is_option(it)) {
+            return Err(Mistake::new("options", format!("`{wrong}` is not an option"))
+                .help("write options with their dashes: `--force: --force-with-lease`"));
+        }
+        options.insert(name, change.0);
+    }
+    // That a rule holds a mistake is reported already.
+    let rules: Vec<&CommandRule> = match cx.rules {
+        None => Vec::new(),
+        Some(rules) => {
+            let found: Vec<_> = rules.iter().filter_map(|rule| rule.command()).collect();
+            if found.is_empty() {
+                return Err(Mistake::new(
+                    key,
+                    format!("`{key}` changes the commands that `if` names, and it names none"),
+                )
+                .help("add a rule such as `if: Bash(npm install *)`"));
+            }
+            if found.iter().any(|rule| rule.is_pipe()) {
+                return Err(Mistake::new(
+                    key,
+                    format!("`{key}` changes one command, and a rule with `|` names several"),
+                )
+                .help("write a rule for the command that is to be changed"));
+            }
+            found
+        }
+    };
+    let change = match raw.command {
+        Some(words) => Change::Command(words),
+        None => Change::Parts { program: raw.program, options },
+    };
+    let is_idempotent = match &change {
+        Change::Command(words) => rules.iter().all(|rule| rule.program().is_some_and(|it| it != words[0])),
+        Change::Parts { options, .. } => options.values().all(|change| match change {
+            OptionChange::Replace(with) => !options.contains_key(with.split('=').next().unwrap_or_default()),
+            OptionChange::Remove | OptionChange::Add => true,
+        }),
+    };
+    Ok(Rewrite::Commands { change, is_idempotent })
 }
 
 /// Whether nothing of a body depends on the event.

@@ -53,6 +53,11 @@ impl Word {
         Word { text: "…".into(), openness: Openness::Computed(0, true), ..Word::default() }
     }
 
+    /// Whether the text decides all of it.
+    pub fn is_constant(&self) -> bool {
+        self.as_constant().is_some()
+    }
+
     /// The text if all of it is constant.
     pub(super) fn as_constant(&self) -> Option<&str> {
         (self.openness == Openness::Constant && !self.home).then_some(self.text.as_str())

@@ -8,6 +8,7 @@ use super::expand::{Openness, Word};
 use super::programs::options::{Act, Row, Style, Takes};
 use super::programs::{self, options};
 use super::{Command, Doubt, Judgement, Place, Role, Script, Span};
+use std::ops::Range;
 
 /// The inside of `Bash(...)`, compiled.
 #[derive(Debug, Clone)]
@@ -41,6 +42,8 @@ struct Operand {
 
 #[derive(Debug, Clone)]
 struct OptionPattern {
+    /// As the pattern has it.
+    written: String,
     /// Every name that stands for it; globs where the table has none.
     names: Vec<String>,
     /// Operands that say the same.
@@ -91,6 +94,171 @@ impl CommandRule {
         let first = self.stages.first()?;
         (!first.program.contains('*')).then_some(first.program.as_str())
     }
+}
+
+/// Where a command has an option, for a change of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OptionPlace {
+    /// Which of the command's words it is in.
+    pub word: usize,
+    /// Its name within that word's text, in bytes: the letter in a cluster such as `-uf`, else all of `--name`.
+    pub name: Range<usize>,
+    /// What follows the name in its word is its value, not more letters of a cluster.
+    pub has_value: bool,
+    /// Which word is its value, if that is a word of its own.
+    pub value: Option<usize>,
+}
+
+impl CommandRule {
+    /// Whether the rule is about several commands, as `a | b` is.
+    pub fn is_pipe(&self) -> bool {
+        self.stages.len() > 1
+    }
+
+    /// The options that the rule names, as written.
+    pub fn options(&self) -> impl Iterator<Item = &str> {
+        self.stages.iter().flat_map(|stage| &stage.options).map(|option| option.written.as_str())
+    }
+
+    /// How many of the words that the rule names behind the program are sub-commands.
+    pub fn sub_commands(&self) -> usize {
+        self.stages.first().map_or(0, |stage| stage.commands)
+    }
+
+    /// Which words of a command that the rule matches are the sub-commands and operands that it names, in order.
+    pub fn operand_words(&self, command: &Command) -> Vec<usize> {
+        let Some((stage, parsed)) = self.parsed(command) else { return Vec::new() };
+        let mut items = parsed.operands.iter();
+        let named = stage.operands.iter().map_while(|operand| {
+            let item = items.find(|item| operand.could_be(item.word, &item.names) == Held::Yes)?;
+            place_of(command, item.word)
+        });
+        named.collect()
+    }
+
+    /// Where a command has an option, in every spelling that its program takes.
+    ///
+    /// # Errors
+    /// It can't be told whether, or where, the command has it; finishes the sentence "failed to ...".
+    pub fn option_places(&self, command: &Command, name: &str) -> Result<Vec<OptionPlace>, String> {
+        let failed = |why: String| Err(format!("change `{name}`: {why}"));
+        let Some((stage, parsed)) = self.parsed(command) else { return Ok(Vec::new()) };
+        if let Some(why) = parsed.open {
+            return failed(why.to_string());
+        }
+        let mut places = Vec::new();
+        for item in &parsed.options {
+            let text = item.word.text.as_str();
+            let names = spellings(name, item.row);
+            // What is attached may be open, the name may not.
+            let known = match (item.word.openness.from(), text.find('=')) {
+                (None, _) => text,
+                (Some(open), Some(end)) if end < open => &text[..=end],
+                (Some(_), _) => {
+                    let pattern = OptionPattern { written: name.to_string(), names, operands: Vec::new(), value: None };
+                    match pattern.could_be(item) {
+                        Held::No => continue,
+                        Held::Doubt(_) | Held::Yes => {
+                            return failed(format!("it can't be told whether `{text}` is it"));
+                        }
+                    }
+                }
+            };
+            let found = names.iter().find_map(|name| part_of(known, name, item.row));
+            let (Some((part, has_value)), Some(word)) = (found, place_of(command, item.word)) else { continue };
+            if item.unsure && item.row.is_some() {
+                return failed(format!("an option before `{text}` isn't known, so this may be that one's value"));
+            }
+            let is_beginning =
+                |option: &&options::Opt| option.names.iter().any(|it| it.starts_with(&known[part.clone()]));
+            if let Some(row) = item.row.filter(|_| known.starts_with("--"))
+                && row.option(&known[part.clone()]).is_none()
+                && row.options.iter().filter(is_beginning).count() > 1
+            {
+                return failed(format!("`{text}` may be another option too"));
+            }
+            places.push(OptionPlace {
+                word,
+                name: part,
+                has_value,
+                value: item.value.and_then(|value| place_of(command, value)),
+            });
+        }
+        // Another act that means the same.
+        let path = stage.path();
+        for (_, option, same) in options::ACTS.iter().filter(|(act, ..)| *act == path) {
+            if !spellings(name, stage.deepest()).iter().any(|it| it == option) {
+                continue;
+            }
+            let other = match same {
+                Act::Operand(pattern) => parsed.operands.iter().find(|item| glob(pattern, item.word.beginning())),
+                Act::Option(other) => parsed.options.iter().find(|item| {
+                    let is_place = places.iter().any(|place| place_of(command, item.word) == Some(place.word));
+                    !is_place && denotes(item.word.beginning(), other, item.row)
+                }),
+            };
+            if let Some(other) = other {
+                return failed(format!("`{}` says the same", other.word.text));
+            }
+        }
+        Ok(places)
+    }
+
+    /// The rule's one stage, and the command read as it reads it.
+    fn parsed<'a>(&'a self, command: &'a Command) -> Option<(&'a Stage, Parsed<'a>)> {
+        let [stage] = self.stages.as_slice() else { return None };
+        let words = command.words.get(1..)?;
+        Some((stage, Parsed::new(words, stage.row.as_deref(), &stage.operands[..stage.commands])))
+    }
+}
+
+/// Which of the command's words this is.
+fn place_of(command: &Command, word: &Word) -> Option<usize> {
+    command.words.iter().position(|it| std::ptr::eq(it, word))
+}
+
+/// Every name of an option: those of the table, and the one as written.
+fn spellings(name: &str, row: Option<&Row>) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for option in row.iter().flat_map(|row| &row.options) {
+        let same = |it: &&str| {
+            glob(name, it)
+                || row.is_some_and(|row| row.style == Style::Go)
+                    && glob(name.trim_start_matches('-'), it.trim_start_matches('-'))
+        };
+        if option.names.iter().any(same) {
+            names.extend(option.names.iter().map(|name| name.to_string()));
+        }
+    }
+    if !names.iter().any(|it| it == name) {
+        names.push(name.to_string());
+    }
+    names
+}
+
+/// The part of a word that is the name of an option, and whether its value follows.
+fn part_of(word: &str, name: &str, row: Option<&Row>) -> Option<(Range<usize>, bool)> {
+    if word == name {
+        return Some((0..word.len(), false));
+    }
+    let bare = word.find('=').unwrap_or(word.len());
+    let is_cluster = !word.starts_with("--") && row.is_some_and(Row::clusters);
+    if !is_cluster {
+        let is_it = glob(name, &word[..bare]) || denotes(word, name, row);
+        return is_it.then_some((0..bare, bare < word.len()));
+    }
+    let letter = name.strip_prefix('-').filter(|letter| letter.chars().count() == 1)?;
+    for (at, c) in word.char_indices().skip(1) {
+        let end = at + c.len_utf8();
+        let takes = row?.option(&format!("-{c}")).is_some_and(|option| option.value != Takes::Nothing);
+        if letter.starts_with(c) {
+            return Some((if at == 1 && end == word.len() { 0 } else { at }..end, takes && end < word.len()));
+        }
+        if takes {
+            return None;
+        }
+    }
+    None
 }
 
 /// A pattern's words; quotes keep blanks.
@@ -231,20 +399,7 @@ impl Stage {
     }
 
     fn add_option(&mut self, name: &str, value: Option<String>, row: Option<&Row>, path: &str) {
-        let mut names: Vec<String> = Vec::new();
-        for option in row.iter().flat_map(|row| &row.options) {
-            let same = |it: &&str| {
-                glob(name, it)
-                    || row.is_some_and(|row| row.style == Style::Go)
-                        && glob(name.trim_start_matches('-'), it.trim_start_matches('-'))
-            };
-            if option.names.iter().any(same) {
-                names.extend(option.names.iter().map(|name| name.to_string()));
-            }
-        }
-        if !names.iter().any(|it| it == name) {
-            names.push(name.to_string());
-        }
+        let mut names = spellings(name, row);
         let mut operands = Vec::new();
         for (act, option, same) in options::ACTS {
             if *act == path && names.iter().any(|it| it == option) {
@@ -255,7 +410,7 @@ impl Stage {
             }
         }
         names.dedup();
-        self.options.push(OptionPattern { names, operands, value });
+        self.options.push(OptionPattern { written: name.to_string(), names, operands, value });
     }
 
     /// Whether the command is one of this pattern's program.
@@ -512,6 +667,12 @@ impl Stage {
                     || option.operands.iter().any(|operand| word.len() > 1 && glob(operand, word))
             })
         })
+    }
+
+    /// The program and its sub-commands.
+    fn path(&self) -> String {
+        let commands = self.operands[..self.commands].iter().map(|operand| operand.glob.as_str());
+        std::iter::once(self.program.as_str()).chain(commands).collect::<Vec<_>>().join(" ")
     }
 
     /// The row of the deepest sub-command that the pattern names.
