@@ -1752,6 +1752,9 @@ impl Walk {
                     Some(_) => tail(&text, 5),
                     None => text,
                 };
+                if text.text.contains('/') && !text.text.contains(' ') && !programs::is_system_path(&text.text) {
+                    self.gap("an option runs a program that isn't at hand", span);
+                }
                 self.text_of(
                     std::slice::from_ref(&text),
                     Shell::Unknown,
