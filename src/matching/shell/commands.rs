@@ -31,7 +31,7 @@ struct Function {
 }
 
 /// A file that the text writes.
-struct Written_ {
+struct WrittenFile {
     name: String,
     content: Option<Rc<str>>,
 }
@@ -54,7 +54,7 @@ pub(super) struct Walk {
     variables: Variables,
     functions: Vec<(String, Function)>,
     calling: Vec<String>,
-    files: Vec<Written_>,
+    files: Vec<WrittenFile>,
     documents: Rc<Vec<Written>>,
     positional: Option<Rc<Vec<Word>>>,
     input: Input,
@@ -462,7 +462,7 @@ impl Walk {
         if matches!(name.as_str(), "config" | ".gitconfig" | "gitconfig") || path.contains(".git/") {
             self.aliases = true;
         }
-        self.files.push(Written_ { name, content });
+        self.files.push(WrittenFile { name, content });
     }
 
     fn one(&mut self, word: &Written) -> Option<Word> {
@@ -598,8 +598,6 @@ impl Walk {
                 Part::Tilde => vec![Next::Home],
                 Part::Glob(c) => vec![Next::Open(c.to_string(), Openness::Files(0))],
                 Part::Range(text) => {
-                    let first = text.split("..").next().unwrap_or_default();
-                    let _ = first;
                     vec![Next::Open(format!("{{{text}}}"), Openness::Operand(0))]
                 }
                 Part::Brace(_) => vec![Next::Open("{…}".into(), Openness::Computed(0, true))],
@@ -1097,7 +1095,7 @@ impl Walk {
             "." | "source" => {
                 self.emit(words, span, facts, super::Role::Plain);
                 match first {
-                    Some(file) => self.source(file, args, span),
+                    Some(file) => self.source(file, span),
                     None => self.gap("`source` without a file", span),
                 }
             }
@@ -1340,13 +1338,12 @@ impl Walk {
         if constant {
             self.nested(&text, shell, span);
         } else {
-            self.open_text(words, shell, why, span);
+            self.open_text(words, why, span);
         }
     }
 
     /// A text with open places: where they are operands of it, it can be read all the same.
-    fn open_text(&mut self, words: &[Word], shell: Shell, why: &'static str, span: &Span) {
-        let _ = shell;
+    fn open_text(&mut self, words: &[Word], why: &'static str, span: &Span) {
         for word in words {
             let text = word.beginning().to_string();
             self.text(&text, span);
@@ -1354,7 +1351,7 @@ impl Walk {
         self.gap(why, span);
     }
 
-    fn source(&mut self, file: &Word, args: &[Word], span: &Span) {
+    fn source(&mut self, file: &Word, span: &Span) {
         if file.text.starts_with("/dev/fd/") || matches!(file.text.as_str(), "/dev/stdin" | "-") {
             let input = if file.text == "/dev/fd/…" { self.process.clone() } else { Some(self.input.clone()) };
             return match input {
@@ -1362,7 +1359,6 @@ impl Walk {
                 _ => self.gap("`source` is given computed text", span),
             };
         }
-        let _ = args;
         match file.as_constant() {
             Some(path) => {
                 let path = path.to_string();
@@ -1485,7 +1481,7 @@ impl Walk {
             return;
         }
         for word in args {
-            let Some((variable, value)) = word.text.split_once('=') else {
+            let Some((variable, _)) = word.text.split_once('=') else {
                 if word.openness.from().is_some() {
                     self.gap("the name of a variable is computed", span);
                 }
@@ -1499,7 +1495,6 @@ impl Walk {
             if word.quoted || !self.variables.is_set(variable) {
                 self.gap("a declaration that is quoted", span);
             }
-            let _ = value;
         }
     }
 
@@ -1660,7 +1655,7 @@ impl Walk {
             }
             None => match self.input.clone() {
                 Input::Text(text) => self.text(&text, span),
-                Input::Computed if facts_decoded(&self.commands, name) => {
+                Input::Computed if is_decoded(&self.commands, name) => {
                     self.gap("an interpreter reads text that is decoded", span);
                 }
                 _ => {}
@@ -2082,12 +2077,12 @@ impl Walk {
                 {
                     let skip = usize::from(value.is_none());
                     let text = value.or_else(|| words.get(at).cloned());
-                    let mut words_: Vec<Word> = text.into_iter().collect();
+                    let mut all: Vec<Word> = text.into_iter().collect();
                     if wrapper.name == "env" {
-                        words_.extend_from_slice(words.get(at + skip..).unwrap_or_default());
-                        return self.split_string(&words_, span);
+                        all.extend_from_slice(words.get(at + skip..).unwrap_or_default());
+                        return self.split_string(&all, span);
                     }
-                    self.text_of(&words_, Shell::Posix, "a shell is given computed text", span);
+                    self.text_of(&all, Shell::Posix, "a shell is given computed text", span);
                     at += skip;
                 } else if known(wrapper.valued_long) {
                     at += usize::from(value.is_none());
@@ -2408,7 +2403,7 @@ fn name_end(text: &str) -> usize {
 }
 
 /// Whether what an interpreter reads was decoded by the command before it.
-fn facts_decoded(commands: &[Command], interpreter: &str) -> bool {
+fn is_decoded(commands: &[Command], interpreter: &str) -> bool {
     commands
         .iter()
         .rev()

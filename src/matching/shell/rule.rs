@@ -454,7 +454,7 @@ impl Stage {
             if held == Held::No {
                 break;
             }
-            held = held.min(parsed.has(option, self.row.as_deref()));
+            held = held.min(parsed.has(option));
         }
         match held {
             Held::No if self.program == "git" => self.git_doubt(command),
@@ -548,7 +548,7 @@ impl Stage {
         }
         // Options: each of the rule's is there, and none that it doesn't name.
         for option in &self.options {
-            if parsed.has(option, self.row.as_deref()) != Held::Yes {
+            if parsed.has(option) != Held::Yes {
                 return Held::No;
             }
         }
@@ -894,8 +894,7 @@ impl<'c> Parsed<'c> {
         parsed
     }
 
-    fn has(&self, option: &OptionPattern, row: Option<&Row>) -> Held {
-        let _ = row;
+    fn has(&self, option: &OptionPattern) -> Held {
         let mut held = Held::No;
         for item in &self.options {
             let this = match item.word.openness {
