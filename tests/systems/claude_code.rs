@@ -46,16 +46,12 @@ fn a_recorded_session_with_a_guard_that_denies_one_call() {
             "hookEventName": "PreToolUse", "permissionDecision": decision, "permissionDecisionReason": reason,
         }})
     };
-    // What an interpreter reads from its stdin can't be known: the one call that is neither judged a
-    // match nor cleared, so a person is asked.
-    let opaque = "python3 - <<E";
+    // An interpreter runs a text from its stdin that names nothing of the rule's, so the rule isn't in doubt.
     let no_files = "Ask before you make files.";
-    let perhaps = "hook `no-touch` can't tell whether `Bash(touch *)` holds: an interpreter's script is not literal, \
-                   at `python3 - <<E import json;p='/home/dev/project/.claude/setti…`";
     for (definition, expected) in [
         (
             "hooks: [{ name: no-touch, on: PreToolUse, if: Bash(touch *), deny: Ask before you make files. }]",
-            vec![("touch zzz", reply("deny", no_files)), (opaque, reply("ask", perhaps))],
+            vec![("touch zzz", reply("deny", no_files))],
         ),
         (
             "dialect: claude-code

@@ -31,6 +31,8 @@ struct Stage {
     options: Vec<OptionPattern>,
     /// Ends in a `*`: anything may follow.
     open: bool,
+    /// `*push*`: a glob over the whole command, where the program isn't named.
+    whole: Option<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -307,6 +309,10 @@ impl Stage {
             open = true;
         }
         let everything = head == "*" && rest.is_empty();
+        let whole = (rest.is_empty() && head.len() > 1 && head.starts_with('*')).then(|| head.clone());
+        if whole.is_some() {
+            head = "*".to_string();
+        }
         let (directory, program) = match head.rsplit_once('/') {
             Some((directory, name)) => (Some(directory.to_string()), name.to_string()),
             None => (None, head),
@@ -320,6 +326,7 @@ impl Stage {
             commands: 0,
             options: Vec::new(),
             open: open || everything,
+            whole,
         };
         let row = stage.row.clone();
         let mut node = row.as_deref();
@@ -434,6 +441,9 @@ impl Stage {
         if !is_shell && !self.is_program(command) {
             return Held::No;
         }
+        if let Some(whole) = &self.whole {
+            return to_held(glob(whole, &command.normal()));
+        }
         if let (Some(directory), Some(head)) = (&self.directory, command.words.first())
             && let Some((written, _)) = head.text.rsplit_once('/')
             && !glob(directory, written)
@@ -530,6 +540,9 @@ impl Stage {
     /// Whether the pattern names all of the command.
     fn covers(&self, command: &Command, place: &Place) -> Held {
         let Some(head) = command.words.first() else { return Held::No };
+        if let Some(whole) = &self.whole {
+            return to_held(glob(whole, &command.normal()));
+        }
         if self.program == "*" && self.operands.is_empty() && self.options.is_empty() && self.directory.is_none() {
             return Held::Yes;
         }
@@ -1254,7 +1267,7 @@ pub fn covers(rules: &[&CommandRule], unless: &[&CommandRule], script: &Script, 
             Judgement::Yes(_) => return Judgement::No,
         }
     }
-    let everything = rules.iter().any(|rule| matches!(rule.stages.as_slice(), [stage] if stage.program == "*" && stage.operands.is_empty() && stage.options.is_empty()));
+    let everything = rules.iter().any(|rule| matches!(rule.stages.as_slice(), [stage] if stage.program == "*" && stage.operands.is_empty() && stage.options.is_empty() && stage.whole.is_none()));
     if everything {
         return Judgement::Yes((0..script.commands.len()).collect());
     }
