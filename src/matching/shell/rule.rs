@@ -454,6 +454,14 @@ impl Stage {
             return Held::No;
         }
         let parsed = Parsed::new(&command.words[1..], self.row.as_deref(), &self.operands[..self.commands]);
+        // A sub-command that a variable gives may bring options of its own.
+        for (wanted, item) in self.operands.iter().take(self.commands).zip(&parsed.operands) {
+            match wanted.could_be(item.word, &item.names) {
+                Held::No => break,
+                Held::Doubt(_) => return Held::Doubt("the sub-command is computed"),
+                Held::Yes => {}
+            }
+        }
         let mut held = self.operands_hit(&parsed);
         if command.words.first().is_some_and(
             |head| matches!(head.openness, Openness::Operand(at) if at > 0 && !head.text[..at].contains('/')),
