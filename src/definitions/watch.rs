@@ -200,6 +200,18 @@ impl Places {
         Ok(is_new)
     }
 
+    /// Returns once the watcher's thread has passed on all that the kernel had told before. On a busy
+    /// machine that thread is late, and what it hasn't passed on would look like quiet. It answers a
+    /// request in the round in which it learns of it; that it takes a second one ends that round.
+    fn catch_up(&mut self) {
+        for _ in 0..2 {
+            if let Some(watcher) = &mut self.watcher {
+                // Nothing is to be configured; a watcher that has failed tells so in its messages.
+                let _ = watcher.configure(notify::Config::default());
+            }
+        }
+    }
+
     /// A directory that was replaced has lost its watch, and so has what was in it.
     fn forget(&mut self, replaced: &Path) {
         self.watched.retain(|path| !path.starts_with(replaced));
@@ -274,10 +286,13 @@ fn wait(
     unfinished.created = None;
     unfinished.missing.clear();
     let mut n_changes = 0;
+    let mut is_caught_up = false;
     // When the first and the last thing that matters happened.
     let mut since: Option<(Instant, Instant)> = is_news.then(|| (Instant::now(), Instant::now()));
     loop {
-        let now = Instant::now();
+        if since.is_some_and(|(first, _)| first.elapsed() >= PATIENCE) {
+            return Waited::Restless;
+        }
         let quiet = since.map(|(first, last)| {
             let window = match unfinished.missing.is_empty() {
                 false => MISSING,
@@ -290,9 +305,9 @@ fn wait(
         let until = [quiet, given_up].into_iter().flatten().min();
         let message = match until {
             None => messages.recv().map_err(|_| RecvTimeoutError::Disconnected),
-            Some(until) if until <= now => Err(RecvTimeoutError::Timeout),
-            Some(until) => messages.recv_timeout(until - now),
+            Some(until) => messages.recv_timeout(until.saturating_duration_since(Instant::now())),
         };
+        let was_caught_up = std::mem::replace(&mut is_caught_up, false);
         match message {
             Ok(Message::Changed(Ok(event))) if event.need_rescan() => {
                 // Events were lost: directories may be replaced and files may be closed unseen.
@@ -309,10 +324,13 @@ fn wait(
             }
             Ok(Message::Changed(Err(error))) => return Waited::Failed(error),
             Ok(Message::End) | Err(RecvTimeoutError::Disconnected) => return Waited::Ended,
+            Err(RecvTimeoutError::Timeout) if !was_caught_up => {
+                places.catch_up();
+                is_caught_up = true;
+            }
             Err(RecvTimeoutError::Timeout) => {
                 unfinished.open.retain(|(_, written)| written.elapsed() < ABANDONED);
-                let is_restless = since.is_some_and(|(first, _)| first.elapsed() >= PATIENCE);
-                return if is_restless { Waited::Restless } else { Waited::Settled };
+                return Waited::Settled;
             }
         }
     }
