@@ -132,7 +132,8 @@ fn run(
     let next = AtomicU64::new(0);
     let failure = Mutex::new(None);
     std::thread::scope(|scope| {
-        for _ in 0..std::thread::available_parallelism().map_or(2, usize::from) {
+        // A text mostly waits: for its shell to start and to end.
+        for _ in 0..4 * std::thread::available_parallelism().map_or(2, usize::from) {
             scope.spawn(|| {
                 let mut judge = Judge::default();
                 let mut worker = match Worker::start() {
