@@ -1,0 +1,333 @@
+//! What the shell does itself: builtins that run text, change how later words are read, or where they run.
+
+use super::super::expand::{Openness, Word};
+use super::super::{Role, Shell, Span, grammar};
+use super::{Directory, Facts, Input, Walk, base_name, looks_expandable};
+use std::rc::Rc;
+
+impl Walk {
+    /// Runs a builtin that matters; false if it's none.
+    pub(super) fn builtin(&mut self, name: &str, words: &[Word], span: &Span, facts: &Facts) -> bool {
+        let args = &words[1..];
+        let first = args.first();
+        match name {
+            "eval" => {
+                self.emit(words, span, facts, Role::Transparent);
+                let skip = usize::from(first.is_some_and(|word| word.text == "--"));
+                self.text_of(&args[skip..], self.shell, "`eval` is given computed text", span);
+            }
+            "." | "source" => {
+                self.emit(words, span, facts, Role::Plain);
+                match first {
+                    Some(file) => self.source(file, span),
+                    None => self.gap("`source` without a file", span),
+                }
+            }
+            "trap" => {
+                self.emit(words, span, facts, Role::Plain);
+                let action = args.iter().find(|word| word.text != "--");
+                match action {
+                    Some(word) if word.as_constant().is_some_and(|text| text.starts_with('-') || text.is_empty()) => {}
+                    Some(word) => {
+                        self.text_of(std::slice::from_ref(word), self.shell, "`trap` is given computed text", span)
+                    }
+                    None => {}
+                }
+            }
+            "alias" => {
+                self.emit(words, span, facts, Role::Plain);
+                for word in args {
+                    let text = word.text.as_str();
+                    let Some((name, value)) = text.split_once('=') else {
+                        if text.starts_with('-') && text != "-p" || word.as_constant().is_none() {
+                            self.gap("an alias changes what later words mean", span);
+                        }
+                        continue;
+                    };
+                    let plain = name.bytes().all(|byte| {
+                        byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b':' | b'+' | b'%' | b'@')
+                    });
+                    if !plain || name.is_empty() || grammar::is_keyword(name) {
+                        self.gap("an alias changes what later words mean", span);
+                    }
+                    self.named.push((name.to_string(), word.as_constant().map(|_| value.to_string())));
+                }
+            }
+            "hash" | "enable" | "bind" | "complete" | "compgen" | "compopt" | "fc" => {
+                self.emit(words, span, facts, Role::Plain);
+                let harmless = args.iter().all(|word| {
+                    matches!(word.text.as_str(), "-r" | "-l" | "-c" | "-v" | "--") && name != "compgen" && name != "fc"
+                }) || (name == "compgen"
+                    && args.iter().all(|word| {
+                        matches!(word.text.as_str(), "-c" | "-b" | "-a" | "-k" | "-A" | "-u" | "-g" | "function")
+                    }))
+                    || (name == "bind"
+                        && args.iter().all(|word| {
+                            word.as_constant().is_some_and(|text| !(text.starts_with('-') && text.contains('x')))
+                        }))
+                    || (name == "hash"
+                        && args.iter().all(|word| word.as_constant().is_some_and(|text| !text.starts_with('-'))));
+                if !harmless {
+                    self.gap("a builtin that changes what later words mean", span);
+                }
+            }
+            "start-stop-daemon" => {
+                self.emit(words, span, facts, Role::Plain);
+                self.gap("a program that starts another one", span);
+            }
+            "set" => self.set(words, span, facts),
+            "shopt" => {
+                self.emit(words, span, facts, Role::Plain);
+                if args.iter().any(|word| {
+                    matches!(word.openness, Openness::Computed(..))
+                        || matches!(word.text.as_str(), "-o" | "-so" | "-os")
+                }) {
+                    self.gap("an option that changes how the shell reads", span);
+                }
+            }
+            "mapfile" | "readarray" => {
+                self.emit(words, span, facts, Role::Plain);
+                for (at, word) in args.iter().enumerate() {
+                    let text = match word.as_constant() {
+                        None => continue,
+                        Some(option) if option.starts_with('-') && option.contains('C') => {
+                            match &option[option.find('C').unwrap_or(0) + 1..] {
+                                "" => args.get(at + 1).cloned(),
+                                value => Some(Word::constant(value)),
+                            }
+                        }
+                        Some(_) => None,
+                    };
+                    if let Some(text) = text {
+                        self.text_of(&[text], self.shell, "`mapfile` is given computed text", span);
+                    }
+                }
+                self.guard_subscripts(args, span);
+            }
+            "jobs" if first.is_some_and(|word| word.text == "-x") => {
+                self.emit(words, span, facts, Role::Plain);
+                self.run(&args[1..], span, facts);
+            }
+            "let" | "declare" | "typeset" | "local" | "export" | "readonly" | "read" | "unset" | "wait" | "test"
+            | "[" | "printf" | "getopts" => {
+                self.emit(words, span, facts, Role::Plain);
+                self.guard_subscripts(args, span);
+                self.declares(name, args, span);
+                if name == "printf" || name == "test" || name == "[" {
+                    self.mark_data(facts);
+                }
+            }
+            "cd" | "pushd" | "popd" => {
+                self.emit(words, span, facts, Role::Plain);
+                self.change_directory(name, args);
+            }
+            "exit" | "return" | "true" | "false" | ":" => {
+                self.emit(words, span, facts, Role::Plain);
+                self.mark_data(facts);
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Words that are joined and read as shell text.
+    pub(super) fn text_of(&mut self, words: &[Word], shell: Shell, why: &'static str, span: &Span) {
+        let mut text = String::new();
+        let mut constant = true;
+        for (at, word) in words.iter().enumerate() {
+            if at > 0 {
+                text.push(' ');
+            }
+            match word.openness {
+                Openness::Constant => {
+                    constant &= !word.home;
+                    text.push_str(&word.text);
+                }
+                // What a variable of the caller's holds is an operand of the text, too.
+                Openness::Operand(_) => {
+                    text.push_str(&word.text.replace("$((…))", "0").replace("$(…)", "operand").replace('…', "operand"))
+                }
+                _ => constant = false,
+            }
+        }
+        if constant {
+            self.nested(&text, shell, span);
+        } else {
+            self.open_text(words, why, span);
+        }
+    }
+
+    /// A text with open places: where they are operands of it, it can be read all the same.
+    fn open_text(&mut self, words: &[Word], why: &'static str, span: &Span) {
+        for word in words {
+            let text = word.beginning().to_string();
+            self.text(&text, span);
+        }
+        self.gap(why, span);
+    }
+
+    fn source(&mut self, file: &Word, span: &Span) {
+        if file.text.starts_with("/dev/fd/") || matches!(file.text.as_str(), "/dev/stdin" | "-") {
+            let input = if file.text == "/dev/fd/…" { self.process.clone() } else { Some(self.input.clone()) };
+            return match input {
+                Some(Input::Text(text)) => self.nested(&text, self.shell, span),
+                _ => self.gap("`source` is given computed text", span),
+            };
+        }
+        match file.as_constant() {
+            Some(path) => {
+                let path = path.to_string();
+                self.started(&path, span, true);
+                self.unseen("a script runs that the text doesn't show", span);
+            }
+            None if matches!(file.openness, Openness::Operand(_)) || file.home => {
+                self.unseen("a script runs that the text doesn't show", span);
+            }
+            None => self.gap("`source` is given a computed file", span),
+        }
+    }
+
+    /// A file is run: text that the same text wrote into it is read.
+    pub(super) fn started(&mut self, path: &str, span: &Span, shell: bool) {
+        let name = base_name(path);
+        let mut texts: Vec<Option<Rc<str>>> = Vec::new();
+        for file in self.files.iter().filter(|file| file.name == name) {
+            texts.push(file.content.clone());
+        }
+        if texts.is_empty() && self.scripts.len() < 32 {
+            self.scripts.push(path.to_string());
+        }
+        for text in texts {
+            match text {
+                Some(text)
+                    if shell
+                        || !text.starts_with("#!")
+                        || text.lines().next().is_some_and(|line| line.contains("sh")) =>
+                {
+                    self.nested(&text, Shell::Unknown, span)
+                }
+                Some(_) => {}
+                None => self.gap("it runs a file that it has written itself", span),
+            }
+        }
+    }
+
+    fn set(&mut self, words: &[Word], span: &Span, facts: &Facts) {
+        self.emit(words, span, facts, Role::Plain);
+        let mut at = 1;
+        while let Some(word) = words.get(at) {
+            let Some(option) = word.as_constant() else {
+                if !word.beginning().is_empty() && !word.beginning().starts_with(['-', '+'])
+                    || matches!(word.openness, Openness::Operand(0))
+                {
+                    self.positional = Some(Rc::new(words[at..].to_vec()));
+                    return;
+                }
+                return self.gap("`set` is given what is computed", span);
+            };
+            if option == "--" || option == "-" || !option.starts_with(['-', '+']) {
+                let rest = if option.starts_with('-') { at + 1 } else { at };
+                self.positional = Some(Rc::new(words[rest..].to_vec()));
+                return;
+            }
+            for letter in option.chars().skip(1) {
+                match letter {
+                    'o' => {
+                        at += 1;
+                        let named = words.get(at).and_then(Word::as_constant);
+                        let plain = matches!(
+                            named,
+                            None | Some(
+                                "errexit"
+                                    | "nounset"
+                                    | "pipefail"
+                                    | "xtrace"
+                                    | "noglob"
+                                    | "noclobber"
+                                    | "errtrace"
+                                    | "functrace"
+                                    | "verbose"
+                                    | "allexport"
+                                    | "monitor"
+                                    | "notify"
+                                    | "vi"
+                                    | "emacs"
+                                    | "physical"
+                                    | "hashall"
+                            )
+                        );
+                        if !plain {
+                            return self.gap("an option that changes how the shell reads", span);
+                        }
+                    }
+                    'e' | 'u' | 'x' | 'v' | 'f' | 'C' | 'a' | 'b' | 'h' | 'm' | 'E' | 'T' | 'P' | 'B' | 'H' => {}
+                    _ => return self.gap("an option that changes how the shell reads", span),
+                }
+            }
+            at += 1;
+        }
+    }
+
+    /// Arithmetic expands a subscript again, so text that looks like one with a substitution may run.
+    fn guard_subscripts(&mut self, args: &[Word], span: &Span) {
+        let any = self.variables.any
+            && self.variables.brackets
+            && args.iter().any(|word| word.openness != Openness::Constant);
+        if any || args.iter().any(|word| looks_expandable(&word.text)) {
+            self.gap("text that arithmetic may expand again", span);
+        }
+    }
+
+    fn declares(&mut self, name: &str, args: &[Word], span: &Span) {
+        let numbers = name == "let"
+            || (matches!(name, "declare" | "typeset" | "local" | "readonly" | "export")
+                && args.iter().any(|word| word.text.starts_with('-') && word.text.contains(['i', 'n'])));
+        if numbers
+            && (self.variables.brackets || name == "let" && args.iter().any(|word| word.openness != Openness::Constant))
+        {
+            self.gap("text that arithmetic may expand again", span);
+        }
+        if name == "let"
+            || matches!(name, "declare" | "typeset" | "local" | "export" | "readonly" | "read" | "unset" | "getopts")
+        {
+            self.beside("a builtin that sets variables", span);
+        }
+        if !matches!(name, "declare" | "typeset" | "local" | "export" | "readonly") {
+            return;
+        }
+        for word in args {
+            let Some((variable, _)) = word.text.split_once('=') else {
+                if word.openness.from().is_some() {
+                    self.gap("the name of a variable is computed", span);
+                }
+                continue;
+            };
+            if word.openness.from().is_some_and(|at| at <= variable.len()) {
+                self.gap("the name of a variable is computed", span);
+                continue;
+            }
+            // A quoted declaration sets a variable that the grammar doesn't see as an assignment.
+            if word.quoted || !self.variables.is_set(variable) {
+                self.gap("a declaration that is quoted", span);
+            }
+        }
+    }
+
+    fn change_directory(&mut self, name: &str, args: &[Word]) {
+        let operands: Vec<&Word> =
+            args.iter().filter(|word| !matches!(word.text.as_str(), "--" | "-P" | "-L" | "-n")).collect();
+        self.directory = match (name, operands.as_slice()) {
+            ("cd" | "pushd", [word]) if word.openness == Openness::Constant && word.text != "-" => {
+                let path = if word.home { format!("~{}", word.text) } else { word.text.clone() };
+                match (&self.directory, path.starts_with(['/', '~'])) {
+                    (_, true) => Directory::In(path),
+                    (Directory::Same, false) => Directory::In(path),
+                    (Directory::In(before), false) => Directory::In(format!("{before}/{path}")),
+                    (Directory::Unknown, false) => Directory::Unknown,
+                }
+            }
+            ("cd", []) => Directory::In("~".into()),
+            _ => Directory::Unknown,
+        };
+    }
+}

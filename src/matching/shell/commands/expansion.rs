@@ -1,0 +1,360 @@
+//! What words become: the shell's expansions, several alternatives where the text leaves a choice.
+
+use super::super::expand::{Openness, Resolved, Word, is_variable, join};
+use super::super::grammar::{Change, List, Node, Part, Word as Written};
+use super::super::output::{self, Output};
+use super::super::{Shell, Span};
+use super::{MAX_ALTERNATIVES, Walk};
+
+impl Walk {
+    /// What a word may become: several alternatives, each of several words.
+    pub(super) fn expand(&mut self, word: &Written) -> Vec<Vec<Word>> {
+        let span = if self.place.is_none() { Some(word.span.clone()) } else { None };
+        if let [Part::Text { text, quoted }] = word.parts.as_slice() {
+            return vec![vec![Word { text: text.clone(), span, quoted: *quoted, ..Word::default() }]];
+        }
+        self.walk_parts(&word.parts, &word.span);
+        let mut lists: Vec<Vec<&Part>> = vec![Vec::new()];
+        if !spread(&word.parts, &mut lists) {
+            return vec![vec![Word { span, ..Word::computed() }]];
+        }
+        let single = lists.len() == 1;
+        // Brace expansion gives all of its words at once.
+        let mut alternatives: Vec<Vec<Word>> = vec![Vec::new()];
+        for parts in lists {
+            let made = self.build(&parts, if single { span.clone() } else { None });
+            if alternatives.len() * made.len() > MAX_ALTERNATIVES {
+                return vec![vec![Word { span, ..Word::computed() }]];
+            }
+            alternatives = alternatives
+                .iter()
+                .flat_map(|before| made.iter().map(move |words| before.iter().chain(words).cloned().collect()))
+                .collect();
+        }
+        alternatives
+    }
+
+    fn build(&mut self, parts: &[&Part], span: Option<Span>) -> Vec<Vec<Word>> {
+        let mut builds = vec![Build::default()];
+        for (at, part) in parts.iter().enumerate() {
+            let nexts: Vec<Next> = match part {
+                Part::Text { text, quoted } => vec![Next::Text(text.clone(), *quoted)],
+                Part::Tilde => vec![Next::Home],
+                Part::Glob(c) => vec![Next::Open(c.to_string(), Openness::Files(0))],
+                Part::Range(text) => {
+                    vec![Next::Open(format!("{{{text}}}"), Openness::Operand(0))]
+                }
+                Part::Brace(_) => vec![Next::Open("{…}".into(), Openness::Computed(0, true))],
+                Part::Arithmetic { .. } => vec![Next::Open("$((…))".into(), Openness::Operand(0))],
+                Part::Process { .. } => vec![Next::Open("/dev/fd/…".into(), Openness::Operand(8))],
+                Part::Command { list, quoted, .. } => match output::of(list) {
+                    Output::Constant(text) => vec![Next::Value(text, *quoted)],
+                    Output::Operands => vec![Next::Open("$(…)".into(), Openness::Operand(0))],
+                    Output::Anything => match self.resolved_output(list) {
+                        Some(text) => vec![Next::Value(text, *quoted)],
+                        None => vec![Next::Open("$(…)".into(), Openness::Computed(0, !quoted))],
+                    },
+                },
+                // `$HOME/x` is `~/x`, unless the text sets it.
+                Part::Variable { name, change: Change::None, .. }
+                    if name == "HOME"
+                        && at == 0
+                        && self.variables.values(name).is_empty()
+                        && parts
+                            .get(1)
+                            .is_none_or(|next| matches!(next, Part::Text { text, .. } if text.starts_with('/'))) =>
+                {
+                    vec![Next::Home]
+                }
+                Part::Variable { name, change, quoted } => self.variable(name, change, *quoted),
+            };
+            if builds.len() * nexts.len() > MAX_ALTERNATIVES {
+                return vec![vec![Word { span, ..Word::computed() }]];
+            }
+            let splits = self.variables.separators;
+            builds = builds
+                .iter()
+                .flat_map(|build| {
+                    nexts.iter().map(move |next| {
+                        let mut build = build.clone();
+                        build.add(next, splits);
+                        build
+                    })
+                })
+                .collect();
+        }
+        builds.into_iter().map(|build| build.finish(span.clone())).collect()
+    }
+
+    /// `$(echo $x)` with variables that are constant.
+    fn resolved_output(&mut self, list: &List) -> Option<String> {
+        let [pipeline] = list.0.as_slice() else { return None };
+        let [stage] = pipeline.stages.as_slice() else { return None };
+        let Node::Simple { assigns, words } = &stage.node else { return None };
+        if !assigns.is_empty() || !stage.redirects.is_empty() {
+            return None;
+        }
+        let name = words.first().and_then(Written::plain)?;
+        if !matches!(name, "echo" | "printf") {
+            return None;
+        }
+        let constant = |word: &Written| -> Option<String> {
+            let mut text = String::new();
+            for part in &word.parts {
+                match part {
+                    Part::Text { text: piece, .. } => text.push_str(piece),
+                    Part::Variable { name, change: Change::None, .. } => match self.variables.values(name).as_slice() {
+                        [Resolved { text: value, openness: Openness::Constant }] => text.push_str(value),
+                        _ => return None,
+                    },
+                    _ => return None,
+                }
+            }
+            Some(text)
+        };
+        let texts: Vec<String> = words.iter().map(constant).collect::<Option<_>>()?;
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        output::printed(&texts, self.shell != Shell::Bash).map(|text| text.trim_end_matches('\n').to_string())
+    }
+
+    fn variable(&mut self, name: &str, change: &Change, quoted: bool) -> Vec<Next> {
+        let open = |openness| vec![Next::Open(format!("${name}"), openness)];
+        let values = |values: Vec<Resolved>| -> Vec<Next> {
+            values
+                .into_iter()
+                .map(|value| match value.openness {
+                    Openness::Constant => Next::Value(value.text, quoted),
+                    Openness::Computed(at, _) => Next::Open(value.text, Openness::Computed(at, !quoted)),
+                    openness => Next::Open(value.text, openness),
+                })
+                .collect()
+        };
+        if matches!(name, "@" | "*") || name.bytes().all(|byte| byte.is_ascii_digit()) {
+            return match &self.positional {
+                // What the whole text was given is an operand; nobody but the caller sets it.
+                None => open(Openness::Operand(0)),
+                Some(words) if matches!(change, Change::None) => match name.parse::<usize>() {
+                    Ok(0) => match &self.zero {
+                        Some(word) => vec![Next::Words(vec![word.clone()], quoted)],
+                        None => open(Openness::Operand(0)),
+                    },
+                    Ok(at) => match words.get(at - 1) {
+                        Some(word) => vec![Next::Words(vec![word.clone()], quoted)],
+                        None => vec![Next::Value(String::new(), quoted)],
+                    },
+                    Err(_) => vec![Next::Words(words.to_vec(), quoted && name == "@")],
+                },
+                Some(_) => open(Openness::Computed(0, !quoted)),
+            };
+        }
+        if !is_variable(name) {
+            return open(Openness::Operand(0));
+        }
+        if name == "IFS" && matches!(change, Change::None) && !self.variables.is_set(name) {
+            return vec![Next::Value(" \t\n".into(), quoted)];
+        }
+        match change {
+            Change::Length => open(Openness::Operand(0)),
+            Change::Element(element) => match (element.as_str(), self.variables.elements(name)) {
+                ("@" | "*", Some(elements)) => {
+                    let words = elements.into_iter().map(|value| Word {
+                        text: value.text,
+                        openness: value.openness,
+                        quoted: true,
+                        ..Word::default()
+                    });
+                    vec![Next::Words(words.collect(), quoted)]
+                }
+                (index, Some(elements)) => match index.parse::<usize>().ok().and_then(|at| elements.get(at)) {
+                    Some(value) => values(vec![value.clone()]),
+                    None => open(Openness::Operand(0)),
+                },
+                (_, None) if self.variables.is_set(name) => open(Openness::Computed(0, true)),
+                (_, None) => open(Openness::Operand(0)),
+            },
+            Change::None if self.shell == Shell::Zsh && self.variables.is_array(name) => {
+                match self.variables.elements(name) {
+                    Some(elements) => {
+                        let words = elements.into_iter().map(|value| Word {
+                            text: value.text,
+                            openness: value.openness,
+                            quoted: true,
+                            ..Word::default()
+                        });
+                        vec![Next::Words(words.collect(), true)]
+                    }
+                    None => open(Openness::Computed(0, true)),
+                }
+            }
+            Change::None => match self.variables.values(name) {
+                found if self.shell == Shell::Zsh && !found.is_empty() => {
+                    // Zsh doesn't split.
+                    let whole = |next| match next {
+                        Next::Value(text, _) => Next::Value(text, true),
+                        next => next,
+                    };
+                    values(found).into_iter().map(whole).collect()
+                }
+                none if none.is_empty() => open(Openness::Operand(0)),
+                found => values(found),
+            },
+            Change::Other(parts) | Change::Assign(parts) => {
+                let mut nexts = match self.variables.values(name) {
+                    none if none.is_empty() => open(Openness::Operand(0)),
+                    found => values(found),
+                };
+                let parts: Vec<&Part> = parts.iter().collect();
+                for words in self.build(&parts, None) {
+                    nexts.push(Next::Words(words, quoted));
+                }
+                nexts
+            }
+            Change::Cut { .. } => {
+                let values = self.variables.values(name);
+                let dashes = |value: &Resolved| {
+                    matches!(value.openness, Openness::Computed(..))
+                        || value.text.contains('-')
+                        || value.text.contains(' ')
+                };
+                if values.iter().any(dashes) {
+                    open(Openness::Computed(0, !quoted))
+                } else {
+                    open(Openness::Operand(0))
+                }
+            }
+        }
+    }
+}
+
+/// A word under construction.
+#[derive(Clone, Default)]
+struct Build {
+    done: Vec<Word>,
+    text: String,
+    openness: Openness,
+    started: bool,
+    quoted: bool,
+    home: bool,
+}
+
+/// The next piece of a word.
+enum Next {
+    Text(String, bool),
+    Home,
+    /// A constant value, split unless quoted.
+    Value(String, bool),
+    Open(String, Openness),
+    /// Several words; `true`: each stays whole.
+    Words(Vec<Word>, bool),
+}
+
+impl Build {
+    fn add(&mut self, next: &Next, separators: bool) {
+        match next {
+            Next::Text(text, quoted) => {
+                self.text.push_str(text);
+                self.quoted |= quoted;
+                self.started = true;
+            }
+            Next::Home => {
+                self.home = true;
+                self.started = true;
+            }
+            Next::Open(text, openness) => {
+                self.openness = join(self.text.len(), self.openness, *openness);
+                self.text.push_str(text);
+                self.started = true;
+            }
+            Next::Value(text, true) => {
+                self.text.push_str(text);
+                self.quoted = true;
+                self.started = true;
+            }
+            Next::Value(text, false) => {
+                if separators {
+                    self.openness = join(self.text.len(), self.openness, Openness::Computed(0, true));
+                    self.text.push_str(text);
+                    self.started = true;
+                    return;
+                }
+                if text.starts_with([' ', '\t', '\n']) {
+                    self.flush();
+                }
+                let mut pieces = text.split([' ', '\t', '\n']).filter(|piece| !piece.is_empty()).peekable();
+                while let Some(piece) = pieces.next() {
+                    if let Some(at) = piece.find(['*', '?', '[']) {
+                        self.openness = join(self.text.len(), self.openness, Openness::Files(at));
+                    }
+                    self.text.push_str(piece);
+                    self.started = true;
+                    if pieces.peek().is_some() {
+                        self.flush();
+                    }
+                }
+                if text.ends_with([' ', '\t', '\n']) {
+                    self.flush();
+                }
+            }
+            Next::Words(words, whole) => {
+                for (at, word) in words.iter().enumerate() {
+                    if at > 0 {
+                        self.flush();
+                    }
+                    match word.openness {
+                        Openness::Constant => self.add(&Next::Value(word.text.clone(), *whole), separators),
+                        openness => self.add(&Next::Open(word.text.clone(), openness), separators),
+                    }
+                    self.home |= word.home;
+                }
+            }
+        }
+    }
+
+    fn flush(&mut self) {
+        let is_something = !self.text.is_empty() || self.quoted || self.openness != Openness::Constant || self.home;
+        if self.started && is_something {
+            self.done.push(Word {
+                text: std::mem::take(&mut self.text),
+                span: None,
+                openness: std::mem::take(&mut self.openness),
+                home: std::mem::take(&mut self.home),
+                quoted: std::mem::take(&mut self.quoted),
+            });
+        }
+        self.started = false;
+    }
+
+    fn finish(mut self, span: Option<Span>) -> Vec<Word> {
+        self.flush();
+        if let [word] = self.done.as_mut_slice() {
+            word.span = span;
+        }
+        self.done
+    }
+}
+
+/// Brace expansion: the lists of parts that a word becomes; false if there are too many.
+fn spread<'p>(parts: &'p [Part], lists: &mut Vec<Vec<&'p Part>>) -> bool {
+    for part in parts {
+        match part {
+            Part::Brace(alternatives) => {
+                let mut made = Vec::new();
+                for list in lists.iter() {
+                    for alternative in alternatives {
+                        let mut inner: Vec<Vec<&Part>> = vec![list.clone()];
+                        if !spread(alternative, &mut inner) {
+                            return false;
+                        }
+                        made.append(&mut inner);
+                        if made.len() > 64 {
+                            return false;
+                        }
+                    }
+                }
+                *lists = made;
+            }
+            other => lists.iter_mut().for_each(|list| list.push(other)),
+        }
+    }
+    true
+}

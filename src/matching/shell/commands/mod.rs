@@ -1,0 +1,608 @@
+//! From a text's syntax to the commands that it would run: expansions followed, functions called,
+//! wrappers taken off, texts for other shells read in turn.
+
+mod builtins;
+mod expansion;
+mod runners;
+mod simple;
+
+use super::expand::{Openness, Resolved, Variables, Word};
+use super::grammar::{self, Change, List, Node, Part, Pipeline, Redirect, RedirectKind, Stage, Word as Written};
+use super::output::{self, Output};
+use super::{Command, Gap, Shell, Span};
+use std::ops::Range;
+use std::rc::Rc;
+
+/// What a command reads from its standard input, as far as the text says.
+#[derive(Clone, Debug)]
+enum Input {
+    /// What the whole text reads.
+    Outer,
+    Text(Rc<str>),
+    /// Paths, names, numbers.
+    Operands,
+    Computed,
+    File(String),
+}
+
+/// A function's body, with the here-documents of the text that defines it.
+#[derive(Clone)]
+struct Function {
+    body: Rc<Stage>,
+    documents: Rc<Vec<Written>>,
+}
+
+/// A file that the text writes.
+struct WrittenFile {
+    name: String,
+    content: Option<Rc<str>>,
+}
+
+/// The walk through a text and the texts within it.
+pub(super) struct Walk {
+    pub(super) commands: Vec<Command>,
+    /// What could run and can't be told.
+    pub(super) gaps: Vec<Gap>,
+    /// Code runs that the text doesn't show.
+    pub(super) unseen: Option<Gap>,
+    /// What else the text does than its commands say: a rule that allows must not overlook it.
+    pub(super) beside: Option<Gap>,
+    /// Constants that may end up as code.
+    pub(super) texts: Vec<(String, Span)>,
+    /// What flows from one to the next: for each pipe, the commands of its stages.
+    pub(super) flows: Vec<Vec<Range<usize>>>,
+    /// Scripts by their path, to be looked into by whoever has the files.
+    pub(super) scripts: Vec<String>,
+    variables: Variables,
+    functions: Vec<(String, Function)>,
+    calling: Vec<String>,
+    files: Vec<WrittenFile>,
+    documents: Rc<Vec<Written>>,
+    positional: Option<Rc<Vec<Word>>>,
+    input: Input,
+    shell: Shell,
+    depth: usize,
+    /// Where a nested text stands in the outermost one.
+    place: Option<Span>,
+    work: usize,
+    directory: Directory,
+    aliases: bool,
+    flowing_into: usize,
+    /// Output is read by somebody: a substitution, a pipe.
+    captured: bool,
+    /// What the last process substitution prints.
+    process: Option<Input>,
+    zero: Option<Word>,
+    named: Vec<(String, Option<String>)>,
+    /// `PATH` is set.
+    paths: bool,
+}
+
+/// Where commands run, against where the text began.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Directory {
+    Same,
+    In(String),
+    Unknown,
+}
+
+const MAX_COMMANDS: usize = 20_000;
+const MAX_ALTERNATIVES: usize = 16;
+const MAX_WORK: usize = 400_000;
+const TOO_LARGE: &str = "it is nested too deeply or too large";
+
+impl Walk {
+    pub(super) fn new(shell: Shell) -> Walk {
+        Walk {
+            commands: Vec::with_capacity(4),
+            gaps: Vec::new(),
+            unseen: None,
+            beside: None,
+            texts: Vec::new(),
+            flows: Vec::new(),
+            scripts: Vec::new(),
+            variables: Variables::default(),
+            functions: Vec::new(),
+            calling: Vec::new(),
+            files: Vec::new(),
+            documents: Rc::default(),
+            positional: None,
+            input: Input::Outer,
+            shell,
+            depth: 0,
+            place: None,
+            work: 0,
+            directory: Directory::Same,
+            aliases: false,
+            flowing_into: 0,
+            captured: false,
+            process: None,
+            zero: None,
+            named: Vec::new(),
+            paths: false,
+        }
+    }
+
+    fn at(&self, span: &Span) -> Span {
+        self.place.clone().unwrap_or_else(|| span.clone())
+    }
+
+    fn gap(&mut self, why: &'static str, span: &Span) {
+        let at = self.at(span);
+        if self.gaps.len() < 16 {
+            self.gaps.push(Gap { why, at });
+        }
+    }
+
+    fn unseen(&mut self, why: &'static str, span: &Span) {
+        if self.unseen.is_none() {
+            self.unseen = Some(Gap { why, at: self.at(span) });
+        }
+    }
+
+    fn beside(&mut self, why: &'static str, span: &Span) {
+        if self.beside.is_none() {
+            self.beside = Some(Gap { why, at: self.at(span) });
+        }
+    }
+
+    fn text(&mut self, text: &str, span: &Span) {
+        if text.len() > 2 {
+            let at = self.at(span);
+            self.texts.push((text.to_string(), at));
+        }
+    }
+
+    fn spend(&mut self, work: usize) -> bool {
+        self.work += work;
+        self.work <= MAX_WORK
+    }
+
+    /// Reads a text and walks it.
+    pub(super) fn read(&mut self, text: &str) {
+        self.walk_text(text, &(0..text.len()));
+    }
+
+    /// A text within the text: of this shell if it is `eval`'s.
+    fn nested(&mut self, text: &str, shell: Shell, span: &Span) {
+        if self.depth >= grammar::MAX_DEPTH || !self.spend(text.len() * 8) {
+            return self.gap(TOO_LARGE, span);
+        }
+        let place = self.at(span);
+        let outer = (self.place.replace(place), std::mem::replace(&mut self.shell, shell));
+        self.depth += 1;
+        self.walk_text(text, span);
+        self.depth -= 1;
+        (self.place, self.shell) = outer;
+    }
+
+    fn walk_text(&mut self, text: &str, span: &Span) {
+        match grammar::read(text, self.shell, self.depth) {
+            Ok(syntax) => {
+                self.variables.collect(&syntax.list);
+                syntax.documents.iter().for_each(|document| self.variables.collect_document(document));
+                let documents = std::mem::replace(&mut self.documents, Rc::new(syntax.documents));
+                self.list(&syntax.list);
+                self.documents = documents;
+            }
+            Err(outside) => {
+                let at = if self.place.is_some() { span.clone() } else { outside.at };
+                self.gap(outside.why, &at);
+            }
+        }
+    }
+
+    fn list(&mut self, list: &List) {
+        for pipeline in &list.0 {
+            let before = pipeline.conditional.then(|| self.directory.clone());
+            self.pipeline(pipeline);
+            if before.is_some_and(|before| before != self.directory) && pipeline.stages.len() != 1 {
+                self.directory = Directory::Unknown;
+            }
+        }
+    }
+
+    fn pipeline(&mut self, pipeline: &Pipeline) {
+        if let [stage] = pipeline.stages.as_slice() {
+            self.stage(stage, false);
+            return;
+        }
+        let outer = self.input.clone();
+        let directory = self.directory.clone();
+        let mut ranges = Vec::with_capacity(pipeline.stages.len());
+        for (at, stage) in pipeline.stages.iter().enumerate() {
+            let from = self.commands.len();
+            let printed = self.stage(stage, at + 1 < pipeline.stages.len());
+            ranges.push(from..self.commands.len());
+            self.input = printed;
+        }
+        self.input = outer;
+        if self.directory != directory {
+            self.directory = Directory::Unknown;
+        }
+        self.flows.push(ranges);
+    }
+
+    /// Walks one stage; what it prints.
+    fn stage(&mut self, stage: &Stage, piped: bool) -> Input {
+        if self.depth >= 2 * grammar::MAX_DEPTH || !self.spend(8) || self.commands.len() > MAX_COMMANDS {
+            self.gap(TOO_LARGE, &stage.span);
+            return Input::Computed;
+        }
+        self.depth += 1;
+        let printed = self.node(stage, piped);
+        self.depth -= 1;
+        printed
+    }
+
+    fn node(&mut self, stage: &Stage, piped: bool) -> Input {
+        if let Node::Simple { assigns, words } = &stage.node {
+            return self.simple(stage, assigns, words, piped);
+        }
+        let outer = self.input.clone();
+        let (_, writes) = self.redirects(&stage.redirects, &stage.span, None, false);
+        if writes {
+            self.beside("a redirection to a file", &stage.span);
+        }
+        let directory = self.directory.clone();
+        let mut printed = Input::Computed;
+        match &stage.node {
+            Node::Simple { .. } => {}
+            Node::Group(list) => {
+                self.list(list);
+                if let [pipeline] = list.0.as_slice()
+                    && let Output::Constant(text) = output::of(list)
+                    && pipeline.stages.len() == 1
+                {
+                    printed = Input::Text(format!("{text}\n").into());
+                }
+            }
+            Node::Subshell(list) => {
+                self.list(list);
+                if let Output::Constant(text) = output::of(list) {
+                    printed = Input::Text(format!("{text}\n").into());
+                }
+                self.directory = directory;
+            }
+            Node::Branches(lists) => {
+                lists.iter().for_each(|list| self.list(list));
+                self.forget_directory(directory);
+            }
+            Node::For { words, body, .. } => {
+                for word in words {
+                    self.expand(word);
+                }
+                self.list(body);
+                self.forget_directory(directory);
+            }
+            Node::Case { subject, patterns, arms } => {
+                self.expand(subject);
+                for pattern in patterns {
+                    self.expand(pattern);
+                }
+                arms.iter().for_each(|list| self.list(list));
+                self.forget_directory(directory);
+            }
+            Node::Test { words, numbers } => {
+                for word in words {
+                    let expanded = self.expand(word);
+                    for it in expanded.iter().flatten() {
+                        let odd = looks_expandable(&it.text);
+                        if odd {
+                            self.gap("text that arithmetic may expand again", &word.span);
+                        }
+                    }
+                    if *numbers {
+                        self.check_numbers(&word.parts, &word.span);
+                    }
+                }
+            }
+            Node::Arithmetic(parts) => {
+                self.beside("arithmetic, which may set variables", &stage.span);
+                self.walk_parts(parts, &stage.span);
+                self.check_numbers(parts, &stage.span);
+            }
+            Node::Function { name, body } => {
+                self.beside("a function", &stage.span);
+                if matches!(name.as_str(), "command" | "builtin" | "cd" | "eval" | "exec" | "[" | "unset") {
+                    self.gap("a function with a builtin's name", &stage.span);
+                }
+                let function = Function { body: Rc::clone(body), documents: Rc::clone(&self.documents) };
+                self.functions.push((name.clone(), function.clone()));
+                if name.contains("_handle")
+                    || name.starts_with("TRAP")
+                    || matches!(name.as_str(), "precmd" | "preexec" | "chpwd" | "zshexit")
+                {
+                    self.call(name, &function, &[Word::constant(name.as_str())], &stage.span);
+                }
+            }
+        }
+        self.input = outer;
+        printed
+    }
+
+    fn forget_directory(&mut self, before: Directory) {
+        if self.directory != before {
+            self.directory = Directory::Unknown;
+        }
+    }
+
+    /// Reads redirections: sets what the command reads, and says whether its output goes to a file.
+    fn redirects(&mut self, redirects: &[Redirect], span: &Span, prints: Option<&Input>, inert: bool) -> (bool, bool) {
+        let (mut output, mut writes) = (false, false);
+        for redirect in redirects {
+            match &redirect.kind {
+                RedirectKind::Read(word) => {
+                    let input = match word.parts.as_slice() {
+                        [Part::Process { list, reads: true }] => {
+                            let from = self.commands.len();
+                            self.inner_list(list, &word.span, false);
+                            self.flowing_into = from;
+                            match output::of(list) {
+                                Output::Constant(text) => Input::Text(format!("{text}\n").into()),
+                                Output::Operands => Input::Operands,
+                                Output::Anything => Input::Computed,
+                            }
+                        }
+                        _ => match self.one(word) {
+                            Some(word) if word.openness == Openness::Constant => Input::File(word.text),
+                            _ => Input::Computed,
+                        },
+                    };
+                    if redirect.fd.is_none_or(|fd| fd == 0) {
+                        self.input = input;
+                    } else if !matches!(input, Input::File(_)) {
+                        self.beside("a file that is open under a number", span);
+                    }
+                }
+                RedirectKind::HereString(word) => {
+                    let words = self.one(word);
+                    if let Some(word) = &words {
+                        let text = word.beginning().to_string();
+                        self.text(&text, span);
+                    }
+                    if redirect.fd.is_none_or(|fd| fd == 0) {
+                        self.input = match words {
+                            Some(word) if word.openness == Openness::Constant => {
+                                Input::Text(format!("{}\n", word.text).into())
+                            }
+                            Some(word) if matches!(word.openness, Openness::Operand(_)) => Input::Operands,
+                            _ => Input::Computed,
+                        };
+                    }
+                }
+                RedirectKind::HereDocument(at) => {
+                    let documents = Rc::clone(&self.documents);
+                    let Some(word) = documents.get(*at) else {
+                        self.gap(TOO_LARGE, span);
+                        continue;
+                    };
+                    let input = match word.parts.as_slice() {
+                        [] => Input::Text("".into()),
+                        [Part::Text { text, .. }] => {
+                            if !inert {
+                                self.text(text, &word.span);
+                            }
+                            Input::Text(text.as_str().into())
+                        }
+                        parts => {
+                            // Its places are those of the body.
+                            let place = self.at(&word.span);
+                            let outer = self.place.replace(place);
+                            self.walk_parts(parts, &word.span);
+                            self.place = outer;
+                            let mut text = String::new();
+                            let mut constant = true;
+                            for part in parts {
+                                match part {
+                                    Part::Text { text: piece, .. } => text.push_str(piece),
+                                    Part::Variable { name, change: Change::None, .. } => {
+                                        match self.variables.values(name).as_slice() {
+                                            [Resolved { text: value, openness: Openness::Constant }] => {
+                                                text.push_str(value)
+                                            }
+                                            _ => {
+                                                constant = false;
+                                                text.push('…');
+                                            }
+                                        }
+                                    }
+                                    _ => {
+                                        constant = false;
+                                        text.push('…');
+                                    }
+                                }
+                            }
+                            if !inert {
+                                self.text(&text, &word.span);
+                            }
+                            if constant { Input::Text(text.into()) } else { Input::Computed }
+                        }
+                    };
+                    if redirect.fd.is_none_or(|fd| fd == 0) {
+                        self.input = input;
+                    }
+                }
+                RedirectKind::Write(word) | RedirectKind::ReadWrite(word) => {
+                    let target = match word.parts.as_slice() {
+                        [Part::Process { list, .. }] => {
+                            self.inner_list(list, &word.span, true);
+                            None
+                        }
+                        _ => self.one(word),
+                    };
+                    let path = target.as_ref().filter(|word| word.openness == Openness::Constant);
+                    match path.map(|word| word.text.as_str()) {
+                        Some("/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/tty") => {}
+                        Some(path) => {
+                            let content = match prints {
+                                Some(Input::Text(text)) if redirect.fd.is_none_or(|fd| fd == 1) => {
+                                    Some(Rc::clone(text))
+                                }
+                                _ => None,
+                            };
+                            self.wrote(path, content);
+                            writes = true;
+                        }
+                        None => writes = true,
+                    }
+                    output |= redirect.fd.is_none_or(|fd| fd == 1);
+                }
+                RedirectKind::Duplicate(_) => {
+                    output |= redirect.fd.is_none_or(|fd| fd == 1);
+                }
+            }
+        }
+        (output, writes)
+    }
+
+    fn wrote(&mut self, path: &str, content: Option<Rc<str>>) {
+        let name = base_name(path).to_string();
+        if self.files.len() > 256 {
+            return;
+        }
+        if matches!(name.as_str(), "config" | ".gitconfig" | "gitconfig") || path.contains(".git/") {
+            self.aliases = true;
+        }
+        self.files.push(WrittenFile { name, content });
+    }
+
+    fn one(&mut self, word: &Written) -> Option<Word> {
+        let mut alternatives = self.expand(word);
+        match (alternatives.pop(), alternatives.is_empty()) {
+            (Some(mut words), true) if words.len() == 1 => words.pop(),
+            (Some(words), true) if words.is_empty() => Some(Word::constant("")),
+            _ => None,
+        }
+    }
+
+    /// The list of a substitution: it runs in a shell of its own.
+    fn inner_list(&mut self, list: &List, span: &Span, writes: bool) -> Range<usize> {
+        let from = self.commands.len();
+        let outer = (self.input.clone(), self.directory.clone(), std::mem::replace(&mut self.captured, true));
+        if writes {
+            self.input = Input::Computed;
+        }
+        if self.depth >= 2 * grammar::MAX_DEPTH {
+            self.gap(TOO_LARGE, span);
+        } else {
+            self.depth += 1;
+            self.list(list);
+            self.depth -= 1;
+        }
+        (self.input, self.directory, self.captured) = outer;
+        from..self.commands.len()
+    }
+
+    /// Walks what parts hold, whatever they give.
+    fn walk_parts(&mut self, parts: &[Part], span: &Span) {
+        for part in parts {
+            match part {
+                Part::Command { list, moved, span, .. } => {
+                    let outer = self.place.clone();
+                    if *moved {
+                        self.place = Some(self.at(span));
+                    }
+                    self.inner_list(list, span, false);
+                    self.place = outer;
+                }
+                Part::Process { list, reads } => {
+                    self.inner_list(list, span, !reads);
+                    if *reads {
+                        self.process = Some(match output::of(list) {
+                            Output::Constant(text) => Input::Text(format!("{text}\n").into()),
+                            _ => Input::Computed,
+                        });
+                    }
+                }
+                Part::Arithmetic { parts } => {
+                    self.check_numbers(parts, span);
+                    self.walk_parts(parts, span);
+                }
+                Part::Variable { change, .. } => match change {
+                    Change::Other(parts) => self.walk_parts(parts, span),
+                    Change::Assign(parts) => {
+                        self.beside("an expansion that sets a variable", span);
+                        self.walk_parts(parts, span);
+                    }
+                    Change::Cut { operands, numbers } => {
+                        self.walk_parts(operands, span);
+                        if *numbers {
+                            self.check_numbers(operands, span);
+                        }
+                    }
+                    Change::None | Change::Element(_) | Change::Length => {}
+                },
+                Part::Brace(alternatives) => alternatives.iter().for_each(|parts| self.walk_parts(parts, span)),
+                Part::Text { .. } | Part::Tilde | Part::Glob(_) | Part::Range(_) => {}
+            }
+        }
+    }
+
+    /// Arithmetic evaluates what its names hold, and runs a substitution in a subscript of that.
+    fn check_numbers(&mut self, parts: &[Part], span: &Span) {
+        let mut odd = false;
+        for part in parts {
+            match part {
+                Part::Text { text, .. } => {
+                    odd |= looks_expandable(text);
+                    for name in text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')) {
+                        odd |= self.variables.is_odd(name);
+                    }
+                }
+                Part::Variable { name, .. } => odd |= self.variables.is_odd(name),
+                _ => {}
+            }
+        }
+        if odd {
+            self.gap("text that arithmetic may expand again", span);
+        }
+        if parts
+            .iter()
+            .any(|part| matches!(part, Part::Text { text, .. } if text.contains(|c: char| c.is_alphabetic())))
+        {
+            self.beside("arithmetic, which may set variables", span);
+        }
+    }
+}
+
+/// What surrounds a command.
+#[derive(Clone, Copy)]
+struct Facts {
+    assigns: bool,
+    writes: bool,
+    /// Its output goes to no file and no other command.
+    data: bool,
+}
+
+pub(super) fn base_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// Text that arithmetic would run: a subscript with a substitution in it.
+fn looks_expandable(text: &str) -> bool {
+    match text.find('[') {
+        Some(at) => {
+            let rest = &text[at..];
+            rest.contains('`') || rest.contains("$(") || rest.contains("<(") || rest.contains("${")
+        }
+        None => false,
+    }
+}
+
+/// A word without its first `skip` bytes.
+fn tail(word: &Word, skip: usize) -> Word {
+    let openness = match word.openness {
+        Openness::Constant => Openness::Constant,
+        Openness::Operand(at) => Openness::Operand(at.saturating_sub(skip)),
+        Openness::Files(at) => Openness::Files(at.saturating_sub(skip)),
+        Openness::Computed(at, splits) => Openness::Computed(at.saturating_sub(skip), splits),
+    };
+    Word {
+        text: word.text.get(skip..).unwrap_or_default().to_string(),
+        span: None,
+        openness,
+        home: false,
+        quoted: word.quoted,
+    }
+}

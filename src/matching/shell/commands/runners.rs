@@ -1,0 +1,752 @@
+//! Programs that run others: shells, interpreters, wrappers, and options that are commands.
+
+use super::super::expand::{Openness, Word, join};
+use super::super::programs::{self, Wrapper};
+use super::super::{Command, Role, Shell, Span};
+use super::{Facts, Input, Walk, base_name, tail};
+use std::rc::Rc;
+
+impl Walk {
+    pub(super) fn shell(&mut self, name: &str, words: &[Word], span: &Span, facts: &Facts) {
+        let plain = words[0].text == name || programs::is_system_path(&words[0].text);
+        self.emit(words, span, facts, if plain { Role::Transparent } else { Role::Plain });
+        let emitted = self.commands.len() - 1;
+        let shell = match Shell::named(name) {
+            Shell::Unknown => Shell::Other,
+            shell => shell,
+        };
+        let (mut at, mut command, mut from_input) = (1, false, false);
+        while let Some(word) = words.get(at) {
+            let Some(option) = word.as_constant() else {
+                let beginning = word.beginning();
+                if matches!(word.openness, Openness::Operand(0))
+                    || !beginning.is_empty() && !beginning.starts_with(['-', '+'])
+                {
+                    break;
+                }
+                return self.gap("a shell's options are computed", span);
+            };
+            at += 1;
+            match option {
+                "--" | "-" => break,
+                "--norc" | "--noprofile" | "--login" | "--posix" | "--verbose" | "--noediting" | "--restricted" => {}
+                "--version" | "--help" => return,
+                "--rcfile" | "--init-file" | "-rcfile" | "-init-file" => {
+                    self.beside("a shell that reads a file first", span);
+                    if let Some(file) = words.get(at).cloned() {
+                        self.script(&file, shell, span);
+                    }
+                    at += 1;
+                }
+                "-norc" | "-noprofile" | "-login" | "-posix" | "-verbose" | "-noediting" | "-restricted" => {}
+                _ if option.starts_with("--") => return self.gap("an unknown option of a shell", span),
+                _ if option.len() > 1 && option.starts_with(['-', '+']) => {
+                    for letter in option.chars().skip(1) {
+                        match letter {
+                            'c' => command = true,
+                            's' => from_input = true,
+                            'o' | 'O' => at += 1,
+                            _ if "abefhiklmnprtuvxBCEHPT".contains(letter) => {}
+                            _ => return self.gap("an unknown option of a shell", span),
+                        }
+                    }
+                }
+                _ => {
+                    at -= 1;
+                    break;
+                }
+            }
+        }
+        if let Some(command) = self.commands.get_mut(emitted) {
+            command.shell_text = true;
+        }
+        for name in [".profile", ".bashrc", ".bash_profile", ".bash_login", ".zshenv", ".zshrc", ".zprofile", ".kshrc"]
+        {
+            if self.files.iter().any(|file| file.name == name) {
+                self.started(name, span, true);
+            }
+        }
+        let rest = words.get(at..).unwrap_or_default();
+        match rest.first() {
+            Some(word) if command => {
+                let arguments = rest.get(2..).unwrap_or_default().to_vec();
+                let outer = (
+                    self.positional.replace(Rc::new(arguments)),
+                    std::mem::replace(&mut self.zero, rest.get(1).cloned()),
+                );
+                self.text_of(std::slice::from_ref(word), shell, "a shell is given computed text", span);
+                (self.positional, self.zero) = outer;
+            }
+            None if command => {}
+            Some(script) if !from_input => self.script(script, shell, span),
+            _ => {
+                let outer = self.positional.replace(Rc::new(rest.to_vec()));
+                self.input_text(shell, span);
+                self.positional = outer;
+            }
+        }
+    }
+
+    fn script(&mut self, script: &Word, shell: Shell, span: &Span) {
+        let path = script.text.replace("/./", "/").replace("//", "/");
+        if ["/dev/stdin", "/dev/fd/", "/proc/"].iter().any(|start| path.starts_with(start)) {
+            let input = if script.text == "/dev/fd/…" { self.process.clone() } else { Some(self.input.clone()) };
+            return match input {
+                Some(Input::Text(text)) => self.nested(&text, shell, span),
+                _ => self.gap("a shell is given computed text", span),
+            };
+        }
+        match script.as_constant() {
+            Some(path) => {
+                let path = path.to_string();
+                self.started(&path, span, true);
+                self.unseen("a script runs that the text doesn't show", span);
+            }
+            None if matches!(script.openness, Openness::Computed(0, _)) => {
+                self.gap("a shell is given a computed script", span)
+            }
+            None => self.unseen("a script runs that the text doesn't show", span),
+        }
+    }
+
+    /// A shell that reads its commands from its input.
+    fn input_text(&mut self, shell: Shell, span: &Span) {
+        match self.input.clone() {
+            Input::Text(text) => self.nested(&text, shell, span),
+            Input::Outer => self.unseen("a shell reads what it is given", span),
+            Input::File(path) => {
+                self.started(&path, span, true);
+                self.unseen("a script runs that the text doesn't show", span);
+            }
+            Input::Operands | Input::Computed => self.gap("a shell reads computed text", span),
+        }
+    }
+
+    pub(super) fn interpreter(&mut self, name: &str, words: &[Word], span: &Span, facts: &Facts) {
+        self.emit(words, span, facts, Role::Plain);
+        self.unseen("an interpreter runs code", span);
+        // `python -m pip` is pip.
+        let module = words.iter().skip(1).position(|word| !word.text.starts_with('-') || word.text == "-m");
+        if let Some(at) = module.filter(|at| words[at + 1].text == "-m" && name.starts_with("py"))
+            && words.get(at + 2).is_some()
+        {
+            self.emit(&words[at + 2..], span, facts, Role::Transparent);
+        }
+        let script = words.iter().skip(1).find(|word| !word.text.starts_with('-'));
+        match script {
+            Some(word) => {
+                if let Some(path) = word.as_constant()
+                    && !path.contains(['\n', ' ', '(', ';'])
+                {
+                    let path = path.to_string();
+                    if self.scripts.len() < 32 {
+                        self.scripts.push(path);
+                    }
+                }
+            }
+            None => match self.input.clone() {
+                Input::Text(text) => self.text(&text, span),
+                Input::Computed if is_decoded(&self.commands, name) => {
+                    self.gap("an interpreter reads text that is decoded", span);
+                }
+                _ => {}
+            },
+        }
+    }
+
+    pub(super) fn awk(&mut self, name: &str, words: &[Word], span: &Span, facts: &Facts) {
+        self.emit(words, span, facts, Role::Plain);
+        let program = words[1..].iter().filter(|word| !word.text.starts_with('-') || word.text.len() > 2);
+        let computed = words[1..].iter().any(|word| matches!(word.openness, Openness::Computed(0, _)));
+        for (at, word) in words[1..].iter().enumerate() {
+            if matches!(word.text.as_str(), "-f" | "--file")
+                && let Some(path) = words[1..].get(at + 1)
+            {
+                self.scripts.push(path.text.clone());
+            }
+        }
+        let plain = match name.contains("sed") {
+            true => program.clone().take(1).all(|word| word.as_constant().is_some_and(programs::is_plain_sed)),
+            false => false,
+        };
+        if plain && !computed {
+            self.mark_data(facts);
+        } else {
+            self.unseen("a program of its own is run by awk or sed", span);
+        }
+    }
+
+    pub(super) fn git(&mut self, words: &[Word], span: &Span, facts: &Facts) {
+        self.emit(words, span, facts, Role::Plain);
+        let (verb, settings) = programs::git_verb(words);
+        if settings {
+            self.unseen("a setting of git that may run a program", span);
+        }
+        match verb.and_then(|at| words.get(at)).map(|word| (word.as_constant(), word)) {
+            None => {}
+            Some((None, _)) => self.unseen("git is given a computed command", span),
+            Some((Some("config"), _)) => {
+                let risky = words.iter().any(|word| {
+                    let text = word.text.to_ascii_lowercase();
+                    text.starts_with("alias.") || !programs::is_harmless_setting(&text, "") && text.contains('.')
+                });
+                if risky && words.len() > verb.unwrap_or(0) + 2 {
+                    self.aliases = true;
+                    self.unseen("a setting of git that may run a program", span);
+                }
+            }
+            Some((Some("bisect"), _)) if words.iter().any(|word| word.text == "run") => {
+                let at = words.iter().position(|word| word.text == "run").unwrap_or(0);
+                self.run(&words[at + 1..], span, facts);
+            }
+            Some((Some("submodule"), _)) if words.iter().any(|word| word.text == "foreach") => {
+                let at = words.iter().position(|word| word.text == "foreach").unwrap_or(0);
+                let skip = words[at + 1..].iter().take_while(|word| word.text.starts_with('-')).count();
+                self.text_of(&words[at + 1 + skip..], Shell::Posix, "git is given computed text", span);
+            }
+            Some((Some(name), _)) if programs::GIT_COMMANDS.has(name) => {
+                let name = format!("git {name}");
+                let transport = words.iter().any(|word| word.text.contains("ext::"));
+                let configures = name == "git clone"
+                    && words.iter().any(|word| {
+                        let text = word.text.as_str();
+                        text.starts_with("--config")
+                            || text.starts_with('-') && !text.starts_with("--") && text.contains('c')
+                    });
+                if self.text_options(&name, words, span) {
+                    self.unseen("an option of git runs a program", span);
+                } else if self.aliases {
+                    self.unseen("git has settings or hooks that the text has written", span);
+                } else if transport || configures {
+                    self.unseen("an option of git runs a program", span);
+                } else if !settings {
+                    self.mark_data(facts);
+                }
+            }
+            Some((Some(_), _)) => {
+                self.unseen("git may have an alias by that name", span);
+                if self.aliases {
+                    self.gap("git is given an alias that the text has set", span);
+                }
+            }
+        }
+    }
+
+    /// Options whose value is a command line: it is read. Whether there are any.
+    pub(super) fn text_options(&mut self, program: &str, words: &[Word], span: &Span) -> bool {
+        let Some((_, letters, names)) = programs::TEXT_OPTIONS.iter().find(|(name, ..)| *name == program) else {
+            return false;
+        };
+        let mut found = false;
+        for (at, word) in words.iter().enumerate().skip(1) {
+            let option = word.beginning();
+            let next = words.get(at + 1).cloned();
+            let texts: Vec<Word> = if let Some(long) = option.strip_prefix("--") {
+                let (name, attached) = long.split_once('=').map_or((long, false), |(name, _)| (name, true));
+                if name.is_empty() || !names.iter().any(|it| it.starts_with(name)) {
+                    continue;
+                }
+                if attached { vec![tail(word, name.len() + 3)] } else { next.into_iter().collect() }
+            } else if option.starts_with('-') && option.len() > 1 {
+                let Some(letter) = option[1..].find(|c| letters.contains(c)) else { continue };
+                let skip = letter + 2;
+                if word.text.len() > skip { vec![tail(word, skip)] } else { next.into_iter().collect() }
+            } else {
+                continue;
+            };
+            found = true;
+            for text in texts {
+                let text = match text.text.strip_prefix("exec=") {
+                    Some(_) => tail(&text, 5),
+                    None => text,
+                };
+                if text.text.contains('/') && !text.text.contains(' ') && !programs::is_system_path(&text.text) {
+                    self.gap("an option runs a program that isn't at hand", span);
+                }
+                self.text_of(
+                    std::slice::from_ref(&text),
+                    Shell::Unknown,
+                    "an option's value is computed and run",
+                    span,
+                );
+            }
+        }
+        found
+    }
+
+    pub(super) fn find(&mut self, words: &[Word], span: &Span, facts: &Facts) {
+        self.emit(words, span, facts, Role::Plain);
+        let mut at = 1;
+        let mut runs = false;
+        let start = match &words[1..] {
+            [start, then, ..] if then.text.starts_with('-') => start
+                .as_constant()
+                .filter(|start| !start.starts_with(['-', '(', '!']))
+                .map(|it| it.trim_end_matches('/')),
+            _ => None,
+        };
+        while let Some(word) = words.get(at) {
+            at += 1;
+            if matches!(word.openness, Openness::Computed(0, true)) {
+                self.gap("find may be given an action that is computed", span);
+            }
+            if !matches!(word.text.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir") {
+                if word.text.starts_with("-fprint") || word.text == "-fls" {
+                    runs = true;
+                }
+                continue;
+            }
+            let length = words[at..].iter().position(|word| word.text == ";" || word.text == "+");
+            let end = at + length.unwrap_or(words.len() - at);
+            let mut slice = words[at..end].to_vec();
+            for it in &mut slice {
+                if it.openness == Openness::Constant
+                    && let Some(mark) = it.text.find("{}")
+                {
+                    it.openness = Openness::Operand(mark);
+                    // Every path begins as its starting point does.
+                    if let Some(start) = start.filter(|_| mark == 0 && matches!(word.text.as_str(), "-exec" | "-ok")) {
+                        it.openness = Openness::Operand(start.len());
+                        it.text.insert_str(0, start);
+                    }
+                }
+            }
+            let inner = Facts { data: false, ..*facts };
+            self.run(&slice, span, &inner);
+            at = end;
+        }
+        if runs {
+            self.unseen("find writes a file", span);
+        } else {
+            let at = self
+                .commands
+                .iter()
+                .rposition(|command| command.words.first().is_some_and(|word| base_name(&word.text) == "find"));
+            if let Some(at) = at
+                && facts.data
+            {
+                self.commands[at].data = true;
+            }
+        }
+    }
+
+    pub(super) fn xargs(&mut self, words: &[Word], span: &Span, facts: &Facts) {
+        self.emit(words, span, facts, Role::Plain);
+        let mut at = 1;
+        let (mut mark, mut file, mut unsure, mut lines, mut single) = (None::<String>, false, false, false, false);
+        while let Some(word) = words.get(at) {
+            let Some(option) = word.as_constant() else {
+                if matches!(word.openness, Openness::Computed(0, _)) {
+                    return self.gap("the program's name is computed", span);
+                }
+                break;
+            };
+            if !option.starts_with('-') || option.len() < 2 {
+                break;
+            }
+            at += 1;
+            if option == "--" {
+                break;
+            }
+            if let Some(long) = option.strip_prefix("--") {
+                let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
+                match name {
+                    "replace" => mark = Some(value.unwrap_or("{}").to_string()),
+                    "arg-file" => {
+                        file = true;
+                        at += usize::from(value.is_none());
+                    }
+                    "delimiter" => {
+                        lines = true;
+                        at += usize::from(value.is_none());
+                    }
+                    "max-args" | "max-procs" | "max-chars" | "process-slot-var" => at += usize::from(value.is_none()),
+                    "null" => lines = true,
+                    "no-run-if-empty" | "verbose" | "interactive" | "exit" | "open-tty" | "max-lines" | "eof"
+                    | "show-limits" => {}
+                    _ => unsure = true,
+                }
+                continue;
+            }
+            let letters = &option[1..];
+            for (n, letter) in letters.char_indices() {
+                let value = &letters[n + letter.len_utf8()..];
+                match letter {
+                    'I' | 'J' => {
+                        let text = if value.is_empty() {
+                            at += 1;
+                            words.get(at - 1).map_or("{}", |word| word.text.as_str())
+                        } else {
+                            value
+                        };
+                        mark = Some(text.to_string());
+                        break;
+                    }
+                    'i' => {
+                        mark = Some(if value.is_empty() { "{}" } else { value }.to_string());
+                        break;
+                    }
+                    'a' => {
+                        file = true;
+                        at += usize::from(value.is_empty());
+                        break;
+                    }
+                    'L' | 'n' | 'P' | 's' | 'd' | 'E' | 'R' | 'S' => {
+                        lines |= letter == 'd';
+                        single |= letter == 'n' || letter == 'L';
+                        at += usize::from(value.is_empty());
+                        break;
+                    }
+                    'l' | 'e' => break,
+                    '0' => lines = true,
+                    'p' | 'r' | 't' | 'x' | 'o' => {}
+                    _ => unsure = true,
+                }
+            }
+        }
+        let rest = words.get(at.min(words.len())..).unwrap_or_default();
+        let mut readings = vec![rest.to_vec()];
+        if unsure {
+            readings.push(rest.get(1..).unwrap_or_default().to_vec());
+        }
+        let given: Vec<Word> = match (&self.input, file) {
+            (Input::Text(text), false) if text.len() < 4096 && !text.contains(['\'', '"', '\\']) => {
+                if lines || mark.is_some() {
+                    text.split(['\n', '\0']).filter(|line| !line.is_empty()).map(Word::constant).collect()
+                } else {
+                    text.split_whitespace().map(Word::constant).collect()
+                }
+            }
+            (Input::Operands, false) => {
+                vec![Word { text: "…".into(), openness: Openness::Operand(0), ..Word::default() }]
+            }
+            _ => vec![Word::computed()],
+        };
+        let inner = Facts { data: false, ..*facts };
+        for mut reading in readings {
+            if reading.is_empty() {
+                continue;
+            }
+            match &mark {
+                Some(mark) => {
+                    let constant: Option<Vec<&str>> = given.iter().map(Word::as_constant).collect();
+                    let constant = constant.map(|words| words.join(" "));
+                    for word in &mut reading {
+                        let Some(found) = word.text.find(mark.as_str()).filter(|_| !mark.is_empty()) else { continue };
+                        match (&constant, given.first().map(|word| word.openness)) {
+                            (Some(text), _) => word.text = word.text.replace(mark.as_str(), text),
+                            (None, Some(Openness::Operand(_))) => {
+                                word.openness = join(found, Openness::Constant, Openness::Operand(0))
+                            }
+                            _ => {
+                                word.openness =
+                                    Openness::Computed(word.openness.from().map_or(found, |at| at.min(found)), false)
+                            }
+                        }
+                    }
+                }
+                None => {
+                    if single {
+                        for word in given.iter().take(16) {
+                            let mut each = reading.clone();
+                            each.push(word.clone());
+                            self.run(&each, span, &inner);
+                        }
+                    }
+                    reading.extend(given.iter().cloned());
+                }
+            }
+            let outer = std::mem::replace(&mut self.input, Input::Outer);
+            self.run(&reading, span, &inner);
+            self.input = outer;
+        }
+    }
+
+    pub(super) fn parallel(&mut self, words: &[Word], span: &Span, facts: &Facts) {
+        self.emit(words, span, facts, Role::Plain);
+        let mark = words.iter().position(|word| matches!(word.text.as_str(), ":::" | ":::+" | "::::"));
+        let template = &words[1..mark.unwrap_or(words.len())];
+        let given = mark.map(|at| &words[at + 1..]).unwrap_or_default();
+        let start = template.iter().position(|word| !word.text.starts_with('-')).unwrap_or(template.len());
+        self.unseen("a program runs code that the text doesn't show", span);
+        // Which options take a value isn't known here: every beginning is read.
+        for at in start..template.len().min(start + 3) {
+            let mut texts = template[at..].to_vec();
+            if given.is_empty() {
+                texts.push(Word { text: "…".into(), openness: Openness::Operand(0), ..Word::default() });
+                self.run(&texts, span, facts);
+            } else {
+                for value in given.iter().take(32) {
+                    let mut words = texts.clone();
+                    words.push(value.clone());
+                    let text: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
+                    let text = text.join(" ").replace("{}", &value.text);
+                    self.nested(&text, Shell::Posix, span);
+                }
+            }
+        }
+        if start == template.len() {
+            for value in given.iter().take(64) {
+                self.text_of(std::slice::from_ref(value), Shell::Posix, "`parallel` is given computed text", span);
+            }
+            if given.is_empty() {
+                self.input_text(Shell::Posix, span);
+            }
+        }
+    }
+
+    pub(super) fn switch_user(&mut self, name: &str, words: &[Word], span: &Span, facts: &Facts) {
+        self.emit(words, span, facts, Role::Plain);
+        let mut given = false;
+        for (at, word) in words.iter().enumerate().skip(1) {
+            let option = word.beginning();
+            let text = match option {
+                _ if word.as_constant().is_none() && !option.starts_with('-') => continue,
+                _ if "--command".starts_with(option) && option.len() > 3
+                    || "--session-command".starts_with(option) && option.len() > 3 =>
+                {
+                    words.get(at + 1).cloned()
+                }
+                _ if option.starts_with("--") => match option.split_once('=') {
+                    Some((long, _)) if "--command".starts_with(long) || "--session-command".starts_with(long) => {
+                        let skip = long.len() + 1;
+                        Some(tail(word, skip))
+                    }
+                    _ => None,
+                },
+                _ if option.starts_with('-') && option.contains('c') => {
+                    let skip = option.find('c').unwrap_or(0) + 1;
+                    if word.text.len() > skip { Some(tail(word, skip)) } else { words.get(at + 1).cloned() }
+                }
+                _ => None,
+            };
+            if let Some(text) = text {
+                given = true;
+                self.text_of(&[text], Shell::Unknown, "a shell is given computed text", span);
+            }
+        }
+        if name == "sg"
+            && let Some(text) = words.get(2)
+            && !given
+        {
+            given = true;
+            self.text_of(std::slice::from_ref(text), Shell::Posix, "a shell is given computed text", span);
+        }
+        if name == "runuser" {
+            for at in 1..words.len() {
+                if words[at].text.starts_with('-') {
+                    continue;
+                }
+                self.run(&words[at..], span, facts);
+                given = true;
+            }
+        }
+        if !given {
+            self.input_text(Shell::Unknown, span);
+        }
+    }
+
+    /// Takes a wrapper off. Where an option isn't known, every reading of the rest is listed.
+    pub(super) fn unwrap(&mut self, wrapper: &Wrapper, words: &[Word], span: &Span) {
+        let facts = Facts { assigns: false, writes: false, data: false };
+        let mut at = 1;
+        let mut unsure = false;
+        while let Some(word) = words.get(at) {
+            let option = word.beginning();
+            if !option.starts_with('-') {
+                if matches!(word.openness, Openness::Computed(0, _)) {
+                    return self.gap("a wrapper's arguments are computed", span);
+                }
+                break;
+            }
+            if word.text == "--" {
+                at += 1;
+                break;
+            }
+            if word.text == "-" {
+                if wrapper.name == "env" {
+                    at += 1;
+                    continue;
+                }
+                break;
+            }
+            at += 1;
+            let letters = option[1..].to_string();
+            if let Some(long) = letters.strip_prefix('-') {
+                let (name, value) = long
+                    .split_once('=')
+                    .map_or((long, None), |(name, _)| (name, Some(tail(word, name_end(&word.text)))));
+                let known = |list: &str| {
+                    list.split(' ')
+                        .filter(|it| !it.is_empty())
+                        .any(|it| it == name || (name.len() > 1 && it.starts_with(name)))
+                };
+                if (wrapper.name == "env"
+                    && "split-string".starts_with(name)
+                    && !name.is_empty()
+                    && name.starts_with('s')
+                    && name != "s")
+                    || wrapper.text_long.split(' ').any(|it| !it.is_empty() && it.starts_with(name) && !name.is_empty())
+                {
+                    let skip = usize::from(value.is_none());
+                    let text = value.or_else(|| words.get(at).cloned());
+                    let mut all: Vec<Word> = text.into_iter().collect();
+                    if wrapper.name == "env" {
+                        all.extend_from_slice(words.get(at + skip..).unwrap_or_default());
+                        return self.split_string(&all, span);
+                    }
+                    self.text_of(&all, Shell::Posix, "a shell is given computed text", span);
+                    at += skip;
+                } else if known(wrapper.valued_long) {
+                    at += usize::from(value.is_none());
+                } else if !known(wrapper.long) {
+                    unsure = true;
+                }
+                continue;
+            }
+            if wrapper.name == "nice" && letters.bytes().all(|b| b.is_ascii_digit() || b == b'-') {
+                continue;
+            }
+            for (n, letter) in letters.char_indices() {
+                let skip = 1 + n + letter.len_utf8();
+                let attached = word.text.len() > skip;
+                if wrapper.text_letter == Some(letter) {
+                    let text = if attached { Some(tail(word, skip)) } else { words.get(at).cloned() };
+                    let next = at + usize::from(!attached);
+                    let mut texts: Vec<Word> = text.into_iter().collect();
+                    if wrapper.name == "env" {
+                        texts.extend_from_slice(words.get(next..).unwrap_or_default());
+                        return self.split_string(&texts, span);
+                    }
+                    self.text_of(&texts, Shell::Posix, "a shell is given computed text", span);
+                    at = next;
+                    break;
+                } else if wrapper.valued.contains(letter) {
+                    let value = if attached { Some(tail(word, skip)) } else { words.get(at).cloned() };
+                    at += usize::from(!attached);
+                    if let Some(command) = value.as_ref().and_then(|value| value.text.strip_prefix(['|', '!']))
+                        && matches!(wrapper.name, "strace" | "ltrace")
+                    {
+                        let command = command.to_string();
+                        self.nested(&command, Shell::Posix, span);
+                    }
+                    if wrapper.name == "ssh"
+                        && let Some(value) = value
+                        && !programs::is_harmless_ssh_option(letter, &value)
+                    {
+                        let text = value.text.clone();
+                        self.text(&text, span);
+                        if let Some((_, command)) = text.split_once(['=', ' ']) {
+                            self.nested(command, Shell::Posix, span);
+                        }
+                        if letter == 'F' {
+                            self.gap("ssh is given settings that may run a program", span);
+                        }
+                        self.unseen("an option of ssh runs a program", span);
+                    }
+                    break;
+                } else if wrapper.shows.contains(letter) {
+                    return;
+                } else if !wrapper.flags.contains(letter) {
+                    unsure = true;
+                }
+            }
+        }
+        while let Some(word) = words.get(at).filter(|_| wrapper.assigns) {
+            let Some((name, value)) = word.text.split_once('=') else { break };
+            if word.openness.from().is_some_and(|at| at <= name.len()) {
+                self.gap("the name of a variable is computed", span);
+            }
+            let constant = word.as_constant().map(|_| value.to_string());
+            self.variables.set_constant(name, constant.as_deref());
+            let text = value.to_string();
+            self.text(&text, span);
+            match programs::hazard(name, constant.as_deref()) {
+                programs::Hazard::None => {}
+                programs::Hazard::Shell => self.gap("it sets a variable that changes how the shell reads", span),
+                programs::Hazard::Text | programs::Hazard::Unseen => {
+                    self.unseen("it sets a variable that decides which code runs", span);
+                    let (name, text) = (name.to_string(), value.to_string());
+                    self.code_paths(&name, &text);
+                    if matches!(word.openness, Openness::Computed(..)) && name != "PATH" {
+                        self.gap("it sets a variable that a later program runs", span);
+                    }
+                }
+            }
+            self.beside("a wrapper that sets variables", span);
+            at += 1;
+        }
+        let mut rest = words.get(at..).unwrap_or_default();
+        for _ in 0..wrapper.positionals {
+            rest = rest.get(1..).unwrap_or_default();
+            if wrapper.name == "flock"
+                && rest.first().is_some_and(|word| matches!(word.text.as_str(), "-c" | "--command"))
+            {
+                return self.text_of(&rest[1..], Shell::Posix, "a shell is given computed text", span);
+            }
+        }
+        if rest.first().is_some_and(|word| word.text == "--") {
+            rest = &rest[1..];
+        }
+        if rest.is_empty() {
+            if wrapper.bare_shell {
+                self.input_text(Shell::Unknown, span);
+            }
+            return;
+        }
+        if wrapper.remote {
+            self.unseen("it runs elsewhere", span);
+        }
+        let mut readings = vec![rest];
+        if unsure {
+            self.beside("an option of a wrapper that isn't known", span);
+            readings.extend((1..rest.len().min(4)).map(|skip| &rest[skip..]));
+        }
+        for reading in readings {
+            if wrapper.joins {
+                self.text_of(reading, Shell::Posix, "a shell is given computed text", span);
+            } else {
+                self.run(reading, span, &facts);
+            }
+        }
+    }
+
+    fn split_string(&mut self, words: &[Word], span: &Span) {
+        if words.iter().any(|word| word.text.contains(['\\', '$'])) {
+            self.gap("text for `env -S` with escapes or variables", span);
+        }
+        let mut all = vec![Word::constant("env")];
+        for (at, word) in words.iter().enumerate() {
+            match (at, word.as_constant()) {
+                (0, Some(text)) => all.extend(
+                    text.split([' ', '\t', '\n'])
+                        .filter(|it| !it.is_empty())
+                        .map(|it| Word::constant(it.trim_matches(['"', '\'']))),
+                ),
+                (0, None) => return self.gap("text for `env -S` that is computed", span),
+                _ => all.push(word.clone()),
+            }
+        }
+        if words.first().is_some_and(|word| word.text.contains(['"', '\''])) {
+            // Quotes are read as a shell does, nearly.
+            let text: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
+            return self.nested(&text.join(" "), Shell::Posix, span);
+        }
+        let facts = Facts { assigns: false, writes: false, data: false };
+        self.run(&all, span, &facts);
+    }
+}
+
+fn name_end(text: &str) -> usize {
+    text.find('=').map_or(text.len(), |at| at + 1)
+}
+
+/// Whether what an interpreter reads was decoded by the command before it.
+fn is_decoded(commands: &[Command], interpreter: &str) -> bool {
+    commands
+        .iter()
+        .rev()
+        .skip_while(|command| command.words.first().is_some_and(|word| base_name(&word.text) == interpreter))
+        .take(2)
+        .any(|command| command.words.first().is_some_and(|word| programs::DECODERS.has(base_name(&word.text))))
+}

@@ -1,0 +1,416 @@
+//! A simple command: its words, what it prints, and what it runs in turn.
+
+use super::super::expand::{Openness, Word, join};
+use super::super::grammar::{Assign, Part, RedirectKind, Stage, Value, Word as Written};
+use super::super::{Command, Role, Shell, Span, grammar, output, programs};
+use super::{Facts, Function, Input, MAX_ALTERNATIVES, MAX_COMMANDS, TOO_LARGE, Walk, base_name};
+use std::rc::Rc;
+
+impl Walk {
+    pub(super) fn simple(&mut self, stage: &Stage, assigns: &[Assign], words: &[Written], piped: bool) -> Input {
+        let mut declared = Vec::new();
+        for assign in assigns {
+            let value = self.assign(assign);
+            if assign.argument {
+                let at = assign.name.len() + 1;
+                let value = value.unwrap_or_default();
+                let openness = join(at, Openness::Constant, value.openness);
+                let span = if self.place.is_none() { Some(assign.span.clone()) } else { None };
+                declared.push(Word {
+                    text: format!("{}={}", assign.name, value.text),
+                    span,
+                    openness,
+                    ..Word::default()
+                });
+            }
+        }
+        let mut alternatives: Vec<Vec<Word>> = vec![Vec::with_capacity(words.len())];
+        let from = self.commands.len();
+        for word in words {
+            if let ([Part::Text { text, quoted }], [words]) = (word.parts.as_slice(), alternatives.as_mut_slice()) {
+                let span = if self.place.is_none() { Some(word.span.clone()) } else { None };
+                words.push(Word { text: text.clone(), span, quoted: *quoted, ..Word::default() });
+                continue;
+            }
+            let made = self.expand(word);
+            if let ([words], [_]) = (alternatives.as_mut_slice(), made.as_slice()) {
+                words.extend(made.into_iter().flatten());
+                continue;
+            }
+            if alternatives.len() * made.len() > MAX_ALTERNATIVES {
+                alternatives.iter_mut().for_each(|words| words.push(Word::computed()));
+                continue;
+            }
+            alternatives = alternatives
+                .iter()
+                .flat_map(|before| made.iter().map(move |words| before.iter().chain(words).cloned().collect()))
+                .collect();
+        }
+        alternatives.iter_mut().for_each(|words| words.extend(declared.iter().cloned()));
+        let inner = from..self.commands.len();
+        let outer = self.input.clone();
+        // What it prints decides what a file holds that it writes, so redirections of input come first.
+        let mut printed = Input::Computed;
+        let (output, writes) = if stage.redirects.is_empty() {
+            (false, false)
+        } else {
+            let constant = match alternatives.as_slice() {
+                [words] => self.prints(words),
+                _ => None,
+            };
+            let constant = constant.map(|text| Input::Text(text.into())).or_else(|| self.copied(words, stage));
+            self.flowing_into = usize::MAX;
+            let inert = self.reads_prose(words, stage, piped);
+            let result = self.redirects(&stage.redirects, &stage.span, constant.as_ref(), inert);
+            if self.flowing_into != usize::MAX {
+                let (from, end) = (self.flowing_into, self.commands.len());
+                self.flows.push(vec![from..end, end..end + 1]);
+            }
+            result
+        };
+        if words.is_empty() && !assigns.is_empty() {
+            self.beside("an assignment", &stage.span);
+        }
+        let facts = Facts { assigns: !assigns.is_empty(), writes, data: !piped && !output && !self.captured };
+        for words in &alternatives {
+            let own = self.commands.len();
+            self.run(words, &stage.span, &facts);
+            if let Some(text) = self.prints(words) {
+                if !facts.data {
+                    self.text(&text, &stage.span);
+                }
+                printed = Input::Text(text.into());
+            } else if let Some(name) = words.first().and_then(Word::as_constant) {
+                printed = match (base_name(name), &self.input) {
+                    ("cat" | "tee", Input::Text(text)) if words.len() == 1 || base_name(name) == "tee" => {
+                        Input::Text(Rc::clone(text))
+                    }
+                    ("cat", _)
+                        if words.len() == 2 && words[1].as_constant().is_some_and(|path| !path.starts_with('-')) =>
+                    {
+                        Input::File(words[1].text.clone())
+                    }
+                    ("find" | "fd" | "pgrep" | "seq" | "pidof" | "lsof", _) => Input::Operands,
+                    ("git", _)
+                        if words.get(1).is_some_and(|word| matches!(word.text.as_str(), "ls-files" | "rev-list")) =>
+                    {
+                        Input::Operands
+                    }
+                    ("head" | "tail" | "sort" | "uniq" | "grep" | "egrep", Input::Operands) => Input::Operands,
+                    _ => Input::Computed,
+                };
+            }
+            // What an argument's substitution prints flows into the command.
+            if !inner.is_empty() && own < self.commands.len() {
+                self.flows.push(vec![inner.clone(), own..self.commands.len()]);
+            }
+        }
+        let is_exec = words.len() == 1 && words[0].plain() == Some("exec");
+        if !is_exec {
+            self.input = outer;
+        }
+        if output { Input::Text("".into()) } else { printed }
+    }
+
+    /// Whether what the command reads can't end up as code: it is shown, or written into prose.
+    fn reads_prose(&self, words: &[Written], stage: &Stage, piped: bool) -> bool {
+        let name = words.first().and_then(Written::plain).unwrap_or_default();
+        if piped || self.captured || !matches!(name, "cat" | "tee" | "grep" | "wc" | "head" | "tail" | "git" | "gh") {
+            return false;
+        }
+        let is_prose = |path: &str| {
+            [".md", ".txt", ".rst", ".html", ".csv", ".log", ".adoc"].iter().any(|end| path.ends_with(end))
+        };
+        let written = stage.redirects.iter().filter_map(|redirect| match &redirect.kind {
+            RedirectKind::Write(word) | RedirectKind::ReadWrite(word) if redirect.fd != Some(2) => {
+                Some(word.plain().unwrap_or_default())
+            }
+            _ => None,
+        });
+        let mut operands =
+            words.iter().skip(1).map(|word| word.plain().unwrap_or_default()).filter(|word| !word.starts_with('-'));
+        written.chain(operands.by_ref().filter(|_| name == "tee")).all(is_prose)
+    }
+
+    /// `cat <<E > file`: what a copying command writes.
+    fn copied(&mut self, words: &[Written], stage: &Stage) -> Option<Input> {
+        let name = words.first().and_then(Written::plain)?;
+        if !matches!(name, "cat" | "tee") || words.len() > 2 {
+            return None;
+        }
+        let from_document = stage.redirects.iter().find_map(|redirect| match &redirect.kind {
+            RedirectKind::HereDocument(at) => match self.documents.get(*at)?.parts.as_slice() {
+                [Part::Text { text, .. }] => Some(Input::Text(text.as_str().into())),
+                _ => None,
+            },
+            RedirectKind::HereString(word) => word.plain().map(|text| Input::Text(text.into())),
+            _ => None,
+        });
+        from_document.or_else(|| match &self.input {
+            Input::Text(text) if words.len() == 1 => Some(Input::Text(Rc::clone(text))),
+            _ => None,
+        })
+    }
+
+    /// What `echo` and `printf` print with these words.
+    fn prints(&self, words: &[Word]) -> Option<String> {
+        if !matches!(words.first()?.text.as_str(), "echo" | "printf") {
+            return None;
+        }
+        let texts: Vec<&str> = words.iter().map(Word::as_constant).collect::<Option<_>>()?;
+        output::printed(&texts, self.shell != Shell::Bash)
+    }
+
+    /// What an assignment sets a variable to.
+    fn assign(&mut self, assign: &Assign) -> Option<Word> {
+        if assign.element.as_ref().is_some_and(|name| self.variables.is_odd(name.trim_start_matches('$'))) {
+            self.gap("text that arithmetic may expand again", &assign.span);
+        }
+        let words: &[Written] = match &assign.value {
+            Value::One(word) => std::slice::from_ref(word),
+            Value::Array(words) => words,
+        };
+        let mut value = None;
+        for word in words {
+            for it in self.expand(word).into_iter().flatten() {
+                let text = it.beginning().to_string();
+                self.text(&text, &assign.span);
+                value = Some(it);
+            }
+        }
+        let constant = value.as_ref().and_then(Word::as_constant);
+        match programs::hazard(&assign.name, constant) {
+            programs::Hazard::None => {}
+            programs::Hazard::Unseen => {
+                self.unseen("it sets a variable that decides which code runs", &assign.span);
+                let text = value.as_ref().map(|word| word.text.clone()).unwrap_or_default();
+                self.code_paths(&assign.name, &text);
+            }
+            programs::Hazard::Shell => self.gap("it sets a variable that changes how the shell reads", &assign.span),
+            programs::Hazard::Text => match (constant, value.as_ref()) {
+                (Some(text), _) => {
+                    let text = text.to_string();
+                    self.unseen("it sets a variable that decides which code runs", &assign.span);
+                    self.nested(&text, Shell::Unknown, &assign.span);
+                }
+                (None, Some(word)) if matches!(word.openness, Openness::Computed(..)) => {
+                    self.gap("it sets a variable that a later program runs", &assign.span);
+                }
+                _ => self.unseen("it sets a variable that decides which code runs", &assign.span),
+            },
+        }
+        value
+    }
+
+    /// Files that a variable makes a later program run.
+    pub(super) fn code_paths(&mut self, name: &str, value: &str) {
+        self.paths |= name == "PATH";
+        for piece in value
+            .split([' ', ':', '=', ','])
+            .filter(|piece| !piece.is_empty() && !piece.starts_with(['$', '-']))
+            .take(16)
+        {
+            self.scripts.push(piece.to_string());
+            if name == "PYTHONPATH" {
+                self.scripts.push(format!("{piece}/sitecustomize.py"));
+                self.scripts.push(format!("{piece}/usercustomize.py"));
+            }
+        }
+    }
+
+    pub(super) fn emit(&mut self, words: &[Word], span: &Span, facts: &Facts, role: Role) {
+        let at = self.at(span);
+        self.work += words.len();
+        self.commands.push(Command {
+            words: words.to_vec(),
+            span: at,
+            role,
+            assigns: facts.assigns,
+            writes: facts.writes,
+            data: false,
+            directory: self.directory.clone(),
+            shell_text: false,
+        });
+    }
+
+    /// One simple command, or what it runs in turn.
+    pub(super) fn run(&mut self, words: &[Word], span: &Span, facts: &Facts) {
+        let Some(head) = words.first() else { return };
+        if self.depth >= 2 * grammar::MAX_DEPTH || !self.spend(words.len() + 4) || self.commands.len() > MAX_COMMANDS {
+            return self.gap(TOO_LARGE, span);
+        }
+        let name = match head.openness.from() {
+            None if head.home => base_name(&head.text),
+            None => base_name(&head.text),
+            Some(at) => {
+                // `"$HOME/bin/git"` is git, wherever home is.
+                let slash = head.text.rfind('/').map_or(0, |at| at + 1);
+                let name = &head.text[slash..];
+                let plain = slash > at && !name.is_empty() && !name.contains(['$', '*', '?', '[', '…', '{', '}']);
+                if !plain || matches!(head.openness, Openness::Computed(_, true)) {
+                    self.emit(words, span, facts, Role::Plain);
+                    let elsewhere = slash > 0 && slash <= at && !programs::is_system_path(&head.text);
+                    if matches!(head.openness, Openness::Files(_)) && elsewhere {
+                        return self.unseen("the program is one of several files", span);
+                    }
+                    // Its beginning may rule a rule's program out: the rule knows.
+                    if matches!(head.openness, Openness::Operand(at) if at > 0 && !head.text[..at].contains('/')) {
+                        return self.unseen("a program whose name a variable ends", span);
+                    }
+                    return self.gap("the program's name is computed", span);
+                }
+                name
+            }
+        };
+        if name.is_empty() {
+            if !head.text.is_empty() {
+                self.gap("the program's name is unclear", span);
+            }
+            return;
+        }
+        let name = name.to_string();
+        self.depth += 1;
+        self.dispatch(&name, words, span, facts);
+        self.depth -= 1;
+    }
+
+    fn dispatch(&mut self, name: &str, words: &[Word], span: &Span, facts: &Facts) {
+        if let Some((_, function)) = self.functions.iter().rev().find(|(it, _)| it == name).cloned()
+            && words[0].text == name
+        {
+            self.emit(words, span, facts, Role::Plain);
+            return self.call(name, &function, words, span);
+        }
+        if let Some((_, value)) = self.named.iter().rev().find(|(it, _)| it == name).cloned()
+            && !self.calling.iter().any(|it| it == name)
+        {
+            // Whether it is expanded depends on the shell: both readings are listed.
+            self.calling.push(name.to_string());
+            let rest: Vec<String> =
+                words[1..].iter().map(|word| format!("'{}'", word.text.replace('\'', "'\\''"))).collect();
+            match value {
+                Some(value) if value.ends_with([' ', '\t']) && self.named.len() > 1 => {
+                    self.gap("an alias after which the next word may be one", span);
+                }
+                Some(value) => self.nested(&format!("{value} {}", rest.join(" ")), self.shell, span),
+                None => self.gap("an alias that is computed", span),
+            }
+            self.calling.pop();
+        }
+        // `git-push` in git's own directory is `git push`.
+        if let Some(verb) = name.strip_prefix("git-").filter(|verb| !verb.is_empty()) {
+            let mut spelt = vec![Word::constant("git"), Word::constant(verb)];
+            spelt.extend_from_slice(&words[1..]);
+            return self.run(&spelt, span, facts);
+        }
+        if programs::SHELLS.has(name) {
+            return self.shell(name, words, span, facts);
+        }
+        if let Some((wrapper, at)) = programs::wrapper_of(name, words) {
+            self.emit(words, span, facts, Role::Plain);
+            return self.unwrap(wrapper, &words[at..], span);
+        }
+        if !self.builtin(name, words, span, facts) {
+            self.program(name, words, span, facts);
+        }
+    }
+
+    /// A program that isn't part of the shell.
+    fn program(&mut self, name: &str, words: &[Word], span: &Span, facts: &Facts) {
+        match name {
+            "find" => self.find(words, span, facts),
+            "xargs" => self.xargs(words, span, facts),
+            "parallel" => self.parallel(words, span, facts),
+            "su" | "runuser" | "script" | "sg" | "newgrp" => self.switch_user(name, words, span, facts),
+            "awk" | "gawk" | "mawk" | "nawk" | "sed" | "gsed" => self.awk(name, words, span, facts),
+            _ if programs::is_interpreter(name) => self.interpreter(name, words, span, facts),
+            "git" => self.git(words, span, facts),
+            _ => self.other(name, words, span, facts),
+        }
+    }
+
+    fn other(&mut self, name: &str, words: &[Word], span: &Span, facts: &Facts) {
+        self.emit(words, span, facts, Role::Plain);
+        if self.text_options(name, words, span) {
+            self.unseen("an option runs a program", span);
+            return;
+        }
+        self.copies(name, &words[1..]);
+        if programs::DATA.has(name) {
+            self.mark_data(facts);
+        } else if !programs::INERT.has(name) {
+            let slashes = words[0].text.contains('/');
+            if self.paths && !slashes {
+                self.scripts.push(name.to_string());
+            }
+            if slashes && !programs::is_system_path(&words[0].text) {
+                self.started(&words[0].text.clone(), span, false);
+            }
+            self.unseen("a program runs code that the text doesn't show", span);
+            if let Some(last) = self.commands.last_mut() {
+                last.role = if programs::is_known(name) { Role::Plain } else { Role::Unknown };
+            }
+        }
+        if programs::RUNS_INPUT.has(name) {
+            match self.input.clone() {
+                Input::Text(text) => self.text(&text, span),
+                Input::Computed => self.unseen("a program runs code that the text doesn't show", span),
+                _ => {}
+            }
+        }
+    }
+
+    /// What the programs that copy write where.
+    fn copies(&mut self, name: &str, args: &[Word]) {
+        let input = match &self.input {
+            Input::Text(text) => Some(Rc::clone(text)),
+            _ => None,
+        };
+        let operands: Vec<String> =
+            args.iter().filter(|word| !word.text.starts_with('-')).map(|word| word.text.clone()).collect();
+        match name {
+            "tee" => operands.iter().for_each(|path| self.wrote(path, input.clone())),
+            "dd" => {
+                for path in operands.iter().filter_map(|word| word.strip_prefix("of=")) {
+                    self.wrote(path, input.clone());
+                }
+            }
+            "cp" | "mv" | "ln" | "install" => {
+                let Some((to, from)) = operands.split_last() else { return };
+                let copied: Vec<Option<Rc<str>>> = from
+                    .iter()
+                    .flat_map(|path| self.files.iter().filter(|file| file.name == base_name(path)))
+                    .map(|file| file.content.clone())
+                    .collect();
+                for content in copied {
+                    self.wrote(to, content.clone());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn mark_data(&mut self, facts: &Facts) {
+        if facts.data
+            && let Some(last) = self.commands.last_mut()
+        {
+            last.data = true;
+        }
+    }
+
+    pub(super) fn call(&mut self, name: &str, function: &Function, words: &[Word], span: &Span) {
+        if self.calling.iter().any(|it| it == name) || self.calling.len() > 8 {
+            return self.gap("a function that calls itself", span);
+        }
+        self.calling.push(name.to_string());
+        let documents = std::mem::replace(&mut self.documents, Rc::clone(&function.documents));
+        let positional = self.positional.replace(Rc::new(words[1..].to_vec()));
+        let place = self.at(span);
+        let outer = self.place.replace(place);
+        self.stage(&function.body, false);
+        self.place = outer;
+        self.positional = positional;
+        self.documents = documents;
+        self.calling.pop();
+    }
+}
