@@ -59,7 +59,7 @@ struct Figure {
     notes: Vec<String>,
 }
 
-const ROWS: [Row; 10] = [
+const ROWS: [Row; 11] = [
     Row {
         name: "latency",
         what: "dispatch over stdio, one in flight, p50",
@@ -115,6 +115,13 @@ const ROWS: [Row; 10] = [
         unit: Unit::Millis,
         target: Target::Most(50.0, 10.0),
         measure: keystroke,
+    },
+    Row {
+        name: "hook",
+        what: "`hookwire hook AGENT` with a warm host, start to exit, against `sh -c true`, p50",
+        unit: Unit::Micros,
+        target: Target::Ratio(3.0, 1.5),
+        measure: hook,
     },
     Row {
         name: "start",
@@ -493,6 +500,37 @@ fn keystroke(bench: &Bench) -> Figure {
     let mut notes = vec![format!("{n_lines} lines, 300 hooks")];
     notes.extend(figures.iter().map(|(name, p50, p90)| format!("{name}: p50 {p50:.1} ms, p90 {p90:.1} ms")));
     Figure { measured: figures.iter().map(|it| it.1).fold(0.0, f64::max), floor: None, notes }
+}
+
+/// What an agent waits for at each event, against the least that it could start.
+fn hook(bench: &Bench) -> Figure {
+    let hooks = ten_hooks();
+    let runtime = tempfile::tempdir().unwrap();
+    let payload = json!({
+        "session_id": "s", "cwd": hooks.path(), "hook_event_name": "PreToolUse", "tool_name": "Bash",
+        "tool_input": { "command": "git push --force origin main" },
+    });
+    let mut hook = Command::new(&bench.host);
+    hook.args(["hook", "claude-code", "--idle-exit", "5s", "--isolated", "--hooks"]).arg(hooks.path());
+    hook.current_dir(hooks.path()).env("XDG_RUNTIME_DIR", runtime.path());
+    let mut floor = Command::new("sh");
+    floor.args(["-c", "true"]);
+    let run = |command: &mut Command| {
+        let started = Instant::now();
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        // The floor doesn't read.
+        let _ = child.stdin.take().unwrap().write_all(payload.to_string().as_bytes());
+        let output = child.wait_with_output().unwrap();
+        (started.elapsed().as_secs_f64() * 1e6, output)
+    };
+    let (_, first) = run(&mut hook);
+    assert!(String::from_utf8_lossy(&first.stdout).contains("\"deny\""), "{first:?}");
+    let (mut with_hook, mut with_floor) = (Vec::new(), Vec::new());
+    for _ in 0..bench.times(300) {
+        with_hook.push(run(&mut hook).0);
+        with_floor.push(run(&mut floor).0);
+    }
+    Against::worst(&[Against::new(&mut with_hook, &mut with_floor, "claude-code, a deny".into())])
 }
 
 fn start(bench: &Bench) -> Figure {

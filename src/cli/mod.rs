@@ -4,8 +4,10 @@
 
 mod cookbook;
 mod demo;
+mod hook;
 mod init;
 mod inspect;
+mod install;
 mod output;
 mod remote;
 mod replay;
@@ -18,6 +20,7 @@ use crate::services::models::ModelRef;
 use crate::services::state::Store;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use output::Output;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -61,6 +64,12 @@ enum Format {
 enum Command {
     /// Serve JSON-RPC over stdin and stdout: what agents and editors spawn.
     Serve(serve::ServeArgs),
+    /// Judge one event of a coding agent and answer in its words: the command for the agent's configuration.
+    Hook(hook::HookArgs),
+    /// Make a coding agent ask hookwire: writes an entry into its configuration, after showing it.
+    Install(install::InstallArgs),
+    /// Take that entry out again.
+    Uninstall(install::InstallArgs),
     /// Judge one event and print the verdict. Exits with 1 unless it is an allow.
     Dispatch(replay::DispatchArgs),
     /// Judge a recorded session, one JSON event a line.
@@ -144,6 +153,32 @@ impl HooksArgs {
         })
     }
 
+    /// The same definitions on another command line, of a process that runs elsewhere.
+    fn to_args(&self) -> std::io::Result<Vec<OsString>> {
+        let mut args: Vec<OsString> = Vec::new();
+        let mut add = |name: &str, value: OsString| args.extend([name.into(), value]);
+        for dir in &self.hooks {
+            add("--hooks", std::path::absolute(dir)?.into());
+        }
+        add("--root", std::path::absolute(&self.root)?.into());
+        for host in &self.allow_host {
+            add("--allow-host", host.to_string().into());
+        }
+        if let Some(state) = &self.state {
+            add("--state", std::path::absolute(state)?.into());
+        }
+        if let Some(time) = self.ask_elsewhere {
+            add("--ask-elsewhere", humantime::format_duration(time).to_string().into());
+        }
+        if let Some(model) = &self.model {
+            add("--model", model.to_string().into());
+        }
+        for (flag, is_set) in [("--project", self.project), ("--isolated", self.isolated), ("--poll", self.poll)] {
+            args.extend(is_set.then(|| flag.into()));
+        }
+        Ok(args)
+    }
+
     /// Paths in a text as they were given on the command line: the host knows them in full.
     fn as_given(&self, text: &str) -> String {
         let project = match self.root.to_str() {
@@ -216,6 +251,9 @@ pub fn main() -> ExitCode {
         eprintln!("hookwire: --log {}: {problem}", cli.log);
         return ExitCode::from(2);
     }
+    if let Command::Hook(args) = &cli.command {
+        return hook::run(args);
+    }
     let mut out = Output::new(cli.color, cli.format == Format::Json);
     let result = match cli.command {
         Command::Serve(args) => serve::run(&args),
@@ -237,7 +275,9 @@ pub fn main() -> ExitCode {
             Ok(Finding::Fine)
         }
         Command::Demo(args) => demo::run(&args, &mut out),
-        Command::Reaper => Ok(Finding::Fine),
+        Command::Install(args) => install::install(&args, &mut out),
+        Command::Uninstall(args) => install::uninstall(&args, &mut out),
+        Command::Hook(_) | Command::Reaper => Ok(Finding::Fine),
     };
     match result {
         Ok(Finding::Fine) => ExitCode::SUCCESS,

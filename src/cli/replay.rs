@@ -87,7 +87,7 @@ fn unwrap_capture(mut value: Value) -> Value {
 }
 
 /// Judges an event as a client of that vocabulary would have it judged.
-async fn judge(host: &Host, dialect: &'static Dialect, event: &Event) -> (Verdict, Duration) {
+pub(super) async fn judge(host: &Host, dialect: &'static Dialect, event: &Event) -> (Verdict, Duration) {
     let can_rewrite = dialect.row(&event.name).is_none_or(|row| row.rewrites);
     // There is no person to ask here: an `ask` is printed as an `ask`.
     let honours = Honours::from_contract(&dialect.contract, can_rewrite);
@@ -117,7 +117,7 @@ pub(super) fn dispatch(args: &DispatchArgs, out: &mut Output) -> Result<Finding,
 }
 
 /// Hooks that were started and not waited for end with the process; give them the time that `serve` gives.
-fn settle(host: &Host, runtime: &tokio::runtime::Runtime) {
+pub(super) fn settle(host: &Host, runtime: &tokio::runtime::Runtime) {
     let settled = async { tokio::time::timeout(crate::rpc::serve::DRAIN, host.engine.settle()).await };
     let _ = runtime.block_on(settled);
 }

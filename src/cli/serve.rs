@@ -11,6 +11,7 @@ use crate::transport::socket::Socket;
 use crate::transport::stdio;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::Duration;
@@ -29,6 +30,20 @@ pub(super) struct ServeArgs {
     /// Don't listen on a socket: no `hookwire state`, `approvals` or editor reaches this host.
     #[arg(long)]
     no_share: bool,
+    /// Serve on a socket, as `unix:PATH`, and not on stdin and stdout: one host for many agents.
+    #[arg(long, value_name = "unix:PATH", value_parser = unix_path)]
+    listen: Option<PathBuf>,
+    /// With --listen: end once nobody has been connected for this long.
+    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
+    idle_exit: Option<Duration>,
+    /// The path of the socket that is standard input.
+    #[arg(long, hide = true)]
+    inherit: Option<PathBuf>,
+}
+
+fn unix_path(text: &str) -> Result<PathBuf, String> {
+    let path = text.strip_prefix("unix:").filter(|path| !path.is_empty());
+    path.map(PathBuf::from).ok_or_else(|| "write unix:PATH".to_string())
 }
 
 /// The largest message that is read without `--max-message`, in bytes.
@@ -37,6 +52,19 @@ pub(super) const MAX_MESSAGE: usize = 16 * 1024 * 1024;
 const SHUTDOWN: Duration = Duration::from_millis(50);
 
 pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
+    if let Some(path) = &args.inherit {
+        let listener = rustix::stdio::stdin().try_clone_to_owned()?;
+        return listen(args, Socket::inherited(listener, path.clone()));
+    }
+    if let Some(path) = &args.listen {
+        if UnixStream::connect(path).is_ok() {
+            return Err(Failure(format!("--listen unix:{}: another host listens there", path.display())));
+        }
+        let socket = Socket::bind_at(path.clone());
+        let socket = socket.map_err(|error| Failure(format!("--listen unix:{}: {error}", path.display())))?;
+        eprintln!("hookwire: listening on {}; an agent connects to it and sends JSON-RPC", path.display());
+        return listen(args, socket);
+    }
     let protocol = stdio::take_stdout()?;
     let host = args.hooks.host_with(HostOptions { pass_through: args.pass_through, ..args.hooks.options()? })?;
     if args.pass_through {
@@ -64,19 +92,51 @@ pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
     Ok(if abrupt { Finding::Found } else { Finding::Fine })
 }
 
-/// Listens on the host's socket. If that fails, it is logged, and the host serves without a socket.
-pub(super) fn share(host: &Arc<Host>, runtime: &Runtime, max_message: usize) -> Option<Socket> {
-    let (guests, handle) = (host.clone(), runtime.handle().clone());
-    let serve = move |stream: UnixStream| {
+/// Serves whoever connects, and nobody else.
+fn listen(args: &ServeArgs, socket: Socket) -> Result<Finding, Failure> {
+    let host = args.hooks.host_with(HostOptions { pass_through: args.pass_through, ..args.hooks.options()? })?;
+    host.watch()?;
+    if let Ok(program) = std::env::current_exe() {
+        process_tree::enable_reaper(program, vec!["reaper".into()]);
+    }
+    let runtime = runtime()?;
+    host.engine.services.socket.get_or_init(|| socket.path().into());
+    socket.serve(guests(&host, &runtime, args.max_message))?;
+    let path = socket.path().to_path_buf();
+    on_signal(&runtime, move |code| {
+        let _ = std::fs::remove_file(&path);
+        std::process::exit(code);
+    })?;
+    socket.await_idle(args.idle_exit.unwrap_or(Duration::MAX));
+    // Who has connected meanwhile is answered.
+    socket.retire()?.await_idle(Duration::ZERO);
+    let settled = async { tokio::time::timeout(DRAIN, host.engine.settle()).await };
+    let _ = runtime.block_on(settled);
+    runtime.shutdown_timeout(SHUTDOWN);
+    Ok(Finding::Fine)
+}
+
+/// What serves one guest.
+fn guests(
+    host: &Arc<Host>,
+    runtime: &Runtime,
+    max_message: usize,
+) -> impl Fn(UnixStream) -> std::io::Result<()> + Send + Sync + 'static {
+    let (host, handle) = (host.clone(), runtime.handle().clone());
+    move |stream| {
         let outbox = Outbox::new(stream.try_clone()?.into(), || {})?;
-        let session = Session::new(guests.clone(), outbox.clone(), handle.clone(), Side::Guest);
+        let session = Session::new(host.clone(), outbox.clone(), handle.clone(), Side::Guest);
         let connection = Connection::new(session);
         serve_stream(stream.as_fd(), &connection, &outbox, max_message)?;
         connection.abandon();
         Ok(())
-    };
+    }
+}
+
+/// Listens on the host's socket. If that fails, it is logged, and the host serves without a socket.
+pub(super) fn share(host: &Arc<Host>, runtime: &Runtime, max_message: usize) -> Option<Socket> {
     let socket = Socket::bind(host.root()).and_then(|socket| {
-        socket.serve(serve)?;
+        socket.serve(guests(host, runtime, max_message))?;
         Ok(socket)
     });
     match socket {
@@ -122,20 +182,25 @@ fn remove_socket(connection: &Connection) {
 }
 
 fn end_on_signal(runtime: &Runtime, connection: Arc<Connection>) -> std::io::Result<()> {
+    on_signal(runtime, move |code| {
+        connection.abandon();
+        connection.drain(Duration::ZERO, SHUTDOWN);
+        remove_socket(&connection);
+        std::process::exit(code);
+    })
+}
+
+/// What is done when the process is told to end, given its exit code.
+fn on_signal(runtime: &Runtime, end: impl FnOnce(i32) + Clone + Send + 'static) -> std::io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let _guard = runtime.enter();
     for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()] {
         let mut signal = signal(kind)?;
-        let connection = connection.clone();
+        let end = end.clone();
         runtime.spawn(async move {
             if signal.recv().await.is_some() {
                 // Off the runtime: the hooks that are to end run on it.
-                std::thread::spawn(move || {
-                    connection.abandon();
-                    connection.drain(Duration::ZERO, SHUTDOWN);
-                    remove_socket(&connection);
-                    std::process::exit(128 + kind.as_raw_value());
-                });
+                std::thread::spawn(move || end(128 + kind.as_raw_value()));
             }
         });
     }

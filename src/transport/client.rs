@@ -143,15 +143,49 @@ impl Client {
     /// # Errors
     /// There is no result.
     pub fn request(&mut self, method: &str, params: &Value) -> Result<Value> {
+        let id = self.send_request(method, params)?;
+        self.reply(id, Instant::now() + self.time_limit)?.map_err(Error::other)
+    }
+
+    /// Sends a request; gives its id.
+    ///
+    /// # Errors
+    /// Writing failed.
+    pub fn send_request(&mut self, method: &str, params: &Value) -> Result<u64> {
+        let id = self.requests.next_id;
         let request = self.requests.add(method, params, ());
         self.send(&request)?;
+        Ok(id)
+    }
+
+    /// The result of a request that was sent, or the message of its error. If the host is silent for this long,
+    /// `is_alive` is asked, once.
+    ///
+    /// # Errors
+    /// There is no reply in time, or the host isn't alive.
+    pub fn await_reply(
+        &mut self,
+        id: u64,
+        silence: Duration,
+        is_alive: impl FnOnce() -> Result<()>,
+    ) -> Result<std::result::Result<Value, String>> {
         let until = Instant::now() + self.time_limit;
+        match self.reply(id, until.min(Instant::now() + silence)) {
+            Err(error) if error.kind() == ErrorKind::TimedOut => {
+                is_alive()?;
+                self.reply(id, until)
+            }
+            reply => reply,
+        }
+    }
+
+    fn reply(&mut self, wanted: u64, until: Instant) -> Result<std::result::Result<Value, String>> {
         loop {
             let message = self.next_message(until)?;
             match Received::read(&message).map_err(unreadable)? {
-                Received::Reply { id, result } if self.requests.take(id).is_some() => {
-                    let result = result.map_err(Error::other)?;
-                    return serde_json::from_str(result.get()).map_err(unreadable);
+                Received::Reply { id, result } if self.requests.take(id).is_some() && id == wanted => {
+                    let read = |it: &RawValue| serde_json::from_str(it.get()).map_err(unreadable);
+                    return result.map_or_else(|problem| Ok(Err(problem)), |it| read(it).map(Ok));
                 }
                 Received::Notification { method, params } => self.keep(&method, params)?,
                 Received::Reply { .. } | Received::Other => {}
@@ -212,14 +246,14 @@ impl Client {
             }
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Err(Error::other(NO_ANSWER));
+                return Err(Error::new(ErrorKind::TimedOut, NO_ANSWER));
             }
             self.stream.set_read_timeout(Some(left))?;
             match self.stream.read(&mut bytes) {
                 Ok(0) => return Err(Error::other("the host has closed the connection")),
                 Ok(read) => self.decoder.push(bytes.get(..read).unwrap_or_default()),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if is_timeout(&error) => return Err(Error::other(NO_ANSWER)),
+                Err(error) if is_timeout(&error) => return Err(Error::new(ErrorKind::TimedOut, NO_ANSWER)),
                 Err(error) => return Err(error),
             }
         }

@@ -4,22 +4,36 @@
 //! well attach a debugger. The name contains a key of the project root, so that the hosts of a project
 //! can be found.
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use rustix::io::Errno;
 use sha2::{Digest, Sha256};
+use std::fs::File;
 use std::io::{Error, ErrorKind, Result};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Connections at once; more are closed at once.
 const MAX_GUESTS: usize = 32;
 const EXTENSION: &str = "sock";
+/// How long another one may take to start a host.
+const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 
 /// A bound socket. Dropping it removes the file; connections stay.
 pub struct Socket {
     listener: UnixListener,
     path: PathBuf,
+    guests: Arc<Guests>,
+}
+
+/// The connections of a socket.
+struct Guests {
+    /// How many there are, and when the last one ended.
+    open: Mutex<(usize, Instant)>,
+    changed: Condvar,
 }
 
 impl Socket {
@@ -28,11 +42,25 @@ impl Socket {
     /// # Errors
     /// There is no directory that is the user's alone, or the path is too long for a socket.
     pub fn bind(root: &Path) -> Result<Socket> {
-        let path = directory()?.join(format!("{}-{}.{EXTENSION}", key(root), std::process::id()));
-        // Left by a process of the same number that was killed.
-        let _ = std::fs::remove_file(&path);
-        let listener = UnixListener::bind(&path)?;
-        Ok(Socket { listener, path })
+        Socket::bind_at(directory()?.join(format!("{}-{}.{EXTENSION}", key(root), std::process::id())))
+    }
+
+    /// Binds a socket for this user alone. What is left there by a process that was killed is removed.
+    ///
+    /// # Errors
+    /// The path can't be bound.
+    pub fn bind_at(path: PathBuf) -> Result<Socket> {
+        Ok(Socket::new(listen_at(&path)?, path))
+    }
+
+    /// The socket that the process was given as its standard input, bound already.
+    pub fn inherited(listener: OwnedFd, path: PathBuf) -> Socket {
+        Socket::new(listener.into(), path)
+    }
+
+    fn new(listener: UnixListener, path: PathBuf) -> Socket {
+        let guests = Guests { open: Mutex::new((0, Instant::now())), changed: Condvar::new() };
+        Socket { listener, path, guests: Arc::new(guests) }
     }
 
     /// Where it is.
@@ -46,16 +74,15 @@ impl Socket {
     /// No thread could be started.
     pub fn serve(&self, serve: impl Fn(UnixStream) -> Result<()> + Send + Sync + 'static) -> Result<()> {
         let listener = self.listener.try_clone()?;
-        let (serve, guests) = (Arc::new(serve), Arc::new(AtomicUsize::new(0)));
+        let (serve, guests) = (Arc::new(serve), self.guests.clone());
         let accept = move || {
             for stream in listener.incoming() {
                 let Ok(stream) = stream else {
                     // Most likely there are no descriptors left: asking again at once would not help.
-                    std::thread::sleep(std::time::Duration::from_millis(100));
+                    std::thread::sleep(Duration::from_millis(100));
                     continue;
                 };
-                if guests.fetch_add(1, Ordering::Relaxed) >= MAX_GUESTS {
-                    guests.fetch_sub(1, Ordering::Relaxed);
+                if !guests.enter() {
                     tracing::warn!("A connection to the socket was refused: {MAX_GUESTS} are open.");
                     continue;
                 }
@@ -64,20 +91,112 @@ impl Socket {
                     if let Err(error) = serve(stream) {
                         tracing::debug!(%error, "A connection over the socket ended.");
                     }
-                    here.fetch_sub(1, Ordering::Relaxed);
+                    here.leave();
                 };
                 if std::thread::Builder::new().name("guest".into()).spawn(guest).is_err() {
-                    guests.fetch_sub(1, Ordering::Relaxed);
+                    guests.leave();
                 }
             }
         };
         std::thread::Builder::new().name("socket".into()).spawn(accept).map(drop)
     }
+
+    /// Makes that nobody finds the socket any more; who has connected is served.
+    ///
+    /// # Errors
+    /// Somebody is looking for it for so long that it can't be removed.
+    pub fn retire(mut self) -> Result<Socket> {
+        let _lock = lock(&self.path)?;
+        std::fs::remove_file(std::mem::take(&mut self.path))?;
+        Ok(self)
+    }
+
+    /// Returns once nobody has been connected for this long.
+    pub fn await_idle(&self, time: Duration) {
+        let mut open = self.guests.lock();
+        loop {
+            let idle = if open.0 == 0 { open.1.elapsed() } else { Duration::ZERO };
+            if idle >= time {
+                return;
+            }
+            let woken = self.guests.changed.wait_timeout(open, time - idle);
+            open = woken.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+impl Guests {
+    fn lock(&self) -> MutexGuard<'_, (usize, Instant)> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn enter(&self) -> bool {
+        let mut open = self.lock();
+        let fits = open.0 < MAX_GUESTS;
+        open.0 += usize::from(fits);
+        fits
+    }
+
+    fn leave(&self) {
+        let mut open = self.lock();
+        *open = (open.0.saturating_sub(1), Instant::now());
+        self.changed.notify_all();
+    }
 }
 
 impl Drop for Socket {
     fn drop(&mut self) {
+        // Nothing is there once it has been retired.
         let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Binds a path for this user alone.
+fn listen_at(path: &Path) -> Result<UnixListener> {
+    let _ = std::fs::remove_file(path);
+    let listener = UnixListener::bind(path)?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+    Ok(listener)
+}
+
+/// The socket that all callers of a project share, by the `variant` of host that they want.
+///
+/// # Errors
+/// There is no directory that is the user's alone.
+pub fn shared_path(root: &Path, variant: &str) -> Result<PathBuf> {
+    Ok(directory()?.join(format!("{}-{variant}.{EXTENSION}", key(root))))
+}
+
+/// Connects to a shared socket; if nobody listens, `start` is given a listener for whom it starts. Of many
+/// that come at once, one starts somebody; what is sent before that one listens waits in the socket.
+///
+/// # Errors
+/// Nobody listens, and nobody could be started.
+pub fn connect_or_start(path: &Path, start: impl FnOnce(OwnedFd) -> Result<()>) -> Result<UnixStream> {
+    if let Ok(stream) = UnixStream::connect(path) {
+        return Ok(stream);
+    }
+    let _lock = lock(path)?;
+    if let Ok(stream) = UnixStream::connect(path) {
+        return Ok(stream);
+    }
+    start(listen_at(path)?.into())?;
+    UnixStream::connect(path)
+}
+
+/// Held while a shared socket comes or goes.
+fn lock(path: &Path) -> Result<File> {
+    let file = File::options().create(true).truncate(false).write(true).open(path.with_extension("lock"))?;
+    let until = Instant::now() + LOCK_PATIENCE;
+    loop {
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(file),
+            // Who holds it starts a process and no more.
+            Err(Errno::WOULDBLOCK | Errno::INTR) if Instant::now() < until => {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Err(error) => return Err(error.into()),
+        }
     }
 }
 
@@ -145,7 +264,7 @@ fn directory() -> Result<PathBuf> {
         None => std::env::temp_dir().join(format!("hookwire-{user}")),
     };
     match rustix::fs::mkdir(&path, Mode::RWXU) {
-        Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+        Ok(()) | Err(Errno::EXIST) => {}
         Err(error) => return Err(error.into()),
     }
     // Another user may have made it first: it must be a directory, ours, and closed to others.

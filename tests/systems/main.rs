@@ -9,6 +9,7 @@ mod claude_code;
 mod embed;
 mod examples;
 mod hooks_article;
+mod installed;
 mod instructor;
 mod policy;
 mod together;

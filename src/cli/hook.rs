@@ -1,0 +1,229 @@
+//! `hookwire hook AGENT`: the command that an agent's configuration names.
+//!
+//! One event on stdin, only the agent's own reply on stdout, exit 0 for every verdict. The project's host
+//! judges the event: it stays up between events, and the first one starts it. Where there can be none, the
+//! event is judged here. What fails inside is said in words that the agent obeys.
+
+use super::serve::{runtime, share};
+use super::{Failure, HooksArgs, dialect};
+use crate::dialects::Dialect;
+use crate::support::digest;
+use crate::transport::client::Client;
+use crate::transport::socket;
+use clap::ValueEnum;
+use rustix::fd::OwnedFd;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
+
+#[derive(clap::Args)]
+pub(super) struct HookArgs {
+    /// The agent that runs this as its hook: claude-code, codex, gemini, ...
+    #[arg(value_parser = dialect)]
+    agent: &'static Dialect,
+    /// The event, for agents that don't name it in what they send.
+    #[arg(long)]
+    event: Option<String>,
+    /// What the agent is told if hookwire itself fails.
+    #[arg(long, value_enum, default_value_t = Fail::Closed)]
+    fail: Fail,
+    /// How long an event may take. The agent's own limit should be longer.
+    #[arg(long, value_name = "DURATION", default_value = "50s", value_parser = humantime::parse_duration)]
+    time_limit: Duration,
+    /// How long the host stays that this starts, after the last event.
+    #[arg(long, value_name = "DURATION", default_value = "30m", value_parser = humantime::parse_duration)]
+    idle_exit: Duration,
+    /// Judge the event here and start no host. Nothing is kept between events then.
+    #[arg(long)]
+    no_host: bool,
+    /// The root is the nearest directory upwards that holds .hookwire or .git, unless it's given.
+    #[command(flatten)]
+    hooks: HooksArgs,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Fail {
+    /// That the act is denied.
+    Closed,
+    /// Nothing; the reason goes to stderr.
+    Open,
+}
+
+/// How long a host may be silent before it is asked whether it is alive.
+const SILENCE: Duration = Duration::from_secs(2);
+/// The largest event, in bytes.
+const MAX_EVENT: u64 = 64 * 1024 * 1024;
+
+pub(super) fn run(args: &HookArgs) -> ExitCode {
+    let mut event = args.event.clone().unwrap_or_default();
+    let said = match judge(args, &mut event) {
+        Ok(reply) => Said { stdout: reply, ..Said::default() },
+        Err(Failure(problem)) if args.fail == Fail::Open => {
+            Said { stderr: format!("hookwire: {problem}"), ..Said::default() }
+        }
+        Err(Failure(problem)) => closed(args.agent, &event, &problem),
+    };
+    if !said.stderr.is_empty() {
+        eprintln!("{}", said.stderr);
+    }
+    let mut stdout = std::io::stdout().lock();
+    let written = match said.stdout.as_str() {
+        "" => Ok(()),
+        text => writeln!(stdout, "{text}").and_then(|()| stdout.flush()),
+    };
+    match written {
+        Ok(()) => ExitCode::from(said.exit),
+        // What can't be said must not pass for silence.
+        Err(_) => ExitCode::from(2),
+    }
+}
+
+/// What the agent hears.
+#[derive(Default)]
+struct Said {
+    stdout: String,
+    stderr: String,
+    exit: u8,
+}
+
+fn closed(agent: &Dialect, event: &str, problem: &str) -> Said {
+    let _ = (agent, event);
+    Said { stderr: format!("hookwire failed, so this is denied: {problem}"), exit: 2, ..Said::default() }
+}
+
+/// The agent's reply, empty if there is nothing to say. Fills in the event's name as soon as it is known.
+fn judge(args: &HookArgs, event: &mut String) -> Result<String, Failure> {
+    let mut text = String::new();
+    let read = std::io::stdin().lock().take(MAX_EVENT).read_to_string(&mut text);
+    read.map_err(|error| Failure(format!("failed to read the event: {error}")))?;
+    let mut payload: Value =
+        crate::support::json::parse(&text).map_err(|error| Failure(format!("the event is not JSON: {error}")))?;
+    if let Some(members) = payload.as_object_mut() {
+        let key = args.agent.event_name.trim_start_matches('/');
+        match members.get(key).and_then(Value::as_str) {
+            Some(name) => event.replace_range(.., name),
+            None if !event.is_empty() => drop(members.insert(key.into(), json!(event))),
+            None => {}
+        }
+    }
+    let mut hooks = args.hooks.clone();
+    if hooks.root == Path::new(".") {
+        hooks.root = project_root();
+    }
+    let reply = match ask_host(args, &hooks, &payload) {
+        Ok(reply) => reply,
+        Err(Unasked::Refused(problem)) => return Err(Failure(problem)),
+        Err(Unasked::NoHost(problem)) => {
+            if let Some(problem) = problem {
+                tracing::warn!(%problem, "No host; the event is judged without one.");
+            }
+            judge_here(args, &hooks, payload)?
+        }
+    };
+    Ok(match &reply {
+        Value::Object(members) if members.is_empty() => String::new(),
+        reply => reply.to_string(),
+    })
+}
+
+/// The nearest directory upwards that is a project's, else the working directory.
+fn project_root() -> PathBuf {
+    let Ok(here) = std::env::current_dir() else { return ".".into() };
+    let holding = |name: &str| here.ancestors().find(|dir| dir.join(name).exists()).map(Path::to_path_buf);
+    holding(".hookwire").or_else(|| holding(".git")).unwrap_or(here)
+}
+
+/// Why no host has judged.
+enum Unasked {
+    /// There is none that answers; why, unless none was wanted.
+    NoHost(Option<String>),
+    /// It says that this is no event.
+    Refused(String),
+}
+
+fn ask_host(args: &HookArgs, hooks: &HooksArgs, payload: &Value) -> Result<Value, Unasked> {
+    if args.no_host {
+        return Err(Unasked::NoHost(None));
+    }
+    let gone = |error: std::io::Error| Unasked::NoHost(Some(error.to_string()));
+    let params =
+        json!({ "dialect": args.agent.name(), "payload": payload, "deadlineMs": args.time_limit.as_millis() as u64 });
+    let host = WarmHost::new(hooks, args.idle_exit).map_err(gone)?;
+    // It may end just now, because it was idle.
+    let mut client = Client::new(host.connect().map_err(gone)?, args.time_limit).map_err(gone)?;
+    let sent = client.send_request("hooks/dispatch", &params).or_else(|_| {
+        client = Client::new(host.connect()?, args.time_limit)?;
+        client.send_request("hooks/dispatch", &params)
+    });
+    let id = sent.map_err(gone)?;
+    let is_alive = || {
+        let stream = UnixStream::connect(&host.path)?;
+        Client::new(stream, SILENCE)?.request("state/list", &json!({ "limit": 0 })).map(drop)
+    };
+    match client.await_reply(id, SILENCE, is_alive).map_err(gone)? {
+        Ok(mut result) => Ok(result["reply"].take()),
+        Err(problem) => Err(Unasked::Refused(problem)),
+    }
+}
+
+/// Judges the event in this process.
+fn judge_here(args: &HookArgs, hooks: &HooksArgs, payload: Value) -> Result<Value, Failure> {
+    let mut event = args.agent.read(payload).map_err(|error| Failure(error.to_string()))?;
+    event.data["deadlineMs"] = json!(args.time_limit.as_millis() as u64);
+    let host = hooks.host_with(hooks.options()?)?;
+    let runtime = runtime()?;
+    let _socket = share(&host, &runtime, super::serve::MAX_MESSAGE);
+    let (verdict, _) = runtime.block_on(super::replay::judge(&host, args.agent, &event));
+    let reply = (args.agent.reply)(&event, &verdict);
+    super::replay::settle(&host, &runtime);
+    Ok(reply)
+}
+
+/// The host of a project that is shared by all who want the same definitions of the same program.
+struct WarmHost {
+    path: PathBuf,
+    program: PathBuf,
+    args: Vec<OsString>,
+    root: PathBuf,
+    idle_exit: Duration,
+}
+
+impl WarmHost {
+    fn new(hooks: &HooksArgs, idle_exit: Duration) -> std::io::Result<WarmHost> {
+        let program = std::env::current_exe()?;
+        let root = hooks.root.canonicalize()?;
+        let args = HooksArgs { root: root.clone(), ..hooks.clone() }.to_args()?;
+        let mut digest = Sha256::new();
+        digest.update(program.as_os_str().as_encoded_bytes());
+        // After an upgrade the old host is left to its last callers.
+        let about = program.metadata()?;
+        digest.update(format!("{:?} {}", about.modified()?, about.len()));
+        for arg in &args {
+            digest.update(arg.as_encoded_bytes());
+            digest.update([0]);
+        }
+        let variant = digest::hex(&digest.finalize()[..6]);
+        Ok(WarmHost { path: socket::shared_path(&root, &format!("hook-{variant}"))?, program, args, root, idle_exit })
+    }
+
+    fn connect(&self) -> std::io::Result<UnixStream> {
+        socket::connect_or_start(&self.path, |listener| self.start(listener))
+    }
+
+    fn start(&self, listener: OwnedFd) -> std::io::Result<()> {
+        let log = File::create(self.path.with_extension("log"))?;
+        let mut command = Command::new(&self.program);
+        command.arg("serve").args(&self.args).arg("--idle-exit");
+        command.arg(humantime::format_duration(self.idle_exit).to_string()).arg("--inherit").arg(&self.path);
+        command.stdin(Stdio::from(listener)).stdout(Stdio::null()).stderr(log);
+        // It outlives the agent's hook, and the agent must not wait for it.
+        command.current_dir(&self.root).process_group(0).spawn().map(drop)
+    }
+}

@@ -1,0 +1,496 @@
+//! `hookwire install AGENT` and `uninstall`: one entry of an agent's own configuration, and nothing else in it.
+
+use super::output::{Output, Tone, safe};
+use super::{Failure, Finding};
+use jsonc_parser::ParseOptions;
+use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
+use serde_json::{Value, json};
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+#[derive(clap::Args)]
+pub(super) struct InstallArgs {
+    /// The agent.
+    #[arg(value_parser = agent)]
+    agent: &'static Agent,
+    /// Guard all projects of this user, by the user's definitions. Otherwise this project, by its .hookwire too.
+    #[arg(long)]
+    user: bool,
+    /// Guard this project; so it is without --user.
+    #[arg(long, conflicts_with = "user")]
+    project: bool,
+    /// The project root.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    root: PathBuf,
+    /// Show what would be written, and write nothing.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// How an agent is told of a hook.
+#[derive(Debug)]
+struct Agent {
+    name: &'static str,
+    form: Form,
+    /// Its configuration below a project's root, and below the user's home, if there is one.
+    project: &'static str,
+    user: Option<&'static str>,
+    /// What moves the user's folder: a variable, and the part of `user` that it stands for.
+    moved_by: Option<(&'static str, &'static str)>,
+    events: &'static [&'static str],
+    /// What the person has to do then, if anything.
+    then: &'static str,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// `hooks: {Event: [{hooks: [handler]}]}` in a file with other settings; how long the hook may take, in the
+    /// agent's unit, and what else a handler says.
+    Groups { timeout: u64, fails_closed: bool },
+    /// A file of its own, as Copilot reads it.
+    Copilot,
+    /// An executable an event.
+    Programs,
+}
+
+const CLAUDE_EVENTS: &[&str] = &[
+    "SessionStart",
+    "SessionEnd",
+    "UserPromptSubmit",
+    "PreToolUse",
+    "PermissionRequest",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "Notification",
+    "Stop",
+    "SubagentStart",
+    "SubagentStop",
+    "PreCompact",
+];
+
+/// Seconds that an agent waits for the hook: longer than the hook's own limit.
+const TIMEOUT: u64 = 60;
+
+static AGENTS: &[Agent] = &[
+    Agent {
+        name: "claude-code",
+        form: Form::Groups { timeout: TIMEOUT, fails_closed: true },
+        // Not settings.json: that is shared with others, for whom the program is elsewhere.
+        project: ".claude/settings.local.json",
+        user: Some(".claude/settings.json"),
+        moved_by: Some(("CLAUDE_CONFIG_DIR", ".claude")),
+        events: CLAUDE_EVENTS,
+        then: "A session that is running takes it up by itself.",
+    },
+    Agent {
+        name: "codex",
+        form: Form::Groups { timeout: TIMEOUT, fails_closed: false },
+        project: ".codex/hooks.json",
+        user: Some(".codex/hooks.json"),
+        moved_by: Some(("CODEX_HOME", ".codex")),
+        events: &[
+            "SessionStart",
+            "SessionEnd",
+            "UserPromptSubmit",
+            "PreToolUse",
+            "PermissionRequest",
+            "PostToolUse",
+            "Stop",
+            "SubagentStart",
+            "SubagentStop",
+            "PreCompact",
+            "PostCompact",
+        ],
+        then: "Codex skips hooks that nobody has trusted: start `codex`, enter /hooks and trust this one.",
+    },
+    Agent {
+        name: "gemini",
+        form: Form::Groups { timeout: TIMEOUT * 1000, fails_closed: false },
+        project: ".gemini/settings.json",
+        user: Some(".gemini/settings.json"),
+        moved_by: None,
+        events: &[
+            "SessionStart",
+            "SessionEnd",
+            "BeforeAgent",
+            "AfterAgent",
+            "BeforeTool",
+            "AfterTool",
+            "PreCompress",
+            "Notification",
+        ],
+        then: "Gemini runs a project's hooks only in a trusted folder.",
+    },
+    Agent {
+        name: "qwen",
+        form: Form::Groups { timeout: TIMEOUT * 1000, fails_closed: false },
+        project: ".qwen/settings.json",
+        user: Some(".qwen/settings.json"),
+        moved_by: None,
+        events: CLAUDE_EVENTS,
+        then: "Qwen Code runs a project's hooks only in a trusted folder.",
+    },
+    Agent {
+        name: "copilot",
+        form: Form::Copilot,
+        project: ".github/hooks/hookwire.json",
+        user: Some(".copilot/hooks/hookwire.json"),
+        moved_by: None,
+        events: &[
+            "sessionStart",
+            "sessionEnd",
+            "userPromptSubmitted",
+            "preToolUse",
+            "postToolUse",
+            "postToolUseFailure",
+            "permissionRequest",
+            "agentStop",
+            "subagentStart",
+            "subagentStop",
+            "preCompact",
+            "errorOccurred",
+            "notification",
+        ],
+        then: "Copilot runs a project's hooks only in a trusted folder.",
+    },
+    Agent {
+        name: "cline",
+        form: Form::Programs,
+        project: ".cline/hooks",
+        user: None,
+        moved_by: None,
+        events: &[
+            "TaskStart",
+            "TaskResume",
+            "TaskCancel",
+            "TaskComplete",
+            "TaskError",
+            "UserPromptSubmit",
+            "PreToolUse",
+            "PostToolUse",
+            "PreCompact",
+            "SessionShutdown",
+        ],
+        then: "Cline can't be told to stop when a hook is missing or killed: then the tool runs.",
+    },
+];
+
+/// How many lines of a change are shown.
+const SHOWN: usize = 16;
+
+fn agent(name: &str) -> Result<&'static Agent, String> {
+    AGENTS.iter().find(|agent| agent.name == name).ok_or_else(|| {
+        let names: Vec<&str> = AGENTS.iter().map(|agent| agent.name).collect();
+        format!("one of {}", names.join(", "))
+    })
+}
+
+/// A file of an agent's configuration, as it is and as it is to be; nothing if it isn't there.
+struct Change {
+    path: PathBuf,
+    before: Option<String>,
+    after: Option<String>,
+    is_program: bool,
+}
+
+pub(super) fn install(args: &InstallArgs, out: &mut Output) -> Result<Finding, Failure> {
+    let changes = args.changes(true)?;
+    let n_changed = args.carry_out(&changes, true, out)?;
+    if n_changed == 0 {
+        out.line(&format!("{} is guarded already.", args.agent.name));
+    } else if !args.dry_run {
+        out.line(&format!("{} asks hookwire from now on. {}", args.agent.name, args.agent.then));
+        if !args.user && !args.root.join(".hookwire").is_dir() {
+            out.line(
+                "There are no hooks yet: `hookwire init` writes a starter, `hookwire init --list` shows ready ones.",
+            );
+        }
+        out.line(&format!("`hookwire uninstall {}` takes it back.", args.agent.name));
+    }
+    Ok(Finding::Fine)
+}
+
+pub(super) fn uninstall(args: &InstallArgs, out: &mut Output) -> Result<Finding, Failure> {
+    let changes = args.changes(false)?;
+    match args.carry_out(&changes, false, out)? {
+        0 => out.line(&format!("{} doesn't ask hookwire here.", args.agent.name)),
+        _ if args.dry_run => {}
+        _ => out.line(&format!("{} asks hookwire no more.", args.agent.name)),
+    }
+    Ok(Finding::Fine)
+}
+
+impl InstallArgs {
+    fn path(&self) -> Result<PathBuf, Failure> {
+        let agent = self.agent;
+        if !self.user {
+            return Ok(self.root.join(agent.project));
+        }
+        let Some(user) = agent.user else {
+            return Err(Failure(format!(
+                "--user: {} has no hooks of the user's; install them in a project",
+                agent.name
+            )));
+        };
+        if let Some((variable, folder)) = agent.moved_by
+            && let Some(moved) = std::env::var_os(variable).filter(|it| !it.is_empty())
+        {
+            let rest = user.strip_prefix(folder).unwrap_or(user);
+            return Ok(Path::new(&moved).join(rest.trim_start_matches('/')));
+        }
+        let home = std::env::var_os("HOME").filter(|it| !it.is_empty());
+        Ok(Path::new(&home.ok_or_else(|| Failure("--user: HOME is not set".into()))?).join(user))
+    }
+
+    /// The command that the agent runs. The path is whole: an agent's PATH is often not the person's.
+    fn command(&self, event: Option<&str>) -> Result<String, Failure> {
+        let program = std::env::current_exe()?;
+        let program = program.to_str().ok_or_else(|| Failure(format!("{}: not UTF-8", program.display())))?;
+        let project = if self.user { "" } else { " --project" };
+        let event = event.map(|event| format!(" --event {event}")).unwrap_or_default();
+        Ok(format!("{} hook {}{event}{project}", quoted(program), self.agent.name))
+    }
+
+    fn changes(&self, install: bool) -> Result<Vec<Change>, Failure> {
+        let path = self.path()?;
+        let agent = self.agent;
+        if agent.form != Form::Programs {
+            let before = read(&path)?;
+            let after = match agent.form {
+                Form::Copilot => install.then(|| self.copilot()).transpose()?,
+                _ => self.settings(before.as_deref(), install).map_err(|Failure(problem)| {
+                    Failure(format!("{}: {problem}; nothing was written", path.display()))
+                })?,
+            };
+            return Ok(vec![Change { path, before, after, is_program: false }]);
+        }
+        let mut changes = Vec::new();
+        for event in agent.events {
+            let path = path.join(event);
+            let before = read(&path)?;
+            let is_ours = before.as_deref().is_none_or(|text| text.contains(&format!(" hook {}", agent.name)));
+            if !is_ours && install {
+                return Err(Failure(format!(
+                    "{}: another hook is there, and {} runs one program an event; call hookwire in it: {}",
+                    path.display(),
+                    agent.name,
+                    self.command(Some(event))?
+                )));
+            }
+            let after = match install {
+                true => Some(format!("#!/bin/sh\nexec {}\n", self.command(Some(event))?)),
+                false if is_ours => None,
+                false => before.clone(),
+            };
+            changes.push(Change { path, before, after, is_program: true });
+        }
+        Ok(changes)
+    }
+
+    fn copilot(&self) -> Result<String, Failure> {
+        let mut hooks = serde_json::Map::new();
+        for event in self.agent.events {
+            let handler = json!({ "type": "command", "bash": self.command(Some(event))?, "timeoutSec": TIMEOUT });
+            hooks.insert((*event).into(), json!([handler]));
+        }
+        Ok(serde_json::to_string_pretty(&json!({ "version": 1, "hooks": hooks }))? + "\n")
+    }
+
+    /// The settings with our entries, or without them; all else stays as it is written. Nothing if they would be
+    /// empty.
+    fn settings(&self, before: Option<&str>, install: bool) -> Result<Option<String>, Failure> {
+        let text = before.filter(|text| !text.trim().is_empty()).unwrap_or("{}\n");
+        let root = CstRootNode::parse(text, &ParseOptions::default()).map_err(|error| Failure(error.to_string()))?;
+        let Some(settings) = root.object_value() else { return Err(Failure("it isn't a JSON object".into())) };
+        let command = self.command(None)?;
+        let wanted = |event: &str| {
+            let groups = settings.object_value("hooks").and_then(|hooks| hooks.array_value(event));
+            let groups = groups.and_then(|groups| groups.to_serde_value()).unwrap_or_default();
+            let group = self.group(&command);
+            groups.as_array().is_some_and(|groups| groups.iter().filter(|it| self.is_ours(it)).eq([&group]))
+        };
+        if install && self.agent.events.iter().all(|event| wanted(event)) {
+            return Ok(before.map(str::to_string));
+        }
+        self.remove(&settings)?;
+        if install {
+            let hooks = settings
+                .object_value_or_create("hooks")
+                .ok_or_else(|| Failure("its `hooks` isn't an object".into()))?;
+            for event in self.agent.events {
+                let groups = hooks
+                    .array_value_or_create(event)
+                    .ok_or_else(|| Failure(format!("its `hooks.{event}` isn't a list")))?;
+                groups.ensure_multiline();
+                groups.append(input(&self.group(&command)));
+            }
+        }
+        let is_empty = settings.properties().is_empty();
+        let after = root.to_string();
+        Ok((install || !is_empty || before.is_some_and(|it| it.trim() == "{}")).then_some(after))
+    }
+
+    /// What our entry of an event is.
+    fn group(&self, command: &str) -> Value {
+        let mut handler = json!({ "type": "command", "command": command });
+        if let Form::Groups { timeout, fails_closed } = self.agent.form {
+            handler["timeout"] = timeout.into();
+            if fails_closed {
+                handler["onFailure"] = "block".into();
+            }
+        }
+        json!({ "hooks": [handler] })
+    }
+
+    /// Whether a group of an event, or a handler, is ours.
+    fn is_ours(&self, value: &Value) -> bool {
+        let is_ours = |handler: &Value| {
+            let command = handler["command"].as_str().unwrap_or_default();
+            command.contains("hookwire") && command.contains(&format!(" hook {}", self.agent.name))
+        };
+        is_ours(value) || value["hooks"].as_array().is_some_and(|handlers| handlers.iter().any(is_ours))
+    }
+
+    /// Takes our handlers out, and what is empty then.
+    fn remove(&self, settings: &CstObject) -> Result<(), Failure> {
+        let Some(hooks) = settings.object_value("hooks") else { return Ok(()) };
+        let mut removed = false;
+        for event in hooks.properties() {
+            let Some(groups) = event.array_value() else { continue };
+            for group in groups.elements() {
+                if !group.to_serde_value().is_some_and(|value| self.is_ours(&value)) {
+                    continue;
+                }
+                removed = true;
+                let handlers = group.as_object().and_then(|group| group.array_value("hooks"));
+                let others = handlers.iter().flat_map(|it| it.elements());
+                let is_other = |value: &Value| !self.is_ours(value);
+                if others.filter(|it| it.to_serde_value().as_ref().is_some_and(is_other)).count() == 0 {
+                    group.remove();
+                    continue;
+                }
+                for handler in handlers.iter().flat_map(|it| it.elements()) {
+                    if handler.to_serde_value().is_some_and(|value| self.is_ours(&value)) {
+                        handler.remove();
+                    }
+                }
+            }
+            if removed && groups.elements().is_empty() {
+                event.remove();
+            }
+        }
+        if removed
+            && hooks.properties().is_empty()
+            && let Some(member) = settings.get("hooks")
+        {
+            member.remove();
+        }
+        Ok(())
+    }
+
+    /// Shows and makes the changes; how many there are.
+    fn carry_out(&self, changes: &[Change], is_install: bool, out: &mut Output) -> Result<usize, Failure> {
+        let mut n_changed = 0;
+        for change in changes.iter().filter(|change| change.before != change.after) {
+            n_changed += 1;
+            out.line(&safe(&change.path.to_string_lossy()));
+            change.show(if self.dry_run { usize::MAX } else { SHOWN }, out);
+            if !self.dry_run {
+                change.write(is_install).map_err(|error| Failure(format!("{}: {error}", change.path.display())))?;
+            }
+        }
+        Ok(n_changed)
+    }
+}
+
+impl Change {
+    /// Shows the lines that change, those between the same beginning and the same end, but not more than `most`.
+    fn show(&self, most: usize, out: &mut Output) {
+        let lines = |text: &Option<String>| -> Vec<String> {
+            text.iter().flat_map(|text| text.lines()).map(str::to_string).collect()
+        };
+        let (before, after) = (lines(&self.before), lines(&self.after));
+        let start = before.iter().zip(&after).take_while(|(a, b)| a == b).count();
+        let (old, new) = (&before[start..], &after[start..]);
+        let end = old.iter().rev().zip(new.iter().rev()).take_while(|(a, b)| a == b).count();
+        let (old, new) = (&old[..old.len() - end], &new[..new.len() - end]);
+        for (sign, tone, lines) in [('-', Tone::Bad, old), ('+', Tone::Good, new)] {
+            for line in lines.iter().take(most) {
+                let line = out.tone(tone, &safe(&format!("{sign} {line}")));
+                out.line(&format!("  {line}"));
+            }
+            if lines.len() > most {
+                let more = out.tone(Tone::Dim, &format!("{sign} and {} lines more", lines.len() - most));
+                out.line(&format!("  {more}"));
+            }
+        }
+    }
+
+    /// Writes the file at once or not at all. What was there before hookwire is kept beside it until hookwire is
+    /// gone again.
+    fn write(&self, is_install: bool) -> std::io::Result<()> {
+        // A configuration may be a link into somebody's collection of them.
+        let path = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
+        let kept = beside(&path, "before-hookwire");
+        match (&self.before, is_install) {
+            (Some(before), true) if !kept.exists() => std::fs::write(&kept, before)?,
+            (_, true) => {}
+            // What it would restore is there.
+            (_, false) if std::fs::read_to_string(&kept).is_ok_and(|kept| Some(kept) == self.after) => {
+                std::fs::remove_file(&kept)?;
+            }
+            (_, false) => {}
+        }
+        let Some(after) = &self.after else { return std::fs::remove_file(path) };
+        std::fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
+        let mode = match path.metadata() {
+            Ok(about) => about.permissions().mode(),
+            Err(_) if self.is_program => 0o755,
+            Err(_) => 0o644,
+        };
+        let new = beside(&path, "new");
+        let mut file = std::fs::File::create(&new)?;
+        file.write_all(after.as_bytes())?;
+        file.set_permissions(PermissionsExt::from_mode(mode))?;
+        file.sync_all()?;
+        std::fs::rename(new, path)
+    }
+}
+
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(ending);
+    name.into()
+}
+
+fn read(path: &Path) -> Result<Option<String>, Failure> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Failure(format!("{}: {error}", path.display()))),
+    }
+}
+
+fn input(value: &Value) -> CstInputValue {
+    match value {
+        Value::Null => CstInputValue::Null,
+        Value::Bool(it) => CstInputValue::Bool(*it),
+        Value::Number(it) => CstInputValue::Number(it.to_string()),
+        Value::String(it) => CstInputValue::String(it.clone()),
+        Value::Array(items) => CstInputValue::Array(items.iter().map(input).collect()),
+        Value::Object(members) => {
+            CstInputValue::Object(members.iter().map(|(key, value)| (key.clone(), input(value))).collect())
+        }
+    }
+}
+
+/// A word for a shell.
+fn quoted(text: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'.' | b'_' | b'-' | b'+');
+    match text.bytes().all(is_plain) {
+        true => text.to_string(),
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
+}

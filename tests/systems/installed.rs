@@ -1,0 +1,295 @@
+//! `hookwire hook AGENT`, as an agent's configuration runs it, and `hookwire install`, which writes that.
+
+use super::support::{await_end, eventually, hooks, hookwire};
+use serde_json::{Value, json};
+use std::fs;
+use std::io::Write;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+const GUARD: &str = r#"
+defaults: { fail: closed }
+hooks:
+  - { name: no-force-push, on: PreToolUse, if: Bash(git push --force*), deny: Force pushes are off. }
+  - { name: first, on: PreToolUse, once: true, command: "echo '{\"additionalContext\": [\"the first\"]}'" }
+"#;
+
+/// A project, with a home and a runtime directory of its own.
+struct Project(tempfile::TempDir);
+
+impl Project {
+    fn new() -> Project {
+        let project = hooks(&[("project/.hookwire/guard.yaml", GUARD)]);
+        for name in ["home", "run"] {
+            fs::create_dir(project.path().join(name)).unwrap();
+        }
+        Project(project)
+    }
+
+    fn root(&self) -> PathBuf {
+        self.0.path().join("project")
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = hookwire();
+        command.args(args).current_dir(self.root()).env("HOME", self.0.path().join("home"));
+        for name in ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME"] {
+            command.env_remove(name);
+        }
+        command.env("XDG_RUNTIME_DIR", self.0.path().join("run")).stdin(Stdio::piped());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    fn run(&self, args: &[&str], stdin: &str) -> Output {
+        let mut child = self.command(args).spawn().unwrap();
+        // Who fails early doesn't read.
+        let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
+        child.wait_with_output().unwrap()
+    }
+
+    /// What a hook of Claude Code says about a command: its decision, or the context, or nothing.
+    fn hook(&self, command: &str) -> String {
+        let event = event(command).to_string();
+        let output = self.run(&["hook", "claude-code", "--project"], &event);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{stderr}");
+        if output.stdout.is_empty() {
+            return String::new();
+        }
+        let reply: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let said = &reply["hookSpecificOutput"];
+        said["permissionDecision"].as_str().or(said["additionalContext"].as_str()).unwrap().to_string()
+    }
+
+    /// The processes that serve this project.
+    fn hosts(&self) -> Vec<u32> {
+        let root = self.root().canonicalize().unwrap();
+        let of = |entry: fs::DirEntry| {
+            let line = fs::read(entry.path().join("cmdline")).ok()?;
+            let args: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
+            let is_it = args.get(1) == Some(&&b"serve"[..]) && args.contains(&root.as_os_str().as_encoded_bytes());
+            if is_it { entry.file_name().to_str()?.parse().ok() } else { None }
+        };
+        fs::read_dir("/proc").unwrap().flatten().filter_map(of).collect()
+    }
+
+    fn signal(&self, signal: rustix::process::Signal) -> u32 {
+        let [host] = self.hosts()[..] else { panic!("not one host: {:?}", self.hosts()) };
+        rustix::process::kill_process(rustix::process::Pid::from_raw(host.cast_signed()).unwrap(), signal).unwrap();
+        host
+    }
+}
+
+impl Drop for Project {
+    fn drop(&mut self) {
+        for host in self.hosts() {
+            let pid = rustix::process::Pid::from_raw(host.cast_signed()).unwrap();
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+        }
+    }
+}
+
+fn event(command: &str) -> Value {
+    json!({ "session_id": "s", "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": { "command": command } })
+}
+
+#[test]
+fn a_hosts_memory_outlives_the_event_and_its_death_allows_nothing() {
+    let project = Project::new();
+    assert_eq!(project.hook("ls"), "the first");
+    assert_eq!(project.hook("ls"), "", "`once` is kept");
+    assert_eq!(project.hook("git push -f"), "deny");
+    let [_] = project.hosts()[..] else { panic!("{:?}", project.hosts()) };
+
+    // An edit is in force.
+    let guard = project.root().join(".hookwire/guard.yaml");
+    super::support::replace(&guard, &GUARD.replace("git push --force*", "make deploy"));
+    eventually("the edit is in force", || (project.hook("make deploy") == "deny").then_some(()));
+    super::support::replace(&guard, GUARD);
+    eventually("the edit is in force", || project.hook("make deploy").is_empty().then_some(()));
+
+    let host = project.signal(rustix::process::Signal::STOP);
+    assert_eq!(project.hook("git push -f"), "deny", "a host that is stopped");
+    project.signal(rustix::process::Signal::KILL);
+    await_end(host, "the host ends");
+    assert_eq!(project.hook("git push -f"), "deny", "a host that was killed");
+    assert_ne!(project.hosts(), [host]);
+}
+
+#[test]
+fn ten_first_events_start_one_host() {
+    let project = Project::new();
+    let mut children = Vec::new();
+    for _ in 0..10 {
+        let mut child = project.command(&["hook", "claude-code", "--project"]).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(event("git push -f").to_string().as_bytes()).unwrap();
+        children.push(child);
+    }
+    for child in children {
+        let output = child.wait_with_output().unwrap();
+        assert!(String::from_utf8_lossy(&output.stdout).contains("\"deny\""), "{output:?}");
+    }
+    assert_eq!(project.hosts().len(), 1);
+}
+
+#[test]
+fn an_idle_host_ends_and_takes_its_socket_along() {
+    let project = Project::new();
+    let path = project.0.path().join("run/host.sock");
+    let listen = format!("unix:{}", path.display());
+    let mut host = project.command(&["serve", "--listen", &listen, "--idle-exit", "1ms"]).spawn().unwrap();
+    assert!(host.wait().unwrap().success());
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_host_isnt_needed() {
+    let project = Project::new();
+    // No runtime directory, a socket to which nobody listens, and none wanted.
+    for (args, runtime) in [(&[][..], "/dev/null"), (&["--no-host"], "run")] {
+        let mut args: Vec<&str> = args.to_vec();
+        args.splice(0..0, ["hook", "claude-code", "--project"]);
+        let mut child = project.command(&args);
+        let runtime = project.0.path().join(runtime);
+        let mut child = child.env("XDG_RUNTIME_DIR", runtime).env("TMPDIR", "/nonexistent").spawn().unwrap();
+        child.stdin.take().unwrap().write_all(event("git push -f").to_string().as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert!(String::from_utf8_lossy(&output.stdout).contains("\"deny\""), "{args:?}: {output:?}");
+    }
+    assert_eq!(project.hosts(), [0; 0]);
+}
+
+#[test]
+fn a_dead_socket_is_replaced() {
+    let project = Project::new();
+    assert_eq!(project.hook("git push -f"), "deny");
+    let host = project.signal(rustix::process::Signal::KILL);
+    await_end(host, "the host ends");
+    let runtime = project.0.path().join("run/hookwire");
+    let is_socket = |path: &PathBuf| path.extension().is_some_and(|it| it == "sock");
+    let socket = fs::read_dir(runtime).unwrap().map(|it| it.unwrap().path()).find(is_socket).unwrap();
+    // Somebody listens, takes what comes and says nothing.
+    fs::remove_file(&socket).unwrap();
+    let silent = UnixListener::bind(&socket).unwrap();
+    let mute = std::thread::spawn(move || silent.accept().map(drop));
+    assert_eq!(project.hook("git push -f"), "deny");
+    mute.join().unwrap().unwrap();
+    assert_eq!(project.hook("git push -f"), "deny");
+}
+
+#[test]
+fn a_failure_takes_the_chosen_direction() {
+    let project = Project::new();
+    for (args, stdin, expected) in [
+        (&[][..], "not JSON", 2),
+        (&[], "", 2),
+        (&["--hooks", "missing"], "{}", 2),
+        (&["--fail", "open"], "not JSON", 0),
+    ] {
+        let mut args: Vec<&str> = args.to_vec();
+        args.splice(0..0, ["hook", "claude-code", "--no-host"]);
+        let output = project.run(&args, stdin);
+        assert_eq!((output.status.code(), &*output.stdout), (Some(expected), &b""[..]), "{args:?} {stdin}");
+        assert!(!output.stderr.is_empty(), "{args:?}");
+    }
+}
+
+/// The settings of a person, with comments, an order and another hook.
+const SETTINGS: &str = r#"{
+  // mine
+  "model": "opus", /* keep */
+  "hooks": {
+    "PreToolUse": [
+      { "matcher": "Bash", "hooks": [{ "type": "command", "command": "./my.sh" }] }, // first
+    ],
+  },
+  "permissions": { "allow": ["Bash(ls:*)"] }
+}
+"#;
+
+fn files(root: &Path) -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(root).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else {
+            found.push((path.clone(), fs::read_to_string(path).unwrap()));
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn what_is_installed_can_be_taken_back() {
+    for (agent, file) in [
+        ("claude-code", ".claude/settings.local.json"),
+        ("codex", ".codex/hooks.json"),
+        ("gemini", ".gemini/settings.json"),
+        ("qwen", ".qwen/settings.json"),
+        ("copilot", ".github/hooks/hookwire.json"),
+        ("cline", ".cline/hooks/PreToolUse"),
+    ] {
+        for before in [None, Some(SETTINGS)] {
+            let project = Project::new();
+            let path = project.root().join(file);
+            let is_shared = !["copilot", "cline"].contains(&agent);
+            if let (Some(before), true) = (before, is_shared) {
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(&path, before).unwrap();
+            }
+            let untouched = files(&project.root());
+            let say = |args: &[&str]| {
+                let output = project.run(args, "");
+                assert!(output.status.success(), "{args:?}: {output:?}");
+                String::from_utf8(output.stdout).unwrap()
+            };
+            assert!(say(&["install", agent, "--dry-run"]).contains(" hook "));
+            assert_eq!(files(&project.root()), untouched, "{agent}: a dry run writes nothing");
+            say(&["install", agent]);
+            let installed = fs::read_to_string(&path).unwrap();
+            assert!(installed.contains(&format!(" hook {agent}")), "{agent}: {installed}");
+            for mine in before.filter(|_| is_shared).unwrap_or_default().lines().filter(|line| line.contains("my.sh")) {
+                assert!(installed.contains(mine), "{agent}: {installed}");
+            }
+            assert!(say(&["install", agent]).contains("already"), "{agent}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), installed, "{agent}: twice is once");
+            say(&["uninstall", agent]);
+            assert_eq!(files(&project.root()), untouched, "{agent}");
+        }
+    }
+}
+
+#[test]
+fn what_is_installed_runs() {
+    let project = Project::new();
+    project.run(&["install", "claude-code"], "");
+    let settings = fs::read_to_string(project.root().join(".claude/settings.local.json")).unwrap();
+    let settings: Value = serde_json::from_str(&settings).unwrap();
+    let handler = &settings["hooks"]["PreToolUse"][0]["hooks"][0];
+    assert_eq!(handler["onFailure"], "block");
+    let mut shell = Command::new("sh");
+    shell.args(["-c", handler["command"].as_str().unwrap()]).current_dir(project.root());
+    shell.env("XDG_RUNTIME_DIR", project.0.path().join("run")).env("HOME", project.0.path().join("home"));
+    let mut child = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(event("git push origin +main").to_string().as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(String::from_utf8_lossy(&output.stdout).contains("Force pushes are off."), "{output:?}");
+}
+
+#[test]
+fn settings_that_cant_be_read_are_left_alone() {
+    for broken in ["{", "[]", r#"{"hooks": []}"#, r#"{"hooks": {"PreToolUse": {}}}"#] {
+        let project = Project::new();
+        let path = project.root().join(".claude/settings.local.json");
+        fs::create_dir(path.parent().unwrap()).unwrap();
+        fs::write(&path, broken).unwrap();
+        let output = project.run(&["install", "claude-code"], "");
+        assert_eq!(output.status.code(), Some(2), "{broken}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("settings.local.json: "), "{broken}: {output:?}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), broken);
+    }
+}
