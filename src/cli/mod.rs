@@ -12,7 +12,9 @@ mod output;
 mod remote;
 mod replay;
 mod serve;
+mod test;
 
+use crate::definitions::cases::is_definition_file;
 use crate::dialects;
 use crate::handlers::HostPort;
 use crate::host::{Host, HostOptions};
@@ -76,6 +78,8 @@ enum Command {
     Replay(replay::ReplayArgs),
     /// Check definitions: every mistake with its place. Exits with 1 if there is an error.
     Check(inspect::CheckArgs),
+    /// Try the cases beside definitions, `guard.test.yaml` for `guard.yaml`. Exits with 1 if one isn't as expected.
+    Test(test::TestArgs),
     /// List the hooks in force, in order of running, or the built-in guards.
     List(inspect::ListArgs),
     /// Say for each hook whether it would run on an event, and if not, which condition keeps it out.
@@ -107,8 +111,8 @@ enum Command {
 /// Which definitions are loaded.
 #[derive(Args, Clone, Default)]
 struct HooksArgs {
-    /// A directory of definitions; may be given several times. To name it is to trust it.
-    #[arg(long, value_name = "DIR")]
+    /// A directory of definitions, or one file of them; may be given several times. To name it is to trust it.
+    #[arg(long, value_name = "PATH")]
     hooks: Vec<PathBuf>,
     /// Load the project's own definitions, in .hookwire of the root.
     #[arg(long)]
@@ -207,15 +211,12 @@ impl HooksArgs {
 
     fn host_with(&self, options: HostOptions) -> Result<Arc<Host>, Failure> {
         for dir in &self.hooks {
-            if dir.is_file() {
-                let parent = dir.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(std::path::Path::new("."));
-                let (dir, parent) = (dir.display(), parent.display());
-                return Err(Failure(format!(
-                    "--hooks {dir}: it is a file; `hookwire check {dir}` looks at it by itself, --hooks {parent} loads its directory"
-                )));
+            if dir.is_file() && !is_definition_file(dir) {
+                let problem = "not a definition file: those end in .yaml, .yml, .toml or .json";
+                return Err(Failure(format!("--hooks {}: {problem}", dir.display())));
             }
-            if !dir.is_dir() {
-                return Err(Failure(format!("--hooks {}: no such directory", dir.display())));
+            if !dir.exists() {
+                return Err(Failure(format!("--hooks {}: no such file or directory", dir.display())));
             }
         }
         if !self.root.is_dir() {
@@ -260,6 +261,7 @@ pub fn main() -> ExitCode {
         Command::Dispatch(args) => replay::dispatch(&args, &mut out),
         Command::Replay(args) => replay::replay(&args, &mut out),
         Command::Check(args) => inspect::check(&args, &mut out),
+        Command::Test(args) => test::run(&args, &mut out),
         Command::List(args) => inspect::list(&args, &mut out),
         Command::Explain(args) => replay::explain(&args, &mut out),
         Command::State(args) => remote::state(&args, &mut out),

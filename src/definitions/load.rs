@@ -239,8 +239,11 @@ impl Loader {
                 scan.files.extend(kept.map(|(key, state)| (key.clone(), state.clone())));
             };
             // The directory by its real path: a symlink that is swapped meanwhile doesn't mix two states.
-            let real = fs::canonicalize(&dir.path)
-                .and_then(|real| if real.is_dir() { Ok(real) } else { Err(io::ErrorKind::NotADirectory.into()) });
+            let is_file = is_definition_file(&dir.path);
+            let real = fs::canonicalize(&dir.path).and_then(|real| match real.is_dir() || is_file {
+                true => Ok(real),
+                false => Err(io::ErrorKind::NotADirectory.into()),
+            });
             let real = match real {
                 Ok(real) => real,
                 Err(error) => {
@@ -249,6 +252,7 @@ impl Loader {
                     let had_any = known().next().is_some();
                     if had_any || dir.layer == Layer::Hooks || error.kind() != io::ErrorKind::NotFound {
                         let what = match error.kind() {
+                            io::ErrorKind::NotFound if is_file => "the file doesn't exist".to_string(),
                             io::ErrorKind::NotFound => "the directory doesn't exist".to_string(),
                             io::ErrorKind::NotADirectory => "it is not a directory".to_string(),
                             _ => format!("failed to open the directory: {error}"),
@@ -260,7 +264,12 @@ impl Loader {
                     continue;
                 }
             };
-            scan.directory(&dir.path, &real, 0);
+            if real.is_dir() {
+                scan.directory(&dir.path, &real, 0);
+            } else {
+                let signature = signature(&dir.path);
+                scan.found.push(Found { path: dir.path.clone(), real, signature });
+            }
             for unreadable in std::mem::take(&mut scan.unreadable) {
                 keep(&mut scan, &unreadable);
             }

@@ -5,7 +5,6 @@ use hookwire::cases::{self, Cases};
 use hookwire::{Decision, Event, Host};
 use serde_json::{Value, json};
 use std::fs::{read_dir, read_to_string, write};
-use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,8 +15,8 @@ struct Rule {
     text: String,
     cases: Cases,
     host: Arc<Host>,
-    /// `hooks` with the rule, `home`, and `work`, in which everything takes place.
-    dir: tempfile::TempDir,
+    /// `hooks` with the rule, and `work`, in which everything takes place.
+    _dir: tempfile::TempDir,
 }
 
 /// The rules' names, in order.
@@ -42,29 +41,10 @@ fn rule(name: String) -> Rule {
         assert!(status.success(), "{cases_file}: setup: {status}");
     }
     let host = Host::builder().root(work).hooks(dir.path().join("hooks")).system(false).obeys([Decision::Ask]);
-    Rule { name, text, cases, host: host.build().unwrap(), dir }
-}
-
-fn home() -> PathBuf {
-    std::env::var_os("HOME").unwrap_or_else(|| "/".into()).into()
+    Rule { name, text, cases, host: host.build().unwrap(), _dir: dir }
 }
 
 impl Rule {
-    /// Where cases fail: one line each.
-    async fn failures(&self) -> Vec<String> {
-        let mut failures = Vec::new();
-        for (n, case) in self.cases.cases.iter().enumerate() {
-            let mut verdict = None;
-            for event in case.events(&self.dir.path().join("work"), &home(), &format!("{}-{n}", self.name)) {
-                verdict = Some(self.host.dispatch(Event::from_json(event).unwrap()).await);
-            }
-            if let Some(mismatch) = case.mismatch(&verdict.unwrap()) {
-                failures.push(format!("{}.test.yaml:{}: {}: {mismatch}", self.name, case.line, case.name));
-            }
-        }
-        failures
-    }
-
     /// Whether a command gets anything but an allow as it is.
     async fn stops(&self, command: &str) -> bool {
         let verdict = self.host.dispatch(bash(command)).await;
@@ -132,29 +112,56 @@ fn stopped_by(rules: &Arc<Vec<Rule>>, commands: Vec<String>) -> Vec<Vec<usize>> 
     })
 }
 
-/// What comes of each rule, side by side.
-fn of_each_rule<F>(judge: impl Fn(Arc<Rule>) -> F) -> Vec<String>
-where
-    F: Future<Output = Vec<String>> + Send + 'static,
-{
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    runtime.block_on(async {
-        let tasks: Vec<_> = names().into_iter().map(|name| tokio::spawn(judge(Arc::new(rule(name))))).collect();
-        let mut found = Vec::new();
-        for task in tasks {
-            found.extend(task.await.unwrap());
-        }
-        found
-    })
-}
-
 #[test]
 fn every_case_is_as_expected() {
     if !is_there("git") {
         return;
     }
-    let failures = of_each_rule(|rule| async move { rule.failures().await });
-    assert!(failures.is_empty(), "{} cases fail:\n{}", failures.len(), failures.join("\n"));
+    let output = hookwire().arg("test").arg(repo("examples/cookbook")).output().unwrap();
+    let (text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{text}{errors}");
+    let last = text.lines().last().unwrap();
+    assert!(last.ends_with(&format!(" cases in {} files, 0 not as expected", names().len())), "{last}");
+}
+
+#[test]
+fn cases_tell_what_is_not_as_expected() {
+    let guard = "hooks:\n  - { name: guard, on: PreToolUse, if: Bash(git push --force*), deny: Off. }\n  - { name: other, on: Stop, deny: x }\n";
+    let dir = hooks(&[
+        ("guard.yaml", guard),
+        ("other.yaml", "hooks: [{ name: all, on: PreToolUse, if: Bash(ls), deny: Not here. }]"),
+        (
+            "guard.test.yaml",
+            "cases:\n  - { bash: git push -f, expect: deny }\n  - { bash: 'ls <a & \"b\"', expect: deny }\n  - { bash: ls, expect: allow }\n",
+        ),
+        // All definitions of the directory.
+        ("all.test.yaml", "cases: [{ bash: ls, expect: deny, reason: Not here }]"),
+        ("bad/x.test.yaml", "cases: [{ bash: ls }]"),
+        ("none/x.txt", ""),
+    ]);
+    for (args, code, says) in [
+        (
+            &["guard.test.yaml"][..],
+            1,
+            "guard.test.yaml: 2 of 3 as expected\n  guard.test.yaml:3: ls <a & \"b\": deny expected, found allow\n  no case reaches other\n",
+        ),
+        (&["guard.test.yaml", "--filter", "push"], 0, "guard.test.yaml: 1 of 1 as expected"),
+        (&["all.test.yaml"], 0, "all.test.yaml: 1 of 1 as expected\n  no case reaches guard, other\n"),
+        (&["."], 2, "x.test.yaml:1:9: `expect` is missing"),
+        (&["none"], 2, "none: no cases"),
+        (&["missing"], 2, "missing: No such file"),
+        (&["guard.test.yaml", "--report", "tap"], 1, "1..3\nok 1 - guard.test.yaml:2: git push -f\nnot ok 2 - "),
+        (
+            &["guard.test.yaml", "--report", "junit"],
+            1,
+            r#"name="ls &lt;a &amp; &quot;b&quot;" file="guard.test.yaml" line="3" time="#,
+        ),
+        (&["guard.test.yaml", "--format", "json"], 1, r#""passed":true"#),
+    ] {
+        let output = hookwire().current_dir(dir.path()).arg("test").args(args).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(code) && text.contains(says), "{args:?}: {text}");
+    }
 }
 
 #[test]

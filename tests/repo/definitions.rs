@@ -94,10 +94,7 @@ fn a_deep_directory_and_a_missing_one_are_told() {
         ["1:1 error[too-deep] more than 16 directories are inside one another; this one is not read"]
     );
     assert_eq!(told(load(&dir.path().join("x"))), ["1:1 error[missing-directory] the directory doesn't exist"]);
-    assert_eq!(
-        told(load(&dir.path().join("d/../a.yaml"))),
-        ["1:1 error[missing-directory] the directory doesn't exist"]
-    );
+    assert_eq!(told(load(&dir.path().join("d/../a.yaml"))), ["1:1 error[missing-directory] the file doesn't exist"]);
     fs::write(dir.path().join("file"), "").unwrap();
     assert_eq!(told(load(&dir.path().join("file"))), ["1:1 error[missing-directory] it is not a directory"]);
 }
@@ -190,7 +187,7 @@ fn exit_codes() {
         (&["--hooks", "good", "--hooks", "bad"], 1, "2 errors"),
         (&["good/a.yaml", "bad/a.yaml"], 1, "2 errors"),
         (&["good/a.yaml"], 0, "0 errors, 0 warnings"),
-        (&["--hooks", "missing"], 2, "hookwire: --hooks missing: no such directory"),
+        (&["--hooks", "missing"], 2, "hookwire: --hooks missing: no such file or directory"),
         (&["good"], 2, "hookwire: good: it is a directory; write --hooks good"),
         (&["missing.yaml"], 2, "hookwire: missing.yaml: No such file"),
         (&["--no-such-flag"], 2, "--no-such-flag"),

@@ -40,10 +40,10 @@ macro_rules! formats {
         }
 
         impl Format {
-            const ALL: &[Format] = &[$(Format::$format,)*];
+            pub(crate) const ALL: &[Format] = &[$(Format::$format,)*];
 
             /// In lower case.
-            fn extensions(self) -> &'static [&'static str] {
+            pub(crate) fn extensions(self) -> &'static [&'static str] {
                 match self {
                     $(Format::$format => &$extensions,)*
                 }
