@@ -45,6 +45,7 @@ pub(super) fn lint(hook: &Hook, node: &Node, matcher: Option<&str>, text: &str, 
     lint.matcher_in_the_form_of_if();
     lint.matcher_in_the_form_of_a_glob();
     lint.rules_of_several_commands();
+    lint.stars_across_words();
     lint.home_that_nothing_expands();
     let slips = lint.misspelt_members();
     lint.unguarded_when(&slips);
@@ -218,6 +219,21 @@ impl Lint<'_> {
                 true => problem.fix(Fix::new("Write a list", Edit::Items(parts))),
                 false => problem,
             });
+        }
+    }
+
+    /// `Bash(npm*install)`, where a `*` doesn't leave its word.
+    fn stars_across_words(&mut self) {
+        let mut found = Vec::new();
+        for (key, rules) in [("if", &self.hook.tools.rules), ("unless", &self.hook.tools.unless)] {
+            let words = rules.iter().filter_map(|rule| Some((rule, rule.command()?.word_across_words()?)));
+            found.extend(words.map(|(rule, word)| (key, rule.text().to_string(), word.to_string())));
+        }
+        for (key, rule, word) in found {
+            let apart = word.trim_end_matches('*').replace('*', " * ") + if word.ends_with('*') { " *" } else { "" };
+            let message = format!("`{rule}`: a `*` within a word stays in it, and nothing is called `{word}`");
+            let meant = rule.replace(&word, &apart);
+            self.warn(self.never_matches(key, message).did_you_mean(&rule, Some(&meant)));
         }
     }
 

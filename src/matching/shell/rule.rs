@@ -122,6 +122,20 @@ impl CommandRule {
         self.stages.iter().flat_map(|stage| &stage.options).map(|option| option.written.as_str())
     }
 
+    /// A word that names no program or sub-command because a `*` in it stands for other words, as written.
+    pub fn word_across_words(&self) -> Option<&str> {
+        let across = |text: &str| text.trim_end_matches('*').find('*').is_some_and(|at| at > 0);
+        let stage = self.stages.first().filter(|stage| stage.whole.is_none())?;
+        if across(&stage.program) {
+            let is_known = options::program_names().any(|name| glob(&stage.program, name));
+            return (!is_known && !stage.program.contains('/')).then_some(stage.program.as_str());
+        }
+        let row = stage.row.as_deref().filter(|row| row.has_commands)?;
+        let word = &stage.operands.first()?.glob;
+        let is_known = || row.children.iter().any(|child| child.names.iter().any(|name| glob(word, name)));
+        (across(word) && !is_known()).then_some(word.as_str())
+    }
+
     /// How many of the words that the rule names behind the program are sub-commands.
     pub fn sub_commands(&self) -> usize {
         self.stages.first().map_or(0, |stage| stage.commands)
@@ -288,13 +302,28 @@ fn words(pattern: &str) -> Result<Vec<String>, String> {
     Ok(words)
 }
 
+/// `git push*--force*` as a glob over a text would have it: whatever stands between is left out, as options may stand
+/// anywhere.
+fn parted(words: &[String]) -> Vec<String> {
+    let mut parted = Vec::with_capacity(words.len());
+    for (at, word) in words.iter().enumerate() {
+        // An operand may be a file's name that holds a dash.
+        let dash = if at == 0 { "*-" } else { "*--" };
+        match word.find(dash).filter(|at| *at > 0 && !word.starts_with('-')) {
+            Some(at) => parted.extend([word[..at].to_string(), word[at + 1..].to_string()]),
+            None => parted.push(word.clone()),
+        }
+    }
+    parted
+}
+
 impl Stage {
     fn new(words: &[String]) -> Result<Stage, String> {
-        let Some((head, rest)) = words.split_first() else {
+        let mut rest = parted(words);
+        if rest.is_empty() {
             return Err("a pipe in a pattern needs a command on both sides".to_string());
-        };
-        let (mut head, mut open) = (head.clone(), false);
-        let mut rest: Vec<String> = rest.to_vec();
+        }
+        let (mut head, mut open) = (rest.remove(0), false);
         // `git push:*` is an older form of `git push *`.
         let last = rest.last_mut().unwrap_or(&mut head);
         if let Some(before) = last.strip_suffix(":*").filter(|before| !before.is_empty()) {

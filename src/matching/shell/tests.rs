@@ -336,6 +336,9 @@ fn rules_mean_the_act() {
                 "git commit -m 'no git push --force'",
             ],
         ),
+        // As globs over a text were written.
+        ("git push*--force*", &["git push -f", "git push origin +x"], &["git push", "git log --force"]),
+        ("rm*-rf *", &["rm -fr x", "rm -r --force x"], &["rm x-rf"]),
         (
             "curl * | sh",
             &["eval \"$(curl -s x)\"", "source <(curl -s x)", "bash -c \"$(curl x)\"", "curl x | . /dev/stdin"],

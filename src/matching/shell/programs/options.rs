@@ -113,6 +113,12 @@ fn lines_of(name: &str) -> Vec<&'static str> {
     lines
 }
 
+/// The names of all programs in the table.
+pub(in super::super) fn program_names() -> impl Iterator<Item = &'static str> {
+    let paths = TABLE.lines().filter_map(|line| line.split('\t').next());
+    paths.filter(|path| !path.contains([' ', '#'])).flat_map(|path| path.split('|'))
+}
+
 /// The row of a program with its sub-commands.
 pub(in super::super) fn row(name: &str) -> Option<Arc<Row>> {
     // One for all rules of a program.
