@@ -1,0 +1,112 @@
+//! What was tried to get past a guard that says `closed`, through the built binary.
+
+use crate::support::*;
+use serde_json::{Value, json};
+
+/// A root whose project has these hooks, within a user's own, and a host that has both in force.
+fn layers(user: &str, project: &str) -> (TestHost, tempfile::TempDir) {
+    let root = hooks(&[("config/hookwire/user.yaml", user), ("project/.hookwire/project.yaml", project)]);
+    let mut command = hookwire();
+    command.args(["serve", "--project", "--no-share", "--root"]).arg(root.path().join("project"));
+    command.env("XDG_CONFIG_HOME", root.path().join("config"));
+    (TestHost::start(&mut command), root)
+}
+
+#[test]
+fn a_project_does_not_switch_off_the_users_guards() {
+    let token = format!("gh{}_{}", "p", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
+    let user = "
+defaults: { fail: closed }
+hooks:
+  - { name: redact, on: PostToolUse, guard: redact-secrets }
+  - { name: audit, on: PostToolUse, guard: { audit-log: { file: audit.jsonl } } }
+";
+    for project in [
+        "script: 'return { stop: \"enough\" }'".to_string(),
+        "deny: no".to_string(),
+        format!("script: 'return {{ subject: \"{token}\", replace: true }}'"),
+        format!("script: 'return {{ subject: \"{token}\" }}'"),
+        format!("parallel: true, script: 'return {{ subject: \"{token}\" }}'"),
+        format!("script: 'return {{ decision: \"deny\", subject: \"{token}\" }}'"),
+        "fail: closed, script: 'throw 1'".to_string(),
+    ] {
+        let (mut host, root) = layers(user, &format!("hooks: [{{ name: inner, on: PostToolUse, {project} }}]"));
+        let output = format!("it is {token}");
+        let verdict = host.dispatch(json!({
+            "event": "PostToolUse", "session": "s", "tool": {"name": "Bash", "input": {"command": "env"}, "output": output},
+        }));
+        let mut ran = outcomes(&verdict);
+        ran.retain(|it| it.ends_with("skipped"));
+        assert!(ran.is_empty(), "{project}: {verdict}");
+        assert!(!verdict["subject"].to_string().contains(&token), "{project}: {verdict}");
+        assert!(!verdict["subject"].is_null() || verdict["replaced"] == true, "{project}: {verdict}");
+        let log = std::fs::read_to_string(root.path().join("config/hookwire/audit.jsonl")).unwrap();
+        assert_eq!(log.lines().count(), 1, "{project}: {log}");
+    }
+}
+
+#[test]
+fn a_stop_before_an_act_keeps_it_from_being_done() {
+    let yaml = "
+hooks:
+  - { name: budget, on: PreToolUse, priority: 1, script: 'return { stop: \"out of budget\" }' }
+  - { name: no-rm, on: PreToolUse, if: Bash(rm*), fail: closed, deny: no }
+";
+    let (mut host, dir) = TestHost::with(yaml);
+    let verdict = host.bash("rm -rf /");
+    assert_eq!(
+        (brief(&verdict).as_str(), &verdict["stop"]),
+        ("deny by budget: out of budget", &json!("out of budget"))
+    );
+    if !is_there("python3") {
+        return;
+    }
+    let mut agent = std::process::Command::new("python3");
+    agent.arg(repo("examples/agents/minimal.py")).arg(dir.path()).args(["echo one", "echo two"]);
+    let said = agent.env("HOOKWIRE", env!("CARGO_BIN_EXE_hookwire")).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&said.stdout), "skipped: echo one (out of budget)\n");
+}
+
+#[test]
+fn an_allow_counts_for_what_its_rule_covers() {
+    let (mut host, _dir) = TestHost::with(
+        "hooks: [{ name: ls, on: PreToolUse, if: Bash(ls*), fail: closed, script: 'return { decision: \"allow\" }' }]",
+    );
+    for (command, expected) in [("ls -l", json!("ls")), ("ls; rm -rf /", Value::Null), ("ls > ~/.bashrc", Value::Null)]
+    {
+        let verdict = host.bash(command);
+        assert_eq!((&verdict["decision"], &verdict["decidedBy"]), (&json!("allow"), &expected), "{command}");
+        let said = verdict["outcomes"][0]["reason"].as_str().unwrap_or_default();
+        assert_eq!(said.contains("doesn't cover the whole call"), expected.is_null(), "{command}: {said}");
+    }
+}
+
+#[test]
+fn an_approval_is_for_the_directory_and_the_agent_that_it_was_given_for() {
+    let (mut host, _dir) = TestHost::with("hooks: [{ name: careful, on: PreToolUse, matcher: Bash, ask: sure? }]");
+    host.request("initialize", json!({"capabilities": {"hooks": {"requests": ["approval/request"]}}}));
+    let mut is_asked = |cwd: &str, agent: &str| {
+        let mut event = bash("rm -rf .");
+        event["cwd"] = cwd.into();
+        event["agent"] = json!({"name": agent});
+        let id = host.ask("hooks/dispatch", event);
+        let message = host.receive_where(|it| it["method"] == "approval/request" || it["id"] == id);
+        if message["method"].is_null() {
+            return false;
+        }
+        assert_eq!(message["params"]["cwd"], cwd);
+        let reply = json!({"decision": "approve", "remember": true});
+        host.send(&json!({"jsonrpc": "2.0", "id": message["id"], "result": reply}));
+        host.reply(id);
+        true
+    };
+    for (cwd, agent, expected) in [
+        ("/tmp/scratch", "coder", true),
+        ("/tmp/scratch", "coder", false),
+        ("/home/dev", "coder", true),
+        ("/tmp/scratch", "intern", true),
+        ("/tmp/scratch", "coder", false),
+    ] {
+        assert_eq!(is_asked(cwd, agent), expected, "{cwd} {agent}");
+    }
+}
