@@ -110,3 +110,77 @@ fn an_approval_is_for_the_directory_and_the_agent_that_it_was_given_for() {
         assert_eq!(is_asked(cwd, agent), expected, "{cwd} {agent}");
     }
 }
+
+#[test]
+fn a_decoy_is_not_judged_in_place_of_what_is_done() {
+    let big = "x".repeat(40_000);
+    let junk: serde_json::Map<String, Value> = (0..40).map(|n| (format!("a{n}"), big[..30_000].into())).collect();
+    let mut filled = junk;
+    filled.insert("command".into(), "git push".into());
+    let (mut host, _dir) = TestHost::with(
+        r#"
+defaults: { fail: closed }
+hooks:
+  - { name: paths, on: PreToolUse, matcher: "Write|Read|mcp__.*|apply_patch", command: 'case "$tool_input_path" in /etc/*) exit 2;; esac' }
+  - { name: words, on: PreToolUse, matcher: Bash, command: 'case "$tool_input_command" in *push*) exit 2;; esac' }
+  - { name: inline, on: PreToolUse, matcher: Bash, command: [env, sh, -c, 'case "${tool_input_command}" in *push*) exit 2;; esac'] }
+  - { name: rule, on: PreToolUse, if: Bash(git push*), deny: no pushes }
+  - { name: unknown, on: PreToolUse, if: "mcp__fs__write(/etc/**)", deny: not there }
+"#,
+    );
+    for (tool, input, by) in [
+        ("Write", json!({"file_path": "/etc/passwd", "path": "ok.txt"}), "paths"),
+        ("Write", json!({"file_path": "ok.txt", "path": "/etc/passwd"}), "paths"),
+        ("Write", json!({"file_path": ["/etc/passwd"], "path": "ok.txt"}), "paths"),
+        ("Read", json!({"paths": ["ok.txt", "/etc/passwd"]}), "paths"),
+        ("apply_patch", json!({"input": "*** Add File: ok", "patch": "*** Add File: /etc/x"}), "paths"),
+        ("Write", json!({"file_path": "ok.txt"}), ""),
+        ("Write", json!({"file_path": "ok.txt", "path": "ok.txt"}), ""),
+        ("mcp__fs__write", json!({"path": "/etc/passwd", "command": "ls"}), "paths"),
+        ("mcp__fs__write", json!({"absolute_path": "/etc/passwd", "query": "x"}), "paths"),
+        ("Bash", json!({"command": format!("git push # {big}")}), "words"),
+        ("Bash", json!({"command": "git push \u{0}"}), "words"),
+        ("Bash", json!({"command": "ls", "cmd": "git push"}), "words"),
+        ("Bash", json!({"command": ["bash", "-lc", "git push"]}), "words"),
+        ("Bash", Value::Object(filled), "words"),
+        ("Bash", json!({"command": "ls"}), ""),
+        ("Read", json!({"limit": 5}), ""),
+    ] {
+        let verdict = host.dispatch(json!({"event": "PreToolUse", "session": "s", "tool": {"name": tool, "input": input}}));
+        let label = verdict["reason"].as_str().unwrap_or_default().to_string();
+        assert_eq!(verdict["decidedBy"].as_str().unwrap_or_default(), by, "{tool} {label}");
+        assert_eq!(verdict["decision"], if by.is_empty() { "allow" } else { "deny" }, "{tool} {label}");
+    }
+}
+
+#[test]
+fn every_form_of_a_call_is_held_against_the_rules() {
+    let (mut host, _dir) = TestHost::with(
+        r#"
+defaults: { fail: closed }
+hooks:
+  - { name: push, on: PreToolUse, if: Bash(git push*), deny: no pushes }
+  - { name: etc, on: PreToolUse, if: ["Write|Edit(/etc/**)", "mcp__fs__write(/etc/**)"], deny: not there }
+  - { name: search, on: PreToolUse, if: "WebSearch(*secret*)", deny: not that }
+"#,
+    );
+    for (tool, input, by) in [
+        ("Bash", json!({"command": ["git", "push"]}), "push"),
+        ("Bash", json!({"command": ["/usr/bin/git", "push", "a b"]}), "push"),
+        ("shell", json!({"command": ["bash", "-lc", "cd x && git push"]}), "push"),
+        ("shell", json!({"command": ["sudo", "git", "-C", "x", "push"]}), "push"),
+        ("shell", json!({"command": ["ls", 3]}), "push"),
+        ("shell", json!({"command": ["ls", "; git push"]}), ""),
+        ("shell", json!({"command": ["time", "ls"]}), ""),
+        ("Write", json!({"file_path": "ok", "path": "/etc/x"}), "etc"),
+        ("apply_patch", json!({"input": "*** Add File: ok", "patch": "*** Add File: /etc/x"}), "etc"),
+        ("mcp__fs__write", json!({"command": "ls", "path": "/etc/x"}), "etc"),
+        ("mcp__fs__write", json!({"path": "/tmp/x", "query": "/etc/x"}), "etc"),
+        ("mcp__fs__write", json!({"path": "/tmp/x", "query": "x"}), ""),
+        ("WebSearch", json!({"query": "cats", "q": "the secret"}), "search"),
+        ("WebSearch", json!({"query": "cats"}), ""),
+    ] {
+        let verdict = host.dispatch(json!({"event": "PreToolUse", "session": "s", "tool": {"name": tool, "input": input}}));
+        assert_eq!(verdict["decidedBy"].as_str().unwrap_or_default(), by, "{tool} {input} {verdict}");
+    }
+}
