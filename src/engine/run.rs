@@ -278,10 +278,14 @@ fn finish(
     selected: &Selected,
     client: &Contract,
     moment: &Moment,
-    result: Result<Answer, Failure>,
+    mut result: Result<Answer, Failure>,
     elapsed: Duration,
 ) -> HookRun {
     let hook = &selected.hook;
+    hook.handler.mask(match &mut result {
+        Ok(answer) => Ok(answer),
+        Err(Failure::Error(error) | Failure::Stopped(error)) => Err(error),
+    });
     let event = moment.event();
     let mut said = None;
     // A vocabulary may read a reply that it doesn't understand as an allow. A hook that fails closed

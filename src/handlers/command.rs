@@ -12,7 +12,7 @@ use super::error::HandlerError;
 use super::kind::{Kind, TextKind};
 use super::output_log::OutputLog;
 use super::process;
-use crate::contract::Exit;
+use crate::contract::{Exit, NATIVE};
 use crate::template::Template;
 use crate::verdict::Answer;
 use schemars::JsonSchema;
@@ -229,7 +229,11 @@ impl Kind for Command {
         if self.stdout == Some(Stdout::Log) {
             OutputLog::new(call.hook.name, self.secrets.clone()).read(&output.stdout[..]).await;
         }
-        self.answer(call, &output).map_err(|error| HandlerError(self.secrets.mask(&error)))
+        self.answer(call, &output).map_err(HandlerError)
+    }
+
+    fn secrets(&self) -> Vec<&Secrets> {
+        vec![&self.secrets]
     }
 
     fn effect(&self) -> Option<Effect> {
@@ -255,10 +259,13 @@ impl Command {
             let reply = crate::support::json::parse(stdout.trim());
             return (contract.reply)(event, reply.map_err(|error| format!("read the reply on stdout: {error}"))?);
         }
+        // Where plain text is no reply, an error may quote its beginning, and a secret in part.
+        let is_quoted = contract.dialect == NATIVE && !stdout.trim_start().starts_with('{');
+        let masked = is_quoted.then(|| self.secrets.mask(&stdout));
         let exit = Exit {
             code,
             command: &self.label,
-            stdout: if self.stdout.is_none() { &stdout } else { "" },
+            stdout: if self.stdout.is_none() { masked.as_deref().unwrap_or(&stdout) } else { "" },
             stderr: &self.secrets.mask(&String::from_utf8_lossy(&output.stderr)),
         };
         let mut answer = (contract.exit)(event, &exit)?;

@@ -4,6 +4,7 @@ use super::compile::Mistake;
 use crate::matching::Facts;
 use crate::matching::tools::MainPath;
 use crate::syntax::source::Layer;
+use crate::verdict::Answer;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,14 +36,28 @@ pub(super) fn changed(env: &[(String, String)]) -> Vec<String> {
 
 /// Values that must not be in a log or an error.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Secrets(Vec<String>);
+pub(crate) struct Secrets(Vec<String>);
 
-/// A shorter value is no secret, and masking `1` would leave nothing to read.
-const SHORTEST_SECRET: usize = 4;
+/// A shorter value is ordinary text as well, and masking `1` or `debug` would leave nothing to read.
+const SHORTEST_SECRET: usize = 8;
+
+/// Members of a reply in its own words that stay: words of a vocabulary, and what is meant for the model.
+const KEPT: [&str; 10] = [
+    "decision",
+    "permissionDecision",
+    "behavior",
+    "action",
+    "status",
+    "type",
+    "hookEventName",
+    "hook_event_name",
+    "additionalContext",
+    "additional_context",
+];
 
 impl Secrets {
     /// The lines of these values, since a log is read by lines.
-    fn new<'a>(values: impl Iterator<Item = &'a str>) -> Secrets {
+    pub(super) fn new<'a>(values: impl Iterator<Item = &'a str>) -> Secrets {
         let lines = values.flat_map(str::lines).map(str::trim).filter(|line| line.len() >= SHORTEST_SECRET);
         let mut lines: Vec<String> = lines.map(str::to_string).collect();
         // One that contains another goes first.
@@ -60,6 +75,34 @@ impl Secrets {
         let is_named = |name: &str| set.contains_key(name) || inherit.iter().any(|it| it == name);
         let named = env.iter().filter(|(name, _)| is_named(name) && !DEFAULT_ENV.contains(&name.as_str()));
         Secrets::new(named.map(|(_, value)| value.as_str()))
+    }
+
+    /// Takes them out of what an answer says to people and logs. What it changes of the event and gives to the model
+    /// stays, since that is data which may be meant to hold one.
+    pub(super) fn mask_answer(&self, answer: &mut Answer) {
+        if self.0.is_empty() {
+            return;
+        }
+        let Answer { reason, stop, user_messages, remarks, signals, said, .. } = answer;
+        let messages = signals.iter_mut().map(|signal| &mut signal.message);
+        let lists = user_messages.iter_mut().chain(remarks).chain(messages);
+        lists.chain(reason).chain(stop).for_each(|text| *text = self.mask(text));
+        if let Some(said) = said {
+            self.mask_value(said);
+        }
+    }
+
+    /// As deep as JSON may be.
+    fn mask_value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => *text = self.mask(text),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.mask_value(item)),
+            Value::Object(members) => {
+                let texts = members.iter_mut().filter(|(key, _)| !KEPT.contains(&key.as_str()));
+                texts.for_each(|(_, value)| self.mask_value(value));
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
     }
 
     /// The text without them.
@@ -125,7 +168,7 @@ impl Variables {
                 MainPath::Absent => {}
             }
             let unclear = row.unclear_command(input).into_iter().flatten();
-            out.omitted.extend(unclear.map(|name| format!("tool_input_{name}")));
+            out.omitted.extend(unclear.map(|name| format!("tool_input_{}", plain(name))));
         }
         for member in MEMBERS {
             if let Some(value) = event.data.get(member) {
@@ -136,7 +179,8 @@ impl Variables {
         if !out.omitted.is_empty() {
             let mut names = out.omitted.iter().map(String::as_str).collect::<Vec<_>>().join(" ");
             if names.len() > MAX_OMITTED {
-                names.truncate(names.floor_char_boundary(MAX_OMITTED));
+                // Names are ASCII.
+                names.truncate(MAX_OMITTED);
                 names.push_str(" ...");
             }
             out.values.insert("HOOKWIRE_OMITTED".into(), names);
@@ -170,7 +214,7 @@ impl Variables {
                 let mut members: Vec<_> = members.iter().collect();
                 members.sort_by_key(|(key, value)| (!named(key), value.is_object()));
                 for (key, value) in members {
-                    let key: String = key.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+                    let key = plain(key);
                     // The main path stands there, whatever the argument is called, and no other.
                     if name == "tool_input" && key == "path" && self.is_taken(MAIN_PATH) {
                         continue;
@@ -196,6 +240,11 @@ impl Variables {
     }
 }
 
+/// A member's name as part of a variable's.
+fn plain(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -203,6 +252,33 @@ mod tests {
     use serde_json::json;
     use std::path::Path;
     use std::sync::Arc;
+
+    #[test]
+    fn secrets_are_masked_in_what_is_said_and_nowhere_else() {
+        let secrets = Secrets::new(["debug", "continued", "hunter2hunter2"].into_iter());
+        let text = "debug: hunter2hunter2".to_string();
+        let mut answer = Answer {
+            stop: Some(text.clone()),
+            user_messages: vec![text.clone()],
+            additional_context: vec![text.clone()],
+            remarks: vec![text.clone()],
+            said: Some(json!({"decision": "continued", "reason": text, "list": [text]})),
+            subject: Some(json!({"command": text})),
+            ..Answer::deny(text.as_str())
+        };
+        secrets.mask_answer(&mut answer);
+        let masked = "debug: [masked]".to_string();
+        let expected = Answer {
+            stop: Some(masked.clone()),
+            user_messages: vec![masked.clone()],
+            additional_context: vec![text.clone()],
+            remarks: vec![masked.clone()],
+            said: Some(json!({"decision": "continued", "reason": masked, "list": [masked]})),
+            subject: Some(json!({"command": text})),
+            ..Answer::deny(masked.as_str())
+        };
+        assert_eq!(answer, expected);
+    }
 
     #[test]
     fn event_members_become_variables() {

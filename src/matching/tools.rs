@@ -308,7 +308,9 @@ impl<'a> Row<'a> {
             None => match by_shape(input).find(|(_, value)| texts(value).is_some()) {
                 // The texts of one call are for different things.
                 Some((ArgumentKind::Text, value)) => (ArgumentKind::Text, vec![value]),
-                Some((kind, _)) => (kind, by_shape(input).filter(|(it, _)| *it == kind).map(|(_, value)| value).collect()),
+                Some((kind, _)) => {
+                    (kind, by_shape(input).filter(|(it, _)| *it == kind).map(|(_, value)| value).collect())
+                }
                 None => (ArgumentKind::Text, only_text(input).into_iter().collect()),
             },
         };

@@ -146,7 +146,8 @@ hooks:
         ("Bash", json!({"command": "ls"}), ""),
         ("Read", json!({"limit": 5}), ""),
     ] {
-        let verdict = host.dispatch(json!({"event": "PreToolUse", "session": "s", "tool": {"name": tool, "input": input}}));
+        let verdict =
+            host.dispatch(json!({"event": "PreToolUse", "session": "s", "tool": {"name": tool, "input": input}}));
         let label = verdict["reason"].as_str().unwrap_or_default().to_string();
         assert_eq!(verdict["decidedBy"].as_str().unwrap_or_default(), by, "{tool} {label}");
         assert_eq!(verdict["decision"], if by.is_empty() { "allow" } else { "deny" }, "{tool} {label}");
@@ -180,7 +181,81 @@ hooks:
         ("WebSearch", json!({"query": "cats", "q": "the secret"}), "search"),
         ("WebSearch", json!({"query": "cats"}), ""),
     ] {
-        let verdict = host.dispatch(json!({"event": "PreToolUse", "session": "s", "tool": {"name": tool, "input": input}}));
+        let verdict =
+            host.dispatch(json!({"event": "PreToolUse", "session": "s", "tool": {"name": tool, "input": input}}));
         assert_eq!(verdict["decidedBy"].as_str().unwrap_or_default(), by, "{tool} {input} {verdict}");
+    }
+}
+
+#[test]
+fn what_a_hook_says_holds_no_secret() {
+    let canary = "canary-token-77";
+    let says =
+        r#"printf '{"decision":"deny","reason":"%s","userMessages":["%s"],"stop":"%s"}' "$CANARY" "$CANARY" "$CANARY""#;
+    let server = json!({"command": ["sh", "-c", "echo \"at $CANARY\" >&2; exit 3"], "inheritEnv": ["CANARY"]});
+    let mut all = vec![
+        json!({"name": "json", "command": {"run": says, "inheritEnv": ["CANARY"]}}),
+        json!({"name": "denies", "command": {"run": "echo $CANARY >&2; exit 2", "inheritEnv": ["CANARY"]}}),
+        json!({"name": "garbage", "command": {"run": "echo $CANARY", "inheritEnv": ["CANARY"]}}),
+    ];
+    if cfg!(feature = "mcp") {
+        all.push(json!({"name": "mcp", "mcp": {"server": server, "tool": "x"}}));
+    }
+    if is_there("python3") {
+        all.push(json!({"name": "python", "callable": {"python": "leaks:deny", "inheritEnv": ["CANARY"]}}));
+    }
+    for hook in all {
+        let mut hook = hook;
+        (hook["on"], hook["fail"]) = ("PreToolUse".into(), "closed".into());
+        let source = "import os\n\ndef deny(event):\n    return {'decision': 'deny', 'reason': os.environ['CANARY']}\n";
+        let dir = hooks(&[("hooks.json", &definitions(std::slice::from_ref(&hook))), ("leaks.py", source)]);
+        let log = tempfile::NamedTempFile::new().unwrap();
+        let mut command = serve(dir.path());
+        command.env("CANARY", canary).env("HOOKWIRE_LOG", "trace").stderr(log.reopen().unwrap());
+        let mut host = TestHost::start(&mut command);
+        let verdict = host.bash("ls").to_string();
+        drop(host);
+        let log = std::fs::read_to_string(log.path()).unwrap();
+        assert!(verdict.contains("[masked]"), "{verdict}");
+        assert!(!verdict.contains(canary) && !log.contains(canary), "{verdict}\n{log}");
+    }
+}
+
+#[test]
+fn every_digit_of_a_number_survives_every_way_through() {
+    const ID: u64 = 1_234_567_890_123_456_789;
+    let rewrite = "script: 'return { subject: { ...event.tool.input, n: 1 } }'";
+    let mut ways = vec![
+        rewrite,
+        "script: 'return { patch: { n: 1, copy: event.tool.input.id } }'",
+        "rewrite: { patch: { n: 1 } }",
+        "rewrite: { patch: { n: 1, copy: '${tool.input.id}' } }",
+        "command: 'grep -q 1234567890123456789 || exit 2; echo ''{\"patch\":{\"n\":1}}'''",
+        "command: 'echo \"{\\\"patch\\\":{\\\"n\\\":1,\\\"copy\\\":$tool_input_id}}\"'",
+    ];
+    if is_there("python3") {
+        ways.push("callable: { python: 'ways:act' }");
+    }
+    if is_there("node") {
+        ways.push("callable: { node: './ways.mjs#act' }");
+    }
+    let python = "def act(event):\n    return {'subject': {**event['tool']['input'], 'n': 1}}\n";
+    let node = "export const act = (event) => ({ subject: { ...event.tool.input, n: 1 } });\n";
+    for way in ways {
+        let yaml = format!(
+            "hooks: [{{ name: way, on: PreToolUse, when: tool.input.id == 1234567890123456789, fail: closed, {way} }}]"
+        );
+        let dir = hooks(&[("hooks.yaml", &yaml), ("ways.py", python), ("ways.mjs", node)]);
+        let mut host = TestHost::serve(dir.path());
+        let input = json!({"id": ID, "list": [{"max": u64::MAX, "min": i64::MIN}]});
+        let mut verdict = host.dispatch(json!({"event": "PreToolUse", "tool": {"name": "pay", "input": input}}));
+        let mut subject = verdict["subject"].take();
+        let copy = subject.as_object_mut().and_then(|it| it.remove("copy"));
+        assert!(copy.is_none_or(|copy| copy == ID), "{way}: {verdict}");
+        assert_eq!(
+            subject,
+            json!({"id": ID, "list": [{"max": u64::MAX, "min": i64::MIN}], "n": 1}),
+            "{way}: {verdict}"
+        );
     }
 }
