@@ -54,6 +54,8 @@ def main(hooks, *task):
             subprocess.run(command, shell=True)
         else:
             print(f"skipped: {command} ({verdict.get('reason')})", flush=True)
+        if "stop" in verdict:  # a hook ends the run
+            break
     if host:
         stop(host)
 

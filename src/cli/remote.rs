@@ -220,8 +220,8 @@ pub(super) fn approvals(out: &mut Output) -> Result<Finding, Failure> {
             let who = approval.agent.as_deref().map(|agent| format!(" of {agent}")).unwrap_or_default();
             out.line(&format!("{id}  {}{}: {}", safe(what), safe(&who), short(&approval.subject.to_string(), 200)));
             out.line(&format!("          {} asks: {}", safe(&approval.hook), safe(&approval.message)));
-            let root = out.tone(Tone::Dim, &safe(&list.root));
-            out.line(&format!("          {root}"));
+            let place = out.tone(Tone::Dim, &safe(approval.cwd.as_ref().unwrap_or(&list.root)));
+            out.line(&format!("          {place}"));
         }
     }
     if n_waiting == 0 && !out.json {

@@ -2,6 +2,7 @@
 
 use super::slips;
 use super::written::Mistakes;
+use crate::contract::NATIVE;
 use crate::dialects;
 use crate::event::{CUSTOM_PREFIX, On, Phase, may_be_about_a_tool, spec};
 use crate::handlers::{self, Handler, rewrite};
@@ -50,6 +51,7 @@ pub(super) fn lint(hook: &Hook, node: &Node, matcher: Option<&str>, text: &str, 
     let slips = lint.misspelt_members();
     lint.unguarded_when(&slips);
     lint.verdict_without_effect();
+    lint.paths_that_may_be_options();
     lint.no_fail_direction();
 }
 
@@ -64,6 +66,16 @@ impl Lint<'_> {
 
     fn never_matches(&self, key: &str, message: String) -> Problem {
         Problem::warning(self.at(key), "never-matches", message)
+    }
+
+    /// A shell text that gives the event's path to a program where it may be read as an option.
+    fn paths_that_may_be_options(&mut self) {
+        let Some(command) = self.node.get("command").filter(|_| self.hook.contract.dialect == NATIVE) else { return };
+        let run = command.get("run").unwrap_or(command);
+        let Some(operand) = run.text().and_then(slips::unguarded_path) else { return };
+        let message = format!("`{operand}` may begin with `-`, and would be read as an option");
+        let help = "write `-- \"$tool_input_path\"`, or put `./` before what begins with `-`";
+        self.warn(Problem::warning(&run.span, "path-as-option", message).help(help));
     }
 
     fn guard_without_effect(&mut self) {

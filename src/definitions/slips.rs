@@ -93,6 +93,50 @@ fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a String>) -> Opt
     (!is_number && word.len() > 2).then(|| found.to_string())
 }
 
+/// Programs and words of a shell that take no options, or no path for one.
+const NO_OPTIONS: [&str; 10] = ["echo", "printf", "test", "[", "[[", "case", "for", "export", "local", "readonly"];
+/// Words before a command.
+const BEFORE_A_COMMAND: [&str; 10] = ["if", "then", "elif", "else", "while", "until", "do", "!", "exec", "{"];
+
+/// The first word of a shell text that gives the event's path as an operand to a program, with nothing before it
+/// that keeps it from being an option.
+pub(super) fn unguarded_path(text: &str) -> Option<&str> {
+    let (mut words, mut start): (Vec<&str>, Option<usize>) = (Vec::new(), None);
+    let (mut quote, mut is_escaped, mut to_file) = (None, false, false);
+    for (at, c) in text.char_indices().chain([(text.len(), '\n')]) {
+        if is_escaped || quote.is_some_and(|quote| quote != c) {
+            is_escaped = !is_escaped && c == '\\' && quote != Some('\'');
+            continue;
+        }
+        match c {
+            '\\' => is_escaped = true,
+            '\'' | '"' => quote = if quote.is_none() { Some(c) } else { None },
+            _ if !c.is_whitespace() && !";&|()<>".contains(c) => {}
+            _ => {
+                let word = start.take().map(|start| &text[start..at]);
+                if let Some(word) = word.filter(|_| !std::mem::take(&mut to_file)) {
+                    if !(words.is_empty() && BEFORE_A_COMMAND.contains(&word)) {
+                        words.push(word);
+                    }
+                    let is_safe = words.len() < 2 || words.contains(&"--") || NO_OPTIONS.contains(&words[0]);
+                    let name = word.trim_start_matches(['"', '$', '{']);
+                    if !is_safe && word.contains('$') && name.starts_with("tool_input_path") {
+                        return Some(word);
+                    }
+                }
+                match c {
+                    '<' | '>' => to_file = true,
+                    _ if c == '\n' || !c.is_whitespace() => words.clear(),
+                    _ => {}
+                }
+                continue;
+            }
+        }
+        start.get_or_insert(at);
+    }
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -170,5 +214,27 @@ mod tests {
         }
         assert!(seen > 50, "{seen}");
         assert_eq!(told, [""; 0]);
+    }
+
+    #[test]
+    fn paths_as_options() {
+        for (text, expected) in [
+            (r#"eslint --fix "$tool_input_path""#, Some(r#""$tool_input_path""#)),
+            ("eslint --fix $tool_input_path", Some("$tool_input_path")),
+            (r#"cd x && prettier "${tool_input_path}""#, Some(r#""${tool_input_path}""#)),
+            ("if grep -q x ${tool_input_path}; then exit 2; fi", Some("${tool_input_path}")),
+            (r#"eslint --fix -- "$tool_input_path""#, None),
+            (r#"cat "./$tool_input_path""#, None),
+            (r#"lint --file="$tool_input_path""#, None),
+            (r#"printf '%s\n' "$tool_input_path" >> log"#, None),
+            (r#"cat < "$tool_input_path" > x"#, None),
+            (r#"file=$tool_input_path; [ -f "$tool_input_path" ]"#, None),
+            (r#"case "$tool_input_path" in */vendor/*) echo "no: $tool_input_path" >&2; exit 2 ;; esac"#, None),
+            (r#"echo 'x "$tool_input_path" y'"#, None),
+            ("\\", None),
+            ("\"", None),
+        ] {
+            assert_eq!(unguarded_path(text), expected, "{text}");
+        }
     }
 }

@@ -13,7 +13,8 @@ use super::replies::{bad_exit, or, unreadable};
 use super::{Dialect, EventRow, Files};
 use crate::contract::{Composition, Contract, Exit, Judgement};
 use crate::event::{CUSTOM_PREFIX, Event, set_pointer};
-use crate::matching::{MatcherRule, ToolNaming, tools};
+use crate::matching::tools::{MainPath, Row};
+use crate::matching::{MatcherRule, ToolNaming};
 use crate::template::{Placeholders, Style, now};
 use crate::verdict::{Answer, Decision, Outcome, Status, Verdict};
 use serde_json::{Value, json};
@@ -163,7 +164,10 @@ fn knows(name: &str) -> bool {
 }
 
 fn value(event: &Event, name: &str) -> Option<Value> {
-    let path = || tools::main_path(event.tool_name()?, event.at("/tool/input")?);
+    let path = || match Row::of(event.tool_name()?).main_path(event.at("/tool/input")?) {
+        MainPath::Is(path) => Some(path),
+        MainPath::Unclear | MainPath::Absent => None,
+    };
     match name {
         "event" => Some(json!(self::name(event))),
         "timestamp" => Some(json!(now())),

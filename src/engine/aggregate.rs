@@ -14,8 +14,6 @@ use std::sync::Arc;
 pub struct Folded {
     /// The strongest decision so far.
     pub decision: Option<Decision>,
-    /// A hook said no, even where that decides nothing.
-    pub refused: bool,
     /// The first hook that gave it; of several blocks of a middleware chain, the last.
     pub decided_by: Option<Arc<str>>,
     /// Its reason, and the reasons of others that gave the same where the composition collects.
@@ -43,7 +41,6 @@ pub struct Folded {
 impl Folded {
     /// Takes one more answer in.
     pub fn add(&mut self, composition: Composition, phase: Phase, hook: &Arc<str>, answer: Answer) {
-        self.refused |= answer.decision == Some(Decision::Deny);
         // At a note the thing has happened, and no decision can stop it.
         let decision = if phase == Phase::Note { None } else { answer.decision };
         if let Some(decision) = decision {
@@ -82,16 +79,6 @@ impl Folded {
         self.signals.extend(answer.signals);
     }
 
-    /// Whether no further hook of the chain is to run.
-    pub fn ends(&self, composition: Composition) -> bool {
-        let denied = self.decision == Some(Decision::Deny);
-        match composition {
-            Composition::Onion => denied || self.replaced || self.stop.is_some(),
-            Composition::Pipeline => self.refused,
-            Composition::Veto | Composition::Middleware | Composition::Parallel => false,
-        }
-    }
-
     /// The whole as the answer of one hook: what a block is to the composition around it.
     pub fn into_answer(mut self) -> Answer {
         let reason = self.take_reason();
@@ -118,6 +105,17 @@ impl Folded {
             [] | [_] => self.reasons.pop(),
             reasons => Some(reasons.join("; ")),
         }
+    }
+}
+
+/// Whether an answer ends the chain: no further hook of its layer or of an inner one is to run.
+pub fn ends(composition: Composition, phase: Phase, answer: &Answer) -> bool {
+    let denied = answer.decision == Some(Decision::Deny);
+    match composition {
+        Composition::Onion => denied && phase != Phase::Note || answer.replace || answer.stop.is_some(),
+        // Even where a deny decides nothing.
+        Composition::Pipeline => denied,
+        Composition::Veto | Composition::Middleware | Composition::Parallel => false,
     }
 }
 
@@ -239,8 +237,9 @@ mod tests {
     fn fold(composition: Composition, answers: &[Answer]) -> Folded {
         let mut folded = Folded::default();
         for (n, answer) in answers.iter().enumerate() {
-            if !folded.ends(composition) {
-                folded.add(composition, Phase::Gate, &Arc::from(format!("h{n}")), answer.clone());
+            folded.add(composition, Phase::Gate, &Arc::from(format!("h{n}")), answer.clone());
+            if ends(composition, Phase::Gate, answer) {
+                break;
             }
         }
         folded

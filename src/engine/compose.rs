@@ -1,7 +1,7 @@
 //! The chain of hooks of one event: which hook runs when and on which value, and which hooks judge a
 //! rewrite again.
 
-use super::aggregate::{Folded, combine_rewrites};
+use super::aggregate::{Folded, combine_rewrites, ends};
 use super::run::{self, HookRun, RunLimits};
 use super::{Engine, HooksInForce, is_chain};
 use crate::contract::{Composition, Contract, NATIVE};
@@ -10,10 +10,12 @@ use crate::handlers::Moment;
 use crate::hook::Hook;
 use crate::hook_set::Selected;
 use crate::services::approvals::{self, Approval, ApprovalReply, NoAnswer, Remember};
+use crate::syntax::source::Layer;
 use crate::verdict::{Answer, Decision, Outcome, Status};
 use futures_util::future::join_all;
 use serde_json::Value;
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +23,7 @@ use std::time::Duration;
 /// A hook, or the hooks of one layer in a foreign dialect, which enter as one.
 pub(super) enum Member {
     Hook(Selected),
-    Block { contract: &'static Contract, members: Vec<Member> },
+    Block { contract: &'static Contract, layer: Layer, members: Vec<Member> },
 }
 
 /// Puts selected hooks in the client's order: blocks for foreign dialects, after-events reversed,
@@ -40,7 +42,7 @@ pub(super) fn plan(selected: Vec<Selected>, client: &'static Contract) -> Vec<Me
             continue;
         }
         let block = keyed.iter_mut().find_map(|(at, _, member)| match member {
-            Member::Block { contract: theirs, members } if *at == layer && *theirs == contract => Some(members),
+            Member::Block { contract: theirs, members, .. } if *at == layer && *theirs == contract => Some(members),
             Member::Block { .. } | Member::Hook(_) => None,
         });
         match block {
@@ -49,14 +51,14 @@ pub(super) fn plan(selected: Vec<Selected>, client: &'static Contract) -> Vec<Me
             Some(members) => members.push(Member::Hook(selected)),
             None => {
                 let members = vec![Member::Hook(selected)];
-                keyed.push((layer, composition.order_key(None), Member::Block { contract, members }));
+                keyed.push((layer, composition.order_key(None), Member::Block { contract, layer, members }));
             }
         }
     }
     // Stable: within one key, the order of the set.
     keyed.sort_by_key(|(layer, key, _)| (*layer, *key));
     for (_, _, member) in &mut keyed {
-        if let Member::Block { contract, members } = member {
+        if let Member::Block { contract, members, .. } = member {
             members.sort_by_key(|member| contract.composition.order_key(member.priority()));
         }
     }
@@ -66,24 +68,28 @@ pub(super) fn plan(selected: Vec<Selected>, client: &'static Contract) -> Vec<Me
 /// The order in which a client has hooks run at an event. A hook that an equal one stands for is left
 /// out.
 pub(super) fn order(hooks: Vec<Selected>, client: &'static Contract, event: &EventSpec) -> Vec<Arc<Hook>> {
-    fn unfold(members: Vec<Member>, composition: Composition, event: &EventSpec, into: &mut Vec<Arc<Hook>>) {
-        let mut unfold_one = |member| match member {
+    fn unfold(mut members: Vec<Member>, composition: Composition, event: &EventSpec, into: &mut Vec<Arc<Hook>>) {
+        turn(&mut members, composition, event);
+        members.into_iter().for_each(|member| match member {
             Member::Hook(selected) => into.push(selected.hook),
-            Member::Block { contract, members } => unfold(members, contract.composition, event, into),
-        };
-        if is_reversed(composition, event) {
-            members.into_iter().rev().for_each(&mut unfold_one);
-        } else {
-            members.into_iter().for_each(&mut unfold_one);
-        }
+            Member::Block { contract, members, .. } => unfold(members, contract.composition, event, into),
+        });
     }
     let mut order = Vec::with_capacity(hooks.len());
     unfold(plan(hooks, client), client.composition, event, &mut order);
     order
 }
 
-fn is_reversed(composition: Composition, event: &EventSpec) -> bool {
-    composition == Composition::Onion && event.closes
+/// Puts members in the order in which they run. Where something closes, inner layers come first, because the
+/// outer ones judge the value that goes out.
+fn turn(members: &mut [Member], composition: Composition, event: &EventSpec) {
+    match composition {
+        _ if !event.closes => {}
+        Composition::Onion => members.reverse(),
+        Composition::Pipeline | Composition::Veto | Composition::Middleware | Composition::Parallel => {
+            members.sort_by_key(|member| Reverse(member.stage(composition)));
+        }
+    }
 }
 
 impl Member {
@@ -99,6 +105,24 @@ impl Member {
                     && it.doubt.is_some() == other.doubt.is_some()
             }
             Member::Block { .. } => false,
+        }
+    }
+
+    fn layer(&self) -> Layer {
+        match self {
+            Member::Hook(it) => it.hook.source.layer,
+            Member::Block { layer, .. } => *layer,
+        }
+    }
+
+    /// The outermost layer of those that run in one go where something closes. Other systems know one list of
+    /// hooks, but no list has the managed and the user layer in it.
+    fn stage(&self, composition: Composition) -> Layer {
+        match composition {
+            Composition::Onion => self.layer(),
+            Composition::Pipeline | Composition::Veto | Composition::Middleware | Composition::Parallel => {
+                self.layer().min(Layer::Hooks)
+            }
         }
     }
 
@@ -183,26 +207,38 @@ impl Chain {
         mut members: Vec<Member>,
     ) {
         let composition = contract.composition;
-        if is_reversed(composition, self.moment.event().spec) {
-            members.reverse();
-        }
+        let spec = self.moment.event().spec;
+        turn(&mut members, composition, spec);
+        // The layer whose answer ended the chain: for itself and for inner layers, never for an outer one.
+        let mut ended: Option<Layer> = None;
         let mut rest = members.into_iter().peekable();
         while let Some(member) = rest.next() {
-            if self.folded.ends(composition) {
+            let layer = member.layer();
+            if ended.is_some_and(|ended| layer >= ended) {
                 self.skip(member);
                 continue;
             }
             let moment = self.moment.clone();
-            let in_parallel = |member: &Member| !is_chain(composition) || member.runs_in_parallel();
+            let stage = member.stage(composition);
+            let in_parallel = |member: &Member| {
+                (!is_chain(composition) || member.runs_in_parallel())
+                    && (!spec.closes || member.stage(composition) == stage)
+            };
             let next = if in_parallel(&member) { rest.next_if(in_parallel) } else { None };
             let Some(next) = next else {
                 let run = run_member(engine, limits, member, &moment).await;
+                if ends(composition, spec.phase, &run.answer) {
+                    ended = Some(layer);
+                }
                 self.absorb(contract, [run]);
                 continue;
             };
             let mut group = vec![member, next];
             group.extend(std::iter::from_fn(|| rest.next_if(in_parallel)));
+            let layers: Vec<Layer> = group.iter().map(Member::layer).collect();
             let runs = join_all(group.into_iter().map(|member| run_member(engine, limits, member, &moment))).await;
+            let ending = runs.iter().zip(layers).filter(|(run, _)| ends(composition, spec.phase, &run.answer));
+            ended = ending.map(|(_, layer)| layer).chain(ended).min();
             self.absorb(contract, runs);
         }
     }
@@ -361,10 +397,15 @@ impl Chain {
         }
         let client = limits.contract;
         // In other systems no hook judges again what another hook of that system made. That rule is only
-        // for their own hooks: hookwire's judge every rewrite.
+        // for their own hooks: hookwire's judge every rewrite. Nor do their systems have layers: what an inner
+        // layer made, the managed and the user layer judge, unless all hooks see the same snapshot.
         let is_their_own = client.dialect != NATIVE
             && asks == Asks::Count
             && self.made.iter().all(|(hook, _)| hook.contract == client);
+        let innermost = self.made.iter().map(|(hook, _)| hook.source.layer).max();
+        let is_outside = |layer: Layer| {
+            is_chain(client.composition) && layer < Layer::Hooks && innermost.is_some_and(|made| layer < made)
+        };
         let version = self.version;
         let knows = |list: &[(Arc<Hook>, u32)], hook: &Arc<Hook>, version: Option<u32>| {
             list.iter().any(|(it, at)| Arc::ptr_eq(it, hook) && version.is_none_or(|version| version == *at))
@@ -372,7 +413,7 @@ impl Chain {
         for selected in hooks.select(&self.moment.facts) {
             let hook = &selected.hook;
             let made_it = version > 0 && knows(&self.made, hook, Some(version));
-            let is_exempt = is_their_own && hook.contract == client;
+            let is_exempt = is_their_own && hook.contract == client && !is_outside(hook.source.layer);
             let settled = made_it || is_exempt || knows(&self.judged, hook, Some(version));
             if settled || hook.detached || hook.once {
                 continue;
@@ -455,7 +496,7 @@ fn run_member<'a>(
                     errors: Vec::new(),
                 }
             }
-            Member::Block { contract, members } => {
+            Member::Block { contract, members, .. } => {
                 let mut chain = Chain::start(moment.clone());
                 chain.run(engine, limits, contract, members).await;
                 // People look for the hook that decided, not for the block that it is in.

@@ -313,6 +313,11 @@ fn finish(engine: &Engine, question: &Question, chain: Chain) -> Verdict {
     if verdict.replaced && verdict.subject.is_none() {
         verdict.subject = moment.event().subject().cloned();
     }
+    // Whoever ends the run wants the agent to rest.
+    if event.spec.rest && verdict.stop.is_some() && question.contract.dialect == NATIVE {
+        verdict.decision = Decision::Allow;
+        (verdict.decided_by, verdict.reason) = (None, None);
+    }
     if event.spec.phase != Phase::Note {
         honour(&mut verdict, question.honours, question.contract);
     }

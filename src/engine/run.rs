@@ -3,7 +3,7 @@
 
 use super::aggregate;
 use super::{Engine, HooksInForce, NestedJudge, Report};
-use crate::contract::{Contract, Fail};
+use crate::contract::{Contract, Fail, NATIVE};
 use crate::event::{CONTEXT_MEMBERS, Event, Phase, merge_patch};
 use crate::handlers::{Call, Handler, Moment, Transcript};
 use crate::hook::Hook;
@@ -88,7 +88,7 @@ pub(super) async fn run(engine: &Engine, limits: &RunLimits<'_>, selected: &Sele
         // Boxed, or the largest handler's state would be part of every event's future.
         None => Box::pin(limited(engine, limits, selected, moment, &transcript)).await,
     };
-    let mut run = finish(selected, moment, result, started.elapsed());
+    let mut run = finish(selected, limits.contract, moment, result, started.elapsed());
     run.outcome.started_at = Some(began);
     run.outcome.transcript = transcript.take();
     report(engine, moment, &run.outcome, false);
@@ -274,8 +274,18 @@ fn touches(patch: &Value, pointer: &str) -> bool {
     true
 }
 
-fn finish(selected: &Selected, moment: &Moment, result: Result<Answer, Failure>, elapsed: Duration) -> HookRun {
+fn finish(
+    selected: &Selected,
+    client: &Contract,
+    moment: &Moment,
+    mut result: Result<Answer, Failure>,
+    elapsed: Duration,
+) -> HookRun {
     let hook = &selected.hook;
+    hook.handler.mask(match &mut result {
+        Ok(answer) => Ok(answer),
+        Err(Failure::Error(error) | Failure::Stopped(error)) => Err(error),
+    });
     let event = moment.event();
     let mut said = None;
     // A vocabulary may read a reply that it doesn't understand as an allow. A hook that fails closed
@@ -320,6 +330,7 @@ fn finish(selected: &Selected, moment: &Moment, result: Result<Answer, Failure>,
         answer.decision = None;
         answer.reason = Some("its allow doesn't count: `if` doesn't cover the whole call".into());
     }
+    refuse_what_a_stop_ends(&mut answer, hook, client, event);
     let counts = !hook.detached && event.spec.phase != Phase::Note;
     let decision = answer.decision.filter(|_| counts);
     let blocks = decision.is_some_and(|decision| decision != Decision::Allow);
@@ -350,6 +361,23 @@ fn finish(selected: &Selected, moment: &Moment, result: Result<Answer, Failure>,
         answer.signals.clear();
     }
     HookRun { answer, outcome }
+}
+
+/// A run that ends doesn't do one more thing: at a gate a `stop` is a deny, and where the agent wants to rest it
+/// isn't sent back to work. What a dialect's own hooks say to its own client means what its documents say.
+fn refuse_what_a_stop_ends(answer: &mut Answer, hook: &Hook, client: &Contract, event: &Event) {
+    let Some(stop) = &answer.stop else { return };
+    let is_own = client.dialect != NATIVE && hook.contract == client;
+    if is_own || event.spec.phase != Phase::Gate {
+        return;
+    }
+    if event.spec.rest {
+        answer.decision = answer.decision.filter(|decision| *decision == Decision::Allow);
+    } else if answer.decision != Some(Decision::Deny) {
+        let reason = if stop.is_empty() { "a hook ends the run" } else { stop };
+        answer.reason = Some(reason.to_string());
+        answer.decision = Some(Decision::Deny);
+    }
 }
 
 /// Whether a reply lets the event pass only because part of it could not be understood.
@@ -409,7 +437,7 @@ fn detach(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected, moment: 
             Ok(Err(panic)) => Err(panicked(hook, &*panic)),
             Err(_) => Err(Failure::Stopped("finish within its timeout".into())),
         };
-        let mut run = finish(&selected_hook, &moment, result, started.elapsed());
+        let mut run = finish(&selected_hook, contract, &moment, result, started.elapsed());
         run.outcome.started_at = Some(began);
         run.outcome.transcript = transcript.take();
         report(&engine, &moment, &run.outcome, true);

@@ -317,10 +317,96 @@ fn only_a_deny_a_replacement_and_a_stop_end_the_chain() {
         ("a, deny: no\n b, callback: '{}'", "deny by a: no | a blocking, b skipped"),
         ("a, ask: sure?\n b, allow: fine\n c, callback: '{}'", "ask by a: sure? | a blocking, b success, c success"),
         ("a, callback: '{\"decision\":\"defer\"}'\n b, deny: no", "deny by b: no | a blocking, b blocking"),
-        ("a, callback: '{\"stop\":\"enough\"}'\n b, callback: '{}'", "allow stop enough | a success, b skipped"),
+        (
+            "a, callback: '{\"stop\":\"enough\"}'\n b, callback: '{}'",
+            "deny by a: enough stop enough | a blocking, b skipped",
+        ),
         ("a, callback: fail\n b, callback: '{}'", "allow | a non_blocking_error, b success"),
     ] {
         check(definitions, &call(), expected);
+    }
+}
+
+#[test]
+fn a_stop_at_a_gate_is_a_deny_and_lets_an_agent_rest() {
+    let stop = "callback: '{\"stop\":\"s\"}'";
+    for (client, hook, event, expected) in [
+        ("native", "a", "PreToolUse", "deny by a: s stop s | a blocking, b skipped"),
+        ("native", "a", "SessionStart", "deny by a: s stop s | a blocking, b skipped"),
+        ("native", "parallel/a", "PreToolUse", "deny by a: s stop s | a blocking, b skipped"),
+        ("parallel", "a", "PreToolUse", "deny by a: s stop s | a blocking, b skipped"),
+        // What a system's own hook says to its own client means what its documents say.
+        ("parallel", "parallel/a", "PreToolUse", "allow stop s | a success, b success"),
+        ("native", "a", "PostToolUse", "allow stop s | b success, a success"),
+        ("native", "a", "Stop", "allow stop s | a success, b skipped"),
+        ("native", "a", "SubagentStop", "allow stop s | a success, b skipped"),
+        ("native", "a", "Notification", "allow stop s | a success, b skipped"),
+    ] {
+        check_as(client, &format!("{hook}, {stop}\n b, callback: '{{}}'"), &at(event), expected);
+    }
+    let both = "callback: '{\"stop\":\"\",\"decision\":\"DECISION\",\"reason\":\"r\"}'";
+    for (decision, event, expected) in [
+        ("allow", "PreToolUse", "deny by a: a hook ends the run stop "),
+        ("ask", "PreToolUse", "deny by a: a hook ends the run stop "),
+        ("deny", "PreToolUse", "deny by a: r stop "),
+        ("deny", "Stop", "allow stop "),
+        ("ask", "Stop", "allow stop "),
+    ] {
+        check(&format!("a, {}", both.replace("DECISION", decision)), &at(event), expected);
+    }
+    // Of several the one that ends the run is heard.
+    check(
+        &format!("a, parallel: true, callback: refuse bye\n b, parallel: true, {stop}"),
+        &at("Stop"),
+        "allow stop s | a blocking, b success",
+    );
+}
+
+/// What an inner layer says never keeps an outer one from judging, and from judging what goes out.
+#[test]
+fn no_inner_layer_switches_off_an_outer_one() {
+    let inner = [
+        "deny: no",
+        "ask: sure?",
+        "fail: closed, callback: fail",
+        "fail: open, callback: fail",
+        "callback: '{\"stop\":\"s\"}'",
+        "callback: '{\"subject\":NEW}'",
+        "callback: '{\"subject\":NEW,\"replace\":true}'",
+        "callback: '{\"subject\":NEW,\"decision\":\"deny\"}'",
+        "callback: '{\"subject\":NEW,\"stop\":\"s\"}'",
+        "parallel: true, callback: '{\"subject\":NEW}'",
+    ];
+    let events = [
+        (json!({"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": "x"}}}), r#"{"command":"new"}"#),
+        (json!({"event": "PostToolUse", "tool": {"name": "Bash", "output": "x"}}), "\"new\""),
+        (json!({"event": "Stop", "lastMessage": "x"}), "\"new\""),
+        (json!({"event": "Notification"}), ""),
+        (json!({"event": "PostCompact"}), ""),
+    ];
+    for composition in COMPOSITIONS.into_iter().chain(["native"]) {
+        for (word, parallel) in [(composition, ""), ("native", ""), ("native", "parallel: true, ")] {
+            for ((event, new), says) in events.iter().flat_map(|event| inner.iter().map(move |says| (event, says))) {
+                if new.is_empty() && says.contains("NEW") {
+                    continue;
+                }
+                let definitions = format!(
+                    "-- managed\n {word}/outer, {parallel}callback: '{{}}'\n-- user\n {composition}/inner, {}",
+                    says.replace("NEW", new)
+                );
+                let world = World::new(composition, &definitions);
+                let verdict = block_on(world.decide(event));
+                let ran = world.calls();
+                let label = format!("{composition}: {definitions}\n{event}\n{ran}\n{verdict:?}");
+                assert!(ran.contains("outer("), "{label}");
+                // Before something happens, such a system's hooks all see what the agent sent.
+                let is_gate = event["event"] == "PreToolUse" || event["event"] == "Stop";
+                let same_snapshot = word == "parallel" && is_gate;
+                if verdict.subject.is_some() && says.contains("NEW") && !same_snapshot {
+                    assert!(ran.ends_with("outer(new)"), "{label}");
+                }
+            }
+        }
     }
 }
 
@@ -600,7 +686,7 @@ fn a_rewrite_is_judged_again() {
         // An ask and a stop count there as well.
         (
             "g, if: Bash(xy*), callback: '{\"stop\":\"s\"}'\n r, callback: add y",
-            "allow => xy stop s | r success, g success again",
+            "deny by g: s stop s | r success, g blocking again",
         ),
         ("g, if: Bash(xy*), allow: fine\n r, callback: add y", "allow => xy | r success, g success again"),
         // Side by side nobody has judged the other's part, nor the whole.

@@ -1,5 +1,6 @@
 //! One run of a hook: what a handler gets, and how it fails.
 
+use super::environment::Variables;
 use super::error::HandlerError;
 use super::services::Services;
 use crate::contract::{Contract, NATIVE};
@@ -16,7 +17,6 @@ use crate::verdict::Verdict;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use serde_json::Value;
-use std::borrow::Cow;
 use std::future::Future;
 use std::path::Path;
 use std::pin::Pin;
@@ -132,7 +132,7 @@ pub struct Moment {
     /// The facts that conditions and handlers read.
     pub facts: Facts,
     native: OnceLock<Bytes>,
-    pub(super) environment: OnceLock<Vec<(String, String)>>,
+    pub(super) environment: OnceLock<Variables>,
 }
 
 impl Moment {
@@ -179,9 +179,4 @@ impl Moment {
         let encode = || Bytes::from(payload(self.event()).to_string());
         if contract.dialect == NATIVE { self.native.get_or_init(encode).clone() } else { encode() }
     }
-}
-
-/// The path that an event's tool call is about.
-pub(super) fn tool_path(event: &Event) -> Option<Cow<'_, str>> {
-    crate::matching::tools::main_path(event.tool_name()?, event.at("/tool/input")?)
 }

@@ -4,22 +4,21 @@
 //! whole arguments. How the process is run and ended is [`super::process`]'s matter; what its exit
 //! means is the dialect's.
 
-use super::call::{Call, Moment, tool_path};
+use super::call::Call;
 use super::compile::{Compile, Mistake};
 use super::effect::{Effect, Program};
-use super::environment::{Secrets, changed, environment};
+use super::environment::{MAX_VARIABLE, Secrets, Variables, changed, environment};
 use super::error::HandlerError;
 use super::kind::{Kind, TextKind};
 use super::output_log::OutputLog;
 use super::process;
-use crate::contract::Exit;
+use crate::contract::{Exit, NATIVE};
 use crate::template::Template;
 use crate::verdict::Answer;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::{MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer};
-use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 /// A text for `sh -c`, a program with its arguments, or either with an environment.
@@ -209,7 +208,7 @@ impl Kind for Command {
         let cwd = self.cwd(call);
         let spec = process::Spec {
             argv,
-            env: self.environment(call, &cwd),
+            env: self.environment(call, &cwd)?,
             cwd,
             stdin: call.moment.stdin(call.hook.contract),
             limits: process::OutputLimits::default(),
@@ -230,7 +229,11 @@ impl Kind for Command {
         if self.stdout == Some(Stdout::Log) {
             OutputLog::new(call.hook.name, self.secrets.clone()).read(&output.stdout[..]).await;
         }
-        self.answer(call, &output).map_err(|error| HandlerError(self.secrets.mask(&error)))
+        self.answer(call, &output).map_err(HandlerError)
+    }
+
+    fn secrets(&self) -> Vec<&Secrets> {
+        vec![&self.secrets]
     }
 
     fn effect(&self) -> Option<Effect> {
@@ -256,10 +259,13 @@ impl Command {
             let reply = crate::support::json::parse(stdout.trim());
             return (contract.reply)(event, reply.map_err(|error| format!("read the reply on stdout: {error}"))?);
         }
+        // Where plain text is no reply, an error may quote its beginning, and a secret in part.
+        let is_quoted = contract.dialect == NATIVE && !stdout.trim_start().starts_with('{');
+        let masked = is_quoted.then(|| self.secrets.mask(&stdout));
         let exit = Exit {
             code,
             command: &self.label,
-            stdout: if self.stdout.is_none() { &stdout } else { "" },
+            stdout: if self.stdout.is_none() { masked.as_deref().unwrap_or(&stdout) } else { "" },
             stderr: &self.secrets.mask(&String::from_utf8_lossy(&output.stderr)),
         };
         let mut answer = (contract.exit)(event, &exit)?;
@@ -287,14 +293,24 @@ impl Command {
     }
 
     /// The definition's variables and the event's, of which the definition's win.
-    fn environment(&self, call: &Call<'_>, cwd: &Path) -> Vec<(String, String)> {
-        let event = call.moment.environment.get_or_init(|| event_variables(call.moment));
+    ///
+    /// # Errors
+    /// The command's text uses one that the event has and that couldn't be set: it would judge an empty text.
+    fn environment(&self, call: &Call<'_>, cwd: &Path) -> Result<Vec<(String, String)>, HandlerError> {
+        let event = call.moment.environment.get_or_init(|| Variables::of_event(&call.moment.facts));
         let spoken = (call.hook.contract.environment)(call.moment.event(), cwd);
         let mut env = self.env.clone();
         let own: HashSet<&str> = self.env.iter().map(|(name, _)| name.as_str()).collect();
-        let fits = |(_, value): &&(String, String)| value.len() <= MAX_VARIABLE && !value.contains('\0');
-        let both = event.iter().chain(spoken.iter().filter(fits));
-        env.extend(both.filter(|(name, _)| !own.contains(name.as_str())).cloned());
+        let fits = |value: &str| value.len() <= MAX_VARIABLE && !value.contains('\0');
+        let (spoken, unspoken): (Vec<_>, Vec<_>) = spoken.into_iter().partition(|(_, value)| fits(value));
+        let missing = event.missing().chain(unspoken.iter().map(|(name, _)| name.as_str()));
+        let mut used = missing.filter(|name| !own.contains(name) && names(&self.label, name));
+        if let Some(name) = used.next() {
+            return Err(HandlerError(format!("set `{name}`: no variable can be made of what the event has there")));
+        }
+        let both = event.values().chain(spoken.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+        let both = both.filter(|(name, _)| !own.contains(name));
+        env.extend(both.map(|(name, value)| (name.to_string(), value.to_string())));
         env.push(("HOOKWIRE_HOOK".into(), call.hook.name.to_string()));
         if let Some(socket) = call.services.socket.get() {
             env.push(("HOOKWIRE_SOCKET".into(), socket.to_string_lossy().into_owned()));
@@ -304,150 +320,13 @@ impl Command {
             env.push(("HOOKWIRE_SESSION".into(), session.to_string()));
         }
         env.push(("HOOKWIRE_PROJECT_DIR".into(), call.services.root.to_string_lossy().into_owned()));
-        env
+        Ok(env)
     }
 }
 
-/// The largest value that becomes a variable, in bytes.
-const MAX_VARIABLE: usize = 32 * 1024;
-/// All of an event's variables together; the kernel's own limit is some 2 MiB with the arguments.
-const MAX_VARIABLES: usize = 256 * 1024;
-/// The list of names that were left out.
-const MAX_OMITTED: usize = 4 * 1024;
-
-/// Members of an event that become variables. Others would let an event's author choose names
-/// that mean something to a program.
-const MEMBERS: [&str; 19] = [
-    "event",
-    "session",
-    "run",
-    "parentRun",
-    "step",
-    "agent",
-    "tool",
-    "model",
-    "prompt",
-    "result",
-    "error",
-    "lastMessage",
-    "stopActive",
-    "compaction",
-    "summary",
-    "usage",
-    "data",
-    "cwd",
-    "metadata",
-];
-
-/// The event's scalars as variables: names joined by `_`.
-fn event_variables(moment: &Moment) -> Vec<(String, String)> {
-    let event = moment.event();
-    let mut out = Variables::default();
-    if let Some(path) = tool_path(event) {
-        out.put("tool_input_path".into(), path.to_string());
-    }
-    for member in MEMBERS {
-        if let Some(value) = event.data.get(member) {
-            out.add(member.to_string(), value);
-        }
-    }
-    out.put("HOOKWIRE_EVENT_ID".into(), event.id.to_string());
-    let mut variables: Vec<_> = out.values.into_iter().collect();
-    if !out.omitted.is_empty() {
-        let mut names = out.omitted.into_iter().collect::<Vec<_>>().join(" ");
-        if names.len() > MAX_OMITTED {
-            names.truncate(
-                names.char_indices().map(|(at, _)| at).take_while(|at| *at <= MAX_OMITTED).last().unwrap_or(0),
-            );
-            names.push_str(" ...");
-        }
-        variables.push(("HOOKWIRE_OMITTED".into(), names));
-    }
-    variables
-}
-
-#[derive(Default)]
-struct Variables {
-    values: BTreeMap<String, String>,
-    omitted: BTreeSet<String>,
-    size: usize,
-}
-
-impl Variables {
-    /// Recursion is bounded by the depth limit of the parser that read the event.
-    fn add(&mut self, name: String, value: &Value) {
-        match value {
-            Value::Null => {}
-            Value::Bool(value) => self.put(name, value.to_string()),
-            Value::Number(value) => self.put(name, value.to_string()),
-            Value::String(value) => self.put(name, value.clone()),
-            Value::Array(_) => {
-                self.omitted.insert(name);
-            }
-            Value::Object(members) => {
-                let named = |key: &str| key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-                // The first to have a name keeps it: a key as it stands, not one that only reads like it.
-                let mut members: Vec<_> = members.iter().collect();
-                members.sort_by_key(|(key, value)| (!named(key), value.is_object()));
-                for (key, value) in members {
-                    let key: String = key.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-                    // Set already, whatever the argument is called.
-                    if name == "tool_input"
-                        && key == "path"
-                        && self.values.get("tool_input_path").map(String::as_str) == value.as_str()
-                    {
-                        continue;
-                    }
-                    self.add(format!("{name}_{key}"), value);
-                }
-            }
-        }
-    }
-
-    fn put(&mut self, name: String, value: String) {
-        let fits = value.len() <= MAX_VARIABLE && self.size + name.len() + value.len() <= MAX_VARIABLES;
-        let is_taken = self.values.contains_key(&name) || self.omitted.contains(&name);
-        if !fits || value.contains('\0') || is_taken {
-            self.omitted.insert(name);
-            return;
-        }
-        self.size += name.len() + value.len();
-        self.values.insert(name, value);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::event::Event;
-    use serde_json::json;
-    use std::sync::Arc;
-
-    #[test]
-    fn event_members_become_variables() {
-        let event = Event::from_json(json!({
-            "event": "PreToolUse", "session": "s", "LD_PRELOAD": "x",
-            "tool": {"name": "Write", "input": {"file_path": "/a", "n": 3, "-i": true, "_i": 1, "list": [1], "a-b": "decoy", "a": {"b": "decoy"}, "a_b": "real", "l_t": [1], "l-t": "decoy", "nul": "a\u{0}b", "big": "x".repeat(40_000)}},
-        })).unwrap();
-        let variables = event_variables(&Moment::new(Arc::new(event), Path::new("/")));
-        let get = |name: &str| variables.iter().find(|(it, _)| it == name).map(|(_, value)| value.as_str());
-        for (name, expected) in [
-            ("event", Some("PreToolUse")),
-            ("tool_input_path", Some("/a")),
-            ("tool_input_file_path", Some("/a")),
-            ("tool_input_n", Some("3")),
-            ("tool_input__i", Some("1")),
-            ("tool_input_a_b", Some("real")),
-            // What doesn't fit leaves its place empty.
-            ("tool_input_l_t", None),
-            ("tool_input_big", None),
-            ("LD_PRELOAD", None),
-            (
-                "HOOKWIRE_OMITTED",
-                Some("tool_input__i tool_input_a_b tool_input_big tool_input_l_t tool_input_list tool_input_nul"),
-            ),
-        ] {
-            assert_eq!(get(name), expected, "{name}");
-        }
-    }
+/// Whether a text has this name of a variable in it, as a whole word.
+fn names(text: &str, name: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.match_indices(name)
+        .any(|(at, _)| !text[..at].ends_with(is_part) && !text[at + name.len()..].starts_with(is_part))
 }

@@ -1,7 +1,12 @@
-//! What child processes get of the host's environment, and what of it must not be read elsewhere.
+//! What child processes get of the host's environment and of the event, and what of it must not be read elsewhere.
 
 use super::compile::Mistake;
-use std::collections::BTreeMap;
+use crate::matching::Facts;
+use crate::matching::tools::MainPath;
+use crate::syntax::source::Layer;
+use crate::verdict::Answer;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a command gets of the host's environment without being asked for.
 pub(super) const DEFAULT_ENV: [&str; 7] = ["PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR", "SHELL"];
@@ -31,14 +36,28 @@ pub(super) fn changed(env: &[(String, String)]) -> Vec<String> {
 
 /// Values that must not be in a log or an error.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Secrets(Vec<String>);
+pub(crate) struct Secrets(Vec<String>);
 
-/// A shorter value is no secret, and masking `1` would leave nothing to read.
-const SHORTEST_SECRET: usize = 4;
+/// A shorter value is ordinary text as well, and masking `1` or `debug` would leave nothing to read.
+const SHORTEST_SECRET: usize = 8;
+
+/// Members of a reply in its own words that stay: words of a vocabulary, and what is meant for the model.
+const KEPT: [&str; 10] = [
+    "decision",
+    "permissionDecision",
+    "behavior",
+    "action",
+    "status",
+    "type",
+    "hookEventName",
+    "hook_event_name",
+    "additionalContext",
+    "additional_context",
+];
 
 impl Secrets {
     /// The lines of these values, since a log is read by lines.
-    fn new<'a>(values: impl Iterator<Item = &'a str>) -> Secrets {
+    pub(super) fn new<'a>(values: impl Iterator<Item = &'a str>) -> Secrets {
         let lines = values.flat_map(str::lines).map(str::trim).filter(|line| line.len() >= SHORTEST_SECRET);
         let mut lines: Vec<String> = lines.map(str::to_string).collect();
         // One that contains another goes first.
@@ -58,10 +77,234 @@ impl Secrets {
         Secrets::new(named.map(|(_, value)| value.as_str()))
     }
 
+    /// Takes them out of what an answer says to people and logs. What it changes of the event and gives to the model
+    /// stays, since that is data which may be meant to hold one.
+    pub(super) fn mask_answer(&self, answer: &mut Answer) {
+        if self.0.is_empty() {
+            return;
+        }
+        let Answer { reason, stop, user_messages, remarks, signals, said, .. } = answer;
+        let messages = signals.iter_mut().map(|signal| &mut signal.message);
+        let lists = user_messages.iter_mut().chain(remarks).chain(messages);
+        lists.chain(reason).chain(stop).for_each(|text| *text = self.mask(text));
+        if let Some(said) = said {
+            self.mask_value(said);
+        }
+    }
+
+    /// As deep as JSON may be.
+    fn mask_value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => *text = self.mask(text),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.mask_value(item)),
+            Value::Object(members) => {
+                let texts = members.iter_mut().filter(|(key, _)| !KEPT.contains(&key.as_str()));
+                texts.for_each(|(_, value)| self.mask_value(value));
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
     /// The text without them.
     pub(super) fn mask(&self, text: &str) -> String {
         self.0.iter().fold(text.to_string(), |text, secret| {
             if text.contains(secret) { text.replace(secret, "[masked]") } else { text }
         })
+    }
+}
+
+/// The variable of the path that a call is about.
+const MAIN_PATH: &str = "tool_input_path";
+/// The largest value that becomes a variable, in bytes.
+pub(super) const MAX_VARIABLE: usize = 32 * 1024;
+/// All of an event's variables together; the kernel's own limit is some 2 MiB with the arguments.
+const MAX_VARIABLES: usize = 256 * 1024;
+/// The list of names that were left out.
+const MAX_OMITTED: usize = 4 * 1024;
+
+/// Members of an event that become variables. Others would let an event's author choose names
+/// that mean something to a program.
+const MEMBERS: [&str; 19] = [
+    "event",
+    "session",
+    "run",
+    "parentRun",
+    "step",
+    "agent",
+    "tool",
+    "model",
+    "prompt",
+    "result",
+    "error",
+    "lastMessage",
+    "stopActive",
+    "compaction",
+    "summary",
+    "usage",
+    "data",
+    "cwd",
+    "metadata",
+];
+
+/// The event's scalars as variables: names joined by `_`.
+#[derive(Debug, Default)]
+pub(super) struct Variables {
+    values: BTreeMap<String, String>,
+    /// What the event has and no variable was made of.
+    omitted: BTreeSet<String>,
+    size: usize,
+}
+
+impl Variables {
+    /// The variables of an event.
+    pub(super) fn of_event(facts: &Facts) -> Variables {
+        let event = &facts.event;
+        let mut out = Variables::default();
+        if let Some(input) = event.at("/tool/input") {
+            let row = facts.row(Layer::Session);
+            match row.main_path(input) {
+                MainPath::Is(path) => out.put(MAIN_PATH.into(), path.into_owned()),
+                MainPath::Unclear => drop(out.omitted.insert(MAIN_PATH.into())),
+                MainPath::Absent => {}
+            }
+            let unclear = row.unclear_command(input).into_iter().flatten();
+            out.omitted.extend(unclear.map(|name| format!("tool_input_{}", plain(name))));
+        }
+        for member in MEMBERS {
+            if let Some(value) = event.data.get(member) {
+                out.add(member.to_string(), value);
+            }
+        }
+        out.put("HOOKWIRE_EVENT_ID".into(), event.id.to_string());
+        if !out.omitted.is_empty() {
+            let mut names = out.omitted.iter().map(String::as_str).collect::<Vec<_>>().join(" ");
+            if names.len() > MAX_OMITTED {
+                // Names are ASCII.
+                names.truncate(MAX_OMITTED);
+                names.push_str(" ...");
+            }
+            out.values.insert("HOOKWIRE_OMITTED".into(), names);
+        }
+        out
+    }
+
+    /// Every variable with its value.
+    pub(super) fn values(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.values.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// The names that stand for something in the event, and have no value.
+    pub(super) fn missing(&self) -> impl Iterator<Item = &str> {
+        self.omitted.iter().map(String::as_str).filter(|name| !self.values.contains_key(*name))
+    }
+
+    /// Recursion is bounded by the depth limit of the parser that read the event.
+    fn add(&mut self, name: String, value: &Value) {
+        match value {
+            Value::Null => {}
+            Value::Bool(value) => self.put(name, value.to_string()),
+            Value::Number(value) => self.put(name, value.to_string()),
+            Value::String(value) => self.put(name, value.clone()),
+            Value::Array(_) => {
+                self.omitted.insert(name);
+            }
+            Value::Object(members) => {
+                let named = |key: &str| key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+                // The first to have a name keeps it: a key as it stands, not one that only reads like it.
+                let mut members: Vec<_> = members.iter().collect();
+                members.sort_by_key(|(key, value)| (!named(key), value.is_object()));
+                for (key, value) in members {
+                    let key = plain(key);
+                    // The main path stands there, whatever the argument is called, and no other.
+                    if name == "tool_input" && key == "path" && self.is_taken(MAIN_PATH) {
+                        continue;
+                    }
+                    self.add(format!("{name}_{key}"), value);
+                }
+            }
+        }
+    }
+
+    fn put(&mut self, name: String, value: String) {
+        let fits = value.len() <= MAX_VARIABLE && self.size + name.len() + value.len() <= MAX_VARIABLES;
+        if !fits || value.contains('\0') || self.is_taken(&name) {
+            self.omitted.insert(name);
+            return;
+        }
+        self.size += name.len() + value.len();
+        self.values.insert(name, value);
+    }
+
+    fn is_taken(&self, name: &str) -> bool {
+        self.values.contains_key(name) || self.omitted.contains(name)
+    }
+}
+
+/// A member's name as part of a variable's.
+fn plain(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Event;
+    use serde_json::json;
+    use std::path::Path;
+    use std::sync::Arc;
+
+    #[test]
+    fn secrets_are_masked_in_what_is_said_and_nowhere_else() {
+        let secrets = Secrets::new(["debug", "continued", "hunter2hunter2"].into_iter());
+        let text = "debug: hunter2hunter2".to_string();
+        let mut answer = Answer {
+            stop: Some(text.clone()),
+            user_messages: vec![text.clone()],
+            additional_context: vec![text.clone()],
+            remarks: vec![text.clone()],
+            said: Some(json!({"decision": "continued", "reason": text, "list": [text]})),
+            subject: Some(json!({"command": text})),
+            ..Answer::deny(text.as_str())
+        };
+        secrets.mask_answer(&mut answer);
+        let masked = "debug: [masked]".to_string();
+        let expected = Answer {
+            stop: Some(masked.clone()),
+            user_messages: vec![masked.clone()],
+            additional_context: vec![text.clone()],
+            remarks: vec![masked.clone()],
+            said: Some(json!({"decision": "continued", "reason": masked, "list": [masked]})),
+            subject: Some(json!({"command": text})),
+            ..Answer::deny(masked.as_str())
+        };
+        assert_eq!(answer, expected);
+    }
+
+    #[test]
+    fn event_members_become_variables() {
+        let event = Event::from_json(json!({
+            "event": "PreToolUse", "session": "s", "LD_PRELOAD": "x",
+            "tool": {"name": "Write", "input": {"file_path": "/a", "n": 3, "-i": true, "_i": 1, "list": [1], "a-b": "decoy", "a": {"b": "decoy"}, "a_b": "real", "l_t": [1], "l-t": "decoy", "nul": "a\u{0}b", "big": "x".repeat(40_000)}},
+        })).unwrap();
+        let variables = Variables::of_event(&Facts::new(Arc::new(event), Path::new("/")));
+        let get = |name: &str| variables.values.get(name).map(String::as_str);
+        for (name, expected) in [
+            ("event", Some("PreToolUse")),
+            ("tool_input_path", Some("/a")),
+            ("tool_input_file_path", Some("/a")),
+            ("tool_input_n", Some("3")),
+            ("tool_input__i", Some("1")),
+            ("tool_input_a_b", Some("real")),
+            // What doesn't fit leaves its place empty.
+            ("tool_input_l_t", None),
+            ("tool_input_big", None),
+            ("LD_PRELOAD", None),
+            (
+                "HOOKWIRE_OMITTED",
+                Some("tool_input__i tool_input_a_b tool_input_big tool_input_l_t tool_input_list tool_input_nul"),
+            ),
+        ] {
+            assert_eq!(get(name), expected, "{name}");
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Where a request goes, and its headers, as far as a definition says.
 
 use super::compile::Mistake;
+use super::environment::Secrets;
 use super::error::HandlerError;
 use crate::services::egress::{check_url, is_reserved};
 use crate::syntax::fix::{Edit, Fix};
@@ -11,7 +12,11 @@ use std::collections::BTreeMap;
 
 /// Headers that may hold variables of the host's environment, and nothing of the event.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Headers(Vec<(HeaderName, Template)>);
+pub(super) struct Headers {
+    headers: Vec<(HeaderName, Template)>,
+    /// The values of the variables in them.
+    pub(super) secrets: Secrets,
+}
 
 /// Whether a text is a URL that may be used at all.
 pub(super) fn check(url: &str) -> Result<(), String> {
@@ -54,13 +59,15 @@ impl Headers {
             }
             compiled.push((header, template));
         }
-        Ok(Headers(compiled))
+        let variables = compiled.iter().flat_map(|(_, template)| template.paths());
+        let values: Vec<String> = variables.filter_map(variable).collect();
+        Ok(Headers { secrets: Secrets::new(values.iter().map(String::as_str)), headers: compiled })
     }
 
     /// The headers with their values, which no log shows.
     pub(super) fn fill(&self) -> Result<HeaderMap, HandlerError> {
         let mut headers = HeaderMap::new();
-        for (name, template) in &self.0 {
+        for (name, template) in &self.headers {
             if let Some(missing) = template
                 .paths()
                 .filter_map(|path| path.strip_prefix("env."))
@@ -68,7 +75,7 @@ impl Headers {
             {
                 return Err(HandlerError(format!("fill header `{name}`: the variable `{missing}` is not set")));
             }
-            let text = template.text(&|path| Some(Value::String(std::env::var(path.strip_prefix("env.")?).ok()?)));
+            let text = template.text(&|path| variable(path).map(Value::String));
             let mut value = HeaderValue::try_from(text).map_err(|_| {
                 HandlerError(format!("fill header `{name}`: the value has characters that no header may have"))
             })?;
@@ -77,4 +84,9 @@ impl Headers {
         }
         Ok(headers)
     }
+}
+
+/// What `env.NAME` stands for.
+fn variable(path: &str) -> Option<String> {
+    std::env::var(path.strip_prefix("env.")?).ok()
 }

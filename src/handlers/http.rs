@@ -3,6 +3,7 @@
 use super::call::Call;
 use super::compile::{Compile, Mistake};
 use super::effect::Effect;
+use super::environment::Secrets;
 use super::error::HandlerError;
 use super::headers::{Headers, check};
 use super::kind::{Kind, TextKind};
@@ -80,6 +81,10 @@ impl Kind for Http {
         let reply =
             crate::support::json::parse(text).map_err(|error| HandlerError(format!("read the reply: {error}")))?;
         (call.hook.contract.reply)(call.moment.event(), reply).map_err(HandlerError)
+    }
+
+    fn secrets(&self) -> Vec<&Secrets> {
+        vec![&self.headers.secrets]
     }
 
     fn effect(&self) -> Option<Effect> {

@@ -3,6 +3,7 @@
 use super::call::Call;
 use super::compile::{Compile, Mistake};
 use super::effect::Effect;
+use super::environment::Secrets;
 use super::error::HandlerError;
 use crate::syntax::node::{Node, NodeValue};
 use crate::verdict::{Answer, Decision};
@@ -61,6 +62,11 @@ pub(crate) trait Kind: std::fmt::Debug + Sized + Send + Sync {
     /// Whether its answer depends on what it has counted or seen before.
     fn counts(&self) -> bool {
         false
+    }
+
+    /// What must not be in its answers and errors.
+    fn secrets(&self) -> Vec<&Secrets> {
+        Vec::new()
     }
 
     /// The decision and reason, if every run has the same.

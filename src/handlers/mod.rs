@@ -12,6 +12,7 @@ mod callback;
 mod closure;
 mod command;
 mod compile;
+mod digits;
 mod effect;
 mod environment;
 mod error;
@@ -164,6 +165,19 @@ macro_rules! handlers {
                 match self {
                     $($(#[$attribute])* Handler::$variant(it) => it.counts(),)*
                     Handler::Closure(_) | Handler::Broken(_) => false,
+                }
+            }
+
+            /// Takes the secrets of its definition out of an answer or an error. It is done when a run has ended,
+            /// because what a reply means must not depend on what a secret happens to be.
+            pub(crate) fn mask<'r>(&self, result: Result<&'r mut Answer, &'r mut String>) {
+                let secrets = match self {
+                    $($(#[$attribute])* Handler::$variant(it) => it.secrets(),)*
+                    Handler::Closure(_) | Handler::Broken(_) => Vec::new(),
+                };
+                match result {
+                    Ok(answer) => secrets.iter().for_each(|secrets| secrets.mask_answer(answer)),
+                    Err(error) => secrets.iter().for_each(|secrets| *error = secrets.mask(error)),
                 }
             }
 

@@ -14,6 +14,8 @@ use url::Url;
 pub struct Call {
     /// Mostly one; never empty.
     pub alternatives: Vec<Subject>,
+    /// What else an unknown tool may do something with: one that a rule names is enough.
+    pub others: Vec<Subject>,
 }
 
 /// What the main argument holds.
@@ -60,8 +62,8 @@ impl Call {
         let found = input.map_or(Found::Nothing, |input| row.find(input));
         let alternatives = match found {
             Found::Nothing => vec![nothing()],
-            Found::Patch(text) => {
-                let files = tools::files_of_patch(text);
+            Found::Patch(patches) => {
+                let files: Vec<_> = patches.into_iter().flat_map(tools::files_of_patch).collect();
                 let item = |(family, file)| Item::new(Some(family), Thing::Path(paths::views(file, base)));
                 vec![match files.is_empty() {
                     true => unclear(format!("the patch of `{tool}` names no file")),
@@ -72,14 +74,16 @@ impl Call {
                 values.into_iter().map(|value| subject(kind, value, base, shell).unwrap_or_else(nothing)).collect()
             }
         };
-        Call { alternatives }
+        let others = input.map_or_else(Vec::new, |input| row.others(input));
+        let others = others.into_iter().map(|(kind, value)| subject(kind, value, base, shell).unwrap_or_else(nothing));
+        Call { alternatives, others: others.collect() }
     }
 
     /// Every program that the call could run, by the names that [`shell::CommandRule::program`] has; `None`
     /// if it may be any.
     pub fn programs(&self) -> Option<Vec<&str>> {
         let mut all = Vec::new();
-        for subject in &self.alternatives {
+        for subject in self.alternatives.iter().chain(&self.others) {
             match subject {
                 Subject::Shell { script, .. } => all.extend(script.programs()?),
                 Subject::Items(_) => {}
@@ -92,7 +96,7 @@ impl Call {
     /// Every path that the call is about, as far as it lies in the working directory; `None` if there may be more.
     pub fn relative_paths(&self) -> Option<Vec<&str>> {
         let mut all = Vec::new();
-        for subject in &self.alternatives {
+        for subject in self.alternatives.iter().chain(&self.others) {
             match subject {
                 Subject::Shell { .. } => {}
                 Subject::Items(items) => {

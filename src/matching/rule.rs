@@ -446,11 +446,16 @@ pub fn holds(rules: &[&ToolRule], unless: &[&ToolRule], facts: &Facts, asker: As
     if families.len() < 2 && all.all(|rule| matches!(rule.argument, Argument::Any | Argument::Named(_))) {
         return judge.subject(&Subject::Unclear(String::new()), reading);
     }
-    let mut truths = facts.call(asker.layer).alternatives.iter().map(|subject| judge.subject(subject, reading));
+    let call = facts.call(asker.layer);
+    let mut truths = call.alternatives.iter().map(|subject| judge.subject(subject, reading));
     let first = truths.next().unwrap_or(Truth::No);
-    match truths.all(|truth| std::mem::discriminant(&truth) == std::mem::discriminant(&first)) {
+    let holds = match truths.all(|truth| std::mem::discriminant(&truth) == std::mem::discriminant(&first)) {
         true => first,
         false => Truth::Opaque(format!("can't tell which argument counts: the main ones of `{tool}` differ").into()),
+    };
+    match reading {
+        Reading::Hits => call.others.iter().fold(holds, |all, other| all.or(|| judge.subject(other, reading))),
+        Reading::Covers => holds,
     }
 }
 

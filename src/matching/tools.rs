@@ -260,8 +260,8 @@ pub struct Row<'a> {
 pub enum Found<'v> {
     /// The values that the tool may take, without repetition; mostly one.
     Values(ArgumentKind, Vec<&'v Value>),
-    /// The text of a patch.
-    Patch(&'v str),
+    /// The texts of patches; mostly one.
+    Patch(Vec<&'v str>),
     /// No such argument.
     Nothing,
 }
@@ -295,8 +295,9 @@ impl<'a> Row<'a> {
     pub fn find<'v>(&self, input: &'v Value) -> Found<'v> {
         let Some(input) = input.as_object() else { return Found::Nothing };
         if self.name == PATCH {
-            let patch = PATCH_ARGUMENTS.iter().find_map(|key| patch_text(input.get(*key)?));
-            return patch.map_or(Found::Nothing, Found::Patch);
+            let patches: Vec<&str> =
+                PATCH_ARGUMENTS.iter().filter_map(|key| input.get(*key)).flat_map(patch_texts).collect();
+            return if patches.is_empty() { Found::Nothing } else { Found::Patch(patches) };
         }
         let of_tool = |tool: &'static Tool| {
             let own = self.argument.and_then(|key| input.get(key));
@@ -304,29 +305,97 @@ impl<'a> Row<'a> {
         };
         let (kind, mut found): (_, Vec<&Value>) = match self.tool {
             Some(tool) => of_tool(tool),
-            None => {
-                let there = || BY_SHAPE.iter().filter_map(|(key, kind)| Some((*kind, input.get(*key)?)));
-                match there().find(|(_, value)| texts(value).is_some()) {
-                    Some((kind, _)) => (kind, there().filter(|(it, _)| *it == kind).map(|(_, value)| value).collect()),
-                    None => (ArgumentKind::Text, only_text(input).into_iter().collect()),
+            None => match by_shape(input).find(|(_, value)| texts(value).is_some()) {
+                // The texts of one call are for different things.
+                Some((ArgumentKind::Text, value)) => (ArgumentKind::Text, vec![value]),
+                Some((kind, _)) => {
+                    (kind, by_shape(input).filter(|(it, _)| *it == kind).map(|(_, value)| value).collect())
                 }
-            }
+                None => (ArgumentKind::Text, only_text(input).into_iter().collect()),
+            },
         };
         // Gemini's names its URLs within a prompt.
         if found.is_empty() && kind == ArgumentKind::Url {
             found.extend(input.get("prompt"));
         }
-        if kind == ArgumentKind::Text {
-            found.truncate(1);
-        }
-        let mut distinct: Vec<&Value> = Vec::with_capacity(found.len());
-        found.into_iter().filter(|it| !it.is_null()).for_each(|it| {
-            if !distinct.contains(&it) {
-                distinct.push(it);
-            }
-        });
+        let distinct = distinct(found);
         if distinct.is_empty() { Found::Nothing } else { Found::Values(kind, distinct) }
     }
+
+    /// What else an unknown tool may take for its main argument: nobody knows which member counts.
+    pub fn others<'v>(&self, input: &'v Value) -> Vec<(ArgumentKind, &'v Value)> {
+        let Some(input) = input.as_object().filter(|_| self.tool.is_none() && self.name != PATCH) else {
+            return Vec::new();
+        };
+        let main = by_shape(input).find(|(_, value)| texts(value).is_some());
+        let is_other = |it: &(ArgumentKind, &Value)| {
+            !it.1.is_null() && main.is_some_and(|main| it.0 != main.0 || it.0 == ArgumentKind::Text && it.1 != main.1)
+        };
+        by_shape(input).filter(is_other).collect()
+    }
+
+    /// The arguments that could be the command, by the name of each, where they differ or aren't texts: the tool may
+    /// run another one than a guard reads.
+    pub fn unclear_command(&self, input: &Value) -> Option<Vec<&str>> {
+        match self.find(input) {
+            Found::Values(ArgumentKind::Shell, values) if !matches!(values[..], [Value::String(_)]) => {
+                Some(self.shell_names().filter(|name| input.get(name).is_some()).collect())
+            }
+            Found::Values(..) | Found::Patch(_) | Found::Nothing => None,
+        }
+    }
+
+    /// The path that a call is about, whatever the argument's name.
+    pub fn main_path<'v>(&self, input: &'v Value) -> MainPath<'v> {
+        let values = match self.find(input) {
+            Found::Patch(patches) => {
+                let mut files: Vec<&str> = patches.into_iter().flat_map(files_of_patch).map(|(_, file)| file).collect();
+                files.dedup();
+                return match files[..] {
+                    [file] => MainPath::Is(file.into()),
+                    _ => MainPath::Unclear,
+                };
+            }
+            Found::Values(ArgumentKind::Path, values) if self.tool.is_some() => values,
+            Found::Values(..) | Found::Nothing => distinct(PATH.iter().filter_map(|key| input.get(*key))),
+        };
+        match &values[..] {
+            [] => MainPath::Absent,
+            [value] => match texts(value).as_deref() {
+                Some([path]) => MainPath::Is((*path).into()),
+                _ => MainPath::Unclear,
+            },
+            _ => MainPath::Unclear,
+        }
+    }
+}
+
+/// The path that a call is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MainPath<'v> {
+    /// This one.
+    Is(Cow<'v, str>),
+    /// It is about several, or several arguments could be it and differ: the tool may take another one than a
+    /// guard would.
+    Unclear,
+    /// It names none.
+    Absent,
+}
+
+/// The members that may be the main argument of an unknown tool, in their order.
+fn by_shape(input: &Map<String, Value>) -> impl Iterator<Item = (ArgumentKind, &Value)> {
+    BY_SHAPE.iter().filter_map(|(key, kind)| Some((*kind, input.get(*key)?)))
+}
+
+/// The values that say something, each once.
+fn distinct<'v>(values: impl IntoIterator<Item = &'v Value>) -> Vec<&'v Value> {
+    let mut distinct: Vec<&Value> = Vec::new();
+    for value in values.into_iter().filter(|it| !it.is_null()) {
+        if !distinct.contains(&value) {
+            distinct.push(value);
+        }
+    }
+    distinct
 }
 
 impl Row<'_> {
@@ -342,25 +411,29 @@ impl Row<'_> {
             },
             Found::Values(..) | Found::Patch(_) | Found::Nothing => return Ok(Vec::new()),
         };
-        let by_shape = BY_SHAPE.iter().filter(|(_, kind)| *kind == ArgumentKind::Shell).map(|(name, _)| *name);
-        let of_tool = self.tool.into_iter().flat_map(|tool| tool.arguments.iter().copied());
-        let names = self.argument.into_iter().chain(of_tool).chain(by_shape.filter(|_| self.tool.is_none()));
         let mut found: Vec<&str> = Vec::new();
-        for name in names {
+        for name in self.shell_names() {
             if input.get(name) == Some(command) && !found.contains(&name) {
                 found.push(name);
             }
         }
         Ok(found)
     }
+
+    /// The names that an argument with a command may have.
+    fn shell_names(&self) -> impl Iterator<Item = &str> {
+        let by_shape = BY_SHAPE.iter().filter(|(_, kind)| *kind == ArgumentKind::Shell).map(|(name, _)| *name);
+        let of_tool = self.tool.into_iter().flat_map(|tool| tool.arguments.iter().copied());
+        self.argument.into_iter().chain(of_tool).chain(by_shape.filter(|_| self.tool.is_none()))
+    }
 }
 
-/// A patch as text, or as the second word of a command.
-fn patch_text(value: &Value) -> Option<&str> {
+/// A patch as text, or as a word of a command.
+fn patch_texts(value: &Value) -> Vec<&str> {
     match value {
-        Value::String(text) => Some(text),
-        Value::Array(words) => words.iter().filter_map(Value::as_str).find(|word| word.contains("*** ")),
-        _ => None,
+        Value::String(text) => vec![text],
+        Value::Array(words) => words.iter().filter_map(Value::as_str).filter(|word| word.contains("*** ")).collect(),
+        _ => Vec::new(),
     }
 }
 
@@ -386,18 +459,26 @@ pub fn files_of_patch(patch: &str) -> Vec<(&'static str, &str)> {
 /// The options behind which a shell of the Bourne family takes the text that it runs.
 pub const SHELL_OPTIONS: [&str; 3] = ["-c", "-lc", "-ic"];
 
+/// Words that mean something to a shell where a command begins; in a list they name a program.
+const SHELL_KEYWORDS: [&str; 17] = [
+    "if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "in", "select",
+    "function", "time", "coproc",
+];
+
 /// A value as a text for a shell: words of a list are quoted where a shell would act upon them.
 pub fn shell_text(value: &Value) -> Option<Cow<'_, str>> {
     match value {
         Value::String(text) => Some(text.into()),
         Value::Array(words) => {
-            let quoted = |word: &Value| {
+            let quoted = |(n, word): (usize, &Value)| {
                 let word = word.as_str()?;
                 let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"-_./:=,@%+".contains(&b);
-                let plain = !word.is_empty() && word.bytes().all(is_plain);
+                // The first is a program, never an assignment or a keyword.
+                let means_more = n == 0 && (word.contains('=') || SHELL_KEYWORDS.contains(&word));
+                let plain = !word.is_empty() && word.bytes().all(is_plain) && !means_more;
                 Some(if plain { word.to_string() } else { format!("'{}'", word.replace('\'', r"'\''")) })
             };
-            let words: Option<Vec<String>> = words.iter().map(quoted).collect();
+            let words: Option<Vec<String>> = words.iter().enumerate().map(quoted).collect();
             words.filter(|words| !words.is_empty()).map(|words| words.join(" ").into())
         }
         _ => None,
@@ -424,24 +505,11 @@ pub fn main_argument<'v>(tool: &str, input: &'v Value) -> Option<(ArgumentKind, 
             },
             _ => None,
         },
-        Found::Patch(text) => match &files_of_patch(text)[..] {
-            [(_, file)] => Some((ArgumentKind::Path, (*file).into())),
-            _ => None,
+        Found::Patch(_) => match Row::of(tool).main_path(input) {
+            MainPath::Is(file) => Some((ArgumentKind::Path, file)),
+            MainPath::Unclear | MainPath::Absent => None,
         },
         Found::Nothing => None,
-    }
-}
-
-/// The path a call is about, whatever the argument's name; none where two could be it and differ.
-pub fn main_path<'v>(tool: &str, input: &'v Value) -> Option<Cow<'v, str>> {
-    match main_argument(tool, input) {
-        Some((ArgumentKind::Path, path)) => Some(path),
-        _ if known(tool).is_some_and(|it| it.kind == ArgumentKind::Path) => None,
-        _ => {
-            let mut paths = ["path", "file_path", "filePath"].iter().filter_map(|key| input.get(*key)?.as_str());
-            let first = paths.next()?;
-            paths.all(|it| it == first).then(|| first.into())
-        }
     }
 }
 
@@ -465,6 +533,8 @@ mod tests {
             ("run_shell_command", json!({"command": "ls"}), Some("ls")),
             ("shell", json!({"command": ["bash", "-lc", "git push 'a b'"]}), Some(r"bash -lc 'git push '\''a b'\'''")),
             ("shell", json!({"command": ["ls", 3]}), None),
+            ("shell", json!({"command": ["A=b", "git=c", "if"]}), Some("'A=b' git=c if")),
+            ("shell", json!({"command": ["time", "git"]}), Some("'time' git")),
             ("shell", json!({"command": "ls", "cmd": "rm"}), None),
             ("read_file", json!({"absolute_path": "/a", "path": "/a"}), Some("/a")),
             ("view", json!({"path": "/a", "filePath": "/b"}), None),
@@ -476,6 +546,28 @@ mod tests {
         ] {
             let found = main_argument(tool, &input).map(|(_, text)| text);
             assert_eq!(found.as_deref(), expected, "{tool} {input}");
+        }
+    }
+
+    #[test]
+    fn main_paths() {
+        let is = |path: &'static str| MainPath::Is(path.into());
+        for (tool, input, expected) in [
+            ("Write", json!({"file_path": "/a"}), is("/a")),
+            ("Write", json!({"file_path": "/etc/passwd", "path": "ok.txt"}), MainPath::Unclear),
+            ("Write", json!({"file_path": ["/etc/passwd"], "path": "ok.txt"}), MainPath::Unclear),
+            ("Write", json!({"file_path": 1, "path": "ok.txt"}), MainPath::Unclear),
+            ("Write", json!({"file_path": "/a", "path": null}), is("/a")),
+            ("read_many_files", json!({"paths": ["/a"]}), is("/a")),
+            ("read_many_files", json!({"paths": ["/a", "/b"]}), MainPath::Unclear),
+            ("read_many_files", json!({"paths": ["/a", "/b"], "path": "/a"}), MainPath::Unclear),
+            ("Write", json!({"content": "x"}), MainPath::Absent),
+            ("mcp__fs__write", json!({"path": "ok", "target_file": "/etc/passwd"}), MainPath::Unclear),
+            ("mcp__fs__write", json!({"path": "ok", "command": "x"}), is("ok")),
+            ("Bash", json!({"command": "ls"}), MainPath::Absent),
+            ("apply_patch", json!({"input": "*** Add File: a\n", "patch": "*** Add File: b\n"}), MainPath::Unclear),
+        ] {
+            assert_eq!(Row::of(tool).main_path(&input), expected, "{tool} {input}");
         }
     }
 

@@ -39,6 +39,9 @@ pub struct ApprovalRequest {
     /// The tool.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tool: Option<String>,
+    /// The directory that it would be done in.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cwd: Option<String>,
     /// What would be done: the event's subject.
     #[serde(skip_serializing_if = "Value::is_null", default)]
     pub subject: Value,
@@ -79,10 +82,10 @@ pub enum Approval {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Remember {
-    /// The same tool with the same input.
+    /// The same tool of the same agent with the same input, in the same directory.
     #[default]
     Input,
-    /// The same tool with any input.
+    /// The same tool of the same agent, with any input and anywhere.
     Tool,
     /// None is: every time is asked.
     Never,
@@ -229,6 +232,7 @@ impl Approvals {
             session: event.session().to_string(),
             agent: event.text("/agent/name").map(str::to_string),
             tool: event.tool_name().map(str::to_string),
+            cwd: event.text("/cwd").map(str::to_string),
             subject: event.subject().cloned().unwrap_or_default(),
             timeout_ms: u64::try_from(question.timeout.as_millis()).unwrap_or(u64::MAX),
             asked_at: u64::try_from(asked_at.as_millis()).unwrap_or(u64::MAX),
@@ -243,13 +247,15 @@ impl Approvals {
 /// Where the answer to the same question would be kept. None without a session.
 fn remembered_key(question: &Question<'_>) -> Option<String> {
     let event = question.event;
-    let subject = match question.remember {
-        Remember::Input => event.subject().map(digest::of_value).unwrap_or_default(),
-        Remember::Tool => String::new(),
+    let digest_at = |pointer: &str| event.at(pointer).map(digest::of_value).unwrap_or_default();
+    // What an input does depends on where: `rm -rf .` in a scratch directory is no approval for another one.
+    let (subject, cwd) = match question.remember {
+        Remember::Input => (event.subject().map(digest::of_value).unwrap_or_default(), digest_at("/cwd")),
+        Remember::Tool => Default::default(),
         Remember::Never => return None,
     };
     let session = Some(event.session()).filter(|session| !session.is_empty())?;
-    let tool = event.tool_name().unwrap_or_default();
-    let key = digest::of_texts(&[session, question.file, question.hook, &event.name, tool, &subject]);
+    let (tool, agent) = (event.tool_name().unwrap_or_default(), digest_at("/agent"));
+    let key = digest::of_texts(&[session, question.file, question.hook, &event.name, tool, &agent, &subject, &cwd]);
     Some(format!("approval {}", digest::hex(&key)))
 }

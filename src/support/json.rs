@@ -18,6 +18,18 @@ pub fn parse(text: &str) -> Result<Value, serde_json::Error> {
     Ok(value)
 }
 
+/// Parses what a program wrote that knows numbers as floats of 64 bits only: a longer integer is such a float.
+///
+/// # Errors
+/// Says what is wrong and where.
+pub(crate) fn parse_rounded(text: &str) -> Result<Value, serde_json::Error> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    // Nothing is found in an empty text.
+    let value = Strict { text: "" }.deserialize(&mut deserializer)?;
+    deserializer.end()?;
+    Ok(value)
+}
+
 /// Parses the JSON value that a text begins with, and says where it ends.
 ///
 /// # Errors

@@ -4,6 +4,8 @@
 
 #[cfg(feature = "models")]
 mod agent;
+#[cfg(feature = "script")]
+mod attacks;
 mod callable;
 mod guards;
 mod handlers;

@@ -507,6 +507,15 @@ fn keys_go_where_they_belong() {
     }
 }
 
+/// A key that is part of an ordinary word takes nothing out of what the model says.
+#[test]
+fn a_short_key_does_not_change_what_a_model_says() {
+    let server = ModelServer::always(Say::Verdict("deny", "Not deny-listed."));
+    let (mut command, _dir) = serving(&server, &[judge(json!({"text": "?", "model": "openai:x"}))]);
+    command.env("OPENAI_API_KEY", "deny").stderr(std::process::Stdio::null());
+    assert_eq!(brief(&TestHost::start(&mut command).bash("x")), "deny by judge: Not deny-listed.");
+}
+
 /// A provider that repeats the key in its message doesn't make us tell it.
 #[test]
 fn no_key_is_told() {

@@ -255,7 +255,8 @@ hooks:
     let step = json!({"event": "StepStart", "session": "s"});
     assert_eq!(brief(&host.dispatch(step.clone())), "allow");
     let verdict = host.dispatch(step);
-    assert_eq!((&verdict["decision"], &verdict["stop"]), (&json!("allow"), &json!("Step limit reached: 1/1")));
+    assert_eq!(brief(&verdict), "deny by steps: Step limit reached: 1/1");
+    assert_eq!(verdict["stop"], "Step limit reached: 1/1");
     assert_eq!(verdict["outcomes"][0]["stopSignals"][0]["reason"], "steps_limit");
     let done = json!({"event": "PostToolUse", "session": "s", "tool": {"name": "Bash", "input": {}, "output": "long"}});
     assert_eq!(host.dispatch(done)["subject"], "short");

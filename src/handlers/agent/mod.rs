@@ -12,6 +12,7 @@ mod tools;
 use super::call::Call;
 use super::compile::{Compile, Mistake};
 use super::effect::Effect;
+use super::environment::Secrets;
 use super::error::HandlerError;
 use super::kind::{Kind, TextKind};
 use super::prompt::{Instructions, read};
@@ -197,6 +198,10 @@ impl Kind for Agent {
 
     fn default_timeout(&self) -> Option<Duration> {
         Some(DEFAULT_TIMEOUT)
+    }
+
+    fn secrets(&self) -> Vec<&Secrets> {
+        self.tools.iter().filter_map(Tool::secrets).collect()
     }
 
     fn effect(&self) -> Option<Effect> {

@@ -6,7 +6,8 @@ use super::shell::AllowList;
 use crate::event::Event;
 use crate::handlers::call::Call;
 use crate::handlers::compile::Mistake;
-use crate::handlers::{environment::environment, process};
+use crate::handlers::environment::{Secrets, environment};
+use crate::handlers::process;
 use crate::services::models::{self, ToolCall};
 use crate::verdict::Decision;
 use serde_json::{Map, Value, json};
@@ -60,6 +61,15 @@ impl Tool {
             return Err(Mistake::new("tools", format!("models can't call a tool of the name `{name}`")));
         }
         Ok(Tool::Mcp { server: server.clone(), name })
+    }
+
+    /// What must not be in what it says.
+    pub(super) fn secrets(&self) -> Option<&Secrets> {
+        match self {
+            Tool::ReadFile | Tool::ListDir | Tool::Grep | Tool::Glob | Tool::RunCommand { .. } => None,
+            #[cfg(feature = "mcp")]
+            Tool::Mcp { server, .. } => Some(server.secrets()),
+        }
     }
 
     /// The name for the model.

@@ -16,6 +16,7 @@ mod worker;
 
 use super::call::Call;
 use super::compile::{Compile, Mistake};
+use super::digits;
 use super::effect::{Effect, Program};
 use super::environment::{Secrets, changed, environment};
 use super::error::HandlerError;
@@ -150,23 +151,29 @@ impl Kind for Callable {
         };
         let slot = self.slot.get_or_init(|| call.services.workers.slot(self.launch(&call.services.root)));
         let reply = call.services.workers.call(slot, &call.services.state, &request).await;
-        let masked = |error: String| HandlerError(self.launch.secrets.mask(&error));
-        let reply = reply.map_err(|error| masked(format!("call `{}`: {error}", self.label)))?;
-        let value = crate::support::json::parse(reply.get())
-            .map_err(|error| masked(format!("read what `{}` returned: {error}", self.label)))?;
+        let reply = reply.map_err(|error| HandlerError(format!("call `{}`: {error}", self.label)))?;
+        let value = match self.launch.runtime {
+            Runtime::Node => digits::read(reply.get(), event),
+            _ => crate::support::json::parse(reply.get()).map_err(|error| error.to_string()),
+        };
+        let value = value.map_err(|error| HandlerError(format!("read what `{}` returned: {error}", self.label)))?;
         match value {
             Value::Null => Ok(Answer::default()),
             value if call.hook.contract.returned.is_some() => {
                 let returned = call.hook.contract.returned.unwrap_or(call.hook.contract.reply);
-                returned(event, value).map_err(masked)
+                returned(event, value).map_err(HandlerError)
             }
-            Value::Object(_) => (call.hook.contract.reply)(event, value).map_err(masked),
+            Value::Object(_) => (call.hook.contract.reply)(event, value).map_err(HandlerError),
             other => Err(HandlerError(format!(
                 "read what `{}` returned: {}, not an object (return nothing to have no opinion)",
                 self.label,
                 kind(&other)
             ))),
         }
+    }
+
+    fn secrets(&self) -> Vec<&Secrets> {
+        vec![&self.launch.secrets]
     }
 
     fn effect(&self) -> Option<Effect> {

@@ -88,6 +88,34 @@ pub(super) const RULES: &[Rule] = &[
         entropy: 3.5,
         mixed: true,
     },
+    Rule {
+        name: "short-password",
+        keywords: "password passwd passphrase pwd",
+        form: Form::Whole(
+            r#"(?i:password|passwd|passphrase|(?-u:\b|_)pwd)[\\"'`\]]{0,3}[ \t]{0,3}(?::=|=>|=|:)[ \t]{0,3}[\\"'`]{0,3}([^\s\\"'`,;&|()\[\]{}<>$]{6,11})(?:["'`\s\\;,)\[\]}&<|]|$)"#,
+        ),
+        entropy: 2.5,
+        mixed: true,
+    },
+    whole(
+        "option-password",
+        "--pass --pwd --token --secret --api-key --apikey --access-token --auth-token --client-secret",
+        // A word in capitals stands for a value, as in a usage text.
+        r#"(?:^|[\s"'`\[(])--(?:password|passwd|passphrase|pass|pwd|token|secret|api-?key|access-token|auth-token|client-secret)(?:=|[ \t]+)["']?([^\s"'`$<>|;&(){}\[\]-][^\s"'`$<>|;&(){}\[\]]{0,100}?[a-z0-9][^\s"'`$<>|;&(){}\[\]]{0,100})"#,
+        1.5,
+    ),
+    whole(
+        "xml-password",
+        "password passwd passphrase secret apikey api_key token",
+        r"(?i)<(?:[a-z0-9_-]{1,40}:)?(?:password|passwd|passphrase|pwd|secret|client[_-]?secret|api[_-]?key|token|auth[_-]?token)(?:\s[^<>]{0,200})?>\s{0,20}([^\s<>$%{}\[\]]{4,200})\s{0,20}</",
+        1.5,
+    ),
+    whole(
+        "netrc-password",
+        "password passwd",
+        r"(?i)(?:^|[\s])(?:machine\s{1,20}\S{1,200}|default\s{1,20}login\s{1,20}\S{1,200})(?:\s{1,20}(?:login|account|user)\s{1,20}\S{1,200}){0,2}\s{1,20}passw(?:or)?d\s{1,20}([^\s\[\]]{3,200})",
+        1.0,
+    ),
     // Models.
     token("anthropic-key", "sk-ant-", "sk-ant-[a-z0-9]{3,10}-[A-Za-z0-9_-]{80,120}"),
     token("openai-key", "sk-proj- sk-svcacct- sk-admin-", "sk-(?:proj|svcacct|admin)-[A-Za-z0-9_-]{40,200}"),

@@ -217,6 +217,15 @@ mod tests {
             (["Authorization: ", "Bearer ", "abcDEF123456ghiJKL7890"].concat(), "authorization-header"),
             (["curl -u ", "admin:", "hunter2hunter3 ", "https://x"].concat(), "curl-user"),
             (["DB_PASS", "WORD=", "tr0ub4dor&3xYz"].concat(), "generic-credential"),
+            (["pass", "word=", "hunter2"].concat(), "short-password"),
+            (["{\"pass", "word\": \"hunter2\"}"].concat(), "short-password"),
+            (["mysqldump --pass", "word swordfish shop"].concat(), "option-password"),
+            (["x --to", "ken='correct.horse'"].concat(), "option-password"),
+            (["<pass", "word>swordfish</pass", "word>"].concat(), "xml-password"),
+            (["<ns:pass", "word type=\"text\"> hunter2 </ns:pass", "word>"].concat(), "xml-password"),
+            (["machine example.com login bob pass", "word abc123"].concat(), "netrc-password"),
+            (["machine example.com\n  login bob\n  pass", "word abc123"].concat(), "netrc-password"),
+            (["default login bob pass", "word abc123"].concat(), "netrc-password"),
             (pem("PRIVATE KEY", "\n"), "private-key"),
             (pem("RSA PRIVATE KEY", "\\n"), "private-key"),
             (pem("OPENSSH PRIVATE KEY", "\r\n"), "private-key"),
@@ -228,6 +237,8 @@ mod tests {
 
     #[test]
     fn a_key_tells_what_its_value_is() {
+        let (clean, _) = redact(&json!({"db": {"password": "hunter2"}}), &redaction()).unwrap();
+        assert_eq!(clean, json!({"db": {"password": "[redacted]"}}));
         let secret = ["q7Zt", "P3xV", "9mLk", "2Ws8"].concat();
         let (clean, rules) = redact(&json!({"cmd": "x", "apiKey": secret, "n": 1}), &redaction()).unwrap();
         assert_eq!((clean, rules), (json!({"cmd": "x", "apiKey": "[redacted]", "n": 1}), vec!["generic-credential"]));
@@ -249,6 +260,10 @@ mod tests {
             "max_tokens: 4096, secret: ${{ secrets.GITHUB_TOKEN }}",
             "password = getpass.getpass('Password: ')",
             "API_KEY=your-api-key-here",
+            "usage: x [--password PASSWORD] [--token $TOKEN] --password-stdin --token <token>",
+            "<password>${env.DB_PASSWORD}</password> <token/> Vec<token::Token>",
+            "the password is asked for; password: string, password=$PASS, password = prompt()",
+            "a machine with a default password policy",
             "token = os.environ[\"GITHUB_TOKEN\"]",
             "ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
             "https://example.com:8080/path@x and user@example.com",

@@ -6,9 +6,10 @@ pub(super) mod servers;
 use super::call::Call;
 use super::compile::{Compile, Mistake};
 use super::effect::Effect;
+use super::environment::{Secrets, environment};
 use super::error::HandlerError;
+use super::headers;
 use super::kind::{Kind, TextKind};
-use super::{environment::environment, headers};
 use crate::event::Phase;
 use crate::syntax::values::RawDuration;
 use crate::template::Body;
@@ -139,6 +140,10 @@ impl Kind for Mcp {
         self.answer(call, result).map_err(HandlerError)
     }
 
+    fn secrets(&self) -> Vec<&Secrets> {
+        vec![self.server.secrets()]
+    }
+
     fn effect(&self) -> Option<Effect> {
         let (tool, server) = (self.tool.clone(), self.server.label().to_string());
         Some(Effect::McpTool { tool, server, starts: self.server.program() })
@@ -150,7 +155,8 @@ impl Mcp {
         let Mcp { tool, .. } = self;
         let text = text(&result)?;
         if result.is_error == Some(true) {
-            return Err(format!("call tool `{tool}`: {}", excerpt(text.trim(), "it failed and doesn't say why")));
+            let why = self.server.secrets().mask(text.trim());
+            return Err(format!("call tool `{tool}`: {}", excerpt(&why, "it failed and doesn't say why")));
         }
         let (event, reply) = (call.moment.event(), call.hook.contract.reply);
         let answer = |value| reply(event, value).map_err(|error| format!("{error} (from tool `{tool}`)"));
@@ -174,7 +180,8 @@ impl Mcp {
             }
             // As with a command's stdout: a gate's reply is a decision, elsewhere tools may chat.
             text if event.spec.phase == Phase::Gate => {
-                Err(format!("read the result of tool `{tool}`: it is not a JSON object: {}", excerpt(text, "nothing")))
+                let text = self.server.secrets().mask(text);
+                Err(format!("read the result of tool `{tool}`: it is not a JSON object: {}", excerpt(&text, "nothing")))
             }
             _ => Ok(Answer::default()),
         }
@@ -220,6 +227,7 @@ impl RawServer {
     /// Checks what was written.
     pub(crate) fn compile(self, cx: &Compile<'_>) -> Result<ServerDefinition, Mistake> {
         let bad = |message: &str| Mistake::new("server", message);
+        let secrets;
         let reach = match (self.command, self.url) {
             (None, None) => return Err(bad("the server has neither `command` nor `url`")),
             (Some(_), Some(_)) => return Err(bad("the server has both `command` and `url`").help("keep one")),
@@ -232,7 +240,8 @@ impl RawServer {
                 if program.contains('/') {
                     *program = cx.dir.join(&program).to_string_lossy().into_owned();
                 }
-                let env = environment(self.env, &self.inherit_env).map_err(in_server)?;
+                let env = environment(self.env.clone(), &self.inherit_env).map_err(in_server)?;
+                secrets = Secrets::from_definition(&env, &self.env, &self.inherit_env);
                 Reach::Command { argv, env, cwd: self.cwd.map(|cwd| cx.dir.join(cwd)) }
             }
             (None, Some(url)) => {
@@ -241,10 +250,11 @@ impl RawServer {
                 }
                 headers::check(&url).map_err(|error| bad(&format!("`url`: {error}")))?;
                 let headers = headers::Headers::new(&self.headers, &self.inherit_env).map_err(in_server)?;
+                secrets = headers.secrets.clone();
                 Reach::Url { url, headers, layer: cx.layer }
             }
         };
-        Ok(ServerDefinition::new(reach))
+        Ok(ServerDefinition::new(reach, secrets))
     }
 }
 

@@ -5,7 +5,7 @@
 //! or with the host. A call that waits for a start may give up; the start goes on for the next call.
 
 use crate::handlers::effect::Program;
-use crate::handlers::environment::changed;
+use crate::handlers::environment::{Secrets, changed};
 use crate::handlers::headers::Headers;
 use crate::handlers::process;
 use crate::handlers::process_tree::{self, Tree};
@@ -56,6 +56,7 @@ pub(crate) struct ServerDefinition {
     reach: Reach,
     /// How messages name it: no path, no query and no later argument, which may hold secrets.
     label: String,
+    secrets: Secrets,
 }
 
 /// How a server is reached.
@@ -68,7 +69,7 @@ pub(crate) enum Reach {
 }
 
 impl ServerDefinition {
-    pub(crate) fn new(reach: Reach) -> ServerDefinition {
+    pub(crate) fn new(reach: Reach, secrets: Secrets) -> ServerDefinition {
         let label = match &reach {
             Reach::Command { argv, .. } => {
                 let name = |path: &String| path.rsplit('/').next().unwrap_or_default().to_string();
@@ -86,7 +87,7 @@ impl ServerDefinition {
                 }
             }
         };
-        ServerDefinition { reach, label }
+        ServerDefinition { reach, label, secrets }
     }
 
     /// What is started, if the server isn't somewhere else.
@@ -97,6 +98,11 @@ impl ServerDefinition {
             }
             Reach::Url { .. } => None,
         }
+    }
+
+    /// What must not be in what it says.
+    pub(crate) fn secrets(&self) -> &Secrets {
+        &self.secrets
     }
 
     /// How messages name it.
@@ -443,7 +449,7 @@ impl ServerDefinition {
                 if normal.is_empty() { text } else { text.replace(&normal, &self.label) }
             }
         };
-        super::excerpt(text.trim(), "no reason given")
+        super::excerpt(&self.secrets.mask(text.trim()), "no reason given")
     }
 }
 
@@ -489,7 +495,7 @@ async fn connect(
             let process::Child { stdin, stdout, stderr, tree } =
                 process::start(&spec, permit).map_err(|error| error.to_string())?;
             let stdout = Lines { pipe: stdout, line: 0, too_long: Arc::default() };
-            let stderr = Stderr::new(stderr, definition.label.clone());
+            let stderr = Stderr::new(stderr, definition);
             let mut child = Child { tree, stderr, too_long: stdout.too_long.clone() };
             let handshake = timeout(START, Quiet.serve((stdout, stdin)));
             let mut handshake = pin!(handshake);
@@ -623,6 +629,7 @@ async fn exited(child: &mut Option<Child>) {
 struct Stderr {
     pipe: ChildStderr,
     label: String,
+    secrets: Secrets,
     line: Vec<u8>,
     /// The last line that wasn't empty.
     last: String,
@@ -631,13 +638,16 @@ struct Stderr {
 }
 
 impl Stderr {
-    /// The longest line, in bytes; the rest of it is left out.
-    const MAX_LINE: usize = 1024;
+    /// How much of a line is kept, in bytes; what is beyond what is shown lets secrets be found whole.
+    const MAX_LINE: usize = 64 * 1024;
+    /// How much of it is shown, in characters.
+    const MAX_SHOWN: usize = 1024;
     /// The most lines in a minute.
     const MAX_LINES: u32 = 200;
 
-    fn new(pipe: ChildStderr, label: String) -> Stderr {
-        Stderr { pipe, label, line: Vec::new(), last: String::new(), window: Instant::now(), n_logged: 0 }
+    fn new(pipe: ChildStderr, of: &ServerDefinition) -> Stderr {
+        let (label, secrets) = (of.label.clone(), of.secrets.clone());
+        Stderr { pipe, label, secrets, line: Vec::new(), last: String::new(), window: Instant::now(), n_logged: 0 }
     }
 
     /// Logs what comes, and never ends. Nothing is lost if it is dropped.
@@ -663,7 +673,8 @@ impl Stderr {
     }
 
     fn tell(&mut self) {
-        let line = String::from_utf8_lossy(&std::mem::take(&mut self.line)).trim().to_string();
+        let line = self.secrets.mask(String::from_utf8_lossy(&std::mem::take(&mut self.line)).trim());
+        let line: String = line.chars().take(Stderr::MAX_SHOWN).collect();
         if line.is_empty() {
             return;
         }

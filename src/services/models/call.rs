@@ -105,10 +105,12 @@ impl<'a> Bound<'a> {
         for tried in 0.. {
             let response = self.egress.post(&url, headers.clone(), body.clone(), MAX_REPLY).await;
             let mut response = response.map_err(|error| format!("can't {error}"))?;
-            mask(&mut response, key.as_deref());
             if (200..300).contains(&response.status) {
-                return (service.read)(chunks(&response)?);
+                // Only what is said of it is masked: a short key may be part of any word of the reply.
+                let reply = chunks(&response).and_then(|chunks| (service.read)(chunks));
+                return reply.map_err(|error| masked(&error, key.as_deref()));
             }
+            mask(&mut response, key.as_deref());
             let wait = match response.status {
                 429 | 503 | 529 if tried < RETRIES => retry_after(&response.headers).unwrap_or(WAIT * 2_u32.pow(tried)),
                 _ => return Err(refusal(&response)),
@@ -225,10 +227,18 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 
 /// Takes the key out of a response, because some providers repeat it and messages quote the response.
 fn mask(response: &mut Response, key: Option<&str>) {
-    if let (Some(key), Ok(body)) = (key, std::str::from_utf8(&response.body))
-        && body.contains(key)
-    {
-        response.body = body.replace(key, "***").into();
+    if let Ok(body) = std::str::from_utf8(&response.body) {
+        response.body = masked(body, key).into();
+    }
+}
+
+/// A shorter key is ordinary text as well.
+const SHORTEST_KEY: usize = 8;
+
+fn masked(text: &str, key: Option<&str>) -> String {
+    match key.filter(|key| key.len() >= SHORTEST_KEY) {
+        Some(key) => text.replace(key, "***"),
+        None => text.to_string(),
     }
 }
 

@@ -1,0 +1,261 @@
+//! What was tried to get past a guard that says `closed`, through the built binary.
+
+use crate::support::*;
+use serde_json::{Value, json};
+
+/// A root whose project has these hooks, within a user's own, and a host that has both in force.
+fn layers(user: &str, project: &str) -> (TestHost, tempfile::TempDir) {
+    let root = hooks(&[("config/hookwire/user.yaml", user), ("project/.hookwire/project.yaml", project)]);
+    let mut command = hookwire();
+    command.args(["serve", "--project", "--no-share", "--root"]).arg(root.path().join("project"));
+    command.env("XDG_CONFIG_HOME", root.path().join("config"));
+    (TestHost::start(&mut command), root)
+}
+
+#[test]
+fn a_project_does_not_switch_off_the_users_guards() {
+    let token = format!("gh{}_{}", "p", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
+    let user = "
+defaults: { fail: closed }
+hooks:
+  - { name: redact, on: PostToolUse, guard: redact-secrets }
+  - { name: audit, on: PostToolUse, guard: { audit-log: { file: audit.jsonl } } }
+";
+    for project in [
+        "script: 'return { stop: \"enough\" }'".to_string(),
+        "deny: no".to_string(),
+        format!("script: 'return {{ subject: \"{token}\", replace: true }}'"),
+        format!("script: 'return {{ subject: \"{token}\" }}'"),
+        format!("parallel: true, script: 'return {{ subject: \"{token}\" }}'"),
+        format!("script: 'return {{ decision: \"deny\", subject: \"{token}\" }}'"),
+        "fail: closed, script: 'throw 1'".to_string(),
+    ] {
+        let (mut host, root) = layers(user, &format!("hooks: [{{ name: inner, on: PostToolUse, {project} }}]"));
+        let output = format!("it is {token}");
+        let verdict = host.dispatch(json!({
+            "event": "PostToolUse", "session": "s", "tool": {"name": "Bash", "input": {"command": "env"}, "output": output},
+        }));
+        let mut ran = outcomes(&verdict);
+        ran.retain(|it| it.ends_with("skipped"));
+        assert!(ran.is_empty(), "{project}: {verdict}");
+        assert!(!verdict["subject"].to_string().contains(&token), "{project}: {verdict}");
+        assert!(!verdict["subject"].is_null() || verdict["replaced"] == true, "{project}: {verdict}");
+        let log = std::fs::read_to_string(root.path().join("config/hookwire/audit.jsonl")).unwrap();
+        assert_eq!(log.lines().count(), 1, "{project}: {log}");
+    }
+}
+
+#[test]
+fn a_stop_before_an_act_keeps_it_from_being_done() {
+    let yaml = "
+hooks:
+  - { name: budget, on: PreToolUse, priority: 1, script: 'return { stop: \"out of budget\" }' }
+  - { name: no-rm, on: PreToolUse, if: Bash(rm*), fail: closed, deny: no }
+";
+    let (mut host, dir) = TestHost::with(yaml);
+    let verdict = host.bash("rm -rf /");
+    assert_eq!(
+        (brief(&verdict).as_str(), &verdict["stop"]),
+        ("deny by budget: out of budget", &json!("out of budget"))
+    );
+    if !is_there("python3") {
+        return;
+    }
+    let mut agent = std::process::Command::new("python3");
+    agent.arg(repo("examples/agents/minimal.py")).arg(dir.path()).args(["echo one", "echo two"]);
+    let said = agent.env("HOOKWIRE", env!("CARGO_BIN_EXE_hookwire")).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&said.stdout), "skipped: echo one (out of budget)\n");
+}
+
+#[test]
+fn an_allow_counts_for_what_its_rule_covers() {
+    let (mut host, _dir) = TestHost::with(
+        "hooks: [{ name: ls, on: PreToolUse, if: Bash(ls*), fail: closed, script: 'return { decision: \"allow\" }' }]",
+    );
+    for (command, expected) in [("ls -l", json!("ls")), ("ls; rm -rf /", Value::Null), ("ls > ~/.bashrc", Value::Null)]
+    {
+        let verdict = host.bash(command);
+        assert_eq!((&verdict["decision"], &verdict["decidedBy"]), (&json!("allow"), &expected), "{command}");
+        let said = verdict["outcomes"][0]["reason"].as_str().unwrap_or_default();
+        assert_eq!(said.contains("doesn't cover the whole call"), expected.is_null(), "{command}: {said}");
+    }
+}
+
+#[test]
+fn an_approval_is_for_the_directory_and_the_agent_that_it_was_given_for() {
+    let (mut host, _dir) = TestHost::with("hooks: [{ name: careful, on: PreToolUse, matcher: Bash, ask: sure? }]");
+    host.request("initialize", json!({"capabilities": {"hooks": {"requests": ["approval/request"]}}}));
+    let mut is_asked = |cwd: &str, agent: &str| {
+        let mut event = bash("rm -rf .");
+        event["cwd"] = cwd.into();
+        event["agent"] = json!({"name": agent});
+        let id = host.ask("hooks/dispatch", event);
+        let message = host.receive_where(|it| it["method"] == "approval/request" || it["id"] == id);
+        if message["method"].is_null() {
+            return false;
+        }
+        assert_eq!(message["params"]["cwd"], cwd);
+        let reply = json!({"decision": "approve", "remember": true});
+        host.send(&json!({"jsonrpc": "2.0", "id": message["id"], "result": reply}));
+        host.reply(id);
+        true
+    };
+    for (cwd, agent, expected) in [
+        ("/tmp/scratch", "coder", true),
+        ("/tmp/scratch", "coder", false),
+        ("/home/dev", "coder", true),
+        ("/tmp/scratch", "intern", true),
+        ("/tmp/scratch", "coder", false),
+    ] {
+        assert_eq!(is_asked(cwd, agent), expected, "{cwd} {agent}");
+    }
+}
+
+#[test]
+fn a_decoy_is_not_judged_in_place_of_what_is_done() {
+    let big = "x".repeat(40_000);
+    let junk: serde_json::Map<String, Value> = (0..40).map(|n| (format!("a{n}"), big[..30_000].into())).collect();
+    let mut filled = junk;
+    filled.insert("command".into(), "git push".into());
+    let (mut host, _dir) = TestHost::with(
+        r#"
+defaults: { fail: closed }
+hooks:
+  - { name: paths, on: PreToolUse, matcher: "Write|Read|mcp__.*|apply_patch", command: 'case "$tool_input_path" in /etc/*) exit 2;; esac' }
+  - { name: words, on: PreToolUse, matcher: Bash, command: 'case "$tool_input_command" in *push*) exit 2;; esac' }
+  - { name: inline, on: PreToolUse, matcher: Bash, command: [env, sh, -c, 'case "${tool_input_command}" in *push*) exit 2;; esac'] }
+  - { name: rule, on: PreToolUse, if: Bash(git push*), deny: no pushes }
+  - { name: unknown, on: PreToolUse, if: "mcp__fs__write(/etc/**)", deny: not there }
+"#,
+    );
+    for (tool, input, by) in [
+        ("Write", json!({"file_path": "/etc/passwd", "path": "ok.txt"}), "paths"),
+        ("Write", json!({"file_path": "ok.txt", "path": "/etc/passwd"}), "paths"),
+        ("Write", json!({"file_path": ["/etc/passwd"], "path": "ok.txt"}), "paths"),
+        ("Read", json!({"paths": ["ok.txt", "/etc/passwd"]}), "paths"),
+        ("apply_patch", json!({"input": "*** Add File: ok", "patch": "*** Add File: /etc/x"}), "paths"),
+        ("Write", json!({"file_path": "ok.txt"}), ""),
+        ("Write", json!({"file_path": "ok.txt", "path": "ok.txt"}), ""),
+        ("mcp__fs__write", json!({"path": "/etc/passwd", "command": "ls"}), "paths"),
+        ("mcp__fs__write", json!({"absolute_path": "/etc/passwd", "query": "x"}), "paths"),
+        ("Bash", json!({"command": format!("git push # {big}")}), "words"),
+        ("Bash", json!({"command": "git push \u{0}"}), "words"),
+        ("Bash", json!({"command": "ls", "cmd": "git push"}), "words"),
+        ("Bash", json!({"command": ["bash", "-lc", "git push"]}), "words"),
+        ("Bash", Value::Object(filled), "words"),
+        ("Bash", json!({"command": "ls"}), ""),
+        ("Read", json!({"limit": 5}), ""),
+    ] {
+        let verdict =
+            host.dispatch(json!({"event": "PreToolUse", "session": "s", "tool": {"name": tool, "input": input}}));
+        let label = verdict["reason"].as_str().unwrap_or_default().to_string();
+        assert_eq!(verdict["decidedBy"].as_str().unwrap_or_default(), by, "{tool} {label}");
+        assert_eq!(verdict["decision"], if by.is_empty() { "allow" } else { "deny" }, "{tool} {label}");
+    }
+}
+
+#[test]
+fn every_form_of_a_call_is_held_against_the_rules() {
+    let (mut host, _dir) = TestHost::with(
+        r#"
+defaults: { fail: closed }
+hooks:
+  - { name: push, on: PreToolUse, if: Bash(git push*), deny: no pushes }
+  - { name: etc, on: PreToolUse, if: ["Write|Edit(/etc/**)", "mcp__fs__write(/etc/**)"], deny: not there }
+  - { name: search, on: PreToolUse, if: "WebSearch(*secret*)", deny: not that }
+"#,
+    );
+    for (tool, input, by) in [
+        ("Bash", json!({"command": ["git", "push"]}), "push"),
+        ("Bash", json!({"command": ["/usr/bin/git", "push", "a b"]}), "push"),
+        ("shell", json!({"command": ["bash", "-lc", "cd x && git push"]}), "push"),
+        ("shell", json!({"command": ["sudo", "git", "-C", "x", "push"]}), "push"),
+        ("shell", json!({"command": ["ls", 3]}), "push"),
+        ("shell", json!({"command": ["ls", "; git push"]}), ""),
+        ("shell", json!({"command": ["time", "ls"]}), ""),
+        ("Write", json!({"file_path": "ok", "path": "/etc/x"}), "etc"),
+        ("apply_patch", json!({"input": "*** Add File: ok", "patch": "*** Add File: /etc/x"}), "etc"),
+        ("mcp__fs__write", json!({"command": "ls", "path": "/etc/x"}), "etc"),
+        ("mcp__fs__write", json!({"path": "/tmp/x", "query": "/etc/x"}), "etc"),
+        ("mcp__fs__write", json!({"path": "/tmp/x", "query": "x"}), ""),
+        ("WebSearch", json!({"query": "cats", "q": "the secret"}), "search"),
+        ("WebSearch", json!({"query": "cats"}), ""),
+    ] {
+        let verdict =
+            host.dispatch(json!({"event": "PreToolUse", "session": "s", "tool": {"name": tool, "input": input}}));
+        assert_eq!(verdict["decidedBy"].as_str().unwrap_or_default(), by, "{tool} {input} {verdict}");
+    }
+}
+
+#[test]
+fn what_a_hook_says_holds_no_secret() {
+    let canary = "canary-token-77";
+    let says =
+        r#"printf '{"decision":"deny","reason":"%s","userMessages":["%s"],"stop":"%s"}' "$CANARY" "$CANARY" "$CANARY""#;
+    let server = json!({"command": ["sh", "-c", "echo \"at $CANARY\" >&2; exit 3"], "inheritEnv": ["CANARY"]});
+    let mut all = vec![
+        json!({"name": "json", "command": {"run": says, "inheritEnv": ["CANARY"]}}),
+        json!({"name": "denies", "command": {"run": "echo $CANARY >&2; exit 2", "inheritEnv": ["CANARY"]}}),
+        json!({"name": "garbage", "command": {"run": "echo $CANARY", "inheritEnv": ["CANARY"]}}),
+    ];
+    if cfg!(feature = "mcp") {
+        all.push(json!({"name": "mcp", "mcp": {"server": server, "tool": "x"}}));
+    }
+    if is_there("python3") {
+        all.push(json!({"name": "python", "callable": {"python": "leaks:deny", "inheritEnv": ["CANARY"]}}));
+    }
+    for hook in all {
+        let mut hook = hook;
+        (hook["on"], hook["fail"]) = ("PreToolUse".into(), "closed".into());
+        let source = "import os\n\ndef deny(event):\n    return {'decision': 'deny', 'reason': os.environ['CANARY']}\n";
+        let dir = hooks(&[("hooks.json", &definitions(std::slice::from_ref(&hook))), ("leaks.py", source)]);
+        let log = tempfile::NamedTempFile::new().unwrap();
+        let mut command = serve(dir.path());
+        command.env("CANARY", canary).env("HOOKWIRE_LOG", "trace").stderr(log.reopen().unwrap());
+        let mut host = TestHost::start(&mut command);
+        let verdict = host.bash("ls").to_string();
+        drop(host);
+        let log = std::fs::read_to_string(log.path()).unwrap();
+        assert!(verdict.contains("[masked]"), "{verdict}");
+        assert!(!verdict.contains(canary) && !log.contains(canary), "{verdict}\n{log}");
+    }
+}
+
+#[test]
+fn every_digit_of_a_number_survives_every_way_through() {
+    const ID: u64 = 1_234_567_890_123_456_789;
+    let rewrite = "script: 'return { subject: { ...event.tool.input, n: 1 } }'";
+    let mut ways = vec![
+        rewrite,
+        "script: 'return { patch: { n: 1, copy: event.tool.input.id } }'",
+        "rewrite: { patch: { n: 1 } }",
+        "rewrite: { patch: { n: 1, copy: '${tool.input.id}' } }",
+        "command: 'grep -q 1234567890123456789 || exit 2; echo ''{\"patch\":{\"n\":1}}'''",
+        "command: 'echo \"{\\\"patch\\\":{\\\"n\\\":1,\\\"copy\\\":$tool_input_id}}\"'",
+    ];
+    if is_there("python3") {
+        ways.push("callable: { python: 'ways:act' }");
+    }
+    if is_there("node") {
+        ways.push("callable: { node: './ways.mjs#act' }");
+    }
+    let python = "def act(event):\n    return {'subject': {**event['tool']['input'], 'n': 1}}\n";
+    let node = "export const act = (event) => ({ subject: { ...event.tool.input, n: 1 } });\n";
+    for way in ways {
+        let yaml = format!(
+            "hooks: [{{ name: way, on: PreToolUse, when: tool.input.id == 1234567890123456789, fail: closed, {way} }}]"
+        );
+        let dir = hooks(&[("hooks.yaml", &yaml), ("ways.py", python), ("ways.mjs", node)]);
+        let mut host = TestHost::serve(dir.path());
+        let input = json!({"id": ID, "list": [{"max": u64::MAX, "min": i64::MIN}]});
+        let mut verdict = host.dispatch(json!({"event": "PreToolUse", "tool": {"name": "pay", "input": input}}));
+        let mut subject = verdict["subject"].take();
+        let copy = subject.as_object_mut().and_then(|it| it.remove("copy"));
+        assert!(copy.is_none_or(|copy| copy == ID), "{way}: {verdict}");
+        assert_eq!(
+            subject,
+            json!({"id": ID, "list": [{"max": u64::MAX, "min": i64::MIN}], "n": 1}),
+            "{way}: {verdict}"
+        );
+    }
+}
