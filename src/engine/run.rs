@@ -2,7 +2,7 @@
 //! once for every kind of handler.
 
 use super::aggregate;
-use super::{Engine, HooksInForce, NestedJudge, Report};
+use super::{Engine, HooksInForce, NestedJudge, Report, aside};
 use crate::contract::{Contract, Fail};
 use crate::event::{CONTEXT_MEMBERS, Event, Phase, merge_patch};
 use crate::handlers::{Call, Handler, Moment, Transcript};
@@ -88,7 +88,14 @@ pub(super) async fn run(engine: &Engine, limits: &RunLimits<'_>, selected: &Sele
         // Boxed, or the largest handler's state would be part of every event's future.
         None => Box::pin(limited(engine, limits, selected, moment, &transcript)).await,
     };
-    let mut run = finish(selected, moment, result, started.elapsed());
+    let is_partial = match &result {
+        Ok(Answer { decision: Some(Decision::Allow), .. }) => {
+            let hook = hook.clone();
+            !aside::hold(engine, limits, &mut moment.clone(), move |facts| hook.covers(facts)).await
+        }
+        Ok(_) | Err(_) => false,
+    };
+    let mut run = finish(selected, moment, result, is_partial, started.elapsed());
     run.outcome.started_at = Some(began);
     run.outcome.transcript = transcript.take();
     report(engine, moment, &run.outcome, false);
@@ -274,7 +281,14 @@ fn touches(patch: &Value, pointer: &str) -> bool {
     true
 }
 
-fn finish(selected: &Selected, moment: &Moment, result: Result<Answer, Failure>, elapsed: Duration) -> HookRun {
+/// What a run comes to. `is_partial`: its allow isn't about all that the hook would have to be for.
+fn finish(
+    selected: &Selected,
+    moment: &Moment,
+    result: Result<Answer, Failure>,
+    is_partial: bool,
+    elapsed: Duration,
+) -> HookRun {
     let hook = &selected.hook;
     let event = moment.event();
     let mut said = None;
@@ -315,8 +329,7 @@ fn finish(selected: &Selected, moment: &Moment, result: Result<Answer, Failure>,
         }
     };
     // To allow takes that all of it is what the hook is for.
-    let is_partial = answer.decision == Some(Decision::Allow) && !hook.covers(&moment.facts);
-    if is_partial {
+    if is_partial && answer.decision == Some(Decision::Allow) {
         answer.decision = None;
         answer.reason = Some("its allow doesn't count: `if` doesn't cover the whole call".into());
     }
@@ -409,7 +422,7 @@ fn detach(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected, moment: 
             Ok(Err(panic)) => Err(panicked(hook, &*panic)),
             Err(_) => Err(Failure::Stopped("finish within its timeout".into())),
         };
-        let mut run = finish(&selected_hook, &moment, result, started.elapsed());
+        let mut run = finish(&selected_hook, &moment, result, false, started.elapsed());
         run.outcome.started_at = Some(began);
         run.outcome.transcript = transcript.take();
         report(&engine, &moment, &run.outcome, true);

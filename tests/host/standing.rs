@@ -1,0 +1,94 @@
+//! The host stands, whatever it is sent and whatever becomes of its disk: other requests go on, gates find
+//! a place, replies are flushed, and what is acknowledged is kept.
+
+use crate::support::*;
+use serde_json::{Value, json};
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Requests in one write, so that the reader has them all at once; they are numbered from 1.
+fn pipelined(requests: &[(&str, Value)]) -> Vec<u8> {
+    let line = |(n, (method, params)): (usize, &(&str, Value))| {
+        format!("{}\n", json!({"jsonrpc": "2.0", "id": n + 1, "method": method, "params": params}))
+    };
+    requests.iter().enumerate().map(line).collect::<String>().into_bytes()
+}
+
+/// The ids of the next messages, in the order of the wire.
+fn ids(host: &mut TestHost, n: usize) -> Vec<Value> {
+    (0..n).map(|_| host.receive()["id"].take()).collect()
+}
+
+/// A host in a shell, behind a line that limits what it may use.
+fn limited(limits: &str, hooks: &Path) -> Command {
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", &format!(r#"{limits}; exec "$0" "$@""#)]).arg(env!("CARGO_BIN_EXE_hookwire"));
+    command.args(["serve", "--isolated", "--no-share", "--hooks"]).arg(hooks).env_remove("HOOKWIRE_LOG");
+    command
+}
+
+// ---------------------------------------------------------------------- content that is slow to judge
+
+#[test]
+fn what_is_slow_to_judge_keeps_no_other_request_waiting() {
+    let many = "metadata.l.all(a, metadata.l.all(b, metadata.l.all(c, a + b + c >= 0)))";
+    let rules: Vec<String> = (0..300).map(|n| format!("Bash(tool-{n} --force*)")).collect();
+    let commands: String = (0..2000).map(|n| format!("$X --a{n} | tool-{n} -x y; ")).collect();
+    let list: Vec<u32> = (0..200).collect();
+    let write =
+        |content: String| json!({"event": "PreToolUse", "tool": {"name": "Write", "input": {"content": content}}});
+    let small = || json!({"event": "PreToolUse", "tool": {"name": "T", "input": {}}, "metadata": {"l": list}});
+    let pattern = json!({"pattern-guard": {"deny": ["(a|b|ab)*c(x|y)+z"]}});
+    for (what, hook, event) in [
+        ("a rule over a long text", json!({"if": rules, "deny": "no"}), bash(&commands)),
+        ("`when`", json!({"when": many, "deny": "no"}), small()),
+        ("`by`", json!({"guard": {"rate-limit": {"max": 1, "by": format!("{many} ? 'a' : 'b'")}}}), small()),
+        ("a guard over long content", json!({"guard": pattern}), write("ab".repeat(1_000_000))),
+    ] {
+        let mut hook = hook;
+        (hook["name"], hook["on"]) = ("h".into(), "PreToolUse".into());
+        let dir = hooks(&[("hooks.json", &definitions(&[hook]))]);
+        let mut host = TestHost::serve(dir.path());
+        host.request("hooks/list", json!({}));
+        host.write(&pipelined(&[("hooks/dispatch", event), ("hooks/list", json!({}))]));
+        assert_eq!(ids(&mut host, 2), [2, 1], "{what}");
+    }
+}
+
+/// Every look at a path waits for ever, as on a network file system whose server is gone.
+#[test]
+fn a_disk_that_hangs_keeps_no_other_request_waiting() {
+    let (_, dir) = TestHost::with(
+        "
+hooks:
+  - { name: deny, on: PreToolUse, if: Write(secrets/**), deny: the rule says no }
+  - { name: closed, on: PreToolUse, if: Write(secrets/**), fail: closed, deny: the rule says no }
+  - { name: allow, on: PreToolUse, if: Write(src/**), allow: fine }
+  - { name: other, on: PreToolUse, if: Read(**), deny: another tool }",
+    );
+    let mut host = TestHost::start(serve(dir.path()).env("HOOKWIRE_FAIL", "disk=1.."));
+    let write =
+        json!({"event": "PreToolUse", "tool": {"name": "Write", "input": {"file_path": "src/a"}}, "deadlineMs": 8000});
+    let mut requests = pipelined(&[
+        ("hooks/dispatch", write.clone()),
+        ("hooks/dispatch", write),
+        ("hooks/dispatch", bash("ls")),
+        ("hooks/list", json!({})),
+    ]);
+    requests.extend(b"{\"jsonrpc\":\"2.0\",\"method\":\"$/cancelRequest\",\"params\":{\"id\":1}}\n");
+    host.write(&requests);
+    let mut first = ids(&mut host, 3);
+    first.sort_by_key(|id| id.as_u64());
+    assert_eq!(first, [1, 3, 4], "the others, and the one that was cancelled");
+    let verdict = host.receive()["result"].take();
+    assert_eq!(verdict["decision"], "deny", "{verdict}");
+    let doubts =
+        verdict["outcomes"].as_array().unwrap().iter().map(|it| [&it["hook"], &it["opaque"]].map(|it| it.as_str()));
+    let doubt = |rule: &str| format!("can't tell whether `Write({rule})` holds: reading the call took too long");
+    let (secrets, src) = (doubt("secrets/**"), doubt("src/**"));
+    let expected = [("deny", &secrets), ("closed", &secrets), ("allow", &src)];
+    assert_eq!(doubts.collect::<Vec<_>>(), expected.map(|(hook, doubt)| [Some(hook), Some(&**doubt)]));
+}
+
