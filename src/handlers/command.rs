@@ -21,6 +21,7 @@ use serde::de::{MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
+use tokio::sync::Semaphore;
 
 /// A text for `sh -c`, a program with its arguments, or either with an environment.
 pub(crate) struct RawCommand(RawLong);
@@ -199,6 +200,8 @@ impl Kind for Command {
     }
 
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
+        // The first poll is the connection's reader: other requests must not wait for a process to start.
+        tokio::task::yield_now().await;
         let argv = match &self.run {
             Run::Shell(text) => vec!["/bin/sh".to_string(), "-c".to_string(), text.clone()],
             Run::Program { program, arguments } => {
@@ -206,7 +209,7 @@ impl Kind for Command {
                 std::iter::once(self.program(program)).chain(arguments.iter().map(expand)).collect()
             }
         };
-        let cwd = self.cwd(call);
+        let cwd = self.cwd(call).await;
         let spec = process::Spec {
             argv,
             env: self.environment(call, &cwd),
@@ -214,9 +217,8 @@ impl Kind for Command {
             stdin: call.moment.stdin(call.hook.contract),
             limits: process::OutputLimits::default(),
         };
-        // The first poll is the connection's reader: other requests must not wait for a process to start.
-        tokio::task::yield_now().await;
-        let output = match process::run(spec).await {
+        let output = if call.is_at_gate() { process::run(spec).await } else { process::run_modestly(spec).await };
+        let output = match output {
             Ok(output) => output,
             Err(error) if error.is_unstarted() => {
                 let program = match &self.run {
@@ -277,12 +279,12 @@ impl Command {
         if program.contains('/') { self.dir.join(program).to_string_lossy().into_owned() } else { program.to_string() }
     }
 
-    fn cwd(&self, call: &Call<'_>) -> PathBuf {
-        let usable = |path: &Path| path.is_dir();
+    async fn cwd(&self, call: &Call<'_>) -> PathBuf {
+        let (base, root) = (call.moment.facts.base(), &*call.services.root);
         match &self.cwd {
             Some(cwd) => cwd.clone(),
-            None if usable(call.moment.facts.base()) => call.moment.facts.base().to_path_buf(),
-            None => call.services.root.to_path_buf(),
+            None if base != root && is_directory(base.to_path_buf()).await => base.to_path_buf(),
+            None => root.to_path_buf(),
         }
     }
 
@@ -306,6 +308,17 @@ impl Command {
         env.push(("HOOKWIRE_PROJECT_DIR".into(), call.services.root.to_string_lossy().into_owned()));
         env
     }
+}
+
+/// Apart, because a file system may hang; then few threads hang with it.
+async fn is_directory(path: PathBuf) -> bool {
+    static LOOKS: Semaphore = Semaphore::const_new(16);
+    let Ok(permit) = LOOKS.acquire().await else { return false };
+    let look = move || {
+        let _permit = permit;
+        path.is_dir()
+    };
+    tokio::task::spawn_blocking(look).await.unwrap_or(false)
 }
 
 /// The largest value that becomes a variable, in bytes.

@@ -7,13 +7,19 @@
 use rustix::fs::{Mode, OFlags};
 use sha2::{Digest, Sha256};
 use std::io::{Error, ErrorKind, Result};
+use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
-/// Connections at once; more are closed at once.
+/// Connections that last.
 const MAX_GUESTS: usize = 32;
+/// Connections beside them: those of hooks' own commands, which come and go, find a place whoever stays.
+const MAX_BRIEF_GUESTS: usize = 32;
+/// How long those are.
+const BRIEF: Duration = Duration::from_secs(5);
 const EXTENSION: &str = "sock";
 
 /// A bound socket. Dropping it removes the file; connections stay.
@@ -51,12 +57,14 @@ impl Socket {
             for stream in listener.incoming() {
                 let Ok(stream) = stream else {
                     // Most likely there are no descriptors left: asking again at once would not help.
-                    std::thread::sleep(std::time::Duration::from_millis(100));
+                    std::thread::sleep(Duration::from_millis(100));
                     continue;
                 };
-                if guests.fetch_add(1, Ordering::Relaxed) >= MAX_GUESTS {
+                let before = guests.fetch_add(1, Ordering::Relaxed);
+                let is_over = before >= MAX_GUESTS + MAX_BRIEF_GUESTS;
+                if is_over || before >= MAX_GUESTS && !ends_soon(&stream) {
                     guests.fetch_sub(1, Ordering::Relaxed);
-                    tracing::warn!("A connection to the socket was refused: {MAX_GUESTS} are open.");
+                    tracing::warn!("A connection to the socket was refused: {before} are open.");
                     continue;
                 }
                 let (serve, here) = (serve.clone(), guests.clone());
@@ -73,6 +81,16 @@ impl Socket {
         };
         std::thread::Builder::new().name("socket".into()).spawn(accept).map(drop)
     }
+}
+
+/// Sees to it that a connection ends; says whether it will.
+fn ends_soon(stream: &UnixStream) -> bool {
+    let Ok(stream) = stream.try_clone() else { return false };
+    let end = move || {
+        std::thread::sleep(BRIEF);
+        let _ = stream.shutdown(Shutdown::Both);
+    };
+    std::thread::Builder::new().name("brief-guest".into()).spawn(end).is_ok()
 }
 
 impl Drop for Socket {

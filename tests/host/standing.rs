@@ -92,3 +92,53 @@ hooks:
     assert_eq!(doubts.collect::<Vec<_>>(), expected.map(|(hook, doubt)| [Some(hook), Some(&**doubt)]));
 }
 
+// ---------------------------------------------------------------------- places for gates
+
+#[test]
+fn hooks_that_nobody_waits_for_leave_places_to_gates() {
+    for (what, slow) in [("async", "async: true"), ("after the act", "timeout: 100s")] {
+        let dir = hooks(&[(
+            "hooks.yaml",
+            &format!(
+                "
+hooks:
+  - {{ name: slow, on: PostToolUse, {slow}, command: exec sleep 1000 }}
+  - {{ name: guard, on: PreToolUse, command: 'echo no >&2; exit 2', timeout: 20s }}"
+            ),
+        )]);
+        // A fifth of three quarters of the files may be children: 15.
+        let mut host = TestHost::start(&mut limited("ulimit -n 100", dir.path()));
+        let after = json!({"event": "PostToolUse", "tool": {"name": "Bash", "input": {}}});
+        for _ in 0..20 {
+            host.ask("hooks/dispatch", after.clone());
+        }
+        assert_eq!(brief(&host.bash("git push")), "deny by guard: no", "{what}");
+        host.may_leave_unread = true;
+    }
+}
+
+#[test]
+fn a_slow_function_leaves_places_to_its_neighbours() {
+    if !is_there("python3") {
+        return;
+    }
+    let python = "
+import asyncio
+async def slow(event): await asyncio.sleep(1000)
+async def guard(event): return {'decision': 'deny', 'reason': 'no'}
+";
+    let (mut host, _dir) = {
+        let yaml = "
+hooks:
+  - { name: slow, on: PostToolUse, callable: { python: 'm:slow' }, timeout: 100s }
+  - { name: guard, on: PreToolUse, callable: { python: 'm:guard' }, timeout: 30s }";
+        let dir = hooks(&[("hooks.yaml", yaml), ("m.py", python)]);
+        (TestHost::serve(dir.path()), dir)
+    };
+    for _ in 0..200 {
+        host.ask("hooks/dispatch", json!({"event": "PostToolUse", "tool": {"name": "Bash", "input": {}}}));
+    }
+    assert_eq!(brief(&host.bash("git push")), "deny by guard: no");
+    host.may_leave_unread = true;
+}
+
