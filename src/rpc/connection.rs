@@ -7,7 +7,7 @@ pub use super::methods::Next;
 
 use super::envelope::{Envelope, Method, Reply, canonical_id, is_id, is_other_than_object, read_parsed};
 use super::error::RpcError;
-use super::in_flight::{Admission, Batch, MAX_IN_FLIGHT, ReplyTo, Request, Task};
+use super::in_flight::{Admission, Batch, MAX_BATCH_REPLIES, MAX_IN_FLIGHT, ReplyTo, Request, Task};
 use super::methods::{DirectCall, METHODS, Run, find, router};
 use super::params;
 use super::protocol::{Trace, code};
@@ -232,6 +232,12 @@ impl Connection {
                 let message = format!("overloaded: {MAX_IN_FLIGHT} requests are in flight; wait for replies");
                 return self.refuse(Some(id), code::OVERLOADED, message, to, out);
             }
+        }
+        if matches!(to, ReplyTo::Batch(batch) if batch.is_full()) {
+            let most = MAX_BATCH_REPLIES >> 20;
+            let message =
+                format!("overloaded: the replies of this batch are more than {most} MiB; ask for less at once");
+            return self.refuse(Some(id), code::OVERLOADED, message, to, out);
         }
         if self.session.is_shut_down() {
             let problem = "after `shutdown` only the notification `exit` is served";

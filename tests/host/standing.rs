@@ -142,3 +142,44 @@ hooks:
     host.may_leave_unread = true;
 }
 
+// ---------------------------------------------------------------------- floods
+
+/// Requests to set some large values, which `state/list` gives.
+fn large_values(n: usize) -> Vec<(&'static str, Value)> {
+    let value = "x".repeat(250_000);
+    (0..n).map(|n| ("state/set", json!({"key": n.to_string(), "value": value}))).collect()
+}
+
+#[test]
+fn short_requests_with_long_replies_are_answered_to_the_last() {
+    let hook = json!({"name": "h", "on": "PreToolUse", "deny": "x".repeat(1_000_000)});
+    let dir = hooks(&[("hooks.json", &definitions(&[hook]))]);
+    // A verdict has the reason twice: 120 MB for a pipe of 64 KiB.
+    let requests = vec![("hooks/dispatch", bash("ls")); 60];
+    let input = tempfile::NamedTempFile::new().unwrap();
+    fs::write(input.path(), pipelined(&requests)).unwrap();
+    let mut child = serve(dir.path()).stdin(input.reopen().unwrap()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut replies = BufReader::new(child.stdout.take().unwrap());
+    let (mut n, mut line) = (0, Vec::new());
+    while replies.read_until(b'\n', &mut line).unwrap() > 0 {
+        assert!(line.ends_with(b"}\n") && line.len() < 3_000_000);
+        line.clear();
+        n += 1;
+    }
+    assert_eq!((n, child.wait().unwrap().code()), (requests.len(), Some(0)));
+}
+
+#[test]
+fn the_replies_of_a_batch_are_bounded() {
+    let mut host = TestHost::serve(no_hooks());
+    host.write(&pipelined(&large_values(10)));
+    ids(&mut host, 10);
+    let request = |id: u32| json!({"jsonrpc": "2.0", "id": id, "method": "state/list", "params": {"prefix": ""}});
+    host.send(&(0..50).map(request).collect());
+    let replies = host.receive();
+    let replies = replies.as_array().unwrap();
+    let refused: Vec<_> = replies.iter().filter_map(|reply| reply["error"]["message"].as_str()).collect();
+    assert_eq!((replies.len(), refused.len()), (50, 43));
+    assert!(refused.iter().all(|it| it.starts_with("overloaded: the replies of this batch")), "{refused:?}");
+}
+
