@@ -124,6 +124,8 @@ fn remove_socket(connection: &Connection) {
 fn end_on_signal(runtime: &Runtime, connection: Arc<Connection>) -> std::io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let _guard = runtime.enter();
+    // A file may be as long as the limit allows: a write beyond is then that write's error, not the end.
+    drop(signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?);
     for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()] {
         let mut signal = signal(kind)?;
         let connection = connection.clone();

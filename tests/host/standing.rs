@@ -183,3 +183,58 @@ fn the_replies_of_a_batch_are_bounded() {
     assert!(refused.iter().all(|it| it.starts_with("overloaded: the replies of this batch")), "{refused:?}");
 }
 
+// ---------------------------------------------------------------------- files
+
+fn audited(file: &str) -> String {
+    format!(
+        "  - {{ name: {file}, on: PreToolUse, fail: closed, timeout: 60s, guard: {{ audit-log: {{ file: {file} }} }} }}\n"
+    )
+}
+
+#[test]
+fn a_pipe_in_place_of_an_audit_log_is_an_error_and_keeps_no_thread() {
+    let dir = hooks(&[("hooks.yaml", &format!("hooks:\n{}", audited("pipe")))]);
+    assert!(Command::new("mkfifo").arg(dir.path().join("pipe")).status().unwrap().success());
+    let reads = fs::OpenOptions::new().read(true).write(true).open(dir.path().join("pipe")).unwrap();
+    for reader in [Some(reads), None] {
+        let mut host = TestHost::serve(dir.path());
+        let verdict = host.bash("ls");
+        assert_eq!(verdict["decision"], "deny", "{reader:?}");
+        assert!(error(&verdict).contains("audit log"), "{verdict}");
+    }
+}
+
+#[test]
+fn a_line_that_could_not_be_written_whole_spoils_no_other() {
+    let dir = hooks(&[("hooks.yaml", &format!("hooks:\n{}", audited("a.jsonl")))]);
+    // Blocks of 512 bytes; a record has some 250.
+    let mut host = TestHost::start(&mut limited("ulimit -S -f 2", dir.path()));
+    let failed = (0..10).find_map(|_| Some(host.bash("ls")).filter(|verdict| verdict["decision"] == "deny"));
+    assert!(error(&failed.expect("the disk is full")).contains("File too large"));
+    let pid = rustix::process::Pid::from_raw(host.pid().cast_signed());
+    let unlimited = rustix::process::Rlimit { current: None, maximum: None };
+    rustix::process::prlimit(pid, rustix::process::Resource::Fsize, unlimited).unwrap();
+    let verdict = host.bash("ls");
+    assert_eq!(verdict["decision"], "allow", "{verdict}");
+    let log = fs::read_to_string(dir.path().join("a.jsonl")).unwrap();
+    let last: Value = serde_json::from_str(log.lines().last().unwrap()).expect(&log);
+    assert_eq!(last["eventId"], verdict["eventId"]);
+}
+
+#[test]
+fn a_state_file_that_is_removed_under_the_host_is_made_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("state.redb");
+    let start = || TestHost::start(serve(no_hooks()).arg("--state").arg(&file));
+    let mut host = start();
+    let set = |host: &mut TestHost, key: &str| host.request("state/set", json!({"key": key, "value": key}));
+    set(&mut host, "before");
+    fs::remove_file(&file).unwrap();
+    set(&mut host, "after");
+    host.kill();
+    host.wait();
+    let mut host = start();
+    for key in ["before", "after"] {
+        assert_eq!(host.request("state/get", json!({"key": key}))["value"], key);
+    }
+}
