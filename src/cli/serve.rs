@@ -36,6 +36,9 @@ pub(super) const MAX_MESSAGE: usize = 16 * 1024 * 1024;
 /// How long tasks may take to end once their replies are not waited for.
 const SHUTDOWN: Duration = Duration::from_millis(50);
 
+/// How long killed processes may take to be gone.
+const LEAVE: Duration = Duration::from_millis(200);
+
 pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
     let protocol = stdio::take_stdout()?;
     let host = args.hooks.host_with(HostOptions { pass_through: args.pass_through, ..args.hooks.options()? })?;
@@ -59,6 +62,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
     let result = serve_stdin(&connection, &outbox, args.max_message);
     // Tasks that still run are dropped, which ends their processes.
     runtime.shutdown_timeout(SHUTDOWN);
+    process_tree::leave(LEAVE);
     // `exit` without `shutdown` before it is 1. (LSP.)
     let abrupt = result? == Next::Exit && !connection.session().is_shut_down();
     Ok(if abrupt { Finding::Found } else { Finding::Fine })
@@ -107,6 +111,7 @@ fn end_when_gone(connection: Arc<Connection>, gone: mpsc::Receiver<()>) -> std::
             if connection.session().hang_up() {
                 connection.drain(Duration::ZERO, AFTER_DRAIN);
                 remove_socket(&connection);
+                process_tree::leave(LEAVE);
                 std::process::exit(0);
             }
         }
@@ -136,6 +141,7 @@ fn end_on_signal(runtime: &Runtime, connection: Arc<Connection>) -> std::io::Res
                     connection.abandon();
                     connection.drain(Duration::ZERO, SHUTDOWN);
                     remove_socket(&connection);
+                    process_tree::leave(LEAVE);
                     std::process::exit(128 + kind.as_raw_value());
                 });
             }

@@ -238,3 +238,66 @@ fn a_state_file_that_is_removed_under_the_host_is_made_again() {
         assert_eq!(host.request("state/get", json!({"key": key}))["value"], key);
     }
 }
+
+// ---------------------------------------------------------------------- processes
+
+/// The processes whose words end so.
+fn running(words: &str) -> Vec<u32> {
+    let pids = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
+    let has_words = |pid: &u32| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).replace('\0', " ").trim_end().ends_with(words) && is_alive(*pid)
+    };
+    pids.filter(has_words).collect()
+}
+
+fn parent(pid: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit(')').next()?.split_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_hides_from_its_event_ends_with_it() {
+    let words = |n: u32| format!("sleep 3{}{n}", std::process::id());
+    let (ends, stays) = (words(1), words(2));
+    let (mut host, _dir) = TestHost::with(&format!(
+        "
+defaults: {{ fail: open, timeout: 100s }}
+hooks:
+  - {{ name: ends, on: PreToolUse, command: '(setsid env -i {ends} >/dev/null 2>&1 &)' }}
+  - {{ name: stays, on: PostToolUse, command: '(setsid env -i {stays} >/dev/null 2>&1 &); sleep 1000' }}"
+    ));
+    for _ in 0..20 {
+        assert_eq!(host.bash("ls")["decision"], "allow");
+    }
+    eventually("all are gone with their events", || running(&ends).is_empty().then_some(()));
+    host.ask("hooks/dispatch", json!({"event": "PostToolUse", "tool": {"name": "Bash", "input": {}}}));
+    eventually("it is there", || (!running(&stays).is_empty()).then_some(()));
+    host.bash("ls");
+    assert_eq!(running(&stays).len(), 1, "its own event goes on");
+    host.rest();
+    host.wait();
+    eventually("it is gone with the host", || running(&stays).is_empty().then_some(()));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_reaper_that_is_killed_is_started_again() {
+    let (mut host, _dir) =
+        TestHost::with("hooks: [{ name: h, on: PreToolUse, fail: closed, timeout: 100s, command: 'true' }]");
+    let mut killed = Vec::new();
+    for n in 0..7 {
+        let reaper = eventually("there is one", || {
+            host.bash("ls");
+            let reapers = running(" reaper").into_iter();
+            reapers.filter(|pid| parent(*pid) == Some(host.pid()) && !killed.contains(pid)).next()
+        });
+        killed.push(reaper);
+        rustix::process::kill_process(
+            rustix::process::Pid::from_raw(reaper.cast_signed()).unwrap(),
+            rustix::process::Signal::KILL,
+        )
+        .unwrap_or_else(|error| panic!("{n}: {error}"));
+    }
+}
