@@ -147,6 +147,11 @@ impl Engine {
         self.reports.subscribe()
     }
 
+    /// Whether no detached hook runs.
+    pub fn is_settled(&self) -> bool {
+        self.detached.available_permits() == MAX_DETACHED
+    }
+
     /// Returns when no detached hook runs any more; none can be started meanwhile.
     pub async fn settle(&self) {
         // The semaphore is never closed.

@@ -370,9 +370,13 @@ impl Connection {
                 }
             }
         }
-        // Detached hooks have the same time, though their answers go nowhere.
-        let settled = async { tokio::time::timeout_at(until.into(), self.session.host.engine.settle()).await };
-        let _ = self.session.runtime.block_on(settled);
+        // Detached hooks have the same time, though their answers go nowhere. Another connection's end may have
+        // ended the runtime, which then has no time to give.
+        let engine = &self.session.host.engine;
+        if !engine.is_settled() {
+            let settled = async { tokio::time::timeout_at(until.into(), engine.settle()).await };
+            let _ = self.session.runtime.block_on(settled);
+        }
     }
 
     /// To be held while messages are received, so that another thread that is ending the process waits

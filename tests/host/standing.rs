@@ -290,8 +290,8 @@ fn a_reaper_that_is_killed_is_started_again() {
     for n in 0..7 {
         let reaper = eventually("there is one", || {
             host.bash("ls");
-            let reapers = running(" reaper").into_iter();
-            reapers.filter(|pid| parent(*pid) == Some(host.pid()) && !killed.contains(pid)).next()
+            let is_new = |pid: &u32| parent(*pid) == Some(host.pid()) && !killed.contains(pid);
+            running(" reaper").into_iter().find(is_new)
         });
         killed.push(reaper);
         rustix::process::kill_process(
@@ -300,4 +300,70 @@ fn a_reaper_that_is_killed_is_started_again() {
         )
         .unwrap_or_else(|error| panic!("{n}: {error}"));
     }
+}
+
+// ---------------------------------------------------------------------- failures
+
+/// Every way to fail, in every direction, at every kind of moment, from a file and from the wire: printed as
+/// a table, and the direction alone decides.
+#[test]
+fn the_direction_of_a_failure_decides_and_nothing_else() {
+    let mut kinds = vec![
+        ("exit", json!({"command": "exit 1"})),
+        ("killed", json!({"command": "kill -9 $$"})),
+        ("missing", json!({"command": ["no-such-program"]})),
+        ("late", json!({"command": "exec sleep 1000", "timeout": "200ms"})),
+        ("http", json!({"http": {"url": "http://127.0.0.1:9/"}})),
+        ("callable", json!({"callable": {"python": "no_such_module:f"}})),
+        ("guard", json!({"guard": {"audit-log": {"file": "no/such/dir/a.jsonl"}}})),
+    ];
+    if cfg!(feature = "script") {
+        kinds.push(("script", json!({"script": "throw new Error('x')"})));
+    }
+    let mut hooks_of_all = Vec::new();
+    for (kind, handler) in &kinds {
+        for fail in ["open", "closed", "ask"] {
+            let mut hook = handler.clone();
+            hook["name"] = format!("{kind}-{fail}").into();
+            hook["on"] = json!(["PreToolUse", "PostToolUse", "Stop", "Notification"]);
+            hook["when"] = format!("metadata.hook == '{kind}-{fail}'").into();
+            hook["fail"] = fail.into();
+            hooks_of_all.push(hook);
+        }
+    }
+    let dir = hooks(&[("hooks.json", &definitions(&hooks_of_all))]);
+    let mut table = String::from("layer    failure   fail    gate          after          stop   note\n");
+    let mut wrong = Vec::new();
+    for layer in ["hooks", "session"] {
+        let mut host = TestHost::serve(if layer == "hooks" { dir.path() } else { no_hooks() });
+        if layer == "session" {
+            host.request("hooks/register", json!({"hooks": hooks_of_all}));
+        }
+        for (kind, _) in &kinds {
+            for (fail, expected) in [
+                ("open", ["allow -", "allow -", "allow -", "allow -"]),
+                ("closed", ["deny deny", "deny deny withheld", "allow -", "allow -"]),
+                ("ask", ["deny ask", "deny deny withheld", "allow -", "allow -"]),
+            ] {
+                let cells = ["PreToolUse", "PostToolUse", "Stop", "Notification"].map(|event| {
+                    let mut event = json!({"event": event, "metadata": {"hook": format!("{kind}-{fail}")}});
+                    if event["event"].as_str().is_some_and(|name| name.ends_with("ToolUse")) {
+                        event["tool"] = json!({"name": "T", "input": {}, "output": "secret"});
+                    }
+                    let verdict = host.dispatch(event);
+                    assert!(!error(&verdict).is_empty(), "it failed: {verdict}");
+                    let said = verdict["outcomes"][0]["decision"].as_str().unwrap_or("-");
+                    let withheld = if verdict.get("subject") == Some(&Value::Null) { " withheld" } else { "" };
+                    format!("{} {said}{withheld}", verdict["decision"].as_str().unwrap())
+                });
+                let [gate, after, stop, note] = &cells;
+                table += &format!("{layer:8} {kind:9} {fail:7} {gate:13} {after:20} {stop:8} {note}\n");
+                if cells != expected {
+                    wrong.push(format!("{layer} {kind} {fail}: {cells:?}"));
+                }
+            }
+        }
+    }
+    println!("{table}");
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
