@@ -173,7 +173,11 @@ impl Hook {
             }
         }
         if let Some(when) = &self.when {
-            match when.holds(&event.data) {
+            let holds = match facts.why_unread() {
+                Some(why) => Truth::Opaque(format!("can't tell whether `when` holds: {why}").into()),
+                None => when.holds(&event.data),
+            };
+            match holds {
                 Truth::Yes => {}
                 Truth::Opaque(why) | Truth::Delegates(why) => {
                     doubt = doubt.or(Some(Doubt { why, delegates: None }));
@@ -259,6 +263,7 @@ impl Hook {
             on: &self.on,
             tools: &self.tools,
             timeout: self.timeout,
+            detached: self.detached,
             tags: &self.tags,
             contract: self.contract,
             source: &self.source,

@@ -10,7 +10,7 @@ use crate::hook::{Doubt, Hook};
 use crate::matching::call::Call;
 use crate::matching::rule::Key;
 use crate::matching::tools::ToolNames;
-use crate::matching::{Facts, Matcher};
+use crate::matching::{Facts, Matcher, patience};
 use crate::policy::Policy;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -80,10 +80,13 @@ impl HookSet {
         set
     }
 
-    /// The hooks that apply to an event, in order.
+    /// The hooks that apply to an event, in order, as far as patience goes.
     pub fn select(&self, facts: &Facts) -> Vec<Selected> {
         self.candidates(facts)
             .into_iter()
+            .enumerate()
+            .take_while(|(n, _)| n % 8 != 0 || patience::is_left())
+            .map(|(_, id)| id)
             .filter_map(|id| self.hooks.get(id as usize))
             .filter_map(|hook| {
                 let doubt = hook.applies(facts).ok()?;

@@ -51,6 +51,9 @@ pub(super) const MAX_MESSAGE: usize = 16 * 1024 * 1024;
 /// How long tasks may take to end once their replies are not waited for.
 const SHUTDOWN: Duration = Duration::from_millis(50);
 
+/// How long killed processes may take to be gone.
+const LEAVE: Duration = Duration::from_millis(200);
+
 pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
     if let Some(path) = &args.inherit {
         let listener = rustix::stdio::stdin().try_clone_to_owned()?;
@@ -87,6 +90,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
     let result = serve_stdin(&connection, &outbox, args.max_message);
     // Tasks that still run are dropped, which ends their processes.
     runtime.shutdown_timeout(SHUTDOWN);
+    process_tree::leave(LEAVE);
     // `exit` without `shutdown` before it is 1. (LSP.)
     let abrupt = result? == Next::Exit && !connection.session().is_shut_down();
     Ok(if abrupt { Finding::Found } else { Finding::Fine })
@@ -105,6 +109,7 @@ fn listen(args: &ServeArgs, socket: Socket) -> Result<Finding, Failure> {
     let path = socket.path().to_path_buf();
     on_signal(&runtime, move |code| {
         let _ = std::fs::remove_file(&path);
+        process_tree::leave(LEAVE);
         std::process::exit(code);
     })?;
     socket.await_idle(args.idle_exit.unwrap_or(Duration::MAX));
@@ -167,6 +172,7 @@ fn end_when_gone(connection: Arc<Connection>, gone: mpsc::Receiver<()>) -> std::
             if connection.session().hang_up() {
                 connection.drain(Duration::ZERO, AFTER_DRAIN);
                 remove_socket(&connection);
+                process_tree::leave(LEAVE);
                 std::process::exit(0);
             }
         }
@@ -186,6 +192,7 @@ fn end_on_signal(runtime: &Runtime, connection: Arc<Connection>) -> std::io::Res
         connection.abandon();
         connection.drain(Duration::ZERO, SHUTDOWN);
         remove_socket(&connection);
+        process_tree::leave(LEAVE);
         std::process::exit(code);
     })
 }
@@ -194,6 +201,8 @@ fn end_on_signal(runtime: &Runtime, connection: Arc<Connection>) -> std::io::Res
 fn on_signal(runtime: &Runtime, end: impl FnOnce(i32) + Clone + Send + 'static) -> std::io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let _guard = runtime.enter();
+    // A file may be as long as the limit allows: a write beyond is then that write's error, not the end.
+    drop(signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?);
     for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()] {
         let mut signal = signal(kind)?;
         let end = end.clone();

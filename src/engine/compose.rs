@@ -3,7 +3,7 @@
 
 use super::aggregate::{Folded, combine_rewrites, ends};
 use super::run::{self, HookRun, RunLimits};
-use super::{Engine, HooksInForce, is_chain};
+use super::{Engine, HooksInForce, aside, is_chain};
 use crate::contract::{Composition, Contract, NATIVE};
 use crate::event::{Event, EventSpec, Phase};
 use crate::handlers::Moment;
@@ -410,7 +410,9 @@ impl Chain {
         let knows = |list: &[(Arc<Hook>, u32)], hook: &Arc<Hook>, version: Option<u32>| {
             list.iter().any(|(it, at)| Arc::ptr_eq(it, hook) && version.is_none_or(|version| version == *at))
         };
-        for selected in hooks.select(&self.moment.facts) {
+        let hooks = hooks.clone();
+        let again = aside::hold(engine, limits, &mut self.moment, move |facts| hooks.select(facts)).await;
+        for selected in again {
             let hook = &selected.hook;
             let made_it = version > 0 && knows(&self.made, hook, Some(version));
             let is_exempt = is_their_own && hook.contract == client && !is_outside(hook.source.layer);

@@ -4,6 +4,7 @@
 
 pub mod aggregate;
 pub(crate) use run::panic_text;
+mod aside;
 mod compose;
 mod intercept;
 mod policy_gate;
@@ -43,6 +44,7 @@ pub struct Engine {
     reports: broadcast::Sender<Report>,
     sessions: Arc<Sessions>,
     detached: Arc<Semaphore>,
+    aside: Arc<Semaphore>,
 }
 
 /// One event to decide.
@@ -136,12 +138,18 @@ impl Engine {
             reports: broadcast::Sender::new(REPORT_QUEUE),
             sessions: Arc::default(),
             detached: Arc::new(Semaphore::new(MAX_DETACHED)),
+            aside: Arc::new(Semaphore::new(aside::MAX_ASIDE)),
         }
     }
 
     /// Every hook's run from now on. A listener that falls behind loses the oldest.
     pub fn reports(&self) -> broadcast::Receiver<Report> {
         self.reports.subscribe()
+    }
+
+    /// Whether no detached hook runs.
+    pub fn is_settled(&self) -> bool {
+        self.detached.available_permits() == MAX_DETACHED
     }
 
     /// Returns when no detached hook runs any more; none can be started meanwhile.
@@ -188,17 +196,6 @@ async fn decide_within(engine: &Engine, question: Question, depth: u8) -> Verdic
     engine.services.runs.note(&question.event);
     let names = &question.hooks.files.tool_names;
     let moment = Arc::new(Moment::new(question.event.clone(), &engine.services.root).with_names(names).with_scripts());
-    let policies = &question.hooks.files.policies;
-    let (moment, refusal) = policy_gate::admit(engine, policies, moment).await;
-    let selected = question.hooks.select(&moment.facts);
-    if let Some(reason) = refusal {
-        let mut chain = Chain::start(moment);
-        chain.refuse(reason, &selected);
-        return finish(engine, &question, chain);
-    }
-    if selected.is_empty() {
-        return finish(engine, &question, Chain::start(moment));
-    }
     let limits = run::RunLimits {
         deadline: deadline(&question.event),
         early_deadline: &question.early_deadline,
@@ -207,16 +204,27 @@ async fn decide_within(engine: &Engine, question: Question, depth: u8) -> Verdic
         contract: question.contract,
         depth,
     };
+    let (mut moment, refusal) = policy_gate::admit(engine, &limits, moment).await;
+    let hooks = question.hooks.clone();
+    let selected = aside::hold(engine, &limits, &mut moment, move |facts| hooks.select(facts)).await;
+    if let Some(reason) = refusal {
+        let mut chain = Chain::start(moment);
+        chain.refuse(reason, &selected);
+        return finish(engine, &question, chain);
+    }
+    if selected.is_empty() {
+        return finish(engine, &question, Chain::start(moment));
+    }
     let mut chain = Chain::start(moment);
     chain.run(engine, &limits, question.contract, compose::plan(selected, question.contract)).await;
     chain.judge_again(engine, &limits, &question.hooks, Asks::Count).await;
-    chain.judge_by_policies(policies);
+    chain.judge_by_policies(engine, &limits).await;
     if let Some(timeout) = asks_a_person(engine, &question, &chain) {
         let changed = chain.ask(engine, &limits, timeout).await;
         if changed {
             chain.judge_again(engine, &limits, &question.hooks, Asks::AreAnswered).await;
         }
-        chain.judge_by_policies(policies);
+        chain.judge_by_policies(engine, &limits).await;
     }
     finish(engine, &question, chain)
 }

@@ -1,13 +1,12 @@
 //! The policy gate: judges a tool call by the policies before any hook, and again after hooks or a
 //! person changed it.
 
-use super::Engine;
 use super::compose::Chain;
-use super::run;
+use super::run::{self, RunLimits};
+use super::{Engine, aside};
 use crate::event::set_pointer;
 use crate::handlers::Moment;
 use crate::hook_set::Selected;
-use crate::matching::Facts;
 use crate::policy::{self, Policy};
 use crate::services::state::{Scope, StateError};
 use crate::support::digest;
@@ -22,16 +21,17 @@ const COUNT_KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Judges a tool call by the policies: the moment with what they grant, or why it is denied.
 pub(super) async fn admit(
     engine: &Engine,
-    policies: &[Arc<Policy>],
-    moment: Arc<Moment>,
+    limits: &RunLimits<'_>,
+    mut moment: Arc<Moment>,
 ) -> (Arc<Moment>, Option<String>) {
-    let event = moment.event();
-    if policies.is_empty() || !policy::is_tool_request(event) {
+    let policies = &limits.hooks.files.policies;
+    if policies.is_empty() || !policy::is_tool_request(moment.event()) {
         return (moment, None);
     }
-    if let Some(reason) = refusal(policies, &moment.facts) {
+    if let Some(reason) = refusal(engine, limits, &mut moment).await {
         return (moment, Some(reason));
     }
+    let event = moment.event();
     let left = match count(engine, policies, &moment).await {
         Ok(left) => left,
         Err(reason) => return (moment, Some(reason)),
@@ -44,8 +44,9 @@ pub(super) async fn admit(
     (Arc::new(moment.rewritten(Arc::new(event))), None)
 }
 
-fn refusal(policies: &[Arc<Policy>], facts: &Facts) -> Option<String> {
-    policies.iter().find_map(|policy| policy.refusal(facts))
+async fn refusal(engine: &Engine, limits: &RunLimits<'_>, moment: &mut Arc<Moment>) -> Option<String> {
+    let set = limits.hooks.files.clone();
+    aside::hold(engine, limits, moment, move |facts| set.policies.iter().find_map(|policy| policy.refusal(facts))).await
 }
 
 /// Counts a call against every limit of its run: how many are left, or which limit is reached. A call
@@ -113,13 +114,13 @@ impl Chain {
 
     /// Judges a call that hooks or a person changed by the policies again, because a rewrite must not
     /// smuggle in what they deny. The call is not counted a second time.
-    pub(super) fn judge_by_policies(&mut self, policies: &[Arc<Policy>]) {
+    pub(super) async fn judge_by_policies(&mut self, engine: &Engine, limits: &RunLimits<'_>) {
         let (first, last) = (self.first.event(), self.moment.event());
         let same = first.subject() == last.subject() && first.data.get("tool") == last.data.get("tool");
         if same || !policy::is_tool_request(last) || self.folded.decision == Some(Decision::Deny) {
             return;
         }
-        if let Some(reason) = refusal(policies, &self.moment.facts) {
+        if let Some(reason) = refusal(engine, limits, &mut self.moment).await {
             self.refuse(reason, &[]);
         }
     }

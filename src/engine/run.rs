@@ -2,7 +2,7 @@
 //! once for every kind of handler.
 
 use super::aggregate;
-use super::{Engine, HooksInForce, NestedJudge, Report};
+use super::{Engine, HooksInForce, NestedJudge, Report, aside};
 use crate::contract::{Contract, Fail, NATIVE};
 use crate::event::{CONTEXT_MEMBERS, Event, Phase, merge_patch};
 use crate::handlers::{Call, Handler, Moment, Transcript};
@@ -88,7 +88,14 @@ pub(super) async fn run(engine: &Engine, limits: &RunLimits<'_>, selected: &Sele
         // Boxed, or the largest handler's state would be part of every event's future.
         None => Box::pin(limited(engine, limits, selected, moment, &transcript)).await,
     };
-    let mut run = finish(selected, limits.contract, moment, result, started.elapsed());
+    let is_partial = match &result {
+        Ok(Answer { decision: Some(Decision::Allow), .. }) => {
+            let hook = hook.clone();
+            !aside::hold(engine, limits, &mut moment.clone(), move |facts| hook.covers(facts)).await
+        }
+        Ok(_) | Err(_) => false,
+    };
+    let mut run = finish(selected, limits.contract, moment, result, is_partial, started.elapsed());
     run.outcome.started_at = Some(began);
     run.outcome.transcript = transcript.take();
     report(engine, moment, &run.outcome, false);
@@ -274,11 +281,13 @@ fn touches(patch: &Value, pointer: &str) -> bool {
     true
 }
 
+/// What a run comes to. `is_partial`: its allow isn't about all that the hook would have to be for.
 fn finish(
     selected: &Selected,
     client: &Contract,
     moment: &Moment,
     mut result: Result<Answer, Failure>,
+    is_partial: bool,
     elapsed: Duration,
 ) -> HookRun {
     let hook = &selected.hook;
@@ -325,8 +334,7 @@ fn finish(
         }
     };
     // To allow takes that all of it is what the hook is for.
-    let is_partial = answer.decision == Some(Decision::Allow) && !hook.covers(&moment.facts);
-    if is_partial {
+    if is_partial && answer.decision == Some(Decision::Allow) {
         answer.decision = None;
         answer.reason = Some("its allow doesn't count: `if` doesn't cover the whole call".into());
     }
@@ -437,7 +445,7 @@ fn detach(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected, moment: 
             Ok(Err(panic)) => Err(panicked(hook, &*panic)),
             Err(_) => Err(Failure::Stopped("finish within its timeout".into())),
         };
-        let mut run = finish(&selected_hook, contract, &moment, result, started.elapsed());
+        let mut run = finish(&selected_hook, contract, &moment, result, false, started.elapsed());
         run.outcome.started_at = Some(began);
         run.outcome.transcript = transcript.take();
         report(&engine, &moment, &run.outcome, true);

@@ -27,6 +27,25 @@ struct Session {
     ran: HashSet<String>,
 }
 
+/// Agents of a session that are sent back at once. Beyond, all are counted anew, because each may be
+/// another one for ever.
+const MAX_SENT_BACK: usize = 1000;
+
+impl Session {
+    /// How often in a row an agent has been sent back; one time too many begins anew.
+    fn count_send_back(&mut self, key: (String, String), is_sent_back: bool) -> u32 {
+        let before = self.send_backs.remove(&key).unwrap_or(0);
+        let count = if is_sent_back { before + 1 } else { 0 };
+        if (1..=MAX_SEND_BACKS).contains(&count) {
+            if self.send_backs.len() >= MAX_SENT_BACK {
+                self.send_backs.clear();
+            }
+            self.send_backs.insert(key, count);
+        }
+        count
+    }
+}
+
 impl Sessions {
     /// Whether a `once` hook may run now; says yes once per session.
     pub(super) fn claim(&self, event: &Event, hook: &Hook) -> bool {
@@ -41,15 +60,8 @@ impl Sessions {
             name if event.spec.rest => {
                 let agent = event.text("/agent/id").or(event.text("/agent/name")).unwrap_or_default();
                 let key = (name.to_string(), agent.to_string());
-                let count = self.with(event.session(), |session| {
-                    let count = session.send_backs.entry(key).or_default();
-                    *count = if verdict.decision == Decision::Deny { *count + 1 } else { 0 };
-                    let reached = *count;
-                    if reached > MAX_SEND_BACKS {
-                        *count = 0;
-                    }
-                    reached
-                });
+                let is_sent_back = verdict.decision == Decision::Deny;
+                let count = self.with(event.session(), |session| session.count_send_back(key, is_sent_back));
                 if count > MAX_SEND_BACKS {
                     verdict.errors.push(format!(
                         "sent back to work {MAX_SEND_BACKS} times in a row; the agent may rest (the hook should look at `stopActive`)"
@@ -79,6 +91,20 @@ impl Sessions {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn agents_that_come_and_go_are_not_kept() {
+        let mut session = Session::default();
+        let mut count = |agent: usize, back| {
+            let count = session.count_send_back(("SubagentStop".into(), agent.to_string()), back);
+            (count, session.send_backs.len())
+        };
+        assert_eq!([count(0, true), count(0, true), count(0, false)], [(1, 1), (2, 1), (0, 0)]);
+        let most = (0..3 * MAX_SENT_BACK).map(|agent| count(agent, true).1).max();
+        assert_eq!(most, Some(MAX_SENT_BACK));
+        let counts: Vec<u32> = (0..=MAX_SEND_BACKS + 1).map(|_| count(1, true).0).collect();
+        assert_eq!(counts.last(), Some(&1), "{counts:?}");
+    }
 
     #[test]
     fn an_active_session_is_remembered() {

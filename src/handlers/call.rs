@@ -4,7 +4,7 @@ use super::environment::Variables;
 use super::error::HandlerError;
 use super::services::Services;
 use crate::contract::{Contract, NATIVE};
-use crate::event::{Event, On};
+use crate::event::{Event, On, Phase};
 use crate::matching::Facts;
 use crate::matching::rule::{Asker, Condition};
 use crate::matching::tools::ToolNames;
@@ -52,6 +52,8 @@ pub struct HookView<'a> {
     pub tools: &'a Condition,
     /// For one run.
     pub timeout: Duration,
+    /// Started and forgotten.
+    pub detached: bool,
     /// For people and tools.
     pub tags: &'a [String],
     /// The vocabulary it is written for.
@@ -77,6 +79,11 @@ pub trait Judge: Send + Sync {
 }
 
 impl Call<'_> {
+    /// Whether an agent waits for the run before it acts.
+    pub(super) fn is_at_gate(&self) -> bool {
+        !self.hook.detached && self.moment.event().spec.phase == Phase::Gate
+    }
+
     /// What a placeholder of the hook's vocabulary stands for.
     pub(super) fn placeholder(&self, name: &str) -> Option<Value> {
         let contract = self.hook.contract;
@@ -149,6 +156,11 @@ impl Moment {
     /// The same, and scripts that a call runs may be looked into.
     pub fn with_scripts(self) -> Moment {
         Moment::from_facts(self.facts.with_scripts())
+    }
+
+    /// The same moment, of whose call nothing is known, for this reason.
+    pub fn unread(&self, why: &'static str) -> Moment {
+        Moment::from_facts(self.facts.unread(why))
     }
 
     /// The next version of it.

@@ -20,6 +20,7 @@ use serde::Deserialize;
 use serde::de::{MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer};
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
+use tokio::sync::Semaphore;
 
 /// A text for `sh -c`, a program with its arguments, or either with an environment.
 pub(crate) struct RawCommand(RawLong);
@@ -198,6 +199,8 @@ impl Kind for Command {
     }
 
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
+        // The first poll is the connection's reader: other requests must not wait for a process to start.
+        tokio::task::yield_now().await;
         let argv = match &self.run {
             Run::Shell(text) => vec!["/bin/sh".to_string(), "-c".to_string(), text.clone()],
             Run::Program { program, arguments } => {
@@ -205,7 +208,7 @@ impl Kind for Command {
                 std::iter::once(self.program(program)).chain(arguments.iter().map(expand)).collect()
             }
         };
-        let cwd = self.cwd(call);
+        let cwd = self.cwd(call).await;
         let spec = process::Spec {
             argv,
             env: self.environment(call, &cwd)?,
@@ -213,9 +216,8 @@ impl Kind for Command {
             stdin: call.moment.stdin(call.hook.contract),
             limits: process::OutputLimits::default(),
         };
-        // The first poll is the connection's reader: other requests must not wait for a process to start.
-        tokio::task::yield_now().await;
-        let output = match process::run(spec).await {
+        let output = if call.is_at_gate() { process::run(spec).await } else { process::run_modestly(spec).await };
+        let output = match output {
             Ok(output) => output,
             Err(error) if error.is_unstarted() => {
                 let program = match &self.run {
@@ -283,12 +285,12 @@ impl Command {
         if program.contains('/') { self.dir.join(program).to_string_lossy().into_owned() } else { program.to_string() }
     }
 
-    fn cwd(&self, call: &Call<'_>) -> PathBuf {
-        let usable = |path: &Path| path.is_dir();
+    async fn cwd(&self, call: &Call<'_>) -> PathBuf {
+        let (base, root) = (call.moment.facts.base(), &*call.services.root);
         match &self.cwd {
             Some(cwd) => cwd.clone(),
-            None if usable(call.moment.facts.base()) => call.moment.facts.base().to_path_buf(),
-            None => call.services.root.to_path_buf(),
+            None if base != root && is_directory(base.to_path_buf()).await => base.to_path_buf(),
+            None => root.to_path_buf(),
         }
     }
 
@@ -329,4 +331,15 @@ fn names(text: &str, name: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     text.match_indices(name)
         .any(|(at, _)| !text[..at].ends_with(is_part) && !text[at + name.len()..].starts_with(is_part))
+}
+
+/// Apart, because a file system may hang; then few threads hang with it.
+async fn is_directory(path: PathBuf) -> bool {
+    static LOOKS: Semaphore = Semaphore::const_new(16);
+    let Ok(permit) = LOOKS.acquire().await else { return false };
+    let look = move || {
+        let _permit = permit;
+        path.is_dir()
+    };
+    tokio::task::spawn_blocking(look).await.unwrap_or(false)
 }

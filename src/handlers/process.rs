@@ -173,9 +173,18 @@ impl std::error::Error for ProcessError {
 /// and what had already lost its parent within milliseconds. A full house (see [`max_children`]) makes it wait, at the caller's
 /// expense.
 pub(crate) async fn run(spec: Spec) -> Result<Output, ProcessError> {
-    let permit = CHILDREN.acquire().await.map_err(|error| ProcessError::Io { source: io::Error::other(error) })?;
-    let (tree, pipes) = spawn(&spec, permit)?;
+    let permit = CHILDREN.acquire().await.map_err(io::Error::other)?;
+    // Apart, because the directory or the program may be on a file system that hangs.
+    let started = tokio::task::spawn_blocking(move || spawn(&spec, permit).map(|(tree, pipes)| (tree, pipes, spec)));
+    let (tree, pipes, spec) = started.await.map_err(io::Error::other)??;
     converse(tree, pipes, &spec).await
+}
+
+/// The same for a child that no gate waits for: however many there are, they leave places to gates.
+pub(crate) async fn run_modestly(spec: Spec) -> Result<Output, ProcessError> {
+    static MODEST: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(max_children() * 3 / 4));
+    let _permit = MODEST.acquire().await.map_err(io::Error::other)?;
+    run(spec).await
 }
 
 /// A child that outlives the call that started it, with the host's ends of its pipes.

@@ -7,10 +7,12 @@
 //! is killed. A helper process ([`enable_reaper`]) does the same when the host
 //! itself is killed.
 //!
-//! Other modules may start children by other means: without our marker they are
-//! left alone, and reaped only if no other code does so for a second. What is out
-//! of reach here is a process that left the group, lost its parent *and* wiped
-//! its environment; a PID namespace or a cgroup is the cure for that.
+//! A process that left the group, lost its parent *and* wiped its environment is
+//! of one of the calls that lived when it came to us: it is killed with the last
+//! of them, if this process has no other children ([`enable_reaper`]). Elsewhere
+//! other modules may start children by other means: without our marker they are
+//! left alone, and reaped only if no other code does so for a second. A PID
+//! namespace or a cgroup is the cure for that.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, HashSet};
@@ -25,7 +27,7 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{LazyLock, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -132,6 +134,20 @@ pub(super) fn tidy() {
     }
 }
 
+/// Kills what still runs, because the process is about to end; waits for that, at most for so long.
+pub fn leave(time: Duration) {
+    let until = Instant::now() + time;
+    let leaders: Vec<u32> = registry().live.drain().filter_map(|(_, leader)| leader).collect();
+    for leader in leaders {
+        let below = descendants(leader);
+        kill_group(leader);
+        below.into_iter().for_each(kill);
+    }
+    while registry().tidy() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
 /// Kills a call's processes; the status is there if the leader had exited.
 fn end(mut call: Call, leader: Leader) -> io::Result<Option<ExitStatus>> {
     let (number, group) = (call.number, call.child.id());
@@ -196,7 +212,7 @@ struct Ended {
 }
 
 /// Can't turn into another process under the same id: we are its parent.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 enum Orphan {
     Of {
         call: u64,
@@ -206,20 +222,21 @@ enum Orphan {
     Unknown {
         since: Instant,
         zombie_since: Option<Instant>,
+        /// The calls that lived when it was first seen.
+        suspects: Arc<[u64]>,
     },
 }
 
-impl Orphan {
-    fn unknown() -> Self {
-        Self::Unknown { since: Instant::now(), zombie_since: None }
-    }
+/// Stands for the call of an orphan of which only that is known: it has ended.
+const ENDED_CALL: u64 = 0;
 
+impl Orphan {
     /// A process in the middle of an exec shows no environment, and a zombie
     /// may be just about to be reaped by its owner: look again for a while.
     fn is_undecided(&self) -> bool {
         match self {
             Self::Of { .. } => false,
-            Self::Unknown { since, zombie_since } => zombie_since.is_some() || since.elapsed() < PATIENCE,
+            Self::Unknown { since, zombie_since, .. } => zombie_since.is_some() || since.elapsed() < PATIENCE,
         }
     }
 }
@@ -236,7 +253,8 @@ impl Registry {
             }
         }
         let busy = self.tidy_orphans();
-        self.ended.retain(|it| it.leader.is_some() || busy.contains(&it.number));
+        // What dies of a group may hand us children that have left it.
+        self.ended.retain(|it| it.leader.is_some() || busy.contains(&it.number) || is_group(it.group));
         if !self.ended.is_empty() || !busy.is_empty() {
             return true;
         }
@@ -250,14 +268,20 @@ impl Registry {
         let children = orphans();
         self.orphans.retain(|pid, _| children.contains(pid));
         for pid in children {
-            if self.leads(pid) {
+            if self.leads(pid) || self.reaper_table.is_helper(pid) {
                 continue;
             }
-            let mut orphan = match self.orphans.get(&pid).copied() {
+            let mut orphan = match self.orphans.get(&pid).cloned() {
                 Some(known) if !known.is_undecided() => known,
                 Some(known) => self.identify(pid).unwrap_or(known),
-                None => self.identify(pid).unwrap_or_else(Orphan::unknown),
+                None => self.identify(pid).unwrap_or_else(|| self.unknown()),
             };
+            if let Orphan::Unknown { suspects, .. } = &orphan
+                && REAPER.get().is_some()
+                && !suspects.iter().any(|call| self.live.contains_key(call))
+            {
+                orphan = Orphan::Of { call: ENDED_CALL, killed: false };
+            }
             match &mut orphan {
                 // A call may last as long as the host: what it leaves behind dead is not kept till its end.
                 Orphan::Of { call, .. } if self.live.contains_key(call) => {
@@ -292,6 +316,11 @@ impl Registry {
             self.orphans.insert(pid, orphan);
         }
         busy
+    }
+
+    fn unknown(&self) -> Orphan {
+        let suspects = self.live.keys().copied().collect();
+        Orphan::Unknown { since: Instant::now(), zombie_since: None, suspects }
     }
 
     fn leads(&self, pid: u32) -> bool {
@@ -483,6 +512,11 @@ fn kill_group(leader: u32) {
     let _ = as_pid(leader).map(|pid| rustix::process::kill_process_group(pid, Signal::KILL));
 }
 
+/// Whether a group has processes, dead ones included.
+fn is_group(leader: u32) -> bool {
+    as_pid(leader).is_some_and(|pid| rustix::process::test_kill_process_group(pid) != Err(rustix::io::Errno::SRCH))
+}
+
 /// Never waits for "any child": those of others are theirs to wait for.
 fn reap(pid: u32) -> bool {
     as_pid(pid).is_some_and(|pid| !matches!(rustix::process::waitpid(Some(pid), WaitOptions::NOHANG), Ok(None)))
@@ -498,6 +532,7 @@ fn is_zombie(pid: u32) -> bool {
 
 /// Names the helper for the rest of the process, which starts it with the first
 /// child: `program` with `args` must call [`reaper_main`] and do nothing else.
+/// Whoever names it starts no children but through this module.
 /// If it can't be started, a host killed by SIGKILL leaves its children behind;
 /// that is a warning, never a failed call.
 ///
@@ -554,8 +589,11 @@ pub fn reaper_main() -> ! {
 struct ReaperTable {
     slots: Vec<u32>,
     helper: Option<Helper>,
-    n_starts: u32,
+    last_start: Option<Instant>,
 }
+
+/// A helper that keeps dying is not worth a spawn per call.
+const BETWEEN_HELPERS: Duration = Duration::from_secs(1);
 
 struct Helper {
     process: Child,
@@ -574,14 +612,18 @@ impl ReaperTable {
         self.slots[slot] = group;
 
         let is_running = self.helper.as_mut().is_some_and(|helper| matches!(helper.process.try_wait(), Ok(None)));
-        // A helper that keeps dying is not worth a spawn per call.
-        if !is_running && self.n_starts < 5 {
-            self.n_starts += 1;
+        let may_start = self.last_start.is_none_or(|last| last.elapsed() >= BETWEEN_HELPERS);
+        if !is_running && may_start {
+            self.last_start = Some(Instant::now());
             self.helper = Helper::start(program, args, &self.slots)
                 .inspect_err(|error| warn!(%error, "Reaper could not be started; hooks may outlive a killed host."))
                 .ok();
         }
         self.write(slot);
+    }
+
+    fn is_helper(&self, pid: u32) -> bool {
+        self.helper.as_ref().is_some_and(|helper| helper.process.id() == pid)
     }
 
     fn remove(&mut self, group: u32) {

@@ -54,7 +54,30 @@ pub enum Thing {
     Text(String),
 }
 
+/// A shell text up to this length is read at once.
+const QUICK_TEXT: usize = 4096;
+
 impl Call {
+    /// A call of which nothing is known, for this reason.
+    pub fn unclear(why: String) -> Call {
+        Call { alternatives: vec![Subject::Unclear(why)], others: Vec::new() }
+    }
+
+    /// Whether reading a call's input takes hardly any time: it asks no disk, and what it reads is short.
+    pub fn is_quick_to_read(row: Row<'_>, input: &Value) -> bool {
+        let is_short = |value: &&Value| match value {
+            Value::String(text) => text.len() <= QUICK_TEXT,
+            Value::Array(words) => words.iter().filter_map(Value::as_str).map(str::len).sum::<usize>() <= QUICK_TEXT,
+            _ => true,
+        };
+        let main = match row.find(input) {
+            Found::Nothing => true,
+            Found::Patch(_) | Found::Values(ArgumentKind::Path, _) => false,
+            Found::Values(_, values) => values.iter().all(is_short),
+        };
+        main && row.others(input).iter().all(|(kind, value)| *kind != ArgumentKind::Path && is_short(value))
+    }
+
     /// Reads the input of a call. `shell`: what reads its commands.
     pub fn read(row: Row<'_>, tool: &str, input: Option<&Value>, base: &Path, shell: Shell) -> Call {
         let unclear = |why: String| Subject::Unclear(why);

@@ -7,6 +7,7 @@
 pub mod call;
 pub mod cel;
 pub mod paths;
+pub mod patience;
 pub mod rule;
 pub mod shell;
 pub mod tools;
@@ -21,7 +22,7 @@ use rule::Asker;
 use shell::Shell;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 use tools::{DeclaredTool, Row, ToolNames};
 
 /// Whether a condition holds.
@@ -93,6 +94,7 @@ pub struct Facts {
     names: Arc<ToolNames>,
     families: &'static [&'static str],
     has_scripts: bool,
+    unread: Option<&'static str>,
     call: OnceLock<Call>,
     declared: OnceLock<Call>,
 }
@@ -112,14 +114,24 @@ impl Facts {
         Facts { names: names.clone(), ..self }
     }
 
-    /// The same, and scripts that a call runs may be looked into: it happens here and now.
+    /// The same, and scripts that a call runs may be looked into: it happens when a condition asks.
     pub fn with_scripts(self) -> Facts {
         Facts { has_scripts: true, ..self }
     }
 
+    /// The same moment, of whose call nothing is known, for this reason: every condition on it is in doubt.
+    pub fn unread(&self, why: &'static str) -> Facts {
+        Facts { unread: Some(why), ..Facts::at(self.base.clone(), self.event.clone(), self.names.clone()) }
+    }
+
+    /// Why nothing is known of the call, if that is so.
+    pub fn why_unread(&self) -> Option<&'static str> {
+        self.unread
+    }
+
     /// A script that a call runs, if it is at hand.
     pub fn script(&self, path: &str) -> Option<String> {
-        if self.has_scripts { paths::script(path, &self.base) } else { None }
+        if self.has_scripts && patience::allows_slow() { paths::script(path, &self.base) } else { None }
     }
 
     /// The same moment with another value: hooks can't change where it happens.
@@ -129,7 +141,8 @@ impl Facts {
 
     fn at(base: PathBuf, event: Arc<Event>, names: Arc<ToolNames>) -> Facts {
         let families = event.tool_name().map_or(&[][..], |name| Row::of(name).families());
-        Facts { event, base, names, families, has_scripts: false, call: OnceLock::new(), declared: OnceLock::new() }
+        let (call, declared) = (OnceLock::new(), OnceLock::new());
+        Facts { event, base, names, families, has_scripts: false, unread: None, call, declared }
     }
 
     /// The directory that relative paths are taken against.
@@ -148,8 +161,17 @@ impl Facts {
 
     /// What the tool call is about, as a definition of a layer reads it.
     pub fn call(&self, layer: Layer) -> &Call {
+        static NOT_READ: LazyLock<Call> = LazyLock::new(|| Call::unclear("it takes too long".into()));
         let call = if self.declared(layer).is_some() { &self.declared } else { &self.call };
-        call.get_or_init(|| self.read(self.row(layer)))
+        if let Some(call) = call.get() {
+            return call;
+        }
+        let row = self.row(layer);
+        let is_quick = || self.event.at("/tool/input").is_none_or(|input| Call::is_quick_to_read(row, input));
+        if patience::is_quick() && self.unread.is_none() && !is_quick() && !patience::allows_slow() {
+            return &NOT_READ;
+        }
+        call.get_or_init(|| self.read(row))
     }
 
     /// How a definition of a layer reads the input of the event's tool.
@@ -178,6 +200,9 @@ impl Facts {
     }
 
     fn read(&self, row: Row<'_>) -> Call {
+        if let Some(why) = self.unread {
+            return Call::unclear(why.into());
+        }
         let tool = self.event.tool_name().unwrap_or_default();
         Call::read(row, tool, self.event.at("/tool/input"), &self.base, self.shell(row))
     }

@@ -13,6 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::LazyLock;
 
+use crate::support::failpoint;
 use globset::{GlobBuilder, GlobMatcher};
 
 /// Both views of a path.
@@ -66,6 +67,12 @@ impl PathViews {
 /// Looks `path` up, relative to `cwd`. Links such as `/proc/self/cwd` are taken for those of a process
 /// whose working directory is `cwd`.
 pub fn views(path: &str, cwd: &Path) -> PathViews {
+    if failpoint::is_due("disk") {
+        // A file system that never answers.
+        loop {
+            std::thread::park();
+        }
+    }
     let lexical = normalise(&cwd.join(path));
     let mut walk = Walk { cwd, magic: false };
     let resolved = walk.resolve(&cwd.join(path));

@@ -7,7 +7,7 @@ pub use super::methods::Next;
 
 use super::envelope::{Envelope, Method, Reply, canonical_id, is_id, is_other_than_object, read_parsed};
 use super::error::RpcError;
-use super::in_flight::{Admission, Batch, MAX_IN_FLIGHT, ReplyTo, Request, Task};
+use super::in_flight::{Admission, Batch, MAX_BATCH_REPLIES, MAX_IN_FLIGHT, ReplyTo, Request, Task};
 use super::methods::{DirectCall, METHODS, Run, find, router};
 use super::params;
 use super::protocol::{Trace, code};
@@ -233,6 +233,12 @@ impl Connection {
                 return self.refuse(Some(id), code::OVERLOADED, message, to, out);
             }
         }
+        if matches!(to, ReplyTo::Batch(batch) if batch.is_full()) {
+            let most = MAX_BATCH_REPLIES >> 20;
+            let message =
+                format!("overloaded: the replies of this batch are more than {most} MiB; ask for less at once");
+            return self.refuse(Some(id), code::OVERLOADED, message, to, out);
+        }
         if self.session.is_shut_down() {
             let problem = "after `shutdown` only the notification `exit` is served";
             return self.refuse_invalid(Some(id), problem, to, out);
@@ -364,9 +370,13 @@ impl Connection {
                 }
             }
         }
-        // Detached hooks have the same time, though their answers go nowhere.
-        let settled = async { tokio::time::timeout_at(until.into(), self.session.host.engine.settle()).await };
-        let _ = self.session.runtime.block_on(settled);
+        // Detached hooks have the same time, though their answers go nowhere. Another connection's end may have
+        // ended the runtime, which then has no time to give.
+        let engine = &self.session.host.engine;
+        if !engine.is_settled() {
+            let settled = async { tokio::time::timeout_at(until.into(), engine.settle()).await };
+            let _ = self.session.runtime.block_on(settled);
+        }
     }
 
     /// To be held while messages are received, so that another thread that is ending the process waits

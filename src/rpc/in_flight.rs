@@ -10,6 +10,9 @@ use tokio_util::sync::CancellationToken;
 /// Requests that may wait at once.
 pub(super) const MAX_IN_FLIGHT: usize = 16 * 1024;
 
+/// The replies of a batch, in bytes: beyond, its other requests are not carried out.
+pub(super) const MAX_BATCH_REPLIES: usize = 16 * 1024 * 1024;
+
 /// See the module.
 #[derive(Default)]
 pub(super) struct InFlight {
@@ -165,6 +168,11 @@ impl Batch {
     /// Keeps an id from being used again before the whole batch is answered.
     pub(super) fn hold(&self, id: &str) {
         self.0.lock().ids.push(id.to_string());
+    }
+
+    /// Whether its replies are long enough: the client asked for more than it may have at once.
+    pub(super) fn is_full(&self) -> bool {
+        self.0.lock().replies.len() >= MAX_BATCH_REPLIES
     }
 
     /// Closes one member, with its reply if it has one. Gives the list of all replies once there is

@@ -10,18 +10,18 @@ use crate::transport::stdio::hung_up;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use std::os::fd::BorrowedFd;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long hooks in flight have at the end of a connection before they take their failure direction.
 pub const DRAIN: Duration = Duration::from_millis(800);
 /// How long hooks then have to take their failure direction, and replies to be sent.
 pub const AFTER_DRAIN: Duration = Duration::from_millis(80);
-/// All of it, with the flushing.
-pub const END: Duration = Duration::from_millis(900);
+/// How long the client may then take nothing of what is left.
+pub const FLUSH: Duration = Duration::from_millis(900);
 const READ_SIZE: usize = 64 * 1024;
 
 /// Reads stdin until it ends or the client says `exit`. Everything read by then is answered and
-/// written when this returns, at most [`END`] later. Gives [`Next::Exit`] if the client said so.
+/// written when this returns, as far as the client takes it. Gives [`Next::Exit`] if the client said so.
 ///
 /// Reads on when the client has stopped reading stdout, because its last event may be on its way.
 ///
@@ -46,7 +46,7 @@ pub fn serve_stream(
     let mut out = Vec::with_capacity(READ_SIZE);
     let mut next = Next::Read;
     let result = loop {
-        outbox.wait_for_room(|| hung_up(input));
+        outbox.wait_for_room(|| hung_up(input), FLUSH);
         let read = match rustix::io::read(input, &mut bytes) {
             Ok(0) => break Ok(()),
             Ok(read) => read,
@@ -70,6 +70,8 @@ pub fn serve_stream(
             if out.len() >= READ_SIZE {
                 outbox.send_framed(&out);
                 out.clear();
+                // Short requests may have long replies.
+                outbox.wait_for_room(|| hung_up(input), FLUSH);
             }
         }
         outbox.send_framed(&out);
@@ -79,7 +81,6 @@ pub fn serve_stream(
             break Ok(());
         }
     };
-    let until = Instant::now() + END;
     if next == Next::Read
         && let Some(incoming) = decoder.finish()
     {
@@ -90,7 +91,7 @@ pub fn serve_stream(
         outbox.send_framed(&out);
     }
     connection.drain(DRAIN, AFTER_DRAIN);
-    outbox.flush(until);
+    outbox.flush(FLUSH);
     result.map(|()| next)
 }
 

@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 const PRESSURE: usize = 4 * 1024 * 1024;
 /// Waiting bytes beyond which notifications are dropped.
 const DROP_NOTIFICATIONS: usize = 1024 * 1024;
-/// Waiting bytes beyond which the client counts as gone.
-const GIVE_UP: usize = 256 * 1024 * 1024;
+/// Waiting bytes beyond which the client counts as gone: replies that were under way when it stopped reading.
+const GIVE_UP: usize = 64 * 1024 * 1024;
 /// What a pipe that is writable takes without blocking (`PIPE_BUF`).
 const ATOMIC: usize = 4096;
 
@@ -48,8 +48,17 @@ struct State {
     writing: bool,
     /// The reader has gone.
     gone: bool,
-    /// When to give up on what is left.
-    until: Option<Instant>,
+    /// When the client last took something of what waits.
+    taken: Option<Instant>,
+    /// The connection ends: since when, and how long the client may then take nothing.
+    ending: Option<(Instant, Duration)>,
+}
+
+impl State {
+    /// Whether a client that has had time since then has taken nothing for so long.
+    fn is_stalled(&self, since: Instant, grace: Duration) -> bool {
+        self.taken.map_or(since, |taken| taken.max(since)).elapsed() >= grace
+    }
 }
 
 impl Outbox {
@@ -129,35 +138,42 @@ impl Outbox {
         if rest.is_empty() {
             return;
         }
-        if !state.gone {
+        // One message may be longer than that.
+        state.gone |= state.waiting.len() > GIVE_UP;
+        if state.gone {
+            state.waiting = Vec::new();
+        } else {
             state.waiting.extend_from_slice(rest);
-        }
-        if state.waiting.len() > GIVE_UP {
-            state.gone = true;
         }
         drop(state);
         self.0.changed.notify_all();
     }
 
-    /// Waits until the client has read enough, or until `stop` says that it won't.
-    pub fn wait_for_room(&self, stop: impl Fn() -> bool) {
+    /// Waits until the client has read enough. Once it has ended its requests, as `has_ended` says, it may
+    /// have stopped reading, too: then not if it has taken nothing for as long as `grace`.
+    pub fn wait_for_room(&self, has_ended: impl Fn() -> bool, grace: Duration) {
         let mut state = self.0.state.lock();
-        while state.waiting.len() > PRESSURE && !state.gone && !stop() {
+        let mut since = None;
+        while state.waiting.len() > PRESSURE && !state.gone {
+            if has_ended() {
+                // What it took before tells as well: the whole rest of its requests waits once.
+                let since = *since.get_or_insert_with(|| state.taken.unwrap_or_else(Instant::now));
+                if state.is_stalled(since, grace) {
+                    return;
+                }
+            }
             self.0.changed.wait_for(&mut state, Duration::from_millis(20));
         }
     }
 
-    /// Waits until everything is written, but not longer than `until`.
-    pub fn flush(&self, until: Instant) {
+    /// Waits until everything is written, or until the client has taken nothing for so long.
+    pub fn flush(&self, grace: Duration) {
         let mut state = self.0.state.lock();
-        state.until = Some(until);
+        let now = Instant::now();
+        state.ending = Some((now, grace));
         self.0.changed.notify_all();
-        while (state.writing || !state.waiting.is_empty()) && !state.gone {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return;
-            }
-            self.0.changed.wait_for(&mut state, left);
+        while (state.writing || !state.waiting.is_empty()) && !state.gone && !state.is_stalled(now, grace) {
+            self.0.changed.wait_for(&mut state, grace.min(Duration::from_millis(20)));
         }
     }
 
@@ -237,18 +253,19 @@ impl Outbox {
         while !bytes.is_empty() {
             match self.write_now(bytes) {
                 Ok(0) => {
-                    let (gone, until) = {
-                        let state = self.0.state.lock();
-                        (state.gone, state.until)
-                    };
-                    if gone || until.is_some_and(|until| Instant::now() > until) {
+                    let state = self.0.state.lock();
+                    if state.gone || state.ending.is_some_and(|(since, grace)| state.is_stalled(since, grace)) {
                         return false;
                     }
+                    drop(state);
                     if self.is_writable(Duration::from_millis(50)).is_err() {
                         return false;
                     }
                 }
-                Ok(written) => bytes = &bytes[written..],
+                Ok(written) => {
+                    bytes = &bytes[written..];
+                    self.0.state.lock().taken = Some(Instant::now());
+                }
                 Err(_) => return false,
             }
         }

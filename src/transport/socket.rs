@@ -9,6 +9,7 @@ use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::{Error, ErrorKind, Result};
+use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -16,8 +17,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Connections at once; more are closed at once.
+/// Connections that last, of a host that has a client of its own.
 const MAX_GUESTS: usize = 32;
+/// The same of a host that has none: its guests are the agents.
+const MAX_AGENTS: usize = 512;
+/// Connections beside them: those of hooks' own commands, which come and go, find a place whoever stays.
+const MAX_BRIEF_GUESTS: usize = 32;
+/// How long those are.
+const BRIEF: Duration = Duration::from_secs(5);
 const EXTENSION: &str = "sock";
 /// How long another one may take to start a host.
 const LOCK_PATIENCE: Duration = Duration::from_secs(2);
@@ -31,6 +38,8 @@ pub struct Socket {
 
 /// The connections of a socket.
 struct Guests {
+    /// How many may last.
+    lasting: usize,
     /// How many there are, and when the last one ended.
     open: Mutex<(usize, Instant)>,
     changed: Condvar,
@@ -42,24 +51,25 @@ impl Socket {
     /// # Errors
     /// There is no directory that is the user's alone, or the path is too long for a socket.
     pub fn bind(root: &Path) -> Result<Socket> {
-        Socket::bind_at(directory()?.join(format!("{}-{}.{EXTENSION}", key(root), std::process::id())))
+        let path = directory()?.join(format!("{}-{}.{EXTENSION}", key(root), std::process::id()));
+        Ok(Socket::new(listen_at(&path)?, path, MAX_GUESTS))
     }
 
-    /// Binds a socket for this user alone. What is left there by a process that was killed is removed.
+    /// Binds a socket for this user alone, for many agents. What is left there by a process that was killed is removed.
     ///
     /// # Errors
     /// The path can't be bound.
     pub fn bind_at(path: PathBuf) -> Result<Socket> {
-        Ok(Socket::new(listen_at(&path)?, path))
+        Ok(Socket::new(listen_at(&path)?, path, MAX_AGENTS))
     }
 
     /// The socket that the process was given as its standard input, bound already.
     pub fn inherited(listener: OwnedFd, path: PathBuf) -> Socket {
-        Socket::new(listener.into(), path)
+        Socket::new(listener.into(), path, MAX_AGENTS)
     }
 
-    fn new(listener: UnixListener, path: PathBuf) -> Socket {
-        let guests = Guests { open: Mutex::new((0, Instant::now())), changed: Condvar::new() };
+    fn new(listener: UnixListener, path: PathBuf, lasting: usize) -> Socket {
+        let guests = Guests { lasting, open: Mutex::new((0, Instant::now())), changed: Condvar::new() };
         Socket { listener, path, guests: Arc::new(guests) }
     }
 
@@ -82,8 +92,11 @@ impl Socket {
                     std::thread::sleep(Duration::from_millis(100));
                     continue;
                 };
-                if !guests.enter() {
-                    tracing::warn!("A connection to the socket was refused: {MAX_GUESTS} are open.");
+                let before = guests.enter();
+                let is_over = before >= guests.lasting + MAX_BRIEF_GUESTS;
+                if is_over || before >= guests.lasting && !ends_soon(&stream) {
+                    guests.leave();
+                    tracing::warn!("A connection to the socket was refused: {before} are open.");
                     continue;
                 }
                 let (serve, here) = (serve.clone(), guests.clone());
@@ -130,11 +143,11 @@ impl Guests {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn enter(&self) -> bool {
+    /// How many there were before.
+    fn enter(&self) -> usize {
         let mut open = self.lock();
-        let fits = open.0 < MAX_GUESTS;
-        open.0 += usize::from(fits);
-        fits
+        open.0 += 1;
+        open.0 - 1
     }
 
     fn leave(&self) {
@@ -142,6 +155,16 @@ impl Guests {
         *open = (open.0.saturating_sub(1), Instant::now());
         self.changed.notify_all();
     }
+}
+
+/// Sees to it that a connection ends; says whether it will.
+fn ends_soon(stream: &UnixStream) -> bool {
+    let Ok(stream) = stream.try_clone() else { return false };
+    let end = move || {
+        std::thread::sleep(BRIEF);
+        let _ = stream.shutdown(Shutdown::Both);
+    };
+    std::thread::Builder::new().name("brief-guest".into()).spawn(end).is_ok()
 }
 
 impl Drop for Socket {

@@ -18,6 +18,7 @@ mod reload;
 mod script;
 mod session;
 mod shared;
+mod standing;
 mod wire;
 
 #[path = "../support/mod.rs"]

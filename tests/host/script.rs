@@ -316,6 +316,25 @@ fn cancelling_ends_a_script() {
 }
 
 #[test]
+fn a_script_that_catches_the_end_of_its_memory_is_ended() {
+    let grow = "const a = []; for (;;) try { for (;;) a.push(a.length + \\\"x\\\") } catch {}";
+    let (mut host, _dir) = TestHost::with(&format!(
+        "hooks:\n  - {{ name: grow, on: PreToolUse, matcher: Grow, timeout: 1s, fail: closed, script: {{ memory: 4MiB, code: \"{grow}\" }} }}\n  \
+           - {{ name: quick, on: PreToolUse, matcher: Bash, fail: closed, script: \"state.increment('n'); return deny('quick')\" }}\n",
+    ));
+    let grow = json!({"event": "PreToolUse", "tool": {"name": "Grow", "input": {}}});
+    // More than may ever be stuck, let alone run.
+    for _ in 0..4 {
+        let asked: Vec<u64> = (0..6).map(|_| host.ask("hooks/dispatch", grow.clone())).collect();
+        for id in asked {
+            let verdict = brief(&host.reply(id)["result"]);
+            assert!(verdict.contains("its timeout"), "{verdict}");
+        }
+    }
+    assert_eq!(brief(&host.bash("ls")), "deny by quick: quick");
+}
+
+#[test]
 fn a_script_that_loops_does_not_hold_up_another() {
     let (mut host, _dir) = TestHost::with(
         "hooks:\n  - { name: loop, on: PreToolUse, matcher: Loop, timeout: 1h, fail: closed, script: 'for (;;);' }\n  \

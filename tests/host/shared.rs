@@ -467,3 +467,14 @@ fn the_socket_is_its_user_s_alone() {
     assert_eq!(brief(&host.bash("ls")), "deny by g: no");
     assert_eq!(world.sockets(), [] as [PathBuf; 0]);
 }
+
+#[test]
+fn connections_that_stay_keep_no_command_out() {
+    let world = World::new("hooks: []");
+    let mut host = world.host(&[]);
+    host.request("state/set", json!({"key": "a", "value": 7}));
+    let [socket] = &world.sockets()[..] else { panic!("one socket") };
+    let idle: Vec<_> = (0..40).map(|_| UnixStream::connect(socket).unwrap()).collect();
+    assert_eq!(world.said(&["state", "get", "a"]), "0 7");
+    drop(idle);
+}

@@ -383,7 +383,9 @@ impl<'a> Toolbox<'a> {
             stdin: Default::default(),
             limits: process::OutputLimits::default(),
         };
-        let output = match tokio::time::timeout(COMMAND_TIME, process::run(spec)).await {
+        let is_at_gate = self.call.is_at_gate();
+        let run = async { if is_at_gate { process::run(spec).await } else { process::run_modestly(spec).await } };
+        let output = match tokio::time::timeout(COMMAND_TIME, run).await {
             Ok(output) => output.map_err(|error| format!("failed to {error}"))?,
             Err(_) => return Err(format!("it was ended after {} s", COMMAND_TIME.as_secs())),
         };

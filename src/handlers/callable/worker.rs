@@ -14,11 +14,13 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Notify, Semaphore, SemaphorePermit, mpsc, oneshot, watch};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 /// Calls that one worker may have in flight; more wait.
 const MAX_IN_FLIGHT: usize = 128;
+/// The same for one hook, beside those of all.
+const RESERVE: usize = 8;
 /// Calls that a worker may have given up on and still be working at, before another takes its place.
 const MAX_ABANDONED: usize = 8;
 /// Cancelled calls that it may not have heard of yet.
@@ -47,7 +49,9 @@ pub(super) struct Worker {
     /// What goes to its stdin.
     pub(super) lines: mpsc::Sender<Bytes>,
     phase: watch::Sender<Phase>,
-    vacancies: Semaphore,
+    vacancies: Arc<Semaphore>,
+    /// A few places for each hook that others can't take, however slow they are.
+    reserves: Mutex<HashMap<Box<str>, Arc<Semaphore>>>,
     state: Mutex<State>,
     sources: Mutex<Sources>,
     /// Something happened that its task may have to act on.
@@ -106,7 +110,8 @@ impl Worker {
             log: OutputLog::new(request.hook, launch.secrets.clone()),
             lines,
             phase: watch::Sender::new(Phase::Starting),
-            vacancies: Semaphore::new(MAX_IN_FLIGHT),
+            vacancies: Arc::new(Semaphore::new(MAX_IN_FLIGHT)),
+            reserves: Mutex::default(),
             state: Mutex::new(State {
                 next_id: 1,
                 calls: HashMap::new(),
@@ -139,7 +144,14 @@ impl Worker {
 
     /// Calls a function. Dropping the future cancels it.
     pub(super) async fn call(&self, request: &Request<'_>) -> Result<Box<RawValue>, NotAnswered> {
-        let permit = self.vacancies.acquire().await.map_err(|_| NotAnswered::Leaving)?;
+        let new = || Arc::new(Semaphore::new(RESERVE));
+        let reserve = self.reserves.lock().entry(request.hook.into()).or_insert_with(new).clone();
+        let permit = tokio::select! {
+            biased;
+            permit = reserve.acquire_owned() => permit,
+            permit = self.vacancies.clone().acquire_owned() => permit,
+        };
+        let permit = permit.map_err(|_| NotAnswered::Leaving)?;
         let (mut call, reply) = self.register(request, permit).ok_or(NotAnswered::Leaving)?;
         // An error means that the worker has just ended; then the reply is an error, too.
         let _ = self.lines.send(request.line(call.id)).await;
@@ -148,11 +160,11 @@ impl Worker {
         reply.map_err(NotAnswered::Failed)
     }
 
-    fn register<'w>(
-        &'w self,
+    fn register(
+        &self,
         request: &Request<'_>,
-        permit: SemaphorePermit<'w>,
-    ) -> Option<(Registered<'w>, oneshot::Receiver<CallResult>)> {
+        permit: OwnedSemaphorePermit,
+    ) -> Option<(Registered<'_>, oneshot::Receiver<CallResult>)> {
         let (sender, receiver) = oneshot::channel();
         let mut state = self.state.lock();
         if state.is_leaving {
@@ -352,7 +364,7 @@ struct Registered<'w> {
     worker: &'w Worker,
     id: u64,
     is_sent: bool,
-    _permit: SemaphorePermit<'w>,
+    _permit: OwnedSemaphorePermit,
 }
 
 impl Drop for Registered<'_> {

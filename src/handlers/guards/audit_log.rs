@@ -14,14 +14,14 @@ use crate::event::EventSpec;
 use crate::support::digest;
 use crate::verdict::Answer;
 use parking_lot::Mutex;
-use rustix::fs::FlockOperation;
+use rustix::fs::{FlockOperation, OFlags};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Weak};
 
@@ -89,13 +89,16 @@ pub(crate) struct AuditLog {
     redact: bool,
 }
 
+type Turn = Arc<tokio::sync::Mutex<()>>;
+
 #[derive(Debug)]
 struct Log {
     path: PathBuf,
     max_bytes: u64,
     keep: usize,
-    /// Shared by the hooks of this host that write to the file.
-    turn: Arc<Mutex<()>>,
+    /// Shared by the hooks of this host that write to the file. Waited for without a thread, so that a disk
+    /// that hangs keeps one thread and no more.
+    turn: Turn,
 }
 
 impl GuardKind for AuditLog {
@@ -133,7 +136,11 @@ impl Kind for AuditLog {
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
         let record = self.record(call);
         let (log, redact) = (self.log.clone(), self.redact);
-        let written = tokio::task::spawn_blocking(move || log.write(line(record, redact)?));
+        let turn = self.log.turn.clone().lock_owned().await;
+        let written = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            log.write(line(record, redact)?)
+        });
         let written = written.await.unwrap_or_else(|_| Err(std::io::Error::other("the work was cut off")));
         match written {
             Ok(()) => Ok(Answer::default()),
@@ -205,18 +212,28 @@ fn line(mut record: Map<String, Value>, redact: bool) -> std::io::Result<String>
 
 impl Log {
     /// Appends a line, to a new file if it wouldn't fit.
-    fn write(&self, line: String) -> std::io::Result<()> {
-        let _turn = self.turn.lock();
+    fn write(&self, mut line: String) -> std::io::Result<()> {
         let mut file = self.open()?;
         let size = file.metadata()?.len();
         if size > 0 && size + line.len() as u64 > self.max_bytes && self.rotate(&file)? {
             file = self.open()?;
         }
+        if is_torn(&file)? {
+            line.insert(0, '\n');
+        }
         file.write_all(line.as_bytes())
     }
 
+    /// Opens the file, if it is one: a pipe that nobody reads would keep its writer for ever.
     fn open(&self) -> std::io::Result<File> {
-        OpenOptions::new().append(true).create(true).mode(0o600).open(&self.path)
+        let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
+        let mut options = OpenOptions::new();
+        options.read(true).append(true).create(true).mode(0o600).custom_flags(flags);
+        let file = options.open(&self.path)?;
+        if !file.metadata()?.is_file() {
+            return Err(std::io::Error::other("it is not a regular file"));
+        }
+        Ok(file)
     }
 
     /// Makes room for a new file; says whether to open again.
@@ -250,15 +267,25 @@ impl Log {
     }
 }
 
+/// Whether the last line has no end, as when the disk was full: another must not be glued to it.
+fn is_torn(file: &File) -> std::io::Result<bool> {
+    let size = file.metadata()?.len();
+    let mut last = [b'\n'];
+    if size > 0 {
+        file.read_exact_at(&mut last, size - 1)?;
+    }
+    Ok(last != [b'\n'])
+}
+
 /// The lock of a file, by its path as written.
-fn turn(path: &Path) -> Arc<Mutex<()>> {
-    static TURNS: LazyLock<Mutex<HashMap<PathBuf, Weak<Mutex<()>>>>> = LazyLock::new(Mutex::default);
+fn turn(path: &Path) -> Turn {
+    static TURNS: LazyLock<Mutex<HashMap<PathBuf, Weak<tokio::sync::Mutex<()>>>>> = LazyLock::new(Mutex::default);
     let mut turns = TURNS.lock();
     turns.retain(|_, turn| turn.strong_count() > 0);
     if let Some(turn) = turns.get(path).and_then(Weak::upgrade) {
         return turn;
     }
-    let turn = Arc::default();
+    let turn = Turn::default();
     turns.insert(path.to_path_buf(), Arc::downgrade(&turn));
     turn
 }

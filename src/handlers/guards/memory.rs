@@ -9,6 +9,7 @@ use super::super::call::Call;
 use super::super::error::HandlerError;
 use super::raw::Expression;
 use super::refusal::Refusal;
+use crate::matching::patience;
 use crate::services::state::{Scope, StateError};
 use crate::support::digest;
 use lru::LruCache;
@@ -66,7 +67,7 @@ impl Memory {
         call: &Call<'_>,
         judge: impl FnOnce(&mut S) -> Option<R>,
     ) -> Result<Option<Refusal>, HandlerError> {
-        let key = self.key(call)?;
+        let key = self.key(call).await?;
         let event = call.moment.event();
         let state = &call.services.state;
         let this = (event.id.clone(), key.clone());
@@ -89,7 +90,7 @@ impl Memory {
         Ok(judgement)
     }
 
-    fn key(&self, call: &Call<'_>) -> Result<String, HandlerError> {
+    async fn key(&self, call: &Call<'_>) -> Result<String, HandlerError> {
         let event = call.moment.event();
         let session = event.session();
         let whose = match self.per {
@@ -103,9 +104,18 @@ impl Memory {
             Per::Host => String::new(),
         };
         let by = match &self.by {
-            Some(Expression(by)) => by
-                .key(&call.moment.event().data)
-                .map_err(|error| HandlerError(format!("tell by what to count: `{}` {error}", by.source())))?,
+            Some(Expression(by)) => {
+                let key = || by.key(&event.data);
+                let found = match patience::quickly(key) {
+                    Some(found) => found,
+                    None => {
+                        // The first poll is the connection's reader, which has no time for this.
+                        tokio::task::yield_now().await;
+                        key()
+                    }
+                };
+                found.map_err(|error| HandlerError(format!("tell by what to count: `{}` {error}", by.source())))?
+            }
             None => String::new(),
         };
         let per = match self.per {

@@ -111,12 +111,18 @@ pub(super) struct Realm {
     current: Rc<Current>,
 }
 
+/// In bytes.
+const BALLAST: usize = 64 * 1024;
+
 /// The run that the realm's functions act for.
 #[derive(Default)]
 struct Current {
     job: RefCell<Option<Arc<Job>>>,
     lines: Cell<usize>,
     changed: Cell<bool>,
+    /// Memory to end the script with: where there is none left, QuickJS has none for the error that can't be
+    /// caught, and the script would catch another one and go on.
+    ballast: RefCell<Option<Persistent<rquickjs::String<'static>>>>,
 }
 
 /// Why there is no answer.
@@ -213,11 +219,23 @@ impl Realm {
         let current = Rc::<Current>::default();
         current.job.replace(Some(job.clone()));
         let interrupted = current.clone();
-        runtime.set_interrupt_handler(Some(Box::new(move || interrupted.is_stopped())));
+        runtime.set_interrupt_handler(Some(Box::new(move || {
+            let is_stopped = interrupted.is_stopped();
+            if is_stopped {
+                drop(interrupted.ballast.take());
+            }
+            is_stopped
+        })));
         let context = Context::custom::<Intrinsics>(&runtime).map_err(no_memory)?;
-        let (script, run) = context.with(|ctx| {
-            functions(&ctx, program, job, &current).catch(&ctx).map_err(|error| failure(program, job, &error))
+        let (script, run, ballast) = context.with(|ctx| {
+            let made = || {
+                let ballast = rquickjs::String::from_str(ctx.clone(), &"-".repeat(BALLAST))?;
+                let (script, run) = functions(&ctx, program, job, &current)?;
+                Ok((script, run, Persistent::save(&ctx, ballast)))
+            };
+            made().catch(&ctx).map_err(|error| failure(program, job, &error))
         })?;
+        current.ballast.replace(Some(ballast));
         Ok(Realm { script, run, context, runtime, current })
     }
 
@@ -257,6 +275,13 @@ impl Realm {
             return Err(Failure { text, is_fatal: false });
         }
         Ok(Done { answer, changed: self.current.changed.get(), took: Duration::ZERO })
+    }
+}
+
+impl Drop for Realm {
+    fn drop(&mut self) {
+        // A value must not outlive its runtime, which doesn't end before `current`.
+        drop(self.current.ballast.take());
     }
 }
 

@@ -2,10 +2,13 @@
 //! another multiply: without a bound, one expression could keep a host busy for minutes.
 
 use super::error::EvalError;
+use crate::matching::patience;
 use std::cell::Cell;
 
 /// Steps of one evaluation: nodes evaluated, items visited, and 16 bytes of text read or made. Some 20 ms.
 const MAX_STEPS: usize = 1_000_000;
+/// The same where nobody has the time. Some 0.2 ms.
+const QUICK_STEPS: usize = 10_000;
 const BYTES_PER_STEP: usize = 16;
 
 /// The steps that are left.
@@ -13,7 +16,7 @@ pub(super) struct Budget(Cell<usize>);
 
 impl Budget {
     pub(super) fn new() -> Budget {
-        Budget(Cell::new(MAX_STEPS))
+        Budget(Cell::new(if patience::is_quick() { QUICK_STEPS } else { MAX_STEPS }))
     }
 
     /// Takes steps.
@@ -21,7 +24,11 @@ impl Budget {
     /// # Errors
     /// There are not as many left.
     pub(super) fn spend(&self, steps: usize) -> Result<(), EvalError> {
-        let left = self.0.get().checked_sub(steps).ok_or(EvalError::OverBudget)?;
+        let left = self.0.get().checked_sub(steps).ok_or_else(|| {
+            // In a hurry, that says nothing of the expression: it is evaluated again.
+            patience::allows_slow();
+            EvalError::OverBudget
+        })?;
         self.0.set(left);
         Ok(())
     }

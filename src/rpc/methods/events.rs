@@ -2,22 +2,28 @@
 //! `hooks/recent` gives what was judged lately.
 
 use crate::dialects::{self, Dialect};
-use crate::engine::{Honours, Question};
+use crate::engine::{Engine, Honours, Question};
 use crate::event::Event;
 use crate::matching::Facts;
+use crate::rpc::aside::aside;
 use crate::rpc::error::{RpcError, RpcResult};
 use crate::rpc::params::{as_object, decode_params};
 use crate::rpc::protocol::{DialectEvent, ExplainResult, RecentParams, RecentReply};
 use crate::rpc::session::Session;
-use crate::verdict::Verdict;
 use serde_json::Value;
 use std::sync::Arc;
+
+/// Guards read an event to its end: one that is longer than this, in bytes, isn't judged on the reader.
+const LONG: usize = 64 * 1024;
 
 /// Judges an event, and writes the verdict behind what is in `out`.
 pub(super) async fn dispatch(session: &Session, sent: Value, text: &str, out: &mut Vec<u8>) -> RpcResult<()> {
     let (event, dialect) = read_event(session, as_object(sent)?)?;
     let event = Arc::new(event);
-    let verdict = judge(session, event.clone(), dialect).await;
+    // The hooks are those in force now, whenever they come to judge.
+    let question = question(session, event.clone(), dialect);
+    let judging = session.host.interceptor.intercept(question);
+    let verdict = if text.len() > LONG { aside(judging).await } else { judging.await };
     // The verdict is written once, for the client and for the journal.
     let is_translated = dialect.name() != dialects::NATIVE;
     if is_translated {
@@ -35,20 +41,19 @@ pub(super) async fn dispatch(session: &Session, sent: Value, text: &str, out: &m
     Ok(())
 }
 
-async fn judge(session: &Session, event: Arc<Event>, dialect: &'static Dialect) -> Verdict {
+fn question(session: &Session, event: Arc<Event>, dialect: &'static Dialect) -> Question {
     let mut honours = session.honours();
     if let Some(row) = dialect.row(&event.name) {
         honours = Honours::from_contract(&dialect.contract, honours.rewrite && row.rewrites);
     }
-    let question = Question {
+    Question {
         event,
         hooks: session.hooks_in_force(),
         contract: &dialect.contract,
         honours,
         client: session.as_client(),
         early_deadline: session.early_deadline.clone(),
-    };
-    session.host.interceptor.intercept(question).await
+    }
 }
 
 /// An event as it was sent: native, or in a dialect's words.
@@ -72,15 +77,20 @@ fn read_event(session: &Session, mut params: Value) -> RpcResult<(Event, &'stati
     Ok((event, dialect))
 }
 
-pub(super) fn explain(session: &Session, sent: Value) -> RpcResult<ExplainResult> {
+pub(super) async fn explain(session: &Session, sent: Value) -> RpcResult<ExplainResult> {
     let (event, _) = read_event(session, sent)?;
     let hooks = session.hooks_in_force();
-    let registered = hooks.session.iter().flat_map(|set| &set.hooks);
-    let names = &hooks.files.tool_names;
-    let facts = Facts::new(Arc::new(event), &session.host.engine.services.root).with_names(names);
-    let sets = [Some(&hooks.files), hooks.session.as_ref()];
-    let broken: Vec<String> = sets.into_iter().flatten().flat_map(|set| set.broken.iter().cloned()).collect();
-    Ok(ExplainResult::new(hooks.files.hooks.iter().chain(registered), &hooks.files.policies, &broken, &facts))
+    let engine = &session.host.engine;
+    let root = engine.services.root.clone();
+    let explain = move || {
+        let registered = hooks.session.iter().flat_map(|set| &set.hooks);
+        let facts = Facts::new(Arc::new(event), &root).with_names(&hooks.files.tool_names);
+        let sets = [Some(&hooks.files), hooks.session.as_ref()];
+        let broken: Vec<String> = sets.into_iter().flatten().flat_map(|set| set.broken.iter().cloned()).collect();
+        ExplainResult::new(hooks.files.hooks.iter().chain(registered), &hooks.files.policies, &broken, &facts)
+    };
+    let explained = engine.aside(Engine::latest(), explain).await;
+    explained.ok_or_else(|| RpcError::internal("it took too long to hold the hooks' conditions against the event"))
 }
 
 pub(super) fn recent(session: &Session, params: RecentParams) -> RpcResult<RecentReply> {

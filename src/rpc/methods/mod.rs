@@ -13,6 +13,7 @@ mod hooks;
 mod lifecycle;
 mod state;
 
+use super::aside::aside;
 use super::envelope::Reply;
 use super::error::{RpcError, RpcResult};
 use super::params;
@@ -154,7 +155,7 @@ pub static METHODS: &[Method] = methods! {
     notification "$/setTrace" (SetTraceParams) = lifecycle::set_trace;
     direct "hooks/dispatch" (json DispatchParams) -> DispatchResult = events::dispatch;
     sync "hooks/list" (ListParams) -> ListResult = hooks::list;
-    sync "hooks/explain" (json DispatchParams) -> ExplainResult = events::explain;
+    async "hooks/explain" (json DispatchParams) -> ExplainResult = events::explain;
     sync "hooks/check" (CheckParams) -> CheckResult = hooks::check;
     sync "hooks/reload" () -> ReloadResult = hooks::reload;
     sync "hooks/recent" (RecentParams) -> RecentReply = events::recent;
@@ -201,12 +202,12 @@ pub(super) fn router(session: Arc<Session>) -> Result<Methods, RegisterMethodErr
     for (name, query) in lsp::QUERIES {
         router.register_async_method(name, move |sent, session, _| async move {
             let snapshot = session.editor()?.snapshot();
-            snapshot.answer(*query, params::parse(sent.as_str())?).await.map_err(RpcError::from)
+            aside(snapshot.answer(*query, params::parse(sent.as_str())?)).await.map_err(RpcError::from)
         })?;
     }
     router.register_async_method("workspace/executeCommand", |sent, session, _| async move {
         let snapshot = session.editor()?.snapshot();
-        lsp::commands::execute(snapshot, params::parse(sent.as_str())?).await.map_err(RpcError::from)
+        aside(lsp::commands::execute(snapshot, params::parse(sent.as_str())?)).await.map_err(RpcError::from)
     })?;
     Ok(router.into())
 }

@@ -5,7 +5,8 @@ use parking_lot::{Condvar, Mutex};
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 use serde_json::Value;
 use std::collections::HashMap;
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{Error, ErrorKind, Seek};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -48,11 +49,11 @@ impl File {
     pub(super) fn open(path: &Path) -> Result<(File, Vec<Row>), StateError> {
         let failed =
             |error: &dyn std::fmt::Display| StateError(format!("open the state file {}: {error}", path.display()));
-        let database = database(path).map_err(|error| match error {
+        let open = Open::new(path).map_err(|error| match error {
             redb::Error::DatabaseAlreadyOpen => failed(&"another host has it open"),
             other => failed(&other),
         })?;
-        let entries = read(&database).map_err(|error| failed(&error))?;
+        let entries = read(&open.database).map_err(|error| failed(&error))?;
         let shared = Arc::new(Shared {
             waiting: Mutex::default(),
             changed: Condvar::new(),
@@ -60,7 +61,7 @@ impl File {
         });
         let writer = shared.clone();
         let path = path.to_path_buf();
-        let write = move || writer.run(database, &path);
+        let write = move || writer.run(open, &path);
         let thread = std::thread::Builder::new().name("state".into()).spawn(write).map_err(|error| failed(&error))?;
         Ok((File { shared, thread: Some(thread) }, entries))
     }
@@ -105,25 +106,33 @@ impl Drop for File {
 }
 
 impl Shared {
-    fn run(&self, database: Database, path: &Path) {
+    fn run(&self, database: Open, path: &Path) {
         let mut database = Some(database);
         loop {
             let mut waiting = self.waiting.lock();
             self.changed.wait_while(&mut waiting, |it| it.changes.is_empty() && !it.closed);
             if waiting.changes.is_empty() {
+                drop(waiting);
+                let kept = database.is_none_or(|open| open.keep(path).is_ok());
+                if !kept {
+                    tracing::error!("The state file is gone and can't be made again.");
+                }
                 return;
             }
             let (changes, last, closed) = (std::mem::take(&mut waiting.changes), waiting.last, waiting.closed);
             drop(waiting);
             // After a failed write the database refuses all others until it is opened again.
-            let written = match &database {
-                Some(open) => write(open, &changes),
-                None => self::database(path).and_then(|open| write(database.insert(open), &changes)),
+            let open = match database.take() {
+                Some(open) => Ok(open),
+                None => Open::new(path),
             };
-            match written {
-                Ok(()) => drop(self.saved.send_replace((last, None))),
+            let written = open.and_then(|open| write(&open.database, &changes).map(|()| open));
+            match written.and_then(|open| open.keep(path)) {
+                Ok(open) => {
+                    database = Some(open);
+                    self.saved.send_replace((last, None));
+                }
                 Err(error) => {
-                    database = None;
                     tracing::error!(%error, "The state file can't be written; state is kept in memory meanwhile.");
                     let before = self.saved.borrow().0;
                     self.saved.send_replace((before, Some(error.to_string())));
@@ -142,11 +151,42 @@ impl Shared {
     }
 }
 
-/// Opens the database, or makes it, readable by its owner only.
-fn database(path: &Path) -> Result<Database, redb::Error> {
-    let file =
-        std::fs::OpenOptions::new().read(true).write(true).create(true).mode(0o600).truncate(false).open(path)?;
-    Ok(Database::builder().create_file(file)?)
+/// The database and the file that it is in.
+struct Open {
+    database: Database,
+    file: std::fs::File,
+}
+
+impl Open {
+    /// Opens the database, or makes it, readable by its owner only.
+    fn new(path: &Path) -> Result<Open, redb::Error> {
+        let file =
+            std::fs::OpenOptions::new().read(true).write(true).create(true).mode(0o600).truncate(false).open(path)?;
+        Ok(Open { file: file.try_clone()?, database: Database::builder().create_file(file)? })
+    }
+
+    /// Sees to it that what was written can be found: a file that was removed under the host is made again.
+    fn keep(self, path: &Path) -> Result<Open, redb::Error> {
+        let ours = self.file.metadata()?;
+        match std::fs::metadata(path) {
+            Ok(there) if (there.dev(), there.ino()) == (ours.dev(), ours.ino()) => return Ok(self),
+            Ok(_) => return Err(Error::other("another file has taken its place").into()),
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(error.into()),
+        }
+        tracing::error!(path = %path.display(), "The state file was removed under the host, which makes it again.");
+        let Open { database, mut file } = self;
+        // Closed, the file is whole.
+        drop(database);
+        let copy = path.with_extension("new");
+        let mut options = std::fs::OpenOptions::new();
+        let mut new = options.write(true).create(true).truncate(true).mode(0o600).open(&copy)?;
+        file.rewind()?;
+        std::io::copy(&mut file, &mut new)?;
+        new.sync_all()?;
+        std::fs::rename(&copy, path)?;
+        Open::new(path)
+    }
 }
 
 fn write(database: &Database, changes: &HashMap<(Scope, String), Option<Entry>>) -> Result<(), redb::Error> {

@@ -1,0 +1,81 @@
+//! Conditions that take time. An event's conditions are held where the event was read, as long as that
+//! hardly takes time. Where a condition asks the disk, or the event is long, they are held on a thread
+//! apart, which the event waits for as long as its deadline allows. Over it, what the conditions are
+//! about counts as unread, and so every one of them is in doubt.
+
+use super::Engine;
+use super::run::RunLimits;
+use crate::handlers::Moment;
+use crate::matching::{Facts, patience};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Threads that conditions may occupy: a file system that hangs keeps what asks it for good.
+pub(super) const MAX_ASIDE: usize = 32;
+/// The longest that an event waits for its conditions.
+const LONGEST: Duration = Duration::from_secs(5);
+
+/// Tells the thread that nobody waits any more.
+struct GiveUp(Arc<AtomicBool>);
+
+impl Drop for GiveUp {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Engine {
+    /// Does work that may take time on a thread apart. `None`: it hasn't ended at `until`.
+    pub async fn aside<T: Send + 'static>(
+        &self,
+        until: Instant,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        let given_up = Arc::new(AtomicBool::new(false));
+        let _give_up = GiveUp(given_up.clone());
+        let done = async {
+            let permit = self.aside.clone().acquire_owned().await.ok()?;
+            let work = move || {
+                let _permit = permit;
+                patience::unless_given_up(&given_up, work)
+            };
+            tokio::task::spawn_blocking(work).await.ok()
+        };
+        tokio::time::timeout_at(until, done).await.ok().flatten()
+    }
+
+    /// The longest that conditions may take where no event's deadline says so.
+    pub fn latest() -> Instant {
+        Instant::now() + LONGEST
+    }
+}
+
+/// Holds conditions against a moment, which becomes an unread one if that takes too long.
+pub(super) async fn hold<T: Send + 'static>(
+    engine: &Engine,
+    limits: &RunLimits<'_>,
+    moment: &mut Arc<Moment>,
+    conditions: impl Fn(&Facts) -> T + Send + Sync + 'static,
+) -> T {
+    if let Some(result) = patience::quickly(|| conditions(&moment.facts)) {
+        return result;
+    }
+    let now = Instant::now();
+    // Hooks in doubt need some of the time to run.
+    let until = limits.deadline.map(|deadline| now + deadline.saturating_duration_since(now) / 2);
+    let until = until.map_or(Engine::latest(), |until| until.min(Engine::latest()));
+    let conditions = Arc::new(conditions);
+    let (theirs, there) = (conditions.clone(), moment.clone());
+    let found = tokio::select! {
+        found = engine.aside(until, move || theirs(&there.facts)) => found,
+        () = limits.early_deadline.cancelled() => None,
+    };
+    found.unwrap_or_else(|| {
+        tracing::warn!(event = %moment.event().name, event_id = %moment.event().id, "It takes too long to tell which hooks apply; they are in doubt.");
+        // Another one, since a thread that hangs holds what it is deriving from this one.
+        *moment = Arc::new(moment.unread("reading the call took too long"));
+        conditions(&moment.facts)
+    })
+}

@@ -1,0 +1,369 @@
+//! The host stands, whatever it is sent and whatever becomes of its disk: other requests go on, gates find
+//! a place, replies are flushed, and what is acknowledged is kept.
+
+use crate::support::*;
+use serde_json::{Value, json};
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Requests in one write, so that the reader has them all at once; they are numbered from 1.
+fn pipelined(requests: &[(&str, Value)]) -> Vec<u8> {
+    let line = |(n, (method, params)): (usize, &(&str, Value))| {
+        format!("{}\n", json!({"jsonrpc": "2.0", "id": n + 1, "method": method, "params": params}))
+    };
+    requests.iter().enumerate().map(line).collect::<String>().into_bytes()
+}
+
+/// The ids of the next messages, in the order of the wire.
+fn ids(host: &mut TestHost, n: usize) -> Vec<Value> {
+    (0..n).map(|_| host.receive()["id"].take()).collect()
+}
+
+/// A host in a shell, behind a line that limits what it may use.
+fn limited(limits: &str, hooks: &Path) -> Command {
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", &format!(r#"{limits}; exec "$0" "$@""#)]).arg(env!("CARGO_BIN_EXE_hookwire"));
+    command.args(["serve", "--isolated", "--no-share", "--hooks"]).arg(hooks).env_remove("HOOKWIRE_LOG");
+    command
+}
+
+// ---------------------------------------------------------------------- content that is slow to judge
+
+#[test]
+fn what_is_slow_to_judge_keeps_no_other_request_waiting() {
+    let many = "metadata.l.all(a, metadata.l.all(b, metadata.l.all(c, a + b + c >= 0)))";
+    let rules: Vec<String> = (0..300).map(|n| format!("Bash(tool-{n} --force*)")).collect();
+    let commands: String = (0..2000).map(|n| format!("$X --a{n} | tool-{n} -x y; ")).collect();
+    let list: Vec<u32> = (0..200).collect();
+    let write =
+        |content: String| json!({"event": "PreToolUse", "tool": {"name": "Write", "input": {"content": content}}});
+    let small = || json!({"event": "PreToolUse", "tool": {"name": "T", "input": {}}, "metadata": {"l": list}});
+    let pattern = json!({"pattern-guard": {"deny": ["(a|b|ab)*c(x|y)+z"]}});
+    for (what, hook, event) in [
+        ("a rule over a long text", json!({"if": rules, "deny": "no"}), bash(&commands)),
+        ("`when`", json!({"when": many, "deny": "no"}), small()),
+        ("`by`", json!({"guard": {"rate-limit": {"max": 1, "by": format!("{many} ? 'a' : 'b'")}}}), small()),
+        ("a guard over long content", json!({"guard": pattern}), write("ab".repeat(1_000_000))),
+    ] {
+        let mut hook = hook;
+        (hook["name"], hook["on"]) = ("h".into(), "PreToolUse".into());
+        let dir = hooks(&[("hooks.json", &definitions(&[hook]))]);
+        let mut host = TestHost::serve(dir.path());
+        host.request("hooks/list", json!({}));
+        host.write(&pipelined(&[("hooks/dispatch", event), ("hooks/list", json!({}))]));
+        assert_eq!(ids(&mut host, 2), [2, 1], "{what}");
+    }
+}
+
+/// Every look at a path waits for ever, as on a network file system whose server is gone.
+#[test]
+fn a_disk_that_hangs_keeps_no_other_request_waiting() {
+    let (_, dir) = TestHost::with(
+        "
+hooks:
+  - { name: deny, on: PreToolUse, if: Write(secrets/**), deny: the rule says no }
+  - { name: closed, on: PreToolUse, if: Write(secrets/**), fail: closed, deny: the rule says no }
+  - { name: allow, on: PreToolUse, if: Write(src/**), allow: fine }
+  - { name: other, on: PreToolUse, if: Read(**), deny: another tool }",
+    );
+    let mut host = TestHost::start(serve(dir.path()).env("HOOKWIRE_FAIL", "disk=1.."));
+    let write =
+        json!({"event": "PreToolUse", "tool": {"name": "Write", "input": {"file_path": "src/a"}}, "deadlineMs": 8000});
+    let mut requests = pipelined(&[
+        ("hooks/dispatch", write.clone()),
+        ("hooks/dispatch", write),
+        ("hooks/dispatch", bash("ls")),
+        ("hooks/list", json!({})),
+    ]);
+    requests.extend(b"{\"jsonrpc\":\"2.0\",\"method\":\"$/cancelRequest\",\"params\":{\"id\":1}}\n");
+    host.write(&requests);
+    let mut first = ids(&mut host, 3);
+    first.sort_by_key(|id| id.as_u64());
+    assert_eq!(first, [1, 3, 4], "the others, and the one that was cancelled");
+    let verdict = host.receive()["result"].take();
+    assert_eq!(verdict["decision"], "deny", "{verdict}");
+    let doubts =
+        verdict["outcomes"].as_array().unwrap().iter().map(|it| [&it["hook"], &it["opaque"]].map(|it| it.as_str()));
+    let doubt = |rule: &str| format!("can't tell whether `Write({rule})` holds: reading the call took too long");
+    let (secrets, src) = (doubt("secrets/**"), doubt("src/**"));
+    let expected = [("deny", &secrets), ("closed", &secrets), ("allow", &src)];
+    assert_eq!(doubts.collect::<Vec<_>>(), expected.map(|(hook, doubt)| [Some(hook), Some(&**doubt)]));
+}
+
+// ---------------------------------------------------------------------- places for gates
+
+#[test]
+fn hooks_that_nobody_waits_for_leave_places_to_gates() {
+    for (what, slow) in [("async", "async: true"), ("after the act", "timeout: 100s")] {
+        let dir = hooks(&[(
+            "hooks.yaml",
+            &format!(
+                "
+hooks:
+  - {{ name: slow, on: PostToolUse, {slow}, command: exec sleep 1000 }}
+  - {{ name: guard, on: PreToolUse, command: 'echo no >&2; exit 2', timeout: 20s }}"
+            ),
+        )]);
+        // A fifth of three quarters of the files may be children: 15.
+        let mut host = TestHost::start(&mut limited("ulimit -n 100", dir.path()));
+        let after = json!({"event": "PostToolUse", "tool": {"name": "Bash", "input": {}}});
+        for _ in 0..20 {
+            host.ask("hooks/dispatch", after.clone());
+        }
+        assert_eq!(brief(&host.bash("git push")), "deny by guard: no", "{what}");
+        host.may_leave_unread = true;
+    }
+}
+
+#[test]
+fn a_slow_function_leaves_places_to_its_neighbours() {
+    if !is_there("python3") {
+        return;
+    }
+    let python = "
+import asyncio
+async def slow(event): await asyncio.sleep(1000)
+async def guard(event): return {'decision': 'deny', 'reason': 'no'}
+";
+    let (mut host, _dir) = {
+        let yaml = "
+hooks:
+  - { name: slow, on: PostToolUse, callable: { python: 'm:slow' }, timeout: 100s }
+  - { name: guard, on: PreToolUse, callable: { python: 'm:guard' }, timeout: 30s }";
+        let dir = hooks(&[("hooks.yaml", yaml), ("m.py", python)]);
+        (TestHost::serve(dir.path()), dir)
+    };
+    for _ in 0..200 {
+        host.ask("hooks/dispatch", json!({"event": "PostToolUse", "tool": {"name": "Bash", "input": {}}}));
+    }
+    assert_eq!(brief(&host.bash("git push")), "deny by guard: no");
+    host.may_leave_unread = true;
+}
+
+// ---------------------------------------------------------------------- floods
+
+/// Requests to set some large values, which `state/list` gives.
+fn large_values(n: usize) -> Vec<(&'static str, Value)> {
+    let value = "x".repeat(250_000);
+    (0..n).map(|n| ("state/set", json!({"key": n.to_string(), "value": value}))).collect()
+}
+
+#[test]
+fn short_requests_with_long_replies_are_answered_to_the_last() {
+    let hook = json!({"name": "h", "on": "PreToolUse", "deny": "x".repeat(1_000_000)});
+    let dir = hooks(&[("hooks.json", &definitions(&[hook]))]);
+    // A verdict has the reason twice: 120 MB for a pipe of 64 KiB.
+    let requests = vec![("hooks/dispatch", bash("ls")); 60];
+    let input = tempfile::NamedTempFile::new().unwrap();
+    fs::write(input.path(), pipelined(&requests)).unwrap();
+    let mut child = serve(dir.path()).stdin(input.reopen().unwrap()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut replies = BufReader::new(child.stdout.take().unwrap());
+    let (mut n, mut line) = (0, Vec::new());
+    while replies.read_until(b'\n', &mut line).unwrap() > 0 {
+        assert!(line.ends_with(b"}\n") && line.len() < 3_000_000);
+        line.clear();
+        n += 1;
+    }
+    assert_eq!((n, child.wait().unwrap().code()), (requests.len(), Some(0)));
+}
+
+#[test]
+fn the_replies_of_a_batch_are_bounded() {
+    let mut host = TestHost::serve(no_hooks());
+    host.write(&pipelined(&large_values(10)));
+    ids(&mut host, 10);
+    let request = |id: u32| json!({"jsonrpc": "2.0", "id": id, "method": "state/list", "params": {"prefix": ""}});
+    host.send(&(0..50).map(request).collect());
+    let replies = host.receive();
+    let replies = replies.as_array().unwrap();
+    let refused: Vec<_> = replies.iter().filter_map(|reply| reply["error"]["message"].as_str()).collect();
+    assert_eq!((replies.len(), refused.len()), (50, 43));
+    assert!(refused.iter().all(|it| it.starts_with("overloaded: the replies of this batch")), "{refused:?}");
+}
+
+// ---------------------------------------------------------------------- files
+
+fn audited(file: &str) -> String {
+    format!(
+        "  - {{ name: {file}, on: PreToolUse, fail: closed, timeout: 60s, guard: {{ audit-log: {{ file: {file} }} }} }}\n"
+    )
+}
+
+#[test]
+fn a_pipe_in_place_of_an_audit_log_is_an_error_and_keeps_no_thread() {
+    let dir = hooks(&[("hooks.yaml", &format!("hooks:\n{}", audited("pipe")))]);
+    assert!(Command::new("mkfifo").arg(dir.path().join("pipe")).status().unwrap().success());
+    let reads = fs::OpenOptions::new().read(true).write(true).open(dir.path().join("pipe")).unwrap();
+    for reader in [Some(reads), None] {
+        let mut host = TestHost::serve(dir.path());
+        let verdict = host.bash("ls");
+        assert_eq!(verdict["decision"], "deny", "{reader:?}");
+        assert!(error(&verdict).contains("audit log"), "{verdict}");
+    }
+}
+
+#[test]
+fn a_line_that_could_not_be_written_whole_spoils_no_other() {
+    let dir = hooks(&[("hooks.yaml", &format!("hooks:\n{}", audited("a.jsonl")))]);
+    // Blocks of 512 bytes; a record has some 250.
+    let mut host = TestHost::start(&mut limited("ulimit -S -f 2", dir.path()));
+    let failed = (0..10).find_map(|_| Some(host.bash("ls")).filter(|verdict| verdict["decision"] == "deny"));
+    assert!(error(&failed.expect("the disk is full")).contains("File too large"));
+    let pid = rustix::process::Pid::from_raw(host.pid().cast_signed());
+    let unlimited = rustix::process::Rlimit { current: None, maximum: None };
+    rustix::process::prlimit(pid, rustix::process::Resource::Fsize, unlimited).unwrap();
+    let verdict = host.bash("ls");
+    assert_eq!(verdict["decision"], "allow", "{verdict}");
+    let log = fs::read_to_string(dir.path().join("a.jsonl")).unwrap();
+    let last: Value = serde_json::from_str(log.lines().last().unwrap()).expect(&log);
+    assert_eq!(last["eventId"], verdict["eventId"]);
+}
+
+#[test]
+fn a_state_file_that_is_removed_under_the_host_is_made_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("state.redb");
+    let start = || TestHost::start(serve(no_hooks()).arg("--state").arg(&file));
+    let mut host = start();
+    let set = |host: &mut TestHost, key: &str| host.request("state/set", json!({"key": key, "value": key}));
+    set(&mut host, "before");
+    fs::remove_file(&file).unwrap();
+    set(&mut host, "after");
+    host.kill();
+    host.wait();
+    let mut host = start();
+    for key in ["before", "after"] {
+        assert_eq!(host.request("state/get", json!({"key": key}))["value"], key);
+    }
+}
+
+// ---------------------------------------------------------------------- processes
+
+/// The processes whose words end so.
+fn running(words: &str) -> Vec<u32> {
+    let pids = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
+    let has_words = |pid: &u32| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).replace('\0', " ").trim_end().ends_with(words) && is_alive(*pid)
+    };
+    pids.filter(has_words).collect()
+}
+
+fn parent(pid: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit(')').next()?.split_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_hides_from_its_event_ends_with_it() {
+    let words = |n: u32| format!("sleep 3{}{n}", std::process::id());
+    let (ends, stays) = (words(1), words(2));
+    let (mut host, _dir) = TestHost::with(&format!(
+        "
+defaults: {{ fail: open, timeout: 100s }}
+hooks:
+  - {{ name: ends, on: PreToolUse, command: '(setsid env -i {ends} >/dev/null 2>&1 &)' }}
+  - {{ name: stays, on: PostToolUse, command: '(setsid env -i {stays} >/dev/null 2>&1 &); sleep 1000' }}"
+    ));
+    for _ in 0..20 {
+        assert_eq!(host.bash("ls")["decision"], "allow");
+    }
+    eventually("all are gone with their events", || running(&ends).is_empty().then_some(()));
+    host.ask("hooks/dispatch", json!({"event": "PostToolUse", "tool": {"name": "Bash", "input": {}}}));
+    eventually("it is there", || (!running(&stays).is_empty()).then_some(()));
+    host.bash("ls");
+    assert_eq!(running(&stays).len(), 1, "its own event goes on");
+    host.rest();
+    host.wait();
+    eventually("it is gone with the host", || running(&stays).is_empty().then_some(()));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_reaper_that_is_killed_is_started_again() {
+    let (mut host, _dir) =
+        TestHost::with("hooks: [{ name: h, on: PreToolUse, fail: closed, timeout: 100s, command: 'true' }]");
+    let mut killed = Vec::new();
+    for n in 0..7 {
+        let reaper = eventually("there is one", || {
+            host.bash("ls");
+            let is_new = |pid: &u32| parent(*pid) == Some(host.pid()) && !killed.contains(pid);
+            running(" reaper").into_iter().find(is_new)
+        });
+        killed.push(reaper);
+        rustix::process::kill_process(
+            rustix::process::Pid::from_raw(reaper.cast_signed()).unwrap(),
+            rustix::process::Signal::KILL,
+        )
+        .unwrap_or_else(|error| panic!("{n}: {error}"));
+    }
+}
+
+// ---------------------------------------------------------------------- failures
+
+/// Every way to fail, in every direction, at every kind of moment, from a file and from the wire: printed as
+/// a table, and the direction alone decides.
+#[test]
+fn the_direction_of_a_failure_decides_and_nothing_else() {
+    let mut kinds = vec![
+        ("exit", json!({"command": "exit 1"})),
+        ("killed", json!({"command": "kill -9 $$"})),
+        ("missing", json!({"command": ["no-such-program"]})),
+        ("late", json!({"command": "exec sleep 1000", "timeout": "200ms"})),
+        ("http", json!({"http": {"url": "http://127.0.0.1:9/"}})),
+        ("callable", json!({"callable": {"python": "no_such_module:f"}})),
+        ("guard", json!({"guard": {"audit-log": {"file": "no/such/dir/a.jsonl"}}})),
+    ];
+    if cfg!(feature = "script") {
+        kinds.push(("script", json!({"script": "throw new Error('x')"})));
+    }
+    let mut hooks_of_all = Vec::new();
+    for (kind, handler) in &kinds {
+        for fail in ["open", "closed", "ask"] {
+            let mut hook = handler.clone();
+            hook["name"] = format!("{kind}-{fail}").into();
+            hook["on"] = json!(["PreToolUse", "PostToolUse", "Stop", "Notification"]);
+            hook["when"] = format!("metadata.hook == '{kind}-{fail}'").into();
+            hook["fail"] = fail.into();
+            hooks_of_all.push(hook);
+        }
+    }
+    let dir = hooks(&[("hooks.json", &definitions(&hooks_of_all))]);
+    let mut table = String::from("layer    failure   fail    gate          after          stop   note\n");
+    let mut wrong = Vec::new();
+    for layer in ["hooks", "session"] {
+        let mut host = TestHost::serve(if layer == "hooks" { dir.path() } else { no_hooks() });
+        if layer == "session" {
+            host.request("hooks/register", json!({"hooks": hooks_of_all}));
+        }
+        for (kind, _) in &kinds {
+            for (fail, expected) in [
+                ("open", ["allow -", "allow -", "allow -", "allow -"]),
+                ("closed", ["deny deny", "deny deny withheld", "allow -", "allow -"]),
+                ("ask", ["deny ask", "deny deny withheld", "allow -", "allow -"]),
+            ] {
+                let cells = ["PreToolUse", "PostToolUse", "Stop", "Notification"].map(|event| {
+                    let mut event = json!({"event": event, "metadata": {"hook": format!("{kind}-{fail}")}});
+                    if event["event"].as_str().is_some_and(|name| name.ends_with("ToolUse")) {
+                        event["tool"] = json!({"name": "T", "input": {}, "output": "secret"});
+                    }
+                    let verdict = host.dispatch(event);
+                    assert!(!error(&verdict).is_empty(), "it failed: {verdict}");
+                    let said = verdict["outcomes"][0]["decision"].as_str().unwrap_or("-");
+                    let withheld = if verdict.get("subject") == Some(&Value::Null) { " withheld" } else { "" };
+                    format!("{} {said}{withheld}", verdict["decision"].as_str().unwrap())
+                });
+                let [gate, after, stop, note] = &cells;
+                table += &format!("{layer:8} {kind:9} {fail:7} {gate:13} {after:20} {stop:8} {note}\n");
+                if cells != expected {
+                    wrong.push(format!("{layer} {kind} {fail}: {cells:?}"));
+                }
+            }
+        }
+    }
+    println!("{table}");
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
