@@ -71,7 +71,7 @@ pub struct Contract {
     pub matched: fn(&str) -> Target,
     /// Whether matchers name events too: a hook may then leave out `on`, and is for every event.
     pub matcher_names_events: bool,
-    /// Whether its clients may send events that no table has: they are `custom:` and the name.
+    /// Whether programs that people write in it may send events that no table has: they are `custom:` and the name.
     pub takes_other_events: bool,
     /// How long a run may take, unless the hook or its file says.
     pub timeout: Duration,

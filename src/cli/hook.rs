@@ -6,7 +6,7 @@
 
 use super::serve::{runtime, share};
 use super::{Failure, HooksArgs, dialect};
-use crate::dialects::Dialect;
+use crate::dialects::{DIALECTS, Dialect, Said};
 use crate::support::digest;
 use crate::transport::client::Client;
 use crate::transport::socket;
@@ -26,7 +26,7 @@ use std::time::Duration;
 #[derive(clap::Args)]
 pub(super) struct HookArgs {
     /// The agent that runs this as its hook: claude-code, codex, gemini, ...
-    #[arg(value_parser = dialect)]
+    #[arg(value_parser = agent)]
     agent: &'static Dialect,
     /// The event, for agents that don't name it in what they send.
     #[arg(long)]
@@ -48,6 +48,14 @@ pub(super) struct HookArgs {
     hooks: HooksArgs,
 }
 
+fn agent(name: &str) -> Result<&'static Dialect, String> {
+    let names = || DIALECTS.iter().filter(|it| it.agent.is_some()).map(|it| it.name());
+    match dialect(name) {
+        Ok(dialect) if dialect.agent.is_some() => Ok(dialect),
+        _ => Err(format!("one of {}", names().collect::<Vec<_>>().join(", "))),
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Fail {
     /// That the act is denied.
@@ -58,6 +66,8 @@ enum Fail {
 
 /// How long a host may be silent before it is asked whether it is alive.
 const SILENCE: Duration = Duration::from_secs(2);
+/// What names the event in what agents send, and where the command adds it for those that don't.
+const EVENT_MEMBER: &str = "hook_event_name";
 /// The largest event, in bytes.
 const MAX_EVENT: u64 = 64 * 1024 * 1024;
 
@@ -65,10 +75,13 @@ pub(super) fn run(args: &HookArgs) -> ExitCode {
     let mut event = args.event.clone().unwrap_or_default();
     let said = match judge(args, &mut event) {
         Ok(reply) => Said { stdout: reply, ..Said::default() },
-        Err(Failure(problem)) if args.fail == Fail::Open => {
-            Said { stderr: format!("hookwire: {problem}"), ..Said::default() }
+        Err(Failure(problem)) => {
+            let reason = format!("hookwire failed, so this is denied: {problem}");
+            let refused = if args.fail == Fail::Closed { args.agent.refuse(&reason, &event) } else { Said::default() };
+            // What can't be denied isn't, but somebody should know.
+            let is_silent = refused == Said::default();
+            if is_silent { Said { stderr: format!("hookwire: {problem}"), ..refused } } else { refused }
         }
-        Err(Failure(problem)) => closed(args.agent, &event, &problem),
     };
     if !said.stderr.is_empty() {
         eprintln!("{}", said.stderr);
@@ -79,23 +92,10 @@ pub(super) fn run(args: &HookArgs) -> ExitCode {
         text => writeln!(stdout, "{text}").and_then(|()| stdout.flush()),
     };
     match written {
-        Ok(()) => ExitCode::from(said.exit),
+        Ok(()) => ExitCode::from(u8::try_from(said.exit).unwrap_or(2)),
         // What can't be said must not pass for silence.
         Err(_) => ExitCode::from(2),
     }
-}
-
-/// What the agent hears.
-#[derive(Default)]
-struct Said {
-    stdout: String,
-    stderr: String,
-    exit: u8,
-}
-
-fn closed(agent: &Dialect, event: &str, problem: &str) -> Said {
-    let _ = (agent, event);
-    Said { stderr: format!("hookwire failed, so this is denied: {problem}"), exit: 2, ..Said::default() }
 }
 
 /// The agent's reply, empty if there is nothing to say. Fills in the event's name as soon as it is known.
@@ -106,11 +106,10 @@ fn judge(args: &HookArgs, event: &mut String) -> Result<String, Failure> {
     let mut payload: Value =
         crate::support::json::parse(&text).map_err(|error| Failure(format!("the event is not JSON: {error}")))?;
     if let Some(members) = payload.as_object_mut() {
-        let key = args.agent.event_name.trim_start_matches('/');
-        match members.get(key).and_then(Value::as_str) {
-            Some(name) => event.replace_range(.., name),
-            None if !event.is_empty() => drop(members.insert(key.into(), json!(event))),
-            None => {}
+        if !event.is_empty() {
+            members.entry(EVENT_MEMBER).or_insert_with(|| json!(event));
+        } else if let Some(Value::String(name)) = members.get(EVENT_MEMBER) {
+            event.push_str(name);
         }
     }
     let mut hooks = args.hooks.clone();

@@ -494,3 +494,20 @@ fn quoted(text: &str) -> String {
         false => format!("'{}'", text.replace('\'', r"'\''")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_installed_is_understood() {
+        for agent in AGENTS {
+            let dialect = crate::dialects::by_name(agent.name).unwrap();
+            assert!(dialect.agent.is_some(), "{}", agent.name);
+            for event in agent.events {
+                let known = dialect.events.iter().any(|row| row.name == *event);
+                assert!(known, "{}: {event}", agent.name);
+            }
+        }
+    }
+}

@@ -88,7 +88,7 @@ fn unwrap_capture(mut value: Value) -> Value {
 
 /// Judges an event as a client of that vocabulary would have it judged.
 pub(super) async fn judge(host: &Host, dialect: &'static Dialect, event: &Event) -> (Verdict, Duration) {
-    let can_rewrite = dialect.row(&event.name).is_none_or(|row| row.rewrites);
+    let can_rewrite = dialect.takes_rewrites(event);
     // There is no person to ask here: an `ask` is printed as an `ask`.
     let honours = Honours::from_contract(&dialect.contract, can_rewrite);
     let started = Instant::now();

@@ -120,14 +120,16 @@ fn test(file: &Path, args: &TestArgs, runtime: &tokio::runtime::Runtime) -> Resu
     let place = Place::new().map_err(|error| Failure(format!("no directory to test in: {error}")))?;
     if let Some(setup) = &setup {
         let mut shell = Command::new("sh");
-        shell.args(["-euc", setup]).current_dir(&place.0).stdin(Stdio::null()).stdout(std::io::stderr());
+        shell.args(["-euc", setup]).current_dir(place.work()).stdin(Stdio::null()).stdout(std::io::stderr());
         let status = shell.status()?;
         if !status.success() {
             return Err(Failure(format!("{name}: `setup` failed: {status}")));
         }
     }
-    let hooks = std::path::absolute(subject(file))?;
-    let host = Host::builder().root(&place.0).hooks(hooks).system(false).obeys([Decision::Ask]);
+    let subject = std::path::absolute(subject(file))?;
+    let hooks = place.copy(&subject).map_err(|error| Failure(format!("{}: {error}", subject.display())))?;
+    let (copied, known) = (hooks.display().to_string(), subject.display().to_string());
+    let host = Host::builder().root(place.work()).hooks(hooks).system(false).obeys([Decision::Ask]);
     let host = host.build().map_err(|error| Failure(error.to_string()))?;
     let _socket = super::serve::share(&host, runtime, super::serve::MAX_MESSAGE);
     let home = std::env::var_os("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from);
@@ -136,7 +138,8 @@ fn test(file: &Path, args: &TestArgs, runtime: &tokio::runtime::Runtime) -> Resu
     for case in cases.iter().filter(|case| case.name.contains(&args.filter)) {
         let started = Instant::now();
         let session = format!("{}-{}", std::process::id(), case.line);
-        let mismatch = runtime.block_on(mismatch(&host, case, &place.0, &home, &session, &mut reached));
+        let mismatch = runtime.block_on(mismatch(&host, case, &place.work(), &home, &session, &mut reached));
+        let mismatch = mismatch.map(|text| text.replace(&copied, &known));
         let Case { name, line, .. } = case;
         results.push(Tried { name: name.clone(), line: *line, took: started.elapsed(), mismatch });
     }
@@ -167,18 +170,73 @@ async fn mismatch(
     found
 }
 
-/// An empty directory, removed in the end.
+/// Where one file's cases take place, removed in the end: an empty directory to work in, and a copy of the
+/// definitions, because hooks write beside them.
 struct Place(PathBuf);
 
 impl Place {
     fn new() -> std::io::Result<Place> {
-        let base = std::env::temp_dir().canonicalize()?;
-        let path = base.join(format!("hookwire-test-{}", std::process::id()));
+        let path = std::env::temp_dir().canonicalize()?.join(format!("hookwire-test-{}", std::process::id()));
         // Nobody else has it: a process that had this number was killed.
         let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir(&path)?;
-        Ok(Place(path))
+        let place = Place(path);
+        for dir in [place.0.clone(), place.work(), place.project()] {
+            std::fs::create_dir(dir)?;
+        }
+        Ok(place)
     }
+
+    fn work(&self) -> PathBuf {
+        self.0.join("work")
+    }
+
+    fn project(&self) -> PathBuf {
+        self.0.join("project")
+    }
+
+    /// Copies the directory of the definitions; the directories beside it, which may hold scripts, are linked. Gives
+    /// the definitions' new place.
+    fn copy(&self, subject: &Path) -> std::io::Result<PathBuf> {
+        let none = || std::io::Error::other("it has no directory");
+        let dir = if subject.is_dir() { subject } else { subject.parent().ok_or_else(none)? };
+        let name = dir.file_name().ok_or_else(none)?;
+        for entry in dir.parent().ok_or_else(none)?.read_dir()? {
+            let entry = entry?;
+            if entry.file_name() != name && entry.path().is_dir() {
+                std::os::unix::fs::symlink(entry.path(), self.project().join(entry.file_name()))?;
+            }
+        }
+        let copied = self.project().join(name);
+        let mut left = MAX_COPIED;
+        copy(dir, &copied, &mut left, 0)?;
+        Ok(match subject.strip_prefix(dir) {
+            Ok(file) if subject != dir => copied.join(file),
+            _ => copied,
+        })
+    }
+}
+
+/// How much a directory of definitions may hold, in bytes.
+const MAX_COPIED: u64 = 64 * 1024 * 1024;
+
+fn copy(from: &Path, to: &Path, left: &mut u64, depth: usize) -> std::io::Result<()> {
+    std::fs::create_dir(to)?;
+    for entry in from.read_dir()? {
+        let entry = entry?;
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        // A link that leads nowhere.
+        let Ok(about) = from.metadata() else { continue };
+        if about.is_dir() && depth < MAX_DEPTH && !from.is_symlink() {
+            copy(&from, &to, left, depth + 1)?;
+        } else if about.is_dir() {
+            std::os::unix::fs::symlink(&from, &to)?;
+        } else if about.is_file() {
+            let too_large = || std::io::Error::other("it holds more than 64 MiB, too much to test a copy of it");
+            *left = left.checked_sub(about.len()).ok_or_else(too_large)?;
+            std::fs::copy(&from, &to)?;
+        }
+    }
+    Ok(())
 }
 
 impl Drop for Place {

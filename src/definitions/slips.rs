@@ -12,8 +12,9 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
-/// Members of other systems' events whose names are near to others: they are no slips.
-const LOOKALIKES: [&str; 2] = ["message_id", "mode"];
+/// Members of other systems' events whose names are near to others, or mean something else in a third system:
+/// they are no slips.
+const LOOKALIKES: [&str; 4] = ["message_id", "mode", "toolResult", "turn_id"];
 
 /// The members that an event may have.
 struct Known {

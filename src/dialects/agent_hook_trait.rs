@@ -102,6 +102,7 @@ pub(crate) static DIALECT: Dialect = Dialect {
     },
     files: Some(Files { recognises: |_| false, read: read_file }),
     reply: write_reply,
+    agent: None,
 };
 
 /// The trait's word for a hook's failure direction: `fail_open: false` is `fail: closed`.

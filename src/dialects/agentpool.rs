@@ -73,6 +73,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     },
     reply: write_reply,
     files: Some(Files { recognises: files::recognises, read: files::read }),
+    agent: None,
 };
 
 /// A matcher is held against the tool's name at those of its own events that are about a tool.

@@ -4,8 +4,8 @@
 //! Where the client lets latency decide between two rewrites, the order of definition does here.
 
 use super::native::CONTRACT;
-use super::replies::{bad_exit, members, or, parse_stdout, text, unreadable};
-use super::{Dialect, EventRow};
+use super::replies::{bad_exit, is_decided, members, or, parse_stdout, text, unreadable};
+use super::{Agent, Dialect, EventRow, Refusal};
 use crate::contract::{Composition, Contract, Exit, Reader, TOOL_NAME, Target};
 use crate::event::{Event, spec};
 use crate::matching::MatcherRule;
@@ -27,7 +27,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         matched,
         payload: |event| DIALECT.write(event),
         context: &["metadata"],
-        reply: read_reply,
+        reply: |event, reply| read_reply(&DIALECT, event, reply),
         exit,
         ..CONTRACT
     },
@@ -51,7 +51,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         row("Notification", false, false),
         EventRow { members: &[("/delta", "/lastMessage")], ..row("MessageDisplay", false, true) },
         row("Stop", true, false),
-        row("StopFailure", false, false),
+        EventRow { members: &[("/error", "/error")], ..row("StopFailure", false, false) },
         row("SubagentStart", false, false),
         row("SubagentStop", true, false),
         row("TaskCreated", true, false),
@@ -89,7 +89,9 @@ pub(super) static DIALECT: Dialect = Dialect {
     ],
     complete: |_, _| Ok(()),
     files: None,
-    reply: write_reply,
+    reply: |event, verdict| write_reply(&DIALECT, event, verdict),
+    // Exit code 2 can't block a permission request.
+    agent: Some(Agent { refusal: Refusal::ExitCode(&["PermissionRequest"]) }),
 };
 
 /// The part of an event that a matcher is held against. At other events the client ignores matchers.
@@ -132,12 +134,12 @@ pub(super) fn reason_of_deny(reply: Option<Result<Answer, String>>) -> Option<St
 
 fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
     let stdout = exit.stdout.trim();
-    match (exit.code, reply_on_stdout(event, stdout, read_reply)) {
+    match (exit.code, reply_on_stdout(event, stdout, DIALECT.contract.reply)) {
         // Documented: exit 2 can't block a permission request.
         (Some(2), _) if &*event.name == "PermissionRequest" => Ok(Answer::default()),
         (Some(2), reply) => {
             let stderr = || format!("[{}]: {}", exit.command, or(exit.stderr, "No stderr output"));
-            Ok(block(event, reason_of_deny(reply).unwrap_or_else(stderr)))
+            Ok(block(&DIALECT, event, reason_of_deny(reply).unwrap_or_else(stderr)))
         }
         (Some(0), reply) => reply.unwrap_or_else(|| Ok(plain_stdout(event, stdout))),
         (Some(_), Some(Ok(answer))) => Ok(answer),
@@ -146,15 +148,16 @@ fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
 }
 
 /// A deny, if the event can be blocked; else a message to the person.
-fn block(event: &Event, reason: String) -> Answer {
-    if DIALECT.row(&event.name).is_none_or(|row| row.blocks) {
+pub(super) fn block(dialect: &Dialect, event: &Event, reason: String) -> Answer {
+    if dialect.row(&event.name).is_none_or(|row| row.blocks) {
         Answer::decide(Decision::Deny, reason)
     } else {
         Answer { user_messages: vec![reason], ..Answer::default() }
     }
 }
 
-pub(super) fn read_reply(event: &Event, value: Value) -> Result<Answer, String> {
+/// Reads a reply of Claude Code's form in a dialect that has it.
+pub(super) fn read_reply(dialect: &Dialect, event: &Event, value: Value) -> Result<Answer, String> {
     let object = members(&value)?;
     let mut answer = Answer::default();
     match object.get("continue") {
@@ -166,7 +169,7 @@ pub(super) fn read_reply(event: &Event, value: Value) -> Result<Answer, String> 
     match text(object, "decision")?.as_deref() {
         None => {}
         Some("block") => {
-            let blocked = block(event, text(object, "reason")?.unwrap_or_else(|| "Blocked by hook".into()));
+            let blocked = block(dialect, event, text(object, "reason")?.unwrap_or_else(|| BLOCKED.into()));
             answer.decision = blocked.decision;
             answer.reason = blocked.reason;
             answer.user_messages.extend(blocked.user_messages);
@@ -179,20 +182,22 @@ pub(super) fn read_reply(event: &Event, value: Value) -> Result<Answer, String> 
     }
     match object.get("hookSpecificOutput") {
         None | Some(Value::Null) => {}
-        Some(Value::Object(specific)) => read_specific(event, specific, &mut answer)?,
+        Some(Value::Object(specific)) => read_specific(dialect, event, specific, &mut answer)?,
         Some(_) => return Err(unreadable("`hookSpecificOutput` is not an object")),
     }
     Ok(answer)
 }
 
-fn read_specific(event: &Event, specific: &Map<String, Value>, answer: &mut Answer) -> Result<(), String> {
-    let name = text(specific, "hookEventName")?;
-    if name.as_deref() != Some(&*event.name) {
-        return Err(unreadable(format_args!(
-            "`hookEventName` is {}, not `{}`",
-            name.as_deref().unwrap_or("missing"),
-            event.name
-        )));
+fn read_specific(
+    dialect: &Dialect,
+    event: &Event,
+    specific: &Map<String, Value>,
+    answer: &mut Answer,
+) -> Result<(), String> {
+    let (name, expected) = (text(specific, "hookEventName")?, dialect.name_of(event));
+    if name.as_deref() != Some(expected) {
+        let name = name.as_deref().unwrap_or("missing");
+        return Err(unreadable(format_args!("`hookEventName` is {name}, not `{expected}`")));
     }
     answer.additional_context.extend(text(specific, "additionalContext")?);
     if let Some(decision) = text(specific, "permissionDecision")? {
@@ -251,13 +256,16 @@ fn object(specific: &Map<String, Value>, key: &str) -> Result<Option<Value>, Str
     }
 }
 
-/// No opinion is silence, not an approval.
-fn write_reply(event: &Event, verdict: &Verdict) -> Value {
+/// Why a hook blocked something, if it didn't say.
+pub(super) const BLOCKED: &str = "Blocked by hook";
+
+/// A reply of Claude Code's form in a dialect that has it. No opinion is silence, not an approval.
+pub(super) fn write_reply(dialect: &Dialect, event: &Event, verdict: &Verdict) -> Value {
     let mut reply = Map::new();
     let mut specific = Map::new();
     let mut messages = verdict.user_messages.clone();
     let reason = verdict.reason.clone().unwrap_or_default();
-    let decided = verdict.decided_by.is_some() || verdict.decision != Decision::Allow;
+    let decided = is_decided(verdict);
     match &*event.name {
         "PreToolUse" | "PreModelSwitch" => {
             if decided {
@@ -267,6 +275,7 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
                     (_, decision) => decision,
                 };
                 specific.insert("permissionDecision".into(), json!(decision.as_str()));
+                let reason = if decision == Decision::Deny { or(&reason, BLOCKED) } else { reason };
                 if !reason.is_empty() {
                     specific.insert("permissionDecisionReason".into(), json!(reason));
                 }
@@ -282,7 +291,7 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
                     Some(input) => Some(json!({"behavior": allow, "updatedInput": input})),
                     None => Some(json!({"behavior": allow})),
                 },
-                Decision::Deny => Some(json!({"behavior": deny, "message": reason})),
+                Decision::Deny => Some(json!({"behavior": deny, "message": or(&reason, BLOCKED)})),
                 // A new input can only come with an approval, and no hook approved it.
                 Decision::Allow | Decision::Ask | Decision::Defer if verdict.subject.is_some() => Some(json!({
                     "behavior": deny,
@@ -294,23 +303,23 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
             specific.extend(decision.map(|decision| ("decision".to_string(), decision)));
         }
         name => {
-            let blocks = DIALECT.row(name).is_none_or(|row| row.blocks);
+            let blocks = dialect.row(name).is_none_or(|row| row.blocks);
             match (verdict.decision, blocks) {
                 (Decision::Allow, _) => {}
                 // It doesn't know `block`.
                 (_, true) if name == "TaskCompleted" => {
                     reply.insert("continue".into(), json!(false));
-                    reply.insert("stopReason".into(), json!(or(&reason, "Blocked by hook")));
+                    reply.insert("stopReason".into(), json!(or(&reason, BLOCKED)));
                 }
                 (_, true) if name == "Elicitation" || name == "ElicitationResult" => {
                     specific.insert("action".into(), json!("decline"));
-                    messages.push(or(&reason, "Blocked by hook"));
+                    messages.push(or(&reason, BLOCKED));
                 }
                 (_, true) => {
                     reply.insert("decision".into(), json!("block"));
-                    reply.insert("reason".into(), json!(or(&reason, "Blocked by hook")));
+                    reply.insert("reason".into(), json!(or(&reason, BLOCKED)));
                 }
-                (_, false) => messages.push(or(&reason, "Blocked by hook")),
+                (_, false) => messages.push(or(&reason, BLOCKED)),
             }
             if let Some(subject) = &verdict.subject {
                 let output =
@@ -334,7 +343,7 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
         reply.insert("systemMessage".into(), json!(messages.join("\n")));
     }
     if !specific.is_empty() {
-        specific.insert("hookEventName".into(), json!(event.name));
+        specific.insert("hookEventName".into(), json!(dialect.name_of(event)));
         reply.insert("hookSpecificOutput".into(), Value::Object(specific));
     }
     Value::Object(reply)

@@ -67,7 +67,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         note("Notification"),
         gate("MessageDisplay").members(&[("/delta", "/lastMessage")]),
         gate("Stop"),
-        note("StopFailure"),
+        note("StopFailure").members(&[("/error", "/error")]),
         rewritten("SubagentStart"),
         gate("SubagentStop"),
         gate("TaskCreated"),
@@ -107,6 +107,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     complete,
     files: Some(Files { recognises: |_| false, read: files::read }),
     reply: write_reply,
+    agent: None,
 };
 
 /// Takes members that stand in `context` and not beside it.
@@ -215,7 +216,7 @@ fn environment(event: &Event, _: &Path) -> Vec<(String, String)> {
 
 /// The article's own members, and beside them those of Claude Code with their meaning there.
 fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
-    let mut answer = claude_code::read_reply(event, reply.clone())?;
+    let mut answer = claude_code::read_reply(&claude_code::DIALECT, event, reply.clone())?;
     let said = |key: &str| reply.get(key).filter(|value| !value.is_null());
     let text = |key: &str| match said(key) {
         None => Ok(None),

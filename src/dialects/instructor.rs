@@ -88,6 +88,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     },
     files: Some(Files { recognises: files::recognises, read: files::read }),
     reply: write_reply,
+    agent: None,
 };
 
 /// The members of a context; a client may have others, which pass through.

@@ -6,22 +6,30 @@
 pub(crate) mod agent_hook_trait;
 mod agentpool;
 mod claude_code;
+mod cline;
+mod codex;
+mod copilot;
 mod files;
+mod gemini;
 mod hooks_article;
 mod instructor;
 mod native;
+mod qwen;
 mod replies;
 #[cfg(test)]
 mod sample;
 mod workflow_framework;
 
 use crate::contract::{Contract, TOOL_NAME};
-use crate::event::{CUSTOM_PREFIX, Event, NotAnEvent, Original, lacks_tool, no_tool, set_pointer, spec, unknown_event};
+use crate::event::{
+    CUSTOM_PREFIX, Event, MEMBERS, NotAnEvent, Original, drop_misfits, lacks_tool, no_tool, set_pointer, spec,
+    unknown_event,
+};
 use crate::support::nearest::{UnknownName, closest};
 use crate::syntax::node::Node;
 use crate::syntax::problem::Problem;
-use crate::verdict::Verdict;
-use serde_json::{Map, Value};
+use crate::verdict::{Decision, Verdict};
+use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
 pub use crate::contract::NATIVE;
@@ -40,6 +48,11 @@ pub fn native() -> &'static Dialect {
 pub static DIALECTS: &[&Dialect] = &[
     &native::DIALECT,
     &claude_code::DIALECT,
+    &codex::DIALECT,
+    &gemini::DIALECT,
+    &qwen::DIALECT,
+    &copilot::DIALECT,
+    &cline::DIALECT,
     &agent_hook_trait::DIALECT,
     &agentpool::DIALECT,
     &hooks_article::DIALECT,
@@ -70,6 +83,36 @@ pub struct Dialect {
     pub reply: fn(&Event, &Verdict) -> Value,
     /// How its own definition files become hookwire's, if it has such.
     pub files: Option<Files>,
+    /// What is special about its clients, if they are a coding agent.
+    pub agent: Option<Agent>,
+}
+
+/// A coding agent: people use it as it is, and it runs each hook as a command. Nobody at hand wrote its
+/// payloads, so what isn't known of them is no mistake.
+#[derive(Debug)]
+pub struct Agent {
+    /// How a command tells it no.
+    pub refusal: Refusal,
+}
+
+/// How a command that can't give a verdict tells an agent no.
+#[derive(Debug)]
+pub enum Refusal {
+    /// With exit code 2 and the reason on stderr; but at these events, by their canonical names, with a reply.
+    ExitCode(&'static [&'static str]),
+    /// With a reply on stdout and exit code 0.
+    Reply,
+}
+
+/// What a command says to the agent that runs it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Said {
+    /// On its standard output.
+    pub stdout: String,
+    /// On its standard error.
+    pub stderr: String,
+    /// The exit code.
+    pub exit: i32,
 }
 
 /// Definition files as another system writes them.
@@ -92,7 +135,7 @@ pub struct EventRow {
     pub also: &'static [&'static str],
     /// Whether a payload is of this row, where several rows have the same name.
     pub picks: Option<fn(&Value) -> bool>,
-    /// Its canonical name.
+    /// Its canonical name. Of several rows with the same one, an event from elsewhere is of the first.
     pub canonical: &'static str,
     /// A deny is obeyed there.
     pub blocks: bool,
@@ -136,13 +179,48 @@ impl Dialect {
     }
 
     /// The row of an event, by its canonical name.
-    pub fn row(&self, canonical: &str) -> Option<&EventRow> {
+    pub fn row(&self, canonical: &str) -> Option<&'static EventRow> {
         self.events.iter().find(|row| row.canonical == canonical)
     }
 
-    /// The name of an event there; its canonical one if it has none.
+    /// The row that an event was read by, else that of its canonical name.
+    fn row_of(&self, event: &Event) -> Option<&'static EventRow> {
+        let read = self.original(event).and_then(|payload| self.identify(payload).ok());
+        read.map_or_else(|| self.row(&event.name), |(row, _)| row)
+    }
+
+    /// Whether a client that speaks it takes a rewritten subject. An agent doesn't at events that it alone knows.
+    pub fn takes_rewrites(&self, event: &Event) -> bool {
+        self.row_of(event).map_or(self.agent.is_none(), |row| row.rewrites)
+    }
+
+    /// The name of an event there; its canonical one, or what an agent calls it, if it has none.
     fn name_of<'a>(&self, event: &'a Event) -> &'a str {
-        self.row(&event.name).map_or(&event.name, |row| row.name)
+        let other = || event.name.strip_prefix(CUSTOM_PREFIX).unwrap_or(&event.name);
+        self.row_of(event).map_or_else(other, |row| row.name)
+    }
+
+    /// What a command says at an event to an agent that is to obey a failure as a "no": nothing where the event
+    /// can't be blocked, and nothing where the agent wants to rest, because it would be sent back to work for
+    /// ever. The event goes by the agent's name or the canonical one; empty if it isn't known.
+    pub fn refuse(&self, reason: &str, event: &str) -> Said {
+        let Some(agent) = &self.agent else { return Said::default() };
+        let event = if event.is_empty() { "PreToolUse" } else { event };
+        let row = self.named(event).next().or_else(|| self.row(event));
+        let rests = |row: &EventRow| spec(row.canonical).is_some_and(|spec| spec.rest || spec.closes && !spec.tool);
+        let Some(row) = row.filter(|row| row.blocks && !rests(row)) else { return Said::default() };
+        match agent.refusal {
+            Refusal::ExitCode(but_at) if !but_at.contains(&row.canonical) => {
+                Said { stderr: reason.into(), exit: 2, ..Said::default() }
+            }
+            Refusal::ExitCode(_) | Refusal::Reply => {
+                let event = json!({"event": row.canonical, "tool": {"name": "unknown"}});
+                let Ok(event) = Event::from_json(event) else { return Said::default() };
+                let mut verdict = Verdict::silent(Decision::Deny, 0, "".into(), event.id.clone());
+                verdict.reason = Some(reason.into());
+                Said { stdout: (self.reply)(&event, &verdict).to_string(), ..Said::default() }
+            }
+        }
     }
 
     /// The payload that an event was read from, if it came in this vocabulary.
@@ -178,16 +256,25 @@ impl Dialect {
                     placed.extend((!value.is_null()).then_some((*theirs, *ours)));
                 }
                 Some(first) if value.is_null() || data.pointer(ours) == Some(value) || own.contains(first) => {}
+                // An agent that says two things but of its tool isn't kept from it by that.
+                Some(_) if self.agent.is_some() && !ours.starts_with("/tool/") => {}
                 Some((first, _)) => return Err(two_values(first, theirs)),
             }
         }
-        // Members that the table lacks pass through under their own names.
-        for (key, value) in object {
-            if !taken.iter().any(|pointer| pointer.strip_prefix('/') == Some(key)) && data.get(key).is_none() {
-                set_pointer(&mut data, &format!("/{key}"), value.clone());
+        // Members that the table lacks pass through under their own names, but for those that hookwire would take
+        // for its own.
+        if let Some(data) = data.as_object_mut() {
+            for (key, value) in object {
+                let is_taken = taken.iter().any(|pointer| pointer.strip_prefix('/') == Some(key));
+                if !is_taken && !MEMBERS.contains(&key.as_str()) && !data.contains_key(key) {
+                    data.insert(key.clone(), value.clone());
+                }
             }
         }
         (self.complete)(&payload, &mut data).map_err(NotAnEvent)?;
+        if self.agent.is_some() {
+            drop_misfits(&mut data);
+        }
         if lacks_tool(&data)
             && let Some((theirs, _)) = self.members.iter().rfind(|(_, ours)| *ours == TOOL_NAME)
         {
@@ -199,7 +286,7 @@ impl Dialect {
     }
 
     /// The row of a payload's event, if the table has it, and the event's canonical name.
-    fn identify(&'static self, payload: &Value) -> Result<(Option<&'static EventRow>, String), NotAnEvent> {
+    fn identify(&self, payload: &Value) -> Result<(Option<&'static EventRow>, String), NotAnEvent> {
         let others = self.members.iter().filter(|(_, ours)| *ours == EVENT).map(|(theirs, _)| *theirs);
         let mut found: Option<(&str, Option<&'static EventRow>, String)> = None;
         for place in others.chain([self.event_name]) {
@@ -207,37 +294,39 @@ impl Dialect {
                 None | Some(Value::Null) => continue,
                 Some(Value::String(name)) => name.clone(),
                 Some(Value::Number(number)) => number.to_string(),
+                Some(_) if self.agent.is_some() => continue,
                 Some(_) => return Err(NotAnEvent(format!("`{}`: the name of the event is a string", written(place)))),
             };
             let row = self.named(&name).find(|row| row.picks.is_none_or(|picks| picks(payload)));
+            let canonical = || row.map_or_else(|| self.other_event(&name), |row| Ok(row.canonical.to_string()));
             match &found {
+                // An agent may have two names for a moment, of which the first is what it runs hooks by.
+                Some(_) if self.agent.is_some() => {}
                 // Claude Code's FileChanged says under `event` what happened to the file.
                 Some((_, Some(_), _)) if row.is_none() && spec(&name).is_none() && self.contract.takes_other_events => {
                 }
-                Some((first, _, canonical)) => {
-                    let other = row.map_or_else(|| self.other_event(&name), |row| Ok(row.canonical.to_string()))?;
-                    if other != *canonical {
+                Some((first, _, earlier)) => {
+                    if canonical()? != *earlier {
                         return Err(two_values(first, place));
                     }
                 }
-                None => {
-                    let canonical = row.map_or_else(|| self.other_event(&name), |row| Ok(row.canonical.to_string()))?;
-                    found = Some((place, row, canonical));
-                }
+                None => found = Some((place, row, canonical()?)),
             }
         }
         let missing = || NotAnEvent(format!("`{}` is missing: the name of the event", written(self.event_name)));
         found.map(|(_, row, canonical)| (row, canonical)).ok_or_else(missing)
     }
 
-    /// The canonical name of an event that the table lacks. A misspelt name of one that it has is an error.
+    /// The canonical name of an event that the table lacks. Where people write clients, a misspelt name of one
+    /// that it has is an error.
     fn other_event(&self, name: &str) -> Result<String, NotAnEvent> {
-        let nearest = closest(name, self.events.iter().map(|row| row.name));
+        let nearest = closest(name, self.events.iter().map(|row| row.name)).filter(|_| self.agent.is_none());
+        let takes_others = self.contract.takes_other_events || self.agent.is_some();
         match nearest {
             Some(nearest) => {
                 Err(NotAnEvent(format!("unknown {} event `{name}`; did you mean `{nearest}`?", self.name())))
             }
-            None if !self.contract.takes_other_events || name.is_empty() => {
+            None if !takes_others || name.is_empty() => {
                 Err(NotAnEvent(format!("unknown {} event `{name}`", self.name())))
             }
             None if spec(name).is_some() => Ok(name.to_string()),
@@ -245,18 +334,31 @@ impl Dialect {
         }
     }
 
-    /// An event as a hook of this dialect reads it.
+    /// An event as a hook of this dialect reads it: the payload that it was read from, as far as nothing has changed.
     fn write(&self, event: &Event) -> Value {
-        let row = self.row(&event.name);
-        let mut payload = self.original(event).cloned().unwrap_or_else(|| Value::Object(Map::new()));
-        set_pointer(&mut payload, self.event_name, self.name_of(event).into());
+        let own = self.row_of(event).map_or(&[][..], |row| row.members);
+        let pairs = || own.iter().chain(self.members);
+        let original = self.original(event);
+        let mut payload = original.cloned().unwrap_or_else(|| Value::Object(Map::new()));
+        // An agent's hooks read the name that it uses itself.
+        if original.is_none() || self.agent.is_none() {
+            set_pointer(&mut payload, self.event_name, self.name_of(event).into());
+        }
         let mut given: Vec<&str> = vec![EVENT];
-        for (theirs, ours) in row.map_or(&[][..], |row| row.members).iter().chain(self.members) {
-            if let Some(value) = event.data.pointer(ours)
-                && !given.contains(ours)
-            {
-                given.push(ours);
-                set_pointer(&mut payload, theirs, value.clone());
+        for (theirs, ours) in pairs() {
+            let Some(value) = event.data.pointer(ours).filter(|_| !given.contains(ours)) else { continue };
+            given.push(ours);
+            let places = pairs().filter(|(_, it)| it == ours).map(|(theirs, _)| *theirs);
+            let mut there: Vec<&str> =
+                places.filter(|it| payload.pointer(it).is_some_and(|it| !it.is_null())).collect();
+            if there.first().and_then(|it| payload.pointer(it)) == Some(value) {
+                continue;
+            }
+            if there.is_empty() {
+                there.push(theirs);
+            }
+            for place in there {
+                set_pointer(&mut payload, place, value.clone());
             }
         }
         payload
@@ -403,6 +505,112 @@ mod tests {
             let event = by_name(dialect).unwrap().read(payload.clone());
             let told = event.map_or_else(|error| error.0, |event| event.tool_name().unwrap_or_default().into());
             assert_eq!(told, expected, "{dialect} {payload}");
+        }
+    }
+
+    /// What another system means by a name is not what hookwire means by it.
+    #[test]
+    fn nothing_foreign_is_read_as_native() {
+        let kinds =
+            [json!(null), json!(true), json!(-1.5), json!("text"), json!([1, "a"]), json!({"name": 3, "x": []})];
+        for dialect in DIALECTS.iter().filter(|it| it.name() != NATIVE) {
+            let pairs = dialect.members.iter().chain(dialect.events.iter().flat_map(|row| row.members));
+            let mapped: Vec<&str> = pairs
+                .map(|(theirs, _)| *theirs)
+                .chain([dialect.event_name])
+                .filter_map(|it| it.split('/').nth(1))
+                .collect();
+            for row in dialect.events {
+                let event = json!({"event": row.canonical, "session": "s", "tool": {"name": "t", "input": {}}});
+                let payload = (dialect.contract.payload)(&Event::from_json(event).unwrap());
+                let read = |payload: &Value| dialect.read(payload.clone()).map(|event| event.data);
+                let expected = read(&payload).unwrap();
+                for (name, kind) in MEMBERS.iter().flat_map(|name| kinds.iter().map(move |kind| (name, kind))) {
+                    let mut payload = payload.clone();
+                    payload[*name] = kind.clone();
+                    payload["tool/name"] = kind.clone();
+                    let data = read(&payload).map(|mut data| {
+                        data.as_object_mut().unwrap().remove("tool/name");
+                        data
+                    });
+                    if !mapped.contains(name) {
+                        assert_eq!(data.as_ref(), Ok(&expected), "{} {payload}", dialect.name());
+                    } else if dialect.agent.is_some() && format!("/{name}") != dialect.event_name {
+                        assert!(data.is_ok(), "{} {payload}: {data:?}", dialect.name());
+                    }
+                }
+            }
+        }
+    }
+
+    /// A hook of an agent reads what it would have read from the agent, to the letter.
+    #[test]
+    fn an_agents_payload_goes_there_and_back() {
+        let mut held = Vec::new();
+        for dialect in DIALECTS.iter().filter(|it| it.agent.is_some()) {
+            let path = format!("{}/tests/data/agents/{}/session.jsonl", env!("CARGO_MANIFEST_DIR"), dialect.name());
+            for line in std::fs::read_to_string(path).unwrap_or_default().lines() {
+                let payload: Value = serde_json::from_str(line).unwrap();
+                let event = dialect.read(payload.clone()).unwrap();
+                assert_eq!((dialect.contract.payload)(&event), payload, "{}", dialect.name());
+                assert_eq!(event.text("/cwd"), Some("/home/dev/project"), "{payload}");
+                assert!(!event.session().is_empty(), "{payload}");
+                held.push(dialect.name());
+            }
+        }
+        held.dedup();
+        assert_eq!(held, ["codex", "gemini", "qwen", "copilot", "cline"]);
+    }
+
+    #[test]
+    fn an_agent_is_told_no_in_the_words_that_it_obeys() {
+        let (codes, pre) = (("", "Down.", 2), "PreToolUse");
+        let deny = r#"{"permissionDecision":"deny","permissionDecisionReason":"Down."}"#;
+        let cancel = r#"{"cancel":true,"errorMessage":"Down."}"#;
+        let request = r#"{"hookSpecificOutput":{"decision":{"behavior":"deny","message":"Down."},"hookEventName":"PermissionRequest"}}"#;
+        for (dialect, event, expected) in [
+            ("claude-code", pre, codes),
+            ("claude-code", "", codes),
+            ("claude-code", "PermissionRequest", (request, "", 0)),
+            ("claude-code", "UserPromptSubmit", codes),
+            ("claude-code", "Notification", ("", "", 0)),
+            // It could never rest.
+            ("claude-code", "Stop", ("", "", 0)),
+            ("codex", pre, codes),
+            ("codex", "PermissionRequest", (request, "", 0)),
+            ("codex", "SessionEnd", ("", "", 0)),
+            ("gemini", "BeforeTool", codes),
+            ("gemini", pre, codes),
+            ("gemini", "AfterAgent", ("", "", 0)),
+            ("gemini", "PreCompress", ("", "", 0)),
+            ("qwen", pre, codes),
+            ("copilot", "preToolUse", (deny, "", 0)),
+            ("copilot", "", (deny, "", 0)),
+            ("copilot", "permissionRequest", (r#"{"behavior":"deny","message":"Down."}"#, "", 0)),
+            ("copilot", "userPromptSubmitted", ("", "", 0)),
+            ("cline", pre, (cancel, "", 0)),
+            ("cline", "tool_call", (cancel, "", 0)),
+            ("cline", "TaskComplete", ("", "", 0)),
+            ("native", pre, ("", "", 0)),
+        ] {
+            let said = by_name(dialect).unwrap().refuse("Down.", event);
+            assert_eq!((said.stdout.as_str(), said.stderr.as_str(), said.exit), expected, "{dialect} {event}");
+        }
+    }
+
+    #[test]
+    fn an_agent_is_not_blocked_by_what_is_not_known() {
+        for dialect in DIALECTS.iter().filter(|it| it.agent.is_some()) {
+            for (name, expected) in [("Never-Heard-Of", "custom:Never-Heard-Of"), ("CwdChanged", "CwdChanged")] {
+                let mut payload = json!({"extra": 1});
+                set_pointer(&mut payload, dialect.event_name, name.into());
+                let event = dialect.read(payload.clone()).unwrap();
+                assert_eq!((&*event.name, &event.data["extra"]), (expected, &json!(1)));
+                assert_eq!((dialect.contract.payload)(&event), payload, "{}", dialect.name());
+                assert_eq!(dialect.refuse("no", name), Said::default());
+                let verdict = Verdict::silent(Decision::Allow, 0, "".into(), event.id.clone());
+                assert_eq!((dialect.reply)(&event, &verdict), json!({}));
+            }
         }
     }
 

@@ -50,6 +50,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     complete: |_, _| Ok(()),
     files: None,
     reply: |_, verdict| serde_json::to_value(verdict).unwrap_or_default(),
+    agent: None,
 };
 
 fn reply(_: &Event, value: Value) -> Result<Answer, String> {

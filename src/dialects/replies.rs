@@ -1,6 +1,7 @@
 //! Shared by the readers of replies. An error finishes the sentence "failed to ...".
 
 use crate::contract::Exit;
+use crate::verdict::{Decision, Verdict};
 use serde_json::{Map, Value};
 use std::fmt::Display;
 
@@ -50,4 +51,27 @@ pub(super) fn excerpt(text: &str) -> String {
 /// The text, or the default if it is empty.
 pub(super) fn or(text: &str, default: &str) -> String {
     if text.is_empty() { default.to_string() } else { text.to_string() }
+}
+
+/// Whether hooks had an opinion: an allow that none gave is not an approval.
+pub(super) fn is_decided(verdict: &Verdict) -> bool {
+    verdict.decided_by.is_some() || verdict.decision != Decision::Allow
+}
+
+/// The same verdict as a deny, because the agent has no word for what it says; the reason says which.
+pub(super) fn denied(verdict: &Verdict, why: &str) -> Verdict {
+    let reason = match verdict.reason.as_deref().filter(|_| verdict.decision != Decision::Allow) {
+        Some(reason) if !reason.is_empty() => format!("{reason} ({why})"),
+        Some(_) | None => why.to_string(),
+    };
+    Verdict { decision: Decision::Deny, reason: Some(reason), subject: None, stop: None, ..verdict.clone() }
+}
+
+/// The verdict with the end of the run as a deny, for agents that a hook can't end there.
+pub(super) fn stop_denies(verdict: &Verdict) -> Verdict {
+    match &verdict.stop {
+        Some(_) if verdict.decision == Decision::Deny => Verdict { stop: None, ..verdict.clone() },
+        Some(stop) => denied(verdict, &format!("{}: the agent is to stop", or(stop, "a hook ends the run"))),
+        None => verdict.clone(),
+    }
 }

@@ -61,6 +61,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     files: None,
     // A verdict in its words.
     reply: |_, verdict| json!({ "ok": verdict.decision == Decision::Allow }),
+    // How a coding agent that runs hooks as commands is told no.
+    agent: None,
 };
 
 #[test]

@@ -79,6 +79,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     complete,
     reply,
     files: None,
+    agent: None,
 };
 
 /// Null is absent there, and arguments are a text that holds JSON.

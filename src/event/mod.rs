@@ -427,6 +427,42 @@ pub(crate) const BLOCKED: &str = "hookwire:blocked";
 pub const CONTEXT_MEMBERS: [&str; 8] =
     ["metadata", "messages", "systemPrompt", "responseFormat", "tool", "errors", "eventMetadata", "state"];
 
+/// The members that mean something to hookwire at the top of an event. Another system's member of the same
+/// name is something else.
+pub(crate) const MEMBERS: [&str; 31] = [
+    "event",
+    "session",
+    "run",
+    "parentRun",
+    "parentSession",
+    "step",
+    "agent",
+    "tool",
+    "model",
+    "grant",
+    "prompt",
+    "result",
+    "error",
+    "lastMessage",
+    "stopActive",
+    "compaction",
+    "cwd",
+    "shell",
+    "messages",
+    "metadata",
+    "systemPrompt",
+    "responseFormat",
+    "deadlineMs",
+    "errors",
+    "eventMetadata",
+    "state",
+    "data",
+    "summary",
+    "usage",
+    "removedCount",
+    "budget",
+];
+
 /// The error for an event's name that the table lacks.
 pub(crate) fn unknown_event(name: &str) -> UnknownName {
     UnknownName {
@@ -465,13 +501,39 @@ fn check_shape(data: &Value) -> Result<(), NotAnEvent> {
 
 /// The top-level member that doesn't fit; found by trying each alone, since this is the error path.
 fn misfit(data: &Value) -> Option<String> {
-    let object = data.as_object()?;
-    object.iter().find_map(|(key, value)| {
-        let mut alone = Map::new();
-        alone.insert("event".into(), Value::String(String::new()));
-        alone.insert(key.clone(), value.clone());
-        EventShape::deserialize(&Value::Object(alone)).is_err().then(|| key.clone())
-    })
+    data.as_object()?.iter().find_map(|(key, value)| (!fits(key, value)).then(|| key.clone()))
+}
+
+/// Whether a member has the type that it has in an event.
+fn fits(key: &str, value: &Value) -> bool {
+    let mut alone = Map::new();
+    alone.insert("event".into(), Value::String(String::new()));
+    alone.insert(key.into(), value.clone());
+    EventShape::deserialize(&Value::Object(alone)).is_ok()
+}
+
+/// Takes out the members of a type that no event has, and of `agent`, `tool` and `model` only what doesn't fit.
+pub(crate) fn drop_misfits(data: &mut Value) {
+    if check_shape(data).is_ok() {
+        return;
+    }
+    let Some(object) = data.as_object_mut() else { return };
+    object.retain(|key, value| {
+        if let Value::Object(members) = value
+            && !fits(key, &Value::Object(members.clone()))
+        {
+            members.retain(|inner, value| {
+                let mut alone = Map::new();
+                // It must be there.
+                alone.insert("name".into(), "".into());
+                alone.insert(inner.clone(), value.take());
+                let fits = fits(key, &Value::Object(alone.clone()));
+                *value = alone.remove(inner).unwrap_or_default();
+                fits
+            });
+        }
+        fits(key, value)
+    });
 }
 
 /// Unique within the machine's lifetime for all practical purposes: start time, process, counter.
@@ -575,6 +637,33 @@ mod tests {
             ),
         ] {
             assert_eq!(Event::from_json(data).unwrap_err().0, expected);
+        }
+    }
+
+    #[test]
+    fn every_member_of_the_shape_is_known() {
+        let shape = schemars::schema_for!(EventShape);
+        let of_shape = shape.as_value()["properties"].as_object().unwrap().keys().cloned();
+        let subjects = EVENTS.iter().chain([&CUSTOM]).filter_map(|spec| spec.subject?.split('/').nth(1));
+        for name in of_shape.chain(subjects.chain(CONTEXT_MEMBERS).map(str::to_string)) {
+            assert!(MEMBERS.contains(&&*name), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_taken_out() {
+        for (mut data, expected) in [
+            (json!({"event": "Stop", "step": "x", "cwd": "/a"}), json!({"event": "Stop", "cwd": "/a"})),
+            (json!({"event": "Stop", "tool": {"callId": "c"}}), json!({"event": "Stop"})),
+            (json!({"event": "Stop", "model": "m", "agent": []}), json!({"event": "Stop"})),
+            (
+                json!({"event": "PreToolUse", "tool": {"name": "t", "callId": 3, "durationMs": "x", "input": 4}}),
+                json!({"event": "PreToolUse", "tool": {"name": "t", "input": 4}}),
+            ),
+            (json!({"event": "PreToolUse", "tool": {"name": 5}}), json!({"event": "PreToolUse"})),
+        ] {
+            drop_misfits(&mut data);
+            assert_eq!(data, expected);
         }
     }
 

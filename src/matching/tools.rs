@@ -46,6 +46,7 @@ const PATH: &[&str] = &[
     "target_file",
     "relative_workspace_path",
     "dir_path",
+    "dirPath",
     "target_directory",
     "TargetFile",
     "AbsolutePath",
@@ -78,6 +79,7 @@ pub static TOOLS: &[Tool] = &[
             "execute_bash",
             "execute_shell",
             "developer__shell",
+            "run_commands",
         ],
     },
     Tool {
@@ -132,6 +134,7 @@ pub static TOOLS: &[Tool] = &[
             "str_replace",
             "str_replace_editor",
             "str_replace_based_edit_tool",
+            "editor",
             "apply_diff",
             "multiedit",
             "MultiEdit",
@@ -180,6 +183,9 @@ pub static TOOLS: &[Tool] = &[
 /// The tool whose argument is a patch: each file in it is written or edited.
 pub const PATCH: &str = "apply_patch";
 const PATCH_ARGUMENTS: &[&str] = &["input", "patch", "patchText", "patch_text", "command"];
+
+/// The argument of a shell tool that holds several texts, each for a shell of its own.
+const COMMANDS: &str = "commands";
 
 /// Tools that are known to use one shell.
 static SHELLS: &[(&str, Shell)] = &[
@@ -301,7 +307,11 @@ impl<'a> Row<'a> {
         }
         let of_tool = |tool: &'static Tool| {
             let own = self.argument.and_then(|key| input.get(key));
-            (tool.kind, own.into_iter().chain(tool.arguments.iter().filter_map(|key| input.get(*key))).collect())
+            let listed = input.get(COMMANDS).filter(|_| tool.kind == ArgumentKind::Shell);
+            let listed =
+                listed.into_iter().flat_map(|it| it.as_array().map_or(std::slice::from_ref(it), Vec::as_slice));
+            let arguments = tool.arguments.iter().filter_map(|key| input.get(*key));
+            (tool.kind, own.into_iter().chain(arguments).chain(listed).collect())
         };
         let (kind, mut found): (_, Vec<&Value>) = match self.tool {
             Some(tool) => of_tool(tool),
@@ -527,6 +537,48 @@ mod tests {
         }
     }
 
+    /// Whatever a coding agent calls a tool, a rule for its kind holds.
+    #[test]
+    fn tools_of_agents() {
+        for (agent, family, names) in [
+            ("codex", "Bash", &["Bash", "shell", "exec_command"][..]),
+            ("gemini", "Bash", &["run_shell_command"]),
+            ("gemini", "Write", &["write_file"]),
+            ("gemini", "Edit", &["replace"]),
+            ("gemini", "Read", &["read_file", "read_many_files"]),
+            ("gemini", "LS", &["list_directory"]),
+            ("gemini", "Grep", &["search_file_content", "grep_search"]),
+            ("gemini", "Glob", &["glob"]),
+            ("gemini", "WebFetch", &["web_fetch"]),
+            ("gemini", "WebSearch", &["google_web_search"]),
+            ("qwen", "Edit", &["edit"]),
+            ("copilot", "Bash", &["bash"]),
+            ("copilot", "PowerShell", &["powershell"]),
+            ("copilot", "Write", &["create"]),
+            ("copilot", "Edit", &["edit", "str_replace"]),
+            ("copilot", "Read", &["view"]),
+            ("cline", "Bash", &["execute_command", "run_commands"]),
+            ("cline", "Write", &["write_to_file"]),
+            ("cline", "Edit", &["replace_in_file", "apply_diff", "editor"]),
+            ("cline", "Read", &["read_file"]),
+            ("cline", "LS", &["list_files"]),
+            ("opencode", "Bash", &["bash"]),
+            ("opencode", "Write", &["write"]),
+            ("opencode", "Edit", &["edit", "multiedit"]),
+            ("opencode", "Read", &["read"]),
+            ("opencode", "LS", &["list"]),
+            ("opencode", "WebFetch", &["webfetch"]),
+        ] {
+            for name in names {
+                assert_eq!(Row::of(name).families(), [family], "{agent} {name}");
+            }
+        }
+        for member in ["file_path", "filePath", "absolute_path", "path", "dir_path", "dirPath"] {
+            let input = json!({ member: "/a" });
+            assert_eq!(Row::of("read_file").main_path(&input), MainPath::Is("/a".into()), "{member}");
+        }
+    }
+
     #[test]
     fn main_arguments() {
         for (tool, input, expected) in [
@@ -536,6 +588,8 @@ mod tests {
             ("shell", json!({"command": ["A=b", "git=c", "if"]}), Some("'A=b' git=c if")),
             ("shell", json!({"command": ["time", "git"]}), Some("'time' git")),
             ("shell", json!({"command": "ls", "cmd": "rm"}), None),
+            ("run_commands", json!({"commands": ["ls -l"]}), Some("ls -l")),
+            ("run_commands", json!({"commands": ["ls", "rm"]}), None),
             ("read_file", json!({"absolute_path": "/a", "path": "/a"}), Some("/a")),
             ("view", json!({"path": "/a", "filePath": "/b"}), None),
             ("web_fetch", json!({"prompt": "read https://a.b/"}), Some("read https://a.b/")),

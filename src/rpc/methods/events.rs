@@ -43,8 +43,9 @@ pub(super) async fn dispatch(session: &Session, sent: Value, text: &str, out: &m
 
 fn question(session: &Session, event: Arc<Event>, dialect: &'static Dialect) -> Question {
     let mut honours = session.honours();
-    if let Some(row) = dialect.row(&event.name) {
-        honours = Honours::from_contract(&dialect.contract, honours.rewrite && row.rewrites);
+    if dialect.agent.is_some() || dialect.row(&event.name).is_some() {
+        let rewrites = honours.rewrite && dialect.takes_rewrites(&event);
+        honours = Honours::from_contract(&dialect.contract, rewrites);
     }
     Question {
         event,

@@ -1,0 +1,189 @@
+//! GitHub Copilot CLI's hooks, as of 1.0.102: names in camel case, flat replies.
+//!
+//! A payload mostly doesn't name its event: the command that reads it adds `hook_event_name`, from where it is
+//! registered. What a hook writes to stderr is lost there, so a "no" is always a reply. That it takes a
+//! rewrite is not proven, so a rewrite is a deny; so is the end of the run, but where the agent rests.
+//!
+//! VS Code's Copilot reads the same files with Claude Code's names of events and takes Claude Code's replies.
+//!
+//! Its own files give timeouts in seconds (`timeoutSec`). A hook that fails blocks there.
+
+use super::claude_code;
+use super::native::CONTRACT;
+use super::replies::{bad_exit, denied, is_decided, members, or, parse_stdout, stop_denies, text, unreadable};
+use super::{Agent, Dialect, EventRow, Refusal};
+use crate::contract::{Composition, Contract, Exit, Fail, TOOL_NAME, Target};
+use crate::event::{Event, Phase, set_pointer, spec};
+use crate::matching::MatcherRule;
+use crate::support::json::parse;
+use crate::verdict::{Answer, Decision, Verdict};
+use serde_json::{Map, Value};
+
+/// An event with VS Code's name for it.
+const fn row(name: &'static str, also: &'static [&'static str], canonical: &'static str) -> EventRow {
+    EventRow { also, ..EventRow::new(name, canonical) }
+}
+
+pub(super) static DIALECT: Dialect = Dialect {
+    about: "GitHub Copilot CLI 1.0.102",
+    contract: Contract {
+        dialect: "copilot",
+        composition: Composition::Parallel,
+        matcher: MatcherRule::Search,
+        matched: |event| match event {
+            _ if spec(event).is_some_and(|spec| spec.tool) => Target::Member(TOOL_NAME),
+            "Notification" => Target::Member("/notification_type"),
+            _ => Target::Nothing,
+        },
+        gates_fail: Fail::Closed,
+        decisions: &[Decision::Ask],
+        context: &["metadata"],
+        payload,
+        reply: read_reply,
+        exit,
+        ..CONTRACT
+    },
+    events: &[
+        row("sessionStart", &["SessionStart"], "SessionStart"),
+        row("sessionEnd", &["SessionEnd"], "SessionEnd"),
+        row("userPromptSubmitted", &["UserPromptSubmit"], "UserPromptSubmit"),
+        row("preToolUse", &["PreToolUse"], "PreToolUse").blocks(),
+        row("postToolUse", &["PostToolUse"], "PostToolUse"),
+        row("postToolUseFailure", &[], "PostToolUseFailure").members(&[("/error", "/tool/error")]),
+        row("permissionRequest", &[], "PermissionRequest").blocks(),
+        row("agentStop", &["Stop"], "Stop").blocks(),
+        row("subagentStart", &["SubagentStart"], "SubagentStart"),
+        row("subagentStop", &["SubagentStop"], "SubagentStop").blocks(),
+        row("preCompact", &["PreCompact"], "PreCompact"),
+        EventRow {
+            picks: Some(|payload| payload.get("errorContext").is_some_and(|it| it == "model_call")),
+            ..row("errorOccurred", &[], "ModelCallError").members(&[("/error", "/model/error")])
+        },
+        row("errorOccurred", &[], "RunError").members(&[("/error", "/error")]),
+        row("notification", &[], "Notification"),
+    ],
+    event_name: "/hook_event_name",
+    members: &[
+        ("/hook_event_name", "/event"),
+        ("/hookEventName", "/event"),
+        ("/hookName", "/event"),
+        ("/sessionId", "/session"),
+        ("/session_id", "/session"),
+        ("/cwd", "/cwd"),
+        ("/toolName", "/tool/name"),
+        ("/tool_name", "/tool/name"),
+        ("/toolCallId", "/tool/callId"),
+        ("/tool_use_id", "/tool/callId"),
+        ("/toolArgs", "/tool/input"),
+        ("/toolInput", "/tool/input"),
+        ("/tool_input", "/tool/input"),
+        ("/toolResult", "/tool/output"),
+        ("/tool_response", "/tool/output"),
+        ("/prompt", "/prompt"),
+        ("/agentName", "/agent/name"),
+        ("/stop_hook_active", "/stopActive"),
+    ],
+    complete,
+    reply: write_reply,
+    files: None,
+    agent: Some(Agent { refusal: Refusal::Reply }),
+};
+
+/// Arguments may be a text that holds JSON. One that can't be read is refused: no guard could know what it says.
+fn complete(_: &Value, event: &mut Value) -> Result<(), String> {
+    let Some(Value::String(text)) = event.pointer("/tool/input") else { return Ok(()) };
+    if text.trim_start().starts_with(['{', '[', '"']) {
+        let input = parse(text).map_err(|error| format!("`toolArgs` begins like JSON and can't be read: {error}"))?;
+        set_pointer(event, "/tool/input", input);
+    }
+    Ok(())
+}
+
+fn payload(event: &Event) -> Value {
+    let mut payload = DIALECT.write(event);
+    // Arguments that came as a text go on as one: the same if nothing has changed.
+    for place in ["toolArgs", "toolInput", "tool_input"] {
+        let before = DIALECT.original(event).and_then(|it| it.get(place)).and_then(Value::as_str);
+        let Some(input) = event.at("/tool/input").filter(|it| it.is_object()) else { continue };
+        if let Some(before) = before {
+            let same = parse(before).is_ok_and(|before| before == *input);
+            payload[place] = if same { before.into() } else { input.to_string().into() };
+        }
+    }
+    payload
+}
+
+fn write_reply(event: &Event, verdict: &Verdict) -> Value {
+    let mut verdict = match &*event.name {
+        "Stop" | "SubagentStop" => verdict.clone(),
+        _ => stop_denies(verdict),
+    };
+    let is_gate = event.spec.phase == Phase::Gate && verdict.decision != Decision::Deny;
+    if is_gate && verdict.subject.is_some() {
+        verdict = denied(&verdict, "a hook rewrote this, and Copilot isn't known to take a rewrite");
+    }
+    verdict.subject = None;
+    if DIALECT.original(event).is_some_and(|payload| payload.get("hookEventName").is_some()) {
+        return claude_code::write_reply(&claude_code::DIALECT, event, &verdict);
+    }
+    let reason = verdict.reason.as_deref().unwrap_or_default();
+    let mut reply = Map::new();
+    let mut say = |key: &str, value: &str| drop(reply.insert(key.into(), value.into()));
+    match (&*event.name, verdict.decision) {
+        (_, Decision::Allow) if !is_decided(&verdict) => {}
+        ("PreToolUse", decision) => {
+            // It has no word for putting off.
+            let decision = if decision == Decision::Defer { Decision::Deny } else { decision };
+            say("permissionDecision", decision.as_str());
+            if decision != Decision::Allow || !reason.is_empty() {
+                say("permissionDecisionReason", &or(reason, claude_code::BLOCKED));
+            }
+        }
+        ("PermissionRequest", Decision::Allow) => say("behavior", "allow"),
+        ("PermissionRequest", Decision::Deny) => {
+            say("behavior", "deny");
+            say("message", &or(reason, claude_code::BLOCKED));
+        }
+        ("Stop" | "SubagentStop", Decision::Ask | Decision::Defer | Decision::Deny) if verdict.stop.is_none() => {
+            say("decision", "block");
+            say("reason", &or(reason, claude_code::BLOCKED));
+        }
+        // A question goes on to the person; the rest can't be blocked.
+        _ => {}
+    }
+    Value::Object(reply)
+}
+
+fn read_reply(event: &Event, value: Value) -> Result<Answer, String> {
+    let object = members(&value)?;
+    if ["hookSpecificOutput", "continue"].iter().any(|key| object.contains_key(*key)) {
+        return claude_code::read_reply(&claude_code::DIALECT, event, value);
+    }
+    let (decision, reason) = match &*event.name {
+        "PreToolUse" => ("permissionDecision", "permissionDecisionReason"),
+        "PermissionRequest" => ("behavior", "message"),
+        _ => ("decision", "reason"),
+    };
+    let word = text(object, decision)?;
+    let decided = match word.as_deref() {
+        None => None,
+        Some("block") => Some(Decision::Deny),
+        Some(word) => Some(
+            Decision::from_word(word)
+                .filter(|it| *it != Decision::Defer)
+                .ok_or_else(|| unreadable(format_args!("`{decision}` is `{word}`")))?,
+        ),
+    };
+    Ok(Answer { decision: decided, reason: text(object, reason)?, ..Answer::default() })
+}
+
+fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
+    let stdout = exit.stdout.trim();
+    match exit.code {
+        Some(0) if stdout.starts_with('{') => read_reply(event, parse_stdout(stdout)?),
+        Some(0) => Ok(Answer::default()),
+        // There the reason is lost; here it is told.
+        Some(2) => Ok(claude_code::block(&DIALECT, event, or(exit.stderr.trim(), "the hook exited with code 2"))),
+        Some(_) | None => Err(bad_exit(exit)),
+    }
+}

@@ -1,0 +1,106 @@
+//! Qwen Code's hooks, as of 0.15.10: Claude Code's form with Gemini CLI's names of tools.
+//!
+//! Qwen Code ignores a new input and runs the original, so a rewrite is a deny. `stop_hook_active` is true
+//! at the first stop already and says nothing; hookwire counts for itself how often an agent was sent back.
+//!
+//! Its own files give timeouts of commands in milliseconds. After the result of a tool it sends a second
+//! UserPromptSubmit with an empty prompt.
+
+use super::claude_code::{self, plain_stdout, reason_of_deny, reply_on_stdout};
+use super::native::CONTRACT;
+use super::replies::{bad_exit, denied, or};
+use super::{Agent, Dialect, EventRow, Refusal};
+use crate::contract::{Composition, Contract, Exit};
+use crate::event::{Event, Phase};
+use crate::matching::MatcherRule;
+use crate::verdict::{Answer, Decision, Verdict};
+use serde_json::Value;
+use std::time::Duration;
+
+const fn row(name: &'static str) -> EventRow {
+    EventRow::new(name, name)
+}
+
+pub(super) static DIALECT: Dialect = Dialect {
+    about: "Qwen Code 0.15.10",
+    contract: Contract {
+        dialect: "qwen",
+        composition: Composition::Parallel,
+        runs_equal_hooks_once: true,
+        matcher: MatcherRule::Search,
+        matched: claude_code::matched,
+        timeout: Duration::from_secs(60),
+        decisions: &[Decision::Ask],
+        context: &["metadata"],
+        payload: |event| DIALECT.write(event),
+        reply: |event, reply| claude_code::read_reply(&DIALECT, event, reply),
+        exit,
+        ..CONTRACT
+    },
+    events: &[
+        row("SessionStart"),
+        row("SessionEnd"),
+        row("UserPromptSubmit").blocks(),
+        row("PreToolUse").blocks(),
+        row("PermissionRequest").blocks(),
+        row("PostToolUse").blocks(),
+        row("PostToolUseFailure")
+            .blocks()
+            .members(&[("/error", "/tool/error"), ("/is_interrupt", "/tool/isInterrupt")]),
+        row("Notification"),
+        row("Stop").blocks(),
+        row("StopFailure").members(&[("/error", "/error")]),
+        row("SubagentStart"),
+        row("SubagentStop").blocks(),
+        row("PreCompact").blocks(),
+        row("PostCompact"),
+    ],
+    event_name: "/hook_event_name",
+    members: &[
+        ("/session_id", "/session"),
+        ("/cwd", "/cwd"),
+        ("/model", "/model/name"),
+        ("/tool_name", "/tool/name"),
+        ("/tool_use_id", "/tool/callId"),
+        ("/tool_input", "/tool/input"),
+        ("/tool_response", "/tool/output"),
+        ("/prompt", "/prompt"),
+        ("/agent_type", "/agent/name"),
+        ("/agent_id", "/agent/id"),
+        ("/last_assistant_message", "/lastMessage"),
+        ("/compact_summary", "/summary"),
+    ],
+    complete: |_, event| {
+        if let Some(event) = event.as_object_mut() {
+            event.remove("stop_hook_active");
+        }
+        Ok(())
+    },
+    reply: write_reply,
+    files: None,
+    agent: Some(Agent { refusal: Refusal::ExitCode(&["PermissionRequest"]) }),
+};
+
+fn write_reply(event: &Event, verdict: &Verdict) -> Value {
+    let takes_rewrite = DIALECT.takes_rewrites(event);
+    match verdict.subject {
+        Some(_) if !takes_rewrite && event.spec.phase != Phase::Note && verdict.decision != Decision::Deny => {
+            let denied = denied(verdict, "a hook rewrote this, and Qwen Code ignores rewrites");
+            claude_code::write_reply(&DIALECT, event, &denied)
+        }
+        _ => claude_code::write_reply(&DIALECT, event, &Verdict { subject: None, ..verdict.clone() }),
+    }
+}
+
+fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
+    let stdout = exit.stdout.trim();
+    let reply = reply_on_stdout(event, stdout, DIALECT.contract.reply);
+    match exit.code {
+        Some(0) => reply.unwrap_or_else(|| Ok(plain_stdout(event, stdout))),
+        Some(2) => {
+            let reason = reason_of_deny(reply).unwrap_or_else(|| or(exit.stderr.trim(), claude_code::BLOCKED));
+            Ok(claude_code::block(&DIALECT, event, reason))
+        }
+        Some(_) | None => Err(bad_exit(exit)),
+    }
+}

@@ -1,0 +1,400 @@
+//! The words of coding agents: what they say of a moment, and what a verdict is in their words. The payloads
+//! are in tests/data/agents.
+
+use crate::support::*;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+/// A hook that answers what the payload has under `answer`.
+const ECHO: &str = "hooks: [{ name: echo, on: '*', fail: closed, script: return event.answer }]";
+
+/// The canonical events of payloads and the replies to them.
+fn replay(dialect: &str, definitions: &str, payloads: &[Value]) -> Vec<(String, Value)> {
+    let lines: String = payloads.iter().map(|it| format!("{it}\n")).collect();
+    let dir = hooks(&[("hooks.yaml", definitions), ("lines.txt", &lines)]);
+    let mut command = hookwire();
+    command.args(["replay", "--isolated", "--format", "json", "--dialect", dialect, "--hooks"]).arg(dir.path());
+    let output = command.arg(dir.path().join("lines.txt")).output().unwrap();
+    assert!(output.status.success(), "{dialect}: {}", String::from_utf8_lossy(&output.stderr));
+    let replies = String::from_utf8(output.stdout).unwrap();
+    let read = |line: &str| {
+        let mut line: Value = serde_json::from_str(line).unwrap();
+        (line["event"].as_str().unwrap().to_string(), line["reply"].take())
+    };
+    replies.lines().map(read).collect()
+}
+
+fn session(agent: &str) -> Vec<Value> {
+    let lines = std::fs::read_to_string(repo("tests/data/agents").join(agent).join("session.jsonl")).unwrap();
+    lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Every moment of a session is understood, a guard of commands holds whatever the tool is called, and
+/// where no hook has an opinion nothing is said.
+fn check_session(agent: &str, events: &[&str], denied: Value) {
+    let guard = "hooks: [{ name: no-echo, on: PreToolUse, if: Bash(echo *), deny: No echo. }]";
+    let said = replay(agent, guard, &session(agent));
+    assert_eq!(said.iter().map(|(event, _)| event.as_str()).collect::<Vec<_>>(), events, "{agent}");
+    for (event, reply) in said {
+        assert_eq!(reply, if event == "PreToolUse" { denied.clone() } else { json!({}) }, "{agent} {event}");
+    }
+}
+
+/// An event with members, what a hook answers, and the agent's reply.
+type Case = (&'static str, Value, Value, Value);
+
+fn check_replies(agent: &str, name: &str, cases: Vec<Case>) {
+    let payload = |(event, members, answer, _): &Case| {
+        let mut payload = members.clone();
+        payload[name] = json!(event);
+        payload["answer"] = answer.clone();
+        payload
+    };
+    let payloads: Vec<Value> = cases.iter().map(payload).collect();
+    let said = replay(agent, ECHO, &payloads);
+    assert_eq!(said.len(), cases.len());
+    for ((_, reply), (event, _, answer, expected)) in said.iter().zip(&cases) {
+        assert_eq!(reply, expected, "{agent} {event} {answer}");
+    }
+}
+
+fn no() -> Value {
+    json!({"decision": "deny", "reason": "No."})
+}
+
+fn ask() -> Value {
+    json!({"decision": "ask", "reason": "Sure?"})
+}
+
+fn allow() -> Value {
+    json!({"decision": "allow"})
+}
+
+fn rewrite() -> Value {
+    json!({"subject": {"command": "pwd"}})
+}
+
+fn stop() -> Value {
+    json!({"stop": "Enough."})
+}
+
+fn context() -> Value {
+    json!({"additionalContext": ["a", "b"]})
+}
+
+fn bash() -> Value {
+    json!({"tool_name": "Bash", "tool_input": {"command": "ls"}})
+}
+
+fn specific(event: &str, mut members: Value) -> Value {
+    members["hookEventName"] = event.into();
+    json!({ "hookSpecificOutput": members })
+}
+
+const NO_REWRITE: &str = "a hook rewrote this, and the client can't take a rewrite";
+
+#[test]
+fn codex() {
+    let pre = |members| specific("PreToolUse", members);
+    let deny = |reason: &str| pre(json!({"permissionDecision": "deny", "permissionDecisionReason": reason}));
+    let events = ["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SessionEnd"];
+    check_session("codex", &events, deny("No echo."));
+    let request = |decision: Value| specific("PermissionRequest", json!({ "decision": decision }));
+    let block = json!({"decision": "block", "reason": "No."});
+    let end = |reason: &str| json!({"continue": false, "stopReason": reason});
+    let cant_ask = "Sure? (this needs a person's approval, and the client can't ask)";
+    check_replies(
+        "codex",
+        "hook_event_name",
+        vec![
+            ("PreToolUse", bash(), no(), deny("No.")),
+            ("PreToolUse", bash(), json!({"decision": "deny", "reason": ""}), deny("Blocked by hook")),
+            ("PreToolUse", bash(), ask(), deny(cant_ask)),
+            // An approval by itself voids the reply.
+            ("PreToolUse", bash(), allow(), json!({})),
+            (
+                "PreToolUse",
+                bash(),
+                rewrite(),
+                pre(json!({"permissionDecision": "allow", "updatedInput": {"command": "pwd"}})),
+            ),
+            ("PreToolUse", bash(), stop(), deny("Enough.: the agent is to stop")),
+            ("PreToolUse", bash(), context(), pre(json!({"additionalContext": "a\nb"}))),
+            ("PermissionRequest", bash(), no(), request(json!({"behavior": "deny", "message": "No."}))),
+            ("PermissionRequest", bash(), allow(), request(json!({"behavior": "allow"}))),
+            ("PermissionRequest", bash(), rewrite(), request(json!({"behavior": "deny", "message": NO_REWRITE}))),
+            ("PostToolUse", bash(), no(), block.clone()),
+            ("UserPromptSubmit", json!({"prompt": "hi", "model": "m"}), no(), block.clone()),
+            ("UserPromptSubmit", json!({}), stop(), end("Enough.")),
+            ("Stop", json!({"tool_use_id": "x"}), no(), block),
+            ("Stop", json!({}), context(), json!({})),
+            ("SessionStart", json!({"model": "m"}), no(), end("No.")),
+            ("SessionStart", json!({}), context(), specific("SessionStart", json!({"additionalContext": "a\nb"}))),
+            ("Interrupt", json!({}), stop(), json!({})),
+            ("SessionEnd", json!({"reason": "other"}), json!({"userMessages": ["bye"]}), json!({})),
+            ("BrandNew", json!({"model": []}), no(), json!({})),
+        ],
+    );
+}
+
+/// Codex drops a reply with a word too many, and the tool runs.
+#[test]
+fn codex_takes_every_reply() {
+    let schemas = std::fs::read(repo("tests/data/agents/codex/replies.schema.json")).unwrap();
+    let schemas: Value = serde_json::from_slice(&schemas).unwrap();
+    let mut payloads = Vec::new();
+    for event in schemas.as_object().unwrap().keys() {
+        let said = json!({"userMessages": ["m"], "additionalContext": ["c"]});
+        for answer in [json!(null), no(), ask(), allow(), rewrite(), stop(), context(), said] {
+            for more in [json!({}), json!({"stop": "s", "reason": "", "userMessages": ["m"]})] {
+                let mut payload = bash();
+                payload["hook_event_name"] = json!(event);
+                payload["answer"] = answer.clone();
+                if let (Some(answer), Some(more)) = (payload["answer"].as_object_mut(), more.as_object()) {
+                    answer.extend(more.clone());
+                }
+                payloads.push(payload);
+            }
+        }
+    }
+    let mut spoken = BTreeSet::new();
+    for (payload, (_, reply)) in payloads.iter().zip(replay("codex", ECHO, &payloads)) {
+        let event = payload["hook_event_name"].as_str().unwrap();
+        assert!(is_valid(&schemas[event], &schemas[event], &reply), "{payload} {reply}");
+        spoken.extend((reply != json!({})).then_some(event));
+        // What the schema lets pass and the client refuses.
+        let pre = &reply["hookSpecificOutput"];
+        assert!(pre["permissionDecision"] != "allow" || pre["updatedInput"].is_object(), "{reply}");
+        assert!(event != "PreToolUse" || reply.get("continue").is_none(), "{reply}");
+        let reasons =
+            [(&reply["decision"], &reply["reason"]), (&pre["permissionDecision"], &pre["permissionDecisionReason"])];
+        for (decision, reason) in reasons {
+            assert!(
+                !["block", "deny"].iter().any(|it| decision == it) || reason.as_str().is_some_and(|it| !it.is_empty())
+            );
+        }
+    }
+    assert_eq!(spoken.len(), schemas.as_object().unwrap().len(), "something is said at every event");
+}
+
+/// As far as these schemas go.
+fn is_valid(root: &Value, schema: &Value, value: &Value) -> bool {
+    let holds = |(key, rule): (&String, &Value)| match key.as_str() {
+        "$ref" => is_valid(root, root.pointer(rule.as_str().unwrap().trim_start_matches('#')).unwrap(), value),
+        "allOf" => rule.as_array().unwrap().iter().all(|rule| is_valid(root, rule, value)),
+        "enum" => rule.as_array().unwrap().contains(value),
+        "const" => rule == value,
+        "required" => rule.as_array().unwrap().iter().all(|key| value.get(key.as_str().unwrap()).is_some()),
+        "type" => match rule.as_str().unwrap() {
+            "object" => value.is_object(),
+            "string" => value.is_string(),
+            "boolean" => value.is_boolean(),
+            other => panic!("{other}"),
+        },
+        "properties" => {
+            let members = value.as_object().unwrap();
+            members.iter().all(|(key, value)| rule.get(key).is_none_or(|rule| is_valid(root, rule, value)))
+        }
+        "additionalProperties" => {
+            assert_eq!(rule, false);
+            value.as_object().is_none_or(|it| it.keys().all(|key| schema["properties"].get(key).is_some()))
+        }
+        "$schema" | "definitions" | "title" | "default" | "description" => true,
+        other => panic!("{other}"),
+    };
+    schema.as_object().is_none_or(|rules| rules.iter().all(holds))
+}
+
+#[test]
+fn gemini() {
+    let events = [
+        "SessionStart",
+        "RunStart",
+        "PreCompact",
+        "PreModelCall",
+        "custom:BeforeToolSelection",
+        "PostModelCall",
+        "PreToolUse",
+        "PostToolUse",
+        "RunEnd",
+        "SessionEnd",
+        "Notification",
+    ];
+    let deny = |reason: &str| json!({"decision": "deny", "reason": reason});
+    check_session("gemini", &events, deny("No echo."));
+    let shell = || json!({"tool_name": "run_shell_command", "tool_input": {"command": "ls", "description": "d"}});
+    let removed = "a hook took away a member, and Gemini CLI only adds and replaces members";
+    let input = json!({"command": "pwd", "description": "d"});
+    let request = || json!({"llm_request": {"model": "g", "messages": []}});
+    let end = json!({"continue": false, "stopReason": "Enough."});
+    let model = json!({"model": "h", "messages": []});
+    check_replies(
+        "gemini",
+        "hook_event_name",
+        vec![
+            ("BeforeTool", shell(), no(), deny("No.")),
+            ("BeforeTool", shell(), json!({"decision": "deny"}), deny("Blocked by hook")),
+            ("BeforeTool", shell(), ask(), json!({"decision": "ask", "reason": "Sure?"})),
+            ("BeforeTool", shell(), allow(), json!({"decision": "allow"})),
+            (
+                "BeforeTool",
+                shell(),
+                json!({"patch": {"command": "pwd"}}),
+                specific("BeforeTool", json!({"tool_input": input})),
+            ),
+            ("BeforeTool", shell(), rewrite(), deny(removed)),
+            ("BeforeTool", shell(), stop(), end.clone()),
+            ("AfterTool", shell(), no(), deny("No.")),
+            ("AfterTool", shell(), json!({"subject": "x"}), deny(NO_REWRITE)),
+            ("AfterTool", shell(), context(), specific("AfterTool", json!({"additionalContext": "a\nb"}))),
+            ("BeforeAgent", json!({"prompt": "hi"}), no(), deny("No.")),
+            ("BeforeAgent", json!({"prompt": "hi"}), json!({"subject": "ho"}), deny(NO_REWRITE)),
+            ("AfterAgent", json!({"prompt_response": "done"}), no(), deny("No.")),
+            (
+                "BeforeModel",
+                request(),
+                json!({"patch": {"model": "h"}}),
+                specific("BeforeModel", json!({"llm_request": model})),
+            ),
+            ("BeforeModel", request(), no(), deny("No.")),
+            ("PreCompress", json!({"trigger": "auto"}), no(), json!({"systemMessage": "No."})),
+            ("SessionStart", json!({"source": "startup"}), stop(), end),
+            (
+                "BeforeToolSelection",
+                request(),
+                no(),
+                json!({
+                    "hookSpecificOutput": {"hookEventName": "BeforeToolSelection", "toolConfig": {"mode": "NONE"}},
+                    "systemMessage": "No.",
+                }),
+            ),
+            ("BrandNew", json!({"data": 1, "step": "x"}), no(), json!({"systemMessage": "No."})),
+        ],
+    );
+}
+
+#[test]
+fn qwen() {
+    let events = ["Notification", "UserPromptSubmit", "PreToolUse", "PostToolUse", "UserPromptSubmit", "Stop"];
+    let pre = |decision: &str, reason: &str| {
+        specific("PreToolUse", json!({"permissionDecision": decision, "permissionDecisionReason": reason}))
+    };
+    check_session("qwen", &events, pre("deny", "No echo."));
+    let block = json!({"decision": "block", "reason": "No."});
+    let request = |decision: Value| specific("PermissionRequest", json!({ "decision": decision }));
+    check_replies(
+        "qwen",
+        "hook_event_name",
+        vec![
+            ("PreToolUse", bash(), no(), pre("deny", "No.")),
+            ("PreToolUse", bash(), ask(), pre("ask", "Sure?")),
+            ("PreToolUse", bash(), allow(), specific("PreToolUse", json!({"permissionDecision": "allow"}))),
+            // It would run the original.
+            ("PreToolUse", bash(), rewrite(), pre("deny", NO_REWRITE)),
+            ("PermissionRequest", bash(), rewrite(), request(json!({"behavior": "deny", "message": NO_REWRITE}))),
+            ("UserPromptSubmit", json!({"prompt": ""}), no(), block.clone()),
+            ("Stop", json!({"stop_hook_active": true}), no(), block),
+            ("PreToolUse", bash(), stop(), json!({"continue": false, "stopReason": "Enough."})),
+        ],
+    );
+}
+
+#[test]
+fn copilot() {
+    let events = [
+        "SessionStart",
+        "UserPromptSubmit",
+        "PreToolUse",
+        "PreToolUse",
+        "PermissionRequest",
+        "PostToolUse",
+        "Stop",
+        "ModelCallError",
+        "RunError",
+        "SessionEnd",
+    ];
+    let pre =
+        |decision: &str, reason: &str| json!({"permissionDecision": decision, "permissionDecisionReason": reason});
+    check_session("copilot", &events, pre("deny", "No echo."));
+    let call = || json!({"toolName": "bash", "toolArgs": {"command": "ls"}});
+    let request = || json!({"hookName": "permissionRequest", "toolName": "bash", "toolInput": {"command": "ls"}});
+    let of_vs_code = || json!({"sessionId": "s", "hookEventName": "PreToolUse", "tool_name": "x", "tool_input": {}});
+    let hso = json!({"permissionDecision": "deny", "permissionDecisionReason": "No."});
+    check_replies(
+        "copilot",
+        "hook_event_name",
+        vec![
+            ("preToolUse", call(), no(), pre("deny", "No.")),
+            ("preToolUse", call(), json!({"decision": "deny", "reason": ""}), pre("deny", "Blocked by hook")),
+            ("preToolUse", call(), ask(), pre("ask", "Sure?")),
+            ("preToolUse", call(), allow(), json!({"permissionDecision": "allow"})),
+            ("preToolUse", call(), rewrite(), pre("deny", NO_REWRITE)),
+            ("preToolUse", call(), stop(), pre("deny", "Enough.: the agent is to stop")),
+            ("permissionRequest", request(), no(), json!({"behavior": "deny", "message": "No."})),
+            ("permissionRequest", request(), allow(), json!({"behavior": "allow"})),
+            ("permissionRequest", request(), ask(), json!({})),
+            ("agentStop", json!({"stop_hook_active": false}), no(), json!({"decision": "block", "reason": "No."})),
+            ("agentStop", json!({}), stop(), json!({})),
+            ("userPromptSubmitted", json!({"prompt": "hi"}), no(), json!({})),
+            ("PreToolUse", of_vs_code(), no(), specific("PreToolUse", hso)),
+        ],
+    );
+}
+
+#[test]
+fn cline() {
+    let events = [
+        "RunStart",
+        "UserPromptSubmit",
+        "PreToolUse",
+        "PostToolUse",
+        "PostToolUseFailure",
+        "RunEnd",
+        "SubagentStart",
+        "SubagentStop",
+        "RunError",
+        "SessionEnd",
+    ];
+    let cancel = |reason: &str| json!({"cancel": true, "errorMessage": reason});
+    check_session("cline", &events, cancel("No echo."));
+    let call = || json!({"tool_call": {"id": "1", "name": "execute_command", "input": {"command": "ls"}}});
+    let of_extension = || json!({"preToolUse": {"toolName": "execute_command", "parameters": {"command": "ls"}}});
+    let cant_ask = "Sure? (this needs a person's approval, and the client can't ask)";
+    check_replies(
+        "cline",
+        "hook_event_name",
+        vec![
+            ("PreToolUse", call(), no(), cancel("No.")),
+            ("PreToolUse", call(), json!({"decision": "deny", "reason": ""}), cancel("Blocked by hook")),
+            ("PreToolUse", call(), ask(), cancel(cant_ask)),
+            ("PreToolUse", call(), allow(), json!({})),
+            ("PreToolUse", call(), rewrite(), json!({"overrideInput": {"command": "pwd"}})),
+            ("PreToolUse", of_extension(), rewrite(), json!({"overrideInput": {"command": "pwd"}})),
+            ("PreToolUse", call(), stop(), cancel("Enough.")),
+            ("PreToolUse", call(), context(), json!({"context": "a\nb", "contextModification": "a\nb"})),
+            ("UserPromptSubmit", json!({"userPromptSubmit": {"prompt": "hi"}}), no(), cancel("No.")),
+            ("BrandNew", json!({"session": 1}), allow(), json!({})),
+        ],
+    );
+}
+
+/// Its CLI runs several texts in one call: one that is denied is enough, and an allow is for all of them.
+#[test]
+fn cline_runs_several_commands_in_one_call() {
+    let definitions = "
+hooks:
+  - { name: no-push, on: PreToolUse, if: Bash(git push *), deny: No push. }
+  - { name: list, on: PreToolUse, if: Bash(ls *), allow: Fine. }
+policy: { deny: ['Bash(shutdown *)'] }";
+    let call = |commands: Value| json!({"hook_event_name": "PreToolUse", "tool_call": {"name": "run_commands", "input": {"commands": commands}}});
+    let payloads = [
+        json!(["ls -l", "ls -a"]),
+        json!(["ls -l", "git push -f"]),
+        json!(["ls", "shutdown -h now"]),
+        json!([{"x": 1}]),
+    ];
+    let said = replay("cline", definitions, &payloads.map(call));
+    let cancelled: Vec<bool> = said.iter().map(|(_, reply)| reply["cancel"] == true).collect();
+    // What can't be read is in doubt.
+    assert_eq!(cancelled, [false, true, true, true], "{said:?}");
+}
