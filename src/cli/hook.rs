@@ -8,6 +8,7 @@ use super::serve::{runtime, share};
 use super::{Failure, HooksArgs, dialect};
 use crate::dialects::{DIALECTS, Dialect, Said};
 use crate::support::digest;
+use crate::support::nearest::closest;
 use crate::transport::client::Client;
 use crate::transport::socket;
 use clap::ValueEnum;
@@ -105,12 +106,13 @@ fn judge(args: &HookArgs, event: &mut String) -> Result<String, Failure> {
     read.map_err(|error| Failure(format!("failed to read the event: {error}")))?;
     let mut payload: Value =
         crate::support::json::parse(&text).map_err(|error| Failure(format!("the event is not JSON: {error}")))?;
-    if let Some(members) = payload.as_object_mut() {
-        if !event.is_empty() {
-            members.entry(EVENT_MEMBER).or_insert_with(|| json!(event));
-        } else if let Some(Value::String(name)) = members.get(EVENT_MEMBER) {
-            event.push_str(name);
-        }
+    check_event(args.agent, event)?;
+    if let (Some(members), false) = (payload.as_object_mut(), event.is_empty()) {
+        members.entry(EVENT_MEMBER).or_insert_with(|| json!(event));
+    }
+    let named = payload.get(EVENT_MEMBER).or(payload.pointer(args.agent.event_name));
+    if let (true, Some(name)) = (event.is_empty(), named.and_then(Value::as_str)) {
+        event.push_str(name);
     }
     let mut hooks = args.hooks.clone();
     if hooks.root == Path::new(".") {
@@ -130,6 +132,17 @@ fn judge(args: &HookArgs, event: &mut String) -> Result<String, Failure> {
         Value::Object(members) if members.is_empty() => String::new(),
         reply => reply.to_string(),
     })
+}
+
+/// A misspelt event would never be one that a hook is for.
+fn check_event(agent: &Dialect, event: &mut String) -> Result<(), Failure> {
+    let names = || agent.events.iter().flat_map(|row| row.also.iter().chain([&row.name]).copied());
+    if event.is_empty() || names().any(|name| name == event) {
+        return Ok(());
+    }
+    let event = std::mem::take(event);
+    let meant = closest(&event, names()).map(|it| format!(", did you mean {it}?")).unwrap_or_default();
+    Err(Failure(format!("--event {event}: {} has no such event{meant}", agent.name())))
 }
 
 /// The nearest directory upwards that is a project's, else the working directory.

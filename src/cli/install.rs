@@ -2,6 +2,7 @@
 
 use super::output::{Output, Tone, safe};
 use super::{Failure, Finding};
+use crate::dialects::OPENCODE_PLUGIN;
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
 use serde_json::{Value, json};
@@ -52,6 +53,8 @@ enum Form {
     Copilot,
     /// An executable an event.
     Programs,
+    /// A plug-in that starts the command.
+    Plugin,
 }
 
 const CLAUDE_EVENTS: &[&str] = &[
@@ -174,6 +177,15 @@ static AGENTS: &[Agent] = &[
         ],
         then: "Cline can't be told to stop when a hook is missing or killed: then the tool runs.",
     },
+    Agent {
+        name: "opencode",
+        form: Form::Plugin,
+        project: ".opencode/plugin/hookwire.js",
+        user: Some(".config/opencode/plugin/hookwire.js"),
+        moved_by: None,
+        events: &[],
+        then: "It is in force when OpenCode is started the next time.",
+    },
 ];
 
 /// How many lines of a change are shown.
@@ -245,11 +257,10 @@ impl InstallArgs {
 
     /// The command that the agent runs. The path is whole: an agent's PATH is often not the person's.
     fn command(&self, event: Option<&str>) -> Result<String, Failure> {
-        let program = std::env::current_exe()?;
-        let program = program.to_str().ok_or_else(|| Failure(format!("{}: not UTF-8", program.display())))?;
+        let program = program()?;
         let project = if self.user { "" } else { " --project" };
         let event = event.map(|event| format!(" --event {event}")).unwrap_or_default();
-        Ok(format!("{} hook {}{event}{project}", quoted(program), self.agent.name))
+        Ok(format!("{} hook {}{event}{project}", quoted(&program), self.agent.name))
     }
 
     fn changes(&self, install: bool) -> Result<Vec<Change>, Failure> {
@@ -259,6 +270,7 @@ impl InstallArgs {
             let before = read(&path)?;
             let after = match agent.form {
                 Form::Copilot => install.then(|| self.copilot()).transpose()?,
+                Form::Plugin => install.then(|| self.plugin()).transpose()?,
                 _ => self.settings(before.as_deref(), install).map_err(|Failure(problem)| {
                     Failure(format!("{}: {problem}; nothing was written", path.display()))
                 })?,
@@ -295,6 +307,16 @@ impl InstallArgs {
             hooks.insert((*event).into(), json!([handler]));
         }
         Ok(serde_json::to_string_pretty(&json!({ "version": 1, "hooks": hooks }))? + "\n")
+    }
+
+    fn plugin(&self) -> Result<String, Failure> {
+        let mut command = vec![program()?, "hook".into(), self.agent.name.into()];
+        command.extend((!self.user).then(|| "--project".to_string()));
+        let line = |line: &str| match line.starts_with("const COMMAND = ") {
+            true => format!("const COMMAND = {};\n", json!(command)),
+            false => format!("{line}\n"),
+        };
+        Ok(OPENCODE_PLUGIN.lines().map(line).collect())
     }
 
     /// The settings with our entries, or without them; all else stays as it is written. Nothing if they would be
@@ -484,6 +506,12 @@ fn input(value: &Value) -> CstInputValue {
             CstInputValue::Object(members.iter().map(|(key, value)| (key.clone(), input(value))).collect())
         }
     }
+}
+
+/// This program's path in full.
+fn program() -> Result<String, Failure> {
+    let program = std::env::current_exe()?;
+    program.into_os_string().into_string().map_err(|it| Failure(format!("{}: not UTF-8", Path::new(&it).display())))
 }
 
 /// A word for a shell.

@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 
 /// Members of other systems' events whose names are near to others, or mean something else in a third system:
 /// they are no slips.
-const LOOKALIKES: [&str; 4] = ["message_id", "mode", "toolResult", "turn_id"];
+const LOOKALIKES: [&str; 5] = ["directory", "message_id", "mode", "toolResult", "turn_id"];
 
 /// The members that an event may have.
 struct Known {

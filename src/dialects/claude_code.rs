@@ -4,7 +4,7 @@
 //! Where the client lets latency decide between two rewrites, the order of definition does here.
 
 use super::native::CONTRACT;
-use super::replies::{bad_exit, is_decided, members, or, parse_stdout, text, unreadable};
+use super::replies::{BLOCKED, bad_exit, is_decided, members, or, parse_stdout, text, unreadable};
 use super::{Agent, Dialect, EventRow, Refusal};
 use crate::contract::{Composition, Contract, Exit, Reader, TOOL_NAME, Target};
 use crate::event::{Event, spec};
@@ -255,9 +255,6 @@ fn object(specific: &Map<String, Value>, key: &str) -> Result<Option<Value>, Str
         Some(_) => Err(unreadable(format_args!("`{key}` is not an object"))),
     }
 }
-
-/// Why a hook blocked something, if it didn't say.
-pub(super) const BLOCKED: &str = "Blocked by hook";
 
 /// A reply of Claude Code's form in a dialect that has it. No opinion is silence, not an approval.
 pub(super) fn write_reply(dialect: &Dialect, event: &Event, verdict: &Verdict) -> Value {

@@ -7,7 +7,7 @@
 //! The extension's hooks have 30 seconds. How exit codes count was never measured: here, as a failure.
 
 use super::native::CONTRACT;
-use super::replies::{bad_exit, denied, members, or, parse_stdout, text, unreadable};
+use super::replies::{BLOCKED, bad_exit, denied, members, or, parse_stdout, text, unreadable};
 use super::{Agent, Dialect, EventRow, Refusal};
 use crate::contract::{Composition, Contract, Exit};
 use crate::event::{Event, set_pointer};
@@ -124,7 +124,7 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
     };
     if let Some(reason) = reason {
         let messages = verdict.user_messages.iter().cloned();
-        let said: Vec<String> = std::iter::once(or(reason, "Blocked by hook")).chain(messages).collect();
+        let said: Vec<String> = std::iter::once(or(reason, BLOCKED)).chain(messages).collect();
         reply.insert("cancel".into(), json!(true));
         reply.insert("errorMessage".into(), json!(said.join("\n")));
     } else if let Some(subject) = verdict.subject.as_ref().filter(|_| DIALECT.takes_rewrites(event)) {
@@ -149,7 +149,7 @@ fn read_reply(_: &Event, value: Value) -> Result<Answer, String> {
     };
     let message = text(object, "errorMessage")?;
     if is("cancel")? {
-        answer = Answer::decide(Decision::Deny, message.unwrap_or_else(|| "Blocked by hook".into()));
+        answer = Answer::decide(Decision::Deny, message.unwrap_or_else(|| BLOCKED.into()));
     } else if is("review")? {
         answer = Answer::decide(Decision::Ask, message.unwrap_or_else(|| "A hook asks".into()));
     }

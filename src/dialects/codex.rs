@@ -9,7 +9,7 @@
 
 use super::claude_code::{self, plain_stdout, reason_of_deny, reply_on_stdout};
 use super::native::CONTRACT;
-use super::replies::{bad_exit, denied, members, stop_denies, unreadable};
+use super::replies::{BLOCKED, bad_exit, denied, members, stop_denies, unreadable};
 use super::{Agent, Dialect, EventRow, Refusal};
 use crate::contract::{Composition, Contract, Exit};
 use crate::event::Event;
@@ -100,7 +100,7 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
         (_, Decision::Allow) | ("PermissionRequest", Decision::Ask | Decision::Defer) => {}
         _ if ONLY_ENDS.contains(&name) => {
             let reason = verdict.reason.take().filter(|it| !it.is_empty());
-            verdict.stop = verdict.stop.or(reason).or_else(|| Some(claude_code::BLOCKED.into()));
+            verdict.stop = verdict.stop.or(reason).or_else(|| Some(BLOCKED.into()));
             verdict.decision = Decision::Allow;
         }
         _ => {}

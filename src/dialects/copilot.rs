@@ -10,7 +10,7 @@
 
 use super::claude_code;
 use super::native::CONTRACT;
-use super::replies::{bad_exit, denied, is_decided, members, or, parse_stdout, stop_denies, text, unreadable};
+use super::replies::{BLOCKED, bad_exit, denied, is_decided, members, or, parse_stdout, stop_denies, text, unreadable};
 use super::{Agent, Dialect, EventRow, Refusal};
 use crate::contract::{Composition, Contract, Exit, Fail, TOOL_NAME, Target};
 use crate::event::{Event, Phase, set_pointer, spec};
@@ -136,17 +136,17 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
             let decision = if decision == Decision::Defer { Decision::Deny } else { decision };
             say("permissionDecision", decision.as_str());
             if decision != Decision::Allow || !reason.is_empty() {
-                say("permissionDecisionReason", &or(reason, claude_code::BLOCKED));
+                say("permissionDecisionReason", &or(reason, BLOCKED));
             }
         }
         ("PermissionRequest", Decision::Allow) => say("behavior", "allow"),
         ("PermissionRequest", Decision::Deny) => {
             say("behavior", "deny");
-            say("message", &or(reason, claude_code::BLOCKED));
+            say("message", &or(reason, BLOCKED));
         }
         ("Stop" | "SubagentStop", Decision::Ask | Decision::Defer | Decision::Deny) if verdict.stop.is_none() => {
             say("decision", "block");
-            say("reason", &or(reason, claude_code::BLOCKED));
+            say("reason", &or(reason, BLOCKED));
         }
         // A question goes on to the person; the rest can't be blocked.
         _ => {}

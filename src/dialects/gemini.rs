@@ -8,7 +8,7 @@
 //! taken from the last one, which says why the model stopped.
 
 use super::native::CONTRACT;
-use super::replies::{bad_exit, denied, is_decided, members, or, parse_stdout, text, unreadable};
+use super::replies::{BLOCKED, bad_exit, denied, is_decided, members, or, parse_stdout, text, unreadable};
 use super::{Agent, Dialect, EventRow, Refusal};
 use crate::contract::{Composition, Contract, Exit, TOOL_NAME, Target};
 use crate::event::{Event, set_pointer, spec};
@@ -148,7 +148,7 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
         }
         (Some(row), Decision::Ask | Decision::Defer | Decision::Deny) if row.blocks => {
             reply.insert("decision".into(), json!("deny"));
-            reply.insert("reason".into(), json!(or(&reason, "Blocked by hook")));
+            reply.insert("reason".into(), json!(or(&reason, BLOCKED)));
         }
         (Some(row), Decision::Allow) if row.canonical == "PreToolUse" => {
             reply.insert("decision".into(), json!("allow"));
@@ -158,9 +158,9 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
         // No tools are what comes nearest to a no.
         (None, _) if DIALECT.name_of(event) == "BeforeToolSelection" => {
             specific.insert("toolConfig".into(), json!({"mode": "NONE"}));
-            messages.push(or(&reason, "Blocked by hook"));
+            messages.push(or(&reason, BLOCKED));
         }
-        (..) => messages.push(or(&reason, "Blocked by hook")),
+        (..) => messages.push(or(&reason, BLOCKED)),
     }
     if let (Some(key), Some(subject), true) = (changes(event), &verdict.subject, verdict.decision != Decision::Deny) {
         specific.insert(key.into(), subject.clone());
@@ -224,7 +224,7 @@ fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
             ..Answer::default()
         }),
         // The documentation has 2 only; the client takes every other code but 1 for a deny too.
-        Some(code) if code != 1 => Ok(Answer::decide(Decision::Deny, or(stderr, "Blocked by hook"))),
+        Some(code) if code != 1 => Ok(Answer::decide(Decision::Deny, or(stderr, BLOCKED))),
         Some(_) | None => Err(bad_exit(exit)),
     }
 }

@@ -14,6 +14,7 @@ mod gemini;
 mod hooks_article;
 mod instructor;
 mod native;
+mod opencode;
 mod qwen;
 mod replies;
 #[cfg(test)]
@@ -36,6 +37,9 @@ pub use crate::contract::NATIVE;
 #[cfg(test)]
 pub(crate) use native::CONTRACT;
 
+/// OpenCode's plug-in, which asks the command that its first line of code names.
+pub const OPENCODE_PLUGIN: &str = include_str!("opencode.js");
+
 /// Where an event has its canonical name.
 const EVENT: &str = "/event";
 
@@ -53,6 +57,7 @@ pub static DIALECTS: &[&Dialect] = &[
     &qwen::DIALECT,
     &copilot::DIALECT,
     &cline::DIALECT,
+    &opencode::DIALECT,
     &agent_hook_trait::DIALECT,
     &agentpool::DIALECT,
     &hooks_article::DIALECT,
@@ -536,7 +541,12 @@ mod tests {
                     if !mapped.contains(name) {
                         assert_eq!(data.as_ref(), Ok(&expected), "{} {payload}", dialect.name());
                     } else if dialect.agent.is_some() && format!("/{name}") != dialect.event_name {
-                        assert!(data.is_ok(), "{} {payload}: {data:?}", dialect.name());
+                        // Only the name of a tool can't be done without.
+                        let fine = data
+                            .as_ref()
+                            .err()
+                            .is_none_or(|it| it.0.ends_with("is missing: the event is about a tool"));
+                        assert!(fine, "{} {payload}: {data:?}", dialect.name());
                     }
                 }
             }
@@ -559,7 +569,81 @@ mod tests {
             }
         }
         held.dedup();
-        assert_eq!(held, ["codex", "gemini", "qwen", "copilot", "cline"]);
+        assert_eq!(held, ["codex", "gemini", "qwen", "copilot", "cline", "opencode"]);
+    }
+
+    /// A command that was written for an agent means here what it means there.
+    #[test]
+    fn commands_are_understood_as_the_agent_does() {
+        let hso = |members: &str| format!(r#"{{"hookSpecificOutput":{{"hookEventName":"PreToolUse",{members}}}}}"#);
+        let deny = hso(r#""permissionDecision":"deny","permissionDecisionReason":"no""#);
+        let ask = hso(r#""permissionDecision":"ask""#);
+        let allow = hso(r#""permissionDecision":"allow""#);
+        let rewrite = hso(r#""permissionDecision":"allow","updatedInput":{"a":2}"#);
+        for (dialect, event, code, stdout, stderr, expected) in [
+            ("codex", "PreToolUse", 0, deny.as_str(), "", "deny no"),
+            ("codex", "PreToolUse", 0, &rewrite, "", r#"allow {"a":2}"#),
+            ("codex", "PreToolUse", 2, "", "no\n", "deny no"),
+            ("codex", "PreToolUse", 2, "", "", "failed"),
+            ("codex", "PreToolUse", 1, &deny, "", "failed"),
+            // The client drops such a reply, and the tool runs.
+            ("codex", "PreToolUse", 0, &ask, "", "failed"),
+            ("codex", "PreToolUse", 0, &allow, "", "failed"),
+            ("codex", "PreToolUse", 0, r#"{"continue":false}"#, "", "failed"),
+            ("codex", "Stop", 0, r#"{"decision":"block","reason":"no"}"#, "", "deny no"),
+            ("codex", "Stop", 0, r#"{"decision":"block"}"#, "", "failed"),
+            ("codex", "Stop", 0, r#"{"surprise":1}"#, "", "failed"),
+            ("codex", "SessionStart", 0, "hello", "", "said hello"),
+            ("gemini", "BeforeTool", 0, r#"{"decision":"block","reason":"no"}"#, "", "deny no"),
+            ("gemini", "BeforeTool", 0, r#"{"decision":"ask","reason":"?"}"#, "", "ask ?"),
+            ("gemini", "BeforeTool", 0, r#"{"hookSpecificOutput":{"tool_input":{"b":2}}}"#, "", r#"{"a":1,"b":2}"#),
+            ("gemini", "BeforeTool", 0, "hello", "", "said hello"),
+            ("gemini", "BeforeTool", 1, "", "no", "failed"),
+            ("gemini", "BeforeTool", 2, "", "no", "deny no"),
+            ("gemini", "BeforeTool", 3, "", "no", "deny no"),
+            ("gemini", "BeforeTool", 0, r#"{"decision":"perhaps"}"#, "", "failed"),
+            ("qwen", "PreToolUse", 0, &ask, "", "ask"),
+            ("qwen", "PreToolUse", 2, "", "no", "deny no"),
+            ("qwen", "PreToolUse", 1, &deny, "", "failed"),
+            (
+                "copilot",
+                "preToolUse",
+                0,
+                r#"{"permissionDecision":"deny","permissionDecisionReason":"no"}"#,
+                "",
+                "deny no",
+            ),
+            ("copilot", "preToolUse", 0, &deny, "", "deny no"),
+            ("copilot", "preToolUse", 2, "", "no", "deny no"),
+            ("copilot", "preToolUse", 1, "", "no", "failed"),
+            ("copilot", "permissionRequest", 0, r#"{"behavior":"deny","message":"no"}"#, "", "deny no"),
+            ("copilot", "agentStop", 0, r#"{"decision":"block","reason":"no"}"#, "", "deny no"),
+            ("copilot", "preToolUse", 0, r#"{"permissionDecision":"perhaps"}"#, "", "failed"),
+            ("cline", "PreToolUse", 0, r#"{"cancel":true,"errorMessage":"no"}"#, "", "deny no"),
+            ("cline", "PreToolUse", 0, r#"{"cancel":false,"contextModification":"hello"}"#, "", "said hello"),
+            ("cline", "PreToolUse", 0, r#"{"review":true}"#, "", "ask A hook asks"),
+            ("cline", "PreToolUse", 0, r#"{"overrideInput":{"a":2}}"#, "", r#"{"a":2}"#),
+            ("cline", "PreToolUse", 2, "", "no", "failed"),
+            ("opencode", "tool.execute.before", 0, r#"{"deny":"no"}"#, "", "deny no"),
+            ("opencode", "tool.execute.before", 0, r#"{"args":{"a":2}}"#, "", r#"{"a":2}"#),
+            ("opencode", "tool.execute.before", 1, "", "no", "failed"),
+        ] {
+            let dialect = by_name(dialect).unwrap();
+            let canonical = dialect.named(event).next().unwrap().canonical;
+            let event =
+                Event::from_json(json!({"event": canonical, "tool": {"name": "t", "input": {"a": 1}}})).unwrap();
+            let exit = crate::contract::Exit { code: Some(code), command: "c", stdout, stderr };
+            let told = match (dialect.contract.exit)(&event, &exit) {
+                Err(_) => "failed".to_string(),
+                Ok(it) => {
+                    let said = it.user_messages.iter().chain(&it.additional_context).map(|text| format!("said {text}"));
+                    let decision = it.decision.map(|it| it.as_str().to_string());
+                    let parts = decision.into_iter().chain(it.reason).chain(it.subject.map(|it| it.to_string()));
+                    parts.chain(said).collect::<Vec<_>>().join(" ")
+                }
+            };
+            assert_eq!(told, expected, "{} {} {code} {stdout}", dialect.name(), event.name);
+        }
     }
 
     #[test]
@@ -591,6 +675,7 @@ mod tests {
             ("cline", pre, (cancel, "", 0)),
             ("cline", "tool_call", (cancel, "", 0)),
             ("cline", "TaskComplete", ("", "", 0)),
+            ("opencode", "tool.execute.before", (r#"{"deny":"Down."}"#, "", 0)),
             ("native", pre, ("", "", 0)),
         ] {
             let said = by_name(dialect).unwrap().refuse("Down.", event);

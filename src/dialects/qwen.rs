@@ -8,7 +8,7 @@
 
 use super::claude_code::{self, plain_stdout, reason_of_deny, reply_on_stdout};
 use super::native::CONTRACT;
-use super::replies::{bad_exit, denied, or};
+use super::replies::{BLOCKED, bad_exit, denied, or};
 use super::{Agent, Dialect, EventRow, Refusal};
 use crate::contract::{Composition, Contract, Exit};
 use crate::event::{Event, Phase};
@@ -98,7 +98,7 @@ fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
     match exit.code {
         Some(0) => reply.unwrap_or_else(|| Ok(plain_stdout(event, stdout))),
         Some(2) => {
-            let reason = reason_of_deny(reply).unwrap_or_else(|| or(exit.stderr.trim(), claude_code::BLOCKED));
+            let reason = reason_of_deny(reply).unwrap_or_else(|| or(exit.stderr.trim(), BLOCKED));
             Ok(claude_code::block(&DIALECT, event, reason))
         }
         Some(_) | None => Err(bad_exit(exit)),

@@ -5,6 +5,9 @@ use crate::verdict::{Decision, Verdict};
 use serde_json::{Map, Value};
 use std::fmt::Display;
 
+/// Why a hook blocked something, if it didn't say.
+pub(super) const BLOCKED: &str = "Blocked by hook";
+
 /// A reply that can't be read.
 pub(super) fn unreadable(what: impl Display) -> String {
     format!("read the reply: {what}")
@@ -70,8 +73,15 @@ pub(super) fn denied(verdict: &Verdict, why: &str) -> Verdict {
 /// The verdict with the end of the run as a deny, for agents that a hook can't end there.
 pub(super) fn stop_denies(verdict: &Verdict) -> Verdict {
     match &verdict.stop {
-        Some(_) if verdict.decision == Decision::Deny => Verdict { stop: None, ..verdict.clone() },
-        Some(stop) => denied(verdict, &format!("{}: the agent is to stop", or(stop, "a hook ends the run"))),
+        // Another reason than the end, which is a deny already.
+        Some(stop) if verdict.decision == Decision::Deny && verdict.reason.as_ref() != Some(stop) => {
+            Verdict { stop: None, ..verdict.clone() }
+        }
+        Some(stop) => {
+            let stop = or(stop, "A hook ends the run.");
+            let verdict = &Verdict { reason: None, ..verdict.clone() };
+            denied(verdict, &format!("{stop} (the run is to end, and the agent can't be told so here)"))
+        }
         None => verdict.clone(),
     }
 }

@@ -3,7 +3,8 @@
 
 use crate::support::*;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 /// A hook that answers what the payload has under `answer`.
 const ECHO: &str = "hooks: [{ name: echo, on: '*', fail: closed, script: return event.answer }]";
@@ -91,6 +92,7 @@ fn specific(event: &str, mut members: Value) -> Value {
     json!({ "hookSpecificOutput": members })
 }
 
+const ENDS: &str = "Enough. (the run is to end, and the agent can't be told so here)";
 const NO_REWRITE: &str = "a hook rewrote this, and the client can't take a rewrite";
 
 #[test]
@@ -118,14 +120,19 @@ fn codex() {
                 rewrite(),
                 pre(json!({"permissionDecision": "allow", "updatedInput": {"command": "pwd"}})),
             ),
-            ("PreToolUse", bash(), stop(), deny("Enough.: the agent is to stop")),
+            ("PreToolUse", bash(), stop(), deny(ENDS)),
             ("PreToolUse", bash(), context(), pre(json!({"additionalContext": "a\nb"}))),
             ("PermissionRequest", bash(), no(), request(json!({"behavior": "deny", "message": "No."}))),
             ("PermissionRequest", bash(), allow(), request(json!({"behavior": "allow"}))),
             ("PermissionRequest", bash(), rewrite(), request(json!({"behavior": "deny", "message": NO_REWRITE}))),
             ("PostToolUse", bash(), no(), block.clone()),
             ("UserPromptSubmit", json!({"prompt": "hi", "model": "m"}), no(), block.clone()),
-            ("UserPromptSubmit", json!({}), stop(), end("Enough.")),
+            (
+                "UserPromptSubmit",
+                json!({}),
+                stop(),
+                json!({"continue": false, "stopReason": "Enough.", "decision": "block", "reason": "Enough."}),
+            ),
             ("Stop", json!({"tool_use_id": "x"}), no(), block),
             ("Stop", json!({}), context(), json!({})),
             ("SessionStart", json!({"model": "m"}), no(), end("No.")),
@@ -137,13 +144,30 @@ fn codex() {
     );
 }
 
+/// The JSON Schemas of hooks' outputs that Codex ships (codex-rs/hooks), by event. They aren't ours to keep: the
+/// variable names a directory with `codex/*.command.output.schema.json`.
+fn schemas_of_codex() -> Option<BTreeMap<String, Value>> {
+    let Some(dir) = std::env::var_os("HOOKWIRE_PROTOCOLS") else {
+        eprintln!("SKIPPED: HOOKWIRE_PROTOCOLS names no directory with Codex's schemas");
+        return None;
+    };
+    let mut schemas = BTreeMap::new();
+    for entry in std::fs::read_dir(Path::new(&dir).join("codex")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let Some(name) = name.strip_suffix(".command.output.schema.json") else { continue };
+        let event = name.split('-').map(|word| word[..1].to_uppercase() + &word[1..]).collect();
+        schemas.insert(event, serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap());
+    }
+    Some(schemas)
+}
+
 /// Codex drops a reply with a word too many, and the tool runs.
 #[test]
 fn codex_takes_every_reply() {
-    let schemas = std::fs::read(repo("tests/data/agents/codex/replies.schema.json")).unwrap();
-    let schemas: Value = serde_json::from_slice(&schemas).unwrap();
+    let Some(schemas) = schemas_of_codex() else { return };
     let mut payloads = Vec::new();
-    for event in schemas.as_object().unwrap().keys() {
+    for event in schemas.keys() {
         let said = json!({"userMessages": ["m"], "additionalContext": ["c"]});
         for answer in [json!(null), no(), ask(), allow(), rewrite(), stop(), context(), said] {
             for more in [json!({}), json!({"stop": "s", "reason": "", "userMessages": ["m"]})] {
@@ -174,7 +198,7 @@ fn codex_takes_every_reply() {
             );
         }
     }
-    assert_eq!(spoken.len(), schemas.as_object().unwrap().len(), "something is said at every event");
+    assert_eq!(spoken.len(), schemas.len(), "something is said at every event");
 }
 
 /// As far as these schemas go.
@@ -226,7 +250,7 @@ fn gemini() {
     let removed = "a hook took away a member, and Gemini CLI only adds and replaces members";
     let input = json!({"command": "pwd", "description": "d"});
     let request = || json!({"llm_request": {"model": "g", "messages": []}});
-    let end = json!({"continue": false, "stopReason": "Enough."});
+    let ends_and_denies = json!({"continue": false, "stopReason": "Enough.", "decision": "deny", "reason": "Enough."});
     let model = json!({"model": "h", "messages": []});
     check_replies(
         "gemini",
@@ -243,7 +267,7 @@ fn gemini() {
                 specific("BeforeTool", json!({"tool_input": input})),
             ),
             ("BeforeTool", shell(), rewrite(), deny(removed)),
-            ("BeforeTool", shell(), stop(), end.clone()),
+            ("BeforeTool", shell(), stop(), ends_and_denies),
             ("AfterTool", shell(), no(), deny("No.")),
             ("AfterTool", shell(), json!({"subject": "x"}), deny(NO_REWRITE)),
             ("AfterTool", shell(), context(), specific("AfterTool", json!({"additionalContext": "a\nb"}))),
@@ -258,7 +282,12 @@ fn gemini() {
             ),
             ("BeforeModel", request(), no(), deny("No.")),
             ("PreCompress", json!({"trigger": "auto"}), no(), json!({"systemMessage": "No."})),
-            ("SessionStart", json!({"source": "startup"}), stop(), end),
+            (
+                "SessionStart",
+                json!({"source": "startup"}),
+                stop(),
+                json!({"continue": false, "stopReason": "Enough.", "systemMessage": "Enough."}),
+            ),
             (
                 "BeforeToolSelection",
                 request(),
@@ -294,7 +323,12 @@ fn qwen() {
             ("PermissionRequest", bash(), rewrite(), request(json!({"behavior": "deny", "message": NO_REWRITE}))),
             ("UserPromptSubmit", json!({"prompt": ""}), no(), block.clone()),
             ("Stop", json!({"stop_hook_active": true}), no(), block),
-            ("PreToolUse", bash(), stop(), json!({"continue": false, "stopReason": "Enough."})),
+            (
+                "PreToolUse",
+                bash(),
+                stop(),
+                json!({"continue": false, "stopReason": "Enough.", "hookSpecificOutput": pre("deny", "Enough.")["hookSpecificOutput"]}),
+            ),
         ],
     );
 }
@@ -329,7 +363,7 @@ fn copilot() {
             ("preToolUse", call(), ask(), pre("ask", "Sure?")),
             ("preToolUse", call(), allow(), json!({"permissionDecision": "allow"})),
             ("preToolUse", call(), rewrite(), pre("deny", NO_REWRITE)),
-            ("preToolUse", call(), stop(), pre("deny", "Enough.: the agent is to stop")),
+            ("preToolUse", call(), stop(), pre("deny", ENDS)),
             ("permissionRequest", request(), no(), json!({"behavior": "deny", "message": "No."})),
             ("permissionRequest", request(), allow(), json!({"behavior": "allow"})),
             ("permissionRequest", request(), ask(), json!({})),
@@ -397,4 +431,76 @@ policy: { deny: ['Bash(shutdown *)'] }";
     let cancelled: Vec<bool> = said.iter().map(|(_, reply)| reply["cancel"] == true).collect();
     // What can't be read is in doubt.
     assert_eq!(cancelled, [false, true, true, true], "{said:?}");
+}
+
+#[test]
+fn opencode() {
+    let events =
+        ["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PreCompact", "ModelCallError", "RunEnd"];
+    let deny = |reason: &str| json!({ "deny": reason });
+    check_session("opencode", &events, deny("No echo."));
+    let call = || json!({"tool": "bash", "args": {"command": "ls"}, "output": "a"});
+    let cant_ask = "Sure? (this needs a person's approval, and the client can't ask)";
+    check_replies(
+        "opencode",
+        "event",
+        vec![
+            ("tool.execute.before", call(), no(), deny("No.")),
+            ("tool.execute.before", call(), ask(), deny(cant_ask)),
+            ("tool.execute.before", call(), allow(), json!({})),
+            ("tool.execute.before", call(), rewrite(), json!({"args": {"command": "pwd"}})),
+            ("tool.execute.before", call(), stop(), deny(ENDS)),
+            ("tool.execute.after", call(), json!({"subject": "b"}), json!({"output": "b"})),
+            (
+                "tool.execute.after",
+                call(),
+                json!({"subject": 3}),
+                deny("a hook rewrote this, and OpenCode takes no such rewrite"),
+            ),
+            ("chat.message", json!({"prompt": "hi"}), no(), deny("No.")),
+            ("experimental.session.compacting", json!({}), context(), json!({"context": ["a", "b"]})),
+            ("session.idle", json!({}), no(), json!({})),
+        ],
+    );
+}
+
+/// What the plug-in does with what a command prints, and without a command.
+#[test]
+fn the_plug_in_of_opencode_obeys() {
+    if !is_there("node") {
+        return;
+    }
+    let plugin = std::fs::read_to_string(repo("src/dialects/opencode.js")).unwrap();
+    let driver = r#"
+import { Hookwire } from "./plugin.mjs";
+const hooks = await Hookwire({ directory: "." });
+const call = { tool: "bash", sessionID: "s", callID: "c" };
+const before = { args: { command: "ls", timeout: 1 } };
+const after = { title: "t", output: "secret", metadata: {} };
+const thrown = await hooks["tool.execute.before"](call, before).then(() => null, (error) => error.message);
+await hooks["tool.execute.after"]({ ...call, args: {} }, after);
+await hooks.event({ event: { type: "session.idle", properties: { sessionID: "s" } } });
+console.log(JSON.stringify([thrown, before.args, after.output]));
+"#;
+    let same = json!({"command": "ls", "timeout": 1});
+    for (command, expected) in [
+        (r#"cat >&2; echo '{}'"#, json!([null, same, "secret"])),
+        ("cat >&2", json!([null, same, "secret"])),
+        (r#"echo '{"deny":"No."}'"#, json!(["No.", same, "No."])),
+        (r#"cat > /dev/null; echo '{"args":{"command":"pwd"},"output":"b"}'"#, json!([null, {"command": "pwd"}, "b"])),
+        ("echo oops", json!(["hookwire gave no verdict: ", same, "hookwire gave no verdict: "])),
+        ("echo down >&2; exit 2", json!(["hookwire gave no verdict: down", same, "hookwire gave no verdict: down"])),
+    ] {
+        let command = json!(["sh", "-c", command]).to_string();
+        let plugin = plugin.replace(r#"["hookwire", "hook", "opencode"]"#, &command);
+        assert!(plugin.contains(&command), "the command is where it is put in");
+        let dir = hooks(&[("plugin.mjs", &plugin), ("driver.mjs", driver)]);
+        let output = std::process::Command::new("node").arg("driver.mjs").current_dir(dir.path()).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let told: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{stderr}"));
+        for (told, expected) in told.as_array().unwrap().iter().zip(expected.as_array().unwrap()) {
+            let begins = |text: &Value| text.as_str().zip(told.as_str()).is_some_and(|(text, it)| it.starts_with(text));
+            assert!(told == expected || begins(expected), "{command}: {told}, not {expected}");
+        }
+    }
 }

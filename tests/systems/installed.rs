@@ -186,6 +186,7 @@ fn a_failure_takes_the_chosen_direction() {
         (&[][..], "not JSON", 2),
         (&[], "", 2),
         (&["--hooks", "missing"], "{}", 2),
+        (&["--event", "PreTolUse"], "{}", 2),
         (&["--fail", "open"], "not JSON", 0),
     ] {
         let mut args: Vec<&str> = args.to_vec();
@@ -232,11 +233,12 @@ fn what_is_installed_can_be_taken_back() {
         ("qwen", ".qwen/settings.json"),
         ("copilot", ".github/hooks/hookwire.json"),
         ("cline", ".cline/hooks/PreToolUse"),
+        ("opencode", ".opencode/plugin/hookwire.js"),
     ] {
         for before in [None, Some(SETTINGS)] {
             let project = Project::new();
             let path = project.root().join(file);
-            let is_shared = !["copilot", "cline"].contains(&agent);
+            let is_shared = !["copilot", "cline", "opencode"].contains(&agent);
             if let (Some(before), true) = (before, is_shared) {
                 fs::create_dir_all(path.parent().unwrap()).unwrap();
                 fs::write(&path, before).unwrap();
@@ -247,11 +249,12 @@ fn what_is_installed_can_be_taken_back() {
                 assert!(output.status.success(), "{args:?}: {output:?}");
                 String::from_utf8(output.stdout).unwrap()
             };
-            assert!(say(&["install", agent, "--dry-run"]).contains(" hook "));
+            assert!(say(&["install", agent, "--dry-run"]).contains("hook"));
             assert_eq!(files(&project.root()), untouched, "{agent}: a dry run writes nothing");
             say(&["install", agent]);
             let installed = fs::read_to_string(&path).unwrap();
-            assert!(installed.contains(&format!(" hook {agent}")), "{agent}: {installed}");
+            let command = if agent == "opencode" { r#""hook","opencode""# } else { &format!(" hook {agent}") };
+            assert!(installed.contains(command), "{agent}: {installed}");
             for mine in before.filter(|_| is_shared).unwrap_or_default().lines().filter(|line| line.contains("my.sh")) {
                 assert!(installed.contains(mine), "{agent}: {installed}");
             }

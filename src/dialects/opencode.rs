@@ -1,0 +1,108 @@
+//! OpenCode 1.18: it has no hooks that are commands. Its plug-in, `opencode.js`, runs a command at each moment
+//! and obeys what it prints; the words between the two are this file's.
+//!
+//! A deny is an exception there, and the only no; that one keeps a prompt from the model is not proven.
+
+use super::native::CONTRACT;
+use super::replies::{BLOCKED, bad_exit, denied, members, or, parse_stdout, stop_denies, text, unreadable};
+use super::{Agent, Dialect, EventRow, Refusal};
+use crate::contract::{Composition, Contract, Exit};
+use crate::event::Event;
+use crate::verdict::{Answer, Decision, Verdict};
+use serde_json::{Map, Value, json};
+
+pub(super) static DIALECT: Dialect = Dialect {
+    about: "OpenCode 1.18.33, by a plug-in",
+    contract: Contract {
+        dialect: "opencode",
+        composition: Composition::Parallel,
+        decisions: &[],
+        context: &["metadata"],
+        payload: |event| DIALECT.write(event),
+        reply: read_reply,
+        exit,
+        ..CONTRACT
+    },
+    events: &[
+        EventRow::new("session.created", "SessionStart"),
+        EventRow::new("session.idle", "RunEnd"),
+        EventRow::new("session.error", "ModelCallError").members(&[("/error", "/model/error")]),
+        EventRow::new("chat.message", "UserPromptSubmit").blocks(),
+        EventRow::new("tool.execute.before", "PreToolUse").blocks().rewrites(),
+        EventRow::new("tool.execute.after", "PostToolUse").blocks().rewrites(),
+        EventRow::new("experimental.session.compacting", "PreCompact"),
+    ],
+    event_name: "/event",
+    members: &[
+        ("/sessionID", "/session"),
+        ("/directory", "/cwd"),
+        ("/tool", "/tool/name"),
+        ("/callID", "/tool/callId"),
+        ("/args", "/tool/input"),
+        ("/output", "/tool/output"),
+        ("/prompt", "/prompt"),
+    ],
+    complete: |_, _| Ok(()),
+    reply: write_reply,
+    files: None,
+    agent: Some(Agent { refusal: Refusal::Reply }),
+};
+
+/// What takes a new value of the subject.
+fn changes(event: &Event) -> Option<&'static str> {
+    match &*event.name {
+        "PreToolUse" => Some("args"),
+        "PostToolUse" => Some("output"),
+        _ => None,
+    }
+}
+
+fn write_reply(event: &Event, verdict: &Verdict) -> Value {
+    let blocks = DIALECT.row_of(event).is_some_and(|row| row.blocks);
+    let mut verdict = stop_denies(verdict);
+    let fits = |subject: &Value| match changes(event) {
+        Some("args") => subject.is_object(),
+        Some(_) => subject.is_string(),
+        None => false,
+    };
+    if verdict.decision != Decision::Deny && verdict.subject.as_ref().is_some_and(|subject| !fits(subject)) {
+        verdict = denied(&verdict, "a hook rewrote this, and OpenCode takes no such rewrite");
+    }
+    let mut reply = Map::new();
+    match (verdict.decision, verdict.subject.zip(changes(event))) {
+        (Decision::Allow, None) => {}
+        (Decision::Allow, Some((subject, key))) => drop(reply.insert(key.into(), subject)),
+        (Decision::Ask | Decision::Defer | Decision::Deny, _) if blocks => {
+            let reason = verdict.reason.as_deref().unwrap_or_default();
+            reply.insert("deny".into(), json!(or(reason, BLOCKED)));
+        }
+        (Decision::Ask | Decision::Defer | Decision::Deny, _) => {}
+    }
+    if &*event.name == "PreCompact" && !verdict.additional_context.is_empty() {
+        reply.insert("context".into(), json!(verdict.additional_context));
+    }
+    Value::Object(reply)
+}
+
+fn read_reply(event: &Event, value: Value) -> Result<Answer, String> {
+    let object = members(&value)?;
+    let mut answer = Answer::default();
+    if let Some(reason) = text(object, "deny")? {
+        answer = Answer::decide(Decision::Deny, or(&reason, BLOCKED));
+    }
+    answer.subject = changes(event).and_then(|key| object.get(key)).filter(|it| !it.is_null()).cloned();
+    answer.additional_context = match object.get("context") {
+        None | Some(Value::Null) => Vec::new(),
+        Some(context) => serde_json::from_value(context.clone()).map_err(unreadable)?,
+    };
+    Ok(answer)
+}
+
+fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
+    let stdout = exit.stdout.trim();
+    match exit.code {
+        Some(0) if stdout.starts_with('{') => read_reply(event, parse_stdout(stdout)?),
+        Some(0) => Ok(Answer::default()),
+        Some(_) | None => Err(bad_exit(exit)),
+    }
+}
