@@ -1,0 +1,333 @@
+#!/usr/bin/env python3
+"""Drives real coding agents against a stand-in model and says what hookwire's hooks came to: agents.py BIN [AGENT...]
+
+BIN is a directory with the agents' programs. Nothing leaves this machine: the model is a server of this program.
+Each agent has `hookwire install` done in a project of its own; what counts is what the agent really did.
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+HOOKS = """
+defaults: { fail: closed }
+hooks:
+  - { name: no-force-push, on: PreToolUse, if: Bash(git push --force*), deny: Force pushes are off here. }
+  - { name: rename, on: PreToolUse, if: Bash(touch plain), rewrite: { replace: { member: tool.input.command, pattern: plain, with: rewritten } } }
+  - name: tell
+    on: [UserPromptSubmit, RunStart]
+    command: { run: echo the-word-is-heron, stdout: context }
+  - name: no-secrets
+    on: [UserPromptSubmit, RunStart]
+    when: prompt.contains("forbidden")
+    deny: Such prompts are off here.
+  - { name: not-yet, on: [Stop, RunEnd], once: true, deny: The tests were not run. }
+  - { name: seen, on: [SessionStart, PostToolUse], command: { run: 'echo "$event" >> seen.txt', stdout: log } }
+"""
+COMMANDS = ["touch allowed", "touch forced; git push -f origin main", "touch plain", "touch edited", "touch last"]
+PATIENCE = 180
+
+
+class Model(ThreadingHTTPServer):
+    """Says the commands one after the other, as calls of the shell tool, and then that it's done."""
+
+    daemon_threads = True
+
+    def __init__(self, speak, on_turn):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.speak, self.on_turn = speak, on_turn
+        self.requests, self.lock = [], threading.Lock()
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.server_port}"
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def do_GET(self):
+        self.answer("application/json", b'{"data": [], "models": []}')
+
+    def do_HEAD(self):
+        self.answer("application/json", b"")
+
+    def do_POST(self):
+        if self.headers.get("Transfer-Encoding") == "chunked":
+            body = b""
+            while size := int(self.rfile.readline().split(b";")[0], 16):
+                body += self.rfile.read(size)
+                self.rfile.readline()
+            self.rfile.readline()
+        else:
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        try:
+            request = json.loads(body)
+        except ValueError:
+            return self.answer("application/json", b"{}")
+        with self.server.lock:
+            self.server.requests.append((self.path, request))
+            kind, text = self.server.speak(self.path, request, self.server.on_turn)
+        self.answer(kind, text.encode())
+
+    def answer(self, kind, body):
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+
+def events(*items, named=False, done=False):
+    lines = [(f"event: {item['type']}\n" if named else "") + f"data: {json.dumps(item)}\n\n" for item in items]
+    return "text/event-stream", "".join(lines) + ("data: [DONE]\n\n" if done else "")
+
+
+def anthropic(path, request, on_turn):
+    if "count_tokens" in path:
+        return "application/json", '{"input_tokens": 10}'
+    tools = [tool["name"] for tool in request.get("tools", [])]
+    blocks = [b for m in request["messages"] if isinstance(m["content"], list) for b in m["content"]]
+    results = sum(block.get("type") == "tool_result" for block in blocks)
+    command = on_turn(results) if "Bash" in tools else None
+    if command:
+        start = {"type": "tool_use", "id": f"toolu_{results}", "name": "Bash", "input": {}}
+        delta = {"type": "input_json_delta", "partial_json": json.dumps({"command": command, "description": "d"})}
+    else:
+        start, delta = {"type": "text", "text": ""}, {"type": "text_delta", "text": "All done."}
+    message = {"id": f"msg_{results}", "type": "message", "role": "assistant", "model": "m", "content": [],
+               "stop_reason": None, "stop_sequence": None, "usage": {"input_tokens": 1, "output_tokens": 1}}
+    if not request.get("stream"):
+        message |= {"content": [{"type": "text", "text": "All done."}], "stop_reason": "end_turn"}
+        return "application/json", json.dumps(message)
+    return events(
+        {"type": "message_start", "message": message},
+        {"type": "content_block_start", "index": 0, "content_block": start},
+        {"type": "content_block_delta", "index": 0, "delta": delta},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "usage": {"output_tokens": 1},
+         "delta": {"stop_reason": "tool_use" if command else "end_turn", "stop_sequence": None}},
+        {"type": "message_stop"},
+        named=True,
+    )
+
+
+def chat(path, request, on_turn):
+    results = sum(message["role"] == "tool" for message in request["messages"])
+    names = [tool["function"]["name"] for tool in request.get("tools") or []]
+    name = next((it for it in names if it in ("run_shell_command", "bash", "run_commands")), None)
+    command = on_turn(results) if name else None
+    if command:
+        arguments = {"command": command, "description": "d", "is_background": False}
+        if name == "run_commands":
+            arguments = {"commands": [command]}
+        call = {"index": 0, "id": f"call_{results}", "type": "function",
+                "function": {"name": name, "arguments": json.dumps(arguments)}}
+        delta, reason = {"role": "assistant", "content": None, "tool_calls": [call]}, "tool_calls"
+    else:
+        delta, reason = {"role": "assistant", "content": "All done."}, "stop"
+    head = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+    if not request.get("stream"):
+        choice = {"index": 0, "message": delta, "finish_reason": reason}
+        return "application/json", json.dumps(head | {"object": "chat.completion", "choices": [choice], "usage": usage})
+    return events(
+        head | {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]},
+        head | {"choices": [{"index": 0, "delta": {}, "finish_reason": reason}], "usage": usage},
+        done=True,
+    )
+
+
+def gemini(path, request, on_turn):
+    parts = [part for content in request.get("contents", []) for part in content.get("parts", [])]
+    results = sum("functionResponse" in part for part in parts)
+    declared = [f["name"] for tool in request.get("tools") or [] for f in tool.get("functionDeclarations", [])]
+    command = on_turn(results) if "run_shell_command" in declared else None
+    part = {"text": "All done."}
+    if command:
+        part = {"functionCall": {"name": "run_shell_command", "args": {"command": command, "description": "d"}}}
+    reply = {"candidates": [{"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}],
+             "usageMetadata": {"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2}}
+    if "countTokens" in path:
+        return "application/json", '{"totalTokens": 10}'
+    if "stream" not in path:
+        return "application/json", json.dumps(reply)
+    return "text/event-stream", f"data: {json.dumps(reply)}\n\n"
+
+
+def responses(path, request, on_turn):
+    items = request.get("input", [])
+    results = sum(item.get("type", "").endswith("_call_output") for item in items)
+    tools = [tool.get("name") or tool.get("type") for tool in request.get("tools", [])]
+    name = next((it for it in tools if it in ("shell_command", "exec_command", "shell", "local_shell")), None)
+    command = on_turn(results) if name else None
+    item = {"type": "message", "id": "m", "role": "assistant", "content": [{"type": "output_text", "text": "All done."}]}
+    if command:
+        arguments = {"shell": {"command": ["bash", "-lc", command]}, "shell_command": {"command": command},
+                     "exec_command": {"cmd": command}}.get(name, {"command": command})
+        item = {"type": "function_call", "id": f"f_{results}", "call_id": f"call_{results}", "name": name,
+                "arguments": json.dumps(arguments)}
+    usage = {"input_tokens": 1, "input_tokens_details": None, "output_tokens": 1, "output_tokens_details": None,
+             "total_tokens": 2}
+    return events(
+        {"type": "response.created", "response": {"id": "r"}},
+        {"type": "response.output_item.done", "output_index": 0, "item": item},
+        {"type": "response.completed", "response": {"id": "r", "usage": usage}},
+        named=True,
+    )
+
+
+def claude_code(url, home, prompt):
+    env = {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "x", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+           "CLAUDE_CONFIG_DIR": str(home / ".claude"), "DISABLE_AUTOUPDATER": "1"}
+    return ["claude", "-p", prompt, "--allowedTools", "Bash", "--model", "claude-sonnet-4-5"], env
+
+
+def codex(url, home, prompt):
+    (home / ".codex").mkdir(exist_ok=True)
+    (home / ".codex/config.toml").write_text(
+        f'model = "gpt-5"\nmodel_provider = "local"\n[model_providers.local]\nname = "local"\nbase_url = "{url}/v1"\n'
+        'wire_api = "responses"\nenv_key = "LOCAL_KEY"\n'
+        f'[projects."{home.parent / "project"}"]\ntrust_level = "trusted"\n'
+    )
+    flags = ["--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust", "--skip-git-repo-check"]
+    return ["codex", "exec", *flags, prompt], {"LOCAL_KEY": "x", "CODEX_HOME": str(home / ".codex")}
+
+
+def gemini_cli(url, home, prompt):
+    (home / ".gemini").mkdir(exist_ok=True)
+    settings = {"security": {"auth": {"selectedType": "gemini-api-key"}}, "telemetry": {"enabled": False}}
+    (home / ".gemini/settings.json").write_text(json.dumps(settings))
+    env = {"GEMINI_API_KEY": "x", "GOOGLE_GEMINI_BASE_URL": url, "GEMINI_CLI_TRUST_WORKSPACE": "true",
+           "GEMINI_TELEMETRY_ENABLED": "false"}
+    return ["gemini", "-p", prompt, "--approval-mode", "yolo", "-m", "gemini-2.5-flash"], env
+
+
+def qwen(url, home, prompt):
+    env = {"OPENAI_API_KEY": "x", "OPENAI_BASE_URL": f"{url}/v1", "OPENAI_MODEL": "m"}
+    return ["qwen", "-p", prompt, "--yolo", "--auth-type", "openai"], env
+
+
+# The program, what speaks to it, and what it can't do by itself.
+AGENTS = {
+    "claude-code": (claude_code, anthropic, ()),
+    "codex": (codex, responses, ()),
+    # There a no after the run means: try again.
+    "gemini": (gemini_cli, gemini, ()),
+    "qwen": (qwen, chat, ("rewrite", "session")),
+}
+
+
+def run(bin_dir, hookwire, agent, prompt, commands, between=None):
+    """Runs one session; gives what the project holds, what the model heard and what the agent printed."""
+    program, speak, _ = AGENTS[agent]
+    scratch = pathlib.Path(tempfile.mkdtemp(prefix=f"hookwire-{agent}-"))
+    home, project, runtime = scratch / "home", scratch / "project", scratch / "run"
+    for folder in (home, project / ".hookwire", runtime):
+        folder.mkdir(parents=True)
+    runtime.chmod(0o700)
+    (project / ".hookwire/hooks.yaml").write_text(HOOKS)
+    base = {key: os.environ[key] for key in ("PATH", "LANG", "TERM", "USER") if key in os.environ}
+    base |= {"HOME": str(home), "XDG_RUNTIME_DIR": str(runtime), "PATH": f"{bin_dir}:{base['PATH']}", "CI": "true"}
+    subprocess.run(["git", "init", "-q"], cwd=project, env=base, check=True)
+    subprocess.run([hookwire, "check", "--isolated", "--project"], cwd=project, env=base, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([hookwire, "install", agent], cwd=project, env=base, check=True, stdout=subprocess.DEVNULL)
+
+    turns = {}
+
+    def on_turn(results):
+        turns[results] = turns.get(results, 0) + 1
+        if between and turns[results] == 1:
+            between(results, project, runtime)
+        return commands[results] if results < len(commands) else None
+
+    model = Model(speak, on_turn)
+    argv, env = program(model.url, home, prompt)
+    out = scratch / "out.txt"
+    with out.open("wb") as sink:
+        child = subprocess.Popen(argv, cwd=project, env=base | env, stdin=subprocess.DEVNULL, stdout=sink,
+                                 stderr=subprocess.STDOUT, start_new_session=True)
+        try:
+            child.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+    model.shutdown()
+    subprocess.run(["pkill", "-f", f"serve --root {project}"], check=False)
+    files = sorted(path.name for path in project.iterdir() if not path.name.startswith("."))
+    seen = (project / "seen.txt").read_text() if (project / "seen.txt").exists() else ""
+    heard = json.dumps([request for _, request in model.requests])
+    printed = out.read_text(errors="replace")
+    shutil.rmtree(scratch, ignore_errors=True)
+    return files, heard, seen, printed
+
+
+def edit_and_kill(results, project, runtime):
+    """Edits the hooks in mid-session, and later kills the host."""
+    hooks = project / ".hookwire/hooks.yaml"
+    if results == 3:
+        new = hooks.with_suffix(".new")
+        new.write_text(hooks.read_text().replace("Bash(git push --force*)", "Bash(touch edited)"))
+        new.rename(hooks)
+        # The host has its own eyes on the file; an agent that is faster would be judged by the old hooks.
+        time.sleep(1)
+    if results == 4:
+        new = hooks.with_suffix(".new")
+        new.write_text(hooks.read_text().replace("Bash(touch edited)", "Bash(touch last)"))
+        new.rename(hooks)
+        subprocess.run(["pkill", "-KILL", "-f", f"serve --root {project}"], check=False)
+
+
+def check(bin_dir, hookwire, agent):
+    files, heard, seen, printed = run(bin_dir, hookwire, agent, "Do it.", COMMANDS, edit_and_kill)
+    unsupported = AGENTS[agent][2]
+    found = {
+        "deny": "allowed" in files and "forced" not in files and "Force pushes are off here." in heard,
+        "rewrite": "rewritten" in files and "plain" not in files,
+        "context": "the-word-is-heron" in heard,
+        "stop": "The tests were not run." in heard,
+        "session": "SessionStart" in seen and "PostToolUse" in seen,
+        "edit": "edited" not in files,
+        "host killed": "last" not in files,
+    }
+    if "rewrite" in unsupported:
+        # Then it mustn't run as it was either.
+        found["rewrite"] = "refused" if not {"plain", "rewritten"} & set(files) else False
+    if "session" in unsupported:
+        found["session"] = "not supported" if "PostToolUse" in seen else False
+    _, heard, _, blocked = run(bin_dir, hookwire, agent, "Do the forbidden thing.", COMMANDS)
+    found["prompt"] = "forbidden thing" not in heard
+    return found, printed + "\n--- prompt ---\n" + blocked
+
+
+def main():
+    bin_dir, hookwire = os.path.abspath(sys.argv[1]), os.path.abspath(os.environ["HOOKWIRE"])
+    names = sys.argv[2:] or list(AGENTS)
+    failed = False
+    print(f"{'agent':<14}{'deny':<8}{'rewrite':<10}{'context':<10}{'prompt':<9}{'stop':<7}{'session':<16}{'edit':<7}host killed")
+    for agent in names:
+        found, printed = check(bin_dir, hookwire, agent)
+        words = {key: value if isinstance(value, str) else "passed" if value else "FAILED" for key, value in found.items()}
+        failed |= "FAILED" in words.values()
+        print(f"{agent:<14}{words['deny']:<8}{words['rewrite']:<10}{words['context']:<10}{words['prompt']:<9}"
+              f"{words['stop']:<7}{words['session']:<16}{words['edit']:<7}{words['host killed']}", flush=True)
+        if "FAILED" in words.values():
+            print(printed[-4000:])
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    main()
