@@ -34,9 +34,9 @@ pub(super) struct InstallArgs {
 struct Agent {
     name: &'static str,
     form: Form,
-    /// Its configuration below a project's root, and below the user's home, if there is one.
+    /// Its configuration below a project's root, and below the user's home.
     project: &'static str,
-    user: Option<&'static str>,
+    user: &'static str,
     /// What moves the user's folder: a variable, and the part of `user` that it stands for.
     moved_by: Option<(&'static str, &'static str)>,
     events: &'static [&'static str],
@@ -81,7 +81,7 @@ static AGENTS: &[Agent] = &[
         form: Form::Groups { timeout: TIMEOUT, fails_closed: true },
         // Not settings.json: that is shared with others, for whom the program is elsewhere.
         project: ".claude/settings.local.json",
-        user: Some(".claude/settings.json"),
+        user: ".claude/settings.json",
         moved_by: Some(("CLAUDE_CONFIG_DIR", ".claude")),
         events: CLAUDE_EVENTS,
         then: "A session that is running takes it up by itself.",
@@ -90,7 +90,7 @@ static AGENTS: &[Agent] = &[
         name: "codex",
         form: Form::Groups { timeout: TIMEOUT, fails_closed: false },
         project: ".codex/hooks.json",
-        user: Some(".codex/hooks.json"),
+        user: ".codex/hooks.json",
         moved_by: Some(("CODEX_HOME", ".codex")),
         events: &[
             "SessionStart",
@@ -111,7 +111,7 @@ static AGENTS: &[Agent] = &[
         name: "gemini",
         form: Form::Groups { timeout: TIMEOUT * 1000, fails_closed: false },
         project: ".gemini/settings.json",
-        user: Some(".gemini/settings.json"),
+        user: ".gemini/settings.json",
         moved_by: None,
         events: &[
             "SessionStart",
@@ -129,7 +129,7 @@ static AGENTS: &[Agent] = &[
         name: "qwen",
         form: Form::Groups { timeout: TIMEOUT * 1000, fails_closed: false },
         project: ".qwen/settings.json",
-        user: Some(".qwen/settings.json"),
+        user: ".qwen/settings.json",
         moved_by: None,
         events: CLAUDE_EVENTS,
         then: "Qwen Code runs a project's hooks only in a trusted folder.",
@@ -138,7 +138,7 @@ static AGENTS: &[Agent] = &[
         name: "copilot",
         form: Form::Copilot,
         project: ".github/hooks/hookwire.json",
-        user: Some(".copilot/hooks/hookwire.json"),
+        user: ".copilot/hooks/hookwire.json",
         moved_by: None,
         events: &[
             "sessionStart",
@@ -161,7 +161,7 @@ static AGENTS: &[Agent] = &[
         name: "cline",
         form: Form::Programs,
         project: ".cline/hooks",
-        user: None,
+        user: ".cline/hooks",
         moved_by: None,
         events: &[
             "TaskStart",
@@ -181,7 +181,7 @@ static AGENTS: &[Agent] = &[
         name: "opencode",
         form: Form::Plugin,
         project: ".opencode/plugin/hookwire.js",
-        user: Some(".config/opencode/plugin/hookwire.js"),
+        user: ".config/opencode/plugin/hookwire.js",
         moved_by: None,
         events: &[],
         then: "It is in force when OpenCode is started the next time.",
@@ -239,12 +239,7 @@ impl InstallArgs {
         if !self.user {
             return Ok(self.root.join(agent.project));
         }
-        let Some(user) = agent.user else {
-            return Err(Failure(format!(
-                "--user: {} has no hooks of the user's; install them in a project",
-                agent.name
-            )));
-        };
+        let user = agent.user;
         if let Some((variable, folder)) = agent.moved_by
             && let Some(moved) = std::env::var_os(variable).filter(|it| !it.is_empty())
         {

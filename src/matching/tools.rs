@@ -409,25 +409,22 @@ fn distinct<'v>(values: impl IntoIterator<Item = &'v Value>) -> Vec<&'v Value> {
 }
 
 impl Row<'_> {
-    /// The arguments that hold a shell text, by the name of each; several only if they are equal.
+    /// The JSON pointers of what holds a shell text: of one argument, of several that are equal, or of each text of a
+    /// list of them.
     ///
     /// # Errors
     /// Several could be the command and differ.
-    pub fn shell_arguments(&self, input: &Value) -> Result<Vec<&str>, String> {
-        let command = match self.find(input) {
-            Found::Values(ArgumentKind::Shell, values) => match values[..] {
-                [command] => command,
-                _ => return Err(format!("the main arguments of `{}` differ", self.name)),
-            },
-            Found::Values(..) | Found::Patch(_) | Found::Nothing => return Ok(Vec::new()),
-        };
-        let mut found: Vec<&str> = Vec::new();
-        for name in self.shell_names() {
-            if input.get(name) == Some(command) && !found.contains(&name) {
-                found.push(name);
-            }
+    pub fn shell_arguments(&self, input: &Value) -> Result<Vec<String>, String> {
+        let Found::Values(ArgumentKind::Shell, values) = self.find(input) else { return Ok(Vec::new()) };
+        let mut names: Vec<&str> = self.shell_names().filter(|name| input.get(name).is_some()).collect();
+        names.dedup();
+        let listed = input.get(COMMANDS).filter(|it| names.is_empty() && it.is_array()).and_then(Value::as_array);
+        match (listed, &values[..]) {
+            (Some(items), _) => Ok((0..items.len()).map(|at| format!("/{COMMANDS}/{at}")).collect()),
+            (None, [_]) if names.is_empty() => Ok(vec![format!("/{COMMANDS}")]),
+            (None, [_]) => Ok(names.into_iter().map(|name| format!("/{name}")).collect()),
+            (None, _) => Err(format!("the main arguments of `{}` differ", self.name)),
         }
-        Ok(found)
     }
 
     /// The names that an argument with a command may have.

@@ -21,7 +21,7 @@ HOOKS = """
 defaults: { fail: closed }
 hooks:
   - { name: no-force-push, on: PreToolUse, if: Bash(git push --force*), deny: Force pushes are off here. }
-  - { name: rename, on: PreToolUse, if: Bash(touch plain), rewrite: { replace: { member: tool.input.command, pattern: plain, with: rewritten } } }
+  - { name: rename, on: PreToolUse, if: Bash(touch plain), rewrite: { command: [touch, rewritten] } }
   - name: tell
     on: [UserPromptSubmit, RunStart]
     command: { run: echo the-word-is-heron, stdout: context }
@@ -221,6 +221,21 @@ def qwen(url, home, prompt):
     return ["qwen", "-p", prompt, "--yolo", "--auth-type", "openai"], env
 
 
+def opencode(url, home, prompt):
+    provider = {"npm": "@ai-sdk/openai-compatible", "name": "local", "models": {"m": {"name": "m"}},
+                "options": {"baseURL": f"{url}/v1", "apiKey": "x"}}
+    (home / ".config/opencode").mkdir(parents=True)
+    config = {"provider": {"local": provider}, "model": "local/m", "small_model": "local/m", "autoupdate": False,
+              "permission": "allow", "share": "disabled"}
+    (home / ".config/opencode/opencode.json").write_text(json.dumps(config))
+    return ["opencode", "run", prompt], {"OPENCODE_DISABLE_AUTOUPDATE": "1"}
+
+
+def cline(url, home, prompt):
+    auth = ["cline", "auth", "-p", "openai", "-k", "x", "-m", "m", "-b", f"{url}/v1"]
+    return ["sh", "-c", f"{' '.join(auth)} >&2; exec cline '{prompt}'"], {}
+
+
 # The program, what speaks to it, and what it can't do by itself.
 AGENTS = {
     "claude-code": (claude_code, anthropic, ()),
@@ -228,7 +243,13 @@ AGENTS = {
     # There a no after the run means: try again.
     "gemini": (gemini_cli, gemini, ()),
     "qwen": (qwen, chat, ("rewrite", "session")),
+    "opencode": (opencode, chat, ("context", "stop")),
+    "cline": (cline, chat, ()),
 }
+
+
+# A deny ends the run.
+APART = ("cline",)
 
 
 def run(bin_dir, hookwire, agent, prompt, commands, between=None):
@@ -275,20 +296,51 @@ def run(bin_dir, hookwire, agent, prompt, commands, between=None):
     return files, heard, seen, printed
 
 
+def guard_instead(project, command):
+    """Edits the hooks as an editor does: another command is denied from now on."""
+    hooks = project / ".hookwire/hooks.yaml"
+    new = hooks.with_suffix(".new")
+    new.write_text(HOOKS.replace("Bash(git push --force*)", f"Bash({command})"))
+    new.rename(hooks)
+
+
+def edit(project):
+    guard_instead(project, "touch edited")
+    # The host has its own eyes on the file; an agent that is faster would be judged by the old hooks.
+    time.sleep(1)
+
+
+def kill(project):
+    guard_instead(project, "touch last")
+    subprocess.run(["pkill", "-KILL", "-f", f"serve --root {project}"], check=False)
+
+
 def edit_and_kill(results, project, runtime):
     """Edits the hooks in mid-session, and later kills the host."""
-    hooks = project / ".hookwire/hooks.yaml"
     if results == 3:
-        new = hooks.with_suffix(".new")
-        new.write_text(hooks.read_text().replace("Bash(git push --force*)", "Bash(touch edited)"))
-        new.rename(hooks)
-        # The host has its own eyes on the file; an agent that is faster would be judged by the old hooks.
-        time.sleep(1)
+        edit(project)
     if results == 4:
-        new = hooks.with_suffix(".new")
-        new.write_text(hooks.read_text().replace("Bash(touch edited)", "Bash(touch last)"))
-        new.rename(hooks)
-        subprocess.run(["pkill", "-KILL", "-f", f"serve --root {project}"], check=False)
+        kill(project)
+
+
+def check_apart(bin_dir, hookwire, agent):
+    """The same for an agent whose run a deny ends: a session for each."""
+    session = lambda commands, between=None: run(bin_dir, hookwire, agent, "Do it.", commands, between)
+    after_first = lambda act: lambda results, project, _: act(project) if results == 1 else None
+    denied, _, _, printed = session(COMMANDS[:2])
+    renamed, _, seen, _ = session(["touch plain"])
+    edited, *_ = session(["touch allowed", "touch edited"], after_first(edit))
+    killed, *_ = session(["touch allowed", "touch last"], after_first(kill))
+    return {
+        "deny": "allowed" in denied and "forced" not in denied,
+        "rewrite": "rewritten" in renamed and "plain" not in renamed,
+        "context": "-",
+        "prompt": "-",
+        "stop": "-",
+        "session": "tools only" if "PostToolUse" in seen else False,
+        "edit": "allowed" in edited and "edited" not in edited,
+        "host killed": "allowed" in killed and "last" not in killed,
+    }, printed
 
 
 def check(bin_dir, hookwire, agent):
@@ -306,8 +358,10 @@ def check(bin_dir, hookwire, agent):
     if "rewrite" in unsupported:
         # Then it mustn't run as it was either.
         found["rewrite"] = "refused" if not {"plain", "rewritten"} & set(files) else False
+    for key in {"context", "stop"} & set(unsupported):
+        found[key] = "-"
     if "session" in unsupported:
-        found["session"] = "not supported" if "PostToolUse" in seen else False
+        found["session"] = "tools only" if "PostToolUse" in seen else False
     _, heard, _, blocked = run(bin_dir, hookwire, agent, "Do the forbidden thing.", COMMANDS)
     found["prompt"] = "forbidden thing" not in heard
     return found, printed + "\n--- prompt ---\n" + blocked
@@ -319,7 +373,7 @@ def main():
     failed = False
     print(f"{'agent':<14}{'deny':<8}{'rewrite':<10}{'context':<10}{'prompt':<9}{'stop':<7}{'session':<16}{'edit':<7}host killed")
     for agent in names:
-        found, printed = check(bin_dir, hookwire, agent)
+        found, printed = (check_apart if agent in APART else check)(bin_dir, hookwire, agent)
         words = {key: value if isinstance(value, str) else "passed" if value else "FAILED" for key, value in found.items()}
         failed |= "FAILED" in words.values()
         print(f"{agent:<14}{words['deny']:<8}{words['rewrite']:<10}{words['context']:<10}{words['prompt']:<9}"

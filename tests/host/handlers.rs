@@ -877,3 +877,27 @@ fn secrets_stay_where_they_belong() {
             .any(|it| it.headers.get("authorization").is_some_and(|it| it == "Bearer canary-header-1"))
     );
 }
+
+/// A command is rewritten wherever a tool has it.
+#[test]
+fn a_rewrite_finds_the_command_of_every_tool() {
+    let dir = hooks(&[(
+        "hooks.yaml",
+        "hooks: [{ name: pnpm, on: PreToolUse, if: Bash(npm *), rewrite: { program: pnpm } }]",
+    )]);
+    let mut host = TestHost::serve(dir.path());
+    for (tool, input, expected) in [
+        ("Bash", json!({"command": "npm i", "timeout": 5}), json!({"command": "pnpm i", "timeout": 5})),
+        (
+            "shell",
+            json!({"command": ["bash", "-lc", "cd x; npm i"]}),
+            json!({"command": ["bash", "-lc", "cd x; pnpm i"]}),
+        ),
+        ("shell", json!({"command": ["npm", "i"]}), json!({"command": ["pnpm", "i"]})),
+        ("run_commands", json!({"commands": ["npm i"]}), json!({"commands": ["pnpm i"]})),
+        ("Bash", json!({"command": "ls"}), Value::Null),
+    ] {
+        let verdict = host.dispatch(json!({"event": "PreToolUse", "tool": {"name": tool, "input": input}}));
+        assert_eq!(verdict["subject"], expected, "{tool}: {verdict}");
+    }
+}

@@ -45,6 +45,9 @@ const MEMCHR: &str = r#"
 pub fn memchr(byte: u8, bytes: &[u8]) -> Option<usize> {
     bytes.iter().position(|it| *it == byte)
 }
+pub fn memrchr(byte: u8, bytes: &[u8]) -> Option<usize> {
+    bytes.iter().rposition(|it| *it == byte)
+}
 pub mod memmem {
     pub fn find(bytes: &[u8], part: &(impl AsRef<[u8]> + ?Sized)) -> Option<usize> {
         find_iter(bytes, part).next()

@@ -21,8 +21,7 @@ pub(super) fn rewrite(facts: &Facts, hook: &HookView<'_>, change: &Change) -> Re
     }
     let Some(input) = event.subject() else { return Ok(None) };
     let row = facts.row(hook.source.layer);
-    let names = row.shell_arguments(input).map_err(|why| HandlerError(format!("change the command: {why}")))?;
-    let Some(value) = names.first().and_then(|name| input.get(name)) else { return Ok(None) };
+    let places = row.shell_arguments(input).map_err(|why| HandlerError(format!("change the command: {why}")))?;
     let change = |text: &str, shell: Shell| {
         if text.len() > MAX_TEXT {
             return Err(HandlerError(format!("change the command: its text has more than {MAX_TEXT} bytes")));
@@ -31,28 +30,27 @@ pub(super) fn rewrite(facts: &Facts, hook: &HookView<'_>, change: &Change) -> Re
         let hits = hook.tools.hit_commands(&script, facts, hook.asker());
         in_place::change(text, shell, &script, &hits, change).map_err(HandlerError)
     };
-    let changed = match value.as_array().map(Vec::as_slice) {
-        // A shell with its text: `[bash, -lc, text]`.
-        Some([Value::String(program), Value::String(option), Value::String(text)])
-            if SHELL_OPTIONS.contains(&option.as_str()) && Shell::named(program) != Shell::Other =>
-        {
-            change(text, Shell::named(program))?
-                .map(|text| Value::from([program.clone(), option.clone(), text].to_vec()))
-        }
-        Some(_) => {
-            let Some(text) = shell_text(value) else { return Ok(None) };
-            let Some(text) = change(&text, facts.shell(row))? else { return Ok(None) };
-            let words = shell::words(&text).map_err(|why| HandlerError(format!("change the command: {why}")))?;
-            Some(Value::from(words))
-        }
-        None => value.as_str().map(|text| change(text, facts.shell(row))).transpose()?.flatten().map(Value::from),
-    };
-    let Some(changed) = changed else { return Ok(None) };
-    let mut input = input.clone();
-    for name in names {
-        if let Some(value) = input.get_mut(name) {
-            *value = changed.clone();
+    let mut after = input.clone();
+    for place in places {
+        let Some(value) = input.pointer(&place) else { continue };
+        let changed = match value.as_array().map(Vec::as_slice) {
+            // A shell with its text: `[bash, -lc, text]`.
+            Some([Value::String(program), Value::String(option), Value::String(text)])
+                if SHELL_OPTIONS.contains(&option.as_str()) && Shell::named(program) != Shell::Other =>
+            {
+                change(text, Shell::named(program))?
+                    .map(|text| Value::from([program.clone(), option.clone(), text].to_vec()))
+            }
+            Some(_) => {
+                let text = shell_text(value).map(|text| change(&text, facts.shell(row))).transpose()?.flatten();
+                let words = text.map(|text| shell::words(&text)).transpose();
+                words.map_err(|why| HandlerError(format!("change the command: {why}")))?.map(Value::from)
+            }
+            None => value.as_str().map(|text| change(text, facts.shell(row))).transpose()?.flatten().map(Value::from),
+        };
+        if let (Some(changed), Some(value)) = (changed, after.pointer_mut(&place)) {
+            *value = changed;
         }
     }
-    Ok(Some(input))
+    Ok(Some(after).filter(|after| after != input))
 }
