@@ -12,6 +12,7 @@ mod output;
 mod remote;
 mod replay;
 mod serve;
+mod tail;
 mod test;
 
 use crate::definitions::cases::is_definition_file;
@@ -84,6 +85,8 @@ enum Command {
     List(inspect::ListArgs),
     /// Say for each hook whether it would run on an event, and if not, which condition keeps it out.
     Explain(replay::EventArgs),
+    /// Watch what the running hosts judge, as it happens.
+    Tail(tail::TailArgs),
     /// Read or change the values that hooks share, in a running host.
     State(remote::StateArgs),
     /// List the questions that wait for a person, in all running hosts.
@@ -264,6 +267,7 @@ pub fn main() -> ExitCode {
         Command::Test(args) => test::run(&args, &mut out),
         Command::List(args) => inspect::list(&args, &mut out),
         Command::Explain(args) => replay::explain(&args, &mut out),
+        Command::Tail(args) => tail::run(&args, &mut out),
         Command::State(args) => remote::state(&args, &mut out),
         Command::Approvals => remote::approvals(&mut out),
         Command::Approve(args) => remote::approve(&args, &mut out),

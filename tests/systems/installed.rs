@@ -119,6 +119,37 @@ fn a_hosts_memory_outlives_the_event_and_its_death_allows_nothing() {
 }
 
 #[test]
+fn a_host_tells_what_it_judged() {
+    let project = Project::new();
+    for command in ["ls", "git push -f", "ls -l"] {
+        project.hook(command);
+    }
+    for (args, expected) in [
+        (&[][..], &["ls", "git push -f", "ls -l"][..]),
+        (&["--last", "1"], &["ls -l"]),
+        (&["--denied"], &["git push -f"]),
+        (&["--hook", "no-force-push"], &["git push -f"]),
+        (&["--tool", "Write"], &[]),
+        (&["--session", "s", "--denied"], &["git push -f"]),
+        (&["--session", "other"], &[]),
+    ] {
+        let args = [&["tail", "--no-follow", "--format", "json"], args].concat();
+        let output = project.run(&args, "");
+        let text = String::from_utf8(output.stdout).unwrap();
+        let commands: Vec<String> = text
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap())
+            .map(|row| row["params"]["payload"]["tool_input"]["command"].as_str().unwrap().to_string())
+            .collect();
+        assert_eq!(commands, expected, "{args:?}");
+    }
+    let output = project.run(&["tail", "--no-follow", "--denied"], "");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let expected = "claude-code  PreToolUse  Bash  git push -f\n  deny by no-force-push: Force pushes are off.  ";
+    assert!(text.contains(expected), "{text}");
+}
+
+#[test]
 fn ten_first_events_start_one_host() {
     let project = Project::new();
     let mut children = Vec::new();

@@ -1,0 +1,174 @@
+//! `hookwire tail`: what the hosts of a project judge, as it happens.
+
+use super::output::{Output, Tone, safe, short};
+use super::{Failure, Finding};
+use crate::dialects;
+use crate::event::Event;
+use crate::matching::tools::main_argument;
+use crate::transport::client::Client;
+use crate::transport::socket;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::path::PathBuf;
+use std::time::Duration;
+
+#[derive(clap::Args)]
+pub(super) struct TailArgs {
+    /// The project root of the hosts.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    root: PathBuf,
+    /// Watch the hosts of all projects.
+    #[arg(long, conflicts_with = "root")]
+    all: bool,
+    /// Begin with so many of the events that were judged already.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    last: usize,
+    /// End then, instead of waiting for more.
+    #[arg(long)]
+    no_follow: bool,
+    /// Only what wasn't simply allowed.
+    #[arg(long)]
+    denied: bool,
+    /// Only events that this hook was selected for.
+    #[arg(long, value_name = "NAME")]
+    hook: Option<String>,
+    /// Only events about this tool.
+    #[arg(long, value_name = "NAME")]
+    tool: Option<String>,
+    /// Only events of this session.
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+}
+
+/// How often hosts are asked for more.
+const PAUSE: Duration = Duration::from_millis(200);
+/// After so many times, new hosts are looked for.
+const ROUNDS: u64 = 10;
+const TIME_LIMIT: Duration = Duration::from_secs(3);
+
+/// A running host, and how far it has been read.
+struct Watched {
+    client: Client,
+    after: u64,
+}
+
+pub(super) fn run(args: &TailArgs, out: &mut Output) -> Result<Finding, Failure> {
+    let mut hosts: HashMap<PathBuf, Watched> = HashMap::new();
+    let root = (!args.all).then_some(args.root.as_path());
+    for round in 0_u64.. {
+        let mut rows = Vec::new();
+        let running = if round % ROUNDS == 0 { socket::connect_to_hosts(root)? } else { Vec::new() };
+        for (path, stream) in running {
+            if let Entry::Vacant(host) = hosts.entry(path) {
+                host.insert(Watched { client: Client::new(stream, TIME_LIMIT)?, after: 0 });
+            }
+        }
+        // One that ended or is stuck is looked for again.
+        hosts.retain(|_, host| match host.news() {
+            Ok(news) => {
+                rows.extend(news);
+                true
+            }
+            Err(_) => false,
+        });
+        rows.sort_by(|a, b| a["at"].as_str().cmp(&b["at"].as_str()));
+        rows.retain(|row| args.wants(row));
+        if round == 0 {
+            rows.drain(..rows.len().saturating_sub(args.last));
+            if hosts.is_empty() && !args.no_follow {
+                eprintln!("hookwire: no host runs here yet; waiting for one");
+            }
+        }
+        rows.iter().for_each(|row| print(row, out));
+        if args.no_follow {
+            return Ok(Finding::Fine);
+        }
+        std::thread::sleep(PAUSE);
+    }
+    Ok(Finding::Fine)
+}
+
+impl Watched {
+    /// What was judged since the last time.
+    fn news(&mut self) -> std::io::Result<Vec<Value>> {
+        let mut reply = self.client.request("hooks/recent", &json!({ "after": self.after }))?;
+        let Value::Array(records) = reply["records"].take() else { return Ok(Vec::new()) };
+        self.after = records.iter().filter_map(|it| it["seq"].as_u64()).fold(self.after, u64::max);
+        Ok(records)
+    }
+}
+
+/// The event behind a record, if it was kept.
+fn event(record: &Value) -> Option<Event> {
+    let params = record.get("params")?;
+    match params.get("payload") {
+        Some(payload) => dialects::by_name(record["dialect"].as_str()?).ok()?.read(payload.clone()).ok(),
+        None => Event::from_json(params.clone()).ok(),
+    }
+}
+
+impl TailArgs {
+    fn wants(&self, record: &Value) -> bool {
+        let verdict = &record["verdict"];
+        let hooks = || verdict["outcomes"].as_array().into_iter().flatten();
+        let is_plain = verdict["decision"] == "allow" && verdict.get("subject").is_none();
+        let fits =
+            |wanted: &Option<String>, found: Option<&str>| wanted.as_deref().is_none_or(|wanted| found == Some(wanted));
+        (!self.denied || !is_plain)
+            && self.hook.as_ref().is_none_or(|name| hooks().any(|outcome| outcome["hook"] == name.as_str()))
+            && fits(&self.tool, record["tool"].as_str())
+            && (self.session.is_none() || fits(&self.session, event(record).as_ref().map(Event::session)))
+    }
+}
+
+/// Time, agent, event, what it is about; verdict, who decided, why, how long.
+fn print(record: &Value, out: &mut Output) {
+    if out.json {
+        return out.json(record);
+    }
+    let text = |value: &Value| value.as_str().map(safe).unwrap_or_default();
+    let verdict = &record["verdict"];
+    let event = event(record);
+    let input = event.as_ref().and_then(|it| it.at("/tool/input"));
+    let tool = record["tool"].as_str().unwrap_or_default();
+    let about = input.and_then(|input| main_argument(tool, input)).map(|(_, text)| text.into_owned());
+    let about = about.or_else(|| event.as_ref()?.text("/prompt").map(str::to_string)).unwrap_or_default();
+    // The time of day; the whole is in the JSON.
+    let at = text(&record["at"]).get(11..23).unwrap_or_default().to_string();
+    let head = [at, text(&record["dialect"]), text(&record["event"]), safe(tool), short(&about, 100)];
+    let head: Vec<String> = head.into_iter().filter(|part| !part.is_empty()).collect();
+    out.line(&head.join("  "));
+    let decision = verdict["decision"].as_str().unwrap_or_default();
+    let tone = match decision {
+        "allow" => Tone::Good,
+        "deny" => Tone::Bad,
+        _ => Tone::Warn,
+    };
+    let micros: u64 =
+        verdict["outcomes"].as_array().into_iter().flatten().filter_map(|it| it["durationMicros"].as_u64()).sum();
+    let mut line = format!("  {}", out.tone(tone, decision));
+    if let Some(by) = verdict["decidedBy"].as_str() {
+        line.push_str(&format!(" by {}", safe(by)));
+    }
+    if verdict.get("subject").is_some() {
+        line.push_str(", rewritten");
+    }
+    if let Some(reason) = verdict["reason"].as_str() {
+        line.push_str(&format!(": {}", short(reason, 200)));
+    }
+    let time = out.tone(Tone::Dim, &format!("  {:.1} ms", micros as f64 / 1000.0));
+    out.line(&(line + &time));
+    for outcome in verdict["outcomes"].as_array().into_iter().flatten() {
+        for (key, word) in [("error", "failed"), ("opaque", "in doubt")] {
+            let reason = verdict["reason"].as_str().unwrap_or_default();
+            if let Some(why) = outcome[key].as_str().filter(|why| !reason.contains(why)) {
+                let hook = text(&outcome["hook"]);
+                out.line(&format!("  {} {}: {}", hook, out.tone(Tone::Warn, word), short(why, 200)));
+            }
+        }
+    }
+    for error in verdict["errors"].as_array().into_iter().flatten() {
+        out.line(&format!("  {}", out.tone(Tone::Bad, &text(error))));
+    }
+}
