@@ -112,9 +112,11 @@ fn listen(args: &ServeArgs, socket: Socket) -> Result<Finding, Failure> {
         process_tree::leave(LEAVE);
         std::process::exit(code);
     })?;
-    socket.await_idle(args.idle_exit.unwrap_or(Duration::MAX));
+    let root = host.root().to_path_buf();
+    // Nobody comes back to a project that is gone.
+    socket.await_idle(args.idle_exit.unwrap_or(Duration::MAX), || !root.is_dir());
     // Who has connected meanwhile is answered.
-    socket.retire()?.await_idle(Duration::ZERO);
+    socket.retire()?.await_idle(Duration::ZERO, || true);
     let settled = async { tokio::time::timeout(DRAIN, host.engine.settle()).await };
     let _ = runtime.block_on(settled);
     runtime.shutdown_timeout(SHUTDOWN);

@@ -26,6 +26,8 @@ const MAX_BRIEF_GUESTS: usize = 32;
 /// How long those are.
 const BRIEF: Duration = Duration::from_secs(5);
 const EXTENSION: &str = "sock";
+/// How often a socket that nobody uses is looked after.
+const LOOK: Duration = Duration::from_secs(5);
 /// How long another one may take to start a host.
 const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -124,15 +126,16 @@ impl Socket {
         Ok(self)
     }
 
-    /// Returns once nobody has been connected for this long.
-    pub fn await_idle(&self, time: Duration) {
+    /// Returns once nobody has been connected for this long, or nobody is and `is_over`, which is looked at now and
+    /// then.
+    pub fn await_idle(&self, time: Duration, is_over: impl Fn() -> bool) {
         let mut open = self.guests.lock();
         loop {
             let idle = if open.0 == 0 { open.1.elapsed() } else { Duration::ZERO };
-            if idle >= time {
+            if idle >= time || open.0 == 0 && is_over() {
                 return;
             }
-            let woken = self.guests.changed.wait_timeout(open, time - idle);
+            let woken = self.guests.changed.wait_timeout(open, LOOK.min(time - idle));
             open = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
     }

@@ -287,7 +287,8 @@ def run(bin_dir, hookwire, agent, prompt, commands, between=None):
             os.killpg(child.pid, signal.SIGKILL)
             child.wait()
     model.shutdown()
-    subprocess.run(["pkill", "-f", f"serve --root {project}"], check=False)
+    # The host, and what the agent has left behind.
+    subprocess.run(["pkill", "-KILL", "-f", str(scratch)], check=False)
     files = sorted(path.name for path in project.iterdir() if not path.name.startswith("."))
     seen = (project / "seen.txt").read_text() if (project / "seen.txt").exists() else ""
     heard = json.dumps([request for _, request in model.requests])

@@ -65,7 +65,7 @@ impl Project {
 
     /// The processes that serve this project.
     fn hosts(&self) -> Vec<u32> {
-        let root = self.root().canonicalize().unwrap();
+        let Ok(root) = self.root().canonicalize() else { return Vec::new() };
         let of = |entry: fs::DirEntry| {
             let line = fs::read(entry.path().join("cmdline")).ok()?;
             let args: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
@@ -173,6 +173,13 @@ fn an_idle_host_ends_and_takes_its_socket_along() {
     let mut host = project.command(&["serve", "--listen", &listen, "--idle-exit", "1ms"]).spawn().unwrap();
     assert!(host.wait().unwrap().success());
     assert!(!path.exists());
+
+    // A project that is gone needs none.
+    let project = Project::new();
+    assert_eq!(project.hook("git push -f"), "deny");
+    let [host] = project.hosts()[..] else { panic!("{:?}", project.hosts()) };
+    fs::remove_dir_all(project.root()).unwrap();
+    await_end(host, "the host of a project that is gone");
 }
 
 #[test]
