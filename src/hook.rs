@@ -134,7 +134,7 @@ impl Hook {
         if !self.enabled {
             return Err(Condition::Enabled);
         }
-        if !self.on.includes(&event.name) {
+        if !event.names().any(|name| self.on.includes(name)) {
             return Err(Condition::Event);
         }
         let mut doubt = None;

@@ -96,14 +96,16 @@ impl HookSet {
     }
 
     fn candidates(&self, facts: &Facts) -> Vec<u32> {
-        let index = self.by_event.get(&facts.event.name).unwrap_or(&self.other);
         let mut ids = Vec::new();
-        index.no_tool.collect(facts, &mut ids);
-        for tool in facts.all_names() {
-            if let Some(bucket) = index.by_tool.get(tool) {
-                bucket.collect(facts, &mut ids);
+        for name in facts.event.names() {
+            let index = self.by_event.get(name).unwrap_or(&self.other);
+            index.no_tool.collect(facts, &mut ids);
+            for tool in facts.all_names() {
+                if let Some(bucket) = index.by_tool.get(tool) {
+                    bucket.collect(facts, &mut ids);
+                }
+                index.by_tool_prefix.visit(tool, |bucket| bucket.collect(facts, &mut ids));
             }
-            index.by_tool_prefix.visit(tool, |bucket| bucket.collect(facts, &mut ids));
         }
         ids.sort_unstable();
         ids.dedup();

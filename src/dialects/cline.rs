@@ -62,7 +62,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         row("TaskStart", &["agent_start"], "RunStart").blocks(),
         row("TaskResume", &[], "SessionStart").blocks(),
         EventRow { picks: Some(is_subagent), ..row("TaskComplete", &["agent_end"], "SubagentStop") },
-        row("TaskComplete", &["agent_end"], "RunEnd"),
+        row("TaskComplete", &["agent_end"], "RunEnd").near("Stop"),
         row("TaskError", &[], "RunError"),
         row("TaskCancel", &[], "RunError"),
         row("UserPromptSubmit", &["prompt_submit"], "UserPromptSubmit")

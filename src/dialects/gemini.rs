@@ -36,8 +36,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     events: &[
         EventRow::new("SessionStart", "SessionStart"),
         EventRow::new("SessionEnd", "SessionEnd"),
-        EventRow::new("BeforeAgent", "RunStart").blocks(),
-        EventRow::new("AfterAgent", "RunEnd").blocks(),
+        EventRow::new("BeforeAgent", "RunStart").near("UserPromptSubmit").blocks(),
+        EventRow::new("AfterAgent", "RunEnd").near("Stop").blocks(),
         EventRow::new("BeforeModel", "PreModelCall").blocks().rewrites(),
         EventRow::new("AfterModel", "PostModelCall").blocks().rewrites(),
         EventRow::new("BeforeTool", "PreToolUse").blocks().rewrites(),

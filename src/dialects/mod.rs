@@ -142,6 +142,9 @@ pub struct EventRow {
     pub picks: Option<fn(&Value) -> bool>,
     /// Its canonical name. Of several rows with the same one, an event from elsewhere is of the first.
     pub canonical: &'static str,
+    /// The event for which people write hooks that are meant here too, where other agents have a moment of its own for
+    /// it. They run at this one.
+    pub near: Option<&'static str>,
     /// A deny is obeyed there.
     pub blocks: bool,
     /// A rewritten subject is obeyed there.
@@ -153,7 +156,12 @@ pub struct EventRow {
 impl EventRow {
     /// An event with one name, which the row alone has, and members where the dialect has them.
     const fn new(name: &'static str, canonical: &'static str) -> EventRow {
-        EventRow { name, also: &[], picks: None, canonical, blocks: false, rewrites: false, members: &[] }
+        EventRow { name, also: &[], picks: None, canonical, near: None, blocks: false, rewrites: false, members: &[] }
+    }
+
+    /// Hooks on that event are meant here too.
+    const fn near(self, event: &'static str) -> EventRow {
+        EventRow { near: Some(event), ..self }
     }
 
     /// A deny is obeyed there.
@@ -286,7 +294,7 @@ impl Dialect {
             return Err(no_tool(&written(theirs)));
         }
         let mut event = Event::from_json(data)?;
-        event.original = Some(Arc::new(Original { dialect: self.name(), payload }));
+        event.original = Some(Arc::new(Original { dialect: self.name(), payload, near: row.and_then(|row| row.near) }));
         Ok(event)
     }
 

@@ -25,7 +25,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     },
     events: &[
         EventRow::new("session.created", "SessionStart"),
-        EventRow::new("session.idle", "RunEnd"),
+        EventRow::new("session.idle", "RunEnd").near("Stop"),
         EventRow::new("session.error", "ModelCallError").members(&[("/error", "/model/error")]),
         EventRow::new("chat.message", "UserPromptSubmit").blocks(),
         EventRow::new("tool.execute.before", "PreToolUse").blocks().rewrites(),

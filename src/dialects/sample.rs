@@ -45,6 +45,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         // Other names of it, and what tells rows of one name apart.
         also: &["beforeTool"],
         picks: None,
+        near: None,
         canonical: "PreToolUse",
         blocks: true,
         rewrites: true,

@@ -177,6 +177,8 @@ pub struct Original {
     pub dialect: &'static str,
     /// The payload, untouched.
     pub payload: Value,
+    /// Another event whose hooks are meant at this one: its dialect has no moment of its own for it.
+    pub near: Option<&'static str>,
 }
 
 /// The shape of a native event. The members here are checked when one arrives; unknown members
@@ -395,6 +397,11 @@ impl Event {
     /// A string member, by JSON pointer of plain keys.
     pub fn text(&self, pointer: &str) -> Option<&str> {
         self.at(pointer).and_then(Value::as_str)
+    }
+
+    /// The name, and that of another event whose hooks are meant here too.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        [&*self.name].into_iter().chain(self.original.as_ref().and_then(|it| it.near))
     }
 
     /// The session, or the empty string for events without one.

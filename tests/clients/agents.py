@@ -23,13 +23,13 @@ hooks:
   - { name: no-force-push, on: PreToolUse, if: Bash(git push --force*), deny: Force pushes are off here. }
   - { name: rename, on: PreToolUse, if: Bash(touch plain), rewrite: { command: [touch, rewritten] } }
   - name: tell
-    on: [UserPromptSubmit, RunStart]
+    on: UserPromptSubmit
     command: { run: echo the-word-is-heron, stdout: context }
   - name: no-secrets
-    on: [UserPromptSubmit, RunStart]
+    on: UserPromptSubmit
     when: prompt.contains("forbidden")
     deny: Such prompts are off here.
-  - { name: not-yet, on: [Stop, RunEnd], once: true, deny: The tests were not run. }
+  - { name: not-yet, on: Stop, once: true, deny: The tests were not run. }
   - { name: seen, on: [SessionStart, PostToolUse], command: { run: 'echo "$event" >> seen.txt', stdout: log } }
 """
 COMMANDS = ["touch allowed", "touch forced; git push -f origin main", "touch plain", "touch edited", "touch last"]

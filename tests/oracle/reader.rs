@@ -103,7 +103,9 @@ impl Program {
 
     /// Starts it.
     pub fn start(&self) -> Reader {
-        let mut command = Command::new(self.0.path().join("reader"));
+        // A bug may be a loop without an end: the kernel ends it then.
+        let mut command = Command::new("sh");
+        command.args(["-c", "ulimit -t 60; exec \"$0\""]).arg(self.0.path().join("reader"));
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take().unwrap());
         Reader { child, stdin, stdout }

@@ -504,3 +504,29 @@ console.log(JSON.stringify([thrown, before.args, after.output]));
         }
     }
 }
+
+/// One set of hooks: where an agent has no moment for an event, the nearest one runs its hooks, once.
+#[test]
+fn hooks_run_at_the_nearest_moment() {
+    const HOOKS: &str = r#"hooks:
+  - { name: prompt, on: [UserPromptSubmit, RunStart], fail: closed, script: "return { reason: 'p', decision: 'deny' }" }
+  - { name: rest, on: Stop, fail: closed, script: "return { reason: 's', decision: 'deny' }" }"#;
+    for (dialect, payload, expected) in [
+        (
+            "gemini",
+            json!({"hook_event_name": "BeforeAgent", "prompt": "x"}),
+            json!({"decision": "deny", "reason": "p"}),
+        ),
+        (
+            "gemini",
+            json!({"hook_event_name": "AfterAgent", "prompt_response": "x"}),
+            json!({"decision": "deny", "reason": "s"}),
+        ),
+        ("gemini", json!({"hook_event_name": "SessionEnd", "reason": "x"}), json!({})),
+        ("claude-code", json!({"hook_event_name": "Stop"}), json!({"decision": "block", "reason": "s"})),
+        ("native", json!({"event": "RunEnd"}), Value::Null),
+    ] {
+        let (_, reply) = replay(dialect, HOOKS, std::slice::from_ref(&payload)).remove(0);
+        assert_eq!(reply, expected, "{dialect} {payload}");
+    }
+}
