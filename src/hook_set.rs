@@ -171,9 +171,11 @@ impl Bucket {
 
     fn collect(&self, facts: &Facts, ids: &mut Vec<u32>) {
         ids.extend_from_slice(&self.always);
+        // A call that takes time to read is read apart, and all is found again there.
+        let has_time = |_: &&Call| patience::is_left();
         // Where a call can't be read, each hook's own conditions decide.
         if !self.by_program.is_empty() {
-            for programs in facts.all_calls().map(Call::programs) {
+            for programs in facts.all_calls().take_while(has_time).map(Call::programs) {
                 match programs {
                     Some(programs) => {
                         programs.into_iter().filter_map(|it| self.by_program.get(it)).for_each(|it| ids.extend(it))
@@ -183,7 +185,7 @@ impl Bucket {
             }
         }
         if !self.by_path.is_empty() {
-            for paths in facts.all_calls().map(Call::relative_paths) {
+            for paths in facts.all_calls().take_while(has_time).map(Call::relative_paths) {
                 match paths {
                     Some(paths) => {
                         paths.into_iter().for_each(|it| self.by_path.visit(it, |found| ids.extend_from_slice(found)))
