@@ -65,19 +65,10 @@ pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
         }
         let socket = Socket::bind_at(path.clone());
         let socket = socket.map_err(|error| Failure(format!("--listen unix:{}: {error}", path.display())))?;
-        eprintln!("hookwire: listening on {}; an agent connects to it and sends JSON-RPC", path.display());
         return listen(args, socket);
     }
     let protocol = stdio::take_stdout()?;
-    let host = args.hooks.host_with(HostOptions { pass_through: args.pass_through, ..args.hooks.options()? })?;
-    if args.pass_through {
-        tracing::error!("Pass-through: every event is allowed and no hook runs.");
-    }
-    host.watch()?;
-    if let Ok(program) = std::env::current_exe() {
-        process_tree::enable_reaper(program, vec!["reaper".into()]);
-    }
-    let runtime = runtime()?;
+    let (host, runtime) = start(args)?;
     let (gone, client_is_gone) = mpsc::channel();
     let outbox = Outbox::new(protocol, move || {
         let _ = gone.send(());
@@ -88,9 +79,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
     end_when_gone(connection.clone(), client_is_gone)?;
     end_on_signal(&runtime, connection.clone())?;
     let result = serve_stdin(&connection, &outbox, args.max_message);
-    // Tasks that still run are dropped, which ends their processes.
-    runtime.shutdown_timeout(SHUTDOWN);
-    process_tree::leave(LEAVE);
+    end(runtime);
     // `exit` without `shutdown` before it is 1. (LSP.)
     let abrupt = result? == Next::Exit && !connection.session().is_shut_down();
     Ok(if abrupt { Finding::Found } else { Finding::Fine })
@@ -98,14 +87,12 @@ pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
 
 /// Serves whoever connects, and nobody else.
 fn listen(args: &ServeArgs, socket: Socket) -> Result<Finding, Failure> {
-    let host = args.hooks.host_with(HostOptions { pass_through: args.pass_through, ..args.hooks.options()? })?;
-    host.watch()?;
-    if let Ok(program) = std::env::current_exe() {
-        process_tree::enable_reaper(program, vec!["reaper".into()]);
-    }
-    let runtime = runtime()?;
+    let (host, runtime) = start(args)?;
     host.engine.services.socket.get_or_init(|| socket.path().into());
     socket.serve(guests(&host, &runtime, args.max_message))?;
+    if let Some(path) = &args.listen {
+        eprintln!("hookwire: listening on {}; an agent connects to it and sends JSON-RPC", path.display());
+    }
     let path = socket.path().to_path_buf();
     on_signal(&runtime, move |code| {
         let _ = std::fs::remove_file(&path);
@@ -117,10 +104,28 @@ fn listen(args: &ServeArgs, socket: Socket) -> Result<Finding, Failure> {
     socket.await_idle(args.idle_exit.unwrap_or(Duration::MAX), || !root.is_dir());
     // Who has connected meanwhile is answered.
     socket.retire()?.await_idle(Duration::ZERO, || true);
-    let settled = async { tokio::time::timeout(DRAIN, host.engine.settle()).await };
-    let _ = runtime.block_on(settled);
-    runtime.shutdown_timeout(SHUTDOWN);
+    super::replay::settle(&host, &runtime);
+    end(runtime);
     Ok(Finding::Fine)
+}
+
+/// A host that watches its definitions, and what runs its hooks.
+fn start(args: &ServeArgs) -> Result<(Arc<Host>, Runtime), Failure> {
+    let host = args.hooks.host_with(HostOptions { pass_through: args.pass_through, ..args.hooks.options()? })?;
+    if args.pass_through {
+        tracing::error!("Pass-through: every event is allowed and no hook runs.");
+    }
+    host.watch()?;
+    if let Ok(program) = std::env::current_exe() {
+        process_tree::enable_reaper(program, vec!["reaper".into()]);
+    }
+    Ok((host, runtime()?))
+}
+
+/// Drops the tasks that still run, which ends their processes.
+fn end(runtime: Runtime) {
+    runtime.shutdown_timeout(SHUTDOWN);
+    process_tree::leave(LEAVE);
 }
 
 /// What serves one guest.

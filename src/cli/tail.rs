@@ -1,12 +1,14 @@
 //! `hookwire tail`: what the hosts of a project judge, as it happens.
 
 use super::output::{Output, Tone, safe, short};
+use super::replay::decision_tone;
 use super::{Failure, Finding};
 use crate::dialects;
 use crate::event::Event;
 use crate::matching::tools::main_argument;
 use crate::transport::client::Client;
 use crate::transport::socket;
+use crate::verdict::Decision;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -101,11 +103,7 @@ impl Watched {
 
 /// The event behind a record, if it was kept.
 fn event(record: &Value) -> Option<Event> {
-    let params = record.get("params")?;
-    match params.get("payload") {
-        Some(payload) => dialects::by_name(record["dialect"].as_str()?).ok()?.read(payload.clone()).ok(),
-        None => Event::from_json(params.clone()).ok(),
-    }
+    dialects::sent(record.get("params")?.clone(), record["dialect"].as_str()?)
 }
 
 impl TailArgs {
@@ -140,11 +138,7 @@ fn print(record: &Value, out: &mut Output) {
     let head: Vec<String> = head.into_iter().filter(|part| !part.is_empty()).collect();
     out.line(&head.join("  "));
     let decision = verdict["decision"].as_str().unwrap_or_default();
-    let tone = match decision {
-        "allow" => Tone::Good,
-        "deny" => Tone::Bad,
-        _ => Tone::Warn,
-    };
+    let tone = Decision::from_word(decision).map_or(Tone::Warn, decision_tone);
     let micros: u64 =
         verdict["outcomes"].as_array().into_iter().flatten().filter_map(|it| it["durationMicros"].as_u64()).sum();
     let mut line = format!("  {}", out.tone(tone, decision));

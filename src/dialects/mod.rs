@@ -40,6 +40,19 @@ pub(crate) use native::CONTRACT;
 /// OpenCode's plug-in, which asks the command that its first line of code names.
 pub const OPENCODE_PLUGIN: &str = include_str!("opencode.js");
 
+/// The event in the params of a `hooks/dispatch` that was judged in a dialect.
+pub(crate) fn sent(mut params: Value, dialect: &str) -> Option<Event> {
+    if let Value::Array(items) = &mut params {
+        params = items.pop().filter(|_| items.is_empty())?;
+    }
+    let Some(payload) = params.get_mut("payload").map(Value::take) else { return Event::from_json(params).ok() };
+    let mut event = by_name(dialect).ok()?.read(payload).ok()?;
+    if let Some(deadline) = params.get_mut("deadlineMs").map(Value::take).filter(|it| !it.is_null()) {
+        event.data["deadlineMs"] = deadline;
+    }
+    Some(event)
+}
+
 /// Where an event has its canonical name.
 const EVENT: &str = "/event";
 

@@ -334,16 +334,7 @@ fn read(record: &Record<'_>, folder: &Arc<str>, host: u32) -> Option<(usize, Arc
 
 /// An event as `hooks/dispatch` reads it.
 fn sent(params: &str, dialect: &str) -> Option<Event> {
-    let mut params = crate::support::json::parse(params).ok()?;
-    if let Value::Array(items) = &mut params {
-        params = items.pop().filter(|_| items.is_empty())?;
-    }
-    let Some(payload) = params.get_mut("payload").map(Value::take) else { return Event::from_json(params).ok() };
-    let mut event = dialects::by_name(dialect).ok()?.read(payload).ok()?;
-    if let Some(deadline) = params.get_mut("deadlineMs").map(Value::take).filter(|it| !it.is_null()) {
-        event.data["deadlineMs"] = deadline;
-    }
-    Some(event)
+    dialects::sent(crate::support::json::parse(params).ok()?, dialect)
 }
 
 /// Attaches to the running hosts of the workspaces, and to those that start later. Calls `refresh` when something has

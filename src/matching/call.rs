@@ -1,6 +1,7 @@
 //! A tool call as rules see it: the commands, paths or URLs that its main argument holds.
 
 use super::paths::{self, PathViews};
+use super::patience;
 use super::shell::{self, Script, Shell};
 use super::tools::{self, ArgumentKind, Found, Row};
 use super::urls;
@@ -54,7 +55,7 @@ pub enum Thing {
     Text(String),
 }
 
-/// A shell text up to this length is read at once.
+/// A text up to this length is read at once.
 const QUICK_TEXT: usize = 4096;
 
 impl Call {
@@ -63,22 +64,8 @@ impl Call {
         Call { alternatives: vec![Subject::Unclear(why)], others: Vec::new() }
     }
 
-    /// Whether reading a call's input takes hardly any time: it asks no disk, and what it reads is short.
-    pub fn is_quick_to_read(row: Row<'_>, input: &Value) -> bool {
-        let is_short = |value: &&Value| match value {
-            Value::String(text) => text.len() <= QUICK_TEXT,
-            Value::Array(words) => words.iter().filter_map(Value::as_str).map(str::len).sum::<usize>() <= QUICK_TEXT,
-            _ => true,
-        };
-        let main = match row.find(input) {
-            Found::Nothing => true,
-            Found::Patch(_) | Found::Values(ArgumentKind::Path, _) => false,
-            Found::Values(_, values) => values.iter().all(is_short),
-        };
-        main && row.others(input).iter().all(|(kind, value)| *kind != ArgumentKind::Path && is_short(value))
-    }
-
-    /// Reads the input of a call. `shell`: what reads its commands.
+    /// Reads the input of a call. `shell`: what reads its commands. Where there's no [patience] for it, the call is
+    /// unclear, and must not be kept.
     pub fn read(row: Row<'_>, tool: &str, input: Option<&Value>, base: &Path, shell: Shell) -> Call {
         let unclear = |why: String| Subject::Unclear(why);
         let nothing = || unclear(format!("the input of `{tool}` has no main argument that is a text"));
@@ -87,10 +74,10 @@ impl Call {
             Found::Nothing => vec![nothing()],
             Found::Patch(patches) => {
                 let files: Vec<_> = patches.into_iter().flat_map(tools::files_of_patch).collect();
-                let item = |(family, file)| Item::new(Some(family), Thing::Path(paths::views(file, base)));
+                let item = |(family, file)| Some(Item::new(Some(family), path(file, base)?));
                 vec![match files.is_empty() {
                     true => unclear(format!("the patch of `{tool}` names no file")),
-                    false => Subject::Items(files.into_iter().map(item).collect()),
+                    false => files.into_iter().map(item).collect::<Option<_>>().map_or_else(nothing, Subject::Items),
                 }]
             }
             Found::Values(kind, values) => {
@@ -142,7 +129,25 @@ impl Item {
     }
 }
 
+/// A path with where it leads on the disk, if there is time to look.
+fn path(path: &str, base: &Path) -> Option<Thing> {
+    patience::allows_slow().then(|| Thing::Path(paths::views(path, base)))
+}
+
+/// Whether reading a value takes time, because it is long.
+fn is_long(value: &Value) -> bool {
+    let length = match value {
+        Value::String(text) => text.len(),
+        Value::Array(words) => words.iter().filter_map(Value::as_str).map(str::len).sum(),
+        _ => 0,
+    };
+    length > QUICK_TEXT
+}
+
 fn subject(kind: ArgumentKind, value: &Value, base: &Path, shell: Shell) -> Option<Subject> {
+    if is_long(value) && !patience::allows_slow() {
+        return None;
+    }
     let items = |values: Vec<Thing>| Subject::Items(values.into_iter().map(|it| Item::new(None, it)).collect());
     Some(match kind {
         ArgumentKind::Shell => {
@@ -150,9 +155,7 @@ fn subject(kind: ArgumentKind, value: &Value, base: &Path, shell: Shell) -> Opti
             let script = shell::read(&text, shell);
             Subject::Shell { text, script }
         }
-        ArgumentKind::Path => {
-            items(tools::texts(value)?.into_iter().map(|path| Thing::Path(paths::views(path, base))).collect())
-        }
+        ArgumentKind::Path => items(tools::texts(value)?.into_iter().map(|it| path(it, base)).collect::<Option<_>>()?),
         ArgumentKind::Url => {
             let texts = tools::texts(value)?;
             let found: Option<Vec<Vec<Url>>> = texts.into_iter().map(urls::urls).collect();

@@ -166,12 +166,9 @@ impl Facts {
         if let Some(call) = call.get() {
             return call;
         }
-        let row = self.row(layer);
-        let is_quick = || self.event.at("/tool/input").is_none_or(|input| Call::is_quick_to_read(row, input));
-        if patience::is_quick() && self.unread.is_none() && !is_quick() && !patience::allows_slow() {
-            return &NOT_READ;
-        }
-        call.get_or_init(|| self.read(row))
+        // Read before it is kept: on a disk that hangs, this waits for ever, and nobody else must.
+        let read = self.read(self.row(layer));
+        if patience::is_left() { call.get_or_init(|| read) } else { &NOT_READ }
     }
 
     /// How a definition of a layer reads the input of the event's tool.

@@ -240,7 +240,6 @@ impl Walk {
             return self.gap(TOO_LARGE, span);
         }
         let name = match head.openness.from() {
-            None if head.home => base_name(&head.text),
             None => base_name(&head.text),
             Some(at) => {
                 // `"$HOME/bin/git"` is git, wherever home is.
