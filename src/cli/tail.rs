@@ -56,6 +56,9 @@ struct Watched {
 }
 
 pub(super) fn run(args: &TailArgs, out: &mut Output) -> Result<Finding, Failure> {
+    if !args.root.is_dir() {
+        return Err(Failure(format!("--root {}: no such directory", args.root.display())));
+    }
     let mut hosts: HashMap<PathBuf, Watched> = HashMap::new();
     let root = (!args.all).then_some(args.root.as_path());
     for round in 0_u64.. {
@@ -78,8 +81,9 @@ pub(super) fn run(args: &TailArgs, out: &mut Output) -> Result<Finding, Failure>
         rows.retain(|row| args.wants(row));
         if round == 0 {
             rows.drain(..rows.len().saturating_sub(args.last));
-            if hosts.is_empty() && !args.no_follow {
-                eprintln!("hookwire: no host runs here yet; waiting for one");
+            if hosts.is_empty() {
+                let then = if args.no_follow { "" } else { "; waiting for one" };
+                eprintln!("hookwire: no host runs here yet{then}");
             }
         }
         rows.iter().for_each(|row| print(row, out));
