@@ -3,6 +3,7 @@
 
 use crate::contract::{Contract, Fail, TOOL_NAME, Target};
 use crate::event::{Event, On, Phase};
+use crate::handlers::approved::Pins;
 use crate::handlers::{Handler, HookView};
 use crate::matching::rule::{Asker, Condition as ToolCondition, Finding, Reading, ToolRule};
 use crate::matching::when::When;
@@ -59,6 +60,8 @@ pub struct Hook {
     pub contract: &'static Contract,
     /// Where it is written.
     pub source: Source,
+    /// Files that must be as a person has approved them.
+    pub pins: Option<Pins>,
     /// A hash of the definition: equal definitions have equal ones.
     pub fingerprint: u64,
 }

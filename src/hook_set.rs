@@ -390,7 +390,14 @@ mod tests {
         for (position, hook) in hooks.iter_mut().enumerate() {
             hook["name"] = format!("h{position}").into();
         }
-        let origin = Origin { file: "f", dir: Path::new("/p"), layer: Layer::Hooks, client: None, read: &read_named };
+        let origin = Origin {
+            file: "f",
+            dir: Path::new("/p"),
+            layer: Layer::Hooks,
+            approved: None,
+            client: None,
+            read: &read_named,
+        };
         let file = compile(&Node::from_json(&json!({ "hooks": hooks })), &origin, &LineIndex::new(""));
         file.hooks.into_iter().map(|it| it.hook.unwrap_or_else(|| panic!("{:?}", file.problems))).collect()
     }

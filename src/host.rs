@@ -1,5 +1,6 @@
 //! The host: the published hook set, the engine, the reload loop. The only long-lived state.
 
+use crate::definitions::approved::{self, DEFINITIONS};
 use crate::definitions::load::{Changes, LayerDir, Loaded, Loader, Look};
 use crate::definitions::watch::{self, Watching};
 use crate::engine::{Engine, Honours, Interceptor, PassThrough};
@@ -29,8 +30,10 @@ pub struct HostOptions {
     pub root: PathBuf,
     /// Directories of definitions that the user who starts the host vouches for.
     pub hooks: Vec<PathBuf>,
-    /// Load the project's own definitions.
+    /// Load the project's own definitions, as they are.
     pub project: bool,
+    /// Load the definitions of the project and of those around it, as far as they were approved.
+    pub trusted: bool,
     /// Load the machine's and the user's definitions.
     pub system: bool,
     /// Hosts and ports that `http` hooks may reach beyond the public internet.
@@ -51,19 +54,28 @@ impl HostOptions {
     /// The directories of definitions, outermost first.
     pub(crate) fn dirs(&self) -> Vec<LayerDir> {
         let mut dirs = Vec::new();
-        let mut add =
-            |layer, path: PathBuf| dirs.push(LayerDir { layer, path: std::path::absolute(&path).unwrap_or(path) });
+        let mut add = |layer, path: PathBuf, approved| {
+            dirs.push(LayerDir { layer, path: std::path::absolute(&path).unwrap_or(path), approved })
+        };
         if self.system {
-            add(Layer::Managed, "/etc/hookwire".into());
+            add(Layer::Managed, "/etc/hookwire".into(), None);
             if let Some(config) = user_config() {
-                add(Layer::User, config);
+                add(Layer::User, config, None);
             }
         }
         for path in &self.hooks {
-            add(Layer::Hooks, path.clone());
+            add(Layer::Hooks, path.clone(), None);
         }
         if self.project {
-            add(Layer::Project, self.root.join(".hookwire"));
+            add(Layer::Project, self.root.join(DEFINITIONS), None);
+        } else if self.trusted
+            && let Some(store) = approved::store()
+        {
+            let root = std::fs::canonicalize(&self.root).unwrap_or_else(|_| self.root.clone());
+            // Whoever works in a part of a project works in the project.
+            for root in root.ancestors().collect::<Vec<_>>().into_iter().rev() {
+                add(Layer::Project, root.join(DEFINITIONS), Some(approved::current(&store, root)));
+            }
         }
         dirs
     }

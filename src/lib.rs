@@ -61,6 +61,7 @@
 //! | `engine` | which hooks run when, and how their answers become a verdict |
 //! | `dialects` | other systems' vocabularies, one file each |
 //! | `definitions` | files to hooks and diagnostics; lint, load, watch |
+//! | `trust` | which state of a project's definitions a person has approved |
 //! | `journal`, `host` | the last events with their verdicts; the published hook set and the reload loop |
 //! | `embed`, [`agent_hook`] | the host within a Rust program: closures, the AgentHook trait |
 //! | `transport` | bytes: framing, standard streams, sockets, and a client of another host |
@@ -103,6 +104,7 @@ pub(crate) mod support;
 pub(crate) mod syntax;
 pub(crate) mod template;
 pub(crate) mod transport;
+pub(crate) mod trust;
 pub mod verdict;
 
 /// The README's program, compiled and run.

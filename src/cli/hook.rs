@@ -6,6 +6,7 @@
 
 use super::serve::{runtime, share};
 use super::{Failure, HooksArgs, dialect};
+use crate::definitions::approved::{self, DEFINITIONS};
 use crate::dialects::{DIALECTS, Dialect, Said};
 use crate::support::digest;
 use crate::support::nearest::closest;
@@ -44,7 +45,8 @@ pub(super) struct HookArgs {
     /// Judge the event here and start no host. Nothing is kept between events then.
     #[arg(long)]
     no_host: bool,
-    /// The root is the nearest directory upwards that holds .hookwire or .git, unless it's given.
+    /// The root is the nearest directory upwards whose definitions are trusted, else that holds .hookwire or .git,
+    /// unless it's given.
     #[command(flatten)]
     hooks: HooksArgs,
 }
@@ -116,7 +118,7 @@ fn judge(args: &HookArgs, event: &mut String) -> Result<String, Failure> {
     }
     let mut hooks = args.hooks.clone();
     if hooks.root == Path::new(".") {
-        hooks.root = project_root();
+        hooks.root = project_root(&hooks);
     }
     let reply = match ask_host(args, &hooks, &payload) {
         Ok(reply) => reply,
@@ -145,11 +147,15 @@ fn check_event(agent: &Dialect, event: &mut String) -> Result<(), Failure> {
     Err(Failure(format!("--event {event}: {} has no such event{meant}", agent.name())))
 }
 
-/// The nearest directory upwards that is a project's, else the working directory.
-fn project_root() -> PathBuf {
+/// The nearest directory upwards that is a project's, else the working directory. A directory that nobody has
+/// trusted doesn't stand in the way of one that somebody has, or an agent could make one to be rid of its guards.
+fn project_root(hooks: &HooksArgs) -> PathBuf {
     let Ok(here) = std::env::current_dir() else { return ".".into() };
-    let holding = |name: &str| here.ancestors().find(|dir| dir.join(name).exists()).map(Path::to_path_buf);
-    holding(".hookwire").or_else(|| holding(".git")).unwrap_or(here)
+    let nearest = |is: &dyn Fn(&Path) -> bool| here.ancestors().find(|dir| is(dir)).map(Path::to_path_buf);
+    let store = approved::store().filter(|_| !hooks.project && !hooks.isolated);
+    let trusted = store.and_then(|store| nearest(&|dir| approved::current(&store, dir).exists()));
+    let holding = |name: &str| nearest(&|dir| dir.join(name).exists());
+    trusted.or_else(|| holding(DEFINITIONS)).or_else(|| holding(".git")).unwrap_or(here)
 }
 
 /// Why no host has judged.

@@ -3,6 +3,8 @@
 use super::cookbook::{self, RULES};
 use super::output::{Output, Tone};
 use super::{Failure, Finding};
+use crate::definitions::approved::{self, DEFINITIONS};
+use crate::trust;
 use serde_json::json;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
@@ -41,6 +43,7 @@ pub(super) fn run(args: &InitArgs, out: &mut Output) -> Result<Finding, Failure>
     let files =
         rules.iter().map(|rule| (rule.file_name(), rule.text)).chain(starter.into_iter().filter(|_| rules.is_empty()));
     let mut finding = Finding::Fine;
+    let trusts = Trusts::new(&args.hooks);
     for (name, text) in files {
         let path = args.hooks.join(name);
         let written = write_new(&path, text).map_err(|error| Failure(format!("{}: {error}", path.display())))?;
@@ -64,10 +67,34 @@ pub(super) fn run(args: &InitArgs, out: &mut Output) -> Result<Finding, Failure>
             finding = Finding::Found;
         }
     }
+    let is_trusted = trusts.is_some_and(Trusts::keep);
     if !out.json {
+        if is_trusted {
+            out.line("Agents that ask hookwire in this project obey it from now on.");
+        }
         next_steps(&args.hooks, out);
     }
     Ok(finding)
+}
+
+/// A project that holds nothing which a person would have to look at first: what is written here is hookwire's own.
+struct Trusts {
+    store: PathBuf,
+    root: PathBuf,
+}
+
+impl Trusts {
+    fn new(hooks: &Path) -> Option<Trusts> {
+        let dir = std::path::absolute(hooks).ok().filter(|dir| dir.ends_with(DEFINITIONS))?;
+        let (store, root) = (approved::store()?, dir.parent()?.to_path_buf());
+        let is_known = !dir.exists() || trust::review(&store, &root).is_ok_and(|review| review.is_as_before());
+        is_known.then_some(Trusts { store, root })
+    }
+
+    /// Puts what is there now in force.
+    fn keep(self) -> bool {
+        trust::review(&self.store, &self.root).is_ok_and(|review| review.approve(&self.store).is_ok())
+    }
 }
 
 fn list(out: &mut Output) {

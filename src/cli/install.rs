@@ -2,6 +2,7 @@
 
 use super::output::{Output, Tone, safe};
 use super::{Failure, Finding};
+use crate::definitions::approved::{self, DEFINITIONS};
 use crate::dialects::OPENCODE_PLUGIN;
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
@@ -15,12 +16,15 @@ pub(super) struct InstallArgs {
     /// The agent.
     #[arg(value_parser = agent)]
     agent: &'static Agent,
-    /// Guard all projects of this user, by the user's definitions. Otherwise this project, by its .hookwire too.
+    /// Guard all projects of this user. Otherwise this project.
     #[arg(long)]
     user: bool,
     /// Guard this project; so it is without --user.
     #[arg(long, conflicts_with = "user")]
     project: bool,
+    /// Have edits of the project's own definitions in force at once, without `hookwire trust`: for whoever writes them.
+    #[arg(long)]
+    live: bool,
     /// The project root.
     #[arg(long, value_name = "DIR", default_value = ".")]
     root: PathBuf,
@@ -213,9 +217,15 @@ pub(super) fn install(args: &InstallArgs, out: &mut Output) -> Result<Finding, F
         out.line(&format!("{} is guarded already.", args.agent.name));
     } else if !args.dry_run {
         out.line(&format!("{} asks hookwire from now on. {}", args.agent.name, args.agent.then));
-        if !args.user && !args.root.join(".hookwire").is_dir() {
+        let definitions = args.root.join(DEFINITIONS);
+        let is_trusted = || approved::store().is_some_and(|store| approved::current(&store, &args.root).exists());
+        if !args.user && !definitions.is_dir() {
             out.line(
                 "There are no hooks yet: `hookwire init` writes a starter, `hookwire init --list` shows ready ones.",
+            );
+        } else if definitions.is_dir() && !args.live && !is_trusted() {
+            out.line(
+                "Nobody has trusted the hooks of this project yet: `hookwire trust` shows them and puts them in force.",
             );
         }
         out.line(&format!("`hookwire uninstall {}` takes it back.", args.agent.name));
@@ -253,7 +263,7 @@ impl InstallArgs {
     /// The command that the agent runs. The path is whole: an agent's PATH is often not the person's.
     fn command(&self, event: Option<&str>) -> Result<String, Failure> {
         let program = program()?;
-        let project = if self.user { "" } else { " --project" };
+        let project = if self.live { " --project" } else { "" };
         let event = event.map(|event| format!(" --event {event}")).unwrap_or_default();
         Ok(format!("{} hook {}{event}{project}", quoted(&program), self.agent.name))
     }
@@ -306,7 +316,7 @@ impl InstallArgs {
 
     fn plugin(&self) -> Result<String, Failure> {
         let mut command = vec![program()?, "hook".into(), self.agent.name.into()];
-        command.extend((!self.user).then(|| "--project".to_string()));
+        command.extend(self.live.then(|| "--project".to_string()));
         let line = |line: &str| match line.starts_with("const COMMAND = ") {
             true => format!("const COMMAND = {};\n", json!(command)),
             false => format!("{line}\n"),

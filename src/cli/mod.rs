@@ -14,7 +14,9 @@ mod replay;
 mod serve;
 mod tail;
 mod test;
+mod trust;
 
+use crate::definitions::approved;
 use crate::definitions::cases::is_definition_file;
 use crate::dialects;
 use crate::handlers::HostPort;
@@ -73,6 +75,8 @@ enum Command {
     Install(install::InstallArgs),
     /// Take that entry out again.
     Uninstall(install::InstallArgs),
+    /// Put the definitions of a project, which came with it, in force, after showing them.
+    Trust(trust::TrustArgs),
     /// Judge one event and print the verdict. Exits with 1 unless it is an allow.
     Dispatch(replay::DispatchArgs),
     /// Judge a recorded session, one JSON event a line.
@@ -117,7 +121,8 @@ struct HooksArgs {
     /// A directory of definitions, or one file of them; may be given several times. To name it is to trust it.
     #[arg(long, value_name = "PATH")]
     hooks: Vec<PathBuf>,
-    /// Load the project's own definitions, in .hookwire of the root.
+    /// Load the project's own definitions, in .hookwire of the root, as they are. Without it they count as far as
+    /// `hookwire trust` has put them in force.
     #[arg(long)]
     project: bool,
     /// The project root.
@@ -152,6 +157,7 @@ impl HooksArgs {
             root: self.root.clone(),
             hooks: self.hooks.clone(),
             project: self.project,
+            trusted: !self.isolated,
             system: !self.isolated,
             allow_hosts: self.allow_host.clone(),
             model: self.model.clone(),
@@ -201,13 +207,19 @@ impl HooksArgs {
     /// A host of these definitions. A directory that was named but isn't there is an error, because the
     /// guards in it would be missing without a word.
     fn host(&self) -> Result<Arc<Host>, Failure> {
+        let is_trusted = |root: &PathBuf| {
+            !self.isolated && approved::store().is_some_and(|it| approved::current(&it, root).exists())
+        };
         let host = self.host_with(self.options()?)?;
         // Whoever looks here wonders why the project's own guards do nothing.
         let project = self.root.join(".hookwire");
         let full = |dir: &PathBuf| dir.canonicalize().ok();
         let is_loaded = self.project || self.hooks.iter().any(|dir| full(dir) == full(&project));
-        if project.is_dir() && !is_loaded {
-            eprintln!("hookwire: {} is there but not loaded: add --project", self.as_given(&project.to_string_lossy()));
+        if project.is_dir() && !is_loaded && !is_trusted(&self.root) {
+            let project = self.as_given(&project.to_string_lossy());
+            eprintln!(
+                "hookwire: {project} is there but nobody has trusted it, so it isn't loaded: `hookwire trust` shows it and puts it in force, `--project` loads it as it is this once"
+            );
         }
         Ok(host)
     }
@@ -283,6 +295,7 @@ pub fn main() -> ExitCode {
         Command::Demo(args) => demo::run(&args, &mut out),
         Command::Install(args) => install::install(&args, &mut out),
         Command::Uninstall(args) => install::uninstall(&args, &mut out),
+        Command::Trust(args) => trust::run(&args, &mut out),
         Command::Hook(_) | Command::Reaper => Ok(Finding::Fine),
     };
     match result {

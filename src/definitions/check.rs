@@ -41,7 +41,8 @@ pub fn check(file: &str, text: &str, layer: Layer) -> Checked {
         }
     };
     let dir = path.parent().unwrap_or(Path::new(""));
-    let compiled = compile(&root, &Origin { file, dir, layer, client: None, read: &read_named }, &lines);
+    let compiled =
+        compile(&root, &Origin { file, dir, layer, approved: None, client: None, read: &read_named }, &lines);
     let mut diagnostics: Vec<_> = compiled.problems.iter().map(|problem| problem.to_diagnostic(file, &lines)).collect();
     let mut free = FreeNames::new(compiled.hooks.iter().filter_map(|hook| hook.name.as_deref()));
     let mut first: HashMap<&Arc<str>, usize> = HashMap::new();

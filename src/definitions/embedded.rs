@@ -24,7 +24,8 @@ pub(crate) fn embedded(
 ) -> Result<(Hook, Vec<Diagnostic>), String> {
     definition["allow"] = "".into();
     let read = |_: &Path| Err(String::new());
-    let origin = Origin { file: "program", dir: Path::new("/"), layer: Layer::Hooks, client: None, read: &read };
+    let origin =
+        Origin { file: "program", dir: Path::new("/"), layer: Layer::Hooks, approved: None, client: None, read: &read };
     let compiled = compile(&Node::from_json(&json!({ "hooks": [definition] })), &origin, &LineIndex::new(""));
     let mut warnings = Vec::new();
     for problem in compiled.problems {

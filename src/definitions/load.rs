@@ -1,11 +1,13 @@
 //! From directories to a hook set: what is known of every file is kept between loads, so that a
 //! load costs what has changed, and a file that breaks keeps its last good hooks in force.
 
+use super::approved::{DEFINITIONS, Record, tree};
 use super::cases::is_definition_file;
 use super::compile::{Compiled, compile};
 use super::names::duplicate_name;
 use super::origin::Origin;
 use crate::handlers::Handler;
+use crate::handlers::approved::Approved;
 use crate::hook::Hook;
 use crate::hook_set::HookSet;
 use crate::matching::tools::{DeclaredTool, ToolNames};
@@ -35,6 +37,8 @@ pub struct LayerDir {
     pub layer: Layer,
     /// Absolute.
     pub path: PathBuf,
+    /// The state of it that somebody has approved, if it counts only in that; see [`approved`].
+    pub approved: Option<PathBuf>,
 }
 
 /// What is known of the files between loads.
@@ -114,6 +118,8 @@ type Files = BTreeMap<Key, Arc<FileState>>;
 type InForce = HashMap<(Layer, Arc<str>), Vec<[u8; 16]>>;
 
 struct FileState {
+    /// Where it was read.
+    real: PathBuf,
     /// As it was when it was read.
     signature: Option<Signature>,
     /// It may have changed since without looking different.
@@ -200,6 +206,11 @@ impl Loader {
         self.own.len()
     }
 
+    /// The files that the definitions name and that were read with them.
+    pub(crate) fn named(&self) -> impl Iterator<Item = PathBuf> {
+        self.files.values().flat_map(|state| state.named.iter().map(|it| it.path.clone()))
+    }
+
     /// Where to watch, as of the last load.
     pub fn watch(&self) -> &Watch {
         &self.watch
@@ -232,6 +243,10 @@ impl Loader {
         for (index, dir) in self.dirs.iter().enumerate() {
             scan.visited.clear();
             scan.found.clear();
+            if let Some(state) = &dir.approved {
+                self.scan_approved(index, dir, state, &mut scan);
+                continue;
+            }
             scan.follow_path(&dir.path);
             let known = || self.files.range((index, PathBuf::new())..(index + 1, PathBuf::new()));
             let keep = |scan: &mut Scan, under: &Path| {
@@ -282,7 +297,7 @@ impl Loader {
                     scan.files.extend(before.map(|before| (key, before.clone())));
                     continue;
                 }
-                if let Some(state) = self.update(&found, dir.layer, before, look, &mut scan) {
+                if let Some(state) = self.update(&found, dir.layer, None, before, look, &mut scan) {
                     for Named { path, signature, .. } in &state.named {
                         scan.follow_path(path);
                         scan.looked_at.push(Found { path: path.clone(), real: real_path(path), signature: *signature });
@@ -295,11 +310,75 @@ impl Loader {
         scan
     }
 
+    /// Looks at the approved state of a project, and says how the project differs from it.
+    fn scan_approved(&self, index: usize, dir: &LayerDir, state: &Path, scan: &mut Scan) {
+        scan.follow_path(state);
+        let warn = |scan: &mut Scan, code, message: String| {
+            let mut problem = file_problem(code, message);
+            problem.severity = Severity::Warning;
+            problem.help = Some("`hookwire trust` shows it and asks whether it is to be in force".into());
+            let at = LineIndex::new("").range(&(0..0));
+            scan.problems.push(problem.into_diagnostic(&dir.path.display().to_string(), at));
+        };
+        let root = dir.path.parent().unwrap_or(Path::new("/"));
+        let is_there = |scan: &mut Scan| {
+            scan.leads(root.to_path_buf(), dir.path.file_name().unwrap_or_default());
+            dir.path.is_dir()
+        };
+        let read = fs::canonicalize(state).and_then(|real| Ok((Record::read(&real)?, real)));
+        let (record, real) = match read {
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                if is_there(scan) {
+                    let message = "nobody has trusted these definitions: none of them is in force";
+                    warn(scan, "not-trusted", message.into());
+                }
+                return;
+            }
+            Err(error) => {
+                let message = format!("failed to read what was trusted: {error}; its last good hooks stay in force");
+                scan.problems.push(path_diagnostic(state, "unreadable", message));
+                let known = self.files.range((index, PathBuf::new())..(index + 1, PathBuf::new()));
+                scan.files.extend(known.map(|(key, state)| (key.clone(), state.clone())));
+                return;
+            }
+        };
+        scan.directory(&dir.path, &tree(&real).join(DEFINITIONS), 0);
+        let approved = record.approved(&real);
+        for found in std::mem::take(&mut scan.found) {
+            let key = (index, found.path.clone());
+            // Another state's files name other copies.
+            let before = self.files.get(&key).filter(|before| before.real.starts_with(&real));
+            if let Some(state) = self.update(&found, dir.layer, Some(&approved), before, Look::Now, scan) {
+                scan.files.insert(key, state);
+            }
+        }
+        let changed = record.changed();
+        if let Some(first) = changed.first() {
+            let more = changed.len() - 1;
+            let others = if more == 0 { String::new() } else { format!(" and {more} more") };
+            let message = format!(
+                "`{}`{others} changed since somebody trusted these definitions; what was trusted stays in force",
+                first.display()
+            );
+            warn(scan, "changed-since-trusted", message);
+        }
+        if is_there(scan) {
+            scan.watch_all(&dir.path);
+        }
+        for path in record.files.keys().map(|path| root.join(path)).chain(record.named.keys().cloned()) {
+            if let Some((parent, name)) = path.parent().zip(path.file_name()) {
+                scan.leads(parent.to_path_buf(), name);
+            }
+        }
+    }
+
     /// Reads one file again if it may have changed. `None`: it is new and not finished yet.
     fn update(
         &self,
         found: &Found,
         layer: Layer,
+        approved: Option<&Arc<Approved>>,
         before: Option<&Arc<FileState>>,
         look: Look<'_>,
         scan: &mut Scan,
@@ -338,7 +417,7 @@ impl Loader {
             return Some(before.clone());
         }
         Some(match read(&found.real) {
-            Ok((text, signature)) => new_state(found, text, signature, layer, before, is_stale),
+            Ok((text, signature)) => new_state(found, text, signature, (layer, approved), before, is_stale),
             Err(problem) => {
                 let problem = file_problem("unreadable", format!("failed to read the file: {problem}"));
                 let state = broken_state(found, before, None, "".into(), vec![problem]);
@@ -452,7 +531,7 @@ fn new_state(
     found: &Found,
     text: String,
     signature: Signature,
-    layer: Layer,
+    (layer, approved): (Layer, Option<&Arc<Approved>>),
     before: Option<&Arc<FileState>>,
     is_stale: bool,
 ) -> Arc<FileState> {
@@ -467,6 +546,7 @@ fn new_state(
             return before.clone();
         }
         return seen(FileState {
+            real: found.real.clone(),
             signature: None,
             racy,
             content: before.content,
@@ -496,7 +576,8 @@ fn new_state(
         }
     };
     let file = found.path.display().to_string();
-    let parent = found.path.parent().unwrap_or(Path::new("/"));
+    let known_as = if approved.is_some() { &found.real } else { &found.path };
+    let parent = known_as.parent().unwrap_or(Path::new("/"));
     let named = RefCell::new(Vec::new());
     let read = |path: &Path| {
         let result = read(path);
@@ -505,7 +586,7 @@ fn new_state(
         named.borrow_mut().push(Named { path: path.to_path_buf(), signature, racy });
         result.map(|(text, _)| text)
     };
-    let origin = Origin { file: &file, dir: parent, layer, client: None, read: &read };
+    let origin = Origin { file: &file, dir: parent, approved, layer, client: None, read: &read };
     let lines = LineIndex::new(&text);
     let compiled = compile(&root, &origin, &lines);
     let named = named.into_inner();
@@ -551,7 +632,8 @@ fn new_state(
     let diagnostics = problems.iter().map(|problem| problem.to_diagnostic(&file, &lines)).collect();
     let (policy, tools) = (compiled.policy.map(Arc::new), compiled.tools);
     let content = Some(content);
-    seen(FileState { signature: None, racy, content, text, hooks, policy, tools, names, diagnostics, named })
+    let real = found.real.clone();
+    seen(FileState { real, signature: None, racy, content, text, hooks, policy, tools, names, diagnostics, named })
 }
 
 /// A file that can't be used keeps its last good hooks in force.
@@ -576,7 +658,8 @@ fn broken_state(
     // The places of the names are of another text: duplicates are not reported until the file is fixed.
     let (names, named) = (Vec::new(), Vec::new());
     let text = text.clone();
-    FileState { signature: found.signature, racy, content, text, hooks, policy, tools, names, diagnostics, named }
+    let real = found.real.clone();
+    FileState { real, signature: found.signature, racy, content, text, hooks, policy, tools, names, diagnostics, named }
 }
 
 fn file_problem(code: &'static str, message: String) -> Problem {
@@ -623,6 +706,19 @@ impl Scan {
     fn is_still_true(&self) -> bool {
         self.directories.iter().all(|(path, it)| signature(path) == Some(*it))
             && self.looked_at.iter().all(|it| signature(&it.path) == it.signature)
+    }
+
+    /// Watches a directory that isn't read, and those in it.
+    fn watch_all(&mut self, dir: &Path) {
+        self.watch.entry(real_path(dir)).or_default().all = true;
+        let mut dirs = vec![(dir.to_path_buf(), 0)];
+        while let Some((dir, depth)) = dirs.pop() {
+            let entries = fs::read_dir(&dir).into_iter().flatten().flatten();
+            for path in entries.map(|entry| entry.path()).filter(|path| depth < MAX_DEPTH && path.is_dir()) {
+                self.watch.entry(real_path(&path)).or_default().all = true;
+                dirs.push((path, depth + 1));
+            }
+        }
     }
 
     /// Collects the definition files of a directory. `real` is where it is, `path` how it is known.

@@ -1,5 +1,6 @@
 //! Where a definition file is, and what is known there.
 
+use crate::handlers::approved::Approved;
 use crate::services::client::Client;
 use crate::syntax::source::Layer;
 use std::path::Path;
@@ -11,6 +12,8 @@ pub struct Origin<'a> {
     pub file: &'a str,
     /// Relative paths start here.
     pub dir: &'a Path,
+    /// What a person has approved of the project, if the file is read from that.
+    pub approved: Option<&'a Arc<Approved>>,
     /// The layer.
     pub layer: Layer,
     /// The connection that registers the hooks, if they come over the wire.

@@ -5,7 +5,7 @@ use super::aggregate;
 use super::{Engine, HooksInForce, NestedJudge, Report, aside};
 use crate::contract::{Contract, Fail, NATIVE};
 use crate::event::{CONTEXT_MEMBERS, Event, Phase, merge_patch};
-use crate::handlers::{Call, Handler, Moment, Transcript};
+use crate::handlers::{Call, Handler, HandlerError, Moment, Transcript};
 use crate::hook::Hook;
 use crate::hook_set::Selected;
 use crate::services::client::Client;
@@ -183,7 +183,7 @@ async fn limited(
     };
     let guarded = AssertUnwindSafe(async {
         assert!(!failpoint::is_due("handler"), "a test lets this handler panic");
-        hook.handler.run(&call).await
+        carry_out(hook, &call).await
     });
     // Unconstrained, because a handler that always finds something ready uses up the task's budget, and
     // a timer that counts against the budget would then never be due.
@@ -204,6 +204,17 @@ async fn limited(
         () = timer => Err(Failure::Stopped(format!("finish within {why} ({})", humantime::format_duration(rounded(now.elapsed()))))),
         () = early_deadline => Err(Failure::Stopped("finish before the input ended".into())),
     }
+}
+
+/// Runs the handler, unless a file that it starts is another than a person has approved.
+async fn carry_out(hook: &Hook, call: &Call<'_>) -> Result<Answer, HandlerError> {
+    if let Some(pins) = &hook.pins {
+        // Files are read: not on the reader.
+        let (pins, cwd) = (pins.clone(), call.moment.facts.base().to_path_buf());
+        let checked = tokio::task::spawn_blocking(move || pins.check(&cwd)).await;
+        checked.unwrap_or_else(|_| Err("look at the files that it runs".into())).map_err(HandlerError)?;
+    }
+    hook.handler.run(call).await
 }
 
 fn panicked(hook: &Hook, panic: &(dyn std::any::Any + Send)) -> Failure {
@@ -438,7 +449,7 @@ fn detach(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected, moment: 
             transcript: &transcript,
             judge: &judge,
         };
-        let work = AssertUnwindSafe(hook.handler.run(&call)).catch_unwind();
+        let work = AssertUnwindSafe(carry_out(hook, &call)).catch_unwind();
         let result = match tokio::time::timeout(hook.timeout, work).await {
             Ok(Ok(Ok(answer))) => check(&moment, answer).map_err(Failure::Error),
             Ok(Ok(Err(error))) => Err(Failure::Error(error.0)),

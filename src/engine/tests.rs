@@ -53,7 +53,14 @@ fn hooks(text: &str, client: &Arc<dyn HostClient>) -> Vec<Arc<Hook>> {
         let on = if rest.contains("on: ") { "" } else { "on: '*', " };
         let yaml = format!("defaults: {{ {defaults} }}\nhooks: [{{ name: {name}, {on}{rest} }}]");
         let root = parse(&yaml, Format::Yaml).unwrap();
-        let origin = Origin { file: "hooks.yaml", dir: Path::new("/"), layer, client: Some(client), read: &read_named };
+        let origin = Origin {
+            file: "hooks.yaml",
+            dir: Path::new("/"),
+            layer,
+            approved: None,
+            client: Some(client),
+            read: &read_named,
+        };
         let compiled = compile(&root, &origin, &LineIndex::new(&yaml));
         let errors: Vec<_> = compiled.problems.iter().filter(|it| it.severity == Severity::Error).collect();
         assert!(errors.is_empty(), "{line}: {errors:?}");

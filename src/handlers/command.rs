@@ -4,6 +4,7 @@
 //! whole arguments. How the process is run and ended is [`super::process`]'s matter; what its exit
 //! means is the dialect's.
 
+use super::approved::{run_by_text, run_by_words};
 use super::call::Call;
 use super::compile::{Compile, Mistake};
 use super::effect::{Effect, Program};
@@ -194,7 +195,7 @@ impl Kind for Command {
         };
         let env = environment(raw.env.clone(), &raw.inherit_env)?;
         let secrets = Secrets::from_definition(&env, &raw.env, &raw.inherit_env);
-        let (cwd, dir) = (raw.cwd.map(|cwd| cx.dir.join(cwd)), cx.dir.to_path_buf());
+        let (cwd, dir) = (raw.cwd.map(|cwd| cx.place().join(cwd)), cx.dir.to_path_buf());
         Ok(Command { run, label, env, secrets, cwd, dir, stdout: raw.stdout })
     }
 
@@ -232,6 +233,18 @@ impl Kind for Command {
             OutputLog::new(call.hook.name, self.secrets.clone()).read(&output.stdout[..]).await;
         }
         self.answer(call, &output).map_err(HandlerError)
+    }
+
+    fn files(&self, root: &Path) -> Vec<PathBuf> {
+        match &self.run {
+            Run::Shell(text) => run_by_text(text, self.cwd.as_deref(), root),
+            Run::Program { program, arguments } => {
+                let program = self.program(program);
+                let arguments: Vec<String> = arguments.iter().map(|it| it.text(&|_| None)).collect();
+                let words = std::iter::once(program.as_str()).chain(arguments.iter().map(String::as_str));
+                run_by_words(words, self.cwd.as_deref(), root)
+            }
+        }
     }
 
     fn secrets(&self) -> Vec<&Secrets> {

@@ -1,5 +1,6 @@
 //! What a kind knows while it compiles a definition, and the mistakes that it finds.
 
+use super::approved::Approved;
 use crate::matching::rule::ToolRule;
 use crate::services::client::Client;
 #[cfg(feature = "models")]
@@ -9,13 +10,15 @@ use crate::syntax::fix::Fix;
 use crate::syntax::node::DecodeError;
 use crate::syntax::source::Layer;
 use crate::template::Placeholders;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What is known where a definition is compiled.
 pub struct Compile<'a> {
     /// The directory of the definition's file: relative paths start here.
     pub dir: &'a Path,
+    /// What a person has approved of the project, if the definition is read from that.
+    pub approved: Option<&'a Arc<Approved>>,
     /// Where the definition came from.
     pub layer: Layer,
     /// The connection that registers the hook, if it comes over the wire.
@@ -32,6 +35,13 @@ pub struct Compile<'a> {
     /// For each line of a member's text, the line of the definition's file where it is written, as far as
     /// the text is written without escapes. For a definition that is a single text, the member is ignored.
     pub lines: &'a dyn Fn(&str) -> Vec<usize>,
+}
+
+impl Compile<'_> {
+    /// The directory of the definition's file as people know it: what is written and worked in starts here.
+    pub(super) fn place(&self) -> PathBuf {
+        self.approved.map_or_else(|| self.dir.to_path_buf(), |approved| approved.original(self.dir))
+    }
 }
 
 #[cfg(feature = "models")]

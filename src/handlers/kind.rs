@@ -10,6 +10,7 @@ use crate::verdict::{Answer, Decision};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use std::future::Future;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// One kind of handler.
@@ -62,6 +63,18 @@ pub(crate) trait Kind: std::fmt::Debug + Sized + Send + Sync {
     /// Whether its answer depends on what it has counted or seen before.
     fn counts(&self) -> bool {
         false
+    }
+
+    /// The files that a run starts or loads, as far as the definition names them; a relative one starts where the
+    /// hook runs. `root` is the project's.
+    fn files(&self, root: &Path) -> Vec<PathBuf> {
+        let _ = root;
+        Vec::new()
+    }
+
+    /// The file that it writes.
+    fn writes(&self) -> Option<&Path> {
+        None
     }
 
     /// What must not be in its answers and errors.

@@ -6,6 +6,7 @@
 
 #[cfg(feature = "models")]
 mod agent;
+pub(crate) mod approved;
 mod call;
 mod callable;
 mod callback;
@@ -42,6 +43,7 @@ use crate::template::{PATHS, Placeholders, Style, Template};
 use crate::verdict::{Answer, Decision};
 use kind::{Kind, each_text};
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use crate::services::egress::HostPort;
@@ -124,6 +126,23 @@ macro_rules! handlers {
             pub fn effect(&self) -> Option<Effect> {
                 match self {
                     $($(#[$attribute])* Handler::$variant(it) => it.effect(),)*
+                    Handler::Closure(_) | Handler::Broken(_) => None,
+                }
+            }
+
+            /// The files that a run starts or loads, as far as the definition names them; a relative one starts where
+            /// the hook runs. `root` is the project's.
+            pub(crate) fn files(&self, root: &Path) -> Vec<PathBuf> {
+                match self {
+                    $($(#[$attribute])* Handler::$variant(it) => it.files(root),)*
+                    Handler::Closure(_) | Handler::Broken(_) => Vec::new(),
+                }
+            }
+
+            /// The file that a run writes.
+            pub(crate) fn writes(&self) -> Option<&Path> {
+                match self {
+                    $($(#[$attribute])* Handler::$variant(it) => it.writes(),)*
                     Handler::Closure(_) | Handler::Broken(_) => None,
                 }
             }

@@ -78,6 +78,7 @@ mod tests {
                 file: "hooks.yaml",
                 dir: "/".as_ref(),
                 layer: Layer::Hooks,
+                approved: None,
                 client: None,
                 read: &read_named,
             };

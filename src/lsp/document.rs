@@ -135,7 +135,7 @@ impl Document {
         let root = self.checked().root.as_ref()?;
         let file = self.file();
         let dir = self.path.parent().unwrap_or(Path::new(""));
-        let origin = Origin { file: &file, dir, layer: self.layer, client: None, read: &read_named };
+        let origin = Origin { file: &file, dir, layer: self.layer, approved: None, client: None, read: &read_named };
         Some(compile(root, &origin, &LineIndex::new(&self.text)))
     }
 

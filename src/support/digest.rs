@@ -3,6 +3,9 @@
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 
 /// Bytes as hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
@@ -11,6 +14,27 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
         let _ = write!(text, "{byte:02x}");
         text
     })
+}
+
+/// The hash of a file's content, in hexadecimal digits.
+///
+/// # Errors
+/// It can't be read, or is no regular file.
+pub(crate) fn of_file(path: &Path) -> io::Result<String> {
+    let mut options = std::fs::File::options();
+    // Opening a named pipe would wait for a writer.
+    let mut file = options.read(true).custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(hex(&hash.finalize())),
+            n => hash.update(&buffer[..n]),
+        }
+    }
 }
 
 /// A hash of texts in their order that keeps them apart: nothing can be shifted from one to the next.

@@ -20,6 +20,7 @@ const ROOMS: &[&str] = &[
     "engine",
     "dialects",
     "definitions",
+    "trust",
     "journal",
     "host",
     "embed",

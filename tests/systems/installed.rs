@@ -16,10 +16,10 @@ hooks:
 "#;
 
 /// A project, with a home and a runtime directory of its own.
-struct Project(tempfile::TempDir);
+pub struct Project(pub tempfile::TempDir);
 
 impl Project {
-    fn new() -> Project {
+    pub fn new() -> Project {
         let project = hooks(&[("project/.hookwire/guard.yaml", GUARD)]);
         for name in ["home", "run"] {
             fs::create_dir(project.path().join(name)).unwrap();
@@ -27,14 +27,14 @@ impl Project {
         Project(project)
     }
 
-    fn root(&self) -> PathBuf {
+    pub fn root(&self) -> PathBuf {
         self.0.path().join("project")
     }
 
-    fn command(&self, args: &[&str]) -> Command {
+    pub fn command(&self, args: &[&str]) -> Command {
         let mut command = hookwire();
         command.args(args).current_dir(self.root()).env("HOME", self.0.path().join("home"));
-        for name in ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME"] {
+        for name in ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"] {
             command.env_remove(name);
         }
         command.env("XDG_RUNTIME_DIR", self.0.path().join("run")).stdin(Stdio::piped());
@@ -42,7 +42,7 @@ impl Project {
         command
     }
 
-    fn run(&self, args: &[&str], stdin: &str) -> Output {
+    pub fn run(&self, args: &[&str], stdin: &str) -> Output {
         let mut child = self.command(args).spawn().unwrap();
         // Who fails early doesn't read.
         let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
@@ -50,9 +50,13 @@ impl Project {
     }
 
     /// What a hook of Claude Code says about a command: its decision, or the context, or nothing.
-    fn hook(&self, command: &str) -> String {
-        let event = event(command).to_string();
-        let output = self.run(&["hook", "claude-code", "--project"], &event);
+    pub fn hook(&self, command: &str) -> String {
+        self.hook_with(&["--project"], command)
+    }
+
+    /// The same of a hook with these arguments.
+    pub fn hook_with(&self, args: &[&str], command: &str) -> String {
+        let output = self.run(&[&["hook", "claude-code"], args].concat(), &event(command).to_string());
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(0), "{stderr}");
         if output.stdout.is_empty() {
@@ -307,7 +311,9 @@ fn what_is_installed_can_be_taken_back() {
 #[test]
 fn what_is_installed_runs() {
     let project = Project::new();
-    project.run(&["install", "claude-code"], "");
+    let said = project.run(&["install", "claude-code"], "");
+    assert!(String::from_utf8_lossy(&said.stdout).contains("`hookwire trust`"), "{said:?}");
+    assert!(project.run(&["trust", "--yes"], "").status.success());
     let settings = fs::read_to_string(project.root().join(".claude/settings.local.json")).unwrap();
     let settings: Value = serde_json::from_str(&settings).unwrap();
     let handler = &settings["hooks"]["PreToolUse"][0]["hooks"][0];

@@ -14,6 +14,7 @@ mod installed;
 mod instructor;
 mod policy;
 mod together;
+mod trust;
 mod workflow_framework;
 
 #[path = "../support/mod.rs"]

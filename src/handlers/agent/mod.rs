@@ -24,6 +24,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::{MapAccess, Visitor, value::MapAccessDeserializer};
 use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::time::Instant;
 use tools::{Tool, Toolbox};
@@ -202,6 +203,10 @@ impl Kind for Agent {
 
     fn secrets(&self) -> Vec<&Secrets> {
         self.tools.iter().filter_map(Tool::secrets).collect()
+    }
+
+    fn files(&self, root: &Path) -> Vec<PathBuf> {
+        self.tools.iter().flat_map(|tool| tool.files(root)).collect()
     }
 
     fn effect(&self) -> Option<Effect> {

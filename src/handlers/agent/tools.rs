@@ -12,6 +12,7 @@ use crate::services::models::{self, ToolCall};
 use crate::verdict::Decision;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -41,6 +42,15 @@ pub(super) enum Tool {
 }
 
 impl Tool {
+    /// The files that it is started from.
+    pub(super) fn files(&self, root: &Path) -> Vec<PathBuf> {
+        match self {
+            #[cfg(feature = "mcp")]
+            Tool::Mcp { server, .. } => server.files(root),
+            Tool::ReadFile | Tool::ListDir | Tool::Grep | Tool::Glob | Tool::RunCommand { .. } => Vec::new(),
+        }
+    }
+
     /// The names of the tools that only read.
     pub(super) const READING: [&str; 4] = ["read_file", "list_dir", "grep", "glob"];
 

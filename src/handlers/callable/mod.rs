@@ -14,6 +14,7 @@ mod store;
 mod wire;
 mod worker;
 
+use super::approved::run_by_words;
 use super::call::Call;
 use super::compile::{Compile, Mistake};
 use super::digits;
@@ -78,6 +79,8 @@ pub(crate) struct Callable {
     /// All but what only the project root can tell.
     launch: Launch,
     layer: Layer,
+    /// Where modules of the project are looked for, if not in its root.
+    modules: Option<PathBuf>,
     /// Where its worker is; found once, since there is one project root as long as the host lives.
     slot: OnceLock<Arc<Slot>>,
 }
@@ -108,7 +111,7 @@ impl Kind for Callable {
             (Some(text), _, _) => {
                 let python = python(&text, cx)?;
                 let venv = raw.venv.as_deref().map(|venv| find_venv(venv, cx)).transpose()?;
-                let runtime = Runtime::Python { venv, venvs: vec![cx.dir.join(".venv")], search: python.search };
+                let runtime = Runtime::Python { venv, venvs: vec![cx.place().join(".venv")], search: python.search };
                 (runtime, Some(python.target), text)
             }
             (_, Some(text), _) => (Runtime::Node, Some(node(&text, cx)?), text),
@@ -130,6 +133,7 @@ impl Kind for Callable {
             idle: raw.idle.map_or(IDLE, RawDuration::get),
             launch: Launch { runtime, env, secrets, dir: cx.dir.to_path_buf() },
             layer: cx.layer,
+            modules: cx.approved.map(|approved| approved.tree.clone()),
             slot: OnceLock::new(),
         })
     }
@@ -172,6 +176,25 @@ impl Kind for Callable {
         }
     }
 
+    fn files(&self, root: &Path) -> Vec<PathBuf> {
+        let launch = self.launch(root);
+        match &launch.runtime {
+            Runtime::Python { venv, venvs, search } => {
+                let modules = python_files(&self.label, &launch.dir, search).map(|(files, _)| files);
+                let module = modules.into_iter().flatten().find(|file| file.is_file());
+                // A package is a directory of modules that name one another.
+                let package = module.map(|file| match file.parent() {
+                    Some(dir) if !search.iter().any(|it| it == dir) && dir != launch.dir => package(dir, search),
+                    _ => file,
+                });
+                let python = venv.iter().chain(venvs).find_map(|venv| launch::python_of(venv));
+                package.into_iter().chain(python).collect()
+            }
+            Runtime::Node => self.target.iter().map(|target| node_file(target, &launch.dir).0).collect(),
+            Runtime::Command(argv) => run_by_words(argv.iter().map(String::as_str), Some(&launch.dir), root),
+        }
+    }
+
     fn secrets(&self) -> Vec<&Secrets> {
         vec![&self.launch.secrets]
     }
@@ -198,7 +221,9 @@ impl Callable {
         if let Runtime::Python { venvs, search, .. } = &mut launch.runtime
             && is_projects
         {
-            for (list, path) in [(venvs, root.join(".venv")), (search, root.to_path_buf())] {
+            for (list, path) in
+                [(venvs, root.join(".venv")), (search, self.modules.as_deref().unwrap_or(root).to_path_buf())]
+            {
                 if !list.contains(&path) {
                     list.push(path);
                 }
@@ -206,6 +231,12 @@ impl Callable {
         }
         launch
     }
+}
+
+/// The outermost package that a directory of modules is in.
+fn package(dir: &Path, search: &[PathBuf]) -> PathBuf {
+    let is_top = |dir: &&Path| dir.parent().is_some_and(|parent| search.iter().any(|it| it == parent));
+    dir.ancestors().find(is_top).unwrap_or(dir).to_path_buf()
 }
 
 fn kind(value: &Value) -> &'static str {
@@ -333,7 +364,7 @@ fn wait_for(missing: &Path, cx: &Compile<'_>) {
 }
 
 fn find_venv(text: &str, cx: &Compile<'_>) -> Result<PathBuf, Mistake> {
-    let path = cx.dir.join(text);
+    let path = cx.place().join(text);
     if launch::python_of(&path).is_some() {
         return Ok(path);
     }

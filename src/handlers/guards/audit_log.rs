@@ -128,9 +128,13 @@ impl Kind for AuditLog {
         if let Some(bad) = raw.fields.iter().find(|field| field.split('.').any(str::is_empty)) {
             return Err(Mistake::new("fields", format!("`{bad}` names no member; write e.g. `metadata.user`")));
         }
-        let path = cx.dir.join(raw.file);
+        let path = cx.place().join(raw.file);
         let log = Log { turn: turn(&path), path, max_bytes: raw.max_bytes, keep: raw.keep };
         Ok(AuditLog { log: Arc::new(log), subject: raw.subject, fields: raw.fields, redact: raw.redact })
+    }
+
+    fn writes(&self) -> Option<&Path> {
+        Some(&self.log.path)
     }
 
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {

@@ -106,7 +106,7 @@ macro_rules! guards {
             fn schemas(generator: &mut SchemaGenerator) -> Vec<(&'static GuardRow, Schema, bool)> {
                 let (read, lines) = (|_: &std::path::Path| Err(String::new()), |_: &str| Vec::new());
                 let dir = std::path::Path::new(".");
-                let cx = Compile { dir, layer: Layer::Hooks, client: None, rules: None, model: None, placeholders: &PATHS, read: &read, lines: &lines };
+                let cx = Compile { dir, approved: None, layer: Layer::Hooks, client: None, rules: None, model: None, placeholders: &PATHS, read: &read, lines: &lines };
                 let schemas = [$((
                     generator.subschema_for::<<$kind as Kind>::Raw>(),
                     none::<_, serde::de::value::Error>().is_ok_and(|raw| <$kind as Kind>::compile(raw, &cx).is_ok()),
@@ -151,6 +151,12 @@ macro_rules! guards {
 
             fn is_idempotent(&self) -> bool {
                 true
+            }
+
+            fn writes(&self) -> Option<&std::path::Path> {
+                match self {
+                    $(Guard::$variant(it) => it.writes(),)*
+                }
             }
 
             fn is_redacting(&self) -> bool {

@@ -20,6 +20,7 @@ use serde::Deserialize;
 use serde::de::{SeqAccess, Visitor};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -144,6 +145,10 @@ impl Kind for Mcp {
         vec![self.server.secrets()]
     }
 
+    fn files(&self, root: &Path) -> Vec<PathBuf> {
+        self.server.files(root)
+    }
+
     fn effect(&self) -> Option<Effect> {
         let (tool, server) = (self.tool.clone(), self.server.label().to_string());
         Some(Effect::McpTool { tool, server, starts: self.server.program() })
@@ -242,7 +247,7 @@ impl RawServer {
                 }
                 let env = environment(self.env.clone(), &self.inherit_env).map_err(in_server)?;
                 secrets = Secrets::from_definition(&env, &self.env, &self.inherit_env);
-                Reach::Command { argv, env, cwd: self.cwd.map(|cwd| cx.dir.join(cwd)) }
+                Reach::Command { argv, env, cwd: self.cwd.map(|cwd| cx.place().join(cwd)) }
             }
             (None, Some(url)) => {
                 if !self.env.is_empty() || self.cwd.is_some() {

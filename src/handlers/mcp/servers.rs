@@ -4,6 +4,7 @@
 //! started again at the next call after a crash, and ended when it was not called for a while,
 //! or with the host. A call that waits for a start may give up; the start goes on for the next call.
 
+use super::super::approved::run_by_words;
 use crate::handlers::effect::Program;
 use crate::handlers::environment::{Secrets, changed};
 use crate::handlers::headers::Headers;
@@ -69,6 +70,16 @@ pub(crate) enum Reach {
 }
 
 impl ServerDefinition {
+    /// The files that it is started from, as far as its command names them.
+    pub(crate) fn files(&self, root: &Path) -> Vec<PathBuf> {
+        match &self.reach {
+            Reach::Command { argv, cwd, .. } => {
+                run_by_words(argv.iter().map(String::as_str), Some(cwd.as_deref().unwrap_or(root)), root)
+            }
+            Reach::Url { .. } => Vec::new(),
+        }
+    }
+
     pub(crate) fn new(reach: Reach, secrets: Secrets) -> ServerDefinition {
         let label = match &reach {
             Reach::Command { argv, .. } => {

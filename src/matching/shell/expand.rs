@@ -59,7 +59,7 @@ impl Word {
     }
 
     /// The text if all of it is constant.
-    pub(super) fn as_constant(&self) -> Option<&str> {
+    pub(crate) fn as_constant(&self) -> Option<&str> {
         (self.openness == Openness::Constant && !self.home).then_some(self.text.as_str())
     }
 

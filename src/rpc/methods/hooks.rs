@@ -76,6 +76,7 @@ pub(super) fn register(session: &Session, sent: Value) -> RpcResult<RegisterResu
         file: "session",
         dir: session.host.root(),
         layer: Layer::Session,
+        approved: None,
         client: client.as_ref(),
         read: &read_named,
     };

@@ -1,0 +1,200 @@
+//! `hookwire trust`: which projects' own definitions are in force, and in which state.
+
+use super::output::{Output, Tone, safe};
+use super::{Failure, Finding};
+use crate::definitions::approved::store;
+use crate::trust::{self, Change, Refusal, Review};
+use serde_json::json;
+use similar::{ChangeTag, TextDiff};
+use std::io::{BufRead, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+#[derive(clap::Args)]
+pub(super) struct TrustArgs {
+    #[command(subcommand)]
+    action: Option<Action>,
+    #[command(flatten)]
+    add: AddArgs,
+}
+
+#[derive(clap::Subcommand)]
+enum Action {
+    /// Show what is new in a project's definitions, and put them in force if the answer is yes.
+    Add(AddArgs),
+    /// List the projects whose definitions are trusted. Exits with 1 if one has changed since.
+    List,
+    /// Show what would be asked, and ask nothing. Exits with 1 if there is something to approve.
+    Show {
+        /// The project root.
+        #[arg(value_name = "DIR", default_value = ".")]
+        root: PathBuf,
+    },
+    /// Take a project's definitions out of force. Exits with 1 if they weren't in force.
+    Revoke {
+        /// The project root.
+        #[arg(value_name = "DIR", default_value = ".")]
+        root: PathBuf,
+    },
+}
+
+#[derive(clap::Args)]
+struct AddArgs {
+    /// The project root.
+    #[arg(value_name = "DIR", default_value = ".")]
+    root: PathBuf,
+    /// Approve without being asked.
+    #[arg(long)]
+    yes: bool,
+}
+
+impl From<Refusal> for Failure {
+    fn from(Refusal(problem): Refusal) -> Failure {
+        Failure(problem)
+    }
+}
+
+/// Unchanged lines around a change.
+const CONTEXT: usize = 3;
+
+pub(super) fn run(args: &TrustArgs, out: &mut Output) -> Result<Finding, Failure> {
+    let store = store().ok_or_else(|| Failure("HOME is not set, so there is no place to keep it".into()))?;
+    match &args.action {
+        None => add(&store, &args.add, out),
+        Some(Action::Add(args)) => add(&store, args, out),
+        Some(Action::List) => list(&store, out),
+        Some(Action::Show { root }) => {
+            let review = trust::review(&store, root)?;
+            show(&review, out);
+            Ok(if review.is_as_before() { Finding::Fine } else { Finding::Found })
+        }
+        Some(Action::Revoke { root }) => {
+            let was_trusted = trust::revoke(&store, root)?;
+            let root = root.display();
+            if out.json {
+                out.json(&json!({ "revoked": was_trusted }));
+            } else if was_trusted {
+                out.line(&format!("The definitions of {root} are in force no more."));
+            } else {
+                out.line(&format!("The definitions of {root} were not trusted."));
+            }
+            Ok(if was_trusted { Finding::Fine } else { Finding::Found })
+        }
+    }
+}
+
+fn add(store: &Path, args: &AddArgs, out: &mut Output) -> Result<Finding, Failure> {
+    let review = trust::review(store, &args.root)?;
+    show(&review, out);
+    if review.is_as_before() {
+        return Ok(Finding::Fine);
+    }
+    if !args.yes {
+        if !std::io::stdin().is_terminal() {
+            return Err(Failure("nobody is there to answer; `--yes` approves it, once you have read it".into()));
+        }
+        eprint!("Trust these definitions? They decide what your agents may do, and run as you. [y/N] ");
+        std::io::stderr().flush()?;
+        let mut answer = String::new();
+        std::io::stdin().lock().read_line(&mut answer)?;
+        if !matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes") {
+            out.line("Nothing was changed.");
+            return Ok(Finding::Found);
+        }
+    }
+    review.approve(store).map_err(|error| Failure(format!("keep what was approved: {error}")))?;
+    if !out.json {
+        let said = out.tone(Tone::Good, "These definitions are in force from now on.");
+        out.line(&format!("{said} Edits of them are not, until you trust those too."));
+    }
+    Ok(Finding::Fine)
+}
+
+fn list(store: &Path, out: &mut Output) -> Result<Finding, Failure> {
+    let mut finding = Finding::Fine;
+    let records = trust::all(store)?;
+    for record in &records {
+        let changed = record.changed();
+        let is_gone = !record.root.is_dir();
+        if !changed.is_empty() || is_gone {
+            finding = Finding::Found;
+        }
+        if out.json {
+            out.json(&json!({ "root": record.root, "at": record.at, "files": record.files.len(), "changed": changed }));
+            continue;
+        }
+        let state = match changed.len() {
+            _ if is_gone => out.tone(Tone::Warn, "the project is gone: `hookwire trust revoke`"),
+            0 => out.tone(Tone::Good, "as trusted"),
+            1 => out.tone(Tone::Warn, &format!("`{}` changed since", changed[0].display())),
+            n => out.tone(Tone::Warn, &format!("{n} files changed since")),
+        };
+        out.line(&format!("{}  {}  {state}", safe(&record.root.to_string_lossy()), record.at));
+    }
+    if records.is_empty() && !out.json {
+        out.line("No project is trusted.");
+    }
+    Ok(finding)
+}
+
+fn show(review: &Review, out: &mut Output) {
+    let changes = review.changes();
+    if out.json {
+        let path = |change: &Change<'_>| json!({ "path": change.path, "was": change.old.is_some(), "is": change.new.is_some() });
+        out.json(&json!({
+            "root": review.root,
+            "isTrusted": review.is_as_before(),
+            "changes": changes.iter().map(path).collect::<Vec<_>>(),
+            "hooks": review.hooks.iter().map(|hook| &*hook.name).collect::<Vec<_>>(),
+            "runs": review.record.named,
+        }));
+        return;
+    }
+    if review.is_as_before() {
+        let root = review.root.display();
+        out.line(&format!("{root}: trusted as it is, {} hooks.", review.hooks.len()));
+        return;
+    }
+    for change in &changes {
+        diff(change, out);
+    }
+    for (path, is_there) in review.named_changes() {
+        let what = if is_there { "runs, as it is now" } else { "would run; there is no such file" };
+        out.line(&format!("{what}: {}", safe(&path.to_string_lossy())));
+    }
+    for problem in review.errors() {
+        let line = out.tone(Tone::Bad, &safe(&problem.one_line()));
+        out.line(&line);
+    }
+    let names: Vec<&str> = review.hooks.iter().map(|hook| &*hook.name).collect();
+    out.line(&format!("{} hooks: {}", names.len(), safe(&names.join(", "))));
+}
+
+fn diff(change: &Change<'_>, out: &mut Output) {
+    let what = match (&change.old, change.new) {
+        (None, _) => "new",
+        (_, None) => "gone",
+        _ => "changed",
+    };
+    let head = out.tone(Tone::Strong, &safe(&change.path.to_string_lossy()));
+    out.line(&format!("{head} ({what})"));
+    let (old, new) = (change.old.as_deref().unwrap_or_default(), change.new.unwrap_or_default());
+    let (Ok(old), Ok(new)) = (std::str::from_utf8(old), std::str::from_utf8(new)) else {
+        return out.line(&format!("  {} bytes that are not text", new.len()));
+    };
+    let lines = TextDiff::from_lines(old, new);
+    for (nth, group) in lines.grouped_ops(CONTEXT).iter().enumerate() {
+        if nth > 0 {
+            out.line("  ...");
+        }
+        for line in group.iter().flat_map(|op| lines.iter_changes(op)) {
+            let (sign, tone) = match line.tag() {
+                ChangeTag::Delete => ("-", Tone::Bad),
+                ChangeTag::Insert => ("+", Tone::Good),
+                ChangeTag::Equal => (" ", Tone::Dim),
+            };
+            // What a terminal obeys must not hide what is approved.
+            let text = out.tone(tone, &safe(&format!("{sign} {}", line.value().trim_end_matches('\n'))));
+            out.line(&format!("  {text}"));
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Where the approved state of a project is kept, and how the project differs from it.
+//!
+//! `<data>/hookwire/trust/<project>/current` leads to a directory that is never changed: `tree/` holds the files, each
+//! where it is below the project's root, and `record.json` says what they were. Approving another state makes another
+//! directory and turns `current` to it at once.
+
+use super::load::is_hidden;
+use crate::handlers::approved::Approved;
+pub use crate::handlers::approved::{digest_of, normal};
+use crate::support::digest;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::fs::{self, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The directory of a project's definitions, below its root.
+pub const DEFINITIONS: &str = ".hookwire";
+/// The most files that a project's definitions may have, and how many bytes together.
+pub const MAX_FILES: usize = 2_000;
+/// See [`MAX_FILES`].
+pub const MAX_BYTES: u64 = 16 << 20;
+const MAX_DEPTH: usize = 16;
+
+/// What was approved, as it is kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Record {
+    /// The project's root.
+    pub root: PathBuf,
+    /// When, in RFC 3339.
+    pub at: String,
+    /// The files of the copy, by their paths below the root, with the digests of their contents.
+    pub files: BTreeMap<PathBuf, String>,
+    /// Files that hooks run where they are; `None` if there was none.
+    pub named: BTreeMap<PathBuf, Option<String>>,
+    /// Files among the definitions that hooks write: they are no part of what was approved.
+    pub written: Vec<PathBuf>,
+}
+
+/// The place of all that a user has approved, if there is a user.
+pub fn store() -> Option<PathBuf> {
+    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let data = absolute("XDG_DATA_HOME").or_else(|| Some(absolute("HOME")?.join(".local/share")))?;
+    Some(data.join("hookwire/trust"))
+}
+
+/// What was approved of the project at a root, if anything: a link that leads to it.
+pub fn current(store: &Path, root: &Path) -> PathBuf {
+    let root = fs::canonicalize(root).unwrap_or_else(|_| root.to_path_buf());
+    let name = digest::hex(&Sha256::digest(root.as_os_str().as_encoded_bytes())[..16]);
+    store.join(name).join("current")
+}
+
+/// The file that holds the record, in an approved state.
+pub fn record_file(state: &Path) -> PathBuf {
+    state.join("record.json")
+}
+
+/// The copy of the project's files, in an approved state.
+pub fn tree(state: &Path) -> PathBuf {
+    state.join("tree")
+}
+
+impl Record {
+    /// Reads the record of an approved state.
+    ///
+    /// # Errors
+    /// It isn't there, or can't be read.
+    pub fn read(state: &Path) -> io::Result<Record> {
+        Ok(serde_json::from_slice(&fs::read(record_file(state))?)?)
+    }
+
+    /// As definitions that are read from it see it.
+    pub(crate) fn approved(&self, state: &Path) -> Arc<Approved> {
+        Arc::new(Approved { root: self.root.clone(), tree: tree(state), named: self.named.clone() })
+    }
+
+    /// The files that aren't as they were, by their paths, relative ones below the root.
+    pub fn changed(&self) -> Vec<PathBuf> {
+        let mut changed: Vec<PathBuf> = Vec::new();
+        let mut add = |path: &Path| {
+            if !changed.iter().any(|it| it == path) {
+                changed.push(path.to_path_buf());
+            }
+        };
+        let is_as_it_was = |path: &Path, digest: &Option<String>| digest_of(path).is_ok_and(|now| now == *digest);
+        for (path, digest) in &self.files {
+            if !is_as_it_was(&self.root.join(path), &Some(digest.clone())) {
+                add(path);
+            }
+        }
+        let _ = walk(&self.root, &self.root.join(DEFINITIONS), &mut |path, _| {
+            if !self.files.contains_key(path) && !self.written.iter().any(|it| it == path) {
+                add(path);
+            }
+            Ok(())
+        });
+        for (path, _) in self.named.iter().filter(|(path, digest)| !is_as_it_was(path, digest)) {
+            add(path.strip_prefix(&self.root).unwrap_or(path));
+        }
+        changed
+    }
+}
+
+/// Visits the regular files in a directory of a project, by their paths below its root. Editors' and interpreters'
+/// leftovers don't count.
+///
+/// # Errors
+/// A directory can't be read, is too deep or leads out of the project, there are too many files, or `visit` errs.
+pub fn walk(root: &Path, dir: &Path, visit: &mut impl FnMut(&Path, &Metadata) -> io::Result<()>) -> io::Result<()> {
+    let real_root = fs::canonicalize(root)?;
+    let mut left = MAX_FILES;
+    let mut dirs = vec![(dir.to_path_buf(), 0)];
+    while let Some((dir, depth)) = dirs.pop() {
+        let bad = |path: &Path, problem: &str| Err(io::Error::other(format!("{}: {problem}", path.display())));
+        if depth > MAX_DEPTH {
+            return bad(&dir, "too many directories are inside one another");
+        }
+        let mut entries = fs::read_dir(&dir)?.collect::<io::Result<Vec<_>>>()?;
+        entries.sort_by_key(fs::DirEntry::file_name);
+        for entry in entries {
+            let (name, path) = (entry.file_name(), entry.path());
+            if is_hidden(&name) || name == "__pycache__" {
+                continue;
+            }
+            // A link to nothing is nothing.
+            let Ok(about) = fs::metadata(&path) else { continue };
+            if entry.file_type()?.is_symlink() && !fs::canonicalize(&path)?.starts_with(&real_root) {
+                return bad(&path, "it leads out of the project");
+            }
+            if about.is_dir() {
+                dirs.push((path, depth + 1));
+            } else if about.is_file() {
+                left = match left.checked_sub(1) {
+                    Some(left) => left,
+                    None => return bad(&dir, &format!("there are more than {MAX_FILES} files")),
+                };
+                visit(path.strip_prefix(root).unwrap_or(&path), &about)?;
+            }
+        }
+    }
+    Ok(())
+}

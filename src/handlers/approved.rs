@@ -1,0 +1,132 @@
+//! What a person has approved of a project: its definitions are read from a copy that only they make anew, and the
+//! files that a hook runs where they are must be as they were then.
+
+use crate::matching::shell::{self, Shell};
+use crate::support::digest;
+use crate::support::file::{Signature, signature};
+use parking_lot::Mutex;
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock};
+
+/// The approved state of a project.
+#[derive(Debug)]
+pub struct Approved {
+    /// The project's root.
+    pub root: PathBuf,
+    /// The copy of the project's files that were approved, each where it is below the root.
+    pub tree: PathBuf,
+    /// Files that hooks run where they are, with the digests of their contents; `None` if there was none.
+    pub named: BTreeMap<PathBuf, Option<String>>,
+}
+
+impl Approved {
+    /// Where a directory of the copy is in the project.
+    pub(super) fn original(&self, dir: &Path) -> PathBuf {
+        dir.strip_prefix(&self.tree).map_or_else(|_| dir.to_path_buf(), |rest| self.root.join(rest))
+    }
+
+    /// What must be unchanged for a hook that runs these files. Those of the copy are.
+    pub(crate) fn pins(self: &Arc<Self>, files: Vec<PathBuf>) -> Option<Pins> {
+        let files: Vec<PathBuf> = files.into_iter().filter(|file| !file.starts_with(&self.tree)).collect();
+        (!files.is_empty()).then(|| Pins { approved: self.clone(), files })
+    }
+}
+
+/// Files that a hook runs, that must be as they were when they were approved.
+#[derive(Clone, Debug)]
+pub struct Pins {
+    approved: Arc<Approved>,
+    /// Relative ones start where the hook runs.
+    files: Vec<PathBuf>,
+}
+
+impl Pins {
+    /// Looks at every file, for a hook that runs in `cwd`. It reads those that look changed.
+    ///
+    /// # Errors
+    /// One is another than the one that was approved.
+    pub fn check(&self, cwd: &Path) -> Result<(), String> {
+        for file in &self.files {
+            let path = normal(&cwd.join(file));
+            let now = digest_of(&path).map_err(|error| format!("run `{}`: {error}", path.display()))?;
+            let approved = self.approved.named.get(&path).cloned().flatten();
+            if now.is_some() && now != approved {
+                let what = if approved.is_some() { "it has changed since then" } else { "it wasn't there then" };
+                return Err(format!("run `{}`, as it was trusted: {what}; see `hookwire trust`", path.display()));
+            }
+        }
+        Ok(())
+    }
+}
+
+type Seen = HashMap<PathBuf, (Signature, String)>;
+
+/// What files that were read looked like. An interpreter has many megabytes.
+static SEEN: LazyLock<Mutex<Seen>> = LazyLock::new(Mutex::default);
+const MAX_SEEN: usize = 1024;
+
+/// The digest of a file's content, `None` if there is no such file.
+///
+/// # Errors
+/// It can't be read, or is no regular file.
+pub fn digest_of(path: &Path) -> io::Result<Option<String>> {
+    let Some(before) = signature(path) else { return Ok(None) };
+    if let Some((_, digest)) = SEEN.lock().get(path).filter(|(seen, _)| *seen == before) {
+        return Ok(Some(digest.clone()));
+    }
+    let digest = digest::of_file(path)?;
+    if signature(path) == Some(before) && !before.is_racy() {
+        let mut seen = SEEN.lock();
+        if seen.len() >= MAX_SEEN {
+            seen.clear();
+        }
+        seen.insert(path.to_path_buf(), (before, digest.clone()));
+    }
+    Ok(Some(digest))
+}
+
+/// The files that a shell text runs, as far as it names them: programs by their paths, and scripts. A relative one
+/// starts where the text runs, unless that's known. `root` is what `$HOOKWIRE_PROJECT_DIR` stands for.
+pub(super) fn run_by_text(text: &str, cwd: Option<&Path>, root: &Path) -> Vec<PathBuf> {
+    let root = quoted(&root.to_string_lossy());
+    let text = [
+        "\"$HOOKWIRE_PROJECT_DIR\"",
+        "\"${HOOKWIRE_PROJECT_DIR}\"",
+        "$HOOKWIRE_PROJECT_DIR",
+        "${HOOKWIRE_PROJECT_DIR}",
+    ]
+    .iter()
+    .fold(text.to_string(), |text, variable| text.replace(variable, &root));
+    let script = shell::read(&text, Shell::Posix);
+    let programs = script.commands().iter().filter_map(|command| command.words.first()?.as_constant());
+    let programs = programs.filter(|program| program.contains('/'));
+    let names = programs.chain(script.scripts().iter().map(String::as_str));
+    names.map(|name| cwd.map_or_else(|| name.into(), |cwd| cwd.join(name))).collect()
+}
+
+/// The same of a program with its arguments.
+pub(super) fn run_by_words<'w>(words: impl Iterator<Item = &'w str>, cwd: Option<&Path>, root: &Path) -> Vec<PathBuf> {
+    let words: Vec<String> = words.map(quoted).collect();
+    run_by_text(&words.join(" "), cwd, root)
+}
+
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// A path without `.` and `..`, as far as its names tell.
+pub fn normal(path: &Path) -> PathBuf {
+    use std::path::Component;
+    path.components().fold(PathBuf::new(), |mut path, part| {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                path.pop();
+            }
+            part => path.push(part),
+        }
+        path
+    })
+}

@@ -1,0 +1,175 @@
+//! A project's definitions come with a clone: they are in force only in a state that a person has approved.
+
+use super::installed::Project;
+use super::support::{eventually, replace};
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::process::Output;
+
+const GUARD: &str = r#"
+defaults: { fail: closed }
+hooks:
+  - { name: no-force-push, on: PreToolUse, if: Bash(git push --force*), deny: Force pushes are off. }
+  - { name: kept, on: PreToolUse, if: Bash(kept), command: [./deny.sh] }
+  - { name: named, on: PreToolUse, if: Bash(named), command: ./scripts/deny.sh }
+  - { name: module, on: PreToolUse, if: Bash(module), callable: { python: "acme.policy:review" } }
+  - { name: script, on: PreToolUse, if: Bash(script), script: { file: ../scripts/deny.js } }
+"#;
+const DENY: &str = "#!/bin/sh\necho denied >&2\nexit 2\n";
+const ALLOW: &str = "#!/bin/sh\nexit 0\n";
+const DENY_PY: &str = "def review(event):\n    return {\"decision\": \"deny\", \"reason\": \"denied\"}\n";
+
+fn write(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
+}
+
+/// A project whose hooks use files of every kind, in their directory and beside it.
+fn project() -> Project {
+    let project = Project::new();
+    let root = project.root();
+    write(&root.join(".hookwire/guard.yaml"), GUARD);
+    write(&root.join(".hookwire/deny.sh"), DENY);
+    write(&root.join("scripts/deny.sh"), DENY);
+    write(&root.join("scripts/deny.js"), "return { decision: 'deny', reason: 'denied' }");
+    write(&root.join("acme/__init__.py"), "");
+    write(&root.join("acme/policy.py"), DENY_PY);
+    project
+}
+
+const CALLS: [&str; 5] = ["git push -f", "kept", "named", "module", "script"];
+
+fn text(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+#[test]
+fn a_clones_hooks_do_nothing_until_a_person_approves_them() {
+    let project = project();
+    for call in CALLS {
+        assert_eq!(project.hook_with(&[], call), "", "{call}");
+    }
+    let check = project.run(&["check"], "");
+    assert!(text(&check).contains("nobody has trusted these definitions"), "{check:?}");
+    // Nobody is there to answer.
+    let unasked = project.run(&["trust"], "y\n");
+    assert_eq!(unasked.status.code(), Some(2), "{unasked:?}");
+    assert_eq!(project.run(&["trust", "show"], "").status.code(), Some(1));
+    assert_eq!(project.hook_with(&[], "git push -f"), "");
+
+    let shown = project.run(&["trust", "--yes"], "");
+    for part in [".hookwire/guard.yaml (new)", "+ #!/bin/sh", "runs, as it is now: ", "scripts/deny.sh", "5 hooks: "] {
+        assert!(text(&shown).contains(part), "{part}: {}", text(&shown));
+    }
+    eventually("the host takes it up", || (project.hook_with(&[], "git push -f") == "deny").then_some(()));
+    for call in CALLS {
+        assert_eq!(project.hook_with(&[], call), "deny", "{call}");
+    }
+    assert!(text(&project.run(&["trust", "list"], "")).contains("as trusted"));
+    assert!(project.run(&["trust", "show"], "").status.success());
+
+    assert!(project.run(&["trust", "revoke"], "").status.success());
+    eventually("the host drops it", || project.hook_with(&[], "git push -f").is_empty().then_some(()));
+    assert_eq!(project.run(&["trust", "revoke"], "").status.code(), Some(1));
+}
+
+#[test]
+fn an_agent_that_edits_its_guards_changes_nothing() {
+    type Edit = fn(&Path);
+    let edits: [(&str, Edit); 7] = [
+        ("the definition", |root| replace(&root.join(".hookwire/guard.yaml"), "hooks: []\n")),
+        ("a script of it", |root| write(&root.join(".hookwire/deny.sh"), ALLOW)),
+        ("a script beside it", |root| write(&root.join("scripts/deny.sh"), ALLOW)),
+        ("a script that is loaded", |root| write(&root.join("scripts/deny.js"), "return {}")),
+        ("a module", |root| write(&root.join("acme/policy.py"), "def review(event):\n    pass\n")),
+        ("all of it", |root| fs::remove_dir_all(root.join(".hookwire")).unwrap()),
+        ("a module before it", |root| write(&root.join(".hookwire/acme/policy.py"), "def review(event):\n    pass\n")),
+    ];
+    for (what, edit) in edits {
+        // A warm host, and one that starts after the edit.
+        for args in [&[][..], &["--no-host"]] {
+            let project = project();
+            assert!(project.run(&["trust", "--yes"], "").status.success());
+            assert_eq!(project.hook_with(args, "git push -f"), "deny");
+            edit(&project.root());
+            for call in CALLS {
+                assert_eq!(project.hook_with(args, call), "deny", "{what}: {call} {args:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_edit_is_told_and_shown() {
+    let project = project();
+    project.run(&["trust", "--yes"], "");
+    replace(&project.root().join(".hookwire/guard.yaml"), &GUARD.replace("Bash(kept)", "Bash(never)"));
+    write(&project.root().join(".hookwire/more.yaml"), "hooks: []\n");
+    for (args, part) in [
+        (&["check"][..], "`.hookwire/guard.yaml` and 1 more changed since somebody trusted these definitions"),
+        (&["trust", "list"], "2 files changed since"),
+        (&["trust", "show"], "-   - { name: kept, on: PreToolUse, if: Bash(kept), command: [./deny.sh] }"),
+        (&["trust", "show"], "+   - { name: kept, on: PreToolUse, if: Bash(never), command: [./deny.sh] }"),
+        (&["trust", "show"], ".hookwire/more.yaml (new)"),
+    ] {
+        let output = project.run(args, "");
+        assert!(text(&output).contains(part), "{args:?} {part}: {}", text(&output));
+    }
+}
+
+#[test]
+fn a_directory_of_the_agents_own_doesnt_stand_before_the_projects() {
+    let project = project();
+    project.run(&["trust", "--yes"], "");
+    let inner = project.root().join("inner");
+    fs::create_dir_all(inner.join(".hookwire")).unwrap();
+    fs::create_dir_all(inner.join(".git")).unwrap();
+    let mut command = project.command(&["hook", "claude-code", "--no-host"]);
+    let mut child = command.current_dir(&inner).spawn().unwrap();
+    std::io::Write::write_all(
+        &mut child.stdin.take().unwrap(),
+        br#"{"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "git push -f"}}"#,
+    )
+    .unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(text(&output).contains("\"deny\""), "{output:?}");
+}
+
+#[test]
+fn what_others_can_change_isnt_approved() {
+    type Spoil = fn(&Path);
+    let spoils: [(&str, Spoil); 4] = [
+        ("everybody can write it", |root| {
+            fs::set_permissions(root.join(".hookwire/guard.yaml"), PermissionsExt::from_mode(0o666)).unwrap();
+        }),
+        ("everybody can write it", |root| {
+            fs::set_permissions(root.join("scripts/deny.sh"), PermissionsExt::from_mode(0o777)).unwrap();
+        }),
+        ("it leads out of the project", |root| symlink("/etc/hostname", root.join(".hookwire/more.yaml")).unwrap()),
+        ("no such directory", |root| fs::remove_dir_all(root.join(".hookwire")).unwrap()),
+    ];
+    for (why, spoil) in spoils {
+        let project = project();
+        spoil(&project.root());
+        let output = project.run(&["trust", "--yes"], "");
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(text(&output).contains(why), "{why}: {}", text(&output));
+        assert_eq!(project.hook_with(&["--no-host"], "git push -f"), "");
+    }
+}
+
+#[test]
+fn what_init_writes_is_in_force_and_what_came_along_isnt() {
+    let project = Project::new();
+    fs::remove_dir_all(project.root().join(".hookwire")).unwrap();
+    project.run(&["init"], "");
+    assert_eq!(project.hook_with(&["--no-host"], "git push -f"), "deny");
+    project.run(&["init", "no-rm-rf"], "");
+    assert_eq!(project.hook_with(&["--no-host"], "rm -rf /"), "deny");
+
+    let project = Project::new();
+    project.run(&["init", "no-rm-rf"], "");
+    assert_eq!(project.hook_with(&["--no-host"], "rm -rf /"), "", "a clone's directory stays as it was");
+}
