@@ -26,6 +26,8 @@ pub struct HookSet {
     pub hash: Arc<str>,
     /// Definitions that are not in force as written; every verdict lists them.
     pub broken: Arc<[String]>,
+    /// What else a person should know of the definitions when a session begins.
+    pub notices: Arc<[String]>,
     /// Policies judge tool calls before any hook runs; outermost layer first.
     pub policies: Vec<Arc<Policy>>,
     /// Names of tools that files add.

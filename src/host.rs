@@ -1,6 +1,7 @@
 //! The host: the published hook set, the engine, the reload loop. The only long-lived state.
 
 use crate::definitions::approved::{self, DEFINITIONS};
+use crate::definitions::embedded;
 use crate::definitions::load::{Changes, LayerDir, Loaded, Loader, Look};
 use crate::definitions::watch::{self, Watching};
 use crate::engine::{Engine, Honours, Interceptor, PassThrough};
@@ -12,6 +13,7 @@ use crate::policy::Policy;
 use crate::services::client::Client;
 use crate::services::models::ModelRef;
 use crate::services::state::Store;
+use crate::support::places;
 use crate::syntax::diagnostic::Diagnostic;
 use crate::syntax::source::Layer;
 use parking_lot::{Mutex, MutexGuard};
@@ -44,6 +46,8 @@ pub struct HostOptions {
     pub ask_elsewhere: Option<Duration>,
     /// The model of hooks and files that name none.
     pub model: Option<ModelRef>,
+    /// Ask a person before a tool changes hookwire's own files, as the outermost guard.
+    pub self_defence: bool,
     /// Look at the definitions regularly instead of asking the kernel.
     pub poll: bool,
     /// Allow every event and run no hook.
@@ -59,7 +63,7 @@ impl HostOptions {
         };
         if self.system {
             add(Layer::Managed, "/etc/hookwire".into(), None);
-            if let Some(config) = user_config() {
+            if let Some(config) = places::config() {
                 add(Layer::User, config, None);
             }
         }
@@ -79,11 +83,6 @@ impl HostOptions {
         }
         dirs
     }
-}
-
-fn user_config() -> Option<PathBuf> {
-    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    Some(absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")))?.join("hookwire"))
 }
 
 /// The definitions in force, swapped as a whole.
@@ -176,6 +175,12 @@ impl Host {
     pub(crate) fn embedded(options: HostOptions, own: Own) -> Arc<Host> {
         let Own { hooks, policies, asker, interceptor } = own;
         let mut loader = Loader::new(options.dirs());
+        if options.self_defence {
+            match embedded::self_defence() {
+                Ok(hook) => loader.add(hook, Vec::new()),
+                Err(error) => tracing::error!(%error, "No self-defence; this is a bug in hookwire."),
+            }
+        }
         hooks.into_iter().for_each(|(hook, remarks)| loader.add(hook, remarks));
         policies.into_iter().for_each(|policy| loader.add_policy(policy));
         let loaded = loader.load(Look::Now);

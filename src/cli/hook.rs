@@ -42,6 +42,9 @@ pub(super) struct HookArgs {
     /// How long the host stays that this starts, after the last event.
     #[arg(long, value_name = "DURATION", default_value = "30m", value_parser = humantime::parse_duration)]
     idle_exit: Duration,
+    /// Let tools change hookwire's own files without asking a person.
+    #[arg(long)]
+    no_self_defence: bool,
     /// Judge the event here and start no host. Nothing is kept between events then.
     #[arg(long)]
     no_host: bool,
@@ -117,6 +120,7 @@ fn judge(args: &HookArgs, event: &mut String) -> Result<String, Failure> {
         event.push_str(name);
     }
     let mut hooks = args.hooks.clone();
+    hooks.self_defence = !args.no_self_defence;
     if hooks.root == Path::new(".") {
         hooks.root = project_root(&hooks);
     }

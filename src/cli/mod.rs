@@ -125,6 +125,9 @@ struct HooksArgs {
     /// `hookwire trust` has put them in force.
     #[arg(long)]
     project: bool,
+    /// Ask a person before a tool changes hookwire's own files or answers for one, as `hookwire hook` does.
+    #[arg(long)]
+    self_defence: bool,
     /// The project root.
     #[arg(long, value_name = "DIR", default_value = ".")]
     root: PathBuf,
@@ -158,6 +161,7 @@ impl HooksArgs {
             hooks: self.hooks.clone(),
             project: self.project,
             trusted: !self.isolated,
+            self_defence: self.self_defence,
             system: !self.isolated,
             allow_hosts: self.allow_host.clone(),
             model: self.model.clone(),
@@ -186,7 +190,12 @@ impl HooksArgs {
         if let Some(model) = &self.model {
             add("--model", model.to_string().into());
         }
-        for (flag, is_set) in [("--project", self.project), ("--isolated", self.isolated), ("--poll", self.poll)] {
+        for (flag, is_set) in [
+            ("--project", self.project),
+            ("--isolated", self.isolated),
+            ("--self-defence", self.self_defence),
+            ("--poll", self.poll),
+        ] {
             args.extend(is_set.then(|| flag.into()));
         }
         Ok(args)

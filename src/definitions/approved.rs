@@ -6,8 +6,8 @@
 
 use super::load::is_hidden;
 use crate::handlers::approved::Approved;
-pub use crate::handlers::approved::{digest_of, normal};
-use crate::support::digest;
+pub use crate::handlers::approved::digest_of;
+use crate::support::{digest, places};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -42,9 +42,7 @@ pub struct Record {
 
 /// The place of all that a user has approved, if there is a user.
 pub fn store() -> Option<PathBuf> {
-    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let data = absolute("XDG_DATA_HOME").or_else(|| Some(absolute("HOME")?.join(".local/share")))?;
-    Some(data.join("hookwire/trust"))
+    Some(places::data()?.join("trust"))
 }
 
 /// What was approved of the project at a root, if anything: a link that leads to it.

@@ -11,6 +11,31 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
 
+/// The guard that keeps an agent from undoing the others, as outermost of all.
+///
+/// # Errors
+/// The first mistake, which would be one of hookwire's.
+pub(crate) fn self_defence() -> Result<Hook, String> {
+    let definition = json!({
+        "name": "self-defence",
+        "description": "Definitions, what was trusted and agents' settings are changed by people.",
+        "guard": "self-defence",
+        "fail": "closed",
+    });
+    let origin = Origin {
+        file: "built-in",
+        dir: Path::new("/"),
+        layer: Layer::Managed,
+        approved: None,
+        client: None,
+        read: &|_: &Path| Err(String::new()),
+    };
+    let compiled = compile(&Node::from_json(&json!({ "hooks": [definition] })), &origin, &LineIndex::new(""));
+    let problem = compiled.problems.into_iter().next().map(|problem| problem.message);
+    let hook = compiled.hooks.into_iter().find_map(|it| it.hook).and_then(Arc::into_inner);
+    hook.filter(|_| problem.is_none()).ok_or_else(|| problem.unwrap_or_default())
+}
+
 /// A hook of the program: what a file's definition would say of it, without a handler, and its handler.
 ///
 /// With it come warnings: such a hook is in force, as one of a file would be.

@@ -168,6 +168,8 @@ const MAX_DEPTH: usize = 16;
 const MAX_SYMLINKS: usize = 40;
 /// Broken definitions that every verdict lists; the rest are counted.
 const MAX_BROKEN: usize = 8;
+/// What keeps a project's definitions out of force is no mistake of theirs.
+const NOTICES: [&str; 2] = ["not-trusted", "changed-since-trusted"];
 const NO_HOOK: &str = "; no hook of this file is in force";
 
 impl Loader {
@@ -480,14 +482,17 @@ impl Loader {
             broken.truncate(MAX_BROKEN);
             broken.push(format!("and {more} more mistakes; see `hookwire check`"));
         }
+        let is_notice = |it: &&Diagnostic| NOTICES.contains(&&*it.code);
+        let notices: Vec<_> = diagnostics.iter().filter(is_notice).map(Diagnostic::one_line).collect();
         let changes = changes(&self.in_force, &in_force, &hooks, &self.published.hooks);
         let (hash, before) = (self.hash(), self.published.clone());
-        if before.generation == 0 || before.hash != hash || *before.broken != *broken {
+        if before.generation == 0 || before.hash != hash || *before.broken != *broken || *before.notices != *notices {
             let policies = self.files.values().filter_map(|state| state.policy.clone());
             let mut policies: Vec<_> = policies.chain(self.own_policies.iter().cloned()).collect();
             policies.sort_by_key(|policy| policy.source.layer);
             let mut set = HookSet::new(hooks, before.generation + 1, hash, broken);
             set.policies = policies;
+            set.notices = notices.into();
             let tools = self.files.values().flat_map(|state| state.tools.iter().cloned());
             set.tool_names = Arc::new(ToolNames(tools.collect()));
             self.published = Arc::new(set);

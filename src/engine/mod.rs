@@ -292,6 +292,11 @@ fn finish(engine: &Engine, question: &Question, chain: Chain) -> Verdict {
     if let Some(session) = &question.hooks.session {
         errors.extend(session.broken.iter().cloned());
     }
+    // Whoever begins a session may otherwise never hear that guards are missing.
+    if event.name.as_ref() == "SessionStart" {
+        let notices = &question.hooks.files.notices;
+        folded.user_messages.extend(errors.iter().chain(notices.iter()).map(|it| format!("hookwire: {it}")));
+    }
     let reason = folded.take_reason();
     let mut verdict = Verdict {
         decision: folded.decision.unwrap_or(Decision::Allow),

@@ -1,6 +1,7 @@
 //! What a person has approved of a project: its definitions are read from a copy that only they make anew, and the
 //! files that a hook runs where they are must be as they were then.
 
+use crate::matching::paths::normalise;
 use crate::matching::shell::{self, Shell};
 use crate::support::digest;
 use crate::support::file::{Signature, signature};
@@ -49,7 +50,7 @@ impl Pins {
     /// One is another than the one that was approved.
     pub fn check(&self, cwd: &Path) -> Result<(), String> {
         for file in &self.files {
-            let path = normal(&cwd.join(file));
+            let path = normalise(&cwd.join(file));
             let now = digest_of(&path).map_err(|error| format!("run `{}`: {error}", path.display()))?;
             let approved = self.approved.named.get(&path).cloned().flatten();
             if now.is_some() && now != approved {
@@ -114,19 +115,4 @@ pub(super) fn run_by_words<'w>(words: impl Iterator<Item = &'w str>, cwd: Option
 
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
-}
-
-/// A path without `.` and `..`, as far as its names tell.
-pub fn normal(path: &Path) -> PathBuf {
-    use std::path::Component;
-    path.components().fold(PathBuf::new(), |mut path, part| {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                path.pop();
-            }
-            part => path.push(part),
-        }
-        path
-    })
 }

@@ -185,6 +185,11 @@ impl PathPattern {
         self.matches(&views.lexical, views) && self.matches(resolved, views)
     }
 
+    /// Whether it matches an absolute path as it is written.
+    pub fn is_at(&self, path: &Path) -> bool {
+        self.glob.is_match(path)
+    }
+
     /// The directories that every match of a relative pattern starts with: `src/` of `src/**/*.ts`.
     pub fn literal_prefix(&self) -> Option<&str> {
         (self.from == From::WorkingDirectory).then_some(&*self.prefix)
@@ -206,7 +211,8 @@ fn literal_directories(pattern: &str) -> String {
     pattern[..end].to_string()
 }
 
-fn normalise(path: &Path) -> PathBuf {
+/// An absolute path without `.`, `..` and `//`, as far as its names tell.
+pub fn normalise(path: &Path) -> PathBuf {
     let mut out = PathBuf::from("/");
     for component in path.components() {
         match component {

@@ -5,3 +5,4 @@ pub mod failpoint;
 pub mod file;
 pub mod json;
 pub mod nearest;
+pub mod places;

@@ -4,6 +4,7 @@
 //! well attach a debugger. The name contains a key of the project root, so that the hosts of a project
 //! can be found.
 
+use crate::support::places;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
@@ -282,13 +283,8 @@ pub fn key(root: &Path) -> String {
 
 /// `$XDG_RUNTIME_DIR/hookwire`, else a directory of the user's own under the temporary directory.
 fn directory() -> Result<PathBuf> {
-    let given =
-        std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute() && path.is_dir());
     let user = rustix::process::getuid().as_raw();
-    let path = match given {
-        Some(given) => given.join("hookwire"),
-        None => std::env::temp_dir().join(format!("hookwire-{user}")),
-    };
+    let path = places::runtime();
     match rustix::fs::mkdir(&path, Mode::RWXU) {
         Ok(()) | Err(Errno::EXIST) => {}
         Err(error) => return Err(error.into()),

@@ -1,9 +1,10 @@
 //! A project's definitions come with a clone, so they are in force only in a state that a person has looked at. This
 //! room finds out what there is to look at and keeps what was approved; `definitions` reads what is kept.
 
-use crate::definitions::approved::{self, DEFINITIONS, MAX_BYTES, Record, current, digest_of, record_file, tree, walk};
+use crate::definitions::approved::{DEFINITIONS, MAX_BYTES, Record, current, digest_of, record_file, tree, walk};
 use crate::definitions::load::{LayerDir, Loader, Look};
 use crate::hook::Hook;
+use crate::matching::paths::normalise;
 use crate::syntax::diagnostic::{Diagnostic, Severity};
 use crate::syntax::source::Layer;
 use sha2::{Digest, Sha256};
@@ -97,7 +98,7 @@ pub fn review(store: &Path, root: &Path) -> Result<Review, Refusal> {
     // What hooks run and load beside that: what is read when they are compiled comes from the copy, what is started
     // where it is must stay as it is.
     let used = hooks.iter().flat_map(|hook| hook.handler.files(&root)).chain(loader.named());
-    let used: BTreeSet<PathBuf> = used.map(|file| approved::normal(&root.join(file))).collect();
+    let used: BTreeSet<PathBuf> = used.map(|file| normalise(&root.join(file))).collect();
     let mut run = Vec::new();
     for path in used.iter().filter(|path| !path.starts_with(&dir)) {
         let Ok(about) = fs::metadata(path) else {

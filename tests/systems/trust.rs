@@ -1,7 +1,8 @@
 //! A project's definitions come with a clone: they are in force only in a state that a person has approved.
 
 use super::installed::Project;
-use super::support::{eventually, replace};
+use super::support::{TestHost, eventually, hookwire, replace};
+use serde_json::json;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
@@ -51,6 +52,8 @@ fn a_clones_hooks_do_nothing_until_a_person_approves_them() {
     for call in CALLS {
         assert_eq!(project.hook_with(&[], call), "", "{call}");
     }
+    let start = project.run(&["hook", "claude-code"], r#"{"hook_event_name": "SessionStart", "source": "startup"}"#);
+    assert!(text(&start).contains("nobody has trusted these definitions"), "the person is told: {start:?}");
     let check = project.run(&["check"], "");
     assert!(text(&check).contains("nobody has trusted these definitions"), "{check:?}");
     // Nobody is there to answer.
@@ -67,6 +70,8 @@ fn a_clones_hooks_do_nothing_until_a_person_approves_them() {
     for call in CALLS {
         assert_eq!(project.hook_with(&[], call), "deny", "{call}");
     }
+    assert_eq!(project.hook_with(&[], "rm -rf .hookwire"), "ask");
+    assert_eq!(project.hook_with(&["--no-self-defence"], "rm -rf .hookwire"), "");
     assert!(text(&project.run(&["trust", "list"], "")).contains("as trusted"));
     assert!(project.run(&["trust", "show"], "").status.success());
 
@@ -167,9 +172,77 @@ fn what_init_writes_is_in_force_and_what_came_along_isnt() {
     project.run(&["init"], "");
     assert_eq!(project.hook_with(&["--no-host"], "git push -f"), "deny");
     project.run(&["init", "no-rm-rf"], "");
-    assert_eq!(project.hook_with(&["--no-host"], "rm -rf /"), "deny");
+    assert_eq!(project.hook_with(&["--no-host"], "rm -rf src"), "deny");
 
     let project = Project::new();
     project.run(&["init", "no-rm-rf"], "");
-    assert_eq!(project.hook_with(&["--no-host"], "rm -rf /"), "", "a clone's directory stays as it was");
+    assert_eq!(project.hook_with(&["--no-host"], "rm -rf src"), "", "a clone's directory stays as it was");
+}
+
+/// What a tool does, and whether a person is asked.
+const ACTS: &[(&str, &str, bool)] = &[
+    ("Write", "/home/dev/project/.hookwire/guard.yaml", true),
+    ("Edit", "sub/../.hookwire/guard.yaml", true),
+    ("Read", ".hookwire/guard.yaml", false),
+    ("Write", "~/.config/hookwire/guard.yaml", false),
+    ("Write", "/etc/hookwire/guard.yaml", true),
+    ("Write", ".claude/settings.local.json", true),
+    ("mcp__files__write", ".codex/hooks.json", true),
+    ("Write", "src/hookwire/main.rs", false),
+    ("Bash", "hookwire trust --yes", true),
+    ("Bash", "/usr/local/bin/hookwire approve 1", true),
+    ("Bash", "sh -c 'hookwire uninstall claude-code'", true),
+    ("Bash", "h=hookwire; $h trust", true),
+    ("Bash", "hookwire state set denied 0", true),
+    ("Bash", "hookwire state get denied", false),
+    ("Bash", "hookwire trust list", false),
+    ("Bash", "hookwire check --hooks .hookwire", false),
+    ("Bash", "rm -rf .hookwire", true),
+    ("Bash", "rm -rf .hook*", true),
+    ("Bash", "rm .hook\"\"wire/guard.yaml", true),
+    ("Bash", "cd .hookwire && rm guard.yaml", true),
+    ("Bash", "echo 'hooks: []' > .hookwire/guard.yaml", true),
+    ("Bash", "sed -i s/deny/allow/ .hookwire/guard.yaml", true),
+    ("Bash", "python3 -c \"open('.hookwire/guard.yaml', 'w')\"", true),
+    ("Bash", "mv ~/.config /tmp/x", true),
+    ("Bash", "rm -rf ~", true),
+    ("Bash", "jq '.hooks = {}' .claude/settings.json > x", true),
+    ("Bash", "cat .hookwire/guard.yaml", false),
+    ("Bash", "git diff .hookwire && git commit -m 'guards in .hookwire'", false),
+    ("Bash", "grep -rn deny .hookwire | head", false),
+    ("Bash", "cd ~ && npm install", false),
+    ("Bash", "rm -rf build", false),
+    ("Bash", "mv a ~", false),
+];
+
+#[test]
+fn an_agent_asks_before_it_changes_its_own_guards() {
+    let mut command = hookwire();
+    command.args(["serve", "--isolated", "--no-share", "--self-defence"]);
+    let mut host = TestHost::start(&mut command);
+    host.request("initialize", json!({ "capabilities": { "hooks": { "decisions": ["allow", "deny", "ask"] } } }));
+    for (tool, what, asked) in ACTS {
+        let input = if *tool == "Bash" { json!({ "command": what }) } else { json!({ "file_path": what }) };
+        let tool = json!({ "name": tool, "input": input });
+        let verdict = host.dispatch(json!({ "event": "PreToolUse", "cwd": "/home/dev/project", "tool": tool }));
+        let expected = if *asked { "ask" } else { "allow" };
+        assert_eq!(verdict["decision"], expected, "{what}: {verdict}");
+    }
+}
+
+#[test]
+fn the_self_defence_leaves_ordinary_commands_alone() {
+    let mut command = hookwire();
+    command.args(["serve", "--isolated", "--no-share", "--self-defence"]);
+    let mut host = TestHost::start(&mut command);
+    let rows = fs::read_to_string(super::support::repo("tests/data/corpora/ordinary_commands.jsonl")).unwrap();
+    let commands: Vec<serde_json::Value> = rows.lines().map(|row| serde_json::from_str(row).unwrap()).collect();
+    let mut stopped = Vec::new();
+    for row in &commands {
+        let verdict = host.bash(row["command"].as_str().unwrap());
+        if verdict["decision"] != "allow" {
+            stopped.push(format!("{}: {}", row["command"], verdict["reason"]));
+        }
+    }
+    assert!(stopped.len() * 200 <= commands.len(), "{} of {}:\n{}", stopped.len(), commands.len(), stopped.join("\n"));
 }

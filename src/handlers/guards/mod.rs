@@ -21,6 +21,7 @@ mod redact_secrets;
 mod refusal;
 mod secret_rules;
 mod secrets;
+mod self_defence;
 mod step_limit;
 mod time_limit;
 mod token_limit;
@@ -196,6 +197,7 @@ guards! {
     "approval", "asks a person, and waits for the answer" => Approval(approval::Approval);
     "fallback-model", "decides on failed model calls: try again, take another model, give up" => FallbackModel(fallback_model::FallbackModel);
     "context-config", "sets the system prompt, the response format or metadata when a run begins" => ContextConfig(context_config::ContextConfig);
+    "self-defence", "asks a person before a tool changes hookwire's own files or answers for them" => SelfDefence(self_defence::SelfDefence);
     "audit-log", "writes one JSON line an event into a file that is rotated" => AuditLog(audit_log::AuditLog);
 }
 

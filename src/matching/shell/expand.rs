@@ -2,6 +2,7 @@
 
 use super::Span;
 use super::grammar::{Assign, Change, List, Node, Part, Stage, Value, Word as Written};
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::HashMap;
 
@@ -56,6 +57,11 @@ impl Word {
     /// Whether the text decides all of it.
     pub fn is_constant(&self) -> bool {
         self.as_constant().is_some()
+    }
+
+    /// The text, with the `~` that it may begin with.
+    pub(crate) fn path(&self) -> Cow<'_, str> {
+        if self.home { format!("~{}", self.text).into() } else { self.text.as_str().into() }
     }
 
     /// The text if all of it is constant.

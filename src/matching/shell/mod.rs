@@ -97,6 +97,16 @@ enum Role {
 }
 
 impl Command {
+    /// Whether it may write into a file, by a redirection.
+    pub fn writes(&self) -> bool {
+        self.writes
+    }
+
+    /// Whether it does nothing but run other commands of the list.
+    pub fn is_transparent(&self) -> bool {
+        self.role == Role::Transparent
+    }
+
     /// The words joined by blanks.
     pub fn normal(&self) -> String {
         let words: Vec<&str> = self.words.iter().map(|word| word.text.as_str()).collect();
@@ -175,6 +185,11 @@ impl Script {
     /// The simple commands in order.
     pub fn commands(&self) -> &[Command] {
         &self.commands
+    }
+
+    /// Whether all commands of the text are in the list, whatever these run in turn.
+    pub fn is_readable(&self) -> bool {
+        self.gaps.is_empty() && self.scripts.is_empty()
     }
 
     /// The scripts that it would run, by their paths as written.
