@@ -265,6 +265,9 @@ def run(bin_dir, hookwire, agent, prompt, commands, between=None):
     base |= {"HOME": str(home), "XDG_RUNTIME_DIR": str(runtime), "PATH": f"{bin_dir}:{base['PATH']}", "CI": "true"}
     subprocess.run(["git", "init", "-q"], cwd=project, env=base, check=True)
     subprocess.run([hookwire, "check", "--isolated", "--project"], cwd=project, env=base, check=True, stdout=subprocess.DEVNULL)
+    # The project's own definitions count only once a person has approved them.
+    trust = lambda: subprocess.run([hookwire, "trust", "--yes"], cwd=project, env=base, check=True, stdout=subprocess.DEVNULL)
+    trust()
     subprocess.run([hookwire, "install", agent], cwd=project, env=base, check=True, stdout=subprocess.DEVNULL)
 
     turns = {}
@@ -272,7 +275,7 @@ def run(bin_dir, hookwire, agent, prompt, commands, between=None):
     def on_turn(results):
         turns[results] = turns.get(results, 0) + 1
         if between and turns[results] == 1:
-            between(results, project, runtime)
+            between(results, project, trust)
         return commands[results] if results < len(commands) else None
 
     model = Model(speak, on_turn)
@@ -297,37 +300,38 @@ def run(bin_dir, hookwire, agent, prompt, commands, between=None):
     return files, heard, seen, printed
 
 
-def guard_instead(project, command):
-    """Edits the hooks as an editor does: another command is denied from now on."""
+def guard_instead(project, command, trust):
+    """Edits the hooks as an editor does and approves that: another command is denied from now on."""
     hooks = project / ".hookwire/hooks.yaml"
     new = hooks.with_suffix(".new")
     new.write_text(HOOKS.replace("Bash(git push --force*)", f"Bash({command})"))
     new.rename(hooks)
+    trust()
 
 
-def edit(project):
-    guard_instead(project, "touch edited")
+def edit(project, trust):
+    guard_instead(project, "touch edited", trust)
     # The host has its own eyes on the file; an agent that is faster would be judged by the old hooks.
     time.sleep(1)
 
 
-def kill(project):
-    guard_instead(project, "touch last")
+def kill(project, trust):
+    guard_instead(project, "touch last", trust)
     subprocess.run(["pkill", "-KILL", "-f", f"serve --root {project}"], check=False)
 
 
-def edit_and_kill(results, project, runtime):
+def edit_and_kill(results, project, trust):
     """Edits the hooks in mid-session, and later kills the host."""
     if results == 3:
-        edit(project)
+        edit(project, trust)
     if results == 4:
-        kill(project)
+        kill(project, trust)
 
 
 def check_apart(bin_dir, hookwire, agent):
     """The same for an agent whose run a deny ends: a session for each."""
     session = lambda commands, between=None: run(bin_dir, hookwire, agent, "Do it.", commands, between)
-    after_first = lambda act: lambda results, project, _: act(project) if results == 1 else None
+    after_first = lambda act: lambda results, project, trust: act(project, trust) if results == 1 else None
     denied, _, _, printed = session(COMMANDS[:2])
     renamed, _, seen, _ = session(["touch plain"])
     edited, *_ = session(["touch allowed", "touch edited"], after_first(edit))
