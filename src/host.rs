@@ -176,8 +176,8 @@ impl Host {
         let Own { hooks, policies, asker, interceptor } = own;
         let mut loader = Loader::new(options.dirs());
         if options.self_defence {
-            match embedded::self_defence() {
-                Ok(hook) => loader.add(hook, Vec::new()),
+            match embedded::own_hooks() {
+                Ok(hooks) => hooks.into_iter().for_each(|hook| loader.add(hook, Vec::new())),
                 Err(error) => tracing::error!(%error, "No self-defence; this is a bug in hookwire."),
             }
         }

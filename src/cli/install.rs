@@ -35,8 +35,10 @@ pub(super) struct InstallArgs {
 
 /// How an agent is told of a hook.
 #[derive(Debug)]
-struct Agent {
-    name: &'static str,
+pub(super) struct Agent {
+    pub(super) name: &'static str,
+    /// What people start.
+    pub(super) program: &'static str,
     form: Form,
     /// Its configuration below a project's root, and below the user's home.
     project: &'static str,
@@ -79,9 +81,10 @@ const CLAUDE_EVENTS: &[&str] = &[
 /// Seconds that an agent waits for the hook: longer than the hook's own limit.
 const TIMEOUT: u64 = 60;
 
-static AGENTS: &[Agent] = &[
+pub(super) static AGENTS: &[Agent] = &[
     Agent {
         name: "claude-code",
+        program: "claude",
         form: Form::Groups { timeout: TIMEOUT, fails_closed: true },
         // Not settings.json: that is shared with others, for whom the program is elsewhere.
         project: ".claude/settings.local.json",
@@ -92,6 +95,7 @@ static AGENTS: &[Agent] = &[
     },
     Agent {
         name: "codex",
+        program: "codex",
         form: Form::Groups { timeout: TIMEOUT, fails_closed: false },
         project: ".codex/hooks.json",
         user: ".codex/hooks.json",
@@ -113,6 +117,7 @@ static AGENTS: &[Agent] = &[
     },
     Agent {
         name: "gemini",
+        program: "gemini",
         form: Form::Groups { timeout: TIMEOUT * 1000, fails_closed: false },
         project: ".gemini/settings.json",
         user: ".gemini/settings.json",
@@ -131,6 +136,7 @@ static AGENTS: &[Agent] = &[
     },
     Agent {
         name: "qwen",
+        program: "qwen",
         form: Form::Groups { timeout: TIMEOUT * 1000, fails_closed: false },
         project: ".qwen/settings.json",
         user: ".qwen/settings.json",
@@ -140,6 +146,7 @@ static AGENTS: &[Agent] = &[
     },
     Agent {
         name: "copilot",
+        program: "copilot",
         form: Form::Copilot,
         project: ".github/hooks/hookwire.json",
         user: ".copilot/hooks/hookwire.json",
@@ -163,6 +170,7 @@ static AGENTS: &[Agent] = &[
     },
     Agent {
         name: "cline",
+        program: "cline",
         form: Form::Programs,
         project: ".cline/hooks",
         user: ".cline/hooks",
@@ -183,6 +191,7 @@ static AGENTS: &[Agent] = &[
     },
     Agent {
         name: "opencode",
+        program: "opencode",
         form: Form::Plugin,
         project: ".opencode/plugin/hookwire.js",
         user: ".config/opencode/plugin/hookwire.js",
@@ -195,11 +204,19 @@ static AGENTS: &[Agent] = &[
 /// How many lines of a change are shown.
 const SHOWN: usize = 16;
 
-fn agent(name: &str) -> Result<&'static Agent, String> {
+pub(super) fn agent(name: &str) -> Result<&'static Agent, String> {
     AGENTS.iter().find(|agent| agent.name == name).ok_or_else(|| {
         let names: Vec<&str> = AGENTS.iter().map(|agent| agent.name).collect();
         format!("one of {}", names.join(", "))
     })
+}
+
+/// What an agent's configuration has of hookwire.
+pub(super) enum Entry {
+    /// The file can't be read; why.
+    Unreadable(String),
+    /// The commands before a tool call, and the events at which it doesn't ask.
+    Asks { commands: Vec<String>, missing: Vec<&'static str> },
 }
 
 /// A file of an agent's configuration, as it is and as it is to be; nothing if it isn't there.
@@ -244,7 +261,53 @@ pub(super) fn uninstall(args: &InstallArgs, out: &mut Output) -> Result<Finding,
 }
 
 impl InstallArgs {
-    fn path(&self) -> Result<PathBuf, Failure> {
+    /// As if they were given so.
+    pub(super) fn of(agent: &'static Agent, user: bool, root: &Path) -> InstallArgs {
+        InstallArgs { agent, user, project: !user, live: false, root: root.to_path_buf(), dry_run: true }
+    }
+
+    /// What the agent's configuration has of hookwire, if anything.
+    pub(super) fn entry(&self) -> Option<Entry> {
+        let path = self.path().ok()?;
+        let agent = self.agent;
+        if agent.form == Form::Programs {
+            let is_ours = |event: &&str| {
+                let text = read(&path.join(event)).ok().flatten();
+                text.is_some_and(|text| text.contains(&format!(" hook {}", agent.name)))
+            };
+            let (asked, missing): (Vec<&str>, Vec<&str>) =
+                agent.events.iter().copied().partition(|event| is_ours(&event));
+            let gate = asked.contains(&"PreToolUse").then(|| quoted(&path.join("PreToolUse").to_string_lossy()));
+            return (!asked.is_empty()).then(|| Entry::Asks { commands: gate.into_iter().collect(), missing });
+        }
+        let text = match read(&path) {
+            Ok(text) => text?,
+            Err(Failure(problem)) => return Some(Entry::Unreadable(problem)),
+        };
+        if agent.form == Form::Plugin {
+            let words = text.lines().find_map(|line| line.strip_prefix("const COMMAND = ")?.strip_suffix(';'))?;
+            let words: Vec<String> = serde_json::from_str(words).ok()?;
+            let command: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+            return Some(Entry::Asks { commands: vec![command.join(" ")], missing: Vec::new() });
+        }
+        let settings = match CstRootNode::parse(&text, &ParseOptions::default()) {
+            Ok(root) => root.to_serde_value().unwrap_or_default(),
+            Err(error) => return Some(Entry::Unreadable(error.to_string())),
+        };
+        let commands = |event: &str| {
+            let groups = settings["hooks"][event].as_array().cloned().unwrap_or_default();
+            let inner = groups.iter().flat_map(|group| group["hooks"].as_array().cloned().unwrap_or_default());
+            let handlers = inner.chain(groups.iter().cloned()).filter(|handler| self.is_ours(handler));
+            let text = |handler: Value| handler["command"].as_str().or(handler["bash"].as_str()).map(str::to_string);
+            handlers.filter_map(text).collect::<Vec<String>>()
+        };
+        let missing: Vec<&str> = agent.events.iter().copied().filter(|event| commands(event).is_empty()).collect();
+        let gates = ["PreToolUse", "BeforeTool", "preToolUse"];
+        let commands = gates.iter().flat_map(|event| commands(event)).collect();
+        (missing.len() < agent.events.len()).then_some(Entry::Asks { commands, missing })
+    }
+
+    pub(super) fn path(&self) -> Result<PathBuf, Failure> {
         let agent = self.agent;
         if !self.user {
             return Ok(self.root.join(agent.project));
@@ -373,7 +436,7 @@ impl InstallArgs {
     /// Whether a group of an event, or a handler, is ours.
     fn is_ours(&self, value: &Value) -> bool {
         let is_ours = |handler: &Value| {
-            let command = handler["command"].as_str().unwrap_or_default();
+            let command = handler["command"].as_str().or(handler["bash"].as_str()).unwrap_or_default();
             command.contains("hookwire") && command.contains(&format!(" hook {}", self.agent.name))
         };
         is_ours(value) || value["hooks"].as_array().is_some_and(|handlers| handlers.iter().any(is_ours))

@@ -4,6 +4,7 @@
 
 mod cookbook;
 mod demo;
+mod doctor;
 mod hook;
 mod init;
 mod inspect;
@@ -75,6 +76,10 @@ enum Command {
     Install(install::InstallArgs),
     /// Take that entry out again.
     Uninstall(install::InstallArgs),
+    /// Find out whether installed agents are guarded: a probe for each, and what is wrong. Exits with 1 if something is.
+    Doctor(doctor::DoctorArgs),
+    /// List the hosts that run.
+    Status(doctor::StatusArgs),
     /// Put the definitions of a project, which came with it, in force, after showing them.
     Trust(trust::TrustArgs),
     /// Judge one event and print the verdict. Exits with 1 unless it is an allow.
@@ -304,6 +309,8 @@ pub fn main() -> ExitCode {
         Command::Demo(args) => demo::run(&args, &mut out),
         Command::Install(args) => install::install(&args, &mut out),
         Command::Uninstall(args) => install::uninstall(&args, &mut out),
+        Command::Doctor(args) => doctor::doctor(&args, &mut out),
+        Command::Status(args) => doctor::status(&args, &mut out),
         Command::Trust(args) => trust::run(&args, &mut out),
         Command::Hook(_) | Command::Reaper => Ok(Finding::Fine),
     };

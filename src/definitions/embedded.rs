@@ -11,17 +11,26 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The guard that keeps an agent from undoing the others, as outermost of all.
+/// A tool that no agent has: what is asked about it is denied, to show that a deny arrives.
+pub const PROBE: &str = "hookwire_probe";
+/// Why.
+pub const PROBE_DENIED: &str = "hookwire denies this probe, as it is to.";
+
+/// The hooks that installed agents have outside of all others: the guard that keeps an agent from undoing them, and
+/// what shows that they are asked.
 ///
 /// # Errors
 /// The first mistake, which would be one of hookwire's.
-pub(crate) fn self_defence() -> Result<Hook, String> {
-    let definition = json!({
-        "name": "self-defence",
-        "description": "Definitions, what was trusted and agents' settings are changed by people.",
-        "guard": "self-defence",
-        "fail": "closed",
-    });
+pub(crate) fn own_hooks() -> Result<Vec<Hook>, String> {
+    let definitions = json!([
+        {
+            "name": "self-defence",
+            "description": "Definitions, what was trusted and agents' settings are changed by people.",
+            "guard": "self-defence",
+            "fail": "closed",
+        },
+        { "name": "probe", "on": "PreToolUse", "matcher": PROBE, "deny": PROBE_DENIED },
+    ]);
     let origin = Origin {
         file: "built-in",
         dir: Path::new("/"),
@@ -30,10 +39,11 @@ pub(crate) fn self_defence() -> Result<Hook, String> {
         client: None,
         read: &|_: &Path| Err(String::new()),
     };
-    let compiled = compile(&Node::from_json(&json!({ "hooks": [definition] })), &origin, &LineIndex::new(""));
-    let problem = compiled.problems.into_iter().next().map(|problem| problem.message);
-    let hook = compiled.hooks.into_iter().find_map(|it| it.hook).and_then(Arc::into_inner);
-    hook.filter(|_| problem.is_none()).ok_or_else(|| problem.unwrap_or_default())
+    let compiled = compile(&Node::from_json(&json!({ "hooks": definitions })), &origin, &LineIndex::new(""));
+    match compiled.problems.into_iter().next() {
+        Some(problem) => Err(problem.message),
+        None => Ok(compiled.hooks.into_iter().filter_map(|it| it.hook).filter_map(Arc::into_inner).collect()),
+    }
 }
 
 /// A hook of the program: what a file's definition would say of it, without a handler, and its handler.

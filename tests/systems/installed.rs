@@ -266,17 +266,20 @@ fn files(root: &Path) -> Vec<(PathBuf, String)> {
     found
 }
 
+/// Where what is installed stands; where an agent has a file an event, the one before a tool call.
+const INSTALLED: [(&str, &str); 7] = [
+    ("claude-code", ".claude/settings.local.json"),
+    ("codex", ".codex/hooks.json"),
+    ("gemini", ".gemini/settings.json"),
+    ("qwen", ".qwen/settings.json"),
+    ("copilot", ".github/hooks/hookwire.json"),
+    ("cline", ".cline/hooks/PreToolUse"),
+    ("opencode", ".opencode/plugin/hookwire.js"),
+];
+
 #[test]
 fn what_is_installed_can_be_taken_back() {
-    for (agent, file) in [
-        ("claude-code", ".claude/settings.local.json"),
-        ("codex", ".codex/hooks.json"),
-        ("gemini", ".gemini/settings.json"),
-        ("qwen", ".qwen/settings.json"),
-        ("copilot", ".github/hooks/hookwire.json"),
-        ("cline", ".cline/hooks/PreToolUse"),
-        ("opencode", ".opencode/plugin/hookwire.js"),
-    ] {
+    for (agent, file) in INSTALLED {
         for before in [None, Some(SETTINGS)] {
             let project = Project::new();
             let path = project.root().join(file);
@@ -339,4 +342,45 @@ fn settings_that_cant_be_read_are_left_alone() {
         assert!(String::from_utf8_lossy(&output.stderr).contains("settings.local.json: "), "{broken}: {output:?}");
         assert_eq!(fs::read_to_string(&path).unwrap(), broken);
     }
+}
+
+#[test]
+fn a_doctor_shows_that_a_deny_arrives() {
+    let program = env!("CARGO_BIN_EXE_hookwire");
+    for (agent, file) in INSTALLED {
+        let project = Project::new();
+        let say = |expected: i32| {
+            let output = project.run(&["doctor", agent], "");
+            assert_eq!(output.status.code(), Some(expected), "{agent}: {output:?}");
+            String::from_utf8(output.stdout).unwrap()
+        };
+        assert!(say(0).contains(&format!("it doesn't ask hookwire: `hookwire install {agent}`")));
+        project.run(&["install", agent], "");
+        let said = say(0);
+        assert!(said.contains("a probe was denied after"), "{agent}: {said}");
+        assert!(said.contains("nobody has trusted these definitions"), "{agent}: {said}");
+
+        // The program has moved.
+        let path = project.root().join(file);
+        let installed = fs::read_to_string(&path).unwrap();
+        fs::write(&path, installed.replace(program, "/nowhere/hookwire")).unwrap();
+        let said = say(1);
+        assert!(said.contains("a probe was not denied"), "{agent}: {said}");
+    }
+    // Such a file is dropped by some agents without a word; so is an event.
+    let project = Project::new();
+    project.run(&["install", "claude-code"], "");
+    let path = project.root().join(".claude/settings.local.json");
+    let installed = fs::read_to_string(&path).unwrap();
+    for (wrong, expected) in [
+        (installed.replacen('{', "", 1), "can't be read, so its hooks don't run"),
+        (installed.replace("\"Stop\"", "\"Halt\""), "doesn't ask at Stop; `hookwire install claude-code` adds them"),
+    ] {
+        fs::write(&path, wrong).unwrap();
+        let output = project.run(&["doctor", "claude-code"], "");
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stdout).contains(expected), "{expected}: {output:?}");
+    }
+    let output = project.run(&["status"], "");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("generation 1, version"), "{output:?}");
 }

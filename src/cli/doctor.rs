@@ -1,0 +1,267 @@
+//! `hookwire doctor` and `status`: whether what is installed works, shown by a probe, and which hosts run.
+
+use super::install::{AGENTS, Agent, Entry, InstallArgs};
+use super::output::{Output, Tone, safe};
+use super::{Failure, Finding, HooksArgs};
+use crate::definitions::embedded::{PROBE, PROBE_DENIED};
+use crate::dialects::{self, Dialect};
+use crate::event::{Event, On};
+use crate::host::Host;
+use crate::syntax::diagnostic::Severity;
+use crate::transport::client::Client;
+use crate::transport::socket;
+use serde_json::{Value, json};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+#[derive(clap::Args)]
+pub(super) struct DoctorArgs {
+    /// The agents to look at. Default: those that ask hookwire, and those that are on PATH.
+    #[arg(value_name = "AGENT", value_parser = super::install::agent)]
+    agents: Vec<&'static Agent>,
+    #[command(flatten)]
+    hooks: HooksArgs,
+}
+
+#[derive(clap::Args)]
+pub(super) struct StatusArgs {
+    /// Only the hosts of this project.
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+}
+
+const TIME_LIMIT: Duration = Duration::from_secs(3);
+
+/// What was found, as it is printed.
+struct Report<'o> {
+    out: &'o mut Output,
+    /// What the next findings are about.
+    about: String,
+    is_bad: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Health {
+    Fine,
+    Doubtful,
+    Bad,
+}
+
+impl Report<'_> {
+    fn begin(&mut self, about: &str) {
+        self.about = about.to_string();
+        if !self.out.json {
+            let head = self.out.tone(Tone::Strong, &safe(about));
+            self.out.line(&head);
+        }
+    }
+
+    fn say(&mut self, health: Health, text: &str) {
+        self.is_bad |= health == Health::Bad;
+        let (word, tone) = match health {
+            Health::Fine => ("ok", Tone::Good),
+            Health::Doubtful => ("look", Tone::Warn),
+            Health::Bad => ("bad", Tone::Bad),
+        };
+        if self.out.json {
+            return self.out.json(&json!({ "about": self.about, "health": word, "text": text }));
+        }
+        let word = self.out.tone(tone, &format!("{word:<4}"));
+        self.out.line(&format!("  {word}  {}", safe(text)));
+    }
+}
+
+pub(super) fn doctor(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Failure> {
+    let host = args.hooks.host_with(args.hooks.options()?)?;
+    let mut report = Report { out, about: String::new(), is_bad: false };
+    definitions(&host, &mut report);
+    let mut n_agents = 0;
+    for agent in AGENTS {
+        let project = InstallArgs::of(agent, false, &args.hooks.root);
+        let user = InstallArgs::of(agent, true, &args.hooks.root);
+        let found: Vec<_> =
+            [&project, &user].into_iter().filter_map(|it| Some((it.path().ok()?, it.entry()?))).collect();
+        let program = on_path(agent.program);
+        let is_wanted = args.agents.iter().any(|it| it.name == agent.name);
+        if !is_wanted && (!args.agents.is_empty() || found.is_empty() && program.is_none()) {
+            continue;
+        }
+        n_agents += 1;
+        report.begin(agent.name);
+        if program.is_none() {
+            report.say(Health::Doubtful, &format!("there is no `{}` on PATH", agent.program));
+        }
+        look_at(agent, &found, &host, &args.hooks.root, &mut report);
+    }
+    if n_agents == 0 {
+        report.begin("agents");
+        report.say(Health::Doubtful, "no agent asks hookwire, and none is on PATH: `hookwire install AGENT`");
+    }
+    hosts(&args.hooks.root, &mut report)?;
+    Ok(if report.is_bad { Finding::Found } else { Finding::Fine })
+}
+
+fn definitions(host: &Host, report: &mut Report<'_>) {
+    let published = host.published();
+    report.begin("definitions");
+    let n = published.hooks.hooks.len();
+    let health = if n == 0 { Health::Doubtful } else { Health::Fine };
+    report.say(health, &format!("{n} {} in force", if n == 1 { "hook" } else { "hooks" }));
+    for diagnostic in published.diagnostics.iter() {
+        let health = if diagnostic.severity == Severity::Error { Health::Bad } else { Health::Doubtful };
+        report.say(health, &diagnostic.one_line());
+    }
+}
+
+fn look_at(agent: &Agent, found: &[(PathBuf, Entry)], host: &Host, root: &Path, report: &mut Report<'_>) {
+    let Ok(dialect) = dialects::by_name(agent.name) else { return };
+    if found.is_empty() {
+        return report.say(Health::Doubtful, &format!("it doesn't ask hookwire: `hookwire install {}`", agent.name));
+    }
+    for (path, entry) in found {
+        let path = path.display();
+        let (commands, missing) = match entry {
+            Entry::Unreadable(problem) => {
+                // Some agents drop such a file without a word.
+                report.say(Health::Bad, &format!("{path} can't be read, so its hooks don't run: {problem}"));
+                continue;
+            }
+            Entry::Asks { commands, missing } => (commands, missing),
+        };
+        if !missing.is_empty() {
+            let events = missing.join(", ");
+            let again = format!("`hookwire install {}` adds them", agent.name);
+            report.say(Health::Bad, &format!("{path} doesn't ask at {events}; {again}"));
+        }
+        for command in commands {
+            match probe(dialect, command, root) {
+                Ok(time) => report.say(Health::Fine, &format!("{path}: a probe was denied after {time} ms")),
+                Err(problem) => report.say(Health::Bad, &format!("{path}: {problem}: {command}")),
+            }
+        }
+    }
+    if found.len() > 1 {
+        report.say(Health::Doubtful, "it is installed for the user and for this project: hooks run twice");
+    }
+    let sends = |name: &str| dialect.events.iter().any(|row| row.canonical == name || row.near == Some(name));
+    for hook in host.hooks().hooks.iter().filter(|hook| hook.enabled) {
+        if let On::Names(names) = &hook.on
+            && !names.iter().any(|name| sends(name))
+        {
+            let names = names.join(", ");
+            report.say(
+                Health::Doubtful,
+                &format!("`{}` never runs here: {} tells nobody of {names}", hook.name, agent.name),
+            );
+        }
+    }
+}
+
+/// Runs an agent's command as the agent does, with a call that is always denied. How long it took, in milliseconds.
+fn probe(dialect: &Dialect, command: &str, root: &Path) -> Result<u128, String> {
+    let event = json!({
+        "event": "PreToolUse",
+        "session": "hookwire-doctor",
+        "cwd": root.canonicalize().unwrap_or_else(|_| root.to_path_buf()),
+        "tool": { "name": PROBE, "input": {} },
+    });
+    let event = Event::from_json(event).map_err(|error| error.to_string())?;
+    let payload = (dialect.contract.payload)(&event).to_string();
+    let started = Instant::now();
+    let failed = |error: std::io::Error| format!("it doesn't run: {error}");
+    let mut shell = Command::new("/bin/sh");
+    shell.arg("-c").arg(command).current_dir(root).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = shell.spawn().map_err(failed)?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // Who fails early doesn't read.
+        let _ = stdin.write_all(payload.as_bytes());
+    }
+    let output = child.wait_with_output().map_err(failed)?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    if said.contains(PROBE_DENIED) {
+        return Ok(started.elapsed().as_millis());
+    }
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let why = stderr.lines().next().unwrap_or("it said nothing");
+    Err(format!("a probe was not denied ({}, {why})", output.status))
+}
+
+/// A program that is started by its name.
+fn on_path(program: &str) -> Option<PathBuf> {
+    std::env::split_paths(&std::env::var_os("PATH")?).map(|dir| dir.join(program)).find(|path| path.is_file())
+}
+
+fn hosts(root: &Path, report: &mut Report<'_>) -> Result<(), Failure> {
+    report.begin("hosts");
+    let mut is_any = false;
+    for (path, stream) in socket::connect_to_hosts(Some(root))? {
+        is_any = true;
+        let path = path.display();
+        match about(stream) {
+            Ok(host) if host.version == env!("CARGO_PKG_VERSION") => {
+                report.say(Health::Fine, &format!("{path}: {} hooks, generation {}", host.n_hooks, host.generation));
+            }
+            Ok(host) => {
+                let (theirs, ours) = (host.version, env!("CARGO_PKG_VERSION"));
+                report.say(
+                    Health::Doubtful,
+                    &format!("{path}: it is version {theirs}, this is {ours}; it ends once it is idle"),
+                );
+            }
+            Err(error) => report.say(Health::Bad, &format!("{path}: it doesn't answer: {error}")),
+        }
+    }
+    if !is_any {
+        report.say(Health::Fine, "none runs; the first event starts one");
+    }
+    Ok(())
+}
+
+struct About {
+    version: String,
+    root: String,
+    n_hooks: usize,
+    generation: u64,
+}
+
+fn about(stream: std::os::unix::net::UnixStream) -> std::io::Result<About> {
+    let mut client = Client::new(stream, TIME_LIMIT)?;
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
+    let hello = client.request("initialize", &json!({ "capabilities": {} }))?;
+    let recent = client.request("hooks/recent", &json!({ "limit": 0 }))?;
+    let list = client.request("hooks/list", &json!({}))?;
+    Ok(About {
+        version: text(&hello["serverInfo"]["version"]),
+        root: text(&recent["root"]),
+        n_hooks: list["hooks"].as_array().map_or(0, Vec::len),
+        generation: recent["generation"].as_u64().unwrap_or_default(),
+    })
+}
+
+pub(super) fn status(args: &StatusArgs, out: &mut Output) -> Result<Finding, Failure> {
+    let hosts = socket::connect_to_hosts(args.root.as_deref())?;
+    for (path, stream) in &hosts {
+        let about = stream.try_clone().and_then(about);
+        if out.json {
+            out.json(&match about {
+                Ok(it) => json!({ "socket": path, "root": it.root, "version": it.version, "hooks": it.n_hooks, "generation": it.generation }),
+                Err(error) => json!({ "socket": path, "error": error.to_string() }),
+            });
+            continue;
+        }
+        let said = match about {
+            Ok(it) => {
+                format!("{}  {} hooks, generation {}, version {}", it.root, it.n_hooks, it.generation, it.version)
+            }
+            Err(error) => format!("it doesn't answer: {error}"),
+        };
+        let path = out.tone(Tone::Dim, &path.to_string_lossy());
+        out.line(&format!("{}  {path}", safe(&said)));
+    }
+    if hosts.is_empty() && !out.json {
+        out.line("No host runs.");
+    }
+    Ok(if hosts.is_empty() { Finding::Found } else { Finding::Fine })
+}
