@@ -276,7 +276,7 @@ impl InstallArgs {
                 text.is_some_and(|text| text.contains(&format!(" hook {}", agent.name)))
             };
             let (asked, missing): (Vec<&str>, Vec<&str>) =
-                agent.events.iter().copied().partition(|event| is_ours(&event));
+                agent.events.iter().copied().partition(|event| is_ours(event));
             let gate = asked.contains(&"PreToolUse").then(|| quoted(&path.join("PreToolUse").to_string_lossy()));
             return (!asked.is_empty()).then(|| Entry::Asks { commands: gate.into_iter().collect(), missing });
         }

@@ -58,13 +58,21 @@ fn every_mistake_is_told_with_its_place() {
         return;
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
-    // Those that are about files and directories are in tests/host/reload.rs.
+    // Those that are about files and directories are in tests/host/reload.rs, those about what is trusted in
+    // tests/systems/trust.rs.
     for source in ["compile", "load"] {
         let source = fs::read_to_string(repo(&format!("src/definitions/{source}.rs"))).unwrap();
         for code in
             source.split('"').filter(|it| it.contains('-') && it.chars().all(|c| c.is_ascii_lowercase() || c == '-'))
         {
-            let elsewhere = ["missing-directory", "empty-file", "too-deep", "too-many-files"];
+            let elsewhere = [
+                "missing-directory",
+                "empty-file",
+                "too-deep",
+                "too-many-files",
+                "not-trusted",
+                "changed-since-trusted",
+            ];
             assert!(codes.contains(code) || elsewhere.contains(&code), "no case for `{code}`");
         }
     }
