@@ -14,6 +14,7 @@ use rquickjs::{CatchResultExt, CaughtError, Context, Ctx, Exception, Function, O
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// What scripts have of the language. No proxies: whatever takes an array could be told another
@@ -110,6 +111,26 @@ pub(super) struct Realm {
     context: Context,
     runtime: Runtime,
     current: Rc<Current>,
+    _counted: Counted,
+}
+
+/// The realms that there are, of all threads.
+static REALMS: AtomicUsize = AtomicUsize::new(0);
+
+/// Counts as one as long as it is there.
+struct Counted;
+
+impl Counted {
+    fn new() -> Counted {
+        REALMS.fetch_add(1, Ordering::Relaxed);
+        Counted
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        REALMS.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// In bytes.
@@ -249,7 +270,12 @@ impl Realm {
             made().catch(&ctx).map_err(|error| failure(program, job, &error))
         })?;
         current.ballast.replace(Some(ballast));
-        Ok(Realm { script, run, context, runtime, current })
+        Ok(Realm { script, run, context, runtime, current, _counted: Counted::new() })
+    }
+
+    /// How many there are, of all threads.
+    pub(super) fn count() -> usize {
+        REALMS.load(Ordering::Relaxed)
     }
 
     /// Runs the script once.
