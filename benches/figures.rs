@@ -588,10 +588,19 @@ fn soak(bench: &Bench) -> Figure {
     let define = |dir: &Path, edit: usize| {
         let mut text = "hooks:\n".to_string();
         for n in 0..10 {
-            let _ = writeln!(text, "  - {{ name: s{n}, on: PreToolUse, matcher: Script, script: 'return {{ reason: \"{edit} {n}\" }}' }}");
-            let _ = writeln!(text, "  - {{ name: r{n}, on: PreToolUse, if: Bash(tool{n} --edit-{edit}*), deny: not here }}");
+            let _ = writeln!(
+                text,
+                "  - {{ name: s{n}, on: PreToolUse, matcher: Script, script: 'return {{ reason: \"{edit} {n}\" }}' }}"
+            );
+            let _ = writeln!(
+                text,
+                "  - {{ name: r{n}, on: PreToolUse, if: Bash(tool{n} --edit-{edit}*), deny: not here }}"
+            );
         }
-        let _ = writeln!(text, "  - {{ name: rate, on: PreToolUse, matcher: Rate, guard: {{ rate-limit: {{ max: 5, by: session }} }} }}");
+        let _ = writeln!(
+            text,
+            "  - {{ name: rate, on: PreToolUse, matcher: Rate, guard: {{ rate-limit: {{ max: 5, by: session }} }} }}"
+        );
         let _ = writeln!(text, "  - {{ name: once, on: PreToolUse, matcher: Once, once: true, ask: sure? }}");
         fs::write(dir.join("hooks.yaml"), text).unwrap();
     };
@@ -608,17 +617,35 @@ fn soak(bench: &Bench) -> Figure {
             let request = |id: usize| {
                 let session = format!("{step}-{edit}-{id}");
                 match id % 8 {
-                    0 => line(&json!({"jsonrpc": "2.0", "id": id, "method": "state/set", "params": {"session": session, "key": "k", "value": "v"}})),
-                    1 => dispatch(id, &json!({"event": "PreToolUse", "session": session, "tool": {"name": "Rate", "input": {}}})),
-                    2 => dispatch(id, &json!({"event": "PreToolUse", "session": session, "tool": {"name": "Once", "input": {}}})),
+                    0 => line(
+                        &json!({"jsonrpc": "2.0", "id": id, "method": "state/set", "params": {"session": session, "key": "k", "value": "v"}}),
+                    ),
+                    1 => dispatch(
+                        id,
+                        &json!({"event": "PreToolUse", "session": session, "tool": {"name": "Rate", "input": {}}}),
+                    ),
+                    2 => dispatch(
+                        id,
+                        &json!({"event": "PreToolUse", "session": session, "tool": {"name": "Once", "input": {}}}),
+                    ),
                     3 => dispatch(id, &tool("Script", json!({"n": id}))),
-                    n => dispatch(id, &tool("Bash", json!({"command": format!("cd app; tool{n} -x {session} | cat {}", "y".repeat(id * 50))}))),
+                    n => dispatch(
+                        id,
+                        &tool(
+                            "Bash",
+                            json!({"command": format!("cd app; tool{n} -x {session} | cat {}", "y".repeat(id * 50))}),
+                        ),
+                    ),
                 }
             };
             host.flood(&(0..IN_FLIGHT).map(request).collect::<Vec<_>>(), requests);
         }
         let (done, seconds) = ((step + 1) * RELOADS * requests, started.elapsed().as_secs());
-        notes.push(format!("{:.1} MiB after {done} requests and {} reloads, {seconds} s", host.status("VmRSS:") / 1024.0, (step + 1) * RELOADS));
+        notes.push(format!(
+            "{:.1} MiB after {done} requests and {} reloads, {seconds} s",
+            host.status("VmRSS:") / 1024.0,
+            (step + 1) * RELOADS
+        ));
     }
     Figure { measured: host.status("VmRSS:") / 1024.0, floor: None, notes }
 }

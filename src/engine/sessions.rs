@@ -120,7 +120,6 @@ impl Sessions {
             _ => {}
         }
     }
-
 }
 
 impl Known {
@@ -182,9 +181,8 @@ mod tests {
     #[test]
     fn hooks_that_ran_are_remembered_within_bounds() {
         let sessions = Sessions::default();
-        let claim = |session: usize, hook: usize| {
-            sessions.claim_name(&session.to_string(), of_texts(&[&hook.to_string()]))
-        };
+        let claim =
+            |session: usize, hook: usize| sessions.claim_name(&session.to_string(), of_texts(&[&hook.to_string()]));
         for session in 0..2 * MAX_ALL_ONCE / MAX_ONCE {
             for hook in 0..MAX_ONCE {
                 assert_eq!(claim(session, hook), Claim::First);

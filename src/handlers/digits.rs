@@ -124,7 +124,9 @@ impl<'v> Rounded<'v> {
                 match self.lost.get(&double.to_bits()) {
                     Some(Some(whole)) => *number = (*whole).clone(),
                     Some(None) => {
-                        return Err(format!("{number} may be a number with more digits that was given; give texts instead"));
+                        return Err(format!(
+                            "{number} may be a number with more digits that was given; give texts instead"
+                        ));
                     }
                     None => {}
                 }
@@ -258,8 +260,7 @@ mod tests {
         }
         // Whole numbers mean what they say in Python.
         let reply = r#"{"subject":{"id":1234567890123456800,"big":1,"d":0.12345678901234568,"near":0.1}}"#;
-        let expected =
-            r#"{"subject":{"id":1234567890123456800,"big":1,"d":0.12345678901234567890123,"near":0.10000000000000000001}}"#;
+        let expected = r#"{"subject":{"id":1234567890123456800,"big":1,"d":0.12345678901234567890123,"near":0.10000000000000000001}}"#;
         assert_eq!(read(reply, Language::Python, &event, &Handed::default()), Ok(parse(expected)));
     }
 

@@ -222,7 +222,8 @@ impl PathPattern {
             let resolved = resolved.filter(|it| *it != normalise(&written));
             let directory = resolved.as_ref().and_then(|it| it.to_str());
             // Resolved names are taken as they are, whatever characters they have.
-            let glob = directory.and_then(|it| glob(&format!("{}/{}", globset::escape(it.trim_end_matches('/')), self.rest)).ok());
+            let glob = directory
+                .and_then(|it| glob(&format!("{}/{}", globset::escape(it.trim_end_matches('/')), self.rest)).ok());
             *known = Elsewhere { looked_up: Some(Instant::now()), glob: glob.map(Arc::new) };
         }
         known.glob.clone()

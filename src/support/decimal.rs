@@ -54,7 +54,13 @@ impl Ord for Decimal {
     fn cmp(&self, other: &Decimal) -> Ordering {
         let sign = |it: &Decimal| match (it.digits.is_empty(), it.is_negative) {
             (true, _) => 0,
-            (false, is_negative) => if is_negative { -1 } else { 1 },
+            (false, is_negative) => {
+                if is_negative {
+                    -1
+                } else {
+                    1
+                }
+            }
         };
         let by_size = || (self.point, &self.digits).cmp(&(other.point, &other.digits));
         sign(self).cmp(&sign(other)).then_with(|| if self.is_negative { by_size().reverse() } else { by_size() })
@@ -89,9 +95,22 @@ mod tests {
     #[test]
     fn every_digit_counts() {
         let ascending = [
-            "-1e300", "-18446744073709551617", "-18446744073709551616.5", "-1.5", "-1e-400", "0", "1e-400", "0.1",
-            "0.10000000000000000001", "1", "1.0000000000000000001", "1.5", "9007199254740993",
-            "18446744073709551616", "18446744073709551617", "1e300",
+            "-1e300",
+            "-18446744073709551617",
+            "-18446744073709551616.5",
+            "-1.5",
+            "-1e-400",
+            "0",
+            "1e-400",
+            "0.1",
+            "0.10000000000000000001",
+            "1",
+            "1.0000000000000000001",
+            "1.5",
+            "9007199254740993",
+            "18446744073709551616",
+            "18446744073709551617",
+            "1e300",
         ];
         let read: Vec<_> = ascending.iter().map(|text| Decimal::new(text).unwrap()).collect();
         assert!(read.is_sorted_by(|a, b| a < b), "{read:?}");

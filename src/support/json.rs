@@ -147,7 +147,10 @@ mod tests {
         for (text, expected) in [
             (r#"{"a":1,"b":{"c":1,"c":2}}"#, "duplicate key `c`"),
             (r#"{"$serde_json::private::Number":"1"}"#, "invalid type: string \"1\", expected a number: the key"),
-            (r#"{"\u0024serde_json::private::Number":"\u0031"}"#, "invalid type: string \"1\", expected a number: the key"),
+            (
+                r#"{"\u0024serde_json::private::Number":"\u0031"}"#,
+                "invalid type: string \"1\", expected a number: the key",
+            ),
             (r#"{"$serde_json::private::Number":{}}"#, "invalid type: map, expected a number: the key"),
             (r#"{"a":1,"$serde_json::private::Number":"1"}"#, "invalid type: string \"1\", expected a number: the key"),
             ("[1e9999999999]", "number out of range"),

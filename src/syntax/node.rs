@@ -9,8 +9,8 @@ use super::fix::{Edit, Fix};
 use crate::support::nearest::closest;
 use std::fmt;
 
-use serde::de::value::StrDeserializer;
 use crate::support::decimal::fits_double;
+use serde::de::value::StrDeserializer;
 use serde::de::{self, DeserializeOwned, DeserializeSeed, Expected, IntoDeserializer, Unexpected};
 use serde::forward_to_deserialize_any;
 

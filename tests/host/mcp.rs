@@ -130,7 +130,8 @@ fn a_server_that_floods_is_ended() {
         let (mut host, _dir) = host(&["pid", tool]);
         let server = pid(&mut host);
         let got = ask(&mut host, tool);
-        let expected = format!("deny: failed to call tool `{tool}`: the MCP server `python3 server.py` is gone: {expected}");
+        let expected =
+            format!("deny: failed to call tool `{tool}`: the MCP server `python3 server.py` is gone: {expected}");
         assert!(got.starts_with(&expected), "{tool}: {got}");
         await_end(server, "the flooding server is killed");
     }

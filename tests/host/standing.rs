@@ -58,6 +58,33 @@ fn what_is_slow_to_judge_keeps_no_other_request_waiting() {
     }
 }
 
+#[test]
+fn definitions_are_compiled_beside_the_reader_in_the_order_they_are_read() {
+    let rule = |name: &str, n: usize| json!({"name": name, "on": "PreToolUse", "if": format!("Bash(git push --force{n}*)"), "deny": name});
+    let many = |name: &str| json!({"hooks": (0..200).map(|n| rule(name, n)).collect::<Vec<_>>()});
+    let hook = |deny: &str| json!({"hooks": [{"name": "new", "on": "PreToolUse", "matcher": "Bash", "deny": deny}]});
+    let dir = hooks(&[("hooks.json", &many("file").to_string())]);
+    let mut host = TestHost::serve(dir.path());
+    fs::write(dir.path().join("hooks.json"), json!({"hooks": (0..200).map(|n| rule("edited", n)).chain([json!({"name": "file", "on": "PreToolUse", "if": "Bash(deploy)", "deny": "file"})]).collect::<Vec<_>>()}).to_string()).unwrap();
+    host.write(&pipelined(&[
+        ("hooks/register", many("slow")),
+        ("hooks/register", hook("first")),
+        ("hooks/dispatch", bash("ls")),
+        ("hooks/register", hook("second")),
+        ("hooks/dispatch", bash("ls")),
+        ("hooks/unregister", json!({"names": ["new"]})),
+        ("hooks/dispatch", bash("ls")),
+        ("hooks/reload", json!({})),
+        ("hooks/dispatch", bash("deploy")),
+        ("state/set", json!({"key": "k", "value": 1})),
+    ]));
+    let replies: Vec<Value> = (0..10).map(|_| host.receive()).collect();
+    assert_eq!(replies[0]["id"], 10, "what has nothing to do with it doesn't wait: {}", replies[0]);
+    let verdict = |id: u32| brief(&replies.iter().find(|it| it["id"] == id).unwrap()["result"]);
+    let expected = ["deny by new: first", "deny by new: second", "allow", "deny by file: file"];
+    assert_eq!([3, 5, 7, 9].map(verdict), expected);
+}
+
 /// Every look at a path waits for ever, as on a network file system whose server is gone.
 #[test]
 fn a_disk_that_hangs_keeps_no_other_request_waiting() {
@@ -334,9 +361,7 @@ fn resident(pid: u32) -> usize {
 fn memory_is_given_back_under_mixed_load_with_reloads() {
     let dir = hooks(&[]);
     let define = |round: usize| {
-        let script = |n: usize| {
-            json!({"name": format!("s{n}"), "on": "PreToolUse", "matcher": "Script", "script": format!("return {{ reason: '{round} {n}' }}")})
-        };
+        let script = |n: usize| json!({"name": format!("s{n}"), "on": "PreToolUse", "matcher": "Script", "script": format!("return {{ reason: '{round} {n}' }}")});
         let mut all: Vec<Value> = (0..30).map(script).collect();
         all.push(json!({"name": "push", "on": "PreToolUse", "if": format!("Bash(git push* {round})"), "deny": "no"}));
         all.push(json!({"name": "once", "on": "PreToolUse", "once": true, "deny": "no", "matcher": "Once"}));
@@ -421,7 +446,12 @@ fn the_direction_of_a_failure_decides_and_nothing_else() {
     for kind in handler_kinds() {
         // These can't fail, but for a rewrite of what isn't there.
         let is_certain = ["allow", "deny", "ask", "rewrite"].contains(&&*kind);
-        assert!(is_certain || known.contains(&&*kind) || !cfg!(all(feature = "script", feature = "mcp", feature = "models")), "{kind}");
+        assert!(
+            is_certain
+                || known.contains(&&*kind)
+                || !cfg!(all(feature = "script", feature = "mcp", feature = "models")),
+            "{kind}"
+        );
     }
     let models = ModelServer::always(Say::error(400, "no"));
     let mut table = String::from("layer    failure   fail    gate          after               stop     note\n");
@@ -452,7 +482,7 @@ fn the_direction_of_a_failure_decides_and_nothing_else() {
                         event["tool"] = json!({"name": "T", "input": {}, "output": "secret"});
                     }
                     let id = host.ask("hooks/dispatch", event);
-                    if kind == "callback" {
+                    if *kind == "callback" {
                         let asked = host.receive_where(|it| it["method"] == "hooks/invoke")["id"].take();
                         let error = json!({"code": -32603, "message": "it raised"});
                         host.send(&json!({"jsonrpc": "2.0", "id": asked, "error": error}));

@@ -52,7 +52,12 @@ fn settings<'a, const N: usize>(
                 problems.push(unknown(&setting.key_span, "unknown-field", message, &setting.key, known));
             }
         }
-        NodeValue::Int(_) | NodeValue::UInt(_) | NodeValue::Float(_) | NodeValue::Long(_) | NodeValue::String(_) | NodeValue::Seq(_) => {
+        NodeValue::Int(_)
+        | NodeValue::UInt(_)
+        | NodeValue::Float(_)
+        | NodeValue::Long(_)
+        | NodeValue::String(_)
+        | NodeValue::Seq(_) => {
             let help = Some(format!("settings are {}", known.join(", ")));
             problems.push(Problem { help, ..wrong_type(&entry.value, &format!("`{capability}`"), "a map") });
             return None;

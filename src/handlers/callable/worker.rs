@@ -2,8 +2,8 @@
 //!
 //! The process itself is [`super::life`]'s, what it writes is [`super::listen`]'s.
 
-use super::super::output_log::OutputLog;
 use super::super::digits::{Handed, Language};
+use super::super::output_log::OutputLog;
 use super::launch::Launch;
 
 use super::sources::Sources;
@@ -187,7 +187,9 @@ impl Worker {
         state.idle = state.idle.max(request.idle);
         state.was_called = true;
         let (event, handed) = (request.event.clone(), request.handed.clone());
-        state.calls.insert(id, InFlight { reply: sender, asker: Asker { session: request.session.into(), event, handed } });
+        state
+            .calls
+            .insert(id, InFlight { reply: sender, asker: Asker { session: request.session.into(), event, handed } });
         Some((Registered { worker: self, id, is_sent: false, _permit: permit }, receiver))
     }
 

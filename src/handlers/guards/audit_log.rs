@@ -103,13 +103,16 @@ struct Queue {
     waiting: Mutex<Vec<Waiting>>,
 }
 
+/// Tells whoever waits what became of a record.
+type Reply = oneshot::Sender<Result<(), String>>;
+
 /// A record on its way.
 #[derive(Debug)]
 struct Waiting {
     log: Arc<Log>,
     record: Map<String, Value>,
     redact: bool,
-    written: oneshot::Sender<Result<(), String>>,
+    written: Reply,
 }
 
 #[derive(Debug)]
@@ -318,7 +321,7 @@ impl Log {
 
 /// Writes records and tells whoever waits once they are on the disk: one sync a file.
 fn write_all(waiting: Vec<Waiting>) {
-    let mut files: Vec<((u64, u64), File, Vec<oneshot::Sender<Result<(), String>>>)> = Vec::new();
+    let mut files: Vec<((u64, u64), File, Vec<Reply>)> = Vec::new();
     for Waiting { log, record, redact, written } in waiting {
         if written.is_closed() {
             continue;

@@ -20,10 +20,11 @@ use rmcp::model::{
     JsonObject, PaginatedRequestParams, Tool,
 };
 use rmcp::service::{
-    ClientInitializeError, Peer, RoleClient, RunningService, RxJsonRpcMessage, ServiceError, ServiceExt, TxJsonRpcMessage,
+    ClientInitializeError, Peer, RoleClient, RunningService, RxJsonRpcMessage, ServiceError, ServiceExt,
+    TxJsonRpcMessage,
 };
-use rmcp::transport::{StreamableHttpClientTransport, Transport};
 use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
+use rmcp::transport::{StreamableHttpClientTransport, Transport};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::pin::{Pin, pin};
@@ -750,7 +751,8 @@ impl Flow {
         let mut left = self.left.lock();
         let seconds = usize::try_from(left.1.elapsed().as_secs()).unwrap_or(usize::MAX);
         if seconds > 0 {
-            let more = |left: usize, rate: usize, most: usize| left.saturating_add(rate.saturating_mul(seconds)).min(most);
+            let more =
+                |left: usize, rate: usize, most: usize| left.saturating_add(rate.saturating_mul(seconds)).min(most);
             left.0.lines = more(left.0.lines, UNASKED_A_SECOND.lines, MAX_UNASKED.lines);
             left.0.bytes = more(left.0.bytes, UNASKED_A_SECOND.bytes, MAX_UNASKED.bytes);
             left.1 = Instant::now();
@@ -786,7 +788,10 @@ struct Messages<T> {
 impl<T: Transport<RoleClient>> Transport<RoleClient> for Messages<T> {
     type Error = T::Error;
 
-    fn send(&mut self, item: TxJsonRpcMessage<RoleClient>) -> impl Future<Output = Result<(), T::Error>> + Send + 'static {
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), T::Error>> + Send + 'static {
         self.transport.send(item)
     }
 
