@@ -59,7 +59,7 @@ struct Figure {
     notes: Vec<String>,
 }
 
-const ROWS: [Row; 11] = [
+const ROWS: [Row; 12] = [
     Row {
         name: "latency",
         what: "dispatch over stdio, one in flight, p50",
@@ -136,6 +136,13 @@ const ROWS: [Row; 11] = [
         unit: Unit::Mebibytes,
         target: Target::Most(40.0, 15.0),
         measure: memory,
+    },
+    Row {
+        name: "soak",
+        what: "memory after mixed load with reloads",
+        unit: Unit::Mebibytes,
+        target: Target::Most(150.0, 60.0),
+        measure: soak,
     },
 ];
 
@@ -564,20 +571,83 @@ fn memory(bench: &Bench) -> Figure {
     let mut host = bench.host(hooks.path());
     host.ask(&dispatch(1, &push()));
     std::thread::sleep(Duration::from_secs(1));
-    let Ok(status) = fs::read_to_string(format!("/proc/{}/status", host.child.id())) else {
-        return Figure { measured: f64::NAN, floor: None, notes: vec!["no /proc here".into()] };
-    };
-    let field = |name: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
-        line.split_whitespace().nth(1).and_then(|n| n.parse::<f64>().ok()).unwrap_or(f64::NAN)
-    };
     let note = format!(
         "resident: {:.1} MiB of its own, {:.1} MiB of files, mostly the program; {} threads",
-        field("RssAnon") / 1024.0,
-        field("RssFile") / 1024.0,
-        status.lines().find_map(|line| line.strip_prefix("Threads:")).unwrap_or_default().trim()
+        host.status("RssAnon:") / 1024.0,
+        host.status("RssFile:") / 1024.0,
+        host.status("Threads:")
     );
-    Figure { measured: field("VmRSS") / 1024.0, floor: None, notes: vec![note] }
+    Figure { measured: host.status("VmRSS:") / 1024.0, floor: None, notes: vec![note] }
+}
+
+/// Rules, scripts, guards and values of ever new sessions, 64 in flight, while the definitions are edited.
+fn soak(bench: &Bench) -> Figure {
+    const STEPS: usize = 10;
+    const RELOADS: usize = 20;
+    let requests = bench.times(1_000_000) / STEPS / RELOADS;
+    let define = |dir: &Path, edit: usize| {
+        let mut text = "hooks:\n".to_string();
+        for n in 0..10 {
+            let _ = writeln!(
+                text,
+                "  - {{ name: s{n}, on: PreToolUse, matcher: Script, script: 'return {{ reason: \"{edit} {n}\" }}' }}"
+            );
+            let _ = writeln!(
+                text,
+                "  - {{ name: r{n}, on: PreToolUse, if: Bash(tool{n} --edit-{edit}*), deny: not here }}"
+            );
+        }
+        let _ = writeln!(
+            text,
+            "  - {{ name: rate, on: PreToolUse, matcher: Rate, guard: {{ rate-limit: {{ max: 5, by: session }} }} }}"
+        );
+        let _ = writeln!(text, "  - {{ name: once, on: PreToolUse, matcher: Once, once: true, ask: sure? }}");
+        fs::write(dir.join("hooks.yaml"), text).unwrap();
+    };
+    let dir = tempfile::tempdir().unwrap();
+    define(dir.path(), 0);
+    let mut host = bench.host(dir.path());
+    let reload = line(&json!({"jsonrpc": "2.0", "id": 0, "method": "hooks/reload"}));
+    let mut notes = Vec::new();
+    let started = Instant::now();
+    for step in 0..STEPS {
+        for edit in 0..RELOADS {
+            define(dir.path(), step * RELOADS + edit);
+            host.ask(&reload);
+            let request = |id: usize| {
+                let session = format!("{step}-{edit}-{id}");
+                match id % 8 {
+                    0 => line(
+                        &json!({"jsonrpc": "2.0", "id": id, "method": "state/set", "params": {"session": session, "key": "k", "value": "v"}}),
+                    ),
+                    1 => dispatch(
+                        id,
+                        &json!({"event": "PreToolUse", "session": session, "tool": {"name": "Rate", "input": {}}}),
+                    ),
+                    2 => dispatch(
+                        id,
+                        &json!({"event": "PreToolUse", "session": session, "tool": {"name": "Once", "input": {}}}),
+                    ),
+                    3 => dispatch(id, &tool("Script", json!({"n": id}))),
+                    n => dispatch(
+                        id,
+                        &tool(
+                            "Bash",
+                            json!({"command": format!("cd app; tool{n} -x {session} | cat {}", "y".repeat(id * 50))}),
+                        ),
+                    ),
+                }
+            };
+            host.flood(&(0..IN_FLIGHT).map(request).collect::<Vec<_>>(), requests);
+        }
+        let (done, seconds) = ((step + 1) * RELOADS * requests, started.elapsed().as_secs());
+        notes.push(format!(
+            "{:.1} MiB after {done} requests and {} reloads, {seconds} s",
+            host.status("VmRSS:") / 1024.0,
+            (step + 1) * RELOADS
+        ));
+    }
+    Figure { measured: host.status("VmRSS:") / 1024.0, floor: None, notes }
 }
 
 /// One case of a row: medians of the host and of what it is held against, in microseconds.
@@ -816,6 +886,13 @@ impl Server {
             answered += memchr::memchr_iter(b'\n', &self.buffer[..read]).count();
         }
         started.elapsed().as_secs_f64() * 1e6 / count as f64
+    }
+
+    /// A number that the kernel knows of the server: memory is in KiB. Not a number where there is no /proc.
+    fn status(&self, name: &str) -> f64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
+        line.split_whitespace().next().and_then(|n| n.parse().ok()).unwrap_or(f64::NAN)
     }
 
     /// Lets the server run anywhere.

@@ -278,6 +278,18 @@ impl Judge for NestedJudge<'_> {
     }
 }
 
+impl Engine {
+    /// What there is before an event's deadline, less the time to answer; `None` if it comes later.
+    pub async fn within_deadline<T>(event: &Event, work: impl Future<Output = T>) -> Option<T> {
+        let mut work = std::pin::pin!(work);
+        match (futures_util::poll!(work.as_mut()), deadline(event)) {
+            (std::task::Poll::Ready(it), _) => Some(it),
+            (std::task::Poll::Pending, Some(until)) => tokio::time::timeout_at(until, work).await.ok(),
+            (std::task::Poll::Pending, None) => Some(work.await),
+        }
+    }
+}
+
 /// A deadline leaves the host the time to answer before the client gives up.
 fn deadline(event: &Event) -> Option<Instant> {
     let budget = Duration::from_millis(event.data.get("deadlineMs")?.as_u64()?.min(24 * 3_600_000));

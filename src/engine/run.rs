@@ -2,6 +2,7 @@
 //! once for every kind of handler.
 
 use super::aggregate;
+use super::sessions::Claim;
 use super::{Engine, HooksInForce, NestedJudge, Report, aside};
 use crate::contract::{Contract, Fail, NATIVE};
 use crate::event::{CONTEXT_MEMBERS, Event, Phase, merge_patch};
@@ -75,12 +76,26 @@ enum Failure {
 pub(super) async fn run(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected, moment: &Arc<Moment>) -> HookRun {
     let hook = &selected.hook;
     let event = moment.event();
-    if hook.once && !engine.sessions.claim(event, hook) {
+    let claim = if hook.once { engine.sessions.claim(event, hook) } else { Claim::First };
+    if claim == Claim::Ran {
         return HookRun { answer: Answer::default(), outcome: skipped(selected, "ran once in this session") };
     }
-    if hook.detached {
-        return HookRun { answer: Answer::default(), outcome: detach(engine, limits, selected, moment) };
+    let mut run = match hook.detached {
+        true => HookRun { answer: Answer::default(), outcome: detach(engine, limits, selected, moment) },
+        false => run_now(engine, limits, selected, moment).await,
+    };
+    if claim == Claim::Unknown {
+        // A guard that judges once too often is better than one that doesn't judge.
+        let why = "can't tell whether it ran once in this session: too many hooks have";
+        tracing::warn!(hook = %hook.name, event_id = %event.id, "{why}");
+        run.outcome.opaque.get_or_insert_with(|| why.into());
     }
+    run
+}
+
+async fn run_now(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected, moment: &Arc<Moment>) -> HookRun {
+    let hook = &selected.hook;
+    let event = moment.event();
     let (started, began) = (Instant::now(), SystemTime::now());
     let transcript = Transcript::default();
     let result = match fixed(selected, event.spec.phase).or_else(|| uncertain(selected)) {

@@ -3,6 +3,7 @@
 use super::MAX_SEND_BACKS;
 use crate::event::Event;
 use crate::hook::Hook;
+use crate::support::digest::of_texts;
 use crate::verdict::{Decision, Verdict};
 use lru::LruCache;
 use parking_lot::Mutex;
@@ -12,19 +13,44 @@ use std::num::NonZeroUsize;
 /// Sessions that are remembered at once; the one without an event for longest is forgotten first.
 const MAX_SESSIONS: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
 
-pub(super) struct Sessions(Mutex<LruCache<String, Session>>);
+/// `once` hooks that are remembered of one session: each edit of a hook makes another one of it.
+const MAX_ONCE: usize = 1000;
+/// Of all sessions together; the sessions without an event for longest are forgotten first.
+const MAX_ALL_ONCE: usize = 100_000;
+
+pub(super) struct Sessions(Mutex<Known>);
+
+struct Known {
+    sessions: LruCache<Name, Session>,
+    /// The `once` hooks of all of them.
+    n_once: usize,
+}
+
+/// What stands for a text of any length.
+type Name = [u8; 32];
 
 impl Default for Sessions {
     fn default() -> Sessions {
-        Sessions(Mutex::new(LruCache::new(MAX_SESSIONS)))
+        Sessions(Mutex::new(Known { sessions: LruCache::new(MAX_SESSIONS), n_once: 0 }))
     }
 }
 
 #[derive(Default)]
 struct Session {
     /// Per event name and agent.
-    send_backs: HashMap<(String, String), u32>,
-    ran: HashSet<String>,
+    send_backs: HashMap<Name, u32>,
+    ran: HashSet<Name>,
+}
+
+/// Whether a `once` hook may run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Claim {
+    /// It hasn't in this session.
+    First,
+    /// It has.
+    Ran,
+    /// It may have: so many have in this session that no more are remembered.
+    Unknown,
 }
 
 /// Agents of a session that are sent back at once. Beyond, all are counted anew, because each may be
@@ -33,7 +59,7 @@ const MAX_SENT_BACK: usize = 1000;
 
 impl Session {
     /// How often in a row an agent has been sent back; one time too many begins anew.
-    fn count_send_back(&mut self, key: (String, String), is_sent_back: bool) -> u32 {
+    fn count_send_back(&mut self, key: Name, is_sent_back: bool) -> u32 {
         let before = self.send_backs.remove(&key).unwrap_or(0);
         let count = if is_sent_back { before + 1 } else { 0 };
         if (1..=MAX_SEND_BACKS).contains(&count) {
@@ -47,11 +73,27 @@ impl Session {
 }
 
 impl Sessions {
-    /// Whether a `once` hook may run now; says yes once per session.
-    pub(super) fn claim(&self, event: &Event, hook: &Hook) -> bool {
+    /// Whether a `once` hook may run now; the first claim in a session is.
+    pub(super) fn claim(&self, event: &Event, hook: &Hook) -> Claim {
         // Names may be given twice; the place in the file changes with every edit above it.
-        let key = format!("{}\n{}\n{:x}", hook.source.file, hook.name, hook.fingerprint);
-        self.with(event.session(), |session| session.ran.insert(key))
+        let fingerprint = format!("{:x}", hook.fingerprint);
+        self.claim_name(event.session(), of_texts(&[&*hook.source.file, &hook.name, &fingerprint]))
+    }
+
+    fn claim_name(&self, session: &str, hook: Name) -> Claim {
+        let known = &mut *self.0.lock();
+        let ran = &mut known.session(session).ran;
+        if ran.contains(&hook) {
+            return Claim::Ran;
+        }
+        if ran.len() >= MAX_ONCE {
+            return Claim::Unknown;
+        }
+        ran.insert(hook);
+        known.n_once += 1;
+        // The present session is the last one, and has fewer.
+        while known.n_once > MAX_ALL_ONCE && known.forget_oldest() {}
+        Claim::First
     }
 
     /// Counts send-backs and overrides the one that is too many.
@@ -59,9 +101,9 @@ impl Sessions {
         match &*event.name {
             name if event.spec.rest => {
                 let agent = event.text("/agent/id").or(event.text("/agent/name")).unwrap_or_default();
-                let key = (name.to_string(), agent.to_string());
+                let key = of_texts(&[name, agent]);
                 let is_sent_back = verdict.decision == Decision::Deny;
-                let count = self.with(event.session(), |session| session.count_send_back(key, is_sent_back));
+                let count = self.0.lock().session(event.session()).count_send_back(key, is_sent_back);
                 if count > MAX_SEND_BACKS {
                     verdict.errors.push(format!(
                         "sent back to work {MAX_SEND_BACKS} times in a row; the agent may rest (the hook should look at `stopActive`)"
@@ -72,19 +114,33 @@ impl Sessions {
                 }
             }
             "UserPromptSubmit" | "RunStart" if !event.session().is_empty() => {
-                self.with(event.session(), |session| session.send_backs.clear());
+                self.0.lock().session(event.session()).send_backs.clear();
             }
-            "SessionEnd" => self.forget(event.session()),
+            "SessionEnd" => self.0.lock().forget(event.session()),
             _ => {}
         }
     }
+}
 
-    fn with<T>(&self, session: &str, act: impl FnOnce(&mut Session) -> T) -> T {
-        act(self.0.lock().get_or_insert_mut_ref(session, Session::default))
+impl Known {
+    fn session(&mut self, session: &str) -> &mut Session {
+        let name = of_texts(&[session]);
+        if self.sessions.len() == MAX_SESSIONS.get() && !self.sessions.contains(&name) {
+            self.forget_oldest();
+        }
+        self.sessions.get_or_insert_mut(name, Session::default)
     }
 
-    fn forget(&self, session: &str) {
-        self.0.lock().pop(session);
+    fn forget(&mut self, session: &str) {
+        let gone = self.sessions.pop(&of_texts(&[session]));
+        self.n_once -= gone.map_or(0, |it| it.ran.len());
+    }
+
+    /// Whether there was one.
+    fn forget_oldest(&mut self) -> bool {
+        let gone = self.sessions.pop_lru();
+        self.n_once -= gone.as_ref().map_or(0, |(_, it)| it.ran.len());
+        gone.is_some()
     }
 }
 
@@ -96,7 +152,7 @@ mod tests {
     fn agents_that_come_and_go_are_not_kept() {
         let mut session = Session::default();
         let mut count = |agent: usize, back| {
-            let count = session.count_send_back(("SubagentStop".into(), agent.to_string()), back);
+            let count = session.count_send_back(of_texts(&["SubagentStop", &agent.to_string()]), back);
             (count, session.send_backs.len())
         };
         assert_eq!([count(0, true), count(0, true), count(0, false)], [(1, 1), (2, 1), (0, 0)]);
@@ -109,7 +165,7 @@ mod tests {
     #[test]
     fn an_active_session_is_remembered() {
         let sessions = Sessions::default();
-        let ran = |session: &str| sessions.with(session, |it| !it.ran.insert("hook".into()));
+        let ran = |session: &str| sessions.claim_name(session, of_texts(&["hook"])) == Claim::Ran;
         assert!(!ran("active") && !ran("quiet"));
         for n in 0..MAX_SESSIONS.get() {
             ran(&n.to_string());
@@ -119,6 +175,23 @@ mod tests {
         }
         assert!(ran("active"));
         assert!(!ran("quiet"), "the quiet one made room");
-        assert_eq!(sessions.0.lock().len(), MAX_SESSIONS.get());
+        assert_eq!(sessions.0.lock().sessions.len(), MAX_SESSIONS.get());
+    }
+
+    #[test]
+    fn hooks_that_ran_are_remembered_within_bounds() {
+        let sessions = Sessions::default();
+        let claim =
+            |session: usize, hook: usize| sessions.claim_name(&session.to_string(), of_texts(&[&hook.to_string()]));
+        for session in 0..2 * MAX_ALL_ONCE / MAX_ONCE {
+            for hook in 0..MAX_ONCE {
+                assert_eq!(claim(session, hook), Claim::First);
+            }
+            // Neither once more nor never again: whoever asks has to say so.
+            assert_eq!([claim(session, MAX_ONCE), claim(session, 0)], [Claim::Unknown, Claim::Ran]);
+            let known = sessions.0.lock();
+            assert_eq!(known.n_once, known.sessions.iter().map(|(_, it)| it.ran.len()).sum::<usize>());
+            assert!(known.n_once <= MAX_ALL_ONCE);
+        }
     }
 }

@@ -638,10 +638,7 @@ mod tests {
             (json!({"event": "Stop", "tool": {}}), "`tool`: missing field `name`"),
             (json!({"event": "PostToolUse", "tool": {}}), "`tool.name` is missing: the event is about a tool"),
             (json!({"event": "PreToolUse", "tool": {"name": ""}}), "`tool.name` is missing: the event is about a tool"),
-            (
-                json!({"event": "PreToolUse", "tool": 3}),
-                "`tool`: invalid type: integer `3`, expected an object with `name`",
-            ),
+            (json!({"event": "PreToolUse", "tool": 3}), "`tool`: invalid type: number, expected an object with `name`"),
         ] {
             assert_eq!(Event::from_json(data).unwrap_err().0, expected);
         }

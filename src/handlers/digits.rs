@@ -1,27 +1,156 @@
-//! The digits of numbers that have been through JavaScript. It knows floats of 64 bits only: whole numbers beyond
-//! 2^53 come back rounded, even where a hook hasn't touched them.
+//! The digits of numbers on their way through a hook's language. JavaScript has floats of 64 bits only, and
+//! Python has them for fractions: what they don't hold comes back rounded, even where a hook hasn't touched it.
 
 use crate::event::Event;
+use crate::support::decimal::{Decimal, fits_double};
 use serde_json::{Number, Value};
 use std::collections::BTreeMap;
 
-/// From here on not every whole number is a float.
-const FIRST_ROUNDED: f64 = 9_007_199_254_740_992.0;
+/// A float with more digits than this is written by nobody who doesn't mean that very number.
+const TELLING: usize = 15;
+/// The most values with such numbers that one call may get from the store.
+const MAX_HANDED: usize = 256;
 
-/// The numbers of an event that JavaScript rounds, by what it makes of them; `None` where several become one.
-type Rounded<'e> = BTreeMap<u64, Option<&'e Number>>;
+/// How a language holds numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Language {
+    /// As floats of 64 bits.
+    JavaScript,
+    /// Whole numbers as they are, others as floats of 64 bits.
+    Python,
+}
 
-/// Reads a reply from JavaScript: a number that an event's number was rounded to is that number.
+impl Language {
+    /// What it makes of a number; `None` if it keeps every digit of all numbers of this kind.
+    fn rounded(self, number: &Number) -> Option<f64> {
+        let is_kept = self == Language::Python && !number.as_str().contains(['.', 'e', 'E']);
+        // One zero, because JavaScript writes the negative one without its sign.
+        number.as_f64().filter(|_| !is_kept).map(|it| it + 0.0)
+    }
+
+    /// Whether a value has a number that the language can't hold. As deep as JSON may be; so are the others.
+    fn loses(self, value: &Value) -> bool {
+        match value {
+            Value::Number(number) => self.rounded(number).is_some() && !fits_double(number.as_str()),
+            Value::Array(items) => items.iter().any(|it| self.loses(it)),
+            Value::Object(members) => members.values().any(|it| self.loses(it)),
+            Value::Null | Value::Bool(_) | Value::String(_) => false,
+        }
+    }
+}
+
+/// Values of the store that a call was given, with numbers that its language can't hold.
+#[derive(Debug)]
+pub(super) struct Handed {
+    values: Vec<Value>,
+    most: usize,
+}
+
+impl Default for Handed {
+    fn default() -> Handed {
+        Handed { values: Vec::new(), most: MAX_HANDED }
+    }
+}
+
+impl Handed {
+    /// For whoever asks outside of a call, of which nobody would know the numbers later.
+    pub(super) fn outside_of_calls() -> Handed {
+        Handed { values: Vec::new(), most: 0 }
+    }
+
+    /// Notes a value that the call gets.
+    ///
+    /// # Errors
+    /// There are too many to tell their numbers apart.
+    pub(super) fn add(&mut self, language: Language, value: &Value) -> Result<(), String> {
+        if language.loses(value) && !self.values.contains(value) {
+            if self.values.len() == self.most {
+                let most = self.most;
+                return Err(format!("read more than {most} values with numbers that {language:?} would round"));
+            }
+            self.values.push(value.clone());
+        }
+        Ok(())
+    }
+}
+
+/// What a language made of the numbers that a call was given.
+struct Rounded<'v> {
+    language: Language,
+    /// By the bits of the float; `None` where it can't be told which number is meant.
+    lost: BTreeMap<u64, Option<&'v Number>>,
+}
+
+impl<'v> Rounded<'v> {
+    fn new(language: Language, given: &[&'v Value]) -> Rounded<'v> {
+        let mut rounded = Rounded { language, lost: BTreeMap::new() };
+        if given.iter().any(|value| language.loses(value)) {
+            given.iter().for_each(|value| rounded.collect(value, true));
+            given.iter().for_each(|value| rounded.collect(value, false));
+        }
+        rounded
+    }
+
+    /// First the numbers that lose digits, then the others, which one of those may be taken for.
+    fn collect(&mut self, value: &'v Value, is_first: bool) {
+        match value {
+            Value::Number(number) => {
+                let Some(double) = self.language.rounded(number) else { return };
+                if !is_first {
+                    if let Some(known) = self.lost.get_mut(&double.to_bits()) {
+                        *known = known.filter(|known| *known == number);
+                    }
+                } else if !fits_double(number.as_str()) {
+                    let is_telling = Decimal::of_double(double).is_some_and(|it| it.n_digits() > TELLING);
+                    self.lost.entry(double.to_bits()).or_insert(is_telling.then_some(number));
+                }
+            }
+            Value::Array(items) => items.iter().for_each(|item| self.collect(item, is_first)),
+            Value::Object(members) => members.values().for_each(|value| self.collect(value, is_first)),
+            Value::Null | Value::Bool(_) | Value::String(_) => {}
+        }
+    }
+
+    /// `before`: what was in the place of the value.
+    fn restore(&self, value: &mut Value, before: Option<&Value>) -> Result<(), String> {
+        match value {
+            Value::Number(number) => {
+                let Some(double) = self.language.rounded(number) else { return Ok(()) };
+                let before = before.and_then(Value::as_number);
+                if let Some(before) = before.filter(|it| self.language.rounded(it) == Some(double)) {
+                    *number = before.clone();
+                    return Ok(());
+                }
+                match self.lost.get(&double.to_bits()) {
+                    Some(Some(whole)) => *number = (*whole).clone(),
+                    Some(None) => {
+                        return Err(format!(
+                            "{number} may be a number with more digits that was given; give texts instead"
+                        ));
+                    }
+                    None => {}
+                }
+                Ok(())
+            }
+            Value::Array(items) => {
+                items.iter_mut().enumerate().try_for_each(|(n, it)| self.restore(it, before.and_then(|it| it.get(n))))
+            }
+            Value::Object(members) => {
+                members.iter_mut().try_for_each(|(key, it)| self.restore(it, before.and_then(|it| it.get(key))))
+            }
+            Value::Null | Value::Bool(_) | Value::String(_) => Ok(()),
+        }
+    }
+}
+
+/// Reads a call's reply: a number that a number of the event or of the store was rounded to is that number.
 ///
 /// # Errors
-/// The reply isn't JSON, or it can't be told which number was meant.
-pub(super) fn read(text: &str, event: &Event) -> Result<Value, String> {
-    let mut reply = crate::support::json::parse_rounded(text).map_err(|error| error.to_string())?;
-    if !has_rounded(&reply) {
-        return Ok(reply);
-    }
-    let mut numbers = Rounded::new();
-    collect(&event.data, &mut numbers);
+/// The reply isn't JSON, or it can't be told which number is meant.
+pub(super) fn read(text: &str, language: Language, event: &Event, handed: &Handed) -> Result<Value, String> {
+    let mut reply = crate::support::json::parse(text).map_err(|error| error.to_string())?;
+    let given: Vec<&Value> = [&event.data].into_iter().chain(&handed.values).collect();
+    let rounded = Rounded::new(language, &given);
     match &mut reply {
         Value::Object(members) => {
             for (key, value) in members {
@@ -29,66 +158,51 @@ pub(super) fn read(text: &str, event: &Event) -> Result<Value, String> {
                     "subject" | "patch" => event.subject(),
                     _ => None,
                 };
-                restore(value, before, &numbers)?;
+                rounded.restore(value, before)?;
             }
         }
-        other => restore(other, None, &numbers)?,
+        other => rounded.restore(other, None)?,
     }
     Ok(reply)
 }
 
-/// The bits that tell a rounded number from others.
-fn rounded(number: &Number) -> Option<u64> {
-    number.as_f64().filter(|it| it.abs() >= FIRST_ROUNDED).map(f64::to_bits)
+/// The same for a value that a call stores; `before` is what is stored in its place.
+///
+/// # Errors
+/// It can't be told which number is meant.
+pub(super) fn restore(
+    value: &mut Value,
+    language: Language,
+    event: &[u8],
+    handed: &Handed,
+    before: Option<&Value>,
+) -> Result<(), String> {
+    if !has_number(value) {
+        return Ok(());
+    }
+    let event = std::str::from_utf8(event).ok().filter(|text| has_long_number(text));
+    let event = event.and_then(|text| crate::support::json::parse(text).ok());
+    let given: Vec<&Value> = event.iter().chain(&handed.values).chain(before).collect();
+    Rounded::new(language, &given).restore(value, before)
 }
 
-/// As deep as JSON may be; so are the others.
-fn has_rounded(value: &Value) -> bool {
+fn has_number(value: &Value) -> bool {
     match value {
-        Value::Number(number) => rounded(number).is_some(),
-        Value::Array(items) => items.iter().any(has_rounded),
-        Value::Object(members) => members.values().any(has_rounded),
+        Value::Number(_) => true,
+        Value::Array(items) => items.iter().any(has_number),
+        Value::Object(members) => members.values().any(has_number),
         Value::Null | Value::Bool(_) | Value::String(_) => false,
     }
 }
 
-fn collect<'e>(value: &'e Value, numbers: &mut Rounded<'e>) {
-    match value {
-        Value::Number(number) => {
-            if let Some(bits) = rounded(number) {
-                let known = numbers.entry(bits).or_insert(Some(number));
-                *known = known.filter(|known| *known == number);
-            }
-        }
-        Value::Array(items) => items.iter().for_each(|item| collect(item, numbers)),
-        Value::Object(members) => members.values().for_each(|value| collect(value, numbers)),
-        Value::Null | Value::Bool(_) | Value::String(_) => {}
-    }
-}
-
-/// `before`: what was in the place of the value.
-fn restore(value: &mut Value, before: Option<&Value>, numbers: &Rounded<'_>) -> Result<(), String> {
-    match value {
-        Value::Number(number) => {
-            let Some(bits) = rounded(number) else { return Ok(()) };
-            let same = before.and_then(Value::as_number).filter(|before| rounded(before) == Some(bits));
-            match (same, numbers.get(&bits).copied()) {
-                (Some(whole), _) | (None, Some(Some(whole))) => *number = whole.clone(),
-                (None, Some(None)) => {
-                    return Err(format!("several numbers of the event are {number} in JavaScript; give texts instead"));
-                }
-                (None, None) => {}
-            }
-            Ok(())
-        }
-        Value::Array(items) => {
-            items.iter_mut().enumerate().try_for_each(|(n, it)| restore(it, before.and_then(|it| it.get(n)), numbers))
-        }
-        Value::Object(members) => {
-            members.iter_mut().try_for_each(|(key, it)| restore(it, before.and_then(|it| it.get(key)), numbers))
-        }
-        Value::Null | Value::Bool(_) | Value::String(_) => Ok(()),
-    }
+/// Whether a JSON text may have a number that a float doesn't hold. Digits within strings are taken for numbers.
+fn has_long_number(text: &str) -> bool {
+    let is_of_number = |byte: &u8| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-');
+    let mut tokens = text.as_bytes().split(|byte| !is_of_number(byte));
+    tokens.any(|token| {
+        let is_short = token.len() <= TELLING && !token.iter().any(|it| it.eq_ignore_ascii_case(&b'e'));
+        !is_short && token.iter().any(u8::is_ascii_digit)
+    })
 }
 
 #[cfg(test)]
@@ -96,39 +210,76 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    fn parse(text: &str) -> Value {
+        crate::support::json::parse(text).unwrap()
+    }
+
+    const INPUT: &str = r#"{"id":1234567890123456789,"max":18446744073709551615,"min":-9223372036854775808,
+        "a":[1234567890123457089,1,0.1],"b":1234567890123457090,"big":123456789012345678901234567890,
+        "p":1.50,"d":0.12345678901234567890123,"near":0.10000000000000000001,"tiny":1e-400}"#;
+
     #[test]
     fn untouched_numbers_have_all_their_digits() {
-        const ID: u64 = 1_234_567_890_123_456_789;
-        let event = Event::from_json(json!({
-            "event": "PreToolUse", "tool": {"name": "pay", "input":
-                {"id": ID, "max": u64::MAX, "min": i64::MIN, "a": [ID + 300, 1, 0.1], "b": ID + 301}},
-        }))
-        .unwrap();
+        let input = parse(INPUT);
+        let event = Event::from_json(json!({"event": "PreToolUse", "tool": {"name": "pay", "input": input}})).unwrap();
         for (reply, expected) in [
             // As JavaScript writes them.
             (
-                r#"{"subject":{"id":1234567890123456800,"max":18446744073709552000,"min":-9223372036854776000,"n":5}}"#,
-                Some(json!({"subject": {"id": ID, "max": u64::MAX, "min": i64::MIN, "n": 5}})),
+                r#"{"subject":{"id":1234567890123456800,"max":18446744073709552000,"min":-9223372036854776000,"n":5,
+                    "big":1.2345678901234568e+29,"p":1.5,"d":0.12345678901234568,"near":0.1,"tiny":0}}"#,
+                Some(
+                    r#"{"subject":{"id":1234567890123456789,"max":18446744073709551615,"min":-9223372036854775808,"n":5,
+                    "big":123456789012345678901234567890,"p":1.50,"d":0.12345678901234567890123,
+                    "near":0.10000000000000000001,"tiny":1e-400}}"#,
+                ),
             ),
             // In another place.
-            (r#"{"patch":{"copy":1234567890123456800}}"#, Some(json!({"patch": {"copy": ID}}))),
+            (r#"{"patch":{"copy":1234567890123456800}}"#, Some(r#"{"patch":{"copy":1234567890123456789}}"#)),
+            (r#"{"patch":{"copy":0.12345678901234568}}"#, Some(r#"{"patch":{"copy":0.12345678901234567890123}}"#)),
             (
                 r#"{"context":{"metadata":{"id":1234567890123456800}}}"#,
-                Some(json!({"context": {"metadata": {"id": ID}}})),
+                Some(r#"{"context":{"metadata":{"id":1234567890123456789}}}"#),
             ),
-            (r#"{"modified_input":{"id":1234567890123456800}}"#, Some(json!({"modified_input": {"id": ID}}))),
-            // Another number.
             (
-                r#"{"subject":{"id":1234567890123460000}}"#,
-                Some(json!({"subject": {"id": 1_234_567_890_123_460_000_u64}})),
+                r#"{"modified_input":{"id":1234567890123456800}}"#,
+                Some(r#"{"modified_input":{"id":1234567890123456789}}"#),
             ),
-            (r#"{"subject":{"id":1e+25}}"#, Some(json!({"subject": {"id": 1e25}}))),
+            // Another number.
+            (r#"{"subject":{"id":1234567890123460000}}"#, Some(r#"{"subject":{"id":1234567890123460000}}"#)),
+            (r#"{"subject":{"id":1e+25,"p":1.6}}"#, Some(r#"{"subject":{"id":1e+25,"p":1.6}}"#)),
             // Two numbers are one to JavaScript: the place tells them apart, and nothing else does.
-            (r#"{"subject":{"a":[1234567890123457000]}}"#, Some(json!({"subject": {"a": [ID + 300]}}))),
-            (r#"{"subject":{"b":1234567890123457000}}"#, Some(json!({"subject": {"b": ID + 301}}))),
+            (r#"{"subject":{"a":[1234567890123457000]}}"#, Some(r#"{"subject":{"a":[1234567890123457089]}}"#)),
+            (r#"{"subject":{"b":1234567890123457000}}"#, Some(r#"{"subject":{"b":1234567890123457090}}"#)),
             (r#"{"subject":{"c":1234567890123457000}}"#, None),
+            // A short number may be meant as it is.
+            (r#"{"subject":{"c":0.1}}"#, None),
+            (r#"{"subject":{"c":0}}"#, None),
         ] {
-            assert_eq!(read(reply, &event).ok(), expected, "{reply}");
+            let read = read(reply, Language::JavaScript, &event, &Handed::default());
+            assert_eq!(read.ok(), expected.map(parse), "{reply}");
+        }
+        // Whole numbers mean what they say in Python.
+        let reply = r#"{"subject":{"id":1234567890123456800,"big":1,"d":0.12345678901234568,"near":0.1}}"#;
+        let expected = r#"{"subject":{"id":1234567890123456800,"big":1,"d":0.12345678901234567890123,"near":0.10000000000000000001}}"#;
+        assert_eq!(read(reply, Language::Python, &event, &Handed::default()), Ok(parse(expected)));
+    }
+
+    #[test]
+    fn stored_numbers_have_all_their_digits() {
+        let mut handed = Handed::default();
+        handed.add(Language::JavaScript, &parse("[1234567890123457089, 7]")).unwrap();
+        handed.add(Language::JavaScript, &parse("1.5")).unwrap();
+        assert_eq!(handed.values.len(), 1);
+        for (event, before, value, expected) in [
+            ("{}", None, "[1234567890123457000]", Some("[1234567890123457089]")),
+            (r#"{"id":1234567890123456789}"#, None, "1234567890123456800", Some("1234567890123456789")),
+            (r#"{"id":1234567890123457090}"#, None, "1234567890123457000", None),
+            ("{}", Some("1234567890123457090"), "1234567890123457000", Some("1234567890123457090")),
+            ("{}", None, "0.1", Some("0.1")),
+        ] {
+            let (mut value, before) = (parse(value), before.map(parse));
+            let done = restore(&mut value, Language::JavaScript, event.as_bytes(), &handed, before.as_ref());
+            assert_eq!(done.ok().map(|()| value), expected.map(parse), "{event}");
         }
     }
 }

@@ -132,7 +132,12 @@ pub(super) fn each_text<'n>(node: &'n Node, path: &mut Vec<&'n str>, visit: &mut
                 path.pop();
             }
         }
-        NodeValue::Null | NodeValue::Bool(_) | NodeValue::Int(_) | NodeValue::UInt(_) | NodeValue::Float(_) => {}
+        NodeValue::Null
+        | NodeValue::Bool(_)
+        | NodeValue::Int(_)
+        | NodeValue::UInt(_)
+        | NodeValue::Float(_)
+        | NodeValue::Long(_) => {}
     }
 }
 

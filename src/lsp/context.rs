@@ -79,6 +79,7 @@ fn find<'t>(node: &'t Node, offset: usize, path: &mut Vec<Step<'t>>) -> Option<W
         | NodeValue::Int(_)
         | NodeValue::UInt(_)
         | NodeValue::Float(_)
+        | NodeValue::Long(_)
         | NodeValue::String(_) => holds(&node.span).then_some(What::Value(node)),
     }
 }

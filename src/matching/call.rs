@@ -6,6 +6,7 @@ use super::shell::{self, Script, Shell};
 use super::tools::{self, ArgumentKind, Found, Row};
 use super::urls;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::path::Path;
 use url::Url;
 
@@ -81,11 +82,15 @@ impl Call {
                 }]
             }
             Found::Values(kind, values) => {
-                values.into_iter().map(|value| subject(kind, value, base, shell).unwrap_or_else(nothing)).collect()
+                let input = input.unwrap_or(&Value::Null);
+                let subjects = |value| subjects(kind, value, input, base, shell).unwrap_or_else(|| vec![nothing()]);
+                values.into_iter().flat_map(subjects).collect()
             }
         };
-        let others = input.map_or_else(Vec::new, |input| row.others(input));
-        let others = others.into_iter().map(|(kind, value)| subject(kind, value, base, shell).unwrap_or_else(nothing));
+        let others = input.into_iter().flat_map(|input| {
+            let subjects = |(kind, value)| subjects(kind, value, input, base, shell).unwrap_or_else(|| vec![nothing()]);
+            row.others(input).into_iter().flat_map(subjects).collect::<Vec<_>>()
+        });
         Call { alternatives, others: others.collect() }
     }
 
@@ -144,16 +149,23 @@ fn is_long(value: &Value) -> bool {
     length > QUICK_TEXT
 }
 
-fn subject(kind: ArgumentKind, value: &Value, base: &Path, shell: Shell) -> Option<Subject> {
+/// What a value of a call's input may stand for; mostly one thing.
+fn subjects(kind: ArgumentKind, value: &Value, input: &Value, base: &Path, shell: Shell) -> Option<Vec<Subject>> {
     if is_long(value) && !patience::allows_slow() {
         return None;
     }
     let items = |values: Vec<Thing>| Subject::Items(values.into_iter().map(|it| Item::new(None, it)).collect());
-    Some(match kind {
+    Some(vec![match kind {
         ArgumentKind::Shell => {
-            let text = tools::shell_text(value)?.into_owned();
-            let script = shell::read(&text, shell);
-            Subject::Shell { text, script }
+            let texts = tools::shell_texts(value, input)?;
+            if texts.iter().map(|it| it.len()).sum::<usize>() > QUICK_TEXT && !patience::allows_slow() {
+                return None;
+            }
+            let read = |text: Cow<'_, str>| {
+                let script = shell::read(&text, shell);
+                Subject::Shell { text: text.into_owned(), script }
+            };
+            return Some(texts.into_iter().map(read).collect());
         }
         ArgumentKind::Path => items(tools::texts(value)?.into_iter().map(|it| path(it, base)).collect::<Option<_>>()?),
         ArgumentKind::Url => {
@@ -165,5 +177,5 @@ fn subject(kind: ArgumentKind, value: &Value, base: &Path, shell: Shell) -> Opti
             }
         }
         ArgumentKind::Text => items(vec![Thing::Text(value.as_str()?.to_string())]),
-    })
+    }])
 }

@@ -11,10 +11,12 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
 
 use crate::support::failpoint;
 use globset::{GlobBuilder, GlobMatcher};
+use parking_lot::Mutex;
 
 /// Both views of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,13 +113,27 @@ pub fn script(path: &str, cwd: &Path) -> Option<String> {
 
 /// A compiled `Write(...)` pattern: `**` is any number of directories, `*` stays within one name and
 /// matches dot files too. A relative pattern counts from the working directory of the views, one that begins
-/// with `~/` from the home directory.
+/// with `~/` from the home directory. The directories that such a one or an absolute one begins with count as
+/// written and as links lead them: `/bin/**` holds for `/usr/bin/x` where `/bin` is a link to it.
 #[derive(Debug, Clone)]
 pub struct PathPattern {
     glob: GlobMatcher,
     from: From,
     prefix: String,
+    /// What is behind the prefix.
+    rest: String,
+    elsewhere: Arc<Mutex<Elsewhere>>,
 }
+
+/// Where the directories that a pattern names lead, when it was last looked up.
+#[derive(Debug, Default)]
+struct Elsewhere {
+    looked_up: Option<Instant>,
+    glob: Option<Arc<GlobMatcher>>,
+}
+
+/// How long a look at the directories of a pattern holds.
+const KNOWN: Duration = Duration::from_secs(1);
 
 /// Where a pattern counts from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -161,12 +177,9 @@ impl PathPattern {
         if pattern.ends_with('/') && !text.is_empty() && text != "/" {
             text.push_str("/**");
         }
-        let glob = GlobBuilder::new(&text)
-            .literal_separator(true)
-            .backslash_escape(true)
-            .build()
-            .map_err(|error| error.kind().to_string())?;
-        Ok(Self { glob: glob.compile_matcher(), from, prefix: literal_directories(&text) })
+        let prefix = literal_directories(&text);
+        let rest = text[prefix.len()..].to_string();
+        Ok(Self { glob: glob(&text)?, from, prefix, rest, elsewhere: Arc::default() })
     }
 
     /// For a rule that denies, asks or runs: one view is enough, and so is a path that can't be resolved.
@@ -195,7 +208,32 @@ impl PathPattern {
         (self.from == From::WorkingDirectory).then_some(&*self.prefix)
     }
 
+    /// The pattern with its directories resolved, where links lead them elsewhere: `/usr/bin/*` of `/bin/*`.
+    fn elsewhere(&self) -> Option<Arc<GlobMatcher>> {
+        let written = match self.from {
+            From::Root => PathBuf::from(&self.prefix),
+            From::Home => home()?.join(&self.prefix),
+            // The working directory has both its forms; what it holds is found through the index.
+            From::WorkingDirectory => return None,
+        };
+        let mut known = self.elsewhere.lock();
+        if known.looked_up.is_none_or(|at| at.elapsed() > KNOWN) {
+            let resolved = Walk { cwd: Path::new("/"), magic: false }.resolve(&written);
+            let resolved = resolved.filter(|it| *it != normalise(&written));
+            let directory = resolved.as_ref().and_then(|it| it.to_str());
+            // Resolved names are taken as they are, whatever characters they have.
+            let glob = directory
+                .and_then(|it| glob(&format!("{}/{}", globset::escape(it.trim_end_matches('/')), self.rest)).ok());
+            *known = Elsewhere { looked_up: Some(Instant::now()), glob: glob.map(Arc::new) };
+        }
+        known.glob.clone()
+    }
+
     fn matches(&self, view: &Path, views: &PathViews) -> bool {
+        self.matches_as_written(view, views) || self.elsewhere().is_some_and(|glob| glob.is_match(view))
+    }
+
+    fn matches_as_written(&self, view: &Path, views: &PathViews) -> bool {
         let bases = match self.from {
             From::Root => return self.glob.is_match(view),
             From::Home => views.homes,
@@ -203,6 +241,11 @@ impl PathPattern {
         };
         bases.iter().filter_map(|base| view.strip_prefix(base).ok()).any(|inner| self.glob.is_match(inner))
     }
+}
+
+fn glob(pattern: &str) -> Result<GlobMatcher, String> {
+    let glob = GlobBuilder::new(pattern).literal_separator(true).backslash_escape(true).build();
+    glob.map(|glob| glob.compile_matcher()).map_err(|error| error.kind().to_string())
 }
 
 fn literal_directories(pattern: &str) -> String {
@@ -280,6 +323,11 @@ impl Walk<'_> {
                 match std::fs::symlink_metadata(&at) {
                     Ok(metadata) if metadata.file_type().is_symlink() => {
                         links += 1;
+                        // The proc file system may be mounted elsewhere, too.
+                        if is_magic(&at) {
+                            self.magic = true;
+                            return None;
+                        }
                         let target = std::fs::read_link(&at).ok()?;
                         let target = target.as_os_str().as_bytes();
                         at.pop();
@@ -314,13 +362,15 @@ impl Walk<'_> {
             [b"dev", b"fd"] => Some(Magic::Stays(PathBuf::from("/proc/self/fd"))),
             [b"dev", b"stdin" | b"stdout" | b"stderr"] => Some(Magic::Unknown),
             [b"proc", id, rest @ ..] if process(id) => {
+                // The process that will use the path is not the one with a number.
+                let is_own = matches!(id, [b's' | b't', ..]);
                 let rest = match rest {
                     [b"task", thread, rest @ ..] if process(thread) => rest,
                     rest => rest,
                 };
                 match rest {
-                    [b"cwd"] => Some(Magic::Directory),
-                    [b"root" | b"exe"] | [b"fd" | b"map_files", _] | [b"ns", _] => Some(Magic::Unknown),
+                    [b"cwd"] if is_own => Some(Magic::Directory),
+                    [b"cwd" | b"root" | b"exe"] | [b"fd" | b"map_files", _] | [b"ns", _] => Some(Magic::Unknown),
                     [] => Some(Magic::Stays(at.to_path_buf())),
                     _ => None,
                 }
@@ -330,6 +380,20 @@ impl Walk<'_> {
             _ => None,
         }
     }
+}
+
+/// Whether a link is one of the proc file system, which leads every process elsewhere.
+#[cfg(target_os = "linux")]
+fn is_magic(link: &Path) -> bool {
+    // From linux/magic.h.
+    const PROC: u64 = 0x9fa0;
+    let about = link.parent().and_then(|parent| rustix::fs::statfs(parent).ok());
+    about.is_some_and(|about| about.f_type as u64 & 0xffff_ffff == PROC)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_magic(_: &Path) -> bool {
+    false
 }
 
 enum Magic {
@@ -428,6 +492,11 @@ mod tests {
             ("docs/**", "/proc/self/root/etc/passwd", &root, true, false),
             ("docs/**", "/proc/self/cwd/src/a.ts", &root, false, false),
             ("src/**", "/proc/self/task/1/cwd/src/a.ts", &root, true, false),
+            // Another process is somewhere else.
+            ("docs/**", "/proc/1/cwd/etc/passwd", &root, true, false),
+            ("docs/**", "/proc/1/task/1/cwd/src/a.ts", &root, true, false),
+            ("docs/**", "/proc/self/../1/cwd/src/a.ts", &root, true, false),
+            ("src/**", "/proc/1/cwd/src/a.ts", &root, true, false),
             ("/proc/**", "/proc/self/status", &root, true, false),
             ("/proc/**", "/proc/cpuinfo", &root, true, true),
         ] {
@@ -435,6 +504,31 @@ mod tests {
             let pattern = PathPattern::new(pattern).unwrap();
             let found = (pattern.matches_any(&views), pattern.matches_all(&views));
             assert_eq!(found, (any, all), "{path} {views:?}");
+        }
+    }
+
+    #[test]
+    fn the_directories_of_a_pattern_are_resolved() {
+        let (_guard, root) = fixture();
+        let top = root.parent().unwrap().to_str().unwrap();
+        for (pattern, path, any, all) in [
+            ("TOP/projlink/src/**", "TOP/proj/src/a.ts", true, true),
+            ("TOP/projlink/src/**", "TOP/projlink/src/a.ts", true, true),
+            ("TOP/projlink/docs/link_in/*.ts", "src/a.ts", true, true),
+            ("TOP/proj/abs_in/**", "TOP/proj/src/lib/b.ts", true, true),
+            ("TOP/projlink/docs/**", "TOP/proj/src/a.ts", false, false),
+            ("TOP/projlink/src/link_out/**", "TOP/outside/x.ts", true, true),
+            // A link below the pattern's stars is for the path to follow.
+            ("TOP/*link/src/**", "TOP/proj/src/a.ts", false, false),
+        ] {
+            let (pattern, path) = (pattern.replace("TOP", top), path.replace("TOP", top));
+            let views = views(&path, &root);
+            let compiled = PathPattern::new(&pattern).unwrap();
+            assert_eq!((compiled.matches_any(&views), compiled.matches_all(&views)), (any, all), "{pattern} {views:?}");
+        }
+        if std::fs::read_link("/bin").is_ok_and(|to| to == Path::new("usr/bin")) {
+            let views = views("/usr/bin/x", &root);
+            assert!(PathPattern::new("/bin/**").unwrap().matches_all(&views));
         }
     }
 

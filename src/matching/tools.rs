@@ -184,6 +184,9 @@ pub static TOOLS: &[Tool] = &[
 pub const PATCH: &str = "apply_patch";
 const PATCH_ARGUMENTS: &[&str] = &["input", "patch", "patchText", "patch_text", "command"];
 
+/// Where a command's arguments may stand beside it.
+const ARGUMENTS_BESIDE: [&str; 3] = ["args", "arguments", "argv"];
+
 /// The argument of a shell tool that holds several texts, each for a shell of its own.
 const COMMANDS: &str = "commands";
 
@@ -348,7 +351,9 @@ impl<'a> Row<'a> {
     /// run another one than a guard reads.
     pub fn unclear_command(&self, input: &Value) -> Option<Vec<&str>> {
         match self.find(input) {
-            Found::Values(ArgumentKind::Shell, values) if !matches!(values[..], [Value::String(_)]) => {
+            Found::Values(ArgumentKind::Shell, values)
+                if !matches!(values[..], [Value::String(_)]) || arguments_beside(input).is_some() =>
+            {
                 Some(self.shell_names().filter(|name| input.get(name).is_some()).collect())
             }
             Found::Values(..) | Found::Patch(_) | Found::Nothing => None,
@@ -413,12 +418,15 @@ impl Row<'_> {
     /// list of them.
     ///
     /// # Errors
-    /// Several could be the command and differ.
+    /// Several could be the command and differ, or it isn't all of the command.
     pub fn shell_arguments(&self, input: &Value) -> Result<Vec<String>, String> {
         let Found::Values(ArgumentKind::Shell, values) = self.find(input) else { return Ok(Vec::new()) };
         let mut names: Vec<&str> = self.shell_names().filter(|name| input.get(name).is_some()).collect();
         names.dedup();
         let listed = input.get(COMMANDS).filter(|it| names.is_empty() && it.is_array()).and_then(Value::as_array);
+        if arguments_beside(input).is_some() {
+            return Err(format!("the arguments of `{}` stand beside its command", self.name));
+        }
         match (listed, &values[..]) {
             (Some(items), _) => Ok((0..items.len()).map(|at| format!("/{COMMANDS}/{at}")).collect()),
             (None, [_]) if names.is_empty() => Ok(vec![format!("/{COMMANDS}")]),
@@ -477,19 +485,59 @@ pub fn shell_text(value: &Value) -> Option<Cow<'_, str>> {
     match value {
         Value::String(text) => Some(text.into()),
         Value::Array(words) => {
-            let quoted = |(n, word): (usize, &Value)| {
-                let word = word.as_str()?;
-                let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"-_./:=,@%+".contains(&b);
-                // The first is a program, never an assignment or a keyword.
-                let means_more = n == 0 && (word.contains('=') || SHELL_KEYWORDS.contains(&word));
-                let plain = !word.is_empty() && word.bytes().all(is_plain) && !means_more;
-                Some(if plain { word.to_string() } else { format!("'{}'", word.replace('\'', r"'\''")) })
-            };
-            let words: Option<Vec<String>> = words.iter().enumerate().map(quoted).collect();
+            let words = words.iter().enumerate().map(|(n, word)| Some(quoted(word.as_str()?, n == 0)));
+            let words: Option<Vec<String>> = words.collect();
             words.filter(|words| !words.is_empty()).map(|words| words.join(" ").into())
         }
         _ => None,
     }
+}
+
+/// A word as a shell takes it for nothing but that word.
+fn quoted(word: &str, is_program: bool) -> String {
+    let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"-_./:=,@%+".contains(&b);
+    // A program is never an assignment or a keyword.
+    let means_more = is_program && (word.contains('=') || SHELL_KEYWORDS.contains(&word));
+    let plain = !word.is_empty() && word.bytes().all(is_plain) && !means_more;
+    if plain { word.to_string() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
+/// The arguments of a command that stand beside it: `{"command": "git", "args": ["push"]}`.
+fn arguments_beside(input: &Value) -> Option<&Value> {
+    let is_there = |value: &&Value| match value {
+        Value::Null => false,
+        Value::String(text) => !text.trim().is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(members) => !members.is_empty(),
+        Value::Bool(_) | Value::Number(_) => true,
+    };
+    ARGUMENTS_BESIDE.iter().find_map(|key| input.get(key).filter(is_there))
+}
+
+/// The texts for a shell that a command of a call may be, with the arguments that stand beside it. `None` if these
+/// can't be read.
+pub fn shell_texts<'v>(command: &'v Value, input: &Value) -> Option<Vec<Cow<'v, str>>> {
+    let text = shell_text(command)?;
+    let arguments = match arguments_beside(input) {
+        None => return Some(vec![text]),
+        Some(Value::String(arguments)) => arguments.clone(),
+        Some(Value::Array(words)) => {
+            let word = |word: &Value| match word {
+                Value::String(word) => Some(quoted(word, false)),
+                Value::Number(number) => Some(number.to_string()),
+                _ => None,
+            };
+            words.iter().map(word).collect::<Option<Vec<_>>>()?.join(" ")
+        }
+        Some(_) => return None,
+    };
+    Some(match command.as_str().map(|program| (program, quoted(program, true))) {
+        // More than a name may be a text for a shell, with the arguments or without, or a program after all.
+        Some((text, program)) if program != text => {
+            vec![text.into(), format!("{text} {arguments}").into(), format!("{program} {arguments}").into()]
+        }
+        _ => vec![format!("{text} {arguments}").into()],
+    })
 }
 
 /// The texts of a value that is one text or a list of them.
@@ -507,7 +555,10 @@ pub fn main_argument<'v>(tool: &str, input: &'v Value) -> Option<(ArgumentKind, 
     match Row::of(tool).find(input) {
         Found::Values(kind, values) => match &values[..] {
             [value] => match kind {
-                ArgumentKind::Shell => Some((kind, shell_text(value)?)),
+                ArgumentKind::Shell => match &shell_texts(value, input)?[..] {
+                    [text] => Some((kind, text.clone())),
+                    _ => None,
+                },
                 _ => Some((kind, value.as_str()?.into())),
             },
             _ => None,
@@ -585,6 +636,11 @@ mod tests {
             ("shell", json!({"command": ["A=b", "git=c", "if"]}), Some("'A=b' git=c if")),
             ("shell", json!({"command": ["time", "git"]}), Some("'time' git")),
             ("shell", json!({"command": "ls", "cmd": "rm"}), None),
+            ("shell", json!({"command": "git", "args": ["push", "a b", 3]}), Some("git push 'a b' 3")),
+            ("shell", json!({"command": ["git"], "args": "push -f"}), Some("git push -f")),
+            ("shell", json!({"command": "git", "args": []}), Some("git")),
+            ("shell", json!({"command": "git push", "args": ["-f"]}), None),
+            ("shell", json!({"command": "git", "args": [[]]}), None),
             ("run_commands", json!({"commands": ["ls -l"]}), Some("ls -l")),
             ("run_commands", json!({"commands": ["ls", "rm"]}), None),
             ("read_file", json!({"absolute_path": "/a", "path": "/a"}), Some("/a")),

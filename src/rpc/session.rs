@@ -1,7 +1,7 @@
 //! What one connection is to the host: its capabilities, its registered hooks, its requests in
 //! flight, and the way to call the client.
 
-use super::error::RpcError;
+use super::error::{RpcError, RpcResult};
 use super::in_flight::InFlight;
 use super::outgoing::{NotificationKind, RequestKind};
 use super::protocol::{Honour, HookCapabilities, Trace};
@@ -13,6 +13,8 @@ use crate::lsp;
 use crate::services::client::{Answers, Client, Reply};
 use crate::services::state::Store;
 use crate::transport::outbox::Outbox;
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Shared};
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -34,6 +36,7 @@ pub struct Session {
     pub(super) in_flight: Arc<InFlight>,
     settings: Mutex<Settings>,
     registered: Mutex<Registered>,
+    changing: Mutex<Changing>,
     /// What the client was asked; `None` when no answer can come any more.
     pending: Mutex<Option<HashMap<u64, Waiter>>>,
     next_id: AtomicU64,
@@ -55,6 +58,18 @@ pub enum Side {
     /// From another program of the same user, over the host's socket.
     Guest,
 }
+
+/// Changes of the definitions that were read and aren't done yet. They are made one after the other, beside the
+/// reader, in the order in which they were read.
+#[derive(Default)]
+struct Changing {
+    /// How many there were.
+    count: u64,
+    last: Option<Change>,
+}
+
+/// Gives the hooks that are in force after a change; nothing if it panicked.
+type Change = Shared<BoxFuture<'static, Option<HooksInForce>>>;
 
 type Waiter = oneshot::Sender<Result<Value, String>>;
 
@@ -93,6 +108,7 @@ impl Session {
                 trace: Trace::Off,
             }),
             registered: Mutex::default(),
+            changing: Mutex::default(),
             pending: Mutex::new(Some(HashMap::new())),
             next_id: AtomicU64::new(1),
             initialized: AtomicBool::new(false),
@@ -199,9 +215,64 @@ impl Session {
         self.registered.lock()
     }
 
-    /// The hooks that judge an event of this connection now.
-    pub(super) fn hooks_in_force(&self) -> HooksInForce {
+    fn hooks_in_force(&self) -> HooksInForce {
         HooksInForce { files: self.host.hooks(), session: self.registered().set.clone() }
+    }
+
+    /// The hooks that judge what is read now: those after the last change that was read before it. The first poll
+    /// decides which that is.
+    pub(super) async fn hooks_when_read(&self) -> HooksInForce {
+        let change = self.changing.lock().last.clone();
+        let changed = match change {
+            Some(change) => change.await,
+            None => None,
+        };
+        changed.unwrap_or_else(|| self.hooks_in_force())
+    }
+
+    /// Whether every change that was read is done.
+    pub(super) fn is_settled(&self) -> bool {
+        self.changing.lock().last.is_none()
+    }
+
+    /// Changes the definitions beside the reader, after the changes that were read before.
+    ///
+    /// # Errors
+    /// The connection has ended, or the work panicked.
+    pub(super) async fn change<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Session) -> RpcResult<T> + Send + 'static,
+    ) -> RpcResult<T> {
+        let cut_off = || RpcError::internal("the work was cut off");
+        let session = self.this.upgrade().ok_or_else(cut_off)?;
+        let (reply, result) = oneshot::channel();
+        let (done, hooks) = oneshot::channel();
+        let (before, ticket) = {
+            let mut changing = self.changing.lock();
+            changing.count += 1;
+            let change = hooks.map(Result::ok).boxed().shared();
+            (changing.last.replace(change), changing.count)
+        };
+        self.runtime.spawn(async move {
+            if let Some(before) = before {
+                before.await;
+            }
+            let worked = tokio::task::spawn_blocking(move || {
+                let result = work(&session);
+                let hooks = session.hooks_in_force();
+                let mut changing = session.changing.lock();
+                if changing.count == ticket {
+                    changing.last = None;
+                }
+                (result, hooks)
+            });
+            if let Ok((result, hooks)) = worked.await {
+                // An error means that nobody waits for it.
+                let _ = done.send(hooks);
+                let _ = reply.send(result);
+            }
+        });
+        result.await.map_err(|_| cut_off())?
     }
 
     /// The shared store.

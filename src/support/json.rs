@@ -1,8 +1,13 @@
 //! JSON as hookwire accepts it: what two parsers could read differently is refused.
 //!
-//! A duplicate key at any depth is an error, never last-wins; an integer that 64 bits can't hold is
-//! an error, never rounded; lone surrogates and depths over 128 are errors (serde_json's rule).
+//! A duplicate key at any depth is an error, never last-wins; a number keeps every digit, and one beyond what
+//! floats of 64 bits reach is an error; lone surrogates and depths over 128 are errors (serde_json's rule).
+//!
+//! For the digits, serde_json hands a number that 64 bits don't hold to a visitor as an object with the one member
+//! [`NUMBER`]. Types that serde reads twice (`untagged`, `flatten`, `tag`) take a fraction for that object, unless
+//! they are read from a [`Value`]. So what comes from outside is read with [`parse`] first, and its types from that.
 
+use super::decimal;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};
@@ -13,19 +18,7 @@ use serde_json::{Map, Number, Value};
 /// Says what is wrong and where.
 pub fn parse(text: &str) -> Result<Value, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let value = Strict { text }.deserialize(&mut deserializer)?;
-    deserializer.end()?;
-    Ok(value)
-}
-
-/// Parses what a program wrote that knows numbers as floats of 64 bits only: a longer integer is such a float.
-///
-/// # Errors
-/// Says what is wrong and where.
-pub(crate) fn parse_rounded(text: &str) -> Result<Value, serde_json::Error> {
-    let mut deserializer = serde_json::Deserializer::from_str(text);
-    // Nothing is found in an empty text.
-    let value = Strict { text: "" }.deserialize(&mut deserializer)?;
+    let value = Strict.deserialize(&mut deserializer)?;
     deserializer.end()?;
     Ok(value)
 }
@@ -33,19 +26,20 @@ pub(crate) fn parse_rounded(text: &str) -> Result<Value, serde_json::Error> {
 /// Parses the JSON value that a text begins with, and says where it ends.
 ///
 /// # Errors
-/// Says what is wrong and where. A long integer behind the value may be taken for one in it.
+/// Says what is wrong and where.
 pub(crate) fn parse_first(text: &str) -> Result<(Value, usize), serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let value = Strict { text }.deserialize(&mut deserializer)?;
+    let value = Strict.deserialize(&mut deserializer)?;
     Ok((value, deserializer.into_iter::<IgnoredAny>().byte_offset()))
 }
 
-#[derive(Clone, Copy)]
-struct Strict<'t> {
-    text: &'t str,
-}
+/// The member that stands for a number with all its digits in what serde_json hands on, and nowhere else.
+const NUMBER: &str = "$serde_json::private::Number";
 
-impl<'de> DeserializeSeed<'de> for Strict<'_> {
+#[derive(Clone, Copy)]
+struct Strict;
+
+impl<'de> DeserializeSeed<'de> for Strict {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -53,7 +47,7 @@ impl<'de> DeserializeSeed<'de> for Strict<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Strict<'_> {
+impl<'de> Visitor<'de> for Strict {
     type Value = Value;
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -73,12 +67,7 @@ impl<'de> Visitor<'de> for Strict<'_> {
     }
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
-        // serde_json gives an integer beyond 64 bits as a rounded float. The text is searched only
-        // then, since floats that large hardly ever come.
-        if value.abs() >= 9.2e18 && has_long_integer(self.text) {
-            return Err(E::custom("an integer beyond 64 bits would lose digits"));
-        }
-        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("not a finite number"))
+        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom(OUT_OF_RANGE))
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Value, E> {
@@ -104,6 +93,9 @@ impl<'de> Visitor<'de> for Strict<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
         let mut map = Map::new();
         while let Some(key) = access.next_key::<String>()? {
+            if key == NUMBER {
+                return access.next_value_seed(Digits).map(Value::Number);
+            }
             match map.entry(key) {
                 Entry::Vacant(entry) => entry.insert(access.next_value_seed(self)?),
                 Entry::Occupied(entry) => {
@@ -115,33 +107,35 @@ impl<'de> Visitor<'de> for Strict<'_> {
     }
 }
 
-/// Whether a run of 19 digits or more stands outside strings without a fraction or exponent.
-fn has_long_integer(text: &str) -> bool {
-    let (mut in_string, mut escaped, mut digits, mut real) = (false, false, 0, false);
-    for byte in text.bytes().chain([b' ']) {
-        if in_string {
-            match byte {
-                _ if escaped => escaped = false,
-                b'\\' => escaped = true,
-                b'"' => in_string = false,
-                _ => {}
-            }
-            continue;
-        }
-        match byte {
-            b'0'..=b'9' => digits += 1,
-            b'.' | b'e' | b'E' | b'+' => real = true,
-            b'-' => {}
-            _ => {
-                if digits >= 19 && !real {
-                    return true;
-                }
-                (digits, real) = (0, false);
-                in_string = byte == b'"';
-            }
-        }
+const OUT_OF_RANGE: &str = "number out of range";
+
+/// The value of [`NUMBER`].
+struct Digits;
+
+impl<'de> DeserializeSeed<'de> for Digits {
+    type Value = Number;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Number, D::Error> {
+        deserializer.deserialize_any(self)
     }
-    false
+}
+
+impl Visitor<'_> for Digits {
+    type Value = Number;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "a number: the key `{NUMBER}` is not for objects")
+    }
+
+    /// Only serde_json itself gives a text that it owns; the one of an object with this key is borrowed.
+    fn visit_string<E: Error>(self, text: String) -> Result<Number, E> {
+        let number = decimal::is_in_range(&text).then(|| text.parse().ok()).flatten();
+        number.ok_or_else(|| E::custom(OUT_OF_RANGE))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Number, E> {
+        Err(E::invalid_type(serde::de::Unexpected::Str(text), &self))
+    }
 }
 
 #[cfg(test)]
@@ -152,8 +146,14 @@ mod tests {
     fn refuses_what_could_be_read_differently() {
         for (text, expected) in [
             (r#"{"a":1,"b":{"c":1,"c":2}}"#, "duplicate key `c`"),
-            (r#"[18446744073709551616]"#, "an integer beyond 64 bits would lose digits"),
-            (r#"[-9223372036854775809]"#, "an integer beyond 64 bits would lose digits"),
+            (r#"{"$serde_json::private::Number":"1"}"#, "invalid type: string \"1\", expected a number: the key"),
+            (
+                r#"{"\u0024serde_json::private::Number":"\u0031"}"#,
+                "invalid type: string \"1\", expected a number: the key",
+            ),
+            (r#"{"$serde_json::private::Number":{}}"#, "invalid type: map, expected a number: the key"),
+            (r#"{"a":1,"$serde_json::private::Number":"1"}"#, "invalid type: string \"1\", expected a number: the key"),
+            ("[1e9999999999]", "number out of range"),
             (r#"["\ud800"]"#, "unexpected end of hex escape"),
             ("[1e400]", "number out of range"),
             ("[1] x", "trailing characters"),
@@ -171,6 +171,11 @@ mod tests {
         ] {
             let value = parse(text).unwrap();
             assert_eq!(value, serde_json::from_str::<Value>(text).unwrap());
+        }
+        for number in
+            ["18446744073709551616", "-9223372036854775809", "0.1234567890123456789", "1.50", "-0.0", "1e-400"]
+        {
+            assert_eq!(parse(&format!("[{number}]")).unwrap().to_string(), format!("[{number}]"));
         }
     }
 }

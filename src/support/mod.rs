@@ -1,5 +1,6 @@
-//! Code that has nothing to do with hooks: strict JSON, digests, files, the nearest name.
+//! Code that has nothing to do with hooks: strict JSON, numbers by their digits, digests, files, the nearest name.
 
+pub(crate) mod decimal;
 pub mod digest;
 pub mod failpoint;
 pub mod file;

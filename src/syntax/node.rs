@@ -9,6 +9,7 @@ use super::fix::{Edit, Fix};
 use crate::support::nearest::closest;
 use std::fmt;
 
+use crate::support::decimal::fits_double;
 use serde::de::value::StrDeserializer;
 use serde::de::{self, DeserializeOwned, DeserializeSeed, Expected, IntoDeserializer, Unexpected};
 use serde::forward_to_deserialize_any;
@@ -38,6 +39,8 @@ pub enum NodeValue {
     UInt(u64),
     /// Written with a point or an exponent, or not finite.
     Float(f64),
+    /// A number with more digits than 64 bits hold, as JSON writes it; not in files.
+    Long(serde_json::Number),
     /// Text, with its escapes resolved.
     String(String),
     /// A list.
@@ -132,7 +135,7 @@ impl Node {
         match self.value {
             NodeValue::Null => "an empty value",
             NodeValue::Bool(_) => "true or false",
-            NodeValue::Int(_) | NodeValue::UInt(_) | NodeValue::Float(_) => "a number",
+            NodeValue::Int(_) | NodeValue::UInt(_) | NodeValue::Float(_) | NodeValue::Long(_) => "a number",
             NodeValue::String(_) => "a string",
             NodeValue::Seq(_) => "a list",
             NodeValue::Map(_) => "a map",
@@ -148,6 +151,7 @@ impl Node {
             NodeValue::Int(value) => Value::from(*value),
             NodeValue::UInt(value) => Value::from(*value),
             NodeValue::Float(value) => Value::from(*value),
+            NodeValue::Long(value) => Value::Number(value.clone()),
             NodeValue::String(value) => Value::from(value.as_str()),
             NodeValue::Seq(items) => items.iter().map(Node::to_json).collect(),
             NodeValue::Map(entries) => {
@@ -159,8 +163,7 @@ impl Node {
 
     /// A tree with empty spans, for definitions that don't come from a file.
     ///
-    /// Recurses as deep as `json` is: the caller gives it only what passed serde_json's depth limit. A whole
-    /// number beyond 64 bits becomes a float.
+    /// Recurses as deep as `json` is: the caller gives it only what passed serde_json's depth limit.
     pub fn from_json(json: &serde_json::Value) -> Node {
         use serde_json::Value;
         let value = match json {
@@ -169,7 +172,8 @@ impl Node {
             Value::Number(number) => match (number.as_i64(), number.as_u64()) {
                 (Some(value), _) => NodeValue::Int(value),
                 (None, Some(value)) => NodeValue::UInt(value),
-                (None, None) => NodeValue::Float(number.as_f64().unwrap_or(f64::NAN)),
+                (None, None) if fits_double(number.as_str()) => NodeValue::Float(number.as_f64().unwrap_or(f64::NAN)),
+                (None, None) => NodeValue::Long(number.clone()),
             },
             Value::String(value) => NodeValue::String(value.clone()),
             Value::Array(items) => NodeValue::Seq(items.iter().map(Node::from_json).collect()),
@@ -192,6 +196,7 @@ impl Node {
             NodeValue::Int(value) => Unexpected::Signed(*value),
             NodeValue::UInt(value) => Unexpected::Unsigned(*value),
             NodeValue::Float(value) => Unexpected::Float(*value),
+            NodeValue::Long(_) => Unexpected::Other("number with more digits than 64 bits hold"),
             NodeValue::String(value) => Unexpected::Str(value),
             NodeValue::Seq(_) => Unexpected::Seq,
             NodeValue::Map(_) => Unexpected::Map,
@@ -356,6 +361,7 @@ impl<'de> de::Deserializer<'de> for &'de Node {
             NodeValue::Int(value) => visitor.visit_i64(*value),
             NodeValue::UInt(value) => visitor.visit_u64(*value),
             NodeValue::Float(value) => visitor.visit_f64(*value),
+            NodeValue::Long(value) => value.deserialize_any(visitor).map_err(de::Error::custom),
             NodeValue::String(value) => visitor.visit_borrowed_str(value),
             NodeValue::Seq(items) => visit_seq(items, visitor),
             NodeValue::Map(entries) => visit_map(entries, visitor),

@@ -142,6 +142,7 @@ hooks:
         ("Bash", json!({"command": "git push \u{0}"}), "words"),
         ("Bash", json!({"command": "ls", "cmd": "git push"}), "words"),
         ("Bash", json!({"command": ["bash", "-lc", "git push"]}), "words"),
+        ("Bash", json!({"command": "git", "args": ["push"]}), "words"),
         ("Bash", Value::Object(filled), "words"),
         ("Bash", json!({"command": "ls"}), ""),
         ("Read", json!({"limit": 5}), ""),
@@ -172,6 +173,12 @@ hooks:
         ("shell", json!({"command": ["sudo", "git", "-C", "x", "push"]}), "push"),
         ("shell", json!({"command": ["ls", 3]}), "push"),
         ("shell", json!({"command": ["ls", "; git push"]}), ""),
+        ("shell", json!({"command": "git", "args": ["push", "--force"]}), "push"),
+        ("run_shell_command", json!({"command": "/usr/bin/git", "args": ["-C", "x", "push"]}), "push"),
+        ("shell", json!({"command": "git", "args": "push"}), "push"),
+        ("shell", json!({"command": "cd x; git", "args": ["push"]}), "push"),
+        ("shell", json!({"command": "git", "args": {"0": "push"}}), "push"),
+        ("shell", json!({"command": "git", "args": ["log", "; git push"]}), ""),
         ("shell", json!({"command": ["time", "ls"]}), ""),
         ("Write", json!({"file_path": "ok", "path": "/etc/x"}), "etc"),
         ("apply_patch", json!({"input": "*** Add File: ok", "patch": "*** Add File: /etc/x"}), "etc"),
@@ -223,39 +230,68 @@ fn what_a_hook_says_holds_no_secret() {
 
 #[test]
 fn every_digit_of_a_number_survives_every_way_through() {
-    const ID: u64 = 1_234_567_890_123_456_789;
-    let rewrite = "script: 'return { subject: { ...event.tool.input, n: 1 } }'";
+    // Beyond what floats of 64 bits hold, beyond 64 bits, and written in a way that a float isn't.
+    const NUMBERS: &str = r#""id":1234567890123456789,"big":123456789012345678901234567890,
+        "exact":0.12345678901234567890123,"price":1.50,"list":[{"max":18446744073709551615,"near":1e22}]"#;
     let mut ways = vec![
-        rewrite,
-        "script: 'return { patch: { n: 1, copy: event.tool.input.id } }'",
         "rewrite: { patch: { n: 1 } }",
-        "rewrite: { patch: { n: 1, copy: '${tool.input.id}' } }",
-        "command: 'grep -q 1234567890123456789 || exit 2; echo ''{\"patch\":{\"n\":1}}'''",
-        "command: 'echo \"{\\\"patch\\\":{\\\"n\\\":1,\\\"copy\\\":$tool_input_id}}\"'",
+        "rewrite: { patch: { n: 1, copy: '${tool.input.big}' } }",
+        "command: 'grep -q 0.12345678901234567890123 || exit 2; echo ''{\"patch\":{\"n\":1}}'''",
+        "command: 'echo \"{\\\"patch\\\":{\\\"n\\\":1,\\\"copy\\\":$tool_input_big}}\"'",
     ];
+    if cfg!(feature = "script") {
+        ways.extend([
+            "script: 'return { subject: { ...event.tool.input, n: 1 } }'",
+            "script: 'return { patch: { n: 1, copy: event.tool.input.big } }'",
+            "script: 'state.set(\"k\", [event.tool.input.exact, state.get(\"big\")]);
+               const [exact, copy] = state.get(\"k\"); return { patch: { n: 1, exact, copy } }'",
+        ]);
+    }
     if is_there("python3") {
-        ways.push("callable: { python: 'ways:act' }");
+        ways.extend(["callable: { python: 'ways:act' }", "callable: { python: 'ways:store' }"]);
     }
     if is_there("node") {
-        ways.push("callable: { node: './ways.mjs#act' }");
+        ways.extend(["callable: { node: './ways.mjs#act' }", "callable: { node: './ways.mjs#store' }"]);
     }
-    let python = "def act(event):\n    return {'subject': {**event['tool']['input'], 'n': 1}}\n";
-    let node = "export const act = (event) => ({ subject: { ...event.tool.input, n: 1 } });\n";
+    let python = "
+from hookwire import state
+def act(event):
+    return {'subject': {**event['tool']['input'], 'n': 1}}
+def store(event):
+    state.set('k', [event['tool']['input']['exact'], state.get('big')])
+    exact, copy = state.get('k')
+    return {'patch': {'n': 1, 'exact': exact, 'copy': copy}}
+";
+    let node = "
+export const act = (event) => ({ subject: { ...event.tool.input, n: 1 } });
+export const store = async (event, { state }) => {
+  await state.set('k', [event.tool.input.exact, await state.get('big')]);
+  const [exact, copy] = await state.get('k');
+  return { patch: { n: 1, exact, copy } };
+};
+";
+    let when = "tool.input.id == 1234567890123456789 && string(tool.input.big) == '123456789012345678901234567890'
+        && tool.input.big > tool.input.id && tool.input.exact < 0.12345678901234568 && tool.input.price == 1.5";
+    let line = |method: &str, params: String| {
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{}}}"#, params.replace('\n', " ")) + "\n"
+    };
+    let event = format!(r#"{{"event":"PreToolUse","session":"s","tool":{{"name":"pay","input":{{{NUMBERS}}}}}}}"#);
+    let value = r#"{"session":"s","key":"big","value":123456789012345678901234567890}"#;
+    let expected: Value = serde_json::from_str(&format!("{{{NUMBERS},\"n\":1}}")).unwrap();
     for way in ways {
         let yaml = format!(
-            "hooks: [{{ name: way, on: PreToolUse, when: tool.input.id == 1234567890123456789, fail: closed, {way} }}]"
+            "hooks: [{{ name: way, on: PreToolUse, if: pay(big=*67890), when: \"{when}\", fail: closed, {way} }}]"
         );
         let dir = hooks(&[("hooks.yaml", &yaml), ("ways.py", python), ("ways.mjs", node)]);
         let mut host = TestHost::serve(dir.path());
-        let input = json!({"id": ID, "list": [{"max": u64::MAX, "min": i64::MIN}]});
-        let mut verdict = host.dispatch(json!({"event": "PreToolUse", "tool": {"name": "pay", "input": input}}));
+        host.write(line("state/set", value.to_string()).as_bytes());
+        host.receive();
+        host.write(line("hooks/dispatch", event.clone()).as_bytes());
+        let mut verdict = host.receive()["result"].take();
         let mut subject = verdict["subject"].take();
         let copy = subject.as_object_mut().and_then(|it| it.remove("copy"));
-        assert!(copy.is_none_or(|copy| copy == ID), "{way}: {verdict}");
-        assert_eq!(
-            subject,
-            json!({"id": ID, "list": [{"max": u64::MAX, "min": i64::MIN}], "n": 1}),
-            "{way}: {verdict}"
-        );
+        let is_whole = |copy: Value| copy.to_string().trim_matches('"') == "123456789012345678901234567890";
+        assert!(copy.is_none_or(is_whole), "{way}: {verdict}");
+        assert_eq!(subject.to_string(), expected.to_string(), "{way}: {verdict}");
     }
 }

@@ -116,6 +116,28 @@ fn one_server_serves_many_and_is_restarted() {
 }
 
 #[test]
+fn a_server_that_floods_is_ended() {
+    if !is_there("python3") {
+        return;
+    }
+    let tools = [
+        ("notices", "it flooded stdout with more than 10000 lines"),
+        ("garbage", "it flooded stdout with more than 10000 lines"),
+        ("frames", "it flooded stdout with more than 33554432 bytes"),
+        ("stderr", "it flooded stderr with more than 10000 lines"),
+    ];
+    for (tool, expected) in tools {
+        let (mut host, _dir) = host(&["pid", tool]);
+        let server = pid(&mut host);
+        let got = ask(&mut host, tool);
+        let expected =
+            format!("deny: failed to call tool `{tool}`: the MCP server `python3 server.py` is gone: {expected}");
+        assert!(got.starts_with(&expected), "{tool}: {got}");
+        await_end(server, "the flooding server is killed");
+    }
+}
+
+#[test]
 fn a_server_that_keeps_failing_has_to_wait() {
     if !is_there("python3") {
         return;

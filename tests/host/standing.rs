@@ -1,6 +1,7 @@
 //! The host stands, whatever it is sent and whatever becomes of its disk: other requests go on, gates find
 //! a place, replies are flushed, and what is acknowledged is kept.
 
+use crate::support::models::{ModelServer, Say};
 use crate::support::*;
 use serde_json::{Value, json};
 use std::fs;
@@ -55,6 +56,33 @@ fn what_is_slow_to_judge_keeps_no_other_request_waiting() {
         host.write(&pipelined(&[("hooks/dispatch", event), ("hooks/list", json!({}))]));
         assert_eq!(ids(&mut host, 2), [2, 1], "{what}");
     }
+}
+
+#[test]
+fn definitions_are_compiled_beside_the_reader_in_the_order_they_are_read() {
+    let rule = |name: &str, n: usize| json!({"name": name, "on": "PreToolUse", "if": format!("Bash(git push --force{n}*)"), "deny": name});
+    let many = |name: &str| json!({"hooks": (0..200).map(|n| rule(name, n)).collect::<Vec<_>>()});
+    let hook = |deny: &str| json!({"hooks": [{"name": "new", "on": "PreToolUse", "matcher": "Bash", "deny": deny}]});
+    let dir = hooks(&[("hooks.json", &many("file").to_string())]);
+    let mut host = TestHost::serve(dir.path());
+    fs::write(dir.path().join("hooks.json"), json!({"hooks": (0..200).map(|n| rule("edited", n)).chain([json!({"name": "file", "on": "PreToolUse", "if": "Bash(deploy)", "deny": "file"})]).collect::<Vec<_>>()}).to_string()).unwrap();
+    host.write(&pipelined(&[
+        ("hooks/register", many("slow")),
+        ("hooks/register", hook("first")),
+        ("hooks/dispatch", bash("ls")),
+        ("hooks/register", hook("second")),
+        ("hooks/dispatch", bash("ls")),
+        ("hooks/unregister", json!({"names": ["new"]})),
+        ("hooks/dispatch", bash("ls")),
+        ("hooks/reload", json!({})),
+        ("hooks/dispatch", bash("deploy")),
+        ("state/set", json!({"key": "k", "value": 1})),
+    ]));
+    let replies: Vec<Value> = (0..10).map(|_| host.receive()).collect();
+    assert_eq!(replies[0]["id"], 10, "what has nothing to do with it doesn't wait: {}", replies[0]);
+    let verdict = |id: u32| brief(&replies.iter().find(|it| it["id"] == id).unwrap()["result"]);
+    let expected = ["deny by new: first", "deny by new: second", "allow", "deny by file: file"];
+    assert_eq!([3, 5, 7, 9].map(verdict), expected);
 }
 
 /// Every look at a path waits for ever, as on a network file system whose server is gone.
@@ -222,6 +250,20 @@ fn a_line_that_could_not_be_written_whole_spoils_no_other() {
 }
 
 #[test]
+fn a_record_that_the_disk_does_not_have_is_not_acknowledged() {
+    let dir = hooks(&[("hooks.yaml", &format!("hooks:\n{}", audited("a.jsonl")))]);
+    let mut host = TestHost::start(serve(dir.path()).env("HOOKWIRE_FAIL", "sync=3..3"));
+    let decisions: Vec<_> = (0..4).map(|_| host.bash("ls")["decision"].take()).collect();
+    assert_eq!(decisions, ["allow", "allow", "deny", "allow"]);
+    // Records that come at once go together, and none is lost.
+    let ids: Vec<_> = (0..200).map(|_| host.ask("hooks/dispatch", bash("ls"))).collect();
+    assert!(ids.into_iter().all(|id| host.reply(id)["result"]["decision"] == "allow"));
+    let log = fs::read_to_string(dir.path().join("a.jsonl")).unwrap();
+    assert!(log.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()));
+    assert_eq!(log.lines().count(), 204);
+}
+
+#[test]
 fn a_state_file_that_is_removed_under_the_host_is_made_again() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("state.redb");
@@ -302,10 +344,80 @@ fn a_reaper_that_is_killed_is_started_again() {
     }
 }
 
+// ---------------------------------------------------------------------- memory
+
+/// What a process holds, in MiB.
+#[cfg(target_os = "linux")]
+fn resident(pid: u32) -> usize {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() / 1024
+}
+
+/// Scripts, rules, sessions and values come and go, and the definitions with them. `cargo bench -- soak` does it
+/// for longer.
+#[cfg(all(target_os = "linux", feature = "script"))]
+#[test]
+fn memory_is_given_back_under_mixed_load_with_reloads() {
+    let dir = hooks(&[]);
+    let define = |round: usize| {
+        let script = |n: usize| json!({"name": format!("s{n}"), "on": "PreToolUse", "matcher": "Script", "script": format!("return {{ reason: '{round} {n}' }}")});
+        let mut all: Vec<Value> = (0..30).map(script).collect();
+        all.push(json!({"name": "push", "on": "PreToolUse", "if": format!("Bash(git push* {round})"), "deny": "no"}));
+        all.push(json!({"name": "once", "on": "PreToolUse", "once": true, "deny": "no", "matcher": "Once"}));
+        fs::write(dir.path().join("hooks.json"), definitions(&all)).unwrap();
+    };
+    define(0);
+    let mut host = TestHost::serve(dir.path());
+    let mut sizes = Vec::new();
+    for round in 1..=3 {
+        define(round);
+        host.request("hooks/reload", json!({}));
+        let mut ids = Vec::new();
+        for n in 0..12 {
+            let session = format!("{round}-{n}");
+            for tool in ["Script", "Bash", "Once"] {
+                let input = json!({"command": format!("git push {session}")});
+                let event = json!({"event": "PreToolUse", "session": session, "tool": {"name": tool, "input": input}});
+                ids.push(host.ask("hooks/dispatch", event));
+            }
+            ids.push(host.ask("state/set", json!({"session": session, "key": "k", "value": "v".repeat(100)})));
+        }
+        ids.into_iter().for_each(|id| drop(host.reply(id)));
+        sizes.push(resident(host.pid()));
+    }
+    println!("MiB after each round: {sizes:?}");
+    // Thirty scripts on each of eight threads took 170 to 210 MiB, and kept them.
+    assert!(sizes.iter().all(|size| *size < 150), "{sizes:?}");
+    fs::write(dir.path().join("hooks.json"), definitions(&[])).unwrap();
+    host.request("hooks/reload", json!({}));
+    eventually("scripts that are gone give back what they took", || (resident(host.pid()) < 100).then_some(()));
+}
+
 // ---------------------------------------------------------------------- failures
 
-/// Every way to fail, in every direction, at every kind of moment, from a file and from the wire: printed as
-/// a table, and the direction alone decides.
+/// A host with these hooks in one layer, in front of a model server that refuses everything.
+fn in_layer(layer: &str, all: &[Value], models: &ModelServer) -> (TestHost, tempfile::TempDir) {
+    let file = match layer {
+        "user" => "config/hookwire/hooks.json",
+        "hooks" => "hooks/hooks.json",
+        "project" => "project/.hookwire/hooks.json",
+        _ => "unused/hooks.json",
+    };
+    let dir = hooks(&[(file, &definitions(all)), ("config/unused", ""), ("hooks/unused", ""), ("project/unused", "")]);
+    let mut command = hookwire();
+    command.args(["serve", "--project", "--no-share", "--root"]).arg(dir.path().join("project"));
+    command.arg("--hooks").arg(dir.path().join("hooks")).env("XDG_CONFIG_HOME", dir.path().join("config"));
+    let mut host = TestHost::start(models.serve_for(&mut command));
+    if layer == "session" {
+        host.request("hooks/register", json!({ "hooks": all }));
+    }
+    (host, dir)
+}
+
+/// Every way to fail, of every kind of handler, in every direction, at every kind of moment, from every layer:
+/// printed as a table, and the direction alone decides. The managed layer is a directory of the machine, and
+/// differs from the user's by nothing but its place.
 #[test]
 fn the_direction_of_a_failure_decides_and_nothing_else() {
     let mut kinds = vec![
@@ -316,30 +428,49 @@ fn the_direction_of_a_failure_decides_and_nothing_else() {
         ("http", json!({"http": {"url": "http://127.0.0.1:9/"}})),
         ("callable", json!({"callable": {"python": "no_such_module:f"}})),
         ("guard", json!({"guard": {"audit-log": {"file": "no/such/dir/a.jsonl"}}})),
+        // Only over the wire.
+        ("callback", json!({"callback": "f"})),
+        ("silent", json!({"callback": "f", "timeout": "200ms"})),
     ];
     if cfg!(feature = "script") {
         kinds.push(("script", json!({"script": "throw new Error('x')"})));
     }
-    let mut hooks_of_all = Vec::new();
-    for (kind, handler) in &kinds {
-        for fail in ["open", "closed", "ask"] {
-            let mut hook = handler.clone();
-            hook["name"] = format!("{kind}-{fail}").into();
-            hook["on"] = json!(["PreToolUse", "PostToolUse", "Stop", "Notification"]);
-            hook["when"] = format!("metadata.hook == '{kind}-{fail}'").into();
-            hook["fail"] = fail.into();
-            hooks_of_all.push(hook);
-        }
+    if cfg!(feature = "mcp") {
+        kinds.push(("mcp", json!({"mcp": {"server": {"command": ["no-such-program"]}, "tool": "t"}})));
     }
-    let dir = hooks(&[("hooks.json", &definitions(&hooks_of_all))]);
-    let mut table = String::from("layer    failure   fail    gate          after          stop   note\n");
+    if cfg!(feature = "models") {
+        kinds.push(("prompt", json!({"prompt": {"text": "Is it well?", "model": "openai:small"}})));
+        kinds.push(("agent", json!({"agent": {"task": "Is it well?", "model": "openai:small"}})));
+    }
+    let known: Vec<&str> = kinds.iter().flat_map(|(_, it)| it.as_object().unwrap().keys()).map(|it| &**it).collect();
+    for kind in handler_kinds() {
+        // These can't fail, but for a rewrite of what isn't there.
+        let is_certain = ["allow", "deny", "ask", "rewrite"].contains(&&*kind);
+        assert!(
+            is_certain
+                || known.contains(&&*kind)
+                || !cfg!(all(feature = "script", feature = "mcp", feature = "models")),
+            "{kind}"
+        );
+    }
+    let models = ModelServer::always(Say::error(400, "no"));
+    let mut table = String::from("layer    failure   fail    gate          after               stop     note\n");
     let mut wrong = Vec::new();
-    for layer in ["hooks", "session"] {
-        let mut host = TestHost::serve(if layer == "hooks" { dir.path() } else { no_hooks() });
-        if layer == "session" {
-            host.request("hooks/register", json!({"hooks": hooks_of_all}));
+    for layer in ["user", "hooks", "project", "session"] {
+        let kinds = kinds.iter().filter(|(_, it)| layer == "session" || it.get("callback").is_none());
+        let mut all = Vec::new();
+        for (kind, handler) in kinds.clone() {
+            for fail in ["open", "closed", "ask"] {
+                let mut hook = handler.clone();
+                hook["name"] = format!("{kind}-{fail}").into();
+                hook["on"] = json!(["PreToolUse", "PostToolUse", "Stop", "Notification"]);
+                hook["when"] = format!("metadata.hook == '{kind}-{fail}'").into();
+                hook["fail"] = fail.into();
+                all.push(hook);
+            }
         }
-        for (kind, _) in &kinds {
+        let (mut host, _dir) = in_layer(layer, &all, &models);
+        for (kind, _) in kinds {
             for (fail, expected) in [
                 ("open", ["allow -", "allow -", "allow -", "allow -"]),
                 ("closed", ["deny deny", "deny deny withheld", "allow -", "allow -"]),
@@ -350,19 +481,26 @@ fn the_direction_of_a_failure_decides_and_nothing_else() {
                     if event["event"].as_str().is_some_and(|name| name.ends_with("ToolUse")) {
                         event["tool"] = json!({"name": "T", "input": {}, "output": "secret"});
                     }
-                    let verdict = host.dispatch(event);
+                    let id = host.ask("hooks/dispatch", event);
+                    if *kind == "callback" {
+                        let asked = host.receive_where(|it| it["method"] == "hooks/invoke")["id"].take();
+                        let error = json!({"code": -32603, "message": "it raised"});
+                        host.send(&json!({"jsonrpc": "2.0", "id": asked, "error": error}));
+                    }
+                    let verdict = host.reply(id)["result"].take();
                     assert!(!error(&verdict).is_empty(), "it failed: {verdict}");
                     let said = verdict["outcomes"][0]["decision"].as_str().unwrap_or("-");
                     let withheld = if verdict.get("subject") == Some(&Value::Null) { " withheld" } else { "" };
                     format!("{} {said}{withheld}", verdict["decision"].as_str().unwrap())
                 });
                 let [gate, after, stop, note] = &cells;
-                table += &format!("{layer:8} {kind:9} {fail:7} {gate:13} {after:20} {stop:8} {note}\n");
+                table += &format!("{layer:8} {kind:9} {fail:7} {gate:13} {after:19} {stop:8} {note}\n");
                 if cells != expected {
                     wrong.push(format!("{layer} {kind} {fail}: {cells:?}"));
                 }
             }
         }
+        host.may_leave_unread = true;
     }
     println!("{table}");
     assert!(wrong.is_empty(), "{wrong:#?}");

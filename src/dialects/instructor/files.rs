@@ -52,7 +52,12 @@ fn settings<'a, const N: usize>(
                 problems.push(unknown(&setting.key_span, "unknown-field", message, &setting.key, known));
             }
         }
-        NodeValue::Int(_) | NodeValue::UInt(_) | NodeValue::Float(_) | NodeValue::String(_) | NodeValue::Seq(_) => {
+        NodeValue::Int(_)
+        | NodeValue::UInt(_)
+        | NodeValue::Float(_)
+        | NodeValue::Long(_)
+        | NodeValue::String(_)
+        | NodeValue::Seq(_) => {
             let help = Some(format!("settings are {}", known.join(", ")));
             problems.push(Problem { help, ..wrong_type(&entry.value, &format!("`{capability}`"), "a map") });
             return None;
@@ -98,7 +103,7 @@ fn use_context_config(entry: &Entry, problems: &mut Vec<Problem>) -> Option<Node
         NodeValue::String(text) => text.is_empty(),
         NodeValue::Seq(items) => items.is_empty(),
         NodeValue::Map(entries) => entries.is_empty(),
-        NodeValue::Bool(_) | NodeValue::Int(_) | NodeValue::UInt(_) | NodeValue::Float(_) => false,
+        NodeValue::Bool(_) | NodeValue::Int(_) | NodeValue::UInt(_) | NodeValue::Float(_) | NodeValue::Long(_) => false,
     };
     let given = known.into_iter().zip(given).filter_map(|(key, node)| Some((key, node?.clone())));
     let given: Vec<_> = given.filter(|(_, node)| !is_empty(node)).collect();

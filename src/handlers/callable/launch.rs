@@ -1,5 +1,6 @@
 //! How a worker is started: which program, with what environment, where.
 
+use super::super::digits::Language;
 use super::super::environment::Secrets;
 use super::super::process::{ProcessError, Spec, resolve};
 use std::path::{Path, PathBuf};
@@ -27,6 +28,17 @@ pub(super) enum Runtime {
     },
     Node,
     Command(Vec<String>),
+}
+
+impl Runtime {
+    /// Whose numbers have to get their digits back; a program says what it means.
+    pub(super) fn language(&self) -> Option<Language> {
+        match self {
+            Runtime::Python { .. } => Some(Language::Python),
+            Runtime::Node => Some(Language::JavaScript),
+            Runtime::Command(_) => None,
+        }
+    }
 }
 
 /// What is to be run, and the files that decided about it.

@@ -66,8 +66,8 @@ fn take_line(worker: &Worker, line: &[u8], store: &Store) -> Result<Option<Store
     worker.add_sources(line.loaded.iter().flatten().map(PathBuf::as_path));
     match line {
         WorkerLine { state: Some(request), id: Some(id), call, .. } => {
-            let session = || worker.session(call?);
-            return Ok(Some(perform(id, request, session, store)));
+            let asker = call.and_then(|call| worker.asker(call));
+            return Ok(Some(perform(id, request, worker.language, asker.as_ref(), store)));
         }
         WorkerLine { id: Some(id), answer: Some(answer), .. } => worker.answer(id, Ok(answer.to_owned())),
         WorkerLine { id: Some(id), error: Some(error), place, .. } => {

@@ -17,7 +17,7 @@ mod worker;
 use super::approved::run_by_words;
 use super::call::Call;
 use super::compile::{Compile, Mistake};
-use super::digits;
+use super::digits::{self, Handed};
 use super::effect::{Effect, Program};
 use super::environment::{Secrets, changed, environment};
 use super::error::HandlerError;
@@ -27,6 +27,7 @@ use crate::syntax::source::Layer;
 use crate::syntax::values::RawDuration;
 use crate::verdict::Answer;
 use launch::{Launch, Runtime};
+use parking_lot::Mutex;
 use pool::Slot;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -143,6 +144,7 @@ impl Kind for Callable {
         tokio::task::yield_now().await;
         let event = call.moment.event();
         let budget = event.data.get("deadlineMs").and_then(Value::as_u64).unwrap_or(u64::MAX);
+        let handed = Arc::new(Mutex::new(Handed::default()));
         let request = Request {
             hook: call.hook.name,
             target: self.target.as_deref(),
@@ -151,14 +153,15 @@ impl Kind for Callable {
             deadline_ms: u64::try_from(call.hook.timeout.as_millis()).unwrap_or(u64::MAX).min(budget),
             event: &call.moment.payload(call.hook.contract),
             session: event.session(),
+            handed: &handed,
             idle: self.idle,
         };
         let slot = self.slot.get_or_init(|| call.services.workers.slot(self.launch(&call.services.root)));
         let reply = call.services.workers.call(slot, &call.services.state, &request).await;
         let reply = reply.map_err(|error| HandlerError(format!("call `{}`: {error}", self.label)))?;
-        let value = match self.launch.runtime {
-            Runtime::Node => digits::read(reply.get(), event),
-            _ => crate::support::json::parse(reply.get()).map_err(|error| error.to_string()),
+        let value = match self.launch.runtime.language() {
+            Some(language) => digits::read(reply.get(), language, event, &handed.lock()),
+            None => crate::support::json::parse(reply.get()).map_err(|error| error.to_string()),
         };
         let value = value.map_err(|error| HandlerError(format!("read what `{}` returned: {error}", self.label)))?;
         match value {

@@ -1,11 +1,12 @@
 //! What a worker asks of the store, and the replies.
 
+use super::super::digits::{self, Handed, Language};
+use super::worker::Asker;
 use crate::services::state::{Scope, Store};
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Number, Value, json};
-use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
@@ -57,21 +58,23 @@ pub(super) struct StoreReply {
     is_change: bool,
 }
 
-/// Does what a worker asks; `session` gives the session of the call that asks, while it is in flight.
+/// Does what a worker asks; `asker` is the call that asks, while it is in flight.
 pub(super) fn perform(
     id: u64,
     request: &RawValue,
-    session: impl FnOnce() -> Option<Arc<str>>,
+    language: Option<Language>,
+    asker: Option<&Asker>,
     store: &Store,
 ) -> StoreReply {
     let mut is_change = false;
-    let result = operate(request, session, store, &mut is_change);
+    let result = operate(request, language, asker, store, &mut is_change);
     StoreReply { id, result, is_change }
 }
 
 fn operate(
     request: &RawValue,
-    session: impl FnOnce() -> Option<Arc<str>>,
+    language: Option<Language>,
+    asker: Option<&Asker>,
     store: &Store,
     is_change: &mut bool,
 ) -> Result<Value, String> {
@@ -80,22 +83,27 @@ fn operate(
     let request = StoreRequest::deserialize(value).map_err(|error| unreadable(&error))?;
     let scope = match request.scope {
         RequestScope::Global => Scope::Global,
-        RequestScope::Session => Scope::Session(session().ok_or("reach the session's values: the call is over")?),
+        RequestScope::Session => {
+            Scope::Session(asker.ok_or("reach the session's values: the call is over")?.session.clone())
+        }
     };
     let ttl = request.ttl.map(|seconds| {
         Duration::try_from_secs_f64(seconds).map_err(|_| format!("keep it for {seconds} seconds: not a duration"))
     });
     let (key, ttl) = (request.key.as_str(), ttl.transpose()?);
-    let value = request.value.unwrap_or_default();
+    let given = |value: Value| given(value, language, asker, || store.get(&scope, key));
+    let value = given(request.value.unwrap_or_default())?;
     *is_change = !matches!(request.op, Operation::Get | Operation::List);
     let result = match request.op {
         Operation::Get => Ok(store.get(&scope, key).unwrap_or_default()),
         Operation::Set => store.set(&scope, key, value, ttl).map(|()| Value::Null),
         Operation::Increment => {
-            store.increment(&scope, key, &request.by.unwrap_or_else(|| 1.into()), ttl).map(Value::Number)
+            let by = given(request.by.unwrap_or_else(|| 1.into()).into())?;
+            let by = by.as_number().cloned().unwrap_or_else(|| 1.into());
+            store.increment(&scope, key, &by, ttl).map(Value::Number)
         }
         Operation::CompareAndSet => {
-            let expected = request.expected.filter(|it| !it.is_null());
+            let expected = request.expected.filter(|it| !it.is_null()).map(given).transpose()?;
             store.compare_and_set(&scope, key, expected.as_ref(), value, ttl).map(|(is_set, _)| is_set.into())
         }
         Operation::Delete => Ok(store.delete(&scope, key).into()),
@@ -104,7 +112,34 @@ fn operate(
             Ok(Value::Object(items.into_iter().map(|item| (item.key, item.value)).collect()))
         }
     };
-    result.map_err(|error| error.to_string())
+    let value = result.map_err(|error| error.to_string())?;
+    if let Some(language) = language {
+        // Nobody would know the digits of what is got outside of a call.
+        let mut outside = Handed::outside_of_calls();
+        match asker {
+            Some(asker) => asker.handed.lock().add(language, &value)?,
+            None => outside.add(language, &value)?,
+        }
+    }
+    Ok(value)
+}
+
+/// A value as the worker means it, with all its digits.
+fn given(
+    mut value: Value,
+    language: Option<Language>,
+    asker: Option<&Asker>,
+    before: impl FnOnce() -> Option<Value>,
+) -> Result<Value, String> {
+    if let Some(language) = language {
+        let (none, before) = (Handed::default(), before());
+        let restored = match asker {
+            Some(asker) => digits::restore(&mut value, language, &asker.event, &asker.handed.lock(), before.as_ref()),
+            None => digits::restore(&mut value, language, b"", &none, before.as_ref()),
+        };
+        restored.map_err(|error| format!("read the value: {error}"))?;
+    }
+    Ok(value)
 }
 
 /// Sends replies to the worker, in order; after a change, once it is saved.

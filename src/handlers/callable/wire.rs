@@ -7,12 +7,15 @@
 //! `{"loaded": [paths]}` for files whose change makes it stale, and `{"id", "state": {...}, "call": id}`
 //! to ask the store.
 
+use super::super::digits::Handed;
 use bytes::Bytes;
+use parking_lot::Mutex;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A call as it goes to a worker.
@@ -26,6 +29,8 @@ pub(super) struct Request<'a> {
     /// JSON.
     pub(super) event: &'a Bytes,
     pub(super) session: &'a str,
+    /// What it gets from the store is noted here.
+    pub(super) handed: &'a Arc<Mutex<Handed>>,
     /// How long the worker is to stay up after it.
     pub(super) idle: Duration,
 }

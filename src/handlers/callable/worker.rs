@@ -2,6 +2,7 @@
 //!
 //! The process itself is [`super::life`]'s, what it writes is [`super::listen`]'s.
 
+use super::super::digits::{Handed, Language};
 use super::super::output_log::OutputLog;
 use super::launch::Launch;
 
@@ -46,6 +47,7 @@ type CallResult = Result<Box<RawValue>, String>;
 /// See the module. Its process belongs to a task, which lives until the process has ended.
 pub(super) struct Worker {
     pub(super) log: OutputLog,
+    pub(super) language: Option<Language>,
     /// What goes to its stdin.
     pub(super) lines: mpsc::Sender<Bytes>,
     phase: watch::Sender<Phase>,
@@ -85,7 +87,16 @@ struct State {
 
 struct InFlight {
     reply: oneshot::Sender<CallResult>,
-    session: Arc<str>,
+    asker: Asker,
+}
+
+/// A call in flight, as the store sees it.
+#[derive(Clone)]
+pub(super) struct Asker {
+    pub(super) session: Arc<str>,
+    /// JSON.
+    pub(super) event: Bytes,
+    pub(super) handed: Arc<Mutex<Handed>>,
 }
 
 /// What a look at a worker's state says about its process.
@@ -108,6 +119,7 @@ impl Worker {
         let (lines, to_write) = mpsc::channel(2 * MAX_IN_FLIGHT);
         let worker = Worker {
             log: OutputLog::new(request.hook, launch.secrets.clone()),
+            language: launch.runtime.language(),
             lines,
             phase: watch::Sender::new(Phase::Starting),
             vacancies: Arc::new(Semaphore::new(MAX_IN_FLIGHT)),
@@ -174,7 +186,10 @@ impl Worker {
         state.next_id += 1;
         state.idle = state.idle.max(request.idle);
         state.was_called = true;
-        state.calls.insert(id, InFlight { reply: sender, session: request.session.into() });
+        let (event, handed) = (request.event.clone(), request.handed.clone());
+        state
+            .calls
+            .insert(id, InFlight { reply: sender, asker: Asker { session: request.session.into(), event, handed } });
         Some((Registered { worker: self, id, is_sent: false, _permit: permit }, receiver))
     }
 
@@ -250,9 +265,9 @@ impl Worker {
         !self.state.lock().calls.is_empty()
     }
 
-    /// The session of a call in flight.
-    pub(super) fn session(&self, call: u64) -> Option<Arc<str>> {
-        self.state.lock().calls.get(&call).map(|call| call.session.clone())
+    /// A call in flight that asks the store.
+    pub(super) fn asker(&self, call: u64) -> Option<Asker> {
+        self.state.lock().calls.get(&call).map(|call| call.asker.clone())
     }
 
     /// The process can't end a cancelled call.

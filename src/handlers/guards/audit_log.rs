@@ -2,6 +2,8 @@
 //!
 //! Lines are appended whole (`O_APPEND`), by however many hooks and hosts share a file. A hook that
 //! finds it full rotates it under the file's lock; one that doesn't get the lock appends to the full file.
+//! A record counts as written when the disk has it. Records that come while others are on their way wait, and go
+//! together.
 
 use super::super::call::Call;
 use super::super::compile::{Compile, Mistake};
@@ -11,7 +13,7 @@ use super::super::kind::{Kind, TextKind};
 use super::guard_kind::GuardKind;
 use super::secrets::{self, Redaction};
 use crate::event::EventSpec;
-use crate::support::digest;
+use crate::support::{digest, failpoint};
 use crate::verdict::Answer;
 use parking_lot::Mutex;
 use rustix::fs::{FlockOperation, OFlags};
@@ -24,6 +26,7 @@ use std::io::Write;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Weak};
+use tokio::sync::oneshot;
 
 /// Writes when, which event, session, run, agent and tool, and the subject as a hash or whole. An
 /// event whose subject another hook rewrites is written again, with the same `eventId`.
@@ -89,16 +92,35 @@ pub(crate) struct AuditLog {
     redact: bool,
 }
 
-type Turn = Arc<tokio::sync::Mutex<()>>;
+/// The records that may wait for the disk.
+const MAX_WAITING: usize = 4096;
+
+/// What the hooks of this host share that write to one file.
+#[derive(Debug, Default)]
+struct Queue {
+    /// Waited for without a thread, so that a disk that hangs keeps one thread and no more.
+    turn: Arc<tokio::sync::Mutex<()>>,
+    waiting: Mutex<Vec<Waiting>>,
+}
+
+/// Tells whoever waits what became of a record.
+type Reply = oneshot::Sender<Result<(), String>>;
+
+/// A record on its way.
+#[derive(Debug)]
+struct Waiting {
+    log: Arc<Log>,
+    record: Map<String, Value>,
+    redact: bool,
+    written: Reply,
+}
 
 #[derive(Debug)]
 struct Log {
     path: PathBuf,
     max_bytes: u64,
     keep: usize,
-    /// Shared by the hooks of this host that write to the file. Waited for without a thread, so that a disk
-    /// that hangs keeps one thread and no more.
-    turn: Turn,
+    queue: Arc<Queue>,
 }
 
 impl GuardKind for AuditLog {
@@ -129,7 +151,7 @@ impl Kind for AuditLog {
             return Err(Mistake::new("fields", format!("`{bad}` names no member; write e.g. `metadata.user`")));
         }
         let path = cx.place().join(raw.file);
-        let log = Log { turn: turn(&path), path, max_bytes: raw.max_bytes, keep: raw.keep };
+        let log = Log { queue: queue(&path), path, max_bytes: raw.max_bytes, keep: raw.keep };
         Ok(AuditLog { log: Arc::new(log), subject: raw.subject, fields: raw.fields, redact: raw.redact })
     }
 
@@ -138,18 +160,9 @@ impl Kind for AuditLog {
     }
 
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
-        let record = self.record(call);
-        let (log, redact) = (self.log.clone(), self.redact);
-        let turn = self.log.turn.clone().lock_owned().await;
-        let written = tokio::task::spawn_blocking(move || {
-            let _turn = turn;
-            log.write(line(record, redact)?)
-        });
-        let written = written.await.unwrap_or_else(|_| Err(std::io::Error::other("the work was cut off")));
-        match written {
-            Ok(()) => Ok(Answer::default()),
-            Err(error) => Err(HandlerError(format!("write the audit log {}: {error}", self.log.path.display()))),
-        }
+        let written = self.log.clone().append(self.record(call), self.redact).await;
+        let failed = |error| HandlerError(format!("write the audit log {}: {error}", self.log.path.display()));
+        written.map(|()| Answer::default()).map_err(failed)
     }
 
     fn effect(&self) -> Option<Effect> {
@@ -215,8 +228,37 @@ fn line(mut record: Map<String, Value>, redact: bool) -> std::io::Result<String>
 }
 
 impl Log {
-    /// Appends a line, to a new file if it wouldn't fit.
-    fn write(&self, mut line: String) -> std::io::Result<()> {
+    /// Writes a record; when this returns, the disk has it.
+    async fn append(self: Arc<Log>, record: Map<String, Value>, redact: bool) -> Result<(), String> {
+        let queue = self.queue.clone();
+        let (written, mut result) = oneshot::channel();
+        {
+            let mut waiting = queue.waiting.lock();
+            if waiting.len() >= MAX_WAITING {
+                // Whoever doesn't wait any more has failed.
+                waiting.retain(|it| !it.written.is_closed());
+            }
+            if waiting.len() >= MAX_WAITING {
+                return Err(format!("{MAX_WAITING} records wait for the disk"));
+            }
+            waiting.push(Waiting { log: self, record, redact, written });
+        }
+        let turn = queue.turn.clone().lock_owned().await;
+        if let Ok(result) = result.try_recv() {
+            // It went with those before.
+            return result;
+        }
+        let writing = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            let waiting = std::mem::take(&mut *queue.waiting.lock());
+            write_all(waiting);
+        });
+        let _ = writing.await;
+        result.await.unwrap_or_else(|_| Err("the work was cut off".into()))
+    }
+
+    /// Appends a line, to a new file if it wouldn't fit. Gives the file, which isn't synced yet.
+    fn write(&self, mut line: String) -> std::io::Result<File> {
         let mut file = self.open()?;
         let size = file.metadata()?.len();
         if size > 0 && size + line.len() as u64 > self.max_bytes && self.rotate(&file)? {
@@ -225,7 +267,13 @@ impl Log {
         if is_torn(&file)? {
             line.insert(0, '\n');
         }
-        file.write_all(line.as_bytes())
+        file.write_all(line.as_bytes())?;
+        if size == 0 {
+            // The file's name has to be on the disk, too.
+            let directory = self.path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            File::open(directory)?.sync_all()?;
+        }
+        Ok(file)
     }
 
     /// Opens the file, if it is one: a pipe that nobody reads would keep its writer for ever.
@@ -271,6 +319,34 @@ impl Log {
     }
 }
 
+/// Writes records and tells whoever waits once they are on the disk: one sync a file.
+fn write_all(waiting: Vec<Waiting>) {
+    let mut files: Vec<((u64, u64), File, Vec<Reply>)> = Vec::new();
+    for Waiting { log, record, redact, written } in waiting {
+        if written.is_closed() {
+            continue;
+        }
+        let file = line(record, redact).and_then(|line| log.write(line));
+        match file.and_then(|file| file.metadata().map(|about| ((about.dev(), about.ino()), file))) {
+            Ok((id, file)) => match files.iter_mut().find(|(known, ..)| *known == id) {
+                Some((.., senders)) => senders.push(written),
+                None => files.push((id, file, vec![written])),
+            },
+            // An error means that nobody waits any more; so below.
+            Err(error) => drop(written.send(Err(error.to_string()))),
+        }
+    }
+    for (_, file, senders) in files {
+        let synced = match failpoint::is_due("sync") {
+            true => Err("a test lets the disk fail".to_string()),
+            false => file.sync_data().map_err(|error| error.to_string()),
+        };
+        for sender in senders {
+            let _ = sender.send(synced.clone());
+        }
+    }
+}
+
 /// Whether the last line has no end, as when the disk was full: another must not be glued to it.
 fn is_torn(file: &File) -> std::io::Result<bool> {
     let size = file.metadata()?.len();
@@ -281,15 +357,15 @@ fn is_torn(file: &File) -> std::io::Result<bool> {
     Ok(last != [b'\n'])
 }
 
-/// The lock of a file, by its path as written.
-fn turn(path: &Path) -> Turn {
-    static TURNS: LazyLock<Mutex<HashMap<PathBuf, Weak<tokio::sync::Mutex<()>>>>> = LazyLock::new(Mutex::default);
-    let mut turns = TURNS.lock();
-    turns.retain(|_, turn| turn.strong_count() > 0);
-    if let Some(turn) = turns.get(path).and_then(Weak::upgrade) {
-        return turn;
+/// The queue of a file, by its path as written.
+fn queue(path: &Path) -> Arc<Queue> {
+    static QUEUES: LazyLock<Mutex<HashMap<PathBuf, Weak<Queue>>>> = LazyLock::new(Mutex::default);
+    let mut queues = QUEUES.lock();
+    queues.retain(|_, queue| queue.strong_count() > 0);
+    if let Some(queue) = queues.get(path).and_then(Weak::upgrade) {
+        return queue;
     }
-    let turn = Turn::default();
-    turns.insert(path.to_path_buf(), Arc::downgrade(&turn));
-    turn
+    let queue = Arc::<Queue>::default();
+    queues.insert(path.to_path_buf(), Arc::downgrade(&queue));
+    queue
 }

@@ -219,6 +219,7 @@ pub fn natural_events(guard: &Node) -> Option<On> {
         | NodeValue::Int(_)
         | NodeValue::UInt(_)
         | NodeValue::Float(_)
+        | NodeValue::Long(_)
         | NodeValue::Seq(_) => return None,
     };
     let known = closest(name, NAMES.iter().copied())?;

@@ -19,9 +19,12 @@ use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ClientConfig, Implementation,
     JsonObject, PaginatedRequestParams, Tool,
 };
-use rmcp::service::{ClientInitializeError, Peer, RoleClient, RunningService, ServiceError, ServiceExt};
-use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::service::{
+    ClientInitializeError, Peer, RoleClient, RunningService, RxJsonRpcMessage, ServiceError, ServiceExt,
+    TxJsonRpcMessage,
+};
 use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
+use rmcp::transport::{StreamableHttpClientTransport, Transport};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::pin::{Pin, pin};
@@ -43,6 +46,10 @@ const START: Duration = Duration::from_secs(30);
 const FAREWELL: Duration = Duration::from_secs(2);
 /// The largest message of a server, in bytes.
 const MAX_MESSAGE: usize = 4 * 1024 * 1024;
+/// What a server may say without being asked: lines or messages and bytes, at once and in each second. Each call
+/// makes up for what it took.
+const MAX_UNASKED: Volume = Volume { lines: 10_000, bytes: 8 * MAX_MESSAGE };
+const UNASKED_A_SECOND: Volume = Volume { lines: 100, bytes: 1024 * 1024 };
 /// The most tools that are listed.
 const MAX_TOOLS: usize = 1000;
 /// The longest wait between two starts of a server that keeps failing.
@@ -260,7 +267,8 @@ impl Slot {
             return Err(format!("start the MCP server `{label}`: {why}"));
         }
         let started = Instant::now();
-        let (service, child) = match connect(&self.definition, root, egress).await {
+        let flow = Arc::<Flow>::default();
+        let (service, child) = match connect(&self.definition, root, egress, &flow).await {
             Ok(it) => it,
             Err(error) => {
                 self.health.lock().fail(&error);
@@ -271,6 +279,7 @@ impl Slot {
         let running = Arc::new(Running {
             definition: self.definition.clone(),
             peer: service.peer().clone(),
+            flow,
             tools: Mutex::default(),
             usage: Mutex::new(Usage { calls: 1, last: Instant::now(), idle }),
             worked: AtomicBool::new(false),
@@ -318,6 +327,7 @@ impl Health {
 struct Running {
     definition: Arc<ServerDefinition>,
     peer: Peer<RoleClient>,
+    flow: Arc<Flow>,
     tools: Mutex<Option<Arc<[Tool]>>>,
     usage: Mutex<Usage>,
     /// It has answered a call.
@@ -352,6 +362,7 @@ impl Lease {
     /// Calls a tool. Dropping the future cancels the request; the server stays up.
     pub(crate) async fn call(&self, tool: &str, arguments: JsonObject) -> Result<CallToolResult, String> {
         let what = format!("call tool `{tool}`");
+        self.0.flow.refill();
         self.find(tool).await?;
         let params = CallToolRequestParams::new(tool.to_string()).with_arguments(arguments);
         let response = self.0.peer.call_tool_once(params).await;
@@ -468,12 +479,10 @@ impl ServerDefinition {
 struct Child {
     tree: Tree,
     stderr: Stderr,
-    /// Whether it sent a message beyond all bounds.
-    too_long: Arc<AtomicBool>,
 }
 
 impl Child {
-    /// Until it has exited; its stderr is read meanwhile.
+    /// Until it has exited or says too much on stderr, which is read meanwhile.
     async fn exited(&mut self) {
         tokio::select! {
             _ = self.tree.exited() => {}
@@ -487,6 +496,7 @@ async fn connect(
     definition: &ServerDefinition,
     root: &Path,
     egress: &EgressByLayer,
+    flow: &Arc<Flow>,
 ) -> Result<(RunningService<RoleClient, Quiet>, Option<Child>), String> {
     match &definition.reach {
         Reach::Command { argv, env, cwd } => {
@@ -505,9 +515,8 @@ async fn connect(
                 .map_err(|_| format!("start a program: {most} that outlive their calls run already"))?;
             let process::Child { stdin, stdout, stderr, tree } =
                 process::start(&spec, permit).map_err(|error| error.to_string())?;
-            let stdout = Lines { pipe: stdout, line: 0, too_long: Arc::default() };
-            let stderr = Stderr::new(stderr, definition);
-            let mut child = Child { tree, stderr, too_long: stdout.too_long.clone() };
+            let stdout = Lines { pipe: stdout, line: 0, flow: flow.clone() };
+            let mut child = Child { tree, stderr: Stderr::new(stderr, definition, flow.clone()) };
             let handshake = timeout(START, Quiet.serve((stdout, stdin)));
             let mut handshake = pin!(handshake);
             let result = tokio::select! {
@@ -521,6 +530,7 @@ async fn connect(
                 None => String::new(),
             };
             Err(match timeout(Duration::from_millis(200), child.exited()).await {
+                _ if flow.excess().is_some() => flow.excess().unwrap_or_default(),
                 Ok(()) => child.last_words().await,
                 Err(_) => problem,
             })
@@ -532,7 +542,9 @@ async fn connect(
             let config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
                 .custom_headers(headers)
                 .max_sse_event_size(MAX_MESSAGE);
-            match timeout(START, Quiet.serve(StreamableHttpClientTransport::with_client(client, config))).await {
+            let transport = StreamableHttpClientTransport::with_client(client, config);
+            let transport = Messages { transport, flow: flow.clone() };
+            match timeout(START, Quiet.serve(transport)).await {
                 Ok(Ok(service)) => Ok((service, None)),
                 Ok(Err(error)) => Err(definition.refusal(&error)),
                 Err(_) => Err(format!("it didn't answer `initialize` within {} s", START.as_secs())),
@@ -603,9 +615,7 @@ async fn keep(
     let left = farewell.await.is_ok();
     if crashed {
         let why = match child {
-            Some(child) if child.too_long.load(Ordering::Relaxed) => {
-                format!("it sent a message of more than {MAX_MESSAGE} bytes")
-            }
+            _ if running.flow.excess().is_some() => running.flow.excess().unwrap_or_default(),
             Some(child) if left => child.last_words().await,
             Some(_) => "it closed its stdout".to_string(),
             None => "the connection ended".to_string(),
@@ -646,6 +656,7 @@ struct Stderr {
     last: String,
     window: Instant,
     n_logged: u32,
+    flow: Arc<Flow>,
 }
 
 impl Stderr {
@@ -656,12 +667,13 @@ impl Stderr {
     /// The most lines in a minute.
     const MAX_LINES: u32 = 200;
 
-    fn new(pipe: ChildStderr, of: &ServerDefinition) -> Stderr {
+    fn new(pipe: ChildStderr, of: &ServerDefinition, flow: Arc<Flow>) -> Stderr {
         let (label, secrets) = (of.label.clone(), of.secrets.clone());
-        Stderr { pipe, label, secrets, line: Vec::new(), last: String::new(), window: Instant::now(), n_logged: 0 }
+        let (line, last) = (Vec::new(), String::new());
+        Stderr { pipe, label, secrets, line, last, window: Instant::now(), n_logged: 0, flow }
     }
 
-    /// Logs what comes, and never ends. Nothing is lost if it is dropped.
+    /// Logs what comes, until it is too much. Nothing is lost if it is dropped.
     async fn log(&mut self) {
         let mut chunk = [0; 4096];
         loop {
@@ -670,6 +682,7 @@ impl Stderr {
                     self.tell();
                     return std::future::pending().await;
                 }
+                Ok(n) if !self.flow.takes("stderr", &chunk[..n]) => return,
                 Ok(n) => {
                     for byte in &chunk[..n] {
                         match byte {
@@ -702,11 +715,101 @@ impl Stderr {
     }
 }
 
+/// So much of what a server says.
+#[derive(Clone, Copy, Debug)]
+struct Volume {
+    lines: usize,
+    bytes: usize,
+}
+
+/// What a server may still say unasked. One that floods takes time from all events, so it is ended.
+#[derive(Debug)]
+struct Flow {
+    left: Mutex<(Volume, Instant)>,
+    excess: OnceLock<String>,
+}
+
+impl Default for Flow {
+    fn default() -> Flow {
+        Flow { left: Mutex::new((MAX_UNASKED, Instant::now())), excess: OnceLock::new() }
+    }
+}
+
+impl Flow {
+    /// A call is made.
+    fn refill(&self) {
+        *self.left.lock() = (MAX_UNASKED, Instant::now());
+    }
+
+    /// Whether the server may say this on a stream.
+    fn takes(&self, stream: &str, said: &[u8]) -> bool {
+        let lines = memchr::memchr_iter(b'\n', said).count();
+        self.takes_volume(stream, Volume { lines, bytes: said.len() })
+    }
+
+    fn takes_volume(&self, stream: &str, said: Volume) -> bool {
+        let mut left = self.left.lock();
+        let seconds = usize::try_from(left.1.elapsed().as_secs()).unwrap_or(usize::MAX);
+        if seconds > 0 {
+            let more =
+                |left: usize, rate: usize, most: usize| left.saturating_add(rate.saturating_mul(seconds)).min(most);
+            left.0.lines = more(left.0.lines, UNASKED_A_SECOND.lines, MAX_UNASKED.lines);
+            left.0.bytes = more(left.0.bytes, UNASKED_A_SECOND.bytes, MAX_UNASKED.bytes);
+            left.1 = Instant::now();
+        }
+        match (left.0.lines.checked_sub(said.lines), left.0.bytes.checked_sub(said.bytes)) {
+            (Some(lines), Some(bytes)) => {
+                left.0 = Volume { lines, bytes };
+                true
+            }
+            (None, _) => self.exceeds(format!("it flooded {stream} with more than {} lines", MAX_UNASKED.lines)),
+            (_, None) => self.exceeds(format!("it flooded {stream} with more than {} bytes", MAX_UNASKED.bytes)),
+        }
+    }
+
+    fn exceeds(&self, why: String) -> bool {
+        // The first excess is why it is ended.
+        let _ = self.excess.set(why);
+        false
+    }
+
+    /// What it did too much, in words that end a sentence.
+    fn excess(&self) -> Option<String> {
+        self.excess.get().cloned()
+    }
+}
+
+/// The messages of a server that is somewhere else.
+struct Messages<T> {
+    transport: T,
+    flow: Arc<Flow>,
+}
+
+impl<T: Transport<RoleClient>> Transport<RoleClient> for Messages<T> {
+    type Error = T::Error;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), T::Error>> + Send + 'static {
+        self.transport.send(item)
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        let message = self.transport.receive().await?;
+        self.flow.takes_volume("the connection", Volume { lines: 1, bytes: 0 }).then_some(message)
+    }
+
+    fn close(&mut self) -> impl Future<Output = Result<(), T::Error>> + Send {
+        self.transport.close()
+    }
+}
+
 /// A server's stdout. A line without an end must not fill the memory: it ends the stream.
 struct Lines<R> {
     pipe: R,
     line: usize,
-    too_long: Arc<AtomicBool>,
+    flow: Arc<Flow>,
 }
 
 impl<R: AsyncRead + Unpin> AsyncRead for Lines<R> {
@@ -723,8 +826,11 @@ impl<R: AsyncRead + Unpin> AsyncRead for Lines<R> {
             None => self.line + new.len(),
         };
         if self.line > MAX_MESSAGE {
-            self.too_long.store(true, Ordering::Relaxed);
+            self.flow.exceeds(format!("it sent a message of more than {MAX_MESSAGE} bytes"));
             return Poll::Ready(Err(std::io::Error::other("a message is too long")));
+        }
+        if !self.flow.takes("stdout", new) {
+            return Poll::Ready(Err(std::io::Error::other("it says too much")));
         }
         Poll::Ready(Ok(()))
     }

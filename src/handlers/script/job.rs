@@ -1,5 +1,6 @@
 //! One run of a script, as its caller, the threads and the realm see it.
 
+use crate::handlers::digits::Handed;
 use crate::services::state::{Scope, Store};
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -84,6 +85,8 @@ impl Program {
 pub(super) struct Done {
     /// The script's answer as JSON.
     pub answer: Option<String>,
+    /// What it got from the store.
+    pub handed: Handed,
     /// It may have changed shared values.
     pub changed: bool,
     /// How long it ran.

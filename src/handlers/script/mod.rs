@@ -10,7 +10,7 @@ mod realm;
 
 use super::call::Call;
 use super::compile::{Compile, Mistake};
-use super::digits;
+use super::digits::{self, Language};
 use super::error::HandlerError;
 use super::kind::{Kind, TextKind};
 use crate::handlers::call::HookView;
@@ -224,7 +224,8 @@ impl Kind for Script {
             call.services.state.saved().await.map_err(|error| HandlerError(error.0))?;
         }
         let Some(answer) = done.answer else { return Ok(Answer::default()) };
-        let answer = digits::read(&answer, event).map_err(|error| HandlerError(format!("read the answer: {error}")))?;
+        let answer = digits::read(&answer, Language::JavaScript, event, &done.handed);
+        let answer = answer.map_err(|error| HandlerError(format!("read the answer: {error}")))?;
         (call.hook.contract.reply)(event, answer).map_err(HandlerError)
     }
 }

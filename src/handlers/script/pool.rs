@@ -17,7 +17,7 @@ use std::cell::RefCell;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use std::thread::Thread;
@@ -31,8 +31,13 @@ pub(super) const MAX_THREADS: usize = 8;
 const MAX_STUCK: usize = 4;
 /// How long a thread may take to come back after its run was ended.
 const GRACE: Duration = Duration::from_secs(2);
-/// Realms that a thread keeps; the one that was used longest ago goes first.
-const MAX_REALMS: usize = 32;
+/// Realms that are kept by all threads together, beside one each: a realm has more than half a MiB. Where there are
+/// more, the one that a thread used longest ago goes first.
+const MAX_REALMS: usize = 96;
+/// After so long without a run a thread lets go of realms whose definitions are no longer in force.
+const REST: Duration = Duration::from_secs(2);
+/// After so many of these, of all realms.
+const RESTS: u32 = 30;
 /// Of a thread, in bytes: what QuickJS is allowed and what is around it.
 pub(super) const STACK: usize = 4 * 1024 * 1024;
 /// How long a realm may take to be made on the spot.
@@ -227,7 +232,26 @@ fn take(job: &Job) -> Option<OwnedSemaphorePermit> {
 /// A thread: one run after the other.
 fn work(shared: &Weak<Shared>, tasks: &Receiver<Task>) {
     let mut realms: Vec<(Weak<Program>, Realm)> = Vec::new();
-    while let Ok(Task { job, reply, waiter, thread }) = tasks.recv() {
+    let mut rests = 0;
+    loop {
+        let Task { job, reply, waiter, thread } = match tasks.recv_timeout(REST) {
+            Ok(task) => task,
+            Err(RecvTimeoutError::Disconnected) => return,
+            Err(RecvTimeoutError::Timeout) => {
+                rests += 1;
+                realms.retain(|(known, _)| known.strong_count() > 0 && rests < RESTS);
+                if realms.is_empty() {
+                    // There is nothing to wake up for but the next task.
+                    match tasks.recv() {
+                        Ok(task) => task,
+                        Err(_) => return,
+                    }
+                } else {
+                    continue;
+                }
+            }
+        };
+        rests = 0;
         let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| run(&mut realms, &job))).unwrap_or_else(|_| {
             realms.clear();
             Err("run the script: it panicked; this is a bug in hookwire".into())
@@ -271,10 +295,10 @@ fn run_in(realm: Realm, realms: &mut Vec<(Weak<Program>, Realm)>, job: &Arc<Job>
         done.took = started.elapsed();
     }
     if !result.as_ref().is_err_and(|failure| failure.is_fatal) {
-        if realms.len() >= MAX_REALMS {
+        realms.push((Arc::downgrade(program), realm));
+        if realms.len() > 1 && Realm::count() > MAX_REALMS {
             realms.remove(0);
         }
-        realms.push((Arc::downgrade(program), realm));
     }
     result.map_err(|Failure { text, .. }| text)
 }

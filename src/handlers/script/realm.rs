@@ -6,6 +6,7 @@
 //! failed for memory, the realm is not used again.
 
 use super::job::{Done, Job, Program};
+use crate::handlers::digits::{self, Handed, Language};
 use crate::services::state::{Scope, StateError};
 use rquickjs::context::{EvalOptions, intrinsic};
 use rquickjs::function::Opt;
@@ -13,6 +14,7 @@ use rquickjs::{CatchResultExt, CaughtError, Context, Ctx, Exception, Function, O
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// What scripts have of the language. No proxies: whatever takes an array could be told another
@@ -109,6 +111,26 @@ pub(super) struct Realm {
     context: Context,
     runtime: Runtime,
     current: Rc<Current>,
+    _counted: Counted,
+}
+
+/// The realms that there are, of all threads.
+static REALMS: AtomicUsize = AtomicUsize::new(0);
+
+/// Counts as one as long as it is there.
+struct Counted;
+
+impl Counted {
+    fn new() -> Counted {
+        REALMS.fetch_add(1, Ordering::Relaxed);
+        Counted
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        REALMS.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// In bytes.
@@ -120,6 +142,7 @@ struct Current {
     job: RefCell<Option<Arc<Job>>>,
     lines: Cell<usize>,
     changed: Cell<bool>,
+    handed: RefCell<Handed>,
     /// Memory to end the script with: where there is none left, QuickJS has none for the error that can't be
     /// caught, and the script would catch another one and go on.
     ballast: RefCell<Option<Persistent<rquickjs::String<'static>>>>,
@@ -171,8 +194,17 @@ impl Current {
             return Err(StateError("use the state: the run was ended".into()));
         }
         let scope = if scope == "global" { &Scope::Global } else { &job.request.scope };
+        let store = &job.request.store;
         let read = |text: &str| {
-            crate::support::json::parse(text).map_err(|error| StateError(format!("read a value: {error}")))
+            let unreadable = |error: String| StateError(format!("read a value: {error}"));
+            let mut value = crate::support::json::parse(text).map_err(|error| unreadable(error.to_string()))?;
+            let (event, handed, before) = (&job.request.event, self.handed.borrow(), store.get(scope, key));
+            digits::restore(&mut value, Language::JavaScript, event, &handed, before.as_ref()).map_err(unreadable)?;
+            Ok(value)
+        };
+        let hand = |value: &serde_json::Value| {
+            self.handed.borrow_mut().add(Language::JavaScript, value).map_err(StateError)?;
+            Ok(value.to_string())
         };
         let value = value.as_deref().map(read).transpose()?.unwrap_or_default();
         let ttl = ttl.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
@@ -182,16 +214,15 @@ impl Current {
                 return Err(StateError("change the state on the spot".into()));
             }
         }
-        let store = &job.request.store;
         Ok(match operation {
-            "get" => store.get(scope, key).map(|value| value.to_string()),
+            "get" => store.get(scope, key).map(|value| hand(&value)).transpose()?,
             "set" => {
                 store.set(scope, key, value, ttl)?;
                 None
             }
             "increment" => {
                 let by = value.as_number().cloned().unwrap_or_else(|| 1.into());
-                Some(store.increment(scope, key, &by, ttl)?.to_string())
+                Some(hand(&store.increment(scope, key, &by, ttl)?.into())?)
             }
             "compareAndSet" => {
                 let expected = expected.as_deref().map(read).transpose()?;
@@ -202,6 +233,9 @@ impl Current {
                 let items = store.list(scope, key, MAX_LISTED + 1);
                 if items.len() > MAX_LISTED {
                     return Err(StateError(format!("list the keys from `{key}`: there are more than {MAX_LISTED}")));
+                }
+                for item in &items {
+                    hand(&item.value)?;
                 }
                 serde_json::to_string(&items).ok()
             }
@@ -236,13 +270,19 @@ impl Realm {
             made().catch(&ctx).map_err(|error| failure(program, job, &error))
         })?;
         current.ballast.replace(Some(ballast));
-        Ok(Realm { script, run, context, runtime, current })
+        Ok(Realm { script, run, context, runtime, current, _counted: Counted::new() })
+    }
+
+    /// How many there are, of all threads.
+    pub(super) fn count() -> usize {
+        REALMS.load(Ordering::Relaxed)
     }
 
     /// Runs the script once.
     pub(super) fn run(&self, program: &Program, job: &Arc<Job>) -> Result<Done, Failure> {
         self.current.job.replace(Some(job.clone()));
         self.current.lines.set(0);
+        self.current.handed.take();
         self.current.changed.set(false);
         let result = self.context.with(|ctx| {
             let call = || -> rquickjs::Result<Option<String>> {
@@ -274,7 +314,8 @@ impl Realm {
             let text = format!("use the script's answer: it is larger than {} MiB", MAX_ANSWER >> 20);
             return Err(Failure { text, is_fatal: false });
         }
-        Ok(Done { answer, changed: self.current.changed.get(), took: Duration::ZERO })
+        let (handed, changed) = (self.current.handed.take(), self.current.changed.get());
+        Ok(Done { answer, handed, changed, took: Duration::ZERO })
     }
 }
 

@@ -141,6 +141,8 @@ pub(super) fn call<'v>(
             Value::Double(it) => *it,
             Value::Int(it) => *it as f64,
             Value::Uint(it) => *it as f64,
+            // As with whole numbers: whoever asks for a double gets the nearest one.
+            Value::Long(it) => it.parse().map_err(|_| unreadable(it, "double"))?,
             Value::Text(text) => text.parse().map_err(|_| unreadable(text, "double"))?,
             _ => return Err(unfit("double", args)),
         }),
@@ -152,7 +154,7 @@ pub(super) fn call<'v>(
             Value::Double(it) if it.trunc() > -9.223_372_036_854_776e18 && it.trunc() < 9.223_372_036_854_776e18 => {
                 *it as i64
             }
-            Value::Double(_) => return Err(EvalError::Overflow),
+            Value::Double(_) | Value::Long(_) => return Err(EvalError::Overflow),
             Value::Text(text) => text.parse().map_err(|_| unreadable(text, "int"))?,
             _ => return Err(unfit("int", args)),
         }),
@@ -160,7 +162,7 @@ pub(super) fn call<'v>(
             Value::Uint(it) => *it,
             Value::Int(it) => u64::try_from(*it).map_err(|_| EvalError::Overflow)?,
             Value::Double(it) if *it >= 0.0 && it.trunc() < 1.844_674_407_370_955_2e19 => *it as u64,
-            Value::Double(_) => return Err(EvalError::Overflow),
+            Value::Double(_) | Value::Long(_) => return Err(EvalError::Overflow),
             Value::Text(text) => text.parse().map_err(|_| unreadable(text, "uint"))?,
             _ => return Err(unfit("uint", args)),
         }),
@@ -169,6 +171,7 @@ pub(super) fn call<'v>(
             Value::Int(it) => Shared::Made(it.to_string().into()),
             Value::Uint(it) => Shared::Made(it.to_string().into()),
             Value::Double(it) => Shared::Made(it.to_string().into()),
+            Value::Long(it) => Shared::Borrowed(it),
             Value::Bool(it) => Shared::Made(it.to_string().into()),
             Value::Bytes(it) => match std::str::from_utf8(it) {
                 Ok(text) => Shared::Made(text.into()),
@@ -213,7 +216,7 @@ fn is_zero(value: &Value<'_>) -> bool {
         Value::List(it) => it.len() == 0,
         Value::Map(it) => it.len() == 0,
         Value::Int(_) | Value::Uint(_) | Value::Double(_) => Key::new(value) == Some(Key::Number(0)),
-        Value::Type(_) | Value::Optional(_) => false,
+        Value::Type(_) | Value::Optional(_) | Value::Long(_) => false,
     }
 }
 

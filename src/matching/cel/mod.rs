@@ -95,6 +95,7 @@ impl Program {
             Ok(Value::Int(it)) => Outcome::Number(it.to_string()),
             Ok(Value::Uint(it)) => Outcome::Number(it.to_string()),
             Ok(Value::Double(it)) => Outcome::Number(it.to_string()),
+            Ok(Value::Long(it)) => Outcome::Number(it.to_string()),
             Ok(Value::Null) => Outcome::Nothing,
             Ok(other) => Outcome::Other(other.type_name()),
             Err(EvalError::Missing(path)) => return Err(Failure::Missing(path)),

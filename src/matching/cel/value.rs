@@ -3,6 +3,7 @@
 
 use super::budget::Budget;
 use super::error::EvalError;
+use crate::support::decimal::{Decimal, fits_double};
 use serde_json::Value as Json;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -17,6 +18,8 @@ pub(super) enum Value<'v> {
     Int(i64),
     Uint(u64),
     Double(f64),
+    /// A number with more digits than 64 bits hold, as JSON writes it. It can be compared, not reckoned with.
+    Long(&'v str),
     Text(Shared<'v, str>),
     Bytes(Shared<'v, [u8]>),
     List(List<'v>),
@@ -175,7 +178,8 @@ impl<'v> Value<'v> {
             Json::Number(it) => match (it.as_i64(), it.as_u64()) {
                 (Some(it), _) => Value::Int(it),
                 (None, Some(it)) => Value::Uint(it),
-                (None, None) => Value::Double(it.as_f64().unwrap_or(f64::NAN)),
+                (None, None) if fits_double(it.as_str()) => Value::Double(it.as_f64().unwrap_or(f64::NAN)),
+                (None, None) => Value::Long(it.as_str()),
             },
             Json::String(it) => Value::Text(Shared::Borrowed(it)),
             Json::Array(it) => Value::List(List::Json(it)),
@@ -190,7 +194,7 @@ impl<'v> Value<'v> {
             Value::Bool(_) => "bool",
             Value::Int(_) => "int",
             Value::Uint(_) => "uint",
-            Value::Double(_) => "double",
+            Value::Double(_) | Value::Long(_) => "double",
             Value::Text(_) => "string",
             Value::Bytes(_) => "bytes",
             Value::List(_) => "list",
@@ -244,7 +248,7 @@ impl<'v> Value<'v> {
                 (Some(one), Some(other)) => one.equals(other, budget)?,
                 (one, other) => one.is_none() && other.is_none(),
             },
-            (one, other) => one.compare_numbers(other) == Some(Ordering::Equal),
+            (one, other) => one.compare_numbers(other, budget)? == Some(Ordering::Equal),
         })
     }
 
@@ -260,16 +264,45 @@ impl<'v> Value<'v> {
                 Some(one.cmp(other))
             }
             (Value::Bool(one), Value::Bool(other)) => Some(one.cmp(other)),
-            (one, other) => one.compare_numbers(other),
+            (one, other) => one.compare_numbers(other, budget)?,
         })
     }
 
     /// Whether it is a number; not-a-number is one without an order.
     pub(super) fn is_number(&self) -> bool {
-        matches!(self, Value::Int(_) | Value::Uint(_) | Value::Double(_))
+        matches!(self, Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::Long(_))
     }
 
-    fn compare_numbers(&self, other: &Value<'v>) -> Option<Ordering> {
+    /// What a number is worth, by its digits; `None` if it isn't a finite one.
+    fn decimal(&self, budget: &Budget) -> Result<Option<Decimal>, EvalError> {
+        Ok(match self {
+            Value::Int(it) => Decimal::new(&it.to_string()),
+            Value::Uint(it) => Decimal::new(&it.to_string()),
+            Value::Double(it) => Decimal::of_double(*it),
+            Value::Long(it) => {
+                budget.spend_on_text(it.len())?;
+                Decimal::new(it)
+            }
+            _ => None,
+        })
+    }
+
+    fn compare_numbers(&self, other: &Value<'v>, budget: &Budget) -> Result<Option<Ordering>, EvalError> {
+        if let (Value::Long(_), _) | (_, Value::Long(_)) = (self, other) {
+            return Ok(match (self, other) {
+                // Infinity; that isn't in JSON, but expressions can make it.
+                (_, Value::Double(other)) if other.is_infinite() => 0.0.partial_cmp(other),
+                (Value::Double(one), _) if one.is_infinite() => one.partial_cmp(&0.0),
+                _ => match (self.decimal(budget)?, other.decimal(budget)?) {
+                    (Some(one), Some(other)) => Some(one.cmp(&other)),
+                    _ => None,
+                },
+            });
+        }
+        Ok(self.compare_short_numbers(other))
+    }
+
+    fn compare_short_numbers(&self, other: &Value<'v>) -> Option<Ordering> {
         let whole = |value: &Value<'v>| match value {
             Value::Int(it) => Some(i128::from(*it)),
             Value::Uint(it) => Some(i128::from(*it)),

@@ -2,7 +2,7 @@
 //! `hooks/recent` gives what was judged lately.
 
 use crate::dialects::{self, Dialect};
-use crate::engine::{Engine, Honours, Question};
+use crate::engine::{Engine, Honours, HooksInForce, Question};
 use crate::event::Event;
 use crate::matching::Facts;
 use crate::rpc::aside::aside;
@@ -20,8 +20,11 @@ const LONG: usize = 64 * 1024;
 pub(super) async fn dispatch(session: &Session, sent: Value, text: &str, out: &mut Vec<u8>) -> RpcResult<()> {
     let (event, dialect) = read_event(session, as_object(sent)?)?;
     let event = Arc::new(event);
-    // The hooks are those in force now, whenever they come to judge.
-    let question = question(session, event.clone(), dialect);
+    // The hooks are those in force now, whenever they come to judge; what is being changed counts as changed.
+    let hooks = Engine::within_deadline(&event, session.hooks_when_read()).await;
+    let hooks =
+        hooks.ok_or_else(|| RpcError::internal("the definitions were still being read at the event's deadline"))?;
+    let question = question(session, event.clone(), dialect, hooks);
     let judging = session.host.interceptor.intercept(question);
     let verdict = if text.len() > LONG { aside(judging).await } else { judging.await };
     // The verdict is written once, for the client and for the journal.
@@ -41,7 +44,7 @@ pub(super) async fn dispatch(session: &Session, sent: Value, text: &str, out: &m
     Ok(())
 }
 
-fn question(session: &Session, event: Arc<Event>, dialect: &'static Dialect) -> Question {
+fn question(session: &Session, event: Arc<Event>, dialect: &'static Dialect, hooks: HooksInForce) -> Question {
     let mut honours = session.honours();
     if dialect.agent.is_some() || dialect.row(&event.name).is_some() {
         let rewrites = honours.rewrite && dialect.takes_rewrites(&event);
@@ -49,7 +52,7 @@ fn question(session: &Session, event: Arc<Event>, dialect: &'static Dialect) -> 
     }
     Question {
         event,
-        hooks: session.hooks_in_force(),
+        hooks,
         contract: &dialect.contract,
         honours,
         client: session.as_client(),
@@ -80,7 +83,7 @@ fn read_event(session: &Session, mut params: Value) -> RpcResult<(Event, &'stati
 
 pub(super) async fn explain(session: &Session, sent: Value) -> RpcResult<ExplainResult> {
     let (event, _) = read_event(session, sent)?;
-    let hooks = session.hooks_in_force();
+    let hooks = session.hooks_when_read().await;
     let engine = &session.host.engine;
     let root = engine.services.root.clone();
     let explain = move || {

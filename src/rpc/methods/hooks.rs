@@ -7,6 +7,7 @@ use crate::definitions::origin::Origin;
 use crate::dialects;
 use crate::hook::Hook;
 use crate::hook_set::HookSet;
+use crate::rpc::aside::aside;
 use crate::rpc::error::{RpcError, RpcResult};
 use crate::rpc::params::did_you_mean;
 use crate::rpc::protocol::{
@@ -22,12 +23,12 @@ use crate::syntax::source::Layer;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-pub(super) fn list(session: &Session, ListParams { event }: ListParams) -> RpcResult<ListResult> {
+pub(super) async fn list(session: &Session, ListParams { event }: ListParams) -> RpcResult<ListResult> {
+    let hooks = session.hooks_when_read().await;
     // There is no hook for an event that no dialect knows.
     let events = event.map(|name| dialects::canonical(&name, session.dialect().name()).unwrap_or_default());
     let is_asked =
         |hook: &&Arc<Hook>| events.as_ref().is_none_or(|events| events.iter().any(|event| hook.on.includes(event)));
-    let hooks = session.hooks_in_force();
     let registered = hooks.session.iter().flat_map(|set| &set.hooks);
     Ok(ListResult {
         in_force: InForceBrief {
@@ -46,31 +47,50 @@ pub(super) fn list(session: &Session, ListParams { event }: ListParams) -> RpcRe
     })
 }
 
-pub(super) fn check(session: &Session, CheckParams { text, file }: CheckParams) -> RpcResult<CheckResult> {
+pub(super) async fn check(session: &Session, CheckParams { text, file }: CheckParams) -> RpcResult<CheckResult> {
+    let check = |text: &str| definitions::check::check(file.as_deref().unwrap_or("hooks.yaml"), text, Layer::Hooks);
     Ok(CheckResult {
         diagnostics: match text {
-            Some(text) => {
-                definitions::check::check(file.as_deref().unwrap_or("hooks.yaml"), &text, Layer::Hooks).diagnostics
+            Some(text) if text.len() <= QUICK_TEXT => check(&text).diagnostics,
+            Some(text) => aside(async { check(&text).diagnostics }).await,
+            None => {
+                session.hooks_when_read().await;
+                session.host.published().diagnostics.to_vec()
             }
-            None => session.host.published().diagnostics.to_vec(),
         },
     })
 }
 
-pub(super) fn reload(session: &Session) -> RpcResult<ReloadResult> {
-    let published = session.host.reload();
-    Ok(ReloadResult {
-        generation: published.hooks.generation,
-        hash: published.hooks.hash.clone(),
-        diagnostics: published.diagnostics.to_vec(),
-    })
+pub(super) async fn reload(session: &Session) -> RpcResult<ReloadResult> {
+    let reload = |session: &Session| {
+        let published = session.host.reload();
+        Ok(ReloadResult {
+            generation: published.hooks.generation,
+            hash: published.hooks.hash.clone(),
+            diagnostics: published.diagnostics.to_vec(),
+        })
+    };
+    session.change(reload).await
 }
+
+/// Definitions up to this length, in bytes, are compiled at once.
+const QUICK_TEXT: usize = 4096;
+/// As many hooks are registered at once.
+const QUICK_HOOKS: usize = 4;
 
 /// Hooks that one connection may register.
 const MAX_REGISTERED: usize = 10_000;
 
-pub(super) fn register(session: &Session, sent: Value) -> RpcResult<RegisterResult> {
-    let root = Node::from_json(&sent);
+pub(super) async fn register(session: &Session, sent: Value) -> RpcResult<RegisterResult> {
+    let is_quick = sent["hooks"].as_array().is_none_or(|hooks| hooks.len() <= QUICK_HOOKS);
+    if is_quick && session.is_settled() {
+        return register_now(session, &sent);
+    }
+    session.change(move |session| register_now(session, &sent)).await
+}
+
+fn register_now(session: &Session, sent: &Value) -> RpcResult<RegisterResult> {
+    let root = Node::from_json(sent);
     let client = session.as_client();
     let origin = Origin {
         file: "session",
@@ -138,7 +158,14 @@ fn has_written_name(node: &Node, name: &str) -> bool {
     }
 }
 
-pub(super) fn unregister(session: &Session, params: UnregisterParams) -> RpcResult<RegisterResult> {
+pub(super) async fn unregister(session: &Session, params: UnregisterParams) -> RpcResult<RegisterResult> {
+    if session.is_settled() {
+        return unregister_now(session, params);
+    }
+    session.change(move |session| unregister_now(session, params)).await
+}
+
+fn unregister_now(session: &Session, params: UnregisterParams) -> RpcResult<RegisterResult> {
     let UnregisterParams { names } = params;
     let mut registered = session.registered();
     if let Some(unknown) = names.iter().find(|name| !registered.hooks.iter().any(|hook| *hook.name == ***name)) {

@@ -1,9 +1,9 @@
 //! The method table: a row for each method that clients may call. From it come the router, the names
 //! for suggestions and the schema.
 //!
-//! A synchronous method runs on the reader, before the next message is read: registration and
-//! reload take effect in the order in which they arrive. An asynchronous one is polled once on the
-//! reader, which fixes its hook set in that order too, and goes on elsewhere if it has to wait.
+//! A synchronous method runs on the reader, before the next message is read. An asynchronous one is polled once on
+//! the reader and goes on elsewhere if it has to wait. That first poll fixes the hook set that counts for it, and
+//! the order in which registrations and reloads take effect: that in which they arrive.
 //!
 //! A function takes the session and its params, as the type in its row or, behind `json`, as JSON.
 
@@ -106,6 +106,9 @@ macro_rules! run {
             write_result::<$result>(&result)
         })
     };
+    (async () -> $result:ty = $function:path) => {
+        Run::Async(|session, _| Box::pin(async move { write_result::<$result>(&$function(&session).await?) }))
+    };
     (async ($($params:tt)*) -> $result:ty = $function:path) => {
         Run::Async(|session, sent| Box::pin(async move {
             let result = $function(&session, read!(sent.as_str(), $($params)*)?).await?;
@@ -154,13 +157,13 @@ pub static METHODS: &[Method] = methods! {
     notification "$/cancelRequest" (CancelParams) = lifecycle::cancel_request;
     notification "$/setTrace" (SetTraceParams) = lifecycle::set_trace;
     direct "hooks/dispatch" (json DispatchParams) -> DispatchResult = events::dispatch;
-    sync "hooks/list" (ListParams) -> ListResult = hooks::list;
+    async "hooks/list" (ListParams) -> ListResult = hooks::list;
     async "hooks/explain" (json DispatchParams) -> ExplainResult = events::explain;
-    sync "hooks/check" (CheckParams) -> CheckResult = hooks::check;
-    sync "hooks/reload" () -> ReloadResult = hooks::reload;
+    async "hooks/check" (CheckParams) -> CheckResult = hooks::check;
+    async "hooks/reload" () -> ReloadResult = hooks::reload;
     sync "hooks/recent" (RecentParams) -> RecentReply = events::recent;
-    sync "hooks/register" (json RegisterParams) -> RegisterResult = hooks::register;
-    sync "hooks/unregister" (UnregisterParams) -> RegisterResult = hooks::unregister;
+    async "hooks/register" (json RegisterParams) -> RegisterResult = hooks::register;
+    async "hooks/unregister" (UnregisterParams) -> RegisterResult = hooks::unregister;
     sync "state/get" (StateKey) -> StateValue = state::get;
     async "state/set" (StateSet) -> () = state::set;
     async "state/increment" (StateIncrement) -> StateValue = state::increment;

@@ -7,6 +7,7 @@
 mod file;
 pub mod runs;
 
+use crate::support::decimal::fits_double;
 use parking_lot::{Mutex, MutexGuard};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -200,7 +201,7 @@ impl Store {
             sum = match value {
                 None => by.clone(),
                 Some(Value::Number(number)) => add(number, by).ok_or_else(|| {
-                    StateError(format!("increment `{key}`: the sum of {number} and {by} is too large"))
+                    StateError(format!("increment `{key}`: the sum of {number} and {by} doesn't fit into 64 bits"))
                 })?,
                 Some(_) => return Err(StateError(format!("increment `{key}`: its value is not a number"))),
             };
@@ -394,11 +395,12 @@ impl Values {
     }
 }
 
-/// The sum of two numbers: an integer if both are, `None` out of range.
+/// The sum of two numbers: an integer if both are, `None` out of range, or where a float would lose digits of one.
 fn add(a: &Number, b: &Number) -> Option<Number> {
     match (a.as_i64(), b.as_i64()) {
         (Some(a), Some(b)) => a.checked_add(b).map(Number::from),
-        _ => Number::from_f64(a.as_f64()? + b.as_f64()?),
+        _ if [a, b].iter().all(|it| fits_double(it.as_str())) => Number::from_f64(a.as_f64()? + b.as_f64()?),
+        _ => None,
     }
 }
 
@@ -417,7 +419,7 @@ mod tests {
         assert_eq!(store.increment(&session, "n", &Number::from_f64(0.5).unwrap(), None).unwrap().as_f64(), Some(0.5));
         assert_eq!(
             store.increment(&global, "a", &i64::MAX.into(), None).unwrap_err().0,
-            format!("increment `a`: the sum of 3 and {} is too large", i64::MAX)
+            format!("increment `a`: the sum of 3 and {} doesn't fit into 64 bits", i64::MAX)
         );
         assert_eq!(
             store.compare_and_set(&global, "a", Some(&json!(2)), json!(9), None).unwrap(),

@@ -40,6 +40,17 @@ def flood(_):
     time.sleep(60)
 
 
+def flood_with(stream, line):
+    """Never answers; says the same again and again."""
+
+    def flood(_):
+        while True:
+            stream.write(line * 1000)
+            stream.flush()
+
+    return flood
+
+
 def asks(_):
     """Asks the client for what it can't give, and tells what came back."""
     replies = []
@@ -71,6 +82,10 @@ TOOLS = {
     "environment": lambda _: answer({"reason": " ".join(sorted(os.environ)) + " in " + os.getcwd()}),
     "crash": crash,
     "flood": flood,
+    "notices": flood_with(sys.stdout, '{"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": 1}}\n'),
+    "garbage": flood_with(sys.stdout, "not JSON\n"),
+    "frames": flood_with(sys.stdout, '{"jsonrpc": "2.0", "method": "x", "params": {"x": "' + "x" * 100_000 + '"}}\n'),
+    "stderr": flood_with(sys.stderr, "all is well\n"),
     "asks": asks,
     "holds": None,
 }
