@@ -7,6 +7,7 @@ import atexit
 import inspect
 import logging
 import os
+import sys
 import threading
 import time
 import weakref
@@ -56,6 +57,7 @@ class _Client:
         agent: str | None = None,
         approve: Callable[..., Any] | None = None,
         complete: Callable[..., Any] | None = None,
+        show: Callable[[str], Any] | None = None,
     ):
         """`hooks`: directories of definitions. `project`: also those of the project's `.hookwire`, in `root` or the
         current directory. `connect`: a host's socket instead of a host of one's own. `program`: the hookwire to run,
@@ -66,13 +68,15 @@ class _Client:
         when a deadline passes is replaced. `decisions`: what this agent can honour; any other becomes a deny.
 
         `session` and `agent` name what sends the events, where an event doesn't. `approve` asks a person: it gets a
-        question and returns true, false or an `ApprovalReply`. `complete` is the agent's own model."""
+        question and returns true, false or an `ApprovalReply`. `complete` is the agent's own model. `show` shows hooks'
+        messages to the person; by default they go to stderr."""
         if fail not in ("closed", "open"):
             raise ValueError(f'fail is "closed" or "open", not {fail!r}')
         if connect is not None and (hooks or project or root or program or arguments or env):
             raise ValueError("a host that runs already has its own definitions: connect takes no others")
         self.fail = fail
         self.deadline = deadline or (330.0 if approve else 30.0)
+        self.show = show or (lambda text: print(f"[hook] {text}", file=sys.stderr, flush=True))
         self.session = session or f"{os.getpid():x}-{time.time_ns():x}"
         self.agent = agent
         self._patience, self._decisions = patience, list(decisions)
@@ -410,7 +414,7 @@ class SyncHooks:
 
     def dispatch(self, event: str | Mapping[str, Any], *, deadline: float | None = None, **members: Any) -> Verdict:
         """Sends an event; its name and members, or as a whole."""
-        return _now(Hooks.dispatch(self._blocking, event, deadline=deadline, **members))
+        return _now(self._blocking.dispatch(event, deadline=deadline, **members))
 
     def request(self, method: str, params: Any = None, deadline: float | None = None) -> Any:
         """Any request of the protocol. Raises HostGone without a host, and RequestFailed if it refuses."""
@@ -422,28 +426,28 @@ class SyncHooks:
 
     def start(self) -> None:
         """Starts the host now and not with the first event. Raises HostGone if there is none."""
-        _now(Hooks.start(self._blocking))
+        _now(self._blocking.start())
 
     def list(self, event: str | None = None) -> ListResult:
-        return _now(Hooks.list(self._blocking, event))
+        return _now(self._blocking.list(event))
 
     def explain(self, event: str | Mapping[str, Any], **members: Any) -> ExplainResult:
-        return _now(Hooks.explain(self._blocking, event, **members))
+        return _now(self._blocking.explain(event, **members))
 
     def check(self, text: str | None = None, file: str | None = None) -> CheckResult:
-        return _now(Hooks.check(self._blocking, text, file))
+        return _now(self._blocking.check(text, file))
 
     def reload(self) -> ReloadResult:
-        return _now(Hooks.reload(self._blocking))
+        return _now(self._blocking.reload())
 
     def recent(self, limit: int | None = None) -> Recent:
-        return _now(Hooks.recent(self._blocking, limit))
+        return _now(self._blocking.recent(limit))
 
     def approvals(self) -> ApprovalList:
-        return _now(Hooks.approvals(self._blocking))
+        return _now(self._blocking.approvals())
 
     def answer(self, answer: ApprovalAnswer) -> None:
-        _now(Hooks.answer(self._blocking, answer))
+        _now(self._blocking.answer(answer))
 
     def close(self) -> None:
         self.hooks._close()
@@ -484,22 +488,19 @@ class SyncState:
         return _now(self._state.list(prefix, session=session))
 
 
-class _Blocking:
-    """Stands in the place of `Hooks` in its methods; here waiting for a reply blocks the thread."""
+class _Blocking(Hooks):
+    """The same client, of which waiting for a reply blocks the thread; so none of its coroutines ever waits."""
 
     def __init__(self, hooks: Hooks):
-        self._hooks = hooks
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._hooks, name)
+        self.__dict__ = hooks.__dict__
 
     async def request(self, method: str, params: Any = None, deadline: float | None = None) -> Any:
-        deadline = deadline or self._hooks.deadline
-        connection, id, future = self._hooks._send(method, params)
+        deadline = deadline or self.deadline
+        connection, id, future = self._send(method, params)
         try:
             return future.result(deadline)
         except FutureTimeout:
-            raise self._hooks._late(connection, id, deadline) from None
+            raise self._late(connection, id, deadline) from None
         except KeyboardInterrupt:
             connection.cancel(id)
             raise
