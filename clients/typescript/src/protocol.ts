@@ -218,7 +218,7 @@ export interface Event {
   /** The conversation so far. */
   messages?: unknown[] | null;
   /** Whatever the agent wants hooks to know; hooks may change it. */
-  metadata?: Record<string, unknown> | null;
+  metadata?: { [name: string]: unknown } | null;
   model?: EventModel | null;
   /** The run that started this one: what happens here counts towards it too. */
   parentRun?: string | null;
@@ -818,7 +818,7 @@ export type StopReason = "error" | "stop_requested" | "user_requested" | "steps_
 /** A request to end the run, with its reason. (instructor.) */
 export interface StopSignal {
   /** The numbers behind it. */
-  context?: Record<string, unknown>;
+  context?: { [name: string]: unknown };
   /** For people. */
   message?: string;
   /** In a word. */
@@ -927,7 +927,7 @@ export type Watching = "off" | "events" | "polling";
 export const VERSION = 1;
 
 /** The JSON pointer of each event's subject. */
-export const EVENTS: Readonly<Record<string, string>> = {
+export const EVENTS: { readonly [event: string]: string } = {
   MessageDisplay: "/lastMessage",
   PermissionRequest: "/tool/input",
   PostModelCall: "/model/response",
