@@ -224,6 +224,16 @@ class ClientTest(unittest.TestCase):
             self.assertIsNone(host.poll())
         self.assertEqual(verdict.decided_by, "no-force")
 
+    def test_a_forked_process_has_a_host_of_its_own(self):
+        hooks = self.hooks().sync
+        hooks.start()
+        child = os.fork()
+        if child == 0:
+            # The parent's host must outlive this process, and the test's clean-up is the parent's.
+            os._exit(commanded(hooks.dispatch(bash("npm i"))) != "pnpm i")
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        self.assertEqual(commanded(hooks.dispatch(bash("npm i"))), "pnpm i")
+
     def test_many_threads_and_loops(self):
         hooks = self.hooks()
 

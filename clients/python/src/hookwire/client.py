@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import inspect
+import json
 import logging
 import os
 import sys
@@ -12,7 +13,7 @@ import threading
 import time
 import weakref
 from concurrent.futures import Future, TimeoutError as FutureTimeout
-from typing import Any, Callable, Iterable, Mapping
+from typing import Any, Callable, Iterable, Mapping, TypeVar
 
 from .connection import Connection, HostGone, RequestFailed
 from .program import NoProgram, find_program
@@ -30,6 +31,7 @@ from .protocol import (
 from .verdict import Verdict
 
 log = logging.getLogger("hookwire")
+F = TypeVar("F", bound=Callable[..., Any])
 
 # JSON-RPC's codes for a request that is wrong by itself: another host would refuse it too.
 CALLERS_FAULT = (-32600, -32601, -32602)
@@ -93,43 +95,52 @@ class _Client:
             if function
         }
         self._listeners: dict[str, list[Callable[[Any], Any]]] = {}
+        self._closed = False
+        self._reset()
+        _open.add(self)
+
+    def _reset(self) -> None:
+        """Without a host; also in a forked process, which has none of its parent's threads, while the host stays that
+        of the parent."""
         self._lock = threading.RLock()
         self._connection: Connection | None = None
         self._in_vain = 0
         self._pause_until = 0.0
-        self._closed = False
         # Where async functions run: the loop that last used this client, else one of its own.
         self._loop: asyncio.AbstractEventLoop | None = None
         self._own_loop: asyncio.AbstractEventLoop | None = None
-        _open.add(self)
 
     # What is called back
 
-    def on(self, event: str | list[str], *, name: str | None = None, rule: Any = None, **fields: Any):
+    def on(self, event: str | list[str], *, name: str | None = None, rule: Any = None, **fields: Any) -> Callable[[F], F]:
         """Makes the decorated function a hook: it gets the event and returns an answer, or None for no opinion.
         `rule` is the definition's `if`; `fields` are its other fields, such as `matcher`, `when`, `fail`, `priority`."""
 
-        def decorate(function):
+        def decorate(function: F) -> F:
             called = name or function.__name__
             hook = {"name": called, "on": event, "callback": called, **fields}
             if rule is not None:
                 hook["if"] = rule
+            json.dumps(hook)  # what isn't JSON is the caller's mistake, here and not at the next event
             with self._lock:
                 if called in self._callbacks:
                     raise ValueError(f"there is a hook {called} already")
                 self._callbacks[called] = hook, function
                 if self._connection and self._connection.gone is None:
-                    self._register(self._connection, [hook])
+                    try:
+                        self._register(self._connection, [hook])
+                    except HostGone:
+                        pass  # the next host gets them all
             return function
 
         return decorate
 
-    def listen(self, notification: str):
+    def listen(self, notification: str) -> Callable[[F], F]:
         """Calls the decorated function with each such notification: `hooks/changed`, `hooks/executed`, `hooks/failed`
         or `hooks/judged`. It runs on the thread that reads from the host, so it must be quick. Decorate before the
         first event is sent."""
 
-        def decorate(function):
+        def decorate(function: F) -> F:
             self._listeners.setdefault(notification, []).append(function)
             return function
 
@@ -219,7 +230,7 @@ class _Client:
 
     def _event(self, event: str | Mapping[str, Any], members: dict[str, Any], deadline: float) -> dict[str, Any]:
         given = {"event": event} if isinstance(event, str) else dict(event)
-        known = {"session": self.session, "cwd": os.getcwd()}
+        known: dict[str, Any] = {"session": self.session, "cwd": os.getcwd()}
         if self.agent:
             known["agent"] = {"name": self.agent}
         # The host answers a little before this client gives up.
@@ -233,7 +244,9 @@ class _Client:
 
     # What the host asks
 
-    def _serve(self, method: str, params: Any, reply: Callable[[Any], None], refuse: Callable[[Exception], None]):
+    def _serve(
+        self, method: str, params: Any, reply: Callable[[Any], None], refuse: Callable[[Exception], None]
+    ) -> Callable[[], Any]:
         if method == "hooks/invoke":
             _, function = self._callbacks.get(params["callback"], (None, None))
             argument = params["event"]
@@ -260,7 +273,9 @@ class _Client:
         threading.Thread(target=work, daemon=True, name=f"hookwire {method}").start()
         return lambda: None
 
-    def _run_async(self, coroutine: Any, answer: Callable[[Any], None], refuse: Callable[[Exception], None]):
+    def _run_async(
+        self, coroutine: Any, answer: Callable[[Any], None], refuse: Callable[[Exception], None]
+    ) -> Callable[[], Any]:
         def done(task: Future[Any]) -> None:
             if task.cancelled():
                 refuse(RequestFailed(-32800, "cancelled"))
@@ -522,3 +537,11 @@ _open: weakref.WeakSet[_Client] = weakref.WeakSet()
 def _close_all() -> None:
     for client in list(_open):
         client._close()
+
+
+def _reset_all() -> None:
+    for client in list(_open):
+        client._reset()
+
+
+os.register_at_fork(after_in_child=_reset_all)

@@ -9,7 +9,7 @@ import subprocess
 import threading
 import time
 from concurrent.futures import Future, InvalidStateError
-from typing import Any, Callable
+from typing import IO, Any, Callable
 
 # No message is longer; a verdict may hold a whole file.
 LONGEST = 256 << 20
@@ -32,7 +32,7 @@ class Connection:
 
     def __init__(
         self,
-        on_request: Callable[[str, Any, Callable[[Any], None], Callable[[Exception], None]], Callable[[], None]],
+        on_request: Callable[[str, Any, Callable[[Any], None], Callable[[Exception], None]], Callable[[], Any]],
         on_notification: Callable[[str, Any], None],
         *,
         command: list[str] | None = None,
@@ -43,13 +43,15 @@ class Connection:
         self._lock = threading.Lock()
         self._pending: dict[int, Future[Any]] = {}
         # What stops the work on a request of the host, by its id.
-        self._working: dict[Any, Callable[[], None]] = {}
+        self._working: dict[Any, Callable[[], Any]] = {}
         self._last_id = 0
         self._outgoing: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         #: Why this host is gone; None while it is there.
         self.gone: str | None = None
         #: When a request was sent to which the host has given no sign of life.
         self.silent_since: float | None = None
+        self._input: IO[bytes]
+        self._output: IO[bytes]
         self._process: subprocess.Popen[bytes] | None = None
         self._socket: socket.socket | None = None
         if path is not None:
@@ -62,8 +64,8 @@ class Connection:
             self._input, self._output = self._socket.makefile("rb"), self._socket.makefile("wb")
         else:
             assert command is not None
-            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-            self._process = subprocess.Popen(command, **pipes, **(options or {}))
+            pipe = subprocess.PIPE
+            self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, **(options or {}))
             assert self._process.stdin and self._process.stdout
             self._input, self._output = self._process.stdout, self._process.stdin
         for work in (self._read, self._write):
@@ -125,7 +127,7 @@ class Connection:
             line = json.dumps(message, separators=(",", ":"), allow_nan=False).encode() + b"\n"
         except (TypeError, ValueError):
             with self._lock:
-                self._pending.pop(message.get("id"), None)
+                self._pending.pop(message.get("id", 0), None)
             raise
         self._outgoing.put(line)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .protocol import EVENTS, Answer, Verdict as VerdictMessage
+from .protocol import EVENTS, Answer, Outcome, Retry, Verdict as VerdictMessage
 
 
 class Denied(Exception):
@@ -32,10 +32,17 @@ class Verdict:
     def without_host(cls, event: dict[str, Any], fail: str, failure: str) -> Verdict:
         # A deny at Stop would send the agent back to work for as long as there is no host.
         rests = event.get("event") in ("Stop", "SubagentStop")
-        decision = "allow" if fail == "open" or rests else "deny"
-        empty = {"outcomes": [], "generation": 0, "hash": "", "eventId": ""}
         reason = f"hookwire gave no verdict: {failure}"
-        return cls({"decision": decision, "reason": reason, "errors": [reason], **empty}, event, failure)
+        message: VerdictMessage = {
+            "decision": "allow" if fail == "open" or rests else "deny",
+            "reason": reason,
+            "errors": [reason],
+            "outcomes": [],
+            "generation": 0,
+            "hash": "",
+            "eventId": "",
+        }
+        return cls(message, event, failure)
 
     def __bool__(self) -> bool:
         raise TypeError("a verdict is neither true nor false; use enforce(), or compare its decision")
@@ -95,7 +102,7 @@ class Verdict:
         return self.message.get("context")
 
     @property
-    def retry(self) -> dict[str, Any] | None:
+    def retry(self) -> Retry | None:
         """What to do about a failed model call."""
         return self.message.get("retry")
 
@@ -109,7 +116,7 @@ class Verdict:
         return self.message.get("errors") or []
 
     @property
-    def outcomes(self) -> list[dict[str, Any]]:
+    def outcomes(self) -> list[Outcome]:
         return self.message.get("outcomes") or []
 
     def enforce(self) -> Any:

@@ -8,12 +8,14 @@ PostModelCall, and tools that the provider runs."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware, hook_config
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage, messages_from_dict, messages_to_dict
 from langgraph.config import get_config
 from langgraph.errors import GraphBubbleUp
+from langgraph.types import Command
 
 from ..client import _Blocking, _now
 from ..verdict import Denied, Stopped
@@ -76,7 +78,7 @@ class Middleware(AgentMiddleware):
         except Denied as denied:
             refusal = f"denied: {denied}"
             output = ToolMessage(refusal, name=call["name"], tool_call_id=call["id"], status="error")
-        if not hasattr(output, "type") and not hasattr(output, "update"):
+        if not isinstance(output, (ToolMessage, Command)):
             output = ToolMessage(_text(output), name=call["name"], tool_call_id=call["id"])
         if notes and isinstance(output, ToolMessage):
             # Nothing may stand between a call and its result, so the result carries them.
@@ -104,7 +106,7 @@ class Middleware(AgentMiddleware):
             await moments.send("ModelCallError", model={"name": name, "error": {"message": str(error)}})
             raise
         said = next((it for it in reversed(response.result) if isinstance(it, AIMessage)), None)
-        used = (said and said.usage_metadata) or {}
+        used: Any = (said and said.usage_metadata) or {}
         usage = {"inputTokens": used.get("input_tokens", 0), "outputTokens": used.get("output_tokens", 0)}
         model = {"name": name, "response": messages_to_dict(response.result), **({"usage": usage} if used else {})}
         verdict = await moments.send("PostModelCall", model=model)
@@ -164,7 +166,7 @@ def _output(output: Any) -> Any:
 
 
 def _text(output: Any) -> Any:
-    return output if isinstance(output, (str, list)) else str(output)
+    return output if isinstance(output, (str, list)) else json.dumps(output)
 
 
 def _block(text: str) -> dict[str, str]:

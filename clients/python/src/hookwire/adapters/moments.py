@@ -39,9 +39,9 @@ class Moments:
         started = time.monotonic()
         try:
             output = await run(call["input"])
-        except (Denied, *passed_on):
-            raise
         except Exception as error:
+            if isinstance(error, (Denied, *passed_on)):
+                raise
             told = {"error": str(error), "output": f"failed: {error}", "durationMs": (time.monotonic() - started) * 1000}
             verdict = await self.send("PostToolUseFailure", tool={**call, **told})
             if verdict.stops:

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pydantic import TypeAdapter
 from pydantic_ai.agent import WrapperAgent
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, RetryModelRequest, ToolFailed
@@ -17,7 +18,7 @@ from pydantic_ai.toolsets import WrapperToolset
 from pydantic_core import to_json, to_jsonable_python
 
 from ..verdict import Denied, Stopped
-from .moments import Moments, after
+from .moments import Moments
 
 # At one model call, whatever hooks say.
 ATTEMPTS = 10
@@ -85,8 +86,8 @@ class _Guard(AbstractCapability):
             await moments.send("RunError", error=str(error))
             raise
         verdict = await moments.send("RunEnd", result=_json(result.output))
-        output = after(verdict, result.output)
-        return result if output is result.output else replace(result, output=output)
+        value = verdict.enforce()
+        return replace(result, output=_like(result.output, value)) if verdict.rewritten else result
 
     async def before_model_request(self, ctx: Any, request_context: Any) -> Any:
         for note in self.notes:
@@ -127,7 +128,12 @@ class _Guard(AbstractCapability):
         if verdict.decision != "allow" and not verdict.stops:
             self.sent_back = True
             raise ModelRetry(verdict.reason or "a hook says that there is more to do")
-        return verdict.value if verdict.rewritten else output
+        return _like(output, verdict.value) if verdict.rewritten else output
+
+
+def _like(output: Any, value: Any) -> Any:
+    """A hook's value for an output, of the output's type."""
+    return TypeAdapter(type(output)).validate_python(value)
 
 
 def _messages(messages: Any) -> Any:
