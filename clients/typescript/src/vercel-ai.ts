@@ -16,12 +16,13 @@ const SEND_BACKS = 8;
 /** So many calls and prompts are remembered, for later requests of their runs. */
 const REMEMBERED = 10_000;
 
-/** The same settings with a model and tools that are guarded. */
+/** The same settings with a model and tools that are guarded. Their events have the members `known`, such as `session`. */
 export function guard<Settings extends { model: LanguageModel; tools?: ToolSet | undefined }>(
   hooks: Hooks,
   settings: Settings,
+  known: Partial<Sent> = {},
 ): Settings {
-  const guarded = new Guard(hooks);
+  const guarded = new Guard(hooks, known);
   const tools = settings.tools && guarded.tools(settings.tools);
   return { ...settings, model: guarded.model(settings.model), ...(tools ? { tools } : {}) };
 }
@@ -37,18 +38,20 @@ class Memory<Value> extends Map<string, Value> {
 
 class Guard {
   #hooks: Hooks;
+  #known: Partial<Sent>;
   /** By the id of a tool call: what hooks told the model, and the verdict that ended the run. */
   #notes = new Memory<string[]>();
   #stopped = new Memory<Verdict>();
   /** By the prompt as the application wrote it: what stands in its place. */
   #prompts = new Memory<Message[]>();
 
-  constructor(hooks: Hooks) {
+  constructor(hooks: Hooks, known: Partial<Sent>) {
     this.#hooks = hooks;
+    this.#known = known;
   }
 
   async #send(event: Sent, notes: string[], signal?: AbortSignal): Promise<Verdict<any>> {
-    const verdict = await this.#hooks.dispatch<any>(event, { signal });
+    const verdict = await this.#hooks.dispatch<any>({ ...this.#known, ...event }, { signal });
     verdict.userMessages.forEach(this.#hooks.show);
     notes.push(...verdict.additionalContext);
     return verdict;

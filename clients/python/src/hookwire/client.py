@@ -146,17 +146,18 @@ class _Client:
 
         return decorate
 
-    def guard(self, agent: Any, **settings: Any) -> Any:
-        """Returns an agent like this one, guarded. It knows agents of pydantic-ai and of the OpenAI Agents SDK."""
+    def guard(self, agent: Any, **known: Any) -> Any:
+        """Returns an agent like this one, guarded; its events have the members `known`, such as `session`. It knows
+        agents of pydantic-ai and of the OpenAI Agents SDK."""
         from .adapters import guard
 
-        return guard(self, agent, **settings)
+        return guard(self, agent, **known)
 
-    def middleware(self) -> Any:
-        """For LangChain's `create_agent(..., middleware=[hooks.middleware()])`."""
+    def middleware(self, **known: Any) -> Any:
+        """For LangChain's `create_agent(..., middleware=[hooks.middleware()])`. A thread is a session."""
         from .adapters.langchain import Middleware
 
-        return Middleware(self)
+        return Middleware(self, **known)
 
     # The host
 

@@ -9,10 +9,10 @@ from typing import Any
 ADAPTERS = {"pydantic_ai": "pydantic_ai", "agents": "openai_agents"}
 
 
-def guard(hooks: Any, agent: Any, **settings: Any) -> Any:
+def guard(hooks: Any, agent: Any, **known: Any) -> Any:
     for kind in type(agent).__mro__:
         if module := ADAPTERS.get(kind.__module__.split(".")[0]):
-            return import_module(f".{module}", __name__).guard(hooks, agent, **settings)
+            return import_module(f".{module}", __name__).guard(hooks, agent, **known)
         if kind.__module__.split(".")[0] in ("langgraph", "langchain"):
             raise TypeError(
                 "a compiled graph can't be guarded from outside: create_agent(..., middleware=[hooks.middleware()])"

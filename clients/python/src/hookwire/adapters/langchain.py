@@ -26,9 +26,9 @@ SENT_BACK = {"hookwire": "Stop"}
 
 
 class Middleware(AgentMiddleware):
-    def __init__(self, hooks: Any):
+    def __init__(self, hooks: Any, **known: Any):
         super().__init__()
-        self.hooks = hooks
+        self.hooks, self.known = hooks, known
         self.blocking = _Blocking(hooks)
 
     def wrap_tool_call(self, request: Any, handler: Any) -> Any:
@@ -57,6 +57,10 @@ class Middleware(AgentMiddleware):
     async def aafter_model(self, state: Any, runtime: Any) -> Any:
         return await self._stop(self.hooks, state)
 
+    def _moments(self, hooks: Any, notes: list[str]) -> Moments:
+        thread = get_config().get("configurable", {}).get("thread_id")
+        return Moments(hooks, notes.append, **{**({"session": str(thread)} if thread else {}), **self.known})
+
     async def _tool(self, hooks: Any, request: Any, handler: Any) -> Any:
         notes: list[str] = []
         call = request.tool_call
@@ -68,7 +72,7 @@ class Middleware(AgentMiddleware):
             return message
 
         try:
-            output = await _moments(hooks, notes).tool(
+            output = await self._moments(hooks, notes).tool(
                 call["name"], call["id"], call["args"], run, _output, (GraphBubbleUp,)
             )
         except _ToolError as error:
@@ -89,7 +93,7 @@ class Middleware(AgentMiddleware):
 
     async def _model(self, hooks: Any, request: Any, handler: Any) -> Any:
         notes: list[str] = []
-        moments = _moments(hooks, notes)
+        moments = self._moments(hooks, notes)
         name = getattr(request.model, "model_name", None) or getattr(request.model, "model", None)
         name = name if isinstance(name, str) else type(request.model).__name__
         system = request.system_message and request.system_message.text
@@ -120,7 +124,7 @@ class Middleware(AgentMiddleware):
         if not isinstance(message, HumanMessage):
             return None
         notes: list[str] = []
-        verdict = await _moments(hooks, notes).send("UserPromptSubmit", prompt=message.content)
+        verdict = await self._moments(hooks, notes).send("UserPromptSubmit", prompt=message.content)
         prompt = verdict.enforce()
         # A message with the same id takes the place of the one that is there.
         changed = [message.model_copy(update={"content": prompt})] if verdict.rewritten else []
@@ -132,7 +136,7 @@ class Middleware(AgentMiddleware):
             return None
         asked = next((it for it in reversed(state["messages"]) if isinstance(it, HumanMessage)), None)
         again = bool(asked and asked.additional_kwargs == SENT_BACK)
-        verdict = await _moments(hooks, []).send("Stop", lastMessage=message.text, stopActive=again)
+        verdict = await self._moments(hooks, []).send("Stop", lastMessage=message.text, stopActive=again)
         if verdict.decision != "allow" and not verdict.stops:
             reason = verdict.reason or "a hook says that there is more to do"
             return {"messages": [HumanMessage(reason, additional_kwargs=SENT_BACK)], "jump_to": "model"}
@@ -147,11 +151,6 @@ class _ToolError(Exception):
     def __init__(self, message: Any):
         super().__init__(message.text)
         self.message = message
-
-
-def _moments(hooks: Any, notes: list[str]) -> Moments:
-    thread = get_config().get("configurable", {}).get("thread_id")
-    return Moments(hooks, notes.append, **({"session": str(thread)} if thread else {}))
 
 
 def _later(handler: Any) -> Any:

@@ -26,8 +26,12 @@ from .moments import Moments
 UNGUARDED = (ApplyPatchTool, ComputerTool, CustomTool, LocalShellTool, ShellTool)
 
 
-def guard(hooks: Any, agent: Any, _guarded: dict[int, Any] | None = None) -> Any:
-    guarded = {} if _guarded is None else _guarded
+def guard(hooks: Any, agent: Any, **known: Any) -> Any:
+    return _guard(hooks, agent, known, {})
+
+
+def _guard(hooks: Any, agent: Any, known: dict[str, Any], guarded: dict[int, Any]) -> Any:
+    """`guarded` are those of the agents that hand off to one another that have been seen, by their ids."""
     if id(agent) in guarded:
         return guarded[id(agent)]
     if isinstance(agent, _Guarded):
@@ -35,14 +39,14 @@ def guard(hooks: Any, agent: Any, _guarded: dict[int, Any] | None = None) -> Any
 
     def guard_handoff(handoff: Any) -> Any:
         if not isinstance(handoff, Handoff):
-            return guard(hooks, handoff, guarded)
+            return _guard(hooks, handoff, known, guarded)
 
         async def invoke(context: Any, arguments: str) -> Any:
-            return guard(hooks, await handoff.on_invoke_handoff(context, arguments), guarded)
+            return _guard(hooks, await handoff.on_invoke_handoff(context, arguments), known, guarded)
 
         return replace(handoff, on_invoke_handoff=invoke)
 
-    kind = type(f"Guarded{type(agent).__name__}", (_Guarded, type(agent)), {"hookwire": hooks})
+    kind = type(f"Guarded{type(agent).__name__}", (_Guarded, type(agent)), {"hookwire": hooks, "known": known})
     fields = {name: getattr(agent, name) for name in type(agent).__dataclass_fields__}
     mine = guarded[id(agent)] = kind(**{**fields, "handoffs": []})
     mine.hooks = _Hooks(hooks, agent.hooks)
@@ -54,6 +58,7 @@ class _Guarded:
     """In front of an agent's class."""
 
     hookwire: Any
+    known: dict[str, Any]
 
     async def get_all_tools(self, run_context: Any) -> list[Any]:
         tools = await super().get_all_tools(run_context)  # type: ignore[misc]
@@ -86,7 +91,7 @@ def _guard_tool(agent: Any, tool: Any) -> Any:
 
 
 def _moments(hooks: Any, agent: Any, notes: list[str]) -> Moments:
-    return Moments(hooks, notes.append, agent={"name": agent.name})
+    return Moments(hooks, notes.append, **{"agent": {"name": agent.name}, **agent.known})
 
 
 def _json(output: Any) -> Any:

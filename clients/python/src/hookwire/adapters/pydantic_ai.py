@@ -24,8 +24,8 @@ from .moments import Moments
 ATTEMPTS = 10
 
 
-def guard(hooks: Any, agent: Any) -> GuardedAgent:
-    return GuardedAgent(agent, hooks)
+def guard(hooks: Any, agent: Any, **known: Any) -> GuardedAgent:
+    return GuardedAgent(agent, hooks, known)
 
 
 def _json(value: Any) -> Any:
@@ -35,20 +35,23 @@ def _json(value: Any) -> Any:
 class GuardedAgent(WrapperAgent):
     """The same agent, guarded. The one that it wraps isn't."""
 
-    def __init__(self, wrapped: Any, hooks: Any):
+    def __init__(self, wrapped: Any, hooks: Any, known: dict[str, Any]):
         super().__init__(wrapped)
-        self.hooks = hooks
+        self.hooks, self.known = hooks, known
 
     @asynccontextmanager
     async def iter(self, user_prompt: Any = None, *, capabilities: Any = None, **settings: Any):
         notes: list[str] = []
+        known: dict[str, Any] = {"agent": {"name": self.name}} if self.name else {}
+        if conversation := settings.get("conversation_id"):
+            known["session"] = conversation
+        known |= self.known
         if user_prompt is not None:
-            known = {"agent": {"name": self.name}} if self.name else {}
             moments = Moments(self.hooks, notes.append, **known)
             verdict = await moments.send("UserPromptSubmit", prompt=_json(user_prompt))
             prompt = verdict.enforce()
             user_prompt = prompt if verdict.rewritten else user_prompt
-        guard = _Guard(self.hooks, self.name, notes)
+        guard = _Guard(self.hooks, known, notes)
         async with self.wrapped.iter(user_prompt, capabilities=[*(capabilities or []), guard], **settings) as run:
             yield run
 
@@ -59,18 +62,14 @@ class GuardedAgent(WrapperAgent):
 @dataclass
 class _Guard(AbstractCapability):
     hooks: Any
-    name: str | None
+    # What all events have.
+    known: dict[str, Any]
     # What hooks said to the prompt, for the first request.
     notes: list[str]
     sent_back: bool = False
 
     def moments(self, ctx: Any) -> Moments:
-        known = {"run": ctx.run_id, "step": ctx.run_step or None}
-        if ctx.conversation_id:
-            known["session"] = ctx.conversation_id
-        if self.name:
-            known["agent"] = {"name": self.name}
-        return Moments(self.hooks, ctx.enqueue, **known)
+        return Moments(self.hooks, ctx.enqueue, **{"run": ctx.run_id, "step": ctx.run_step or None, **self.known})
 
     def get_wrapper_toolset(self, toolset: Any) -> Any:
         return _GuardedToolset(toolset, self)
