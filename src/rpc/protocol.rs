@@ -114,12 +114,17 @@ pub enum Honour {
     Rewrite,
 }
 
+/// Members and methods are added without a new version: a client passes over what it doesn't know.
+pub const PROTOCOL_VERSION: u32 = 1;
+
 /// The reply to `initialize`.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InitializeResult {
     /// Name and version.
     pub server_info: ServerInfo,
+    /// The version of the protocol. It grows when a client that was written for the one before may misread a message.
+    pub protocol_version: u32,
     /// What the host can do, in LSP's terms and its own.
     pub capabilities: Value,
     /// What is in force.

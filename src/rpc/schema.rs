@@ -2,6 +2,8 @@
 
 use super::methods::METHODS;
 use super::outgoing::{notification_schemas, request_schemas};
+use super::protocol::PROTOCOL_VERSION;
+use crate::event::EVENTS;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
@@ -27,10 +29,14 @@ pub fn protocol() -> Value {
     for (name, params) in notification_schemas(&mut generator) {
         notifications.insert(name.into(), params.into());
     }
+    // A client puts a rewritten value where the subject was, so it needs this table.
+    let events = EVENTS.iter().map(|it| (it.name.to_string(), json!({ "phase": it.phase, "subject": it.subject })));
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "hookwire protocol",
-        "description": "Requests with their params and results, and the params of notifications. `hooks/invoke`, `approval/request` and `model/complete` go from the host to the client, and so do `hooks/changed`, `hooks/executed`, `hooks/failed` and `hooks/judged`.",
+        "description": "Events with their phase and the JSON pointer of their subject, requests with their params and results, and the params of notifications. `hooks/invoke`, `approval/request` and `model/complete` go from the host to the client, and so do `hooks/changed`, `hooks/executed`, `hooks/failed` and `hooks/judged`.",
+        "version": PROTOCOL_VERSION,
+        "events": events.collect::<Map<_, _>>(),
         "requests": requests,
         "notifications": notifications,
         "$defs": generator.take_definitions(true),

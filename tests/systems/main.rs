@@ -6,6 +6,7 @@ mod agent_hook;
 mod agentpool;
 mod agents;
 mod claude_code;
+mod clients;
 mod coding_agents;
 mod embed;
 mod examples;

@@ -5,7 +5,9 @@ use super::Next;
 use crate::rpc::envelope::canonical_id;
 use crate::rpc::error::RpcResult;
 use crate::rpc::params::decode_params;
-use crate::rpc::protocol::{CancelParams, InForce, InitializeParams, InitializeResult, ServerInfo, SetTraceParams};
+use crate::rpc::protocol::{
+    CancelParams, InForce, InitializeParams, InitializeResult, PROTOCOL_VERSION, ServerInfo, SetTraceParams,
+};
 use crate::rpc::session::Session;
 use crate::{dialects, handlers, lsp};
 use serde_json::{Value, json};
@@ -28,6 +30,7 @@ pub(super) fn initialize(session: &Session, sent: Value) -> RpcResult<Initialize
     let published = session.host.published();
     Ok(InitializeResult {
         server_info: ServerInfo { name: "hookwire".into(), version: env!("CARGO_PKG_VERSION").into() },
+        protocol_version: PROTOCOL_VERSION,
         capabilities: features,
         hooks: InForce {
             generation: published.hooks.generation,

@@ -1,0 +1,21 @@
+"""Agents of frameworks, guarded. Each adapter is one file and uses what its framework documents, nothing private."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+# The framework's package, and the module here that guards its agents.
+ADAPTERS = {"pydantic_ai": "pydantic_ai", "agents": "openai_agents"}
+
+
+def guard(hooks: Any, agent: Any, **known: Any) -> Any:
+    for kind in type(agent).__mro__:
+        if module := ADAPTERS.get(kind.__module__.split(".")[0]):
+            return import_module(f".{module}", __name__).guard(hooks, agent, **known)
+        if kind.__module__.split(".")[0] in ("langgraph", "langchain"):
+            raise TypeError(
+                "a compiled graph can't be guarded from outside: create_agent(..., middleware=[hooks.middleware()])"
+            )
+    known = "pydantic-ai and the OpenAI Agents SDK"
+    raise TypeError(f"no adapter guards {type(agent).__qualname__}: guard() knows {known}; dispatch() is for all others")

@@ -1,0 +1,241 @@
+"""Real agents with scripted models against clients/tests/cases.json: frameworks.py [FRAMEWORK...]
+
+Prints a JSON line for each framework: what came of each moment. HOOKWIRE names the program. A framework that isn't
+installed is named on stderr."""
+
+import asyncio
+import importlib.util
+import json
+import logging
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+CLIENTS = Path(__file__).resolve().parents[2]
+if importlib.util.find_spec("hookwire") is None:
+    sys.path.insert(0, str(CLIENTS / "python/src"))
+
+import hookwire  # noqa: E402
+
+logging.disable(logging.CRITICAL)
+
+
+class Script:
+    """What the model says: first the calls of each step, then the texts. It also is the agent's only tool."""
+
+    def __init__(self, case):
+        self.replies = [*case.get("steps", []), *case.get("texts", ["done"])]
+        self.calls, self.seen, self.ran = 0, "", []
+
+    def next(self, messages):
+        """A list of commands, or a text."""
+        self.seen = messages if isinstance(messages, str) else json.dumps(messages, default=str)
+        self.calls += 1
+        return self.replies.pop(0) if self.replies else "done"
+
+    def bash(self, command: str) -> str:
+        """Runs a command."""
+        self.ran.append(command)
+        return f"output of {command}"
+
+
+async def pydantic_ai(hooks, script, prompt, stream):
+    from pydantic_ai import Agent
+    from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, TextPart, ToolCallPart
+    from pydantic_ai.models.function import DeltaToolCall, FunctionModel
+
+    def model(messages, info):
+        said = script.next(ModelMessagesTypeAdapter.dump_json(messages).decode())
+        if isinstance(said, str):
+            return ModelResponse(parts=[TextPart(said)])
+        return ModelResponse(parts=[ToolCallPart("bash", {"command": it}) for it in said])
+
+    async def streamed(messages, info):
+        for n, part in enumerate(model(messages, info).parts):
+            if isinstance(part, TextPart):
+                yield part.content
+            else:
+                name, arguments, id = part.tool_name, part.args_as_json_str(), part.tool_call_id
+                yield {n: DeltaToolCall(name=name, json_args=arguments, tool_call_id=id)}
+
+    agent = hooks.guard(Agent(FunctionModel(model, stream_function=streamed), tools=[script.bash]))
+    if not stream:
+        return (await agent.run(prompt)).output
+    async with agent.run_stream(prompt) as result:
+        return [text async for text in result.stream_text()][-1]
+
+
+async def langchain(hooks, script, prompt, stream, sync=False):
+    from langchain.agents import create_agent
+    from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+    from langchain_core.messages import AIMessage
+    from langchain_core.outputs import ChatGeneration, ChatResult
+
+    class Model(GenericFakeChatModel):
+        def bind_tools(self, tools, **_):
+            return self
+
+        def _generate(self, messages, *_, **__):
+            said = script.next([it.content for it in messages])
+            calls = [] if isinstance(said, str) else said
+            calls = [{"name": "bash", "args": {"command": it}, "id": f"c{n}"} for n, it in enumerate(calls)]
+            message = AIMessage("" if calls else said, tool_calls=calls)
+            return ChatResult(generations=[ChatGeneration(message=message)])
+
+        _stream = GenericFakeChatModel._stream if stream else None
+
+    agent = create_agent(Model(messages=iter(())), [script.bash], middleware=[hooks.middleware()])
+    question = {"messages": [{"role": "user", "content": prompt}]}
+    if stream and sync:
+        states = await asyncio.to_thread(lambda: list(agent.stream(question, stream_mode="values")))
+        return states[-1]["messages"][-1].text
+    if stream:
+        states = [it async for it in agent.astream(question, stream_mode="values")]
+        return states[-1]["messages"][-1].text
+    if sync:
+        return (await asyncio.to_thread(agent.invoke, question))["messages"][-1].text
+    return (await agent.ainvoke(question))["messages"][-1].text
+
+
+async def langchain_sync(hooks, script, prompt, stream):
+    return await langchain(hooks, script, prompt, stream, sync=True)
+
+
+async def openai_agents(hooks, script, prompt, stream):
+    import agents
+    from agents.items import ModelResponse
+    from openai.types.responses import (
+        Response,
+        ResponseCompletedEvent,
+        ResponseFunctionToolCall,
+        ResponseOutputMessage,
+        ResponseOutputText,
+    )
+
+    class Model(agents.Model):
+        def reply(self, input):
+            said = script.next(input)
+            if isinstance(said, str):
+                text = ResponseOutputText(text=said, type="output_text", annotations=[])
+                message = {"id": "m", "type": "message", "role": "assistant", "status": "completed"}
+                return [ResponseOutputMessage(content=[text], **message)]
+            return [
+                ResponseFunctionToolCall(
+                    name="bash",
+                    arguments=json.dumps({"command": it}),
+                    call_id=f"c{script.calls}-{n}",
+                    type="function_call",
+                )
+                for n, it in enumerate(said)
+            ]
+
+        async def get_response(self, system_instructions, input, *_, **__):
+            return ModelResponse(output=self.reply(input), usage=agents.Usage(), response_id=None)
+
+        async def stream_response(self, system_instructions, input, *_, **__):
+            whole = {"id": "r", "created_at": 0, "model": "m", "object": "response", "output": self.reply(input)}
+            whole |= {"parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
+            yield ResponseCompletedEvent(response=Response(**whole), sequence_number=0, type="response.completed")
+
+    agents.set_tracing_disabled(True)
+    agent = hooks.guard(agents.Agent("helper", model=Model(), tools=[agents.function_tool(script.bash)]))
+    if not stream:
+        return (await agents.Runner.run(agent, prompt)).final_output
+    result = agents.Runner.run_streamed(agent, prompt)
+    async for _ in result.stream_events():
+        pass
+    return result.final_output
+
+
+HONOURS = "refused: the SDK can't do it"
+# The driver, its package, and what it can't do.
+FRAMEWORKS = {
+    "pydantic-ai": (pydantic_ai, "pydantic-ai-slim", {}),
+    "langchain": (langchain, "langchain", {}),
+    "langchain, without async": (langchain_sync, "langchain", {}),
+    "openai-agents": (
+        openai_agents,
+        "openai-agents",
+        {
+            ("prompt", "rewrite"): HONOURS,
+            ("prompt", "context"): "not told",
+            ("model call", "rewrite"): HONOURS,
+            ("stop", "deny"): "no such moment",
+            ("stop", "rewrite"): "no such moment",
+        },
+    ),
+}
+
+
+def judge(case, script, final, error):
+    """What isn't as the case says."""
+    causes = []
+    while error is not None and len(causes) < 10:
+        causes, error = [*causes, str(error)], error.__cause__ or error.__context__
+    if case.get("error") is None and causes:
+        yield f"it failed: {causes}"
+    if case.get("error") is not None and not any(case["error"] in it for it in causes):
+        yield f"no such error: {causes}"
+    if "ran" in case and sorted(script.ran) != sorted(case["ran"]):
+        yield f"ran {script.ran}"
+    if case.get("seen", "") not in script.seen:
+        yield f"the model didn't see {case['seen']!r}: {script.seen}"
+    if "unseen" in case and case["unseen"] in script.seen:
+        yield f"the model saw {case['unseen']!r}: {script.seen}"
+    if "calls" in case and script.calls != case["calls"]:
+        yield f"{script.calls} calls of the model"
+    if "error" not in case and final != case.get("final", "done"):
+        yield f"it ended with {final!r}"
+
+
+# Two for all cases: a host that is killed in one of them is there again in the next.
+HOOKS = {
+    fail: hookwire.Hooks(
+        CLIENTS / "tests/hooks",
+        arguments=["--isolated", "--no-share", "--log", "off"],
+        fail=fail,
+        approve=lambda question: "yes" in json.dumps(question["subject"]),
+    )
+    for fail in ("closed", "open")
+}
+
+
+async def run(name, case):
+    driver, _, cannot = FRAMEWORKS[name]
+    script, final, error = Script(case), None, None
+    hooks = HOOKS[case.get("fail", "closed")]
+    excuse = cannot.get((case["moment"], case["what"]))
+    try:
+        final = await asyncio.wait_for(driver(hooks, script, case.get("prompt", "go"), case.get("stream", False)), 60)
+    except Exception as failure:
+        error = failure
+    wrong = list(judge(case, script, final, error))
+    if excuse == HONOURS:
+        wrong = [] if "can't honour" in str(error) and script.calls == 0 else [f"it isn't refused: {error}"]
+    elif excuse and not wrong:
+        wrong = ["it works, and the table says that it doesn't"]
+    elif excuse:
+        wrong = []
+    return wrong, excuse or "passed"
+
+
+def main(names):
+    failed = False
+    for name in names or FRAMEWORKS:
+        try:
+            found = version(FRAMEWORKS[name][1])
+        except Exception:
+            print(f"SKIPPED {name}: it isn't installed", file=sys.stderr)
+            continue
+        rows = []
+        for case in json.loads((CLIENTS / "tests/cases.json").read_text()):
+            wrong, result = asyncio.run(run(name, case))
+            for text in wrong:
+                print(f"FAILED {name}: {case['moment']}, {case['what']}: {text}", file=sys.stderr)
+            failed = failed or bool(wrong)
+            rows.append([case["moment"], case["what"], "FAILED" if wrong else result])
+        print(json.dumps({"framework": name, "version": found, "results": rows}), flush=True)
+    sys.exit(failed)
+
+
+main(sys.argv[1:])
