@@ -4,6 +4,7 @@
 
 mod cookbook;
 mod demo;
+mod docs;
 mod doctor;
 mod hook;
 mod init;
@@ -106,6 +107,8 @@ enum Command {
     Deny(remote::DenyArgs),
     /// Write a commented starter directory with a guard that fails closed, or rules of the cookbook.
     Init(init::InitArgs),
+    /// Print a page of the documentation, or what it says about a word. Without a word, the pages are listed.
+    Docs(docs::DocsArgs),
     /// Print a JSON Schema.
     Schema(inspect::SchemaArgs),
     /// Print a completion script for a shell.
@@ -113,7 +116,7 @@ enum Command {
         /// The shell.
         shell: clap_complete::Shell,
     },
-    /// Watch it happen: a recorded agent session against a real host, with hooks edited in between.
+    /// Watch it happen: an agent's session against a real host, with hooks edited in between.
     Demo(demo::DemoArgs),
     /// Ends the processes of a host that was killed; started by the host itself.
     #[command(hide = true)]
@@ -307,6 +310,7 @@ pub fn main() -> ExitCode {
             Ok(Finding::Fine)
         }
         Command::Demo(args) => demo::run(&args, &mut out),
+        Command::Docs(args) => docs::run(&args, &mut out),
         Command::Install(args) => install::install(&args, &mut out),
         Command::Uninstall(args) => install::uninstall(&args, &mut out),
         Command::Doctor(args) => doctor::doctor(&args, &mut out),

@@ -289,6 +289,9 @@ pub(super) fn verdict_summary(verdict: &Verdict) -> String {
     parts.join("; ")
 }
 
+/// How many of a hook's rules that miss are shown.
+const MAX_MISSES: usize = 3;
+
 pub(super) fn explain(args: &EventArgs, out: &mut Output) -> Result<Finding, Failure> {
     let event = Arc::new(args.read()?);
     let host = args.hooks.host()?;
@@ -323,7 +326,14 @@ pub(super) fn explain(args: &EventArgs, out: &mut Output) -> Result<Finding, Fai
         let place = out.tone(Tone::Dim, &safe(&format!("{}:{}", it.source.file, it.source.line)));
         out.line(&format!("{mark}  {:<24} {}  {place}", short(&it.hook, 24), safe(&why)));
         // With one rule, the line above says it all, unless that is why it runs.
-        for rule in it.rules.iter().filter(|_| it.rules.len() > 1 || it.kept_out_by.is_none() && it.opaque.is_none()) {
+        let says_more = it.rules.len() > 1 || it.kept_out_by.is_none() && it.opaque.is_none();
+        let mut n_missed = 0;
+        for rule in it.rules.iter().filter(|_| says_more) {
+            n_missed += usize::from(rule.holds == Some(false));
+            // A long list of rules that miss hides the one that holds.
+            if rule.holds == Some(false) && n_missed > MAX_MISSES {
+                continue;
+            }
             let word = match rule.holds {
                 Some(true) => "holds",
                 Some(false) => "misses",
@@ -331,6 +341,10 @@ pub(super) fn explain(args: &EventArgs, out: &mut Output) -> Result<Finding, Fai
             };
             let told = format!("        {:<6} {word:<6} {}: {}", rule.field, rule.rule, rule.why);
             out.line(&out.tone(Tone::Dim, &safe(&told)));
+        }
+        if n_missed > MAX_MISSES {
+            let more = format!("        {} more rules miss (--format json shows them)", n_missed - MAX_MISSES);
+            out.line(&out.tone(Tone::Dim, &more));
         }
     }
     Ok(Finding::Fine)

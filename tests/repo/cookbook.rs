@@ -294,7 +294,7 @@ fn init_writes_rules_and_never_over_a_file() {
     assert_eq!(read_to_string(&file).unwrap(), "hooks: []");
 }
 
-/// The list, the files and the README's table are one.
+/// The list, the files and the table of the book are one.
 #[test]
 fn every_rule_is_listed() {
     let output = hookwire().args(["init", "--list", "--format", "json"]).output().unwrap();
@@ -304,10 +304,10 @@ fn every_rule_is_listed() {
     let mut sorted: Vec<_> = rows.iter().map(|(name, _)| name.to_string()).collect();
     sorted.sort();
     assert_eq!(sorted, names());
-    let readme = read_to_string(repo("README.md")).unwrap();
-    let table = |(name, about): &(&str, &str)| format!("| [`{name}`](examples/cookbook/{name}.yaml) | {about} |\n");
+    let page = read_to_string(repo("docs/cookbook.md")).unwrap();
+    let table = |(name, about): &(&str, &str)| format!("| [`{name}`](../examples/cookbook/{name}.yaml) | {about} |\n");
     let expected: String = rows.iter().map(table).collect();
-    assert!(readme.contains(&expected), "the README lacks this table:\n{expected}");
+    assert!(page.contains(&expected), "docs/cookbook.md lacks this table:\n{expected}");
     for (name, about) in rows {
         assert!(about.ends_with('.') && about.len() <= 110, "{name}: {about}");
         let text = read_to_string(repo(&format!("examples/cookbook/{name}.yaml"))).unwrap();
