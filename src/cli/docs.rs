@@ -121,9 +121,9 @@ impl Section {
             }
             let is_row = line.starts_with('|');
             match parts.last_mut().filter(|_| !is_new && !is_row) {
+                _ if line.is_empty() => {}
                 Some(part) => *part = format!("{part}\n{line}"),
-                None if !line.is_empty() => parts.push((*line).to_string()),
-                None => {}
+                None => parts.push((*line).to_string()),
             }
             is_new = line.is_empty() || is_row;
         }
@@ -264,7 +264,7 @@ mod tests {
             ("Command rules", "rules", "means the act"),
             ("step-limit", "handlers/guard", "lets `max` events pass"),
             ("hooks/dispatch", "protocol", "an event in, a verdict out"),
-            ("here-document", "rules", "here-document"),
+            ("Zed", "editors", "an extension"),
         ] {
             let found = about(word);
             let is_there = |it: &(&Page, &str, String)| it.0.name == page && it.2.contains(says);
@@ -283,7 +283,10 @@ mod tests {
 
     #[test]
     fn what_is_in_code_is_no_heading() {
-        let page = Page { name: "x", text: "# A\n\nb\n\n```sh\n# no\n```\n\n## C\n| h | i |\n|---|---|\n| `d` | e |\n| f | g |\n" };
+        let page = Page {
+            name: "x",
+            text: "# A\n\nb\n\n```sh\n# no\n```\n\n## C\n| h | i |\n|---|---|\n| `d` | e |\n| f | g |\n",
+        };
         let sections = page.sections();
         let headings: Vec<&str> = sections.iter().map(|it| it.heading).collect();
         assert_eq!(headings, ["A", "C"]);

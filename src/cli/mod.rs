@@ -23,6 +23,7 @@ use crate::definitions::cases::is_definition_file;
 use crate::dialects;
 use crate::handlers::HostPort;
 use crate::host::{Host, HostOptions};
+use crate::rpc::VERDICTS;
 use crate::services::models::ModelRef;
 use crate::services::state::Store;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
@@ -94,7 +95,7 @@ enum Command {
     /// List the hooks in force, in order of running, or the built-in guards.
     List(inspect::ListArgs),
     /// Say for each hook whether it would run on an event, and if not, which condition keeps it out.
-    Explain(replay::EventArgs),
+    Explain(replay::ExplainArgs),
     /// Watch what the running hosts judge, as it happens.
     Tail(tail::TailArgs),
     /// Read or change the values that hooks share, in a running host.
@@ -331,7 +332,9 @@ pub fn main() -> ExitCode {
 /// Logs go to stderr: stdout belongs to the protocol, or to what was asked for.
 fn start_log(cli: &Cli) -> Result<(), tracing_subscriber::filter::ParseError> {
     // `notify` warns of watches that ended with their directories, and `rmcp` logs what messages contain.
-    let filter: Targets = format!("notify=error,rmcp=off,{}", cli.log).parse()?;
+    let is_told = matches!(&cli.command, Command::Serve(args) if args.log_verdicts);
+    let verdicts = if is_told { "info" } else { "off" };
+    let filter: Targets = format!("notify=error,rmcp=off,{VERDICTS}={verdicts},{}", cli.log).parse()?;
     let log = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_target(false);
     let colour = Output::wants_colour(cli.color, &std::io::stderr());
     let log = if cli.log_json { log.json().boxed() } else { log.with_ansi(colour).boxed() };

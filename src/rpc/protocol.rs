@@ -285,19 +285,16 @@ pub struct InForceBrief {
 }
 
 /// The reply to `hooks/explain`: for each hook whether it would run on the event.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 pub struct ExplainResult {
     /// For a shell tool: the commands that its text would run, as conditions see them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<ReadCommand>,
     /// Definitions that are not in force as written.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub broken: Vec<String>,
     /// For a tool call: what each file's policy says of it before any hook is asked.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub policy: Vec<PolicyExplanation>,
     /// In order of running.
     pub hooks: Vec<Explanation>,
@@ -352,7 +349,7 @@ impl ExplainResult {
 }
 
 /// A command of a shell text.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ReadCommand {
     /// Its words as they were read, joined by blanks.
     pub command: String,
@@ -363,7 +360,7 @@ pub struct ReadCommand {
 }
 
 /// What one rule of a hook says of the event.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RuleExplanation {
     /// `if` or `unless`.
     pub field: Cow<'static, str>,
@@ -377,7 +374,7 @@ pub struct RuleExplanation {
 }
 
 /// What a policy says of a tool call. Limits are not looked at.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct PolicyExplanation {
     /// Where it is written.
     pub source: Source,
@@ -387,7 +384,7 @@ pub struct PolicyExplanation {
 }
 
 /// Why a hook would or would not run.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Explanation {
     /// The hook.
@@ -403,8 +400,7 @@ pub struct Explanation {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub opaque: Option<String>,
     /// What each rule of `if` and `unless` says by itself.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<RuleExplanation>,
 }
 
