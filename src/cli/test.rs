@@ -100,7 +100,10 @@ struct Tried {
 pub(super) fn run(args: &TestArgs, out: &mut Output) -> Result<Finding, Failure> {
     let runtime = runtime()?;
     let given = if args.paths.is_empty() { &[PathBuf::from(".hookwire")][..] } else { &args.paths };
-    while args.watch {
+    if !args.watch {
+        return once(given, args, &runtime, out);
+    }
+    loop {
         let before = stamps(given);
         if let Err(Failure(problem)) = once(given, args, &runtime, out) {
             eprintln!("hookwire: {problem}");
@@ -110,7 +113,6 @@ pub(super) fn run(args: &TestArgs, out: &mut Output) -> Result<Finding, Failure>
             std::thread::sleep(PAUSE);
         }
     }
-    once(given, args, &runtime, out)
 }
 
 /// How often files are looked at.
