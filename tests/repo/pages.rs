@@ -77,7 +77,7 @@ impl Checkout {
         let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
         let mut command = Command::new(program);
         let home = self.0.path().join("home");
-        command.env("PATH", &path).env("HOME", home).env_remove("XDG_CONFIG_HOME").env_remove("NO_COLOR");
+        command.env("PATH", &path).env("HOME", home).env_remove("XDG_CONFIG_HOME").env_remove("XDG_DATA_HOME");
         command.current_dir(self.0.path().join("project"));
         command
     }
