@@ -107,10 +107,10 @@ pub(crate) mod transport;
 pub(crate) mod trust;
 pub mod verdict;
 
-/// The README's program, compiled and run.
+/// The program of the book, compiled and run.
 #[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;
+#[doc = include_str!("../docs/embedding.md")]
+struct Embedding;
 
 pub use async_trait::async_trait;
 #[doc(hidden)]

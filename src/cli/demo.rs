@@ -1,15 +1,14 @@
-//! `hookwire demo`: a recorded agent session against a real host, with hooks edited in between.
+//! `hookwire demo`: an agent's session against a real host, with hooks edited in between.
 //!
-//! Nothing is staged: the host is this binary as `serve`, the payloads are a real client's, and
-//! what is printed comes from the replies on the wire.
+//! The session is written, in Claude Code's own form. The rest is real: the host is this binary as `serve`, it
+//! judges each event with real hooks, and what is printed of a verdict comes from the replies on the wire.
 
 use super::output::{Output, Tone, safe, short};
-use super::replay::{decision_tone, event_summary, verdict_summary};
+use super::replay::decision_tone;
 use super::{Failure, Finding};
-use crate::dialects;
-use crate::event::Event;
+use crate::matching::tools::main_argument;
 use crate::transport::client::Client;
-use crate::verdict::Verdict;
+use crate::verdict::{Decision, Verdict};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -31,10 +30,10 @@ const SESSION: &str = include_str!("../../examples/quickstart/session.jsonl");
 
 /// What the demo types into guard.yaml.
 const ADDED: &str = "
-  - name: code-freeze
+  - name: people-merge
     on: PreToolUse
-    if: Edit(/home/dev/project/**)
-    deny: Code freeze until Monday.
+    if: Bash(gh pr merge *)
+    deny: A person merges; ask for a review.
 ";
 /// A typo in the last line.
 const BROKEN: &str = "
@@ -42,6 +41,8 @@ const BROKEN: &str = "
     on: [PreToolUse
 ";
 
+/// What the demo prints is for a terminal of 80 columns.
+const WIDTH: usize = 80;
 const TIME_LIMIT: Duration = Duration::from_secs(10);
 
 /// A host that was started for the demo, and the other end of its stdin and stdout.
@@ -50,9 +51,18 @@ struct DemoHost {
     client: Client,
 }
 
+/// A line of the session.
+struct Step {
+    /// What the agent's hook would get on its stdin.
+    payload: Value,
+    /// What a person does to guard.yaml just before: `add` a hook, or `break` the file.
+    scene: Option<String>,
+    /// Why it matters what is decided about it.
+    why: Option<String>,
+}
+
 /// A judged event.
 struct Judged {
-    event: Event,
     verdict: Verdict,
     took: Duration,
 }
@@ -69,9 +79,11 @@ pub(super) fn run(args: &DemoArgs, out: &mut Output) -> Result<Finding, Failure>
 fn play(args: &DemoArgs, place: &Place, out: &mut Output) -> Result<(), Failure> {
     let wire = args.wire.as_ref().map(File::create).transpose()?;
     let mut host = DemoHost::start(place, wire)?;
-    let head = format!("A recorded Claude Code session, judged by hookwire serve (process {})", host.process.id());
-    let head = out.tone(Tone::Strong, &head);
+    let head = out.tone(Tone::Strong, "A coding agent at work. A real hookwire host judges each step before it runs.");
     out.line(&head);
+    let about = format!("Process {}, with the hooks of examples/quickstart/hooks.", host.process.id());
+    let about = out.tone(Tone::Dim, &about);
+    out.line(&about);
     host.client.request(
         "initialize",
         &json!({"capabilities": {"hooks": {
@@ -80,63 +92,125 @@ fn play(args: &DemoArgs, place: &Place, out: &mut Output) -> Result<(), Failure>
             "notifications": ["hooks/changed", "hooks/executed"],
         }}}),
     )?;
-    let session = session()?;
-    let index = |name: &str, text: &str| {
-        session.iter().position(|payload| payload["hook_event_name"] == name && payload.to_string().contains(text))
-    };
-    let (Some(edit), Some(settings)) = (index("PreToolUse", "old_string"), index("PreToolUse", "settings.json")) else {
-        return Err(Failure("the recorded session lacks an event of the demo".into()));
-    };
+    let (mut n_events, mut n_stopped) = (0, 0);
     let mut printed_errors = Vec::new();
-    for (position, payload) in session.iter().enumerate() {
-        if position == settings {
-            host.edit(place, &format!("{GUARD}{ADDED}{BROKEN}"), "broken: a bracket is missing", out)?;
+    for step in session()? {
+        match step.scene.as_deref() {
+            Some("add") => {
+                host.edit(place, &format!("{GUARD}{ADDED}"), "You add the hook `people-merge` and save.", out)?;
+            }
+            Some("break") => {
+                host.edit(place, &format!("{GUARD}{ADDED}{BROKEN}"), "You save the file with a bracket missing.", out)?;
+            }
+            _ => {}
         }
-        let judged = host.judge(payload)?;
-        print_judged(out, &judged, "");
+        let judged = host.judge(&step.payload)?;
+        n_events += 1;
+        n_stopped += usize::from(judged.verdict.decision == Decision::Deny);
+        print_step(out, &step, &judged);
         if judged.verdict.outcomes.iter().any(|outcome| &*outcome.hook == "audit") {
             host.client.notification("hooks/executed", |params| params["hook"] == "audit")?;
             let log = std::fs::read_to_string(place.0.join("audit.log"))?;
-            let line = format!("      audit.log: {}", log.lines().last().unwrap_or_default());
-            let line = out.tone(Tone::Dim, &safe(&line));
-            out.line(&line);
+            detail(out, "audit.log", Tone::Dim, log.lines().last().unwrap_or_default());
         }
         if printed_errors != judged.verdict.errors {
             for error in &judged.verdict.errors {
-                let line = out
-                    .tone(Tone::Warn, &format!("      this and every verdict lists: {}", safe(&place.relative(error))));
-                out.line(&line);
+                detail(out, "error", Tone::Warn, &place.relative(error));
             }
             printed_errors = judged.verdict.errors;
         }
-        if position == edit {
-            host.edit(place, &format!("{GUARD}{ADDED}"), "edited: a hook `code-freeze` was added", out)?;
-            print_judged(out, &host.judge(payload)?, " (the same call again)");
+        if let Some(why) = &step.why {
+            detail(out, "", Tone::Dim, why);
         }
     }
     host.end()?;
     out.line("");
-    out.line("Yours next:  hookwire init && hookwire serve --hooks .hookwire");
+    let summary = format!("{n_events} events judged, {n_stopped} calls stopped. None of those ran.");
+    let summary = out.tone(Tone::Strong, &summary);
+    out.line(&summary);
+    out.line("");
+    out.line("Now yours. In a project, with the agent that you use:");
+    out.line("  hookwire init no-force-push no-env-read");
+    out.line("  hookwire install claude-code          (or codex, gemini, qwen, cline, ...)");
+    out.line("  hookwire docs tutorial                (ten minutes, step by step)");
     Ok(())
 }
 
-/// Prints one line of the timeline.
-fn print_judged(out: &mut Output, judged: &Judged, remark: &str) {
-    let Judged { event, verdict, took } = judged;
+/// Prints an event and its verdict: what happens, then what was decided, by whom and why.
+fn print_step(out: &mut Output, step: &Step, judged: &Judged) {
+    let Judged { verdict, took } = judged;
+    let text = |path: &str| step.payload.pointer(path).and_then(Value::as_str);
+    let event = text("/hook_event_name").unwrap_or_default();
+    let tool = text("/tool_name").unwrap_or_default();
+    let input = step.payload.get("tool_input").and_then(|input| main_argument(tool, input));
+    let about = text("/prompt").or(text("/last_assistant_message"));
+    let about = input.map(|(_, about)| about.into_owned()).or(about.map(str::to_string)).unwrap_or_default();
+    // The project's own directory says nothing.
+    let about = about.replace(&format!("{}/", text("/cwd").unwrap_or_default()), "");
     let decision = match (&verdict.decided_by, &verdict.subject) {
         (None, Some(_)) => "rewrite",
         _ => verdict.decision.as_str(),
     };
+    let is_after = event.starts_with("Post");
+    let what = format!("{event} {tool}");
+    let what = format!("{:<18}", what.trim_end());
+    let took = format!("{:>5.1} ms", took.as_secs_f64() * 1000.0);
     let word = out.tone(decision_tone(verdict.decision), &format!("{decision:<8}"));
-    let took = out.tone(Tone::Dim, &format!("{:>6} µs", took.as_micros()));
-    let subject = short(&event_summary(event), 38);
-    let line = format!("  {:<18} {subject:<38} {word} {took}  {}{remark}", event.name, safe(&verdict_summary(verdict)));
+    if is_after {
+        // It happened as the line above says.
+        let line = out.tone(Tone::Dim, &format!("{what} {:<43}", "it ran"));
+        return out.line(&format!("{line} {word} {}", out.tone(Tone::Dim, &took)));
+    }
+    out.line("");
+    let (head, rest) = wrapped(&safe(&about), 43);
+    let line = format!("{} {head:<43} {word} {}", out.tone(Tone::Strong, &what), out.tone(Tone::Dim, &took));
     out.line(line.trim_end());
+    for line in rest {
+        out.line(&format!("{:<19}{line}", ""));
+    }
+    if let Some(hook) = &verdict.decided_by {
+        detail(out, hook, decision_tone(verdict.decision), verdict.reason.as_deref().unwrap_or_default());
+    }
+    if let Some(subject) = &verdict.subject {
+        let by = verdict.outcomes.iter().find(|outcome| outcome.rewrote).map(|it| &*it.hook).unwrap_or_default();
+        detail(out, by, Tone::Warn, &format!("runs instead: {}", subject["command"].as_str().unwrap_or_default()));
+    }
 }
 
-fn session() -> Result<Vec<Value>, Failure> {
-    let payload = |line: &str| Ok(crate::support::json::parse(line)?["stdin"].take());
-    SESSION.lines().map(payload).collect()
+/// Prints what belongs to the event above: who says it, and what.
+fn detail(out: &mut Output, who: &str, tone: Tone, what: &str) {
+    let (head, rest) = wrapped(&safe(what), WIDTH - 20);
+    let who = if who.is_empty() { String::new() } else { format!("{who}:") };
+    for (who, line) in std::iter::once((&*who, head)).chain(rest.into_iter().map(|line| ("", line))) {
+        let line = out.tone(tone, &line);
+        out.line(&format!("    {who:<14} {line}"));
+    }
+}
+
+/// A text in lines of at most so many characters, broken at spaces where there are any.
+fn wrapped(text: &str, width: usize) -> (String, Vec<String>) {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let n_chars = |text: &str| text.chars().count();
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => line.push_str(&short(word, width)),
+            Some(line) if n_chars(line) + 1 + n_chars(word) <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(short(word, width)),
+        }
+    }
+    (lines.remove(0), lines)
+}
+
+fn session() -> Result<Vec<Step>, Failure> {
+    let step = |line: &str| {
+        let mut value = crate::support::json::parse(line)?;
+        let text = |value: &Value| value.as_str().map(str::to_string);
+        Ok(Step { scene: text(&value["scene"]), why: text(&value["why"]), payload: value["stdin"].take() })
+    };
+    SESSION.lines().map(step).collect()
 }
 
 /// A directory with a copy of the example.
@@ -189,10 +263,7 @@ impl DemoHost {
         let started = Instant::now();
         let mut result = self.client.request("hooks/dispatch", &json!({ "payload": payload }))?;
         let took = started.elapsed();
-        let verdict = serde_json::from_value(result["verdict"].take())?;
-        let event =
-            dialects::by_name("claude-code").map_err(|error| Failure(error.to_string()))?.read(payload.clone())?;
-        Ok(Judged { event, verdict, took })
+        Ok(Judged { verdict: serde_json::from_value(result["verdict"].take())?, took })
     }
 
     /// Saves another guard.yaml and waits until the host says that it is in force.
@@ -201,9 +272,10 @@ impl DemoHost {
         std::fs::write(place.guard(), text)?;
         let change = self.client.notification("hooks/changed", |_| true)?;
         let took = started.elapsed().as_millis();
-        let line = format!("hooks/guard.yaml {what}  (noticed after {took} ms, generation {})", change["generation"]);
-        let line = out.tone(Tone::Strong, &line);
+        out.line("");
+        let line = out.tone(Tone::Strong, &format!("hooks/guard.yaml   {what}"));
         out.line(&line);
+        detail(out, "", Tone::Dim, &format!("Noticed after {took} ms, generation {}.", change["generation"]));
         Ok(())
     }
 

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{IsTerminal, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -106,6 +106,13 @@ pub(super) fn run(args: &HookArgs) -> ExitCode {
 
 /// The agent's reply, empty if there is nothing to say. Fills in the event's name as soon as it is known.
 fn judge(args: &HookArgs, event: &mut String) -> Result<String, Failure> {
+    if std::io::stdin().is_terminal() {
+        eprintln!(
+            "hookwire: waiting for one event of {} as JSON; Ctrl-D ends it. The agent starts this command itself, \
+             after `hookwire install {0}`.",
+            args.agent.name()
+        );
+    }
     let mut text = String::new();
     let read = std::io::stdin().lock().take(MAX_EVENT).read_to_string(&mut text);
     read.map_err(|error| Failure(format!("failed to read the event: {error}")))?;

@@ -4,6 +4,7 @@
 
 mod cookbook;
 mod demo;
+mod docs;
 mod doctor;
 mod hook;
 mod init;
@@ -22,6 +23,7 @@ use crate::definitions::cases::is_definition_file;
 use crate::dialects;
 use crate::handlers::HostPort;
 use crate::host::{Host, HostOptions};
+use crate::rpc::VERDICTS;
 use crate::services::models::ModelRef;
 use crate::services::state::Store;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
@@ -93,7 +95,7 @@ enum Command {
     /// List the hooks in force, in order of running, or the built-in guards.
     List(inspect::ListArgs),
     /// Say for each hook whether it would run on an event, and if not, which condition keeps it out.
-    Explain(replay::EventArgs),
+    Explain(replay::ExplainArgs),
     /// Watch what the running hosts judge, as it happens.
     Tail(tail::TailArgs),
     /// Read or change the values that hooks share, in a running host.
@@ -106,6 +108,8 @@ enum Command {
     Deny(remote::DenyArgs),
     /// Write a commented starter directory with a guard that fails closed, or rules of the cookbook.
     Init(init::InitArgs),
+    /// Print a page of the documentation, or what it says about a word. Without a word, the pages are listed.
+    Docs(docs::DocsArgs),
     /// Print a JSON Schema.
     Schema(inspect::SchemaArgs),
     /// Print a completion script for a shell.
@@ -113,7 +117,7 @@ enum Command {
         /// The shell.
         shell: clap_complete::Shell,
     },
-    /// Watch it happen: a recorded agent session against a real host, with hooks edited in between.
+    /// Watch it happen: an agent's session against a real host, with hooks edited in between.
     Demo(demo::DemoArgs),
     /// Ends the processes of a host that was killed; started by the host itself.
     #[command(hide = true)]
@@ -307,6 +311,7 @@ pub fn main() -> ExitCode {
             Ok(Finding::Fine)
         }
         Command::Demo(args) => demo::run(&args, &mut out),
+        Command::Docs(args) => docs::run(&args, &mut out),
         Command::Install(args) => install::install(&args, &mut out),
         Command::Uninstall(args) => install::uninstall(&args, &mut out),
         Command::Doctor(args) => doctor::doctor(&args, &mut out),
@@ -327,7 +332,9 @@ pub fn main() -> ExitCode {
 /// Logs go to stderr: stdout belongs to the protocol, or to what was asked for.
 fn start_log(cli: &Cli) -> Result<(), tracing_subscriber::filter::ParseError> {
     // `notify` warns of watches that ended with their directories, and `rmcp` logs what messages contain.
-    let filter: Targets = format!("notify=error,rmcp=off,{}", cli.log).parse()?;
+    let is_told = matches!(&cli.command, Command::Serve(args) if args.log_verdicts);
+    let verdicts = if is_told { "info" } else { "off" };
+    let filter: Targets = format!("notify=error,rmcp=off,{VERDICTS}={verdicts},{}", cli.log).parse()?;
     let log = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_target(false);
     let colour = Output::wants_colour(cli.color, &std::io::stderr());
     let log = if cli.log_json { log.json().boxed() } else { log.with_ansi(colour).boxed() };

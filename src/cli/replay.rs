@@ -3,17 +3,19 @@
 
 use super::output::{Output, Tone, safe, short};
 use super::{Failure, Finding, HooksArgs, dialect};
-use crate::dialects::{Dialect, NATIVE};
+use crate::dialects::{self, Dialect, NATIVE};
 use crate::engine::Honours;
 use crate::event::Event;
 use crate::host::Host;
 use crate::matching::Facts;
 use crate::rpc::protocol::ExplainResult;
+use crate::transport::client::Client;
+use crate::transport::socket;
 use crate::verdict::{Decision, Verdict};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::io::{BufRead, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -30,6 +32,16 @@ pub(super) struct EventArgs {
 }
 
 #[derive(clap::Args)]
+pub(super) struct ExplainArgs {
+    #[command(flatten)]
+    event: EventArgs,
+    /// Instead of an event, the last one that this project's running hosts judged, or the Nth last; by the
+    /// definitions that are in force in that host now.
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "1", conflicts_with = "event")]
+    last: Option<usize>,
+}
+
+#[derive(clap::Args)]
 pub(super) struct DispatchArgs {
     #[command(flatten)]
     event: EventArgs,
@@ -37,8 +49,17 @@ pub(super) struct DispatchArgs {
 
 #[derive(clap::Args)]
 pub(super) struct ReplayArgs {
-    /// One JSON event a line, or what a capture of an agent's hooks holds: `{"stdin": event}`. - is stdin.
+    /// One JSON event a line, or what a capture of an agent's hooks holds, `{"stdin": event}`, or what
+    /// `hookwire tail --format json` prints. - is stdin.
     file: PathBuf,
+    /// Other definitions, a directory or a file: show only the events that they judge otherwise. Exits with 1 if
+    /// there are any.
+    #[arg(long, value_name = "PATH")]
+    against: Option<PathBuf>,
+    /// Show only the events that are judged otherwise than the file says, as `hookwire tail --format json` prints
+    /// it. Exits with 1 if there are any.
+    #[arg(long, conflicts_with = "against")]
+    changed: bool,
     /// The vocabulary of the events.
     #[arg(long, default_value = NATIVE, value_parser = dialect)]
     dialect: &'static Dialect,
@@ -59,6 +80,9 @@ struct Replayed<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     reply: Option<Value>,
     verdict: &'a Verdict,
+    /// What it is compared with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    before: Option<&'a Verdict>,
 }
 
 impl EventArgs {
@@ -176,6 +200,35 @@ pub(super) fn decision_tone(decision: Decision) -> Tone {
     }
 }
 
+/// A line of a file of events.
+struct Recorded {
+    event: Event,
+    /// The vocabulary in which it was sent.
+    dialect: &'static Dialect,
+    /// The verdict that it had, if the file says so.
+    verdict: Option<Verdict>,
+}
+
+impl Recorded {
+    fn read(line: &str, dialect: &'static Dialect) -> Result<Recorded, String> {
+        let mut value = crate::support::json::parse(line).map_err(|error| error.to_string())?;
+        let spoken = value["dialect"].as_str().filter(|_| value.get("verdict").is_some());
+        let Some(spoken) = spoken.map(dialects::by_name) else {
+            let event = dialect.read(unwrap_capture(value)).map_err(|error| error.to_string())?;
+            return Ok(Recorded { event, dialect, verdict: None });
+        };
+        let dialect = spoken.map_err(|error| error.to_string())?;
+        let event = dialects::sent(value["params"].take(), dialect.name()).ok_or("the event wasn't recorded whole")?;
+        let verdict = serde_json::from_value(value["verdict"].take()).map_err(|error| error.to_string())?;
+        Ok(Recorded { event, dialect, verdict: Some(verdict) })
+    }
+}
+
+/// Whether an agent would do something else.
+fn differ(a: &Verdict, b: &Verdict) -> bool {
+    (a.decision, &a.subject, a.stop.is_some()) != (b.decision, &b.subject, b.stop.is_some())
+}
+
 pub(super) fn replay(args: &ReplayArgs, out: &mut Output) -> Result<Finding, Failure> {
     let file: Box<dyn BufRead> = if args.file.as_os_str() == "-" {
         Box::new(std::io::stdin().lock())
@@ -185,6 +238,12 @@ pub(super) fn replay(args: &ReplayArgs, out: &mut Output) -> Result<Finding, Fai
         Box::new(std::io::BufReader::new(file))
     };
     let host = args.hooks.host()?;
+    let other = args
+        .against
+        .as_ref()
+        .map(|path| HooksArgs { hooks: vec![path.clone()], project: false, ..args.hooks.clone() }.host());
+    let other = other.transpose()?;
+    let is_comparing = args.changed || other.is_some();
     let runtime = super::serve::runtime()?;
     // The commands of hooks reach the shared state through it.
     let _socket = super::serve::share(&host, &runtime, super::serve::MAX_MESSAGE);
@@ -193,30 +252,36 @@ pub(super) fn replay(args: &ReplayArgs, out: &mut Output) -> Result<Finding, Fai
         let head = out.tone(Tone::Dim, &head);
         out.line(&head);
     }
-    let (mut n_read, mut n_denied, mut n_bad) = (0, 0, 0);
+    let (mut n_read, mut n_denied, mut n_bad, mut n_changed) = (0, 0, 0, 0);
     for (index, line) in file.lines().enumerate() {
         let (number, line) = (index + 1, line?);
         if line.trim().is_empty() {
             continue;
         }
-        let event = match crate::support::json::parse(&line) {
-            Ok(value) => args.dialect.read(unwrap_capture(value)).map_err(|error| error.to_string()),
-            Err(error) => Err(error.to_string()),
-        };
-        let event = match event {
-            Ok(event) => event,
+        let Recorded { event, dialect, verdict: was } = match Recorded::read(&line, args.dialect) {
+            Ok(recorded) => recorded,
             Err(problem) => {
                 n_bad += 1;
                 eprintln!("hookwire: {}:{number}: {}", args.file.display(), safe(&problem));
                 continue;
             }
         };
-        let (verdict, elapsed) = runtime.block_on(judge(&host, args.dialect, &event));
+        let (verdict, elapsed) = runtime.block_on(judge(&host, dialect, &event));
         n_read += 1;
         n_denied += usize::from(verdict.decision == Decision::Deny);
+        let before = match &other {
+            Some(other) => Some(runtime.block_on(judge(other, dialect, &event)).0),
+            None => was.filter(|_| args.changed),
+        };
+        if is_comparing {
+            match &before {
+                Some(before) if differ(before, &verdict) => n_changed += 1,
+                _ => continue,
+            }
+        }
         if out.json {
             let (event_name, tool) = (&*event.name, event.tool_name());
-            let reply = reply(args.dialect, &event, &verdict);
+            let reply = reply(dialect, &event, &verdict);
             out.json(&Replayed {
                 line: number,
                 event: event_name,
@@ -224,18 +289,26 @@ pub(super) fn replay(args: &ReplayArgs, out: &mut Output) -> Result<Finding, Fai
                 micros: elapsed.as_micros(),
                 reply,
                 verdict: &verdict,
+                before: before.as_ref(),
             });
         } else {
             let row = row(out, number, &event, &verdict, elapsed.as_micros());
             out.line(&row);
+            if let Some(before) = &before {
+                let why = verdict_summary(before);
+                let was = format!("      was {} {}", before.decision.as_str(), safe(&why));
+                out.line(&out.tone(Tone::Dim, was.trim_end()));
+            }
         }
     }
     settle(&host, &runtime);
     if !out.json {
-        let summary = out.tone(Tone::Dim, &format!("{n_read} events, {n_denied} denied, {n_bad} unreadable"));
+        let changed = if is_comparing { format!(", {n_changed} judged otherwise") } else { String::new() };
+        let summary = format!("{n_read} events, {n_denied} denied, {n_bad} unreadable{changed}");
+        let summary = out.tone(Tone::Dim, &summary);
         out.line(&summary);
     }
-    Ok(if n_bad > 0 { Finding::Found } else { Finding::Fine })
+    Ok(if n_bad > 0 || n_changed > 0 { Finding::Found } else { Finding::Fine })
 }
 
 fn row(out: &Output, number: usize, event: &Event, verdict: &Verdict, micros: u128) -> String {
@@ -289,12 +362,56 @@ pub(super) fn verdict_summary(verdict: &Verdict) -> String {
     parts.join("; ")
 }
 
-pub(super) fn explain(args: &EventArgs, out: &mut Output) -> Result<Finding, Failure> {
-    let event = Arc::new(args.read()?);
-    let host = args.hooks.host()?;
-    let hooks = host.hooks();
-    let facts = Facts::new(event, &host.engine.services.root).with_names(&hooks.tool_names);
-    let result = ExplainResult::new(hooks.hooks.iter(), &hooks.policies, &hooks.broken, &facts);
+/// How long a running host may take to answer.
+const TIME_LIMIT: Duration = Duration::from_secs(5);
+
+/// What the running host says of the Nth last event that it judged, which is printed first.
+fn explain_last(root: &Path, n: usize, out: &mut Output) -> Result<ExplainResult, Failure> {
+    let mut judged: Vec<(Value, usize)> = Vec::new();
+    let mut hosts = Vec::new();
+    for (_, stream) in socket::connect_to_hosts(Some(root))? {
+        let mut client = Client::new(stream, TIME_LIMIT)?;
+        let mut recent = client.request("hooks/recent", &json!({}))?;
+        if let Value::Array(records) = recent["records"].take() {
+            judged.extend(records.into_iter().map(|record| (record, hosts.len())));
+        }
+        hosts.push(client);
+    }
+    judged.sort_by(|(a, _), (b, _)| a["at"].as_str().cmp(&b["at"].as_str()));
+    let n_judged = judged.len();
+    let Some((record, host)) = n_judged.checked_sub(n.max(1)).map(|at| judged.swap_remove(at)) else {
+        let problem = format!("the running hosts of this project have {n_judged} events; `hookwire tail` shows them");
+        return Err(Failure(format!("--last: {problem}")));
+    };
+    let mut params = record["params"].clone();
+    if params.get("payload").is_some() && params.get("dialect").is_none() {
+        // The client had said so when it connected.
+        params["dialect"] = record["dialect"].clone();
+    }
+    if params.is_null() {
+        return Err(Failure("--last: that event was too large to be kept".into()));
+    }
+    if !out.json {
+        super::tail::print(&record, out);
+    }
+    let explained = hosts[host].request("hooks/explain", &params)?;
+    Ok(serde_json::from_value(explained)?)
+}
+
+/// How many of a hook's rules that miss are shown.
+const MAX_MISSES: usize = 3;
+
+pub(super) fn explain(args: &ExplainArgs, out: &mut Output) -> Result<Finding, Failure> {
+    let result = match args.last {
+        Some(n) => explain_last(&args.event.hooks.root, n, out)?,
+        None => {
+            let event = Arc::new(args.event.read()?);
+            let host = args.event.hooks.host()?;
+            let hooks = host.hooks();
+            let facts = Facts::new(event, &host.engine.services.root).with_names(&hooks.tool_names);
+            ExplainResult::new(hooks.hooks.iter(), &hooks.policies, &hooks.broken, &facts)
+        }
+    };
     if out.json {
         out.json(&result);
         return Ok(Finding::Fine);
@@ -323,7 +440,14 @@ pub(super) fn explain(args: &EventArgs, out: &mut Output) -> Result<Finding, Fai
         let place = out.tone(Tone::Dim, &safe(&format!("{}:{}", it.source.file, it.source.line)));
         out.line(&format!("{mark}  {:<24} {}  {place}", short(&it.hook, 24), safe(&why)));
         // With one rule, the line above says it all, unless that is why it runs.
-        for rule in it.rules.iter().filter(|_| it.rules.len() > 1 || it.kept_out_by.is_none() && it.opaque.is_none()) {
+        let says_more = it.rules.len() > 1 || it.kept_out_by.is_none() && it.opaque.is_none();
+        let mut n_missed = 0;
+        for rule in it.rules.iter().filter(|_| says_more) {
+            n_missed += usize::from(rule.holds == Some(false));
+            // A long list of rules that miss hides the one that holds.
+            if rule.holds == Some(false) && n_missed > MAX_MISSES {
+                continue;
+            }
             let word = match rule.holds {
                 Some(true) => "holds",
                 Some(false) => "misses",
@@ -331,6 +455,10 @@ pub(super) fn explain(args: &EventArgs, out: &mut Output) -> Result<Finding, Fai
             };
             let told = format!("        {:<6} {word:<6} {}: {}", rule.field, rule.rule, rule.why);
             out.line(&out.tone(Tone::Dim, &safe(&told)));
+        }
+        if n_missed > MAX_MISSES {
+            let more = format!("        {} more rules miss (--format json shows them)", n_missed - MAX_MISSES);
+            out.line(&out.tone(Tone::Dim, &more));
         }
     }
     Ok(Finding::Fine)

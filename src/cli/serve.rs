@@ -9,6 +9,7 @@ use crate::rpc::session::{Session, Side};
 use crate::transport::outbox::Outbox;
 use crate::transport::socket::Socket;
 use crate::transport::stdio;
+use std::io::IsTerminal;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -36,6 +37,9 @@ pub(super) struct ServeArgs {
     /// With --listen: end once nobody has been connected for this long.
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     idle_exit: Option<Duration>,
+    /// Log every verdict to stderr: event, tool, session, decision, hook, reason and time, but no inputs.
+    #[arg(long)]
+    pub(super) log_verdicts: bool,
     /// The path of the socket that is standard input.
     #[arg(long, hide = true)]
     inherit: Option<PathBuf>,
@@ -66,6 +70,12 @@ pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
         let socket = Socket::bind_at(path.clone());
         let socket = socket.map_err(|error| Failure(format!("--listen unix:{}: {error}", path.display())))?;
         return listen(args, socket);
+    }
+    if std::io::stdin().is_terminal() {
+        eprintln!(
+            "hookwire: waiting for JSON-RPC, one message a line; Ctrl-D ends it. An agent starts this command and \
+             speaks to it. `hookwire demo` shows how, `hookwire dispatch` judges one event by hand."
+        );
     }
     let protocol = stdio::take_stdout()?;
     let (host, runtime) = start(args)?;

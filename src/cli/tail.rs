@@ -125,7 +125,7 @@ impl TailArgs {
 }
 
 /// Time, agent, event, what it is about; verdict, who decided, why, how long.
-fn print(record: &Value, out: &mut Output) {
+pub(super) fn print(record: &Value, out: &mut Output) {
     if out.json {
         return out.json(record);
     }

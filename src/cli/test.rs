@@ -5,16 +5,20 @@ use super::serve::runtime;
 use super::{Failure, Finding};
 use crate::definitions::cases::{self, Case, Cases};
 use crate::event::Event;
+use crate::hook::Condition;
+use crate::hook_set::HookSet;
 use crate::host::Host;
+use crate::matching::Facts;
 use crate::syntax::formats::Format;
-use crate::verdict::Decision;
+use crate::verdict::{Decision, Outcome, Verdict};
 use clap::ValueEnum;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
+use tokio::runtime::Runtime;
 
 #[derive(clap::Args)]
 pub(super) struct TestArgs {
@@ -23,6 +27,12 @@ pub(super) struct TestArgs {
     /// Only cases whose name contains this.
     #[arg(long, value_name = "TEXT", default_value = "")]
     filter: String,
+    /// Tell which rules of `if` and `unless`, which sides of `when` and which failures no case reaches.
+    #[arg(long)]
+    coverage: bool,
+    /// Try the cases again whenever a file beside them changes.
+    #[arg(long)]
+    watch: bool,
     /// How the results are told.
     #[arg(long, value_enum, default_value_t = Report::Text)]
     report: Report,
@@ -44,6 +54,40 @@ struct Tested {
     results: Vec<Tried>,
     /// Hooks that no case has reached.
     untouched: Vec<Arc<str>>,
+    /// With `--coverage`: what of their conditions no case has reached.
+    coverage: Option<Coverage>,
+}
+
+/// Each hook's rules, sides of `when` and failures, and whether a case has reached them.
+#[derive(Default)]
+struct Coverage(BTreeMap<(Arc<str>, String), bool>);
+
+impl Coverage {
+    /// Notes what an event and its verdict reach of every hook.
+    fn note(&mut self, hooks: &HookSet, facts: &Facts, verdict: &Verdict) {
+        for hook in &hooks.hooks {
+            let mut reach = |part: String, is_reached: bool| {
+                *self.0.entry((hook.name.clone(), part)).or_default() |= is_reached;
+            };
+            let applies = hook.applies(facts);
+            let is_asked = matches!(applies, Ok(_) | Err(Condition::Rule | Condition::When));
+            for (field, rule, found) in hook.rules(facts) {
+                reach(format!("{field}: {}", rule.text()), is_asked && found.holds != Some(false));
+            }
+            if hook.when.is_some() {
+                reach("when: true".into(), applies.is_ok());
+                reach("when: false".into(), matches!(applies, Err(Condition::When)));
+            }
+            if let (None, Some(fail)) = (hook.handler.fixed(), hook.fail) {
+                let has_failed = |it: &Outcome| it.hook == hook.name && it.error.is_some();
+                reach(format!("fail: {}", fail.as_str()), verdict.outcomes.iter().any(has_failed));
+            }
+        }
+    }
+
+    fn unreached(&self) -> impl Iterator<Item = &(Arc<str>, String)> {
+        self.0.iter().filter(|(_, is_reached)| !**is_reached).map(|(part, _)| part)
+    }
 }
 
 struct Tried {
@@ -54,7 +98,47 @@ struct Tried {
 }
 
 pub(super) fn run(args: &TestArgs, out: &mut Output) -> Result<Finding, Failure> {
+    let runtime = runtime()?;
     let given = if args.paths.is_empty() { &[PathBuf::from(".hookwire")][..] } else { &args.paths };
+    if !args.watch {
+        return once(given, args, &runtime, out);
+    }
+    loop {
+        let before = stamps(given);
+        if let Err(Failure(problem)) = once(given, args, &runtime, out) {
+            eprintln!("hookwire: {problem}");
+        }
+        eprintln!("hookwire: waiting for a change; Ctrl-C ends it");
+        while stamps(given) == before {
+            std::thread::sleep(PAUSE);
+        }
+    }
+}
+
+/// How often files are looked at.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// What is beside the given files and in the given directories: each file with its time and length.
+fn stamps(given: &[PathBuf]) -> BTreeSet<(PathBuf, Option<SystemTime>, u64)> {
+    fn look(dir: &Path, depth: usize, found: &mut BTreeSet<(PathBuf, Option<SystemTime>, u64)>) {
+        for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+            let (path, about) = (entry.path(), entry.metadata());
+            match about {
+                Ok(about) if about.is_dir() && depth < MAX_DEPTH => look(&path, depth + 1, found),
+                Ok(about) => drop(found.insert((path, about.modified().ok(), about.len()))),
+                Err(_) => {}
+            }
+        }
+    }
+    let mut found = BTreeSet::new();
+    for path in given {
+        let dir = if path.is_dir() { path.as_path() } else { path.parent().unwrap_or(Path::new(".")) };
+        look(if dir.as_os_str().is_empty() { Path::new(".") } else { dir }, 0, &mut found);
+    }
+    found
+}
+
+fn once(given: &[PathBuf], args: &TestArgs, runtime: &Runtime, out: &mut Output) -> Result<Finding, Failure> {
     let mut files = BTreeSet::new();
     for path in given {
         collect(path, &mut files, 0).map_err(|error| Failure(format!("{}: {error}", path.display())))?;
@@ -64,10 +148,9 @@ pub(super) fn run(args: &TestArgs, out: &mut Output) -> Result<Finding, Failure>
         let given = given.join(", ");
         return Err(Failure(format!("{given}: no cases; write them beside `guard.yaml` into `guard.test.yaml`")));
     }
-    let runtime = runtime()?;
     let mut tested = Vec::new();
     for file in files {
-        tested.push(test(&file, args, &runtime)?);
+        tested.push(test(&file, args, runtime)?);
     }
     match args.report {
         _ if out.json => tested.iter().for_each(|it| it.json(out)),
@@ -109,7 +192,7 @@ fn subject(file: &Path) -> PathBuf {
     twins.find(|path| path.is_file()).unwrap_or_else(dir)
 }
 
-fn test(file: &Path, args: &TestArgs, runtime: &tokio::runtime::Runtime) -> Result<Tested, Failure> {
+fn test(file: &Path, args: &TestArgs, runtime: &Runtime) -> Result<Tested, Failure> {
     let name = file.display().to_string();
     let text = std::fs::read_to_string(file).map_err(|error| Failure(format!("{name}: {error}")))?;
     let read = cases::read(&name, &text);
@@ -134,18 +217,20 @@ fn test(file: &Path, args: &TestArgs, runtime: &tokio::runtime::Runtime) -> Resu
     let _socket = super::serve::share(&host, runtime, super::serve::MAX_MESSAGE);
     let home = std::env::var_os("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from);
     let mut reached = BTreeSet::new();
+    let mut coverage = args.coverage.then(Coverage::default);
     let mut results = Vec::new();
     for case in cases.iter().filter(|case| case.name.contains(&args.filter)) {
         let started = Instant::now();
         let session = format!("{}-{}", std::process::id(), case.line);
-        let mismatch = runtime.block_on(mismatch(&host, case, &place.work(), &home, &session, &mut reached));
+        let mismatch =
+            runtime.block_on(mismatch(&host, case, &place.work(), &home, &session, &mut reached, &mut coverage));
         let mismatch = mismatch.map(|text| text.replace(&copied, &known));
         let Case { name, line, .. } = case;
         results.push(Tried { name: name.clone(), line: *line, took: started.elapsed(), mismatch });
     }
     let mut untouched: Vec<_> = host.published().hooks.hooks.iter().map(|hook| hook.name.clone()).collect();
     untouched.retain(|name| !reached.contains(name));
-    Ok(Tested { file: name, results, untouched })
+    Ok(Tested { file: name, results, untouched, coverage })
 }
 
 async fn mismatch(
@@ -155,12 +240,18 @@ async fn mismatch(
     home: &Path,
     session: &str,
     reached: &mut BTreeSet<Arc<str>>,
+    coverage: &mut Option<Coverage>,
 ) -> Option<String> {
     let mut found = None;
     for event in case.events(dir, home, session) {
         match Event::from_json(event) {
             Ok(event) => {
-                let verdict = host.dispatch(event).await;
+                let verdict = host.dispatch(event.clone()).await;
+                if let Some(coverage) = coverage {
+                    let hooks = host.hooks();
+                    let facts = Facts::new(Arc::new(event), &host.engine.services.root).with_names(&hooks.tool_names);
+                    coverage.note(&hooks, &facts, &verdict);
+                }
                 reached.extend(verdict.outcomes.iter().map(|outcome| outcome.hook.clone()));
                 found = case.mismatch(&verdict);
             }
@@ -256,12 +347,15 @@ impl Tested {
         if !self.untouched.is_empty() {
             out.json(&serde_json::json!({ "file": self.file, "untouched": self.untouched }));
         }
+        for (hook, part) in self.coverage.iter().flat_map(Coverage::unreached) {
+            out.json(&serde_json::json!({ "file": self.file, "hook": hook, "unreached": part }));
+        }
     }
 }
 
 fn text(tested: &[Tested], out: &mut Output) {
     let (mut n_cases, mut n_failed) = (0, 0);
-    for Tested { file, results, untouched } in tested {
+    for Tested { file, results, untouched, coverage } in tested {
         let failed: Vec<_> = results.iter().filter_map(|it| Some((it, it.mismatch.as_ref()?))).collect();
         n_cases += results.len();
         n_failed += failed.len();
@@ -275,6 +369,16 @@ fn text(tested: &[Tested], out: &mut Output) {
             let names: Vec<_> = untouched.iter().map(|name| safe(name).to_string()).collect();
             let names = out.tone(Tone::Warn, &names.join(", "));
             out.line(&format!("  no case reaches {names}"));
+        }
+        if let Some(coverage) = coverage {
+            let n_unreached = coverage.unreached().count();
+            let n_parts = coverage.0.len();
+            out.line(&format!("  {} of {n_parts} rules, sides and failures reached", n_parts - n_unreached));
+            // A hook that no case reaches is named above.
+            for (hook, part) in coverage.unreached().filter(|(hook, _)| !untouched.contains(hook)) {
+                let part = out.tone(Tone::Warn, &safe(part));
+                out.line(&format!("  no case reaches {} {part}", safe(hook)));
+            }
         }
     }
     if tested.len() > 1 {

@@ -14,3 +14,6 @@ pub mod protocol;
 pub mod schema;
 pub mod serve;
 pub mod session;
+
+/// The target of the log's lines about verdicts: `serve --log-verdicts` lets them through.
+pub const VERDICTS: &str = "verdicts";

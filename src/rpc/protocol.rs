@@ -290,19 +290,16 @@ pub struct InForceBrief {
 }
 
 /// The reply to `hooks/explain`: for each hook whether it would run on the event.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 pub struct ExplainResult {
     /// For a shell tool: the commands that its text would run, as conditions see them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<ReadCommand>,
     /// Definitions that are not in force as written.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub broken: Vec<String>,
     /// For a tool call: what each file's policy says of it before any hook is asked.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub policy: Vec<PolicyExplanation>,
     /// In order of running.
     pub hooks: Vec<Explanation>,
@@ -357,7 +354,7 @@ impl ExplainResult {
 }
 
 /// A command of a shell text.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ReadCommand {
     /// Its words as they were read, joined by blanks.
     pub command: String,
@@ -368,7 +365,7 @@ pub struct ReadCommand {
 }
 
 /// What one rule of a hook says of the event.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RuleExplanation {
     /// `if` or `unless`.
     pub field: Cow<'static, str>,
@@ -382,7 +379,7 @@ pub struct RuleExplanation {
 }
 
 /// What a policy says of a tool call. Limits are not looked at.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct PolicyExplanation {
     /// Where it is written.
     pub source: Source,
@@ -392,7 +389,7 @@ pub struct PolicyExplanation {
 }
 
 /// Why a hook would or would not run.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Explanation {
     /// The hook.
@@ -408,8 +405,7 @@ pub struct Explanation {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub opaque: Option<String>,
     /// What each rule of `if` and `unless` says by itself.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<RuleExplanation>,
 }
 

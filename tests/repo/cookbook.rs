@@ -5,7 +5,8 @@ use hookwire::cases::{self, Cases};
 use hookwire::{Decision, Event, Host};
 use serde_json::{Value, json};
 use std::fs::{read_dir, read_to_string, write};
-use std::process::Command;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -22,7 +23,7 @@ struct Rule {
 /// The rules' names, in order.
 fn names() -> Vec<String> {
     let files = read_dir(repo("examples/cookbook")).unwrap().map(|entry| entry.unwrap().path());
-    let files = files.filter(|path| !cases::is_cases_file(path));
+    let files = files.filter(|path| cases::is_definition_file(path));
     let mut names: Vec<_> = files.map(|path| path.file_stem().unwrap().to_str().unwrap().to_string()).collect();
     names.sort();
     names
@@ -165,6 +166,48 @@ fn cases_tell_what_is_not_as_expected() {
 }
 
 #[test]
+fn coverage_names_what_no_case_reaches() {
+    let guard = "
+hooks:
+  - name: guard
+    on: PreToolUse
+    if: [Bash(rm *), Bash(dd *)]
+    unless: Bash(rm ./build)
+    when: '!has(metadata.x)'
+    deny: Off.
+  - { name: code, on: PreToolUse, if: Bash(ls), fail: closed, command: exit 2 }
+";
+    let dir = hooks(&[("guard.yaml", guard), ("guard.test.yaml", "cases: [{ bash: rm a, expect: deny }]")]);
+    let output = hookwire().current_dir(dir.path()).args(["test", "--coverage", "."]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let expected = "  no case reaches code
+  2 of 7 rules, sides and failures reached
+  no case reaches guard if: Bash(dd *)
+  no case reaches guard unless: Bash(rm ./build)
+  no case reaches guard when: false
+";
+    assert!(text.ends_with(expected), "{text}");
+}
+
+/// With `--watch`, a change is tried at once.
+#[test]
+fn a_change_is_tried_again() {
+    let dir = hooks(&[("guard.yaml", "hooks: [{ name: guard, on: PreToolUse, if: Bash(rm *), deny: Off. }]")]);
+    let cases = dir.path().join("guard.test.yaml");
+    write(&cases, "cases: [{ bash: rm a, expect: deny }]").unwrap();
+    let mut command = hookwire();
+    command.current_dir(dir.path()).args(["test", "--watch", "."]).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut watching = command.spawn().unwrap();
+    let mut lines = BufReader::new(watching.stdout.take().unwrap()).lines();
+    assert!(lines.next().unwrap().unwrap().ends_with("1 of 1 as expected"));
+    write(&cases, "cases: [{ bash: rm a, expect: deny }, { bash: ls, expect: deny }]").unwrap();
+    let second = lines.next().unwrap().unwrap();
+    watching.kill().unwrap();
+    watching.wait().unwrap();
+    assert!(second.ends_with("1 of 2 as expected"), "{second}");
+}
+
+#[test]
 fn every_rule_has_enough_cases() {
     // They decide nothing.
     let observers = ["audit-log", "notify-on-stop"];
@@ -294,7 +337,7 @@ fn init_writes_rules_and_never_over_a_file() {
     assert_eq!(read_to_string(&file).unwrap(), "hooks: []");
 }
 
-/// The list, the files and the README's table are one.
+/// The list, the files and the table of the book are one.
 #[test]
 fn every_rule_is_listed() {
     let output = hookwire().args(["init", "--list", "--format", "json"]).output().unwrap();
@@ -304,10 +347,10 @@ fn every_rule_is_listed() {
     let mut sorted: Vec<_> = rows.iter().map(|(name, _)| name.to_string()).collect();
     sorted.sort();
     assert_eq!(sorted, names());
-    let readme = read_to_string(repo("README.md")).unwrap();
-    let table = |(name, about): &(&str, &str)| format!("| [`{name}`](examples/cookbook/{name}.yaml) | {about} |\n");
+    let page = read_to_string(repo("docs/cookbook.md")).unwrap();
+    let table = |(name, about): &(&str, &str)| format!("| [`{name}`](../examples/cookbook/{name}.yaml) | {about} |\n");
     let expected: String = rows.iter().map(table).collect();
-    assert!(readme.contains(&expected), "the README lacks this table:\n{expected}");
+    assert!(page.contains(&expected), "docs/cookbook.md lacks this table:\n{expected}");
     for (name, about) in rows {
         assert!(about.ends_with('.') && about.len() <= 110, "{name}: {about}");
         let text = read_to_string(repo(&format!("examples/cookbook/{name}.yaml"))).unwrap();

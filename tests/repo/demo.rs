@@ -16,28 +16,37 @@ fn the_timeline_is_what_the_wire_says() {
     let received: Vec<Value> = wire.lines().filter(|line| line.starts_with('<')).map(message).collect();
 
     // Every dispatch on the wire is a row, in order, with its reply's decision, hook and reason.
-    let mut rows = printed.lines().filter(|line| line.contains(" µs"));
+    let mut rows = printed.lines().filter(|line| line.ends_with(" ms")).peekable();
     let dispatches: Vec<_> = sent.iter().filter(|message| message["method"] == "hooks/dispatch").collect();
+    let mut stopped = Vec::new();
     for request in &dispatches {
         let row = rows.next().unwrap();
         let payload = &request["params"]["payload"];
-        assert!(row.contains(payload["hook_event_name"].as_str().unwrap()), "{row}");
+        assert!(row.starts_with(payload["hook_event_name"].as_str().unwrap()), "{row}");
         let reply =
             received.iter().find(|reply| reply["id"] == request["id"] && reply.get("method").is_none()).unwrap();
         let verdict = &reply["result"]["verdict"];
         let text = |key: &str| verdict[key].as_str().unwrap_or_default();
         let word = if verdict.get("subject").is_some() { "rewrite" } else { text("decision") };
         assert!(row.contains(&format!(" {word} ")), "{row} against {verdict}");
-        assert!(row.contains(text("reason")) && row.contains(text("decidedBy")), "{row} against {verdict}");
-        if let Some(subject) = verdict.get("subject") {
-            assert!(row.contains(&subject.to_string()), "{row} against {verdict}");
+        let told = &printed[printed.find(row).unwrap()..];
+        let told = &told[..rows.peek().map_or(told.len(), |next| told[1..].find(next).unwrap())];
+        assert!(told.contains(text("reason")) && told.contains(text("decidedBy")), "{told} against {verdict}");
+        if let Some(command) = verdict["subject"]["command"].as_str() {
+            assert!(told.contains(command), "{told} against {verdict}");
+        }
+        // What was stopped didn't run, so nothing comes after it.
+        let call = &payload["tool_use_id"];
+        assert!(!stopped.contains(&call), "{row} comes after a call that was stopped");
+        if word == "deny" {
+            stopped.push(call);
         }
     }
-    assert_eq!(rows.next(), None);
+    assert_eq!((rows.next(), stopped.len()), (None, 4));
 
-    // The recorded payloads went over the wire unaltered.
-    let recorded = std::fs::read_to_string(repo("examples/quickstart/session.jsonl")).unwrap();
-    for line in recorded.lines() {
+    // The session's payloads went over the wire unaltered.
+    let session = std::fs::read_to_string(repo("examples/quickstart/session.jsonl")).unwrap();
+    for line in session.lines() {
         let payload = serde_json::from_str::<Value>(line).unwrap()["stdin"].take();
         assert!(dispatches.iter().any(|request| request["params"]["payload"] == payload));
     }
@@ -45,18 +54,43 @@ fn the_timeline_is_what_the_wire_says() {
     // What the demo is for: in this order.
     let mut rest = &printed[..];
     for step in [
-        "Write /home/dev/project/a.txt          allow",
-        "audit.log: PostToolUse Write",
-        "Edit /home/dev/project/a.txt           allow",
-        "guard.yaml edited",
-        "Edit /home/dev/project/a.txt           deny",
-        "code-freeze: Code freeze until Monday. (the same call again)",
-        r#"rewritten by bound-bash: {"command":"cd sub && pwd","description":"cd","timeout":60000}"#,
-        "guard.yaml broken",
-        "no-settings-edits: Agents don't edit their own settings.",
-        "its last good hooks stay in force",
+        "use-pnpm:      runs instead: pnpm test",
+        "audit.log:     PostToolUse Edit /home/dev/shop/src/login.ts",
+        "git push origin +main",
+        "no-force-push: Force pushes are off; push a branch and open a pull request.",
+        "no-env-read:   .env holds secrets; .env.example has the names.",
+        "You add the hook `people-merge` and save.",
+        "git push -u      allow",
+        "You save the file with a bracket missing.",
+        "people-merge:  A person merges; ask for a review.",
+        "hooks stay in force",
+        "hookwire install claude-code",
     ] {
         let at = rest.find(step).unwrap_or_else(|| panic!("`{step}` is not in the rest of\n{printed}"));
         rest = &rest[at..];
     }
+    for line in printed.lines() {
+        assert!(line.chars().count() <= 80, "too long for a terminal: {line}");
+    }
+    let drawn = std::fs::read_to_string(repo("docs/images/demo.svg")).unwrap();
+    assert!(without_numbers(&text_of(&drawn)) == without_numbers(&printed), "run docs/images/draw-demo: {printed}");
+}
+
+/// What a picture says, line by line.
+fn text_of(svg: &str) -> String {
+    let mut text = String::new();
+    for line in svg.lines().filter(|line| line.starts_with("<text")) {
+        for part in line.split('<').filter_map(|part| part.split_once('>')) {
+            text.push_str(part.1);
+        }
+        text.push('\n');
+    }
+    [("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&")].iter().fold(text, |text, (from, to)| text.replace(from, to))
+}
+
+/// A text but for its numbers and the space around them: times and processes differ from run to run.
+fn without_numbers(text: &str) -> String {
+    let lines = text.lines().map(|line| line.split_whitespace().filter(|word| word.parse::<f64>().is_err()));
+    let lines = lines.map(|words| words.collect::<Vec<_>>().join(" "));
+    lines.filter(|line| !line.is_empty() && !line.starts_with("Process ")).collect::<Vec<_>>().join("\n")
 }

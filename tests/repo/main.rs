@@ -6,7 +6,7 @@ mod architecture;
 mod cookbook;
 mod definitions;
 mod demo;
-mod readme;
+mod pages;
 
 #[path = "../support/mod.rs"]
 mod support;

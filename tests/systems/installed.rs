@@ -154,6 +154,54 @@ fn a_host_tells_what_it_judged() {
 }
 
 #[test]
+fn a_host_logs_verdicts_only_if_it_is_told_to() {
+    let project = Project::new();
+    let event = json!({"jsonrpc": "2.0", "id": 1, "method": "hooks/dispatch", "params": {"event": "PreToolUse",
+        "tool": {"name": "Bash", "input": {"command": "git push -f"}}}});
+    for (args, is_told) in [(&["--log-verdicts"][..], true), (&["--log", "info"], false)] {
+        let args = [&["serve", "--isolated", "--hooks", ".hookwire"], args].concat();
+        let log = String::from_utf8(project.run(&args, &event.to_string()).stderr).unwrap();
+        let line = r#"tool="Bash" session="" decision="deny" by="no-force-push" reason="Force pushes are off.""#;
+        assert!(log.contains(line) == is_told && !log.contains("git push"), "{args:?}: {log}");
+    }
+}
+
+/// What was judged can be explained, and judged again by other definitions.
+#[test]
+fn what_was_judged_is_explained_and_replayed() {
+    let project = Project::new();
+    for command in ["git push -f", "make deploy"] {
+        project.hook(command);
+    }
+    let said = |args: &[&str]| {
+        let output = project.run(args, "");
+        let text = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
+        (output.status.code().unwrap(), text)
+    };
+    for (args, code, says) in [
+        (&["explain", "--last"][..], 0, &["Bash  make deploy\n", "no      no-force-push "][..]),
+        (&["explain", "--last", "2"], 0, &["deny by no-force-push", "reads   git push -f", "runs    no-force-push "]),
+        (&["explain", "--last", "3"], 2, &["have 2 events"]),
+    ] {
+        let (found, text) = said(args);
+        assert!(found == code && says.iter().all(|part| text.contains(part)), "{args:?}: {text}");
+    }
+
+    // The same events, by what an edit would make of the definitions.
+    fs::write(project.root().join("recorded.jsonl"), said(&["tail", "--no-follow", "--format", "json"]).1).unwrap();
+    fs::write(project.root().join("edited.yaml"), GUARD.replace("git push --force*", "make deploy")).unwrap();
+    let edited = ["replay", "--isolated", "--hooks", "edited.yaml", "recorded.jsonl"];
+    for (more, code, says) in [
+        (&["--changed"][..], 1, &["      was deny no-force-push: Force pushes are off.", "2 judged otherwise"][..]),
+        (&["--against", ".hookwire"], 1, &["Bash make deploy", "      was deny no-force-push", "2 judged otherwise"]),
+        (&["--against", "edited.yaml"], 0, &["0 judged otherwise"]),
+    ] {
+        let (found, text) = said(&[&edited, more].concat());
+        assert!(found == code && says.iter().all(|part| text.contains(part)), "{more:?}: {text}");
+    }
+}
+
+#[test]
 fn ten_first_events_start_one_host() {
     let project = Project::new();
     let mut children = Vec::new();

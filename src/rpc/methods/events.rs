@@ -5,6 +5,7 @@ use crate::dialects::{self, Dialect};
 use crate::engine::{Engine, Honours, HooksInForce, Question};
 use crate::event::Event;
 use crate::matching::Facts;
+use crate::rpc::VERDICTS;
 use crate::rpc::aside::aside;
 use crate::rpc::error::{RpcError, RpcResult};
 use crate::rpc::params::{as_object, decode_params};
@@ -37,6 +38,18 @@ pub(super) async fn dispatch(session: &Session, sent: Value, text: &str, out: &m
     let start = out.len();
     serde_json::to_writer(&mut *out, &verdict).map_err(RpcError::internal)?;
     let written = out.get(start..).and_then(|it| std::str::from_utf8(it).ok()).unwrap_or_default();
+    tracing::info!(
+        target: VERDICTS,
+        event = &*event.name,
+        tool = event.tool_name(),
+        session = event.session(),
+        decision = verdict.decision.as_str(),
+        by = verdict.decided_by.as_deref(),
+        reason = verdict.reason.as_ref().map(tracing::field::debug),
+        rewritten = verdict.subject.is_some(),
+        micros = verdict.outcomes.iter().map(|it| it.duration_micros).sum::<u64>(),
+        "Judged."
+    );
     session.host.journal.write(&event, dialect.name(), text, &verdict, written);
     if is_translated {
         out.push(b'}');

@@ -223,14 +223,14 @@ mod tests {
     #[test]
     fn every_provider_is_documented() {
         let schema = schemars::schema_for!(RawLong).to_value().to_string();
-        let readme = include_str!("../../../README.md");
+        let page = include_str!("../../../docs/handlers/prompt.md");
         for provider in PROVIDERS {
             let name = if provider.service.is_some() {
                 format!("`{}:MODEL`", provider.name)
             } else {
                 format!("`{}`", provider.name)
             };
-            assert!(schema.contains(&name) && readme.contains(&name), "{name}");
+            assert!(schema.contains(&name) && page.contains(&name), "{name}");
         }
     }
 

@@ -1,0 +1,296 @@
+//! `hookwire docs`: the pages of the book, which are compiled in.
+
+use super::output::{Output, Tone};
+use super::{Failure, Finding};
+use crate::support::nearest::closest;
+use serde_json::json;
+
+#[derive(clap::Args)]
+pub(super) struct DocsArgs {
+    /// A page, or what to look up: a field, a command, a word. Without any, the pages are listed.
+    word: Vec<String>,
+}
+
+/// A page of the book, in Markdown.
+struct Page {
+    /// Its file in `docs`, without the extension.
+    name: &'static str,
+    text: &'static str,
+}
+
+macro_rules! pages {
+    ($($name:literal,)*) => {
+        /// In the order of the book.
+        static PAGES: &[Page] = &[
+            $(Page { name: $name, text: include_str!(concat!("../../docs/", $name, ".md")) },)*
+        ];
+    };
+}
+
+// A test holds this list against SUMMARY.md.
+pages! {
+    "README",
+    "tutorial",
+    "concepts",
+    "agents",
+    "your-agent",
+    "embedding",
+    "definitions",
+    "rules",
+    "cookbook",
+    "policy",
+    "handlers",
+    "handlers/verdict",
+    "handlers/command",
+    "handlers/callable",
+    "handlers/script",
+    "handlers/http",
+    "handlers/rewrite",
+    "handlers/prompt",
+    "handlers/agent",
+    "handlers/mcp",
+    "handlers/guard",
+    "handlers/callback",
+    "state",
+    "approvals",
+    "failure",
+    "trust",
+    "testing",
+    "watching",
+    "teams",
+    "protocol",
+    "dialects",
+    "systems/workflow-framework",
+    "systems/hooks-article",
+    "systems/agent-hook-trait",
+    "systems/instructor",
+    "systems/agentpool",
+    "promises",
+    "editors",
+    "command-line",
+    "figures",
+    "questions",
+}
+
+impl Page {
+    /// What people type for it: `command` for `handlers/command`.
+    fn short_name(&self) -> &'static str {
+        self.name.rsplit('/').next().unwrap_or(self.name)
+    }
+
+    fn title(&self) -> &'static str {
+        heading(self.text.lines().next().unwrap_or_default()).unwrap_or_default()
+    }
+
+    /// The headings with what stands below each, up to the next one.
+    fn sections(&self) -> Vec<Section> {
+        let mut sections: Vec<Section> = Vec::new();
+        let mut in_code = false;
+        for line in self.text.lines() {
+            in_code ^= line.trim_start().starts_with("```");
+            match heading(line).filter(|_| !in_code) {
+                Some(heading) => sections.push(Section { heading, lines: Vec::new() }),
+                None => sections.iter_mut().last().into_iter().for_each(|it| it.lines.push(line)),
+            }
+        }
+        sections
+    }
+}
+
+/// The text of a heading's line.
+fn heading(line: &str) -> Option<&str> {
+    let rest = line.trim_start_matches('#');
+    rest.strip_prefix(' ').filter(|_| rest.len() < line.len())
+}
+
+struct Section {
+    heading: &'static str,
+    lines: Vec<&'static str>,
+}
+
+impl Section {
+    /// What is between empty lines; of tables, each row.
+    fn parts(&self) -> Vec<String> {
+        let mut parts: Vec<String> = Vec::new();
+        let mut is_new = true;
+        for line in &self.lines {
+            // The head of a table is no row.
+            if line.starts_with("|--") {
+                parts.pop();
+                continue;
+            }
+            let is_row = line.starts_with('|');
+            match parts.last_mut().filter(|_| !is_new && !is_row) {
+                _ if line.is_empty() => {}
+                Some(part) => *part = format!("{part}\n{line}"),
+                None => parts.push((*line).to_string()),
+            }
+            is_new = line.is_empty() || is_row;
+        }
+        parts
+    }
+}
+
+/// The first cell of a table's row.
+fn first_cell(part: &str) -> Option<&str> {
+    part.strip_prefix('|')?.split('|').next()
+}
+
+/// Whether a text has a word, whole and in any case.
+fn has_word(text: &str, word: &str) -> bool {
+    let (text, word) = (text.to_lowercase(), word.to_lowercase());
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
+    text.match_indices(&word).any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + word.len()..].chars().next();
+        !before.is_some_and(is_part) && !after.is_some_and(is_part)
+    })
+}
+
+/// What the book says about a word, from the most to the least specific: sections that are named so, rows of
+/// tables that are about it, and what mentions it.
+fn about(word: &str) -> Vec<(&'static Page, &'static str, String)> {
+    let (mut named, mut rows, mut mentions) = (Vec::new(), Vec::new(), Vec::new());
+    // The promises name everything, as a list of tests.
+    for page in PAGES.iter().filter(|page| page.name != "promises") {
+        for section in page.sections() {
+            if has_word(section.heading, word) {
+                named.push((page, section.heading, section.lines.join("\n").trim().to_string()));
+                continue;
+            }
+            for part in section.parts() {
+                let is_about = first_cell(&part).is_some_and(|cell| has_word(cell, word));
+                if is_about {
+                    rows.push((page, section.heading, part));
+                } else if has_word(&part, word) {
+                    mentions.push((page, section.heading, part));
+                }
+            }
+        }
+    }
+    named.extend(rows);
+    if named.is_empty() { mentions } else { named }
+}
+
+/// How much is printed about one word; the rest is named by its page.
+const MAX_PRINTED: usize = 8;
+
+pub(super) fn run(args: &DocsArgs, out: &mut Output) -> Result<Finding, Failure> {
+    let word = args.word.join(" ");
+    let word = word.trim().trim_matches('`').trim_start_matches("--");
+    if word.is_empty() {
+        list(out);
+        return Ok(Finding::Fine);
+    }
+    let is_meant =
+        |page: &&Page| [page.name, page.short_name(), page.title()].iter().any(|name| name.eq_ignore_ascii_case(word));
+    if let Some(page) = PAGES.iter().find(is_meant) {
+        if out.json {
+            out.json(&json!({ "page": page.name, "text": page.text }));
+        } else {
+            print(page.text, out);
+        }
+        return Ok(Finding::Fine);
+    }
+    let found = about(word);
+    if found.is_empty() {
+        return Err(Failure(unknown(word)));
+    }
+    let mut shown: Vec<(&str, &str)> = Vec::new();
+    for (page, heading, text) in found.iter().take(MAX_PRINTED) {
+        if out.json {
+            out.json(&json!({ "page": page.name, "heading": heading, "text": text }));
+            continue;
+        }
+        if shown.last() != Some(&(page.name, heading)) {
+            let space = if shown.is_empty() { "" } else { "\n" };
+            let place = out.tone(Tone::Dim, &format!("(hookwire docs {})", page.short_name()));
+            out.line(&format!("{space}{} {place}", out.tone(Tone::Strong, heading)));
+            shown.push((page.name, heading));
+        }
+        out.line(text);
+    }
+    let mut more: Vec<&str> = found.iter().skip(MAX_PRINTED).map(|(page, ..)| page.short_name()).collect();
+    more.dedup();
+    if !more.is_empty() && !out.json {
+        let more = out.tone(Tone::Dim, &format!("\nMore in: {}", more.join(", ")));
+        out.line(&more);
+    }
+    Ok(Finding::Fine)
+}
+
+fn list(out: &mut Output) {
+    for page in PAGES {
+        if out.json {
+            out.json(&json!({ "page": page.name, "title": page.title() }));
+        } else {
+            let name = out.tone(Tone::Strong, &format!("{:<20}", page.short_name()));
+            out.line(&format!("{name} {}", page.title()));
+        }
+    }
+}
+
+/// A page with its headings in bold.
+fn print(text: &str, out: &mut Output) {
+    let mut in_code = false;
+    for line in text.lines() {
+        in_code ^= line.trim_start().starts_with("```");
+        let line = if heading(line).is_some() && !in_code { out.tone(Tone::Strong, line) } else { line.to_string() };
+        out.line(&line);
+    }
+}
+
+/// What to say of a word that no page has.
+fn unknown(word: &str) -> String {
+    let cells: Vec<String> = PAGES.iter().flat_map(Page::sections).flat_map(|section| section.parts()).collect();
+    // What stands as code in the first column of a table is what people look up.
+    let codes = cells.iter().filter_map(|part| first_cell(part)).flat_map(|cell| cell.split('`').skip(1).step_by(2));
+    let mut known: Vec<&str> = PAGES.iter().map(Page::short_name).collect();
+    known.extend(codes);
+    match closest(word, known) {
+        Some(nearest) => format!("no page says anything about `{word}`; did you mean `{nearest}`?"),
+        None => format!("no page says anything about `{word}`; `hookwire docs` lists the pages"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_leads_to_what_is_about_it() {
+        for (word, page, says) in [
+            ("priority", "definitions", "lower runs earlier"),
+            ("Command rules", "rules", "means the act"),
+            ("step-limit", "handlers/guard", "lets `max` events pass"),
+            ("hooks/dispatch", "protocol", "an event in, a verdict out"),
+            ("Zed", "editors", "an extension"),
+        ] {
+            let found = about(word);
+            let is_there = |it: &(&Page, &str, String)| it.0.name == page && it.2.contains(says);
+            assert!(found.iter().take(MAX_PRINTED).any(is_there), "{word}: {:?}", found.first().map(|it| it.0.name));
+        }
+        assert!(about("prioritx").is_empty());
+    }
+
+    #[test]
+    fn what_is_nearly_a_word_is_suggested() {
+        for (word, nearest) in [("prioirty", "priority"), ("cokbook", "cookbook"), ("delegats", "delegates")] {
+            assert!(unknown(word).ends_with(&format!("did you mean `{nearest}`?")), "{}", unknown(word));
+        }
+        assert!(unknown("xyzzyplugh").ends_with("lists the pages"));
+    }
+
+    #[test]
+    fn what_is_in_code_is_no_heading() {
+        let page = Page {
+            name: "x",
+            text: "# A\n\nb\n\n```sh\n# no\n```\n\n## C\n| h | i |\n|---|---|\n| `d` | e |\n| f | g |\n",
+        };
+        let sections = page.sections();
+        let headings: Vec<&str> = sections.iter().map(|it| it.heading).collect();
+        assert_eq!(headings, ["A", "C"]);
+        assert_eq!(sections[1].parts(), ["| `d` | e |", "| f | g |"]);
+        assert_eq!(sections[0].parts(), ["b", "```sh\n# no\n```"]);
+    }
+}
