@@ -34,6 +34,7 @@ pages! {
     "concepts",
     "agents",
     "your-agent",
+    "clients",
     "embedding",
     "definitions",
     "rules",
