@@ -5,6 +5,7 @@ use crate::definitions;
 use crate::definitions::compile::compile;
 use crate::definitions::origin::Origin;
 use crate::dialects;
+use crate::handlers::Obstacle;
 use crate::hook::Hook;
 use crate::hook_set::HookSet;
 use crate::rpc::error::{RpcError, RpcResult};
@@ -50,7 +51,8 @@ pub(super) fn check(session: &Session, CheckParams { text, file }: CheckParams) 
     Ok(CheckResult {
         diagnostics: match text {
             Some(text) => {
-                definitions::check::check(file.as_deref().unwrap_or("hooks.yaml"), &text, Layer::Hooks).diagnostics
+                let file = file.as_deref().unwrap_or("hooks.yaml");
+                definitions::check::check(file, &text, Layer::Hooks, Some(&session.means())).diagnostics
             }
             None => session.host.published().diagnostics.to_vec(),
         },
@@ -72,12 +74,15 @@ const MAX_REGISTERED: usize = 10_000;
 pub(super) fn register(session: &Session, sent: Value) -> RpcResult<RegisterResult> {
     let root = Node::from_json(&sent);
     let client = session.as_client();
+    let means = session.means();
     let origin = Origin {
         file: "session",
         dir: session.host.root(),
+        real_dir: None,
         layer: Layer::Session,
         approved: None,
         client: client.as_ref(),
+        means: Some(&means),
         read: &read_named,
     };
     // JSON off the wire has no places: every problem is at the beginning.
@@ -85,7 +90,8 @@ pub(super) fn register(session: &Session, sent: Value) -> RpcResult<RegisterResu
     let compiled = compile(&root, &origin, &lines);
     let diagnostics: Vec<_> =
         compiled.problems.iter().map(|problem| problem.to_diagnostic("session", &lines)).collect();
-    if let Some(error) = diagnostics.iter().find(|it| it.severity == Severity::Error) {
+    let can_never_work = |it: &Diagnostic| it.severity == Severity::Error || it.code == Obstacle::UNREACHABLE;
+    if let Some(error) = diagnostics.iter().find(|it| can_never_work(it)) {
         // All or nothing: a client that is told "registered" must not lack its guard.
         let hook = error.hook.as_deref().map(|hook| format!("hook `{hook}`: ")).unwrap_or_default();
         let help = error.help.as_deref().map(|help| format!(" ({help})")).unwrap_or_default();
