@@ -31,7 +31,8 @@ words! {
 pub enum Composition {
     /// Priority ascending, reversed for after-events; a deny stops the chain. (AgentHook trait.)
     Onion,
-    /// Order of registration; a deny stops, the last rewrite wins. (workflow-framework.)
+    /// Order of registration, unless hooks have priorities: then ascending. A deny stops, the last rewrite wins.
+    /// (workflow-framework.)
     Pipeline,
     /// Order of registration, all run; the reasons of all denies are collected. (hooks-article.)
     Veto,
@@ -45,9 +46,9 @@ impl Composition {
     /// Smaller runs earlier. A block of another dialect enters with `None`.
     pub fn order_key(self, priority: Option<i64>) -> i64 {
         match self {
-            Composition::Onion => priority.unwrap_or(100),
+            Composition::Onion | Composition::Pipeline => priority.unwrap_or(100),
             Composition::Middleware => priority.unwrap_or(0).saturating_neg(),
-            Composition::Pipeline | Composition::Veto | Composition::Parallel => 0,
+            Composition::Veto | Composition::Parallel => 0,
         }
     }
 }
@@ -59,6 +60,14 @@ pub struct Contract {
     pub dialect: &'static str,
     /// How its hooks combine.
     pub composition: Composition,
+    /// Whether its system knows one list of hooks: those that are given with `--hooks`, the project's and registered ones
+    /// are then ordered as one. The managed and the user layer stay outside.
+    pub has_one_list: bool,
+    /// Whether a "no" of its hooks means something at an event of this name.
+    pub takes_no: fn(&str) -> bool,
+    /// Whether the error of a function says that the function isn't there: then it has judged nothing, and a gate is
+    /// denied unless the hook or its file says otherwise.
+    pub is_unfound: fn(&str) -> bool,
     /// Whether equal definitions run once (Claude Code family).
     pub runs_equal_hooks_once: bool,
     /// How a matcher is held against a text.
@@ -91,6 +100,8 @@ pub struct Contract {
     pub placeholders: Placeholders,
     /// How its prompts are answered.
     pub judgement: Judgement,
+    /// Whether prompts that name no model have a small one, where neither the file, nor the host, nor the agent has one.
+    pub has_small_model: bool,
     /// Reads a JSON reply.
     pub reply: Reader,
     /// Reads a function's result, if other values than objects have a meaning.

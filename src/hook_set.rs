@@ -395,9 +395,11 @@ mod tests {
         let origin = Origin {
             file: "f",
             dir: Path::new("/p"),
-            layer: Layer::Hooks,
             approved: None,
+            real_dir: None,
+            layer: Layer::Hooks,
             client: None,
+            means: None,
             read: &read_named,
         };
         let file = compile(&Node::from_json(&json!({ "hooks": hooks })), &origin, &LineIndex::new(""));

@@ -5,7 +5,7 @@ use crate::definitions::embedded;
 use crate::definitions::load::{Changes, LayerDir, Loaded, Loader, Look};
 use crate::definitions::watch::{self, Watching};
 use crate::engine::{Engine, Honours, Interceptor, PassThrough};
-use crate::handlers::{HostPort, Services};
+use crate::handlers::{HostPort, Means, Services};
 use crate::hook::Hook;
 use crate::hook_set::HookSet;
 use crate::journal::Journal;
@@ -14,7 +14,7 @@ use crate::services::client::Client;
 use crate::services::models::ModelRef;
 use crate::services::state::Store;
 use crate::support::places;
-use crate::syntax::diagnostic::Diagnostic;
+use crate::syntax::diagnostic::{Diagnostic, Severity};
 use crate::syntax::source::Layer;
 use parking_lot::{Mutex, MutexGuard};
 use schemars::JsonSchema;
@@ -52,6 +52,8 @@ pub struct HostOptions {
     pub poll: bool,
     /// Allow every event and run no hook.
     pub pass_through: bool,
+    /// Start interpreters while definitions are read, to find out whether they find what hooks name.
+    pub may_start: bool,
 }
 
 impl HostOptions {
@@ -82,6 +84,15 @@ impl HostOptions {
             }
         }
         dirs
+    }
+}
+
+impl HostOptions {
+    /// What the host can do for its hooks. `may_start`: interpreters may be started to find out.
+    pub(crate) fn means(&self, may_start: bool) -> Means {
+        let root = std::path::absolute(&self.root).unwrap_or_else(|_| self.root.clone());
+        let (grants, model) = (self.allow_hosts.clone(), self.model.clone());
+        Means { root, grants, model, client_has_model: false, may_start }
     }
 }
 
@@ -174,7 +185,9 @@ impl Host {
     /// The same, with the hooks and settings of the program that embeds it.
     pub(crate) fn embedded(options: HostOptions, own: Own) -> Arc<Host> {
         let Own { hooks, policies, asker, interceptor } = own;
-        let mut loader = Loader::new(options.dirs());
+        let client_has_model = asker.client.as_ref().is_some_and(|client| client.answers().models);
+        let means = Means { client_has_model, ..options.means(options.may_start) };
+        let mut loader = Loader::new(options.dirs(), means);
         if options.self_defence {
             match embedded::own_hooks() {
                 Ok(hooks) => hooks.into_iter().for_each(|hook| loader.add(hook, Vec::new())),
@@ -283,7 +296,7 @@ impl Host {
             added,
             removed,
             changed,
-            diagnostics: loaded.diagnostics.len(),
+            diagnostics: n_mistakes(&loaded.diagnostics),
         });
         loaded
     }
@@ -304,6 +317,11 @@ impl Host {
     }
 }
 
+/// How many errors and warnings there are: a hint is neither.
+pub(crate) fn n_mistakes(diagnostics: &[Diagnostic]) -> usize {
+    diagnostics.iter().filter(|it| it.severity != Severity::Hint).count()
+}
+
 fn publishable(loaded: &Loaded) -> Published {
     Published {
         hooks: loaded.hooks.clone(),
@@ -316,7 +334,14 @@ fn announce(loaded: &Loaded, before: &Published) {
     let Changes { added, removed, changed } = &loaded.changes;
     let generation = loaded.hooks.generation;
     if generation != before.hooks.generation {
-        tracing::info!(generation, hash = %loaded.hooks.hash, added = added.len(), changed = changed.len(), removed = removed.len(), "Definitions reloaded.");
+        let (hash, broken) = (&loaded.hooks.hash, loaded.hooks.broken.len());
+        if added.len() + changed.len() + removed.len() > 0 {
+            tracing::info!(generation, %hash, added = added.len(), changed = changed.len(), removed = removed.len(), broken, "Definitions reloaded.");
+        } else if let Some(first) = loaded.hooks.broken.iter().find(|it| !before.hooks.broken.contains(it)) {
+            tracing::warn!(generation, %hash, broken, "A definition broke; the same hooks stay in force: {first}");
+        } else {
+            tracing::info!(generation, %hash, broken, "Definitions reloaded; the same hooks are in force.");
+        }
     }
     for name in removed {
         // A deleted guard is an event, not a silent change.
@@ -331,5 +356,8 @@ fn announce(loaded: &Loaded, before: &Published) {
 }
 
 fn log(diagnostic: &Diagnostic) {
+    if diagnostic.severity == Severity::Hint {
+        return tracing::info!(code = %diagnostic.code, "{}", diagnostic.one_line());
+    }
     tracing::warn!(code = %diagnostic.code, "{}", diagnostic.one_line());
 }

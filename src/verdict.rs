@@ -162,6 +162,11 @@ pub(crate) fn any<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<V
 }
 
 impl Answer {
+    /// Yes, for this reason.
+    pub fn allow(reason: impl Into<String>) -> Answer {
+        Answer::decide(Decision::Allow, reason)
+    }
+
     /// No, for this reason.
     pub fn deny(reason: impl Into<String>) -> Answer {
         Answer::decide(Decision::Deny, reason)

@@ -2,7 +2,7 @@
 
 use super::install::{AGENTS, Agent, Entry, InstallArgs};
 use super::output::{Output, Tone, safe};
-use super::{Failure, Finding, HooksArgs};
+use super::{Failure, Finding, HostArgs};
 use crate::definitions::embedded::{PROBE, PROBE_DENIED};
 use crate::dialects::{self, Dialect};
 use crate::event::{Event, On};
@@ -22,7 +22,7 @@ pub(super) struct DoctorArgs {
     #[arg(value_name = "AGENT", value_parser = super::install::agent)]
     agents: Vec<&'static Agent>,
     #[command(flatten)]
-    hooks: HooksArgs,
+    hooks: HostArgs,
 }
 
 #[derive(clap::Args)]
@@ -74,13 +74,13 @@ impl Report<'_> {
 }
 
 pub(super) fn doctor(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Failure> {
-    let host = args.hooks.host_with(args.hooks.options()?)?;
+    let host = args.hooks.definitions.host_with(args.hooks.options()?)?;
     let mut report = Report { out, about: String::new(), is_bad: false };
     definitions(&host, &mut report);
     let mut n_agents = 0;
     for agent in AGENTS {
-        let project = InstallArgs::of(agent, false, &args.hooks.root);
-        let user = InstallArgs::of(agent, true, &args.hooks.root);
+        let project = InstallArgs::of(agent, false, &args.hooks.definitions.root);
+        let user = InstallArgs::of(agent, true, &args.hooks.definitions.root);
         let found: Vec<_> =
             [&project, &user].into_iter().filter_map(|it| Some((it.path().ok()?, it.entry()?))).collect();
         let program = on_path(agent.program);
@@ -93,13 +93,13 @@ pub(super) fn doctor(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Fai
         if program.is_none() {
             report.say(Health::Doubtful, &format!("there is no `{}` on PATH", agent.program));
         }
-        look_at(agent, &found, &host, &args.hooks.root, &mut report);
+        look_at(agent, &found, &host, &args.hooks.definitions.root, &mut report);
     }
     if n_agents == 0 {
         report.begin("agents");
         report.say(Health::Doubtful, "no agent asks hookwire, and none is on PATH: `hookwire install AGENT`");
     }
-    hosts(&args.hooks.root, &mut report)?;
+    hosts(&args.hooks.definitions.root, &mut report)?;
     Ok(if report.is_bad { Finding::Found } else { Finding::Fine })
 }
 

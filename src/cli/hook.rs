@@ -5,7 +5,7 @@
 //! event is judged here. What fails inside is said in words that the agent obeys.
 
 use super::serve::{runtime, share};
-use super::{Failure, HooksArgs, dialect};
+use super::{DefinitionArgs, Failure, StandingArgs, dialect};
 use crate::definitions::approved::{self, DEFINITIONS};
 use crate::dialects::{DIALECTS, Dialect, Said};
 use crate::support::digest;
@@ -51,7 +51,7 @@ pub(super) struct HookArgs {
     /// The root is the nearest directory upwards whose definitions are trusted, else that holds .hookwire or .git,
     /// unless it's given.
     #[command(flatten)]
-    hooks: HooksArgs,
+    hooks: StandingArgs,
 }
 
 fn agent(name: &str) -> Result<&'static Dialect, String> {
@@ -127,9 +127,9 @@ fn judge(args: &HookArgs, event: &mut String) -> Result<String, Failure> {
         event.push_str(name);
     }
     let mut hooks = args.hooks.clone();
-    hooks.self_defence = !args.no_self_defence;
-    if hooks.root == Path::new(".") {
-        hooks.root = project_root(&hooks);
+    hooks.host.definitions.self_defence = !args.no_self_defence;
+    if hooks.host.definitions.root == Path::new(".") {
+        hooks.host.definitions.root = project_root(&hooks.host.definitions);
     }
     let reply = match ask_host(args, &hooks, &payload) {
         Ok(reply) => reply,
@@ -160,7 +160,7 @@ fn check_event(agent: &Dialect, event: &mut String) -> Result<(), Failure> {
 
 /// The nearest directory upwards that is a project's, else the working directory. A directory that nobody has
 /// trusted doesn't stand in the way of one that somebody has, or an agent could make one to be rid of its guards.
-fn project_root(hooks: &HooksArgs) -> PathBuf {
+fn project_root(hooks: &DefinitionArgs) -> PathBuf {
     let Ok(here) = std::env::current_dir() else { return ".".into() };
     let nearest = |is: &dyn Fn(&Path) -> bool| here.ancestors().find(|dir| is(dir)).map(Path::to_path_buf);
     let store = approved::store().filter(|_| !hooks.project && !hooks.isolated);
@@ -177,7 +177,7 @@ enum Unasked {
     Refused(String),
 }
 
-fn ask_host(args: &HookArgs, hooks: &HooksArgs, payload: &Value) -> Result<Value, Unasked> {
+fn ask_host(args: &HookArgs, hooks: &StandingArgs, payload: &Value) -> Result<Value, Unasked> {
     if args.no_host {
         return Err(Unasked::NoHost(None));
     }
@@ -203,10 +203,10 @@ fn ask_host(args: &HookArgs, hooks: &HooksArgs, payload: &Value) -> Result<Value
 }
 
 /// Judges the event in this process.
-fn judge_here(args: &HookArgs, hooks: &HooksArgs, payload: Value) -> Result<Value, Failure> {
+fn judge_here(args: &HookArgs, hooks: &StandingArgs, payload: Value) -> Result<Value, Failure> {
     let mut event = args.agent.read(payload).map_err(|error| Failure(error.to_string()))?;
     event.data["deadlineMs"] = json!(args.time_limit.as_millis() as u64);
-    let host = hooks.host_with(hooks.options()?)?;
+    let host = hooks.host.definitions.host_with(hooks.options()?)?;
     let runtime = runtime()?;
     let _socket = share(&host, &runtime, super::serve::MAX_MESSAGE);
     let (verdict, _) = runtime.block_on(super::replay::judge(&host, args.agent, &event));
@@ -225,10 +225,12 @@ struct WarmHost {
 }
 
 impl WarmHost {
-    fn new(hooks: &HooksArgs, idle_exit: Duration) -> std::io::Result<WarmHost> {
+    fn new(hooks: &StandingArgs, idle_exit: Duration) -> std::io::Result<WarmHost> {
         let program = std::env::current_exe()?;
-        let root = hooks.root.canonicalize()?;
-        let args = HooksArgs { root: root.clone(), ..hooks.clone() }.to_args()?;
+        let mut hooks = hooks.clone();
+        let root = hooks.host.definitions.root.canonicalize()?;
+        hooks.host.definitions.root = root.clone();
+        let args = hooks.to_args()?;
         let mut digest = Sha256::new();
         digest.update(program.as_os_str().as_encoded_bytes());
         // After an upgrade the old host is left to its last callers.

@@ -1,15 +1,19 @@
 //! `check`, `list` and `schema`: what is defined, and what is wrong with it.
 
 use super::output::{Output, Tone, safe, short};
-use super::{Failure, Finding, HooksArgs};
+use super::{DefinitionArgs, Failure, Finding, ReachArgs};
 use crate::definitions;
 use crate::handlers::guards::{GUARDS, GuardRow};
+use crate::host::HostOptions;
 use crate::rpc::protocol::{CheckResult, HookInfo};
-use crate::syntax::diagnostic::{Diagnostic, Severity, render};
+use crate::syntax::diagnostic::{Diagnostic, LineIndex, Severity, render};
+use crate::syntax::problem::Problem;
 use crate::syntax::source::Layer;
 use std::collections::HashMap;
 use std::io::Read;
-use std::path::PathBuf;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+use std::string::FromUtf8Error;
 use std::sync::Arc;
 
 #[derive(clap::Args)]
@@ -17,7 +21,9 @@ pub(super) struct CheckArgs {
     /// Files to check by themselves; `-` is stdin. Without any, the definitions that would be loaded.
     files: Vec<PathBuf>,
     #[command(flatten)]
-    hooks: HooksArgs,
+    hooks: DefinitionArgs,
+    #[command(flatten)]
+    reach: ReachArgs,
     /// Exit with 1 for warnings too.
     #[arg(long)]
     strict: bool,
@@ -27,8 +33,10 @@ pub(super) fn check(args: &CheckArgs, out: &mut Output) -> Result<Finding, Failu
     let mut sources: HashMap<String, Arc<str>> = HashMap::new();
     let mut diagnostics: Vec<Diagnostic> = Vec::new();
     let mut n_hooks = None;
+    let options = HostOptions { may_start: true, ..args.reach.options(&args.hooks) };
+    let means = options.means(true);
     if args.files.is_empty() {
-        let published = args.hooks.host()?.published();
+        let published = args.hooks.host(options)?.published();
         n_hooks = Some(published.hooks.hooks.len());
         let given = |text: &str| args.hooks.as_given(text);
         diagnostics.extend(published.diagnostics.iter().map(|it| Diagnostic {
@@ -46,20 +54,28 @@ pub(super) fn check(args: &CheckArgs, out: &mut Output) -> Result<Finding, Failu
         } else if file.is_dir() {
             return Err(Failure(format!("{name}: it is a directory; write --hooks {name}")));
         } else {
-            text = std::fs::read_to_string(file).map_err(|error| Failure(format!("{name}: {error}")))?;
+            let read = read(file).map_err(|error| Failure(format!("{name}: {error}")))?;
+            match String::from_utf8(read) {
+                Ok(read) => text = read,
+                Err(error) => {
+                    diagnostics.push(not_text(&name, &error));
+                    continue;
+                }
+            }
         }
-        diagnostics.extend(definitions::check::check(&name, &text, Layer::Hooks).diagnostics);
+        diagnostics.extend(definitions::check::check(&name, &text, Layer::Hooks, Some(&means)).diagnostics);
         sources.insert(name, text.into());
     }
     let count = |severity| diagnostics.iter().filter(|it| it.severity == severity).count();
-    let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+    let (errors, warnings, hints) = (count(Severity::Error), count(Severity::Warning), count(Severity::Hint));
     if out.json {
         out.json(&CheckResult { diagnostics });
     } else {
         let text = render(&diagnostics, |file| sources.get(file).cloned(), out.colour());
         out.bytes(text.as_bytes());
         let hooks = n_hooks.map(|n| format!("{} in force, ", counted(n, "hook"))).unwrap_or_default();
-        let summary = format!("{hooks}{}, {}", counted(errors, "error"), counted(warnings, "warning"));
+        let hints = if hints > 0 { format!(", {}", counted(hints, "hint")) } else { String::new() };
+        let summary = format!("{hooks}{}, {}{hints}", counted(errors, "error"), counted(warnings, "warning"));
         if !diagnostics.is_empty() {
             out.line("");
         }
@@ -77,6 +93,25 @@ pub(super) fn check(args: &CheckArgs, out: &mut Output) -> Result<Finding, Failu
     Ok(if found { Finding::Found } else { Finding::Fine })
 }
 
+/// A file's bytes. A named pipe would be waited for, perhaps for ever; that of a shell's `<(...)` has its writer.
+fn read(file: &Path) -> std::io::Result<Vec<u8>> {
+    let is_pipe = std::fs::metadata(file)?.file_type().is_fifo();
+    let is_of_shell = file.starts_with("/dev/fd") || file.starts_with("/proc");
+    if is_pipe && !is_of_shell {
+        return Err(std::io::Error::other("it is a named pipe; write - and give the text on stdin"));
+    }
+    std::fs::read(file)
+}
+
+/// What is said of a file that isn't text, at the byte that no text has.
+fn not_text(name: &str, error: &FromUtf8Error) -> Diagnostic {
+    let at = error.utf8_error().valid_up_to();
+    let before = String::from_utf8_lossy(&error.as_bytes()[..at]);
+    let problem =
+        Problem::error(&(at..at), "unreadable", "the text is not UTF-8 from here on; no hook of this file is in force");
+    problem.to_diagnostic(name, &LineIndex::new(&before))
+}
+
 fn counted(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
@@ -84,7 +119,7 @@ fn counted(n: usize, what: &str) -> String {
 #[derive(clap::Args)]
 pub(super) struct ListArgs {
     #[command(flatten)]
-    hooks: HooksArgs,
+    hooks: DefinitionArgs,
     /// List the built-in guards instead, with the events of a hook that doesn't say `on`.
     #[arg(long)]
     guards: bool,
@@ -96,7 +131,7 @@ pub(super) fn list(args: &ListArgs, out: &mut Output) -> Result<Finding, Failure
         return Ok(Finding::Fine);
     }
     let args = &args.hooks;
-    let published = args.host()?.published();
+    let published = args.host(args.options())?.published();
     for hook in &published.hooks.hooks {
         let info = HookInfo::from_hook(hook);
         if out.json {

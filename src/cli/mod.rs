@@ -126,7 +126,7 @@ enum Command {
 
 /// Which definitions are loaded.
 #[derive(Args, Clone, Default)]
-struct HooksArgs {
+struct DefinitionArgs {
     /// A directory of definitions, or one file of them; may be given several times. To name it is to trust it.
     #[arg(long, value_name = "PATH")]
     hooks: Vec<PathBuf>,
@@ -143,71 +143,112 @@ struct HooksArgs {
     /// Leave out the machine's and the user's definitions (/etc/hookwire, $XDG_CONFIG_HOME/hookwire).
     #[arg(long)]
     isolated: bool,
+}
+
+/// What hooks may reach.
+#[derive(Args, Clone, Default)]
+struct ReachArgs {
     /// A host:port that http hooks and models may reach although it is not on the public internet.
     #[arg(long, value_name = "HOST:PORT")]
     allow_host: Vec<HostPort>,
+    /// The model for hooks that ask one without naming it, such as anthropic:claude-haiku-4-5.
+    #[arg(long, value_name = "PROVIDER:NAME", env = "HOOKWIRE_MODEL")]
+    model: Option<ModelRef>,
+}
+
+/// A host that judges events.
+#[derive(Args, Clone, Default)]
+struct HostArgs {
+    #[command(flatten)]
+    definitions: DefinitionArgs,
+    #[command(flatten)]
+    reach: ReachArgs,
     /// Keep shared state in this file, across restarts; without it, it is gone with the host.
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
     /// How long an `ask` waits for `hookwire approve` if the client can't ask a person.
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     ask_elsewhere: Option<Duration>,
-    /// The model for hooks that ask one without naming it, such as anthropic:claude-haiku-4-5.
-    #[arg(long, value_name = "PROVIDER:NAME", env = "HOOKWIRE_MODEL")]
-    model: Option<ModelRef>,
+}
+
+/// One that stays.
+#[derive(Args, Clone, Default)]
+struct StandingArgs {
+    #[command(flatten)]
+    host: HostArgs,
     /// Look at the definitions twice a second instead of asking the kernel what changed.
     #[arg(long)]
     poll: bool,
 }
 
-impl HooksArgs {
+impl StandingArgs {
+    fn options(&self) -> Result<HostOptions, Failure> {
+        Ok(HostOptions { poll: self.poll, ..self.host.options()? })
+    }
+
+    /// The same definitions on another command line, of a process that runs elsewhere.
+    fn to_args(&self) -> std::io::Result<Vec<OsString>> {
+        let HostArgs { definitions, reach, state, ask_elsewhere } = &self.host;
+        let mut args: Vec<OsString> = Vec::new();
+        let mut add = |name: &str, value: OsString| args.extend([name.into(), value]);
+        for dir in &definitions.hooks {
+            add("--hooks", std::path::absolute(dir)?.into());
+        }
+        add("--root", std::path::absolute(&definitions.root)?.into());
+        for host in &reach.allow_host {
+            add("--allow-host", host.to_string().into());
+        }
+        if let Some(state) = state {
+            add("--state", std::path::absolute(state)?.into());
+        }
+        if let Some(time) = ask_elsewhere {
+            add("--ask-elsewhere", humantime::format_duration(*time).to_string().into());
+        }
+        if let Some(model) = &reach.model {
+            add("--model", model.to_string().into());
+        }
+        let (project, isolated) = (definitions.project, definitions.isolated);
+        let self_defence = ("--self-defence", definitions.self_defence);
+        for (flag, is_set) in [("--project", project), ("--isolated", isolated), self_defence, ("--poll", self.poll)] {
+            args.extend(is_set.then(|| flag.into()));
+        }
+        Ok(args)
+    }
+}
+
+impl HostArgs {
     fn options(&self) -> Result<HostOptions, Failure> {
         let state = self.state.as_deref().map(Store::open).transpose();
         Ok(HostOptions {
             state: state.map_err(|error| Failure(format!("--state: failed to {error}")))?.unwrap_or_default(),
             ask_elsewhere: self.ask_elsewhere,
+            ..self.reach.options(&self.definitions)
+        })
+    }
+
+    fn host(&self) -> Result<Arc<Host>, Failure> {
+        self.definitions.host(self.options()?)
+    }
+}
+
+impl ReachArgs {
+    fn options(&self, definitions: &DefinitionArgs) -> HostOptions {
+        let (allow_hosts, model) = (self.allow_host.clone(), self.model.clone());
+        HostOptions { allow_hosts, model, ..definitions.options() }
+    }
+}
+
+impl DefinitionArgs {
+    fn options(&self) -> HostOptions {
+        HostOptions {
             root: self.root.clone(),
             hooks: self.hooks.clone(),
             project: self.project,
             trusted: !self.isolated,
             self_defence: self.self_defence,
             system: !self.isolated,
-            allow_hosts: self.allow_host.clone(),
-            model: self.model.clone(),
-            poll: self.poll,
-            pass_through: false,
-        })
-    }
-
-    /// The same definitions on another command line, of a process that runs elsewhere.
-    fn to_args(&self) -> std::io::Result<Vec<OsString>> {
-        let mut args: Vec<OsString> = Vec::new();
-        let mut add = |name: &str, value: OsString| args.extend([name.into(), value]);
-        for dir in &self.hooks {
-            add("--hooks", std::path::absolute(dir)?.into());
+            ..HostOptions::default()
         }
-        add("--root", std::path::absolute(&self.root)?.into());
-        for host in &self.allow_host {
-            add("--allow-host", host.to_string().into());
-        }
-        if let Some(state) = &self.state {
-            add("--state", std::path::absolute(state)?.into());
-        }
-        if let Some(time) = self.ask_elsewhere {
-            add("--ask-elsewhere", humantime::format_duration(time).to_string().into());
-        }
-        if let Some(model) = &self.model {
-            add("--model", model.to_string().into());
-        }
-        for (flag, is_set) in [
-            ("--project", self.project),
-            ("--isolated", self.isolated),
-            ("--self-defence", self.self_defence),
-            ("--poll", self.poll),
-        ] {
-            args.extend(is_set.then(|| flag.into()));
-        }
-        Ok(args)
     }
 
     /// Paths in a text as they were given on the command line: the host knows them in full.
@@ -224,11 +265,11 @@ impl HooksArgs {
 
     /// A host of these definitions. A directory that was named but isn't there is an error, because the
     /// guards in it would be missing without a word.
-    fn host(&self) -> Result<Arc<Host>, Failure> {
+    fn host(&self, options: HostOptions) -> Result<Arc<Host>, Failure> {
         let is_trusted = |root: &PathBuf| {
             !self.isolated && approved::store().is_some_and(|it| approved::current(&it, root).exists())
         };
-        let host = self.host_with(self.options()?)?;
+        let host = self.host_with(options)?;
         // Whoever looks here wonders why the project's own guards do nothing.
         let project = self.root.join(".hookwire");
         let full = |dir: &PathBuf| dir.canonicalize().ok();

@@ -2,10 +2,11 @@
 //! would judge them.
 
 use super::output::{Output, Tone, safe, short};
-use super::{Failure, Finding, HooksArgs, dialect};
+use super::{DefinitionArgs, Failure, Finding, HostArgs, dialect};
 use crate::dialects::{self, Dialect, NATIVE};
 use crate::engine::Honours;
 use crate::event::Event;
+use crate::hook::Hook;
 use crate::host::Host;
 use crate::matching::Facts;
 use crate::rpc::protocol::ExplainResult;
@@ -27,8 +28,6 @@ pub(super) struct EventArgs {
     /// The vocabulary of the event.
     #[arg(long, default_value = NATIVE, value_parser = dialect)]
     dialect: &'static Dialect,
-    #[command(flatten)]
-    hooks: HooksArgs,
 }
 
 #[derive(clap::Args)]
@@ -39,12 +38,16 @@ pub(super) struct ExplainArgs {
     /// definitions that are in force in that host now.
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "1", conflicts_with = "event")]
     last: Option<usize>,
+    #[command(flatten)]
+    hooks: DefinitionArgs,
 }
 
 #[derive(clap::Args)]
 pub(super) struct DispatchArgs {
     #[command(flatten)]
     event: EventArgs,
+    #[command(flatten)]
+    hooks: HostArgs,
 }
 
 #[derive(clap::Args)]
@@ -64,7 +67,7 @@ pub(super) struct ReplayArgs {
     #[arg(long, default_value = NATIVE, value_parser = dialect)]
     dialect: &'static Dialect,
     #[command(flatten)]
-    hooks: HooksArgs,
+    hooks: HostArgs,
 }
 
 /// One line of `replay --format json`.
@@ -113,17 +116,18 @@ fn unwrap_capture(mut value: Value) -> Value {
 /// Judges an event as a client of that vocabulary would have it judged.
 pub(super) async fn judge(host: &Host, dialect: &'static Dialect, event: &Event) -> (Verdict, Duration) {
     let can_rewrite = dialect.takes_rewrites(event);
-    // There is no person to ask here: an `ask` is printed as an `ask`.
+    // Without anybody to ask, an `ask` is printed as an `ask`.
     let honours = Honours::from_contract(&dialect.contract, can_rewrite);
+    let honours = Honours { ask: honours.ask && host.options.ask_elsewhere.is_none(), ..honours };
     let started = Instant::now();
     let verdict = host.judge(Arc::new(event.clone()), &dialect.contract, honours, None).await;
     (verdict, started.elapsed())
 }
 
 pub(super) fn dispatch(args: &DispatchArgs, out: &mut Output) -> Result<Finding, Failure> {
-    let args = &args.event;
+    let DispatchArgs { event: args, hooks } = args;
     let event = args.read()?;
-    let host = args.hooks.host()?;
+    let host = hooks.host()?;
     let runtime = super::serve::runtime()?;
     // The commands of hooks reach the shared state through it.
     let _socket = super::serve::share(&host, &runtime, super::serve::MAX_MESSAGE);
@@ -136,8 +140,28 @@ pub(super) fn dispatch(args: &DispatchArgs, out: &mut Output) -> Result<Finding,
     } else {
         print_verdict(out, &verdict, elapsed);
     }
+    if hooks.state.is_none() {
+        forgotten(&host, &verdict).iter().for_each(|it| eprintln!("hookwire: {}", safe(it)));
+    }
     settle(&host, &runtime);
     Ok(if verdict.decision == Decision::Allow { Finding::Fine } else { Finding::Found })
+}
+
+/// What hooks of a verdict would remember, if the host didn't end with the command.
+fn forgotten(host: &Host, verdict: &Verdict) -> Vec<String> {
+    let set = host.hooks();
+    let ran = |hook: &&Arc<Hook>| verdict.outcomes.iter().any(|outcome| outcome.hook == hook.name);
+    let told = set.hooks.iter().filter(ran).filter_map(|hook| {
+        let name = &hook.name;
+        if hook.once {
+            Some(format!("`{name}` runs once in a session, which ends with this command; ask a running host (`hookwire serve`)"))
+        } else if hook.handler.counts() {
+            Some(format!("`{name}` counts, and nothing is kept after this command; keep it with --state FILE, or ask a running host (`hookwire serve`)"))
+        } else {
+            None
+        }
+    });
+    told.collect()
 }
 
 /// Hooks that were started and not waited for end with the process; give them the time that `serve` gives.
@@ -238,11 +262,12 @@ pub(super) fn replay(args: &ReplayArgs, out: &mut Output) -> Result<Finding, Fai
         Box::new(std::io::BufReader::new(file))
     };
     let host = args.hooks.host()?;
-    let other = args
-        .against
-        .as_ref()
-        .map(|path| HooksArgs { hooks: vec![path.clone()], project: false, ..args.hooks.clone() }.host());
-    let other = other.transpose()?;
+    let against = |path: &PathBuf| {
+        let before = args.hooks.definitions.clone();
+        let definitions = DefinitionArgs { hooks: vec![path.clone()], project: false, ..before };
+        HostArgs { definitions, ..args.hooks.clone() }.host()
+    };
+    let other = args.against.as_ref().map(against).transpose()?;
     let is_comparing = args.changed || other.is_some();
     let runtime = super::serve::runtime()?;
     // The commands of hooks reach the shared state through it.
@@ -403,10 +428,10 @@ const MAX_MISSES: usize = 3;
 
 pub(super) fn explain(args: &ExplainArgs, out: &mut Output) -> Result<Finding, Failure> {
     let result = match args.last {
-        Some(n) => explain_last(&args.event.hooks.root, n, out)?,
+        Some(n) => explain_last(&args.hooks.root, n, out)?,
         None => {
             let event = Arc::new(args.event.read()?);
-            let host = args.event.hooks.host()?;
+            let host = args.hooks.host(args.hooks.options())?;
             let hooks = host.hooks();
             let facts = Facts::new(event, &host.engine.services.root).with_names(&hooks.tool_names);
             ExplainResult::new(hooks.hooks.iter(), &hooks.policies, &hooks.broken, &facts)

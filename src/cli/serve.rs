@@ -1,6 +1,6 @@
 //! `hookwire serve`.
 
-use super::{Failure, Finding, HooksArgs};
+use super::{Failure, Finding, StandingArgs};
 use crate::handlers::process_tree;
 use crate::host::{Host, HostOptions};
 use crate::rpc::connection::{Connection, Next};
@@ -21,7 +21,7 @@ use tokio::runtime::{Builder, Runtime};
 #[derive(clap::Args)]
 pub(super) struct ServeArgs {
     #[command(flatten)]
-    hooks: HooksArgs,
+    hooks: StandingArgs,
     /// The largest message that is read, in bytes.
     #[arg(long, value_name = "BYTES", default_value_t = MAX_MESSAGE)]
     max_message: usize,
@@ -121,7 +121,8 @@ fn listen(args: &ServeArgs, socket: Socket) -> Result<Finding, Failure> {
 
 /// A host that watches its definitions, and what runs its hooks.
 fn start(args: &ServeArgs) -> Result<(Arc<Host>, Runtime), Failure> {
-    let host = args.hooks.host_with(HostOptions { pass_through: args.pass_through, ..args.hooks.options()? })?;
+    let options = HostOptions { pass_through: args.pass_through, ..args.hooks.options()? };
+    let host = args.hooks.host.definitions.host_with(options)?;
     if args.pass_through {
         tracing::error!("Pass-through: every event is allowed and no hook runs.");
     }

@@ -5,6 +5,7 @@ use super::cases;
 use super::compile::{CompiledFile, compile};
 use super::names::{FreeNames, duplicate_name};
 use super::origin::Origin;
+use crate::handlers::Means;
 use crate::support::file::read_named;
 use crate::syntax::diagnostic::{Diagnostic, LineIndex};
 use crate::syntax::formats::{self, Format};
@@ -25,8 +26,8 @@ pub struct Checked {
 }
 
 /// Reads a text; the name's extension tells the format, YAML if it tells none. `layer` is whose
-/// rights its hooks would have. A file of cases (`*.test.yaml`) is read as such and holds no hooks.
-pub fn check(file: &str, text: &str, layer: Layer) -> Checked {
+/// rights its hooks would have, `means` what they could use. A file of cases (`*.test.yaml`) is read as such and holds no hooks.
+pub fn check(file: &str, text: &str, layer: Layer, means: Option<&Means>) -> Checked {
     let path = Path::new(file);
     if cases::is_cases_file(path) {
         let diagnostics = cases::read(file, text).err().unwrap_or_default();
@@ -41,8 +42,11 @@ pub fn check(file: &str, text: &str, layer: Layer) -> Checked {
         }
     };
     let dir = path.parent().unwrap_or(Path::new(""));
-    let compiled =
-        compile(&root, &Origin { file, dir, layer, approved: None, client: None, read: &read_named }, &lines);
+    let compiled = compile(
+        &root,
+        &Origin { file, dir, approved: None, real_dir: None, layer, client: None, means, read: &read_named },
+        &lines,
+    );
     let mut diagnostics: Vec<_> = compiled.problems.iter().map(|problem| problem.to_diagnostic(file, &lines)).collect();
     let mut free = FreeNames::new(compiled.hooks.iter().filter_map(|hook| hook.name.as_deref()));
     let mut first: HashMap<&Arc<str>, usize> = HashMap::new();

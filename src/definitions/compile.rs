@@ -103,8 +103,11 @@ pub fn compile(root: &Node, origin: &Origin<'_>, lines: &LineIndex<'_>) -> Compi
             ("hooks", NodeValue::Seq(items)) => hooks = items,
             ("hooks", NodeValue::Null) | ("$schema", _) => {}
             ("hooks", _) => {
-                let message = format!("`hooks` is a list, found {}", entry.value.kind());
-                mistakes.push(Problem::error(&entry.value.span, "wrong-type", message));
+                let looks = dialects::looks_like(&entry.value);
+                let like = looks.as_ref().map(|(like, _)| format!(": this looks like {like}")).unwrap_or_default();
+                let message = format!("`hooks` is a list, found {}{like}", entry.value.kind());
+                let problem = Problem::error(&entry.value.span, "wrong-type", message);
+                mistakes.push(Problem { help: looks.map(|(_, help)| help), ..problem });
             }
             (unknown, _) => mistakes.unknown_field(entry, closest(unknown, FILE_FIELDS)),
         }
@@ -255,7 +258,7 @@ impl Compiler<'_> {
             return compiled(name, None, None);
         };
         let hook = make(hook_name, on, handler);
-        lint(&hook, node, raw.matcher.as_deref(), self.lines.text(), &mut self.mistakes);
+        lint(&hook, node, raw.matcher.as_deref(), self.lines.text(), origin.means, &mut self.mistakes);
         compiled(name, Some(hook), None)
     }
 
@@ -408,12 +411,14 @@ impl Compiler<'_> {
         let cx = Compile {
             dir: origin.dir,
             approved: origin.approved,
+            real_dir: origin.real_dir,
             layer: origin.layer,
             client: origin.client,
             rules,
             read: &read,
             lines: &member_lines,
             model: self.defaults.model.as_ref(),
+            signals_stops: contract.tally.is_some(),
             placeholders: &contract.placeholders,
         };
         let compiled = (kind.compile)(&entry.value, &cx);

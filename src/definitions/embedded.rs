@@ -36,7 +36,9 @@ pub(crate) fn own_hooks() -> Result<Vec<Hook>, String> {
         dir: Path::new("/"),
         layer: Layer::Managed,
         approved: None,
+        real_dir: None,
         client: None,
+        means: None,
         read: &|_: &Path| Err(String::new()),
     };
     let compiled = compile(&Node::from_json(&json!({ "hooks": definitions })), &origin, &LineIndex::new(""));
@@ -59,8 +61,16 @@ pub(crate) fn embedded(
 ) -> Result<(Hook, Vec<Diagnostic>), String> {
     definition["allow"] = "".into();
     let read = |_: &Path| Err(String::new());
-    let origin =
-        Origin { file: "program", dir: Path::new("/"), layer: Layer::Hooks, approved: None, client: None, read: &read };
+    let origin = Origin {
+        file: "program",
+        dir: Path::new("/"),
+        approved: None,
+        real_dir: None,
+        layer: Layer::Hooks,
+        client: None,
+        means: None,
+        read: &read,
+    };
     let compiled = compile(&Node::from_json(&json!({ "hooks": [definition] })), &origin, &LineIndex::new(""));
     let mut warnings = Vec::new();
     for problem in compiled.problems {

@@ -3,14 +3,15 @@
 use super::slips;
 use super::written::Mistakes;
 use crate::contract::NATIVE;
-use crate::dialects;
+use crate::dialects::{self, EventRow};
 use crate::event::{CUSTOM_PREFIX, On, Phase, may_be_about_a_tool, spec};
-use crate::handlers::{self, Handler, rewrite};
+use crate::handlers::{self, Handler, Means, Obstacle, rewrite};
 use crate::hook::Hook;
 use crate::matching::tools::{self, ArgumentKind, TOOLS};
 use crate::matching::when::When;
 use crate::matching::{Matcher, MatcherRule, ToolNaming};
 use crate::support::nearest::closest;
+use crate::syntax::diagnostic::Severity;
 use crate::syntax::fix::{Edit, Fix, Place};
 use crate::syntax::node::{Node, NodeValue, Span};
 use crate::syntax::problem::Problem;
@@ -31,8 +32,15 @@ struct Lint<'a> {
 }
 
 /// Warns of what can hardly be meant in a hook that was made of `node`, with this matcher, in a file of this
-/// text.
-pub(super) fn lint(hook: &Hook, node: &Node, matcher: Option<&str>, text: &str, mistakes: &mut Mistakes) {
+/// text, and of what can't work with these means.
+pub(super) fn lint(
+    hook: &Hook,
+    node: &Node,
+    matcher: Option<&str>,
+    text: &str,
+    means: Option<&Means>,
+    mistakes: &mut Mistakes,
+) {
     let events = match &hook.on {
         On::Names(names) => &names[..],
         On::Every => &[],
@@ -52,7 +60,9 @@ pub(super) fn lint(hook: &Hook, node: &Node, matcher: Option<&str>, text: &str, 
     lint.unguarded_when(&slips);
     lint.verdict_without_effect();
     lint.paths_that_may_be_options();
+    lint.variables_without_quotes();
     lint.no_fail_direction();
+    means.into_iter().for_each(|means| lint.obstacle(means));
 }
 
 impl Lint<'_> {
@@ -76,6 +86,20 @@ impl Lint<'_> {
         let message = format!("`{operand}` may begin with `-`, and would be read as an option");
         let help = "write `-- \"$tool_input_path\"`, or put `./` before what begins with `-`";
         self.warn(Problem::warning(&run.span, "path-as-option", message).help(help));
+    }
+
+    /// A shell text in which a value of the event becomes several words.
+    fn variables_without_quotes(&mut self) {
+        let Some(command) = self.node.get("command") else { return };
+        let run = command.get("run").unwrap_or(command);
+        let Some(name) = run.text().and_then(slips::unquoted_variable) else { return };
+        let is_told = self.hook.contract.dialect == NATIVE
+            && run.text().and_then(slips::unguarded_path).is_some_and(|operand| !operand.starts_with('"'));
+        if !is_told {
+            let message = format!("`${name}` has no quotes: a value with blanks becomes several words");
+            let problem = Problem::warning(&run.span, "unquoted-variable", message);
+            self.warn(problem.help(format!("write `\"${name}\"`")));
+        }
     }
 
     fn guard_without_effect(&mut self) {
@@ -283,7 +307,33 @@ impl Lint<'_> {
         if let Some((word, row)) = rows.find(|(word, row)| row.name != *word) {
             let message = format!("`matcher` names `{word}`, which is `{}` in {}", row.name, contract.dialect);
             self.warn(self.never_matches("matcher", message).did_you_mean(word, Some(row.name)));
+            return;
         }
+        let Ok(dialect) = dialects::by_name(contract.dialect) else { return };
+        let names = || dialect.events.iter().map(|row| row.name);
+        let near = self.words_for_events().into_iter().find_map(|(word, found)| {
+            let same = names().find(|name| name.eq_ignore_ascii_case(word));
+            Some((word, same.or_else(|| closest(word, names()))?)).filter(|_| found.is_empty())
+        });
+        if let Some((word, name)) = near {
+            let message = format!("`matcher` names `{word}`, which is no event of {}", contract.dialect);
+            self.warn(self.never_matches("matcher", message).did_you_mean(word, Some(name)));
+        }
+    }
+
+    /// The words of a matcher that may name events, each with the events in whose names it is found.
+    fn words_for_events(&self) -> Vec<(&str, Vec<&'static EventRow>)> {
+        let Ok(dialect) = dialects::by_name(self.hook.contract.dialect) else { return Vec::new() };
+        let text = self.matcher.unwrap_or_default();
+        let first = text.split(':').next().unwrap_or_default();
+        // A part of a name is found in it; with a `:` behind it, only its end is.
+        let is_found = |word: &str, name: &str| match first.len() < text.len() {
+            true => name.ends_with(word),
+            false => name.contains(word),
+        };
+        let rows = |word: &str| dialect.events.iter().filter(|row| is_found(word, row.name)).collect();
+        let words = first.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| word.len() > 3);
+        words.map(|word| (word, rows(word))).collect()
     }
 
     fn matcher_in_the_form_of_if(&mut self) {
@@ -365,12 +415,53 @@ impl Lint<'_> {
             spec(name).is_some_and(|spec| spec.phase == Phase::Note) && !is_obeyed
         };
         let denies = matches!(self.hook.handler, Handler::Deny(_) | Handler::Ask(_));
+        let mut own = if denies { self.own_events() } else { Vec::new() };
+        if !own.is_empty() && own.iter().all(|row| !row.blocks) {
+            own.dedup_by_key(|row| row.name);
+            let names: Vec<_> = own.iter().map(|row| format!("`{}`", row.name)).collect();
+            let (key, dialect) = (self.hook.handler.key(), self.hook.contract.dialect);
+            let message = format!("nothing to {key}: {dialect} takes no \"no\" at {}", names.join(" and "));
+            let place = if self.events.is_empty() { "matcher" } else { "on" };
+            let problem = Problem::warning(self.at(place), "never-decides", message);
+            return self.warn(problem.help("choose an event that happens before what is to be blocked"));
+        }
         if denies && !self.events.is_empty() && self.events.iter().all(is_note) {
             let are = if self.events.len() == 1 { "is only told" } else { "are only told" };
             let message = format!("nothing to {}: {} {are}", self.hook.handler.key(), self.events.join(" and "));
             let problem = Problem::warning(self.at("on"), "never-decides", message);
             self.warn(problem.help("choose an event that happens before what is to be blocked"));
         }
+    }
+
+    /// What the hook needs and the host hasn't got.
+    fn obstacle(&mut self, means: &Means) {
+        if !self.hook.enabled {
+            return;
+        }
+        let Some(Obstacle { code, field, message, help }) = self.hook.handler.obstacle(&self.hook.view(), means) else {
+            return;
+        };
+        let handler = self.node.get(self.hook.handler.key()).unwrap_or(self.node);
+        let place = field.and_then(|field| handler.get(field)).unwrap_or(handler);
+        let problem = Problem { help, ..Problem::warning(&place.span, code, message) };
+        // It works, and people may want to know how.
+        let severity = if code == "small-model" { Severity::Hint } else { Severity::Warning };
+        self.warn(Problem { severity, ..problem });
+    }
+
+    /// The events of the hook in its own vocabulary, as far as they are known; none if there may be others.
+    fn own_events(&self) -> Vec<&'static EventRow> {
+        let Ok(dialect) = dialects::by_name(self.hook.contract.dialect) else { return Vec::new() };
+        if dialect.name() == NATIVE {
+            return Vec::new();
+        }
+        if self.hook.contract.matcher_names_events && self.events.is_empty() {
+            let words = self.words_for_events();
+            let are_all_known = words.iter().all(|(_, rows)| !rows.is_empty());
+            return if are_all_known { words.into_iter().flat_map(|(_, rows)| rows).collect() } else { Vec::new() };
+        }
+        let rows: Option<Vec<_>> = self.events.iter().map(|name| dialect.row(name)).collect();
+        rows.unwrap_or_default()
     }
 
     fn no_fail_direction(&mut self) {

@@ -6,8 +6,10 @@ use super::cases::is_definition_file;
 use super::compile::{Compiled, compile};
 use super::names::duplicate_name;
 use super::origin::Origin;
-use crate::handlers::Handler;
+use super::written::FILE_FIELDS;
+use crate::dialects;
 use crate::handlers::approved::Approved;
+use crate::handlers::{Handler, KINDS, Means};
 use crate::hook::Hook;
 use crate::hook_set::HookSet;
 use crate::matching::tools::{DeclaredTool, ToolNames};
@@ -15,9 +17,10 @@ use crate::policy::Policy;
 use crate::support::file::Signature;
 use crate::support::file::read;
 use crate::support::file::signature;
+use crate::support::nearest::closest;
 use crate::syntax::diagnostic::{Diagnostic, LineIndex, Range, Severity};
 use crate::syntax::formats::{self, Format};
-use crate::syntax::node::Span;
+use crate::syntax::node::{Node, NodeValue, Span};
 use crate::syntax::problem::Problem;
 use crate::syntax::source::Layer;
 use sha2::{Digest, Sha256};
@@ -44,6 +47,7 @@ pub struct LayerDir {
 /// What is known of the files between loads.
 pub struct Loader {
     dirs: Vec<LayerDir>,
+    means: Means,
     files: Files,
     /// Files that had changed at the last look, as they were then; see [`Look::Settled`].
     restless: HashMap<PathBuf, Signature>,
@@ -117,6 +121,7 @@ type Key = (usize, PathBuf);
 type Files = BTreeMap<Key, Arc<FileState>>;
 type InForce = HashMap<(Layer, Arc<str>), Vec<[u8; 16]>>;
 
+#[derive(Default)]
 struct FileState {
     /// Where it was read.
     real: PathBuf,
@@ -173,10 +178,11 @@ const NOTICES: [&str; 2] = ["not-trusted", "changed-since-trusted"];
 const NO_HOOK: &str = "; no hook of this file is in force";
 
 impl Loader {
-    /// A loader that has read nothing yet.
-    pub fn new(dirs: Vec<LayerDir>) -> Loader {
+    /// A loader that has read nothing yet, for a host that can do so much for hooks.
+    pub fn new(dirs: Vec<LayerDir>, means: Means) -> Loader {
         Loader {
             dirs,
+            means,
             files: Files::new(),
             restless: HashMap::new(),
             watch: Watch::new(),
@@ -285,7 +291,7 @@ impl Loader {
                 scan.directory(&dir.path, &real, 0);
             } else {
                 let signature = signature(&dir.path);
-                scan.found.push(Found { path: dir.path.clone(), real, signature });
+                scan.found.push(Found { path: dir.path.clone(), real, signature, is_found: false });
             }
             for unreadable in std::mem::take(&mut scan.unreadable) {
                 keep(&mut scan, &unreadable);
@@ -302,7 +308,12 @@ impl Loader {
                 if let Some(state) = self.update(&found, dir.layer, None, before, look, &mut scan) {
                     for Named { path, signature, .. } in &state.named {
                         scan.follow_path(path);
-                        scan.looked_at.push(Found { path: path.clone(), real: real_path(path), signature: *signature });
+                        scan.looked_at.push(Found {
+                            path: path.clone(),
+                            real: real_path(path),
+                            signature: *signature,
+                            is_found: false,
+                        });
                     }
                     scan.files.insert(key, state);
                 }
@@ -419,7 +430,9 @@ impl Loader {
             return Some(before.clone());
         }
         Some(match read(&found.real) {
-            Ok((text, signature)) => new_state(found, text, signature, (layer, approved), before, is_stale),
+            Ok((text, signature)) => {
+                new_state(found, text, signature, (layer, approved), &self.means, before, is_stale)
+            }
             Err(problem) => {
                 let problem = file_problem("unreadable", format!("failed to read the file: {problem}"));
                 let state = broken_state(found, before, None, "".into(), vec![problem]);
@@ -537,6 +550,7 @@ fn new_state(
     text: String,
     signature: Signature,
     (layer, approved): (Layer, Option<&Arc<Approved>>),
+    means: &Means,
     before: Option<&Arc<FileState>>,
     is_stale: bool,
 ) -> Arc<FileState> {
@@ -580,6 +594,13 @@ fn new_state(
             return seen(broken_state(found, before, Some(content), text, problems));
         }
     };
+    if found.is_found && !had_hooks && !holds_definitions(&root) {
+        let mut hint = file_problem("not-definitions", "it has no `hooks`: nothing of it is in force".into());
+        hint.severity = Severity::Hint;
+        let file = found.path.display().to_string();
+        let diagnostics = vec![hint.to_diagnostic(&file, &LineIndex::new(&text))];
+        return seen(FileState { content: Some(content), text, diagnostics, ..FileState::default() });
+    }
     let file = found.path.display().to_string();
     let known_as = if approved.is_some() { &found.real } else { &found.path };
     let parent = known_as.parent().unwrap_or(Path::new("/"));
@@ -591,7 +612,16 @@ fn new_state(
         named.borrow_mut().push(Named { path: path.to_path_buf(), signature, racy });
         result.map(|(text, _)| text)
     };
-    let origin = Origin { file: &file, dir: parent, approved, layer, client: None, read: &read };
+    let origin = Origin {
+        file: &file,
+        dir: parent,
+        real_dir: found.real.parent().filter(|_| approved.is_none()),
+        approved,
+        layer,
+        client: None,
+        means: Some(means),
+        read: &read,
+    };
     let lines = LineIndex::new(&text);
     let compiled = compile(&root, &origin, &lines);
     let named = named.into_inner();
@@ -688,6 +718,8 @@ struct Found {
     real: PathBuf,
     /// `None` if it leads nowhere.
     signature: Option<Signature>,
+    /// It was found in a directory; otherwise somebody has named it.
+    is_found: bool,
 }
 
 /// One walk over the directories.
@@ -764,13 +796,13 @@ impl Scan {
                 target = fs::canonicalize(&target).unwrap_or(target);
             }
             let metadata = fs::metadata(&target).ok();
-            let is_definition = is_definition_file(Path::new(&name));
+            let is_definition = is_definition_file(Path::new(&name)) && !OF_OTHERS.iter().any(|it| name == *it);
             match metadata {
                 Some(metadata) if metadata.is_dir() && !is_definition => self.directory(&path, &target, depth + 1),
                 metadata if is_definition => {
                     if self.looked_at.len() + self.found.len() < MAX_FILES {
                         let signature = metadata.as_ref().map(Signature::from_metadata);
-                        self.found.push(Found { path, real: target, signature });
+                        self.found.push(Found { path, real: target, signature, is_found: true });
                     } else if !self.problems.iter().any(|it| it.code == "too-many-files") {
                         let message = format!("more than {MAX_FILES} definition files; the rest are not read");
                         self.problems.push(path_diagnostic(&path, "too-many-files", message));
@@ -836,6 +868,41 @@ impl Scan {
 
     fn leads(&mut self, dir: PathBuf, name: &OsStr) {
         self.watch.entry(dir).or_default().names.insert(name.to_os_string());
+    }
+}
+
+/// Files of other tools, which people keep beside their definitions.
+const OF_OTHERS: [&str; 11] = [
+    "Cargo.toml",
+    "compose.yaml",
+    "compose.yml",
+    "composer.json",
+    "docker-compose.yaml",
+    "docker-compose.yml",
+    "jsconfig.json",
+    "package-lock.json",
+    "package.json",
+    "pyproject.toml",
+    "tsconfig.json",
+];
+
+/// Whether a file is meant to hold definitions: it has a member of theirs, or one that is nearly that.
+fn holds_definitions(root: &Node) -> bool {
+    let is_hook = |node: &Node| {
+        let has_handler = || KINDS.iter().any(|kind| node.get(kind.key).is_some());
+        has_handler() && ["name", "on", "event", "mode", "type"].iter().any(|key| node.get(key).is_some())
+    };
+    match &root.value {
+        NodeValue::Map(entries) => {
+            let is_own = |key: &str| closest(key, ["hooks", "policy"]).is_some();
+            entries.iter().any(|entry| is_own(&entry.key))
+                || entries.iter().all(|entry| FILE_FIELDS.contains(&entry.key.as_str()))
+                || dialects::recognise(root).is_some()
+                || is_hook(root)
+        }
+        NodeValue::Seq(items) => items.iter().any(is_hook),
+        // Too little to be a file of another tool.
+        _ => true,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Where a definition file is, and what is known there.
 
+use crate::handlers::Means;
 use crate::handlers::approved::Approved;
 use crate::services::client::Client;
 use crate::syntax::source::Layer;
@@ -14,10 +15,14 @@ pub struct Origin<'a> {
     pub dir: &'a Path,
     /// What a person has approved of the project, if the file is read from that.
     pub approved: Option<&'a Arc<Approved>>,
+    /// Where the file really is, if a link leads to it.
+    pub real_dir: Option<&'a Path>,
     /// The layer.
     pub layer: Layer,
     /// The connection that registers the hooks, if they come over the wire.
     pub client: Option<&'a Arc<dyn Client>>,
+    /// What the host can do for hooks; `None` where that isn't known.
+    pub means: Option<&'a Means>,
     /// Reads a file that a hook names; the error is for people.
     pub read: &'a dyn Fn(&Path) -> Result<String, String>,
 }

@@ -70,6 +70,12 @@ static KNOWN: LazyLock<Known> = LazyLock::new(|| {
 /// The beginning of a member's path that is a slip, and what was probably meant. `is_about_tool`: every
 /// event in question is about a tool call.
 pub(super) fn slip(path: &str, is_about_tool: bool) -> Option<(String, String)> {
+    // What nearly all conditions read needs no table, which takes time to make.
+    if path == "tool.name"
+        || path.strip_prefix("tool.input").is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    {
+        return None;
+    }
     let Known { members, own: names, elsewhere } = &*KNOWN;
     let mut steps = path.split('.');
     let first = steps.next()?;
@@ -134,6 +140,40 @@ pub(super) fn unguarded_path(text: &str) -> Option<&str> {
             }
         }
         start.get_or_insert(at);
+    }
+    None
+}
+
+/// What commands have of an event as variables whose value may hold blanks.
+const VARIABLES: [&str; 3] = ["tool_input", "tool_output", "prompt"];
+
+/// The first variable of the event that a shell text uses without quotes, where a shell makes several words of it.
+pub(super) fn unquoted_variable(text: &str) -> Option<&str> {
+    let (mut quote, mut is_escaped, mut word) = (None, false, 0);
+    for (at, c) in text.char_indices() {
+        if is_escaped || quote.is_some_and(|quote| quote != c) {
+            is_escaped = !is_escaped && c == '\\' && quote != Some('\'');
+            continue;
+        }
+        match c {
+            '\\' => is_escaped = true,
+            '\'' | '"' => quote = if quote.is_none() { Some(c) } else { None },
+            '$' => {
+                let rest = text[at + 1..].trim_start_matches('{');
+                let length = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
+                let is_one = |name: &str| {
+                    let more = rest[..length].strip_prefix(name);
+                    more.is_some_and(|more| more.is_empty() || more.starts_with('_'))
+                };
+                // An assignment takes the whole value.
+                let is_assigned = text[word..at].contains('=') && !text[word..at].starts_with('-');
+                if VARIABLES.iter().any(|name| is_one(name)) && !is_assigned {
+                    return Some(&rest[..length]);
+                }
+            }
+            _ if c.is_whitespace() || ";&|()<>".contains(c) => word = at + 1,
+            _ => {}
+        }
     }
     None
 }

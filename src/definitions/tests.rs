@@ -122,7 +122,7 @@ fn the_schema_and_the_reader_know_the_same_fields() {
     let expected = COMMON_FIELDS.iter().copied().chain(kinds).map(String::from);
     assert_eq!(hook, expected.collect());
     let unknown = |text: Value| {
-        check("a.json", &text.to_string(), Layer::Hooks).diagnostics.iter().any(|it| it.code == "unknown-field")
+        check("a.json", &text.to_string(), Layer::Hooks, None).diagnostics.iter().any(|it| it.code == "unknown-field")
     };
     for field in hook {
         assert!(!unknown(json!({"hooks": [{ &*field: null }]})), "{field}");

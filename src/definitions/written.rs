@@ -305,7 +305,13 @@ impl<'n> WrittenHook<'n> {
                     let known = COMMON_FIELDS.into_iter().chain(KINDS.iter().map(|kind| kind.key));
                     let nearest = closest(unknown, known);
                     written.has_misspelt_handler |= nearest.is_some_and(|key| !COMMON_FIELDS.contains(&key));
-                    mistakes.unknown_field(entry, nearest);
+                    match dialects::with_field(unknown) {
+                        Some((dialect, help)) => {
+                            let message = format!("unknown field `{unknown}`: this looks like {dialect}");
+                            mistakes.push(Problem::error(&entry.key_span, "unknown-field", message).help(help));
+                        }
+                        None => mistakes.unknown_field(entry, nearest),
+                    }
                 }
             }
         }

@@ -34,6 +34,8 @@ pub(crate) static DIALECT: Dialect = Dialect {
     contract: Contract {
         dialect: "agent-hook-trait",
         composition: Composition::Onion,
+        takes_no: |event| DIALECT.row(event).is_none_or(|row| row.blocks),
+        has_one_list: true,
         tool_naming: ToolNaming::Own,
         decisions: &[],
         context: &["metadata"],
@@ -100,7 +102,7 @@ pub(crate) static DIALECT: Dialect = Dialect {
         complete(theirs, ours);
         Ok(())
     },
-    files: Some(Files { recognises: |_| false, read: read_file }),
+    files: Some(Files { recognises: |_| false, marks: &["fail_open"], read: read_file }),
     reply: write_reply,
     agent: None,
 };

@@ -28,6 +28,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     contract: Contract {
         dialect: "agentpool",
         composition: Composition::Parallel,
+        takes_no: |event| DIALECT.row(event).is_none_or(|row| row.blocks),
         tool_naming: ToolNaming::Own,
         matcher: MatcherRule::Search,
         matched,
@@ -38,8 +39,10 @@ pub(super) static DIALECT: Dialect = Dialect {
         environment,
         placeholders: Placeholders { style: Style::Dollars, knows: |name| VALUES.contains(&name), value },
         judgement: Judgement::AllowOrDeny,
+        has_small_model: true,
         reply: read_reply,
         returned: Some(read_returned),
+        is_unfound,
         failed,
         exit,
         belongs_to_agents: true,
@@ -72,7 +75,11 @@ pub(super) static DIALECT: Dialect = Dialect {
         Ok(())
     },
     reply: write_reply,
-    files: Some(Files { recognises: files::recognises, read: files::read }),
+    files: Some(Files {
+        recognises: files::recognises,
+        marks: &["type", "import_path", "arguments"],
+        read: files::read,
+    }),
     agent: None,
 };
 
@@ -262,6 +269,14 @@ fn read_stdout(event: &Event, stdout: &str) -> Result<Answer, String> {
     }
 }
 
+/// There a hook whose module isn't found lets everything pass, and nobody is told that the guard isn't there.
+fn is_unfound(error: &str) -> bool {
+    error.contains("ModuleNotFoundError")
+        || error.contains("No module named")
+        || error.contains("no module `")
+        || error.contains(": no `")
+}
+
 /// agentpool gives the error of a function or a prompt as a reason, that of a command to the log only.
 fn failed(kind: &str, error: &str) -> Option<Value> {
     let reason = match kind {
@@ -347,7 +362,9 @@ fn foreign_stop(verdict: &Verdict) -> Option<&str> {
 fn reason(outcome: &Outcome) -> Option<&str> {
     let text = match &outcome.said {
         _ if outcome.status == Status::Skipped => None,
-        Some(said) if outcome.error.is_none() || outcome.decision.is_none() => said.get("reason")?.as_str(),
+        Some(said) if outcome.reason.is_some() || outcome.error.is_none() || outcome.decision.is_none() => {
+            said.get("reason")?.as_str()
+        }
         _ => outcome.decision.and(outcome.reason.as_deref().or(outcome.error.as_deref())),
     };
     text.filter(|text| !text.is_empty())

@@ -36,6 +36,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     contract: Contract {
         dialect: "hooks-article",
         composition: Composition::Veto,
+        takes_no: |event| DIALECT.row(event).is_none_or(|row| row.blocks),
         tool_naming: ToolNaming::Own,
         matcher: MatcherRule::WholeName,
         matched: claude_code::matched,
@@ -46,6 +47,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         environment,
         placeholders: Placeholders { style: Style::Dollars, knows, value },
         judgement: Judgement::YesDenies,
+        has_small_model: true,
         reply: read_reply,
         exit,
         ..CONTRACT
@@ -105,10 +107,12 @@ pub(super) static DIALECT: Dialect = Dialect {
         ("/compact_summary", "/summary"),
     ],
     complete,
-    files: Some(Files { recognises: |_| false, read: files::read }),
+    files: Some(Files { recognises: |_| false, marks: &MARKS, read: files::read }),
     reply: write_reply,
     agent: None,
 };
+
+const MARKS: [&str; 5] = ["event", "mode", "condition", "async_mode", "payload_template"];
 
 /// Takes members that stand in `context` and not beside it.
 fn complete(payload: &Value, data: &mut Value) -> Result<(), String> {

@@ -35,6 +35,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     contract: Contract {
         dialect: "instructor",
         composition: Composition::Middleware,
+        has_one_list: true,
         tool_naming: ToolNaming::Own,
         // An exception of a hook breaks the run there.
         gates_fail: Fail::Closed,
@@ -86,13 +87,13 @@ pub(super) static DIALECT: Dialect = Dialect {
         complete(theirs, ours);
         Ok(())
     },
-    files: Some(Files { recognises: files::recognises, read: files::read }),
+    files: Some(Files { recognises: files::recognises, marks: &[], read: files::read }),
     reply: write_reply,
     agent: None,
 };
 
 /// The members of a context; a client may have others, which pass through.
-const MEMBERS: [&str; 13] = [
+const MEMBERS: [&str; 14] = [
     "triggerType",
     "state",
     "toolCall",
@@ -106,6 +107,7 @@ const MEMBERS: [&str; 13] = [
     "createdAt",
     "updatedAt",
     "hooksExecuted",
+    "hasErrors",
 ];
 
 /// Members of the state that have a place of their own in an event.
@@ -251,6 +253,7 @@ fn write(event: &Event) -> Value {
         let errors = context["errorList"].as_array_mut();
         errors.into_iter().for_each(|errors| errors.retain(|it| it["type"] != BLOCKED));
     }
+    context["hasErrors"] = context["errorList"].as_array().is_some_and(|errors| !errors.is_empty()).into();
     context["isToolExecutionBlocked"] = blocked.is_some().into();
     if let Some(message) = blocked {
         let call = context.get("toolCall").cloned().unwrap_or_default();
@@ -638,6 +641,10 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
     say("additionalContext", verdict.additional_context.clone().into());
     say("userMessages", verdict.user_messages.clone().into());
     say("hooksExecuted", verdict.outcomes.iter().filter_map(|outcome| executed(event, outcome)).collect());
+    if let Some(context) = context.as_object_mut() {
+        // The list says so itself.
+        context.remove("hasErrors");
+    }
     context
 }
 

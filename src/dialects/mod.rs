@@ -27,7 +27,7 @@ use crate::event::{
     unknown_event,
 };
 use crate::support::nearest::{UnknownName, closest};
-use crate::syntax::node::Node;
+use crate::syntax::node::{Node, NodeValue};
 use crate::syntax::problem::Problem;
 use crate::verdict::{Decision, Verdict};
 use serde_json::{Map, Value, json};
@@ -51,6 +51,45 @@ pub(crate) fn sent(mut params: Value, dialect: &str) -> Option<Event> {
         event.data["deadlineMs"] = deadline;
     }
     Some(event)
+}
+
+/// The dialect whose hooks have a field that hookwire's own haven't, and how a file says that it is written for it.
+pub(crate) fn with_field(field: &str) -> Option<(&'static str, String)> {
+    let has = |dialect: &&&Dialect| dialect.files.as_ref().is_some_and(|files| files.marks.contains(&field));
+    let name = DIALECTS.iter().find(has)?.name();
+    Some((name, how_to_write(name)))
+}
+
+fn how_to_write(dialect: &str) -> String {
+    match dialect {
+        "agentpool" => "write it as there, under `agents` and the agent's name".into(),
+        "claude-code" => {
+            "write each command as a hook: `{ name: ..., on: PreToolUse, dialect: claude-code, command: ... }`".into()
+        }
+        _ => format!("write `dialect: {dialect}` at the top of the file"),
+    }
+}
+
+/// What a map of events to lists of hooks looks like, and what to do about it, where a file says no dialect.
+pub(crate) fn looks_like(hooks: &Node) -> Option<(&'static str, String)> {
+    let NodeValue::Map(events) = &hooks.value else { return None };
+    let items = || {
+        events.iter().flat_map(|event| match &event.value.value {
+            NodeValue::Seq(items) => &items[..],
+            _ => &[],
+        })
+    };
+    let has = |field: &str| items().any(|item| item.get(field).is_some());
+    let dialect = if has("mode") {
+        &hooks_article::DIALECT
+    } else if has("hooks") {
+        &claude_code::DIALECT
+    } else if events.iter().any(|event| agentpool::DIALECT.named(&event.key).next().is_some()) {
+        &agentpool::DIALECT
+    } else {
+        return None;
+    };
+    Some((dialect.name(), how_to_write(dialect.name())))
 }
 
 /// Where an event has its canonical name.
@@ -138,6 +177,8 @@ pub struct Said {
 pub struct Files {
     /// Whether a file that names no dialect is written for that system.
     pub recognises: fn(&Node) -> bool,
+    /// Fields of a hook that only that system has.
+    pub marks: &'static [&'static str],
     /// The same file as hookwire's own would be: `hooks` with native fields, each value where its
     /// original is written. What is native already stays as it is. A problem that names a hook, by
     /// the `name` that it has in the result, breaks that hook alone.

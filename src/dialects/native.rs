@@ -31,6 +31,11 @@ pub const CONTRACT: Contract = Contract {
     environment: |_, _| Vec::new(),
     placeholders: PATHS,
     judgement: Judgement::Verdict,
+    has_one_list: false,
+    takes_no: |_| true,
+    is_unfound: |_| false,
+    // A default would send events to somewhere that nobody has named.
+    has_small_model: false,
     reply,
     returned: None,
     failed: |_, _| None,

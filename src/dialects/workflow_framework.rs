@@ -25,6 +25,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     contract: Contract {
         dialect: "workflow-framework",
         composition: Composition::Pipeline,
+        takes_no: |event| DIALECT.row(event).is_none_or(|row| row.blocks),
+        has_one_list: true,
         tool_naming: ToolNaming::Own,
         matcher: MatcherRule::SearchOnly,
         matched: |_| Target::Texts(targets),
@@ -40,6 +42,7 @@ pub(super) static DIALECT: Dialect = Dialect {
             value: placeholder,
         },
         judgement: Judgement::Keywords(&["deny", "block", "reject"]),
+        has_small_model: true,
         reply: |event, value| result(event, &value).map_err(unreadable),
         exit,
         unstarted: |program, _| Ok(Answer::decide(Decision::Deny, format!("Failed to start command: {program}"))),
@@ -309,7 +312,8 @@ fn reply(_: &Event, verdict: &Verdict) -> Value {
     let denied = verdict.decision != Decision::Allow || verdict.stop.is_some();
     let modified = verdict.subject.as_ref().filter(|_| !denied);
     let ran = |it: &&crate::verdict::Outcome| {
-        it.status == Status::Success
+        // What a hook says at an event whose result nobody reads is an error in its outcome, and in the reply all the same.
+        (it.status == Status::Success || it.status == Status::NonBlockingError && it.reason.is_some())
             && it.reason.as_deref() != Some(NOT_WAITED_FOR)
             && (modified.is_none() || it.rewrote)
     };

@@ -56,7 +56,7 @@ pub(super) fn plan(selected: Vec<Selected>, client: &'static Contract) -> Vec<Me
         }
     }
     // Stable: within one key, the order of the set.
-    keyed.sort_by_key(|(layer, key, _)| (*layer, *key));
+    keyed.sort_by_key(|(layer, key, member)| (if member.is_in_one_list(client) { Layer::Hooks } else { *layer }, *key));
     for (_, _, member) in &mut keyed {
         if let Member::Block { contract, members, .. } = member {
             members.sort_by_key(|member| contract.composition.order_key(member.priority()));
@@ -123,6 +123,16 @@ impl Member {
             Composition::Pipeline | Composition::Veto | Composition::Middleware | Composition::Parallel => {
                 self.layer().min(Layer::Hooks)
             }
+        }
+    }
+
+    /// Whether it belongs to the one list of the client's system, whose order and end are that system's.
+    fn is_in_one_list(&self, client: &Contract) -> bool {
+        match self {
+            Member::Hook(it) => {
+                client.has_one_list && it.hook.contract == client && it.hook.source.layer >= Layer::Hooks
+            }
+            Member::Block { .. } => false,
         }
     }
 
@@ -211,10 +221,11 @@ impl Chain {
         turn(&mut members, composition, spec);
         // The layer whose answer ended the chain: for itself and for inner layers, never for an outer one.
         let mut ended: Option<Layer> = None;
+        let mut has_list_ended = false;
         let mut rest = members.into_iter().peekable();
         while let Some(member) = rest.next() {
-            let layer = member.layer();
-            if ended.is_some_and(|ended| layer >= ended) {
+            let (layer, is_in_list) = (member.layer(), member.is_in_one_list(contract));
+            if ended.is_some_and(|ended| layer >= ended) || is_in_list && has_list_ended {
                 self.skip(member);
                 continue;
             }
@@ -228,17 +239,22 @@ impl Chain {
             let Some(next) = next else {
                 let run = run_member(engine, limits, member, &moment).await;
                 if ends(composition, spec.phase, &run.answer) {
-                    ended = Some(layer);
+                    ended = ended.into_iter().chain([layer]).min();
+                    has_list_ended |= is_in_list;
                 }
                 self.absorb(contract, [run]);
                 continue;
             };
             let mut group = vec![member, next];
             group.extend(std::iter::from_fn(|| rest.next_if(in_parallel)));
-            let layers: Vec<Layer> = group.iter().map(Member::layer).collect();
+            let layers: Vec<_> = group.iter().map(|it| (it.layer(), it.is_in_one_list(contract))).collect();
             let runs = join_all(group.into_iter().map(|member| run_member(engine, limits, member, &moment))).await;
-            let ending = runs.iter().zip(layers).filter(|(run, _)| ends(composition, spec.phase, &run.answer));
-            ended = ending.map(|(_, layer)| layer).chain(ended).min();
+            for (_, (layer, is_in_list)) in
+                runs.iter().zip(layers).filter(|(run, _)| ends(composition, spec.phase, &run.answer))
+            {
+                ended = ended.into_iter().chain([layer]).min();
+                has_list_ended |= is_in_list;
+            }
             self.absorb(contract, runs);
         }
     }
@@ -363,7 +379,11 @@ impl Chain {
                 let said = reply.reason.as_deref().map(|said| format!(": {said}")).unwrap_or_default();
                 match reply.decision {
                     Approval::Approve => (Decision::Allow, format!("approved by a person{said}")),
-                    Approval::Deny => (Decision::Deny, format!("{reason} (denied by a person{said})")),
+                    // In other systems what a person says is the whole reason.
+                    Approval::Deny => match &reply.reason {
+                        Some(bare) if limits.contract.dialect != NATIVE => (Decision::Deny, bare.clone()),
+                        _ => (Decision::Deny, format!("{reason} (denied by a person{said})")),
+                    },
                 }
             }
             Err(NoAnswer::Silence(error)) => (Decision::Deny, format!("{reason} ({error})")),

@@ -343,7 +343,12 @@ fn finish(
                 Failure::Stopped(error) => (error, true),
             };
             // The verdict doesn't wait for a detached hook, so its failure decides nothing.
-            let fail = if hook.detached { Fail::Open } else { hook.fail_at(event.spec.phase) };
+            let is_unfound = event.spec.phase == Phase::Gate && (hook.contract.is_unfound)(&error);
+            let fail = match hook.said_fail(event.spec.phase) {
+                _ if hook.detached => Fail::Open,
+                None if is_unfound => Fail::Closed,
+                _ => hook.fail_at(event.spec.phase),
+            };
             let mut answer = aggregate::failure(fail, event.spec.phase, event.spec.rest, &hook.name, &error);
             if event.spec.subject.is_none() {
                 (answer.subject, answer.replace) = (None, false);
@@ -365,6 +370,13 @@ fn finish(
         answer.reason = Some("its allow doesn't count: `if` doesn't cover the whole call".into());
     }
     refuse_what_a_stop_ends(&mut answer, hook, client, event);
+    // What a failure counts as, people have said themselves.
+    let unheard = if error.is_none() { no_that_nobody_takes(&mut answer, hook, client, event) } else { None };
+    if let Some(unheard) = &unheard {
+        tracing::warn!(hook = %hook.name, error = %unheard, event = %event.name, event_id = %event.id, "Hook's answer counts for nothing.");
+    }
+    let has_failed = error.is_some();
+    let error = error.or(unheard);
     let counts = !hook.detached && event.spec.phase != Phase::Note;
     let decision = answer.decision.filter(|_| counts);
     let blocks = decision.is_some_and(|decision| decision != Decision::Allow);
@@ -382,7 +394,7 @@ fn finish(
     outcome.rewrote = answer.subject.as_ref().is_some_and(|subject| Some(subject) != event.subject())
         || answer.context.as_ref().is_some_and(|context| context.as_object().is_none_or(|it| !it.is_empty()));
     // A reason without a decision is still worth reading.
-    outcome.reason = if error.is_none() { answer.reason.clone() } else { None };
+    outcome.reason = if has_failed { None } else { answer.reason.clone() };
     outcome.error = error;
     outcome.said = answer.said.take().or(said);
     outcome.stop = answer.stop.clone();
@@ -412,6 +424,25 @@ fn refuse_what_a_stop_ends(answer: &mut Answer, hook: &Hook, client: &Contract, 
         answer.reason = Some(reason.to_string());
         answer.decision = Some(Decision::Deny);
     }
+}
+
+/// What is wrong with a "no" at an event where the hook's vocabulary has none. Its own clients read it in the reply and
+/// pass it over; for others it means no more.
+fn no_that_nobody_takes(answer: &mut Answer, hook: &Hook, client: &Contract, event: &Event) -> Option<String> {
+    let decision = answer.decision.filter(|decision| *decision != Decision::Allow)?;
+    if (hook.contract.takes_no)(&event.name) {
+        return None;
+    }
+    let reason = answer.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
+    if hook.contract != client {
+        (answer.decision, answer.reason) = (None, None);
+        // What a "no" withholds.
+        if answer.subject == Some(Value::Null) && answer.replace {
+            (answer.subject, answer.replace) = (None, false);
+        }
+    }
+    let (word, dialect) = (decision.as_str(), hook.contract.dialect);
+    Some(format!("failed to {word}: {dialect} takes no \"no\" at {}{reason}", event.name))
 }
 
 /// Whether a reply lets the event pass only because part of it could not be understood.

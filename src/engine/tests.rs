@@ -56,9 +56,11 @@ fn hooks(text: &str, client: &Arc<dyn HostClient>) -> Vec<Arc<Hook>> {
         let origin = Origin {
             file: "hooks.yaml",
             dir: Path::new("/"),
-            layer,
             approved: None,
+            real_dir: None,
+            layer,
             client: Some(client),
+            means: None,
             read: &read_named,
         };
         let compiled = compile(&root, &origin, &LineIndex::new(&yaml));
@@ -491,8 +493,9 @@ fn the_strongest_decision_wins() {
 #[test]
 fn pipeline() {
     let check = |definitions: &str, expected: &str| check_as("pipeline", definitions, &call(), expected);
-    // Order of registration; a deny stops.
-    check("pipeline/a, priority: 9, callback: '{}'\n pipeline/b, priority: 1, callback: '{}'", "allow | ran a(x) b(x)");
+    // Order of registration, unless people say another; a deny stops.
+    check("pipeline/a, callback: '{}'\n pipeline/b, callback: '{}'", "allow | ran a(x) b(x)");
+    check("pipeline/a, priority: 9, callback: '{}'\n pipeline/b, priority: 1, callback: '{}'", "allow | ran b(x) a(x)");
     check("pipeline/a, deny: no\n pipeline/b, callback: '{}'", "deny by a: no | a blocking, b skipped");
     // Each sees the arguments so far, the last rewrite wins and a later allow doesn't erase it.
     check(

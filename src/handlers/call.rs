@@ -104,11 +104,13 @@ impl Call<'_> {
 
 #[cfg(feature = "models")]
 impl Call<'_> {
-    /// The model to ask: the hook's, else the host's, else the client's own.
+    /// The model to ask: the hook's, else the host's, else the client's own, else a small one.
     pub(super) fn model<'a>(&'a self, named: Option<&'a ModelRef>) -> Result<Bound<'a>, HandlerError> {
         let egress = self.services.egress.for_layer(self.hook.source.layer);
         let deadline = tokio::time::Instant::now() + self.hook.timeout;
-        Bound::new([named, self.services.model.as_deref()], egress, self.client, deadline).map_err(HandlerError::from)
+        let small = if self.hook.contract.has_small_model { ModelRef::small() } else { None };
+        let named = [named, self.services.model.as_deref()];
+        Bound::new(named, small, egress, self.client, deadline).map_err(HandlerError::from)
     }
 }
 

@@ -5,12 +5,13 @@
 //! means is the dialect's.
 
 use super::approved::{run_by_text, run_by_words};
-use super::call::Call;
+use super::call::{Call, HookView};
 use super::compile::{Compile, Mistake};
 use super::effect::{Effect, Program};
 use super::environment::{MAX_VARIABLE, Secrets, Variables, changed, environment};
 use super::error::HandlerError;
 use super::kind::{Kind, TextKind};
+use super::means::{Means, Obstacle, program_obstacle, shell_obstacle};
 use super::output_log::OutputLog;
 use super::process;
 use crate::contract::{Exit, NATIVE};
@@ -19,6 +20,7 @@ use crate::verdict::Answer;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::{MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer};
+use serde_json::json;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use tokio::sync::Semaphore;
@@ -232,7 +234,16 @@ impl Kind for Command {
         if self.stdout == Some(Stdout::Log) {
             OutputLog::new(call.hook.name, self.secrets.clone()).read(&output.stdout[..]).await;
         }
-        self.answer(call, &output).map_err(HandlerError)
+        let answer = self.answer(call, &output);
+        self.note_stderr(call, &output, &answer);
+        answer.map_err(HandlerError)
+    }
+
+    fn obstacle(&self, _: &HookView<'_>, _: &Means) -> Option<Obstacle> {
+        match &self.run {
+            Run::Shell(text) => shell_obstacle(text, &self.env),
+            Run::Program { program, .. } => program_obstacle(program, &self.env, &self.dir),
+        }
     }
 
     fn files(&self, root: &Path) -> Vec<PathBuf> {
@@ -257,11 +268,37 @@ impl Kind for Command {
     }
 }
 
+/// What is kept of a command's stderr, in characters.
+const MAX_STDERR: usize = 2000;
+
 fn empty() -> Mistake {
     Mistake::whole("the command is empty")
 }
 
 impl Command {
+    /// What a command says on stderr is in its outcome and in the log, unless it is its reason or its error already.
+    fn note_stderr(&self, call: &Call<'_>, output: &process::Output, answer: &Result<Answer, String>) {
+        let stderr = self.secrets.mask(&String::from_utf8_lossy(&output.stderr));
+        let stderr = stderr.trim();
+        let said = match answer {
+            Ok(answer) => answer.reason.as_deref().unwrap_or_default(),
+            Err(error) => error,
+        };
+        if stderr.is_empty() || said.contains(stderr) {
+            return;
+        }
+        // The cause usually is at the end.
+        let start = stderr.char_indices().rev().nth(MAX_STDERR).map_or(0, |(at, _)| at);
+        let end = &stderr[start..];
+        call.transcript.note(json!({ "stderr": end }));
+        match output.status {
+            process::Exit::Code(0) => {
+                tracing::debug!(hook = %call.hook.name, stderr = %end, "The command wrote to stderr.")
+            }
+            _ => tracing::warn!(hook = %call.hook.name, stderr = %end, "The command failed, and wrote to stderr."),
+        }
+    }
+
     /// What the command's end and output mean.
     fn answer(&self, call: &Call<'_>, output: &process::Output) -> Result<Answer, String> {
         let (event, contract) = (call.moment.event(), call.hook.contract);

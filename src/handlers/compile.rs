@@ -19,6 +19,8 @@ pub struct Compile<'a> {
     pub dir: &'a Path,
     /// What a person has approved of the project, if the definition is read from that.
     pub approved: Option<&'a Arc<Approved>>,
+    /// Where the file really is, if a link leads to it.
+    pub real_dir: Option<&'a Path>,
     /// Where the definition came from.
     pub layer: Layer,
     /// The connection that registers the hook, if it comes over the wire.
@@ -27,6 +29,9 @@ pub struct Compile<'a> {
     pub rules: Option<&'a [ToolRule]>,
     /// The model that the file's `defaults` name.
     pub model: Option<&'a RawModel>,
+    /// Agents of the hook's vocabulary count by themselves, and guards only tell them to stop: see
+    /// [`Contract::tally`](crate::contract::Contract::tally).
+    pub signals_stops: bool,
     /// How the hook's vocabulary names what an event says.
     pub placeholders: &'static Placeholders,
     /// Reads a file that the definition names, and has it watched: a change of it compiles the

@@ -1,12 +1,13 @@
 //! `http`: a POST to a service. What it may reach is [`crate::services::egress`]'s matter.
 
-use super::call::Call;
+use super::call::{Call, HookView};
 use super::compile::{Compile, Mistake};
 use super::effect::Effect;
 use super::environment::Secrets;
 use super::error::HandlerError;
 use super::headers::{Headers, check};
 use super::kind::{Kind, TextKind};
+use super::means::{Means, Obstacle};
 use crate::template::Body;
 use crate::verdict::Answer;
 use bytes::Bytes;
@@ -81,6 +82,10 @@ impl Kind for Http {
         let reply =
             crate::support::json::parse(text).map_err(|error| HandlerError(format!("read the reply: {error}")))?;
         (call.hook.contract.reply)(call.moment.event(), reply).map_err(HandlerError)
+    }
+
+    fn obstacle(&self, hook: &HookView<'_>, means: &Means) -> Option<Obstacle> {
+        Some(Obstacle::from_url(&self.url, &means.grants(hook.source.layer))?.at("url"))
     }
 
     fn secrets(&self) -> Vec<&Secrets> {

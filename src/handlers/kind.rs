@@ -1,10 +1,11 @@
 //! What a kind of handler is: the trait, and what a kind says of itself for people and editors.
 
-use super::call::Call;
+use super::call::{Call, HookView};
 use super::compile::{Compile, Mistake};
 use super::effect::Effect;
 use super::environment::Secrets;
 use super::error::HandlerError;
+use super::means::{Means, Obstacle};
 use crate::syntax::node::{Node, NodeValue};
 use crate::verdict::{Answer, Decision};
 use schemars::JsonSchema;
@@ -42,6 +43,11 @@ pub(crate) trait Kind: std::fmt::Debug + Sized + Send + Sync {
 
     /// What that does beyond looking at the event.
     fn effect(&self) -> Option<Effect> {
+        None
+    }
+
+    /// What is known to keep a run from working, with these means.
+    fn obstacle(&self, _hook: &HookView<'_>, _means: &Means) -> Option<Obstacle> {
         None
     }
 

@@ -24,6 +24,7 @@ mod http;
 mod kind;
 #[cfg(feature = "mcp")]
 mod mcp;
+mod means;
 mod output_log;
 mod pattern;
 pub(crate) mod process;
@@ -57,6 +58,7 @@ pub use compile::{Compile, CompileError, Mistake};
 pub use effect::{Effect, Program};
 pub use error::HandlerError;
 pub(crate) use kind::TextKind;
+pub use means::{Means, Obstacle};
 pub use services::Services;
 
 /// A row of the handler table, for the loader, the schema and the docs.
@@ -143,6 +145,14 @@ macro_rules! handlers {
             pub(crate) fn writes(&self) -> Option<&Path> {
                 match self {
                     $($(#[$attribute])* Handler::$variant(it) => it.writes(),)*
+                    Handler::Closure(_) | Handler::Broken(_) => None,
+                }
+            }
+
+            /// What is known to keep a run from working, with these means.
+            pub(crate) fn obstacle(&self, hook: &HookView<'_>, means: &Means) -> Option<Obstacle> {
+                match self {
+                    $($(#[$attribute])* Handler::$variant(it) => it.obstacle(hook, means),)*
                     Handler::Closure(_) | Handler::Broken(_) => None,
                 }
             }

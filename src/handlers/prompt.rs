@@ -6,11 +6,12 @@
 //! verdict's form, with a number that stands in the instructions alone. Whatever else comes is an
 //! error, and what that means is up to the hook's `fail`.
 
-use super::call::Call;
+use super::call::{Call, HookView};
 use super::compile::{Compile, Mistake};
 use super::effect::Effect;
 use super::error::HandlerError;
 use super::kind::{Kind, TextKind};
+use super::means::{Means, Obstacle};
 use crate::contract::Judgement;
 use crate::services::models::{Message, Model, ModelRef, RawModel, Request, clean, random_hex};
 use crate::support::digest;
@@ -86,9 +87,10 @@ impl Kind for Prompt {
 
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
         let data = self.instructions.data(call)?;
+        let text = self.instructions.text_at(call);
         let model = call.model(self.model.as_ref())?;
         let name = model.model().to_string();
-        let key = || digest::of_texts(&[&model.model().identity(), &self.instructions.text, &data]);
+        let key = || digest::of_texts(&[&model.model().identity(), &text, &data]);
         if let Some(verdict) = self.cache.as_ref().and_then(|cache| cache.get(&key())) {
             call.transcript.note(json!({"model": name, "cached": true}));
             return Ok(verdict.answer());
@@ -96,7 +98,7 @@ impl Kind for Prompt {
         let (boundary, nonce) = (random_hex()?, random_hex()?);
         let form = Form::from_judgement(call.hook.contract.judgement);
         let request = Request {
-            system: system(&self.instructions.text, &boundary, &form.instructions(&nonce)),
+            system: system(&text, &boundary, &form.instructions(&nonce)),
             messages: vec![Message::User { text: format!("{boundary}\n{data}\n{boundary}") }],
             schema: form.schema(),
             max_tokens: self.max_tokens,
@@ -124,6 +126,10 @@ impl Kind for Prompt {
         Ok(verdict.answer())
     }
 
+    fn obstacle(&self, hook: &HookView<'_>, means: &Means) -> Option<Obstacle> {
+        means.model_obstacle(self.model.as_ref(), hook.source.layer, hook.contract.has_small_model)
+    }
+
     fn effect(&self) -> Option<Effect> {
         Some(Effect::Model(self.model.as_ref().map(ToString::to_string)))
     }
@@ -134,6 +140,7 @@ impl Kind for Prompt {
 pub(super) struct Instructions {
     /// The text, with names where it has placeholders.
     pub(super) text: String,
+    template: Template,
     /// The values that they name; none is the whole event.
     paths: Vec<String>,
 }
@@ -154,7 +161,19 @@ impl Instructions {
                 paths.push(path.to_string());
             }
         }
-        Ok(Instructions { text: template.text(&|path| Some(Value::String(format!("`{path}`")))), paths })
+        Ok(Instructions { text: template.text(&|path| Some(Value::String(format!("`{path}`")))), template, paths })
+    }
+
+    /// The text for one event. In the system whose variables are text, a value that is one plain word stands in its place:
+    /// it can say nothing to a model. All others are data.
+    fn text_at(&self, call: &Call<'_>) -> String {
+        if call.hook.contract.placeholders.style != Style::Braces {
+            return self.text.clone();
+        }
+        self.template.text(&|path| match call.placeholder(path) {
+            Some(Value::String(word)) if is_plain(&word) => Some(Value::String(word)),
+            _ => Some(Value::String(format!("`{path}`"))),
+        })
     }
 
     /// What the model sees of the event, in one line of JSON.
@@ -184,6 +203,11 @@ impl Instructions {
         }
         Ok(data)
     }
+}
+
+/// One short word, as names of tools and events are.
+fn is_plain(word: &str) -> bool {
+    (1..=48).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte))
 }
 
 /// The part that doesn't change comes first, because providers cache the beginning of a request.

@@ -77,9 +77,11 @@ mod tests {
             let origin = crate::definitions::origin::Origin {
                 file: "hooks.yaml",
                 dir: "/".as_ref(),
+                real_dir: None,
                 layer: Layer::Hooks,
                 approved: None,
                 client: None,
+                means: None,
                 read: &read_named,
             };
             compile::compile(&root, &origin, &LineIndex::new(&text))

@@ -160,7 +160,7 @@ fn solves(document: &Document, before: &Checked, diagnostic: &Diagnostic, change
     if text == document.text {
         return false;
     }
-    let after = check(&document.file(), &text, document.layer);
+    let after = check(&document.file(), &text, document.layer, None);
     let is_it = |it: &&Diagnostic| {
         (&it.code, &it.message, &it.hook) == (&diagnostic.code, &diagnostic.message, &diagnostic.hook)
     };
@@ -558,7 +558,7 @@ mod tests {
         let fixes = tested_fixes(&document, &(wrong.span.start..wrong.span.start), &|| true);
         let told = |(_, fix, changes): WrittenFix<'_>| {
             let after = apply(text, &changes);
-            let checked = check(&document.file(), &after, document.layer);
+            let checked = check(&document.file(), &after, document.layer, None);
             let same = checked.diagnostics.iter().filter(|it| it.code == code && it.message == wrong.message).count();
             let before = diagnostics.iter().filter(|it| it.code == code && it.message == wrong.message).count();
             assert!(same < before, "{after}");

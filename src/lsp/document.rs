@@ -121,7 +121,7 @@ impl Document {
 
     /// The text parsed and checked; done once.
     pub(super) fn checked(&self) -> &Checked {
-        self.checked.get_or_init(|| check(&self.file(), &self.text, self.layer))
+        self.checked.get_or_init(|| check(&self.file(), &self.text, self.layer, None))
     }
 
     /// Its hooks, as written; none while it isn't YAML, TOML or JSON.
@@ -135,7 +135,16 @@ impl Document {
         let root = self.checked().root.as_ref()?;
         let file = self.file();
         let dir = self.path.parent().unwrap_or(Path::new(""));
-        let origin = Origin { file: &file, dir, layer: self.layer, approved: None, client: None, read: &read_named };
+        let origin = Origin {
+            file: &file,
+            dir,
+            approved: None,
+            real_dir: None,
+            layer: self.layer,
+            client: None,
+            means: None,
+            read: &read_named,
+        };
         Some(compile(root, &origin, &LineIndex::new(&self.text)))
     }
 

@@ -71,7 +71,7 @@ mod tests {
 
     fn effect(dir: &Path, definition: &str) -> String {
         let text = format!("hooks:\n- {{ name: a, on: PreToolUse, {definition} }}\n");
-        let checked = check(&dir.join("a.yaml").display().to_string(), &text, Layer::Hooks);
+        let checked = check(&dir.join("a.yaml").display().to_string(), &text, Layer::Hooks, None);
         let hook = checked.file.as_ref().and_then(|file| file.hooks[0].hook.as_ref());
         let hook = hook.unwrap_or_else(|| panic!("{definition}: {:?}", checked.diagnostics));
         of_running(hook).unwrap_or_default()

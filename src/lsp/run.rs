@@ -382,6 +382,7 @@ mod tests {
             "/p/a.yaml",
             &format!("hooks:\n- {{ name: a, {definition} }}\n"),
             crate::syntax::source::Layer::Hooks,
+            None,
         );
         let hook = checked.file.and_then(|file| file.hooks.into_iter().next()?.hook);
         hook.unwrap_or_else(|| panic!("{definition}: {:?}", checked.diagnostics))

@@ -269,7 +269,7 @@ mod tests {
     use crate::syntax::source::Layer;
 
     fn hook(definition: &str) -> Arc<Hook> {
-        let checked = check("/p/a.yaml", &format!("hooks:\n- {{ name: a, {definition} }}\n"), Layer::Hooks);
+        let checked = check("/p/a.yaml", &format!("hooks:\n- {{ name: a, {definition} }}\n"), Layer::Hooks, None);
         let hook = checked.file.and_then(|file| file.hooks.into_iter().next()?.hook);
         hook.unwrap_or_else(|| panic!("{definition}: {:?}", checked.diagnostics))
     }

@@ -270,19 +270,24 @@ impl Argument {
             }
             pattern = rest;
         }
-        fn form<T>(may: bool, must: bool, compiled: Result<T, String>) -> Result<Option<T>, String> {
-            match compiled {
-                Ok(compiled) => Ok(Some(compiled).filter(|_| may)),
+        // A form that no tool of the rule has isn't compiled: that would be most of a start.
+        fn form<T>(
+            may: bool,
+            must: bool,
+            compile: impl FnOnce(&str) -> Result<T, String>,
+            pattern: &str,
+        ) -> Result<Option<T>, String> {
+            match may.then(|| compile(pattern)).transpose() {
                 Err(problem) if must => Err(problem),
-                Err(_) => Ok(None),
+                compiled => Ok(compiled.ok().flatten()),
             }
         }
         use ArgumentKind::{Path, Shell, Text, Url};
         Ok(Argument::Main(Box::new(Forms {
-            command: form(may_be(Shell), must_be(Shell), CommandRule::new(pattern))?,
-            path: form(may_be(Path), must_be(Path), PathPattern::new(pattern))?,
-            url: form(may_be(Url), must_be(Url), UrlPattern::new(pattern))?,
-            text: form(may_be(Text), must_be(Text) || kinds.contains(&None), glob(pattern))?,
+            command: form(may_be(Shell), must_be(Shell), CommandRule::new, pattern)?,
+            path: form(may_be(Path), must_be(Path), PathPattern::new, pattern)?,
+            url: form(may_be(Url), must_be(Url), UrlPattern::new, pattern)?,
+            text: form(may_be(Text), must_be(Text) || kinds.contains(&None), glob, pattern)?,
         })))
     }
 }

@@ -74,28 +74,18 @@ pub struct Experimental {
 }
 
 /// What a client can honour and wants to hear.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct HookCapabilities {
-    /// The decisions that it can honour; any other becomes a deny.
-    pub decisions: Vec<Honour>,
+    /// The decisions that it can honour, in every vocabulary; any other becomes a deny. Default: allow, deny and rewrite,
+    /// in another vocabulary those that it knows.
+    pub decisions: Option<Vec<Honour>>,
     /// The notifications that it wants.
     pub notifications: Vec<NotificationKind>,
     /// The requests that it answers.
     pub requests: Vec<RequestKind>,
     /// The vocabulary of its events, where a dispatch doesn't say.
     pub dialect: Option<String>,
-}
-
-impl Default for HookCapabilities {
-    fn default() -> Self {
-        HookCapabilities {
-            decisions: vec![Honour::Allow, Honour::Deny, Honour::Rewrite],
-            notifications: Vec::new(),
-            requests: Vec::new(),
-            dialect: None,
-        }
-    }
 }
 
 /// Something a client can honour.
@@ -157,6 +147,9 @@ pub struct InForce {
     /// Every event is allowed and no hook runs.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub pass_through: bool,
+    /// What follows from what the client has declared, and can hardly be meant.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub remarks: Vec<String>,
 }
 
 /// `hooks/dispatch`: either a native event, or a payload in a dialect's vocabulary.

@@ -7,6 +7,7 @@ use super::outgoing::{NotificationKind, RequestKind};
 use super::protocol::{Honour, HookCapabilities, Trace};
 use crate::dialects::{self, Dialect};
 use crate::engine::{Honours, HooksInForce};
+use crate::handlers::Means;
 use crate::hook_set::HookSet;
 use crate::host::Host;
 use crate::lsp;
@@ -75,7 +76,8 @@ type Waiter = oneshot::Sender<Result<Value, String>>;
 
 #[derive(Clone, Copy)]
 struct Settings {
-    honours: Honours,
+    /// What the client has said of itself.
+    declared: Option<Honours>,
     dialect: &'static Dialect,
     answers: Answers,
     trace: Trace,
@@ -102,7 +104,7 @@ impl Session {
             early_deadline: CancellationToken::new(),
             in_flight: Arc::default(),
             settings: Mutex::new(Settings {
-                honours: Honours::default(),
+                declared: None,
                 dialect: dialects::native(),
                 answers: Answers::default(),
                 trace: Trace::Off,
@@ -120,26 +122,32 @@ impl Session {
         })
     }
 
-    /// Takes the client's capabilities.
+    /// Takes the client's capabilities, and says what follows from them that can hardly be meant.
     ///
     /// # Errors
     /// An unknown dialect, or a second `initialize`.
-    pub fn initialize(&self, capabilities: Option<HookCapabilities>) -> Result<(), RpcError> {
+    pub fn initialize(&self, capabilities: Option<HookCapabilities>) -> Result<Vec<String>, RpcError> {
         let capabilities = capabilities.unwrap_or_default();
         let dialect = dialects::by_name(capabilities.dialect.as_deref().unwrap_or(dialects::NATIVE))
             .map_err(|error| RpcError::params(format!("`dialect`: {error}")))?;
         if self.initialized.swap(true, Ordering::Relaxed) {
             return Err(RpcError::request("`initialize` comes once in a connection; what the first one said holds"));
         }
-        let can = |honour| capabilities.decisions.contains(&honour);
         let mut settings = self.settings.lock();
-        settings.honours = Honours { ask: can(Honour::Ask), defer: can(Honour::Defer), rewrite: can(Honour::Rewrite) };
+        settings.declared = capabilities.decisions.map(|declared| {
+            let can = |honour| declared.contains(&honour);
+            Honours { ask: can(Honour::Ask), defer: can(Honour::Defer), rewrite: can(Honour::Rewrite) }
+        });
+        let takes_no_rewrite = settings.declared.is_some_and(|it| !it.rewrite);
         settings.dialect = dialect;
         let asked = |request| capabilities.requests.contains(&request);
         settings.answers = Answers { approvals: asked(RequestKind::Approve), models: asked(RequestKind::Complete) };
         drop(settings);
         self.forward(&capabilities.notifications);
-        Ok(())
+        let remark = "`decisions` has no `rewrite`: what hooks rewrite will be denied";
+        let remarks: Vec<_> = takes_no_rewrite.then(|| remark.to_string()).into_iter().collect();
+        remarks.iter().for_each(|remark| tracing::warn!("{remark}"));
+        Ok(remarks)
     }
 
     /// Makes a language server for this connection.
@@ -180,9 +188,9 @@ impl Session {
         self.editor.get().ok_or_else(missing)
     }
 
-    /// What the client can honour.
-    pub fn honours(&self) -> Honours {
-        self.settings.lock().honours
+    /// What the client can honour, as far as it has said so.
+    pub fn declared(&self) -> Option<Honours> {
+        self.settings.lock().declared
     }
 
     /// The client's vocabulary.
@@ -273,6 +281,11 @@ impl Session {
             }
         });
         result.await.map_err(|_| cut_off())?
+    }
+
+    /// What the host and this client can do for hooks.
+    pub(super) fn means(&self) -> Means {
+        Means { client_has_model: self.settings.lock().answers.models, ..self.host.options.means(false) }
     }
 
     /// The shared store.

@@ -6,4 +6,5 @@ pub mod client;
 pub mod egress;
 pub mod emit;
 pub mod models;
+pub(crate) mod obstacle;
 pub mod state;

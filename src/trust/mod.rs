@@ -3,6 +3,7 @@
 
 use crate::definitions::approved::{DEFINITIONS, MAX_BYTES, Record, current, digest_of, record_file, tree, walk};
 use crate::definitions::load::{LayerDir, Loader, Look};
+use crate::handlers::Means;
 use crate::hook::Hook;
 use crate::matching::paths::normalise;
 use crate::syntax::diagnostic::{Diagnostic, Severity};
@@ -76,7 +77,10 @@ pub fn review(store: &Path, root: &Path) -> Result<Review, Refusal> {
     if !dir.is_dir() {
         return Err(Refusal(format!("{}: there is no such directory; `hookwire init` makes it", dir.display())));
     }
-    let mut loader = Loader::new(vec![LayerDir { layer: Layer::Project, path: dir.clone(), approved: None }]);
+    let mut loader = Loader::new(
+        vec![LayerDir { layer: Layer::Project, path: dir.clone(), approved: None }],
+        Means { root: root.clone(), ..Means::default() },
+    );
     let loaded = loader.load(Look::Now);
     let hooks = loaded.hooks.hooks.clone();
     let below = |path: &Path| path.strip_prefix(&root).map(Path::to_path_buf).ok();

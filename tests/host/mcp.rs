@@ -317,10 +317,10 @@ fn an_endpoint_of_a_stranger_is_out_of_reach() {
         host.request("initialize", json!({"capabilities": {}}));
         let hook =
             json!({"name": "a", "on": "PreToolUse", "fail": "closed", "mcp": {"server": {"url": url}, "tool": "t"}});
-        host.request("hooks/register", json!({"hooks": [hook]}));
-        let answer = ask(&mut host, "Bash");
-        assert!(answer.starts_with("deny: failed to start the MCP server") && !answer.contains("secret"), "{answer}");
-        assert!(answer.contains("--allow-host") || answer.contains("not granted"), "{answer}");
+        let refused = host.refused("hooks/register", json!({"hooks": [hook]}));
+        let message = refused["message"].as_str().unwrap();
+        assert!(message.starts_with("invalid params: hook `a`: the hook can't reach ") && !message.contains("secret"));
+        assert!(message.contains("(allow it with --allow-host "), "{message}");
     }
 }
 

@@ -408,6 +408,8 @@ fn in_layer(layer: &str, all: &[Value], models: &ModelServer) -> (TestHost, temp
     let mut command = hookwire();
     command.args(["serve", "--project", "--no-share", "--root"]).arg(dir.path().join("project"));
     command.arg("--hooks").arg(dir.path().join("hooks")).env("XDG_CONFIG_HOME", dir.path().join("config"));
+    // Registered hooks reach nothing on the machine without a grant.
+    command.args(["--allow-host", "127.0.0.1:9"]);
     let mut host = TestHost::start(models.serve_for(&mut command));
     if layer == "session" {
         host.request("hooks/register", json!({ "hooks": all }));

@@ -607,6 +607,46 @@ fn errors_name_the_field_and_say_what_to_do() {
     );
 }
 
+/// A member that is null is absent, as Emacs and Go write what they haven't got.
+#[test]
+fn null_capabilities_are_absent() {
+    for params in [
+        json!({"capabilities": null}),
+        json!({"capabilities": {"hooks": null, "experimental": null}}),
+        json!({"capabilities": {"experimental": {"hooks": null}}}),
+        json!({"capabilities": {"hooks": {"decisions": null, "notifications": null, "requests": null, "dialect": null}}}),
+        json!({"capabilities": {"hooks": {"decisions": ["allow", "deny", "rewrite"]}}}),
+    ] {
+        let mut host = TestHost::serve(no_hooks());
+        let result = host.request("initialize", params.clone());
+        assert_eq!((&result["hooks"]["hooks"], result["hooks"].get("remarks")), (&json!(0), None), "{params}");
+    }
+}
+
+/// What a client declares holds in every vocabulary; what hardly can be meant is told when it is declared.
+#[test]
+fn declared_decisions_count_in_every_vocabulary() {
+    let yaml = "hooks:\n- { name: r, on: PreToolUse, rewrite: { patch: { a: 1 } } }\n- { name: s, on: UserPromptSubmit, ask: sure? }";
+    let calls = [
+        json!({"event": "PreToolUse", "tool": {"name": "t", "input": {}}}),
+        json!({"dialect": "claude-code", "payload": {"hook_event_name": "PreToolUse", "tool_name": "t", "tool_input": {}}}),
+        json!({"dialect": "hooks-article", "payload": {"event": "PreToolUse", "tool_name": "t", "tool_input": {}}}),
+    ];
+    for (decisions, expected, remarks) in [
+        (json!(["allow", "deny"]), "deny", json!(["`decisions` has no `rewrite`: what hooks rewrite will be denied"])),
+        (json!(["allow", "deny", "rewrite"]), "allow", Value::Null),
+    ] {
+        let (mut host, _dir) = TestHost::with(yaml);
+        let result = host.request("initialize", json!({"capabilities": {"hooks": {"decisions": decisions}}}));
+        assert_eq!(result["hooks"].get("remarks").unwrap_or(&Value::Null), &remarks);
+        for call in &calls {
+            let result = host.request("hooks/dispatch", call.clone());
+            let verdict = result.get("verdict").unwrap_or(&result);
+            assert_eq!(verdict["decision"], expected, "{call}: {verdict}");
+        }
+    }
+}
+
 #[test]
 fn shutdown_and_exit() {
     let exit = r#"{"jsonrpc":"2.0","method":"exit"}"#;

@@ -353,7 +353,10 @@ fn what_is_loaded_is_listed() {
             "a.yaml",
             "hooks:\n  - name: a\n    description: first\n    on: [PreToolUse, PostToolUse]\n    fail: closed\n    deny: x\n",
         ),
-        ("b.yaml", "hooks:\n- {name: b, on: PreToolUse, priority: 1, fail: open, command: x}\n- {name: c, on: Stop}\n"),
+        (
+            "b.yaml",
+            "hooks:\n- {name: b, on: PreToolUse, priority: 1, fail: open, command: 'true'}\n- {name: c, on: Stop}\n",
+        ),
     ];
     let mut editor = Editor::with(capabilities, &files);
     let listed = editor.execute("hookwire.hooks", json!({}));

@@ -181,8 +181,13 @@ fn every_definition_loads_without_a_diagnostic() {
         for (n, block) in blocks.iter().enumerate() {
             let file = dir.path().join(format!("{n}.{language}"));
             std::fs::write(&file, block).unwrap();
-            let output = hookwire().args(["check", "--strict"]).arg(&file).output().unwrap();
-            assert!(output.status.success(), "{block}\n{}", said(&output));
+            let output = hookwire().args(["check", "--format", "json"]).arg(&file).output().unwrap();
+            let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+            // What this machine hasn't got, a reader's may have.
+            let of_the_machine = ["no-key", "no-model", "no-module", "no-program", "small-model"];
+            let is_of_the_text = |it: &&serde_json::Value| !of_the_machine.contains(&it["code"].as_str().unwrap());
+            let told: Vec<_> = told["diagnostics"].as_array().unwrap().iter().filter(is_of_the_text).collect();
+            assert!(told.is_empty(), "{block}\n{told:?}");
         }
     }
 }

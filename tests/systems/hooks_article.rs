@@ -268,12 +268,11 @@ fn hooks_are_registered_and_listed_by_event() {
     assert_eq!(names(&mut host, json!({"event": "NoSuchEvent"})), [""; 0]);
     assert_eq!(names(&mut host, json!({})).len(), 4);
 
-    // A service on this machine is for those who own it: what comes over the wire doesn't reach it.
+    // A service on this machine is for those who own it: what comes over the wire doesn't reach it, and is told so.
     let hook = json!({"name": "http", "event": "Stop", "mode": "http", "url": "http://localhost:49213/"});
-    register(&mut host, json!([hook]));
-    let reply = reply(&mut host, json!({"event": "Stop", "session_id": "s"}));
-    let outcome = &reply["outcomes"][1];
-    assert!(outcome["error"].as_str().unwrap().contains("loopback"), "{reply}");
+    let refused = host.refused("hooks/register", json!({"dialect": DIALECT, "hooks": [hook]}));
+    let expected = "invalid params: hook `http`: the hook can't reach localhost: it is a loopback address (allow it with --allow-host localhost:49213)";
+    assert_eq!(refused["message"], expected);
     let bad = host.refused("hooks/register", json!({"dialect": DIALECT, "hooks": {"Stop": [{"mode": "http"}]}}));
     assert_eq!(bad["message"], "invalid params: hook `Stop#1`: a hook of mode `http` needs `url` (add `url`)");
 }
@@ -377,11 +376,13 @@ fn mistakes_are_told_in_its_own_words_and_break_one_hook_alone() {
         ("{ name: native, guard: { step-limit: { max: 3 } } }", ""),
     ] {
         let text = article(&format!("  - {hook}\n"));
-        assert_eq!(told(&text).join("; "), expected, "{hook}");
+        let mistakes = || told(&text).into_iter().filter(|it| !it.contains("there is no program `"));
+        assert_eq!(mistakes().collect::<Vec<_>>().join("; "), expected, "{hook}");
         // In the registry's form it is the same, one line below.
         if let Some(rest) = hook.strip_prefix("{ event: Stop, ") {
             let text = article(&format!("  Stop:\n    - {{ {rest}\n"));
-            assert_eq!(told(&text).len(), expected.split("; ").filter(|it| !it.is_empty()).count(), "{text}");
+            let told = told(&text).into_iter().filter(|it| !it.contains("there is no program `"));
+            assert_eq!(told.count(), expected.split("; ").filter(|it| !it.is_empty()).count(), "{text}");
         }
     }
     assert_eq!(

@@ -14,6 +14,7 @@ mod hooks_article;
 mod installed;
 mod instructor;
 mod policy;
+mod promises;
 mod together;
 mod trust;
 mod workflow_framework;

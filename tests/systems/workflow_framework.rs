@@ -187,9 +187,10 @@ fn cancelling_reaches_code_hooks_and_commands() {
     await_end(pid, "the process is gone");
 }
 
-/// The judge reads the event's values as data: a tool's name can't add to the instructions.
+/// Variables stand for their values where these are single words. The judge reads all others as data: a tool's name
+/// can't add to the instructions.
 #[test]
-fn prompts_hold_no_value_of_the_event() {
+fn prompts_hold_words_of_the_event_and_nothing_else() {
     let model = ModelServer::with([Say::text("ALLOW"), Say::text("ALLOW")]);
     let dir = hooks(&[(
         "hooks.yaml",
@@ -208,7 +209,7 @@ fn prompts_hold_no_value_of_the_event() {
     // What is absent is empty.
     assert_eq!(data(1), json!({"event": "PreCompact", "toolName": "", "toolArgs": ""}));
     let system = model.seen()[0].system();
-    assert!(system.contains("At `event`: is `toolName` with `toolArgs` fine in {stepName}?"), "{system}");
+    assert!(system.contains("At PreToolCall: is `toolName` with `toolArgs` fine in {stepName}?"), "{system}");
 }
 
 #[test]
@@ -311,7 +312,10 @@ fn its_hooks_serve_clients_of_others() {
     let denied = host.request("hooks/dispatch", claude("PreToolUse", "git push"));
     assert_eq!(denied["reply"]["hookSpecificOutput"]["permissionDecision"], "deny");
     let told = host.request("hooks/dispatch", claude("PostToolUse", "ls"));
-    assert_eq!(told["reply"]["reason"], r#"["{\"command\":\"ls\"}",{"Content":"out","IsError":false}]"#);
+    // There the result of such a hook is passed over: what it says is told, and is no "no".
+    assert_eq!(told["reply"], json!({}));
+    let error = r#"failed to deny: workflow-framework takes no "no" at PostToolUse: ["{\"command\":\"ls\"}",{"Content":"out","IsError":false}]"#;
+    assert_eq!(told["verdict"]["outcomes"][1]["error"], error);
 }
 
 /// A hook without `on` is for every event, but not one of another vocabulary.

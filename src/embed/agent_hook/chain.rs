@@ -2,8 +2,8 @@
 //! verdict on the way out, both in the words of the dialect `agent-hook-trait`.
 
 use super::{
-    AgentError, AgentEvent, AgentHook, ChatMessage, CompactionHint, DispatchResult, ExecutionGrant, HookAction,
-    HookContext, HookError, HookResult, HookState, LlmCallInput, LlmResponse, ProviderError, RetryDecision,
+    AgentError, AgentEvent, AgentHook, ChatMessage, CompactionHint, DispatchResult, EventSender, ExecutionGrant,
+    HookAction, HookContext, HookError, HookResult, HookState, LlmCallInput, LlmResponse, ProviderError, RetryDecision,
     TokenBudget, ToolMeta, TurnInput, TurnOutput,
 };
 use crate::contract::Fail;
@@ -132,6 +132,11 @@ impl HookChain {
             step_number: 0,
             core_type: String::new(),
         }
+    }
+
+    /// The events that its hooks and its agent emit for those who listen.
+    pub fn events(&self) -> EventSender {
+        self.host.engine.services.events.clone()
     }
 
     /// The host that runs the hooks.

@@ -38,11 +38,13 @@
 //! ```
 
 mod chain;
+mod context;
 mod types;
 
 pub use crate::handlers::HookError;
 pub use crate::services::emit::{AgentEvent, EventSender};
 pub use chain::{ChainError, Granted, HookChain};
+pub use context::AgentContext;
 pub use types::{
     AgentError, ChatMessage, CompactionHint, DispatchResult, ExecutionGrant, LlmCallInput, LlmResponse, ProviderError,
     RetryDecision, TokenBudget, ToolMeta, TurnInput, TurnOutput, Usage,

@@ -9,12 +9,13 @@ mod files;
 mod shell;
 mod tools;
 
-use super::call::Call;
+use super::call::{Call, HookView};
 use super::compile::{Compile, Mistake};
 use super::effect::Effect;
 use super::environment::Secrets;
 use super::error::HandlerError;
 use super::kind::{Kind, TextKind};
+use super::means::{Means, Obstacle};
 use super::prompt::{Instructions, read};
 use crate::services::models::{Message, Model, ModelRef, RawModel, Request, ToolCall, ToolResult, clean, random_hex};
 use crate::support::nearest::closest;
@@ -207,6 +208,10 @@ impl Kind for Agent {
 
     fn files(&self, root: &Path) -> Vec<PathBuf> {
         self.tools.iter().flat_map(|tool| tool.files(root)).collect()
+    }
+
+    fn obstacle(&self, hook: &HookView<'_>, means: &Means) -> Option<Obstacle> {
+        means.model_obstacle(self.model.as_ref(), hook.source.layer, hook.contract.has_small_model)
     }
 
     fn effect(&self) -> Option<Effect> {

@@ -94,6 +94,20 @@ impl Launch {
         Ok(Plan { spec: self.spec(argv), sources })
     }
 
+    /// Whether Python finds the package that a module is in. Nothing of it is loaded.
+    pub(super) fn finds_module(&self, module: &str) -> bool {
+        const FIND: &str = "import importlib.util, sys\nsys.exit(importlib.util.find_spec(sys.argv[1]) is None)";
+        let Ok(Plan { spec, .. }) = self.plan() else { return true };
+        let Some(python) = spec.argv.iter().skip_while(|it| *it != "sh").nth(1) else { return true };
+        let package = module.split('.').next().unwrap_or(module);
+        let mut command = std::process::Command::new(python);
+        command.args(["-c", FIND, package]).env_clear().envs(self.env.iter().cloned()).current_dir("/");
+        let silent = || std::process::Stdio::null();
+        let found = command.stdin(silent()).stdout(silent()).stderr(silent()).status();
+        // Only a plain "no" counts.
+        found.map_or(true, |status| status.code() != Some(1))
+    }
+
     fn spec(&self, argv: Vec<String>) -> Spec {
         Spec {
             argv,

@@ -15,13 +15,14 @@ mod wire;
 mod worker;
 
 use super::approved::run_by_words;
-use super::call::Call;
+use super::call::{Call, HookView};
 use super::compile::{Compile, Mistake};
 use super::digits::{self, Handed};
 use super::effect::{Effect, Program};
 use super::environment::{Secrets, changed, environment};
 use super::error::HandlerError;
 use super::kind::Kind;
+use super::means::{Means, Obstacle, program_obstacle};
 use crate::syntax::fix::{Edit, Fix};
 use crate::syntax::source::Layer;
 use crate::syntax::values::RawDuration;
@@ -198,6 +199,23 @@ impl Kind for Callable {
         }
     }
 
+    fn obstacle(&self, _: &HookView<'_>, means: &Means) -> Option<Obstacle> {
+        let launch = self.launch(&means.root);
+        if let Err(error) = launch.plan() {
+            return Some(Obstacle::new("no-program", format!("can't {error}")));
+        }
+        match &launch.runtime {
+            Runtime::Python { search, .. } => {
+                Some(self.python_obstacle(&launch, search, means.may_start)?.at("python"))
+            }
+            Runtime::Node => {
+                let (file, export) = node_file(&self.label, &launch.dir);
+                Some(unnamed(&file, export?, &self.label)?.at("node"))
+            }
+            Runtime::Command(argv) => program_obstacle(argv.first()?, &launch.env, &launch.dir),
+        }
+    }
+
     fn secrets(&self) -> Vec<&Secrets> {
         vec![&self.launch.secrets]
     }
@@ -240,6 +258,36 @@ impl Callable {
 fn package(dir: &Path, search: &[PathBuf]) -> PathBuf {
     let is_top = |dir: &&Path| dir.parent().is_some_and(|parent| search.iter().any(|it| it == parent));
     dir.ancestors().find(is_top).unwrap_or(dir).to_path_buf()
+}
+
+impl Callable {
+    /// What keeps a Python function from being found. A module that isn't in the search path may be installed: only
+    /// the interpreter knows, which is asked if it may be started.
+    fn python_obstacle(&self, launch: &Launch, search: &[PathBuf], may_start: bool) -> Option<Obstacle> {
+        let (files, function) = python_files(&self.label, &launch.dir, search)?;
+        if let Some(file) = files.iter().find(|file| file.is_file()) {
+            return unnamed(file, function.split('.').next()?, &self.label);
+        }
+        let (module, _) = self.label.rsplit_once(':')?;
+        if !may_start || launch.finds_module(module) {
+            return None;
+        }
+        let places: Vec<_> = search.iter().map(|dir| dir.display().to_string()).collect();
+        let obstacle = Obstacle::new("no-module", format!("there is no Python module `{module}`"));
+        Some(obstacle.help(format!("it is looked for in {}, then where Python has its packages", places.join(", "))))
+    }
+}
+
+/// A file that a target names and that hasn't the target's name anywhere in it.
+fn unnamed(file: &Path, name: &str, target: &str) -> Option<Obstacle> {
+    let text = std::fs::read_to_string(file).ok()?;
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    // What is taken over from elsewhere isn't named.
+    let is_open = text.contains("import *") || text.contains("export *") || text.contains("__getattr__");
+    if is_open || text.split(|c| !is_part(c)).any(|word| word == name) {
+        return None;
+    }
+    Some(Obstacle::new("no-module", format!("`{target}`: there is no `{name}` in {}", file.display())))
 }
 
 fn kind(value: &Value) -> &'static str {
@@ -285,7 +333,8 @@ fn python(text: &str, cx: &Compile<'_>) -> Result<Python, Mistake> {
         // As `python3 file.py` has it: modules beside the file are found.
         let beside = file.parent().unwrap_or(cx.dir).to_path_buf();
         let target = format!("{}:{function}", file.display());
-        let search = if beside == cx.dir { vec![beside] } else { vec![beside, cx.dir.to_path_buf()] };
+        let mut search = vec![beside];
+        search.extend(module_dirs(cx).filter(|dir| *dir != search[0]).collect::<Vec<_>>());
         return Ok(Python { target, search });
     }
     if !is_dotted(place) {
@@ -294,7 +343,13 @@ fn python(text: &str, cx: &Compile<'_>) -> Result<Python, Mistake> {
             "write `module:function` or `path/to/file.py:function`",
         );
     }
-    Ok(Python { target: text.to_string(), search: vec![cx.dir.to_path_buf()] })
+    Ok(Python { target: text.to_string(), search: module_dirs(cx).collect() })
+}
+
+/// Where the modules of a definition are: beside its file, and beside what a link to it leads to.
+fn module_dirs<'a>(cx: &'a Compile<'_>) -> impl Iterator<Item = PathBuf> + 'a {
+    let real = cx.real_dir.filter(|real| *real != cx.dir);
+    [cx.dir].into_iter().chain(real).map(Path::to_path_buf)
 }
 
 /// Whether a text names a file and not a module.

@@ -7,6 +7,7 @@ use super::super::effect::Effect;
 use super::super::error::HandlerError;
 use super::super::kind::{Kind, TextKind};
 use super::guard_kind::{GuardKind, gates};
+use crate::contract::NATIVE;
 use crate::event::EventSpec;
 use crate::services::approvals::{self, Remember};
 use crate::syntax::values::RawDuration;
@@ -110,9 +111,11 @@ impl Kind for Approval {
                 subject: reply.subject,
                 ..Answer::decide(Decision::Allow, format!("approved by a person{said}"))
             },
-            approvals::Approval::Deny => {
-                Answer::decide(Decision::Deny, format!("{message} (denied by a person{said})"))
-            }
+            // In other systems what a person says is the whole reason.
+            approvals::Approval::Deny => match reply.reason {
+                Some(bare) if hook.contract.dialect != NATIVE => Answer::decide(Decision::Deny, bare),
+                _ => Answer::decide(Decision::Deny, format!("{message} (denied by a person{said})")),
+            },
         })
     }
 

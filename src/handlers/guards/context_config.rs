@@ -44,7 +44,7 @@ impl GuardKind for ContextConfig {
 impl Kind for ContextConfig {
     type Raw = RawContextConfig;
 
-    fn compile(raw: RawContextConfig, _: &Compile<'_>) -> Result<Self, Mistake> {
+    fn compile(raw: RawContextConfig, cx: &Compile<'_>) -> Result<Self, Mistake> {
         let mut patch = Map::new();
         if !raw.system_prompt.is_empty() {
             patch.insert("systemPrompt".into(), raw.system_prompt.into());
@@ -62,7 +62,7 @@ impl Kind for ContextConfig {
         if !raw.metadata.is_empty() {
             patch.insert("metadata".into(), Value::Object(raw.metadata));
         }
-        if patch.is_empty() {
+        if patch.is_empty() && !cx.signals_stops {
             return Err(Mistake::whole("a context config sets nothing")
                 .help("add `systemPrompt`, `responseFormat` or `metadata`"));
         }
@@ -70,6 +70,9 @@ impl Kind for ContextConfig {
     }
 
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
+        if self.patch.is_empty() {
+            return Ok(Answer::default());
+        }
         let mut patch = self.patch.clone();
         if let (Some(format), Some(present)) = (patch.get_mut(FORMAT), call.moment.event().data.get(FORMAT)) {
             remove_others(format, present);

@@ -10,6 +10,7 @@ use super::raw::Expression;
 use super::refusal::{Refusal, end_run};
 use super::usage::tally;
 use crate::event::EventSpec;
+use crate::matching::when::When;
 use crate::verdict::{Answer, StopReason};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -27,6 +28,8 @@ pub(crate) struct RawStepLimit {
     per: Per,
     /// Counts apart for each value of this CEL expression, e.g. `agent.name`.
     by: Option<Expression>,
+    /// A CEL expression that gives the count instead, from what the agent says of itself: `state.stepCount`.
+    counter: Option<Expression>,
 }
 
 fn default_max() -> u64 {
@@ -36,6 +39,7 @@ fn default_max() -> u64 {
 #[derive(Debug)]
 pub(crate) struct StepLimit {
     max: u64,
+    counter: Option<Expression>,
     memory: Memory,
 }
 
@@ -50,13 +54,15 @@ impl GuardKind for StepLimit {
 impl Kind for StepLimit {
     type Raw = RawStepLimit;
 
-    const TEXTS: &'static [(&'static str, TextKind)] = &[("by", TextKind::Expression)];
+    const TEXTS: &'static [(&'static str, TextKind)] =
+        &[("by", TextKind::Expression), ("counter", TextKind::Expression)];
 
-    fn compile(raw: RawStepLimit, _: &Compile<'_>) -> Result<Self, Mistake> {
-        if raw.max == 0 {
+    fn compile(raw: RawStepLimit, cx: &Compile<'_>) -> Result<Self, Mistake> {
+        if raw.max == 0 && !cx.signals_stops {
             return Err(Mistake::new("max", "a limit of 0 would let nothing pass"));
         }
-        Ok(StepLimit { max: raw.max, memory: Memory { guard: "step-limit", per: raw.per, by: raw.by } })
+        let memory = Memory { guard: "step-limit", per: raw.per, by: raw.by };
+        Ok(StepLimit { max: raw.max, counter: raw.counter, memory })
     }
 
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
@@ -66,7 +72,11 @@ impl Kind for StepLimit {
             (steps >= max).then(|| Refusal::new(format!("Step limit reached: {steps}/{max}"), facts))
         };
         let counts_steps = self.memory.per == Per::Run && self.memory.by.is_none();
-        let refusal = match tally(call).filter(|_| counts_steps).and_then(|tally| tally.steps) {
+        let told = match &self.counter {
+            Some(counter) => Some(count(&counter.0, call)?),
+            None => tally(call).filter(|_| counts_steps).and_then(|tally| tally.steps),
+        };
+        let refusal = match told {
             Some(steps) => judge(steps),
             None => {
                 let count = |steps: &mut u64| {
@@ -81,6 +91,13 @@ impl Kind for StepLimit {
     }
 
     fn counts(&self) -> bool {
-        true
+        self.counter.is_none()
     }
+}
+
+/// The count that an expression gives.
+fn count(counter: &When, call: &Call<'_>) -> Result<u64, HandlerError> {
+    let failed = |why: &str| HandlerError(format!("count the steps: `{}` {why}", counter.source()));
+    let value = counter.key(&call.moment.event().data).map_err(|error| failed(&error))?;
+    value.parse().map_err(|_| failed("is not a whole number"))
 }

@@ -14,6 +14,8 @@ use crate::syntax::values::RawDuration;
 use crate::verdict::{Answer, StopReason};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde::de::{Deserializer, Error};
+use serde_json::Value;
 use std::time::Duration;
 
 /// Measures from the first event of the run that the hook sees.
@@ -22,10 +24,21 @@ use std::time::Duration;
 #[schemars(rename = "TimeLimitGuard")]
 pub(crate) struct RawTimeLimit {
     /// How long; 300 s if not said.
-    max: Option<RawDuration>,
+    #[serde(default, deserialize_with = "limit")]
+    #[schemars(with = "Option<RawDuration>")]
+    max: Option<Duration>,
     /// What is measured.
     #[serde(default)]
     per: Per,
+}
+
+/// A duration, which may be 0.
+fn limit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+    match Value::deserialize(deserializer)? {
+        Value::Null => Ok(None),
+        Value::Number(zero) if zero.as_f64() == Some(0.0) => Ok(Some(Duration::ZERO)),
+        other => RawDuration::deserialize(other).map(|it| Some(it.get())).map_err(D::Error::custom),
+    }
 }
 
 #[derive(Debug)]
@@ -46,8 +59,11 @@ impl GuardKind for TimeLimit {
 impl Kind for TimeLimit {
     type Raw = RawTimeLimit;
 
-    fn compile(raw: RawTimeLimit, _: &Compile<'_>) -> Result<Self, Mistake> {
-        let max = raw.max.map_or(Duration::from_secs(300), RawDuration::get);
+    fn compile(raw: RawTimeLimit, cx: &Compile<'_>) -> Result<Self, Mistake> {
+        let max = raw.max.unwrap_or(Duration::from_secs(300));
+        if max.is_zero() && !cx.signals_stops {
+            return Err(Mistake::new("max", "a limit of 0 would let nothing pass"));
+        }
         Ok(TimeLimit { max, memory: Memory::new("time-limit", raw.per) })
     }
 

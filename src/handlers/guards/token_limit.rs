@@ -69,8 +69,8 @@ impl GuardKind for TokenLimit {
 impl Kind for TokenLimit {
     type Raw = RawTokenLimit;
 
-    fn compile(raw: RawTokenLimit, _: &Compile<'_>) -> Result<Self, Mistake> {
-        if raw.max == 0 {
+    fn compile(raw: RawTokenLimit, cx: &Compile<'_>) -> Result<Self, Mistake> {
+        if raw.max == 0 && !cx.signals_stops {
             return Err(Mistake::new("max", "a limit of 0 would let nothing pass"));
         }
         Ok(TokenLimit { max: raw.max, count: raw.count, memory: Memory::new("token-limit", raw.per) })

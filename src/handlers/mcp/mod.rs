@@ -3,13 +3,14 @@
 
 pub(super) mod servers;
 
-use super::call::Call;
+use super::call::{Call, HookView};
 use super::compile::{Compile, Mistake};
 use super::effect::Effect;
 use super::environment::{Secrets, environment};
 use super::error::HandlerError;
 use super::headers;
 use super::kind::{Kind, TextKind};
+use super::means::{Means, Obstacle, program_obstacle};
 use crate::event::Phase;
 use crate::syntax::values::RawDuration;
 use crate::template::Body;
@@ -139,6 +140,14 @@ impl Kind for Mcp {
             .map_err(HandlerError)?;
         let result = server.call(&self.tool, arguments).await.map_err(HandlerError)?;
         self.answer(call, result).map_err(HandlerError)
+    }
+
+    fn obstacle(&self, hook: &HookView<'_>, means: &Means) -> Option<Obstacle> {
+        let obstacle = match self.server.reach() {
+            Reach::Url { url, .. } => Obstacle::from_url(url, &means.grants(hook.source.layer)),
+            Reach::Command { argv, env, .. } => program_obstacle(argv.first()?, env, &means.root),
+        };
+        Some(obstacle?.at("server"))
     }
 
     fn secrets(&self) -> Vec<&Secrets> {

@@ -108,6 +108,11 @@ impl ServerDefinition {
         ServerDefinition { reach, label, secrets }
     }
 
+    /// How it is reached.
+    pub(super) fn reach(&self) -> &Reach {
+        &self.reach
+    }
+
     /// What is started, if the server isn't somewhere else.
     pub(super) fn program(&self) -> Option<Program> {
         match &self.reach {

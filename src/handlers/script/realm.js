@@ -356,6 +356,14 @@
   };
   const args = deepFreeze(parse(argsText));
   const hook = deepFreeze(parse(about));
+  if (hook.dialect === "workflow-framework") {
+    const result = (Decision, Reason, ModifiedArgs) => ({ Decision, Reason, ModifiedArgs });
+    define(globalThis, "HookResult", freeze({
+      AllowResult: (reason = null) => result(0, reason, null),
+      DenyResult: (reason = null) => result(1, reason, null),
+      ModifyResult: (modifiedArgs, reason = null) => result(2, reason, modifiedArgs),
+    }));
+  }
   const toSource = functions[0].toString;
 
   // Whatever can be reached is frozen. What plain objects and errors inherit stays assignable on

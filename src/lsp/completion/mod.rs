@@ -359,7 +359,7 @@ mod tests {
                 &["command", "idle", "node", "python", "venv", "args"],
                 "name",
             ),
-            ("hooks:\n  - name: a\n    guard:\n      step-limit:\n        ¦", &["max", "by", "per"], "name"),
+            ("hooks:\n  - name: a\n    guard:\n      step-limit:\n        ¦", &["max", "by", "counter", "per"], "name"),
             ("hooks:\n  - name: a\n    guard:\n      step-limit:\n        per: ¦", &["run", "session", "host"], "by"),
             ("hooks:\n  - name: a\n    guard: finish-reason\n    on: ¦", &["StepEnd", "PostModelCall"], "0"),
             ("dialect: agentpool\nhooks:\n  - name: a\n    on: ¦", &["pre_run"], "1"),

@@ -58,10 +58,16 @@ pub(super) async fn dispatch(session: &Session, sent: Value, text: &str, out: &m
 }
 
 fn question(session: &Session, event: Arc<Event>, dialect: &'static Dialect, hooks: HooksInForce) -> Question {
-    let mut honours = session.honours();
-    if dialect.agent.is_some() || dialect.row(&event.name).is_some() {
-        let rewrites = honours.rewrite && dialect.takes_rewrites(&event);
-        honours = Honours::from_contract(&dialect.contract, rewrites);
+    let declared = session.declared();
+    let mut honours = declared.unwrap_or_default();
+    if dialect.name() != dialects::NATIVE && (dialect.agent.is_some() || dialect.row(&event.name).is_some()) {
+        // A vocabulary has words for some decisions, of which its client may know fewer.
+        let spoken = Honours::from_contract(&dialect.contract, dialect.takes_rewrites(&event));
+        honours = declared.map_or(spoken, |declared| Honours {
+            ask: spoken.ask && declared.ask,
+            defer: spoken.defer && declared.defer,
+            rewrite: spoken.rewrite && declared.rewrite,
+        });
     }
     Question {
         event,

@@ -5,6 +5,7 @@ use crate::definitions;
 use crate::definitions::compile::compile;
 use crate::definitions::origin::Origin;
 use crate::dialects;
+use crate::handlers::Obstacle;
 use crate::hook::Hook;
 use crate::hook_set::HookSet;
 use crate::rpc::aside::aside;
@@ -48,7 +49,8 @@ pub(super) async fn list(session: &Session, ListParams { event }: ListParams) ->
 }
 
 pub(super) async fn check(session: &Session, CheckParams { text, file }: CheckParams) -> RpcResult<CheckResult> {
-    let check = |text: &str| definitions::check::check(file.as_deref().unwrap_or("hooks.yaml"), text, Layer::Hooks);
+    let (file, means) = (file.as_deref().unwrap_or("hooks.yaml"), session.means());
+    let check = |text: &str| definitions::check::check(file, text, Layer::Hooks, Some(&means));
     Ok(CheckResult {
         diagnostics: match text {
             Some(text) if text.len() <= QUICK_TEXT => check(&text).diagnostics,
@@ -92,12 +94,15 @@ pub(super) async fn register(session: &Session, sent: Value) -> RpcResult<Regist
 fn register_now(session: &Session, sent: &Value) -> RpcResult<RegisterResult> {
     let root = Node::from_json(sent);
     let client = session.as_client();
+    let means = session.means();
     let origin = Origin {
         file: "session",
         dir: session.host.root(),
+        real_dir: None,
         layer: Layer::Session,
         approved: None,
         client: client.as_ref(),
+        means: Some(&means),
         read: &read_named,
     };
     // JSON off the wire has no places: every problem is at the beginning.
@@ -105,7 +110,8 @@ fn register_now(session: &Session, sent: &Value) -> RpcResult<RegisterResult> {
     let compiled = compile(&root, &origin, &lines);
     let diagnostics: Vec<_> =
         compiled.problems.iter().map(|problem| problem.to_diagnostic("session", &lines)).collect();
-    if let Some(error) = diagnostics.iter().find(|it| it.severity == Severity::Error) {
+    let can_never_work = |it: &Diagnostic| it.severity == Severity::Error || it.code == Obstacle::UNREACHABLE;
+    if let Some(error) = diagnostics.iter().find(|it| can_never_work(it)) {
         // All or nothing: a client that is told "registered" must not lack its guard.
         let hook = error.hook.as_deref().map(|hook| format!("hook `{hook}`: ")).unwrap_or_default();
         let help = error.help.as_deref().map(|help| format!(" ({help})")).unwrap_or_default();

@@ -2,6 +2,7 @@
 //! `$/cancelRequest`, `$/setTrace`.
 
 use super::Next;
+use crate::host::n_mistakes;
 use crate::rpc::envelope::canonical_id;
 use crate::rpc::error::RpcResult;
 use crate::rpc::params::decode_params;
@@ -10,14 +11,14 @@ use crate::rpc::protocol::{
 };
 use crate::rpc::session::Session;
 use crate::{dialects, handlers, lsp};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 pub(super) fn initialize(session: &Session, sent: Value) -> RpcResult<InitializeResult> {
-    let params: InitializeParams = decode_params(&sent)?;
+    let params: InitializeParams = decode_params(&without_nulls(&sent))?;
     let capabilities = params.capabilities.hooks.or(params.capabilities.experimental.and_then(|it| it.hooks));
     let editor = lsp::is_editor(&sent).then(|| session.language_server(&sent)).transpose()?;
     let is_agent = capabilities.is_some();
-    session.initialize(capabilities)?;
+    let remarks = session.initialize(capabilities)?;
     let mut features = json!({ "positionEncoding": "utf-16" });
     if let Some(server) = editor {
         features = lsp::capabilities(&server);
@@ -36,11 +37,35 @@ pub(super) fn initialize(session: &Session, sent: Value) -> RpcResult<Initialize
             generation: published.hooks.generation,
             hash: published.hooks.hash.clone(),
             hooks: published.hooks.hooks.len(),
-            diagnostics: published.diagnostics.len(),
+            diagnostics: n_mistakes(&published.diagnostics),
             watching: session.host.watching(),
             pass_through: session.host.interceptor.is_pass_through(),
+            remarks,
         },
     })
+}
+
+/// The params that concern hookwire, in which a member that is null is absent: so write Emacs, Go and others what they
+/// haven't got.
+fn without_nulls(sent: &Value) -> Value {
+    let members = |value: Option<&Value>| {
+        let members = value.and_then(Value::as_object).into_iter().flatten();
+        members.filter(|(_, value)| !value.is_null()).map(|(key, value)| (key.clone(), value.clone())).collect()
+    };
+    let mut params: Map<String, Value> = members(Some(sent));
+    for path in [
+        &["capabilities"][..],
+        &["capabilities", "experimental"],
+        &["capabilities", "hooks"],
+        &["capabilities", "experimental", "hooks"],
+    ] {
+        let Some((last, parents)) = path.split_last() else { continue };
+        let parent = parents.iter().try_fold(&mut params, |at, key| at.get_mut(*key)?.as_object_mut());
+        if let Some(it @ Value::Object(_)) = parent.and_then(|parent| parent.get_mut(*last)) {
+            *it = Value::Object(members(Some(it)));
+        }
+    }
+    Value::Object(params)
 }
 
 pub(super) fn initialized(session: &Session) -> Next {

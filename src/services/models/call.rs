@@ -6,14 +6,15 @@
 
 use super::conversation::{CompleteParams, Model, ModelError, ModelReply, Request};
 use super::name::ModelRef;
-use super::providers::{Asked, Post, Service};
+use super::providers::{Asked, Post, Provider, SMALL, Service};
 use super::text::clean;
 use crate::services::client::{COMPLETE, Client};
-use crate::services::egress::{Egress, Response};
+use crate::services::egress::{Egress, Grants, Response};
+use crate::services::obstacle::Obstacle;
 use bytes::Bytes;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use serde_json::Value;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -36,19 +37,20 @@ const WAIT: Duration = Duration::from_millis(500);
 const MAX_MESSAGE: usize = 300;
 
 impl<'a> Bound<'a> {
-    /// Takes the model that the hook or its file names, else the host's, else the client's own.
+    /// Takes the model that the hook or its file names, else the host's, else the client's own, else a small one.
     ///
     /// # Errors
     /// None of them is there.
     pub(crate) fn new(
         named: [Option<&'a ModelRef>; 2],
+        small: Option<&'static ModelRef>,
         egress: &'a Egress,
         client: Option<&'a Arc<dyn Client>>,
         deadline: Instant,
     ) -> Result<Bound<'a>, ModelError> {
         static CLIENT: ModelRef = ModelRef::CLIENT;
         let own = || client.filter(|client| client.answers().models).map(|_| &CLIENT);
-        let model = named.into_iter().flatten().next().or_else(own).ok_or_else(|| {
+        let model = named.into_iter().flatten().next().or_else(own).or(small).ok_or_else(|| {
             ModelError(
                 "choose a model: none is named; write `model: anthropic:claude-haiku-4-5` (or another) in the hook or \
                  under the file's `defaults`, or start hookwire with --model"
@@ -96,7 +98,7 @@ impl<'a> Bound<'a> {
     }
 
     async fn ask_provider(&self, service: &Service, request: &Request) -> Result<ModelReply, String> {
-        let (base, key) = self.place_and_key(service)?;
+        let (base, key) = self.model.place_and_key(service)?;
         let max_tokens = request.max_tokens.or(self.model.max_tokens).unwrap_or(DEFAULT_MAX_TOKENS);
         let (model, stream) = (self.model.name.as_str(), self.model.stream);
         let Post { path, body } = (service.post)(&Asked { model, request, max_tokens, stream });
@@ -125,18 +127,43 @@ impl<'a> Bound<'a> {
         }
         Err("it is busy".into())
     }
+}
+
+impl ModelRef {
+    /// The small model of the first provider whose key is there: for hooks of systems that judge by one where none is
+    /// named.
+    pub(crate) fn small() -> Option<&'static ModelRef> {
+        static FOUND: OnceLock<Option<ModelRef>> = OnceLock::new();
+        let has_key = |provider: &Provider| {
+            let service = provider.service.as_ref();
+            service.and_then(|it| it.key_variable).is_some_and(|name| variable(name).is_some())
+        };
+        let find = || {
+            let (provider, name) = SMALL.into_iter().find(|(provider, _)| has_key(provider))?;
+            Some(ModelRef { provider, name: name.into(), ..ModelRef::CLIENT })
+        };
+        FOUND.get_or_init(find).as_ref()
+    }
+
+    /// What is known to be in the way of a call, without calling: a missing key, or an address that isn't granted.
+    pub(crate) fn obstacle(&self, grants: &Grants) -> Option<Obstacle> {
+        let service = self.provider.service.as_ref()?;
+        match self.place_and_key(service) {
+            Err(message) => Some(Obstacle::new("no-key", format!("`{self}` can't be asked: {message}"))),
+            Ok((base, _)) => Obstacle::from_url(&base, grants),
+        }
+    }
 
     /// The base URL and the key.
     fn place_and_key(&self, service: &Service) -> Result<(String, Option<String>), String> {
-        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
-        let base = match &self.model.url {
+        let base = match &self.url {
             Some(url) => url.clone(),
             None => {
                 let (name, read) = service.base_url_variable;
                 variable(name).map_or_else(|| service.base_url.into(), |value| read(&value))
             }
         };
-        let name = match (&self.model.key, &self.model.url) {
+        let name = match (&self.key, &self.url) {
             (Some(name), _) => Some(name.as_str()),
             // The provider's key is for the provider.
             (None, Some(_)) => None,
@@ -150,6 +177,11 @@ impl<'a> Bound<'a> {
         };
         Ok((base.trim().trim_end_matches('/').to_string(), key.map(|key| key.trim().to_string())))
     }
+}
+
+/// What a variable of the environment holds, if anything.
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.trim().is_empty())
 }
 
 fn headers(service: &Service, key: Option<&str>) -> Result<HeaderMap, String> {
@@ -288,7 +320,7 @@ mod tests {
             let raw = json!({"name": name, "url": server.url(wire), "stream": stream});
             let model = ModelRef::new(serde_json::from_value(raw).unwrap()).unwrap();
             let until = Instant::now() + Duration::from_secs(60);
-            let bound = Bound::new([Some(&model), None], &egress, None, until).unwrap();
+            let bound = Bound::new([Some(&model), None], None, &egress, None, until).unwrap();
             let mut request = Request {
                 system: "Look around.".into(),
                 messages: vec![Message::User { text: "What is there?".into() }],

@@ -10,7 +10,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::sync::watch;
 
 /// Scope, session, key → when it expires (milliseconds since 1970; 0: never), value as JSON.
@@ -19,6 +19,9 @@ const VALUES: TableDefinition<'_, (u8, &str, &str), (u64, &[u8])> = TableDefinit
 const MAX_WAITING: usize = 100_000;
 /// After a failed write.
 const RETRY: Duration = Duration::from_secs(1);
+/// How long another host that has the file open is waited for: a short command ends meanwhile.
+const PATIENCE: Duration = Duration::from_secs(2);
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// What is in the file: whose value, its key and itself.
 pub(super) type Row = (Scope, String, Entry);
@@ -49,11 +52,19 @@ impl File {
     pub(super) fn open(path: &Path) -> Result<(File, Vec<Row>), StateError> {
         let failed =
             |error: &dyn std::fmt::Display| StateError(format!("open the state file {}: {error}", path.display()));
-        let open = Open::new(path).map_err(|error| match error {
-            redb::Error::DatabaseAlreadyOpen => failed(&"another host has it open"),
-            other => failed(&other),
-        })?;
-        let entries = read(&open.database).map_err(|error| failed(&error))?;
+        let (open, entries) = match Open::wait_for(path) {
+            Ok(open) => {
+                let entries = read(&open.database).map_err(|error| failed(&error))?;
+                (Some(open), entries)
+            }
+            // Without a host, an agent would have no hooks at all.
+            Err(redb::Error::DatabaseAlreadyOpen) => {
+                let path = path.display();
+                tracing::error!(%path, "Another host has the state file open; until that ends, what is counted here is kept in memory.");
+                (None, Vec::new())
+            }
+            Err(other) => return Err(failed(&other)),
+        };
         let shared = Arc::new(Shared {
             waiting: Mutex::default(),
             changed: Condvar::new(),
@@ -106,8 +117,7 @@ impl Drop for File {
 }
 
 impl Shared {
-    fn run(&self, database: Open, path: &Path) {
-        let mut database = Some(database);
+    fn run(&self, mut database: Option<Open>, path: &Path) {
         loop {
             let mut waiting = self.waiting.lock();
             self.changed.wait_while(&mut waiting, |it| it.changes.is_empty() && !it.closed);
@@ -163,6 +173,17 @@ impl Open {
         let file =
             std::fs::OpenOptions::new().read(true).write(true).create(true).mode(0o600).truncate(false).open(path)?;
         Ok(Open { file: file.try_clone()?, database: Database::builder().create_file(file)? })
+    }
+
+    /// The same, with some patience for another host that has it open.
+    fn wait_for(path: &Path) -> Result<Open, redb::Error> {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match Open::new(path) {
+                Err(redb::Error::DatabaseAlreadyOpen) if Instant::now() < until => std::thread::sleep(LOOK_AGAIN),
+                opened => return opened,
+            }
+        }
     }
 
     /// Sees to it that what was written can be found: a file that was removed under the host is made again.

@@ -153,10 +153,11 @@ impl std::fmt::Debug for Store {
 }
 
 impl Store {
-    /// A store that keeps itself in a file, across restarts and a kill of the host.
+    /// A store that keeps itself in a file, across restarts and a kill of the host. While another host has the file
+    /// open, which is waited for a moment, values are kept in memory and written when it ends.
     ///
     /// # Errors
-    /// The file can't be opened, is something else, or another host has it open.
+    /// The file can't be opened, or is something else.
     pub fn open(path: &Path) -> Result<Store, StateError> {
         let (file, entries) = file::File::open(path)?;
         let mut values = Values::default();

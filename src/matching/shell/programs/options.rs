@@ -1,7 +1,7 @@
 //! How programs take their options: a generated table, one line for each program and sub-command.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, LazyLock, Mutex};
 
 /// `PATH<TAB>HABITS<TAB>OPTIONS`, sorted; `generate.py` makes it and says what the columns are.
 static TABLE: &str = include_str!("options.txt");
@@ -92,23 +92,18 @@ impl Row {
 
 /// The lines of a program, by any of its names, shorter paths first.
 fn lines_of(name: &str) -> Vec<&'static str> {
-    let bytes = TABLE.as_bytes();
-    let mut lines: Vec<&str> = Vec::new();
-    for at in memchr::memmem::find_iter(bytes, name) {
-        let starts = at == 0 || matches!(bytes[at - 1], b'\n' | b'|');
-        let ends = matches!(bytes.get(at + name.len()), Some(b'\t' | b' ' | b'|'));
-        if !starts || !ends {
-            continue;
+    // Searching the table for each name took as long as all else that a rule's program needs.
+    static BY_NAME: LazyLock<HashMap<&str, Vec<&str>>> = LazyLock::new(|| {
+        let mut by_name: HashMap<&str, Vec<&str>> = HashMap::new();
+        for line in TABLE.lines() {
+            let program = line.split(['\t', ' ']).next().unwrap_or_default();
+            for name in program.split('|').filter(|_| !program.starts_with('#')) {
+                by_name.entry(name).or_default().push(line);
+            }
         }
-        let from = memchr::memrchr(b'\n', &bytes[..at]).map_or(0, |at| at + 1);
-        let first = TABLE.get(from..at).unwrap_or_default();
-        // An alias of a sub-command is none of the program.
-        if first.contains([' ', '\t', '#']) {
-            continue;
-        }
-        let to = memchr::memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |end| at + end);
-        lines.extend(TABLE.get(from..to));
-    }
+        by_name
+    });
+    let mut lines = BY_NAME.get(name).cloned().unwrap_or_default();
     lines.sort_by_key(|line| line.split('\t').next().map_or(0, |path| path.split(' ').count()));
     lines
 }

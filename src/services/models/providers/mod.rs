@@ -14,5 +14,13 @@ pub(super) use wire::{Asked, Post, Service};
 pub(super) static PROVIDERS: [&Provider; 5] =
     [&openai::PROVIDER, &anthropic::PROVIDER, &gemini::PROVIDER, &ollama::PROVIDER, &CLIENT];
 
+/// Small models, for hooks of systems that judge by one where none is named: the first whose key is there.
+#[cfg(feature = "models")]
+pub(super) static SMALL: [(&Provider, &str); 3] = [
+    (&openai::PROVIDER, "gpt-4o-mini"),
+    (&anthropic::PROVIDER, "claude-haiku-4-5"),
+    (&gemini::PROVIDER, "gemini-2.5-flash"),
+];
+
 /// The agent's own model.
 pub(super) static CLIENT: Provider = Provider { name: "client", example: "client", service: None };

@@ -1,0 +1,142 @@
+//! What a host can do for its hooks, as far as that is known when definitions are read.
+//!
+//! A hook may be well-formed and need more than there is: a model, a key, a program, an address that
+//! nobody granted. Whoever reads definitions says so, before the hook's failure matters.
+
+use super::process::{ProcessError, Spec, resolve};
+use crate::services::egress::{Grants, HostPort};
+use crate::services::models::ModelRef;
+pub use crate::services::obstacle::Obstacle;
+use crate::syntax::source::Layer;
+use std::path::{Path, PathBuf};
+
+/// What a host can do for its hooks.
+#[derive(Clone, Debug, Default)]
+pub struct Means {
+    /// The project root.
+    pub root: PathBuf,
+    /// What hooks of every layer may reach beyond the public internet.
+    pub grants: Vec<HostPort>,
+    /// The model of hooks that name none.
+    pub model: Option<ModelRef>,
+    /// The agent is known to ask its own model for hooks.
+    pub client_has_model: bool,
+    /// Interpreters may be started to find out what only they know.
+    pub may_start: bool,
+}
+
+impl Means {
+    /// What a layer's requests may reach.
+    pub(super) fn grants(&self, layer: Layer) -> Grants {
+        Grants { loopback: layer.is_trusted(), hosts: self.grants.clone() }
+    }
+}
+
+#[cfg(feature = "models")]
+impl Means {
+    /// What keeps a hook from asking a model.
+    pub(super) fn model_obstacle(
+        &self,
+        named: Option<&ModelRef>,
+        layer: Layer,
+        has_small_model: bool,
+    ) -> Option<Obstacle> {
+        if let Some(model) = named.or(self.model.as_ref()) {
+            return model.obstacle(&self.grants(layer));
+        }
+        if self.client_has_model {
+            return None;
+        }
+        let name_one = "write `model: anthropic:claude-haiku-4-5` (or another) in the hook or under the file's \
+                        `defaults`, or start hookwire with --model";
+        match ModelRef::small().filter(|_| has_small_model) {
+            Some(small) => {
+                let message = format!("no model is named: `{small}` is asked, unless the agent asks its own");
+                Some(Obstacle::new("small-model", message).help(name_one))
+            }
+            None => {
+                let message = "no model is named: only an agent that answers `model/complete` can have this judged";
+                Some(Obstacle::new("no-model", message).help(name_one))
+            }
+        }
+    }
+}
+
+/// What keeps a program from being started, given its environment. One with a slash is looked for from `dir`.
+pub(super) fn program_obstacle(program: &str, env: &[(String, String)], dir: &Path) -> Option<Obstacle> {
+    let spec = Spec {
+        argv: vec![program.to_string()],
+        env: env.to_vec(),
+        cwd: dir.to_path_buf(),
+        stdin: Default::default(),
+        limits: Default::default(),
+    };
+    let obstacle = |message| Some(Obstacle::new("no-program", message));
+    match resolve(&spec) {
+        // That `~` isn't expanded is said already.
+        Err(ProcessError::NotFound { program }) if program.starts_with("~/") => None,
+        Err(ProcessError::NotFound { program }) if program.contains('/') => {
+            let place = std::path::absolute(dir.join(&program)).unwrap_or_default();
+            Some(
+                obstacle(format!("there is no program `{program}`"))?
+                    .help(format!("it is looked for at {}", place.display())),
+            )
+        }
+        Err(ProcessError::NotFound { program }) => {
+            let help = "install it, or write the path of the program";
+            Some(obstacle(format!("there is no program `{program}` on PATH"))?.help(help))
+        }
+        Err(ProcessError::NotExecutable { path }) => {
+            let path = path.display();
+            Some(obstacle(format!("`{path}` is not executable"))?.help(format!("run `chmod +x {path}`")))
+        }
+        Ok(_) | Err(_) => None,
+    }
+}
+
+/// Words at the beginning of a command that a shell carries out itself.
+const SHELL_WORDS: [&str; 49] = [
+    "!", ".", ":", "[", "[[", "alias", "bg", "break", "builtin", "case", "cd", "command", "continue", "declare",
+    "echo", "eval", "exec", "exit", "export", "false", "fg", "for", "function", "getopts", "hash", "if", "jobs",
+    "kill", "let", "local", "printf", "pwd", "read", "readonly", "return", "set", "shift", "test", "time", "times",
+    "trap", "true", "type", "ulimit", "umask", "unalias", "unset", "until", "while",
+];
+
+/// What keeps the first program of a shell text from being started, if its name is plainly written. A relative path is
+/// left alone, because it depends on where the event happens.
+pub(super) fn shell_obstacle(text: &str, env: &[(String, String)]) -> Option<Obstacle> {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'))?;
+    let word = line.split([' ', '\t', ';', '&', '|', '<', '>', '(']).next()?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._+-/".contains(c);
+    let is_defined = text.contains(&format!("{word}()")) || text.contains(&format!("{word} ()"));
+    let is_relative = word.contains('/') && !word.starts_with('/');
+    if word.is_empty() || !word.chars().all(is_plain) || is_relative || is_defined || SHELL_WORDS.contains(&word) {
+        return None;
+    }
+    program_obstacle(word, env, Path::new("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_program_of_a_shell_text() {
+        let env = [("PATH".to_string(), "/usr/bin:/bin".to_string())];
+        for (text, expected) in [
+            ("true && nothing-like-it", None),
+            ("# nothing\n  sh -c x", None),
+            ("/bin/sh -c x", None),
+            ("./lint x", None),
+            ("A=1 nothing-like-it", None),
+            ("\"$x\" y", None),
+            ("f() { :; }; f", None),
+            ("nothing-like-it --x | cat", Some("there is no program `nothing-like-it` on PATH")),
+            ("nothing-like-it;x", Some("there is no program `nothing-like-it` on PATH")),
+            ("/no/such/program", Some("there is no program `/no/such/program`")),
+            ("/etc/passwd x", Some("`/etc/passwd` is not executable")),
+        ] {
+            assert_eq!(shell_obstacle(text, &env).map(|it| it.message).as_deref(), expected, "{text}");
+        }
+    }
+}
