@@ -326,8 +326,9 @@ export type Honour = "allow" | "deny" | "ask" | "defer" | "rewrite";
 
 /** What a client can honour and wants to hear. */
 export interface HookCapabilities {
-  /** The decisions that it can honour; any other becomes a deny. */
-  decisions?: Honour[];
+  /** The decisions that it can honour, in every vocabulary; any other becomes a deny. Default: allow, deny and rewrite,
+   * in another vocabulary those that it knows. */
+  decisions?: Honour[] | null;
   /** The vocabulary of its events, where a dispatch doesn't say. */
   dialect?: string | null;
   /** The notifications that it wants. */
@@ -392,6 +393,8 @@ export interface InForce {
   hooks: number;
   /** Every event is allowed and no hook runs. */
   passThrough?: boolean;
+  /** What follows from what the client has declared, and can hardly be meant. */
+  remarks?: string[];
   /** How changes are noticed. */
   watching: Watching;
 }

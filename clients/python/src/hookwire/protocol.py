@@ -346,8 +346,9 @@ class Explanation(TypedDict):
 class HookCapabilities(TypedDict):
     """What a client can honour and wants to hear."""
 
-    # The decisions that it can honour; any other becomes a deny.
-    decisions: NotRequired[list[Honour]]
+    # The decisions that it can honour, in every vocabulary; any other becomes a deny. Default: allow, deny and rewrite,
+    # in another vocabulary those that it knows.
+    decisions: NotRequired[list[Honour] | None]
     # The vocabulary of its events, where a dispatch doesn't say.
     dialect: NotRequired[str | None]
     # The notifications that it wants.
@@ -390,6 +391,8 @@ class InForce(TypedDict):
     hooks: int
     # Every event is allowed and no hook runs.
     passThrough: NotRequired[bool]
+    # What follows from what the client has declared, and can hardly be meant.
+    remarks: NotRequired[list[str]]
     # How changes are noticed.
     watching: Watching
 
