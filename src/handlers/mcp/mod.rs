@@ -1,6 +1,7 @@
 //! `mcp`: a tool of an MCP server. How servers are started, shared and ended is [`servers`]'
 //! matter.
 
+mod flow;
 pub(super) mod servers;
 
 use super::call::{Call, HookView};
