@@ -65,6 +65,8 @@ pub struct Contract {
     pub has_one_list: bool,
     /// Whether a "no" of its hooks means something at an event of this name.
     pub takes_no: fn(&str) -> bool,
+    /// Whether its own clients are given every answer as it is, also a "no" that means nothing.
+    pub passes_every_no: bool,
     /// Whether the error of a function says that the function isn't there: then it has judged nothing, and a gate is
     /// denied unless the hook or its file says otherwise.
     pub is_unfound: fn(&str) -> bool,

@@ -392,16 +392,7 @@ mod tests {
         for (position, hook) in hooks.iter_mut().enumerate() {
             hook["name"] = format!("h{position}").into();
         }
-        let origin = Origin {
-            file: "f",
-            dir: Path::new("/p"),
-            approved: None,
-            real_dir: None,
-            layer: Layer::Hooks,
-            client: None,
-            means: None,
-            read: &read_named,
-        };
+        let origin = Origin::new("f", Path::new("/p"), Layer::Hooks, &read_named);
         let file = compile(&Node::from_json(&json!({ "hooks": hooks })), &origin, &LineIndex::new(""));
         file.hooks.into_iter().map(|it| it.hook.unwrap_or_else(|| panic!("{:?}", file.problems))).collect()
     }

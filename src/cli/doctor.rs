@@ -6,6 +6,7 @@ use super::{Failure, Finding, HostArgs};
 use crate::definitions::embedded::{PROBE, PROBE_DENIED};
 use crate::dialects::{self, Dialect};
 use crate::event::{Event, On};
+use crate::handlers::process::resolve;
 use crate::host::Host;
 use crate::syntax::diagnostic::Severity;
 use crate::transport::client::Client;
@@ -190,7 +191,8 @@ fn probe(dialect: &Dialect, command: &str, root: &Path) -> Result<u128, String> 
 
 /// A program that is started by its name.
 fn on_path(program: &str) -> Option<PathBuf> {
-    std::env::split_paths(&std::env::var_os("PATH")?).map(|dir| dir.join(program)).find(|path| path.is_file())
+    let path = std::env::var("PATH").ok()?;
+    resolve(program, &[("PATH".to_string(), path)], Path::new("/")).ok()
 }
 
 fn hosts(root: &Path, report: &mut Report<'_>) -> Result<(), Failure> {

@@ -163,8 +163,8 @@ fn check_event(agent: &Dialect, event: &mut String) -> Result<(), Failure> {
 fn project_root(hooks: &DefinitionArgs) -> PathBuf {
     let Ok(here) = std::env::current_dir() else { return ".".into() };
     let nearest = |is: &dyn Fn(&Path) -> bool| here.ancestors().find(|dir| is(dir)).map(Path::to_path_buf);
-    let store = approved::store().filter(|_| !hooks.project && !hooks.isolated);
-    let trusted = store.and_then(|store| nearest(&|dir| approved::current(&store, dir).exists()));
+    let counts_trusted = !hooks.project && !hooks.isolated;
+    let trusted = if counts_trusted { nearest(&approved::is_approved) } else { None };
     let holding = |name: &str| nearest(&|dir| dir.join(name).exists());
     trusted.or_else(|| holding(DEFINITIONS)).or_else(|| holding(".git")).unwrap_or(here)
 }

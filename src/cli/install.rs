@@ -3,7 +3,8 @@
 use super::output::{Output, Tone, safe};
 use super::{Failure, Finding};
 use crate::definitions::approved::{self, DEFINITIONS};
-use crate::dialects::OPENCODE_PLUGIN;
+use crate::dialects::{self, OPENCODE_PLUGIN};
+use crate::support::shell_word;
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
 use serde_json::{Value, json};
@@ -235,12 +236,11 @@ pub(super) fn install(args: &InstallArgs, out: &mut Output) -> Result<Finding, F
     } else if !args.dry_run {
         out.line(&format!("{} asks hookwire from now on. {}", args.agent.name, args.agent.then));
         let definitions = args.root.join(DEFINITIONS);
-        let is_trusted = || approved::store().is_some_and(|store| approved::current(&store, &args.root).exists());
         if !args.user && !definitions.is_dir() {
             out.line(
                 "There are no hooks yet: `hookwire init` writes a starter, `hookwire init --list` shows ready ones.",
             );
-        } else if definitions.is_dir() && !args.live && !is_trusted() {
+        } else if definitions.is_dir() && !args.live && !approved::is_approved(&args.root) {
             out.line(
                 "Nobody has trusted the hooks of this project yet: `hookwire trust` shows them and puts them in force.",
             );
@@ -277,7 +277,8 @@ impl InstallArgs {
             };
             let (asked, missing): (Vec<&str>, Vec<&str>) =
                 agent.events.iter().copied().partition(|event| is_ours(event));
-            let gate = asked.contains(&"PreToolUse").then(|| quoted(&path.join("PreToolUse").to_string_lossy()));
+            let gate =
+                asked.contains(&"PreToolUse").then(|| shell_word::program(&path.join("PreToolUse").to_string_lossy()));
             return (!asked.is_empty()).then(|| Entry::Asks { commands: gate.into_iter().collect(), missing });
         }
         let text = match read(&path) {
@@ -287,8 +288,8 @@ impl InstallArgs {
         if agent.form == Form::Plugin {
             let words = text.lines().find_map(|line| line.strip_prefix("const COMMAND = ")?.strip_suffix(';'))?;
             let words: Vec<String> = serde_json::from_str(words).ok()?;
-            let command: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-            return Some(Entry::Asks { commands: vec![command.join(" ")], missing: Vec::new() });
+            let command = shell_word::command(words.iter().map(String::as_str));
+            return Some(Entry::Asks { commands: vec![command], missing: Vec::new() });
         }
         let settings = match CstRootNode::parse(&text, &ParseOptions::default()) {
             Ok(root) => root.to_serde_value().unwrap_or_default(),
@@ -302,8 +303,9 @@ impl InstallArgs {
             handlers.filter_map(text).collect::<Vec<String>>()
         };
         let missing: Vec<&str> = agent.events.iter().copied().filter(|event| commands(event).is_empty()).collect();
-        let gates = ["PreToolUse", "BeforeTool", "preToolUse"];
-        let commands = gates.iter().flat_map(|event| commands(event)).collect();
+        let rows = dialects::by_name(agent.name).ok()?.events.iter();
+        let gates = rows.filter(|row| row.canonical == "PreToolUse");
+        let commands = gates.flat_map(|row| commands(row.name)).collect();
         (missing.len() < agent.events.len()).then_some(Entry::Asks { commands, missing })
     }
 
@@ -328,7 +330,7 @@ impl InstallArgs {
         let program = program()?;
         let project = if self.live { " --project" } else { "" };
         let event = event.map(|event| format!(" --event {event}")).unwrap_or_default();
-        Ok(format!("{} hook {}{event}{project}", quoted(&program), self.agent.name))
+        Ok(format!("{} hook {}{event}{project}", shell_word::program(&program), self.agent.name))
     }
 
     fn changes(&self, install: bool) -> Result<Vec<Change>, Failure> {
@@ -580,15 +582,6 @@ fn input(value: &Value) -> CstInputValue {
 fn program() -> Result<String, Failure> {
     let program = std::env::current_exe()?;
     program.into_os_string().into_string().map_err(|it| Failure(format!("{}: not UTF-8", Path::new(&it).display())))
-}
-
-/// A word for a shell.
-fn quoted(text: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'.' | b'_' | b'-' | b'+');
-    match text.bytes().all(is_plain) {
-        true => text.to_string(),
-        false => format!("'{}'", text.replace('\'', r"'\''")),
-    }
 }
 
 #[cfg(test)]

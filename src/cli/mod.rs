@@ -266,15 +266,13 @@ impl DefinitionArgs {
     /// A host of these definitions. A directory that was named but isn't there is an error, because the
     /// guards in it would be missing without a word.
     fn host(&self, options: HostOptions) -> Result<Arc<Host>, Failure> {
-        let is_trusted = |root: &PathBuf| {
-            !self.isolated && approved::store().is_some_and(|it| approved::current(&it, root).exists())
-        };
         let host = self.host_with(options)?;
         // Whoever looks here wonders why the project's own guards do nothing.
-        let project = self.root.join(".hookwire");
+        let project = self.root.join(approved::DEFINITIONS);
         let full = |dir: &PathBuf| dir.canonicalize().ok();
         let is_loaded = self.project || self.hooks.iter().any(|dir| full(dir) == full(&project));
-        if project.is_dir() && !is_loaded && !is_trusted(&self.root) {
+        let is_trusted = || !self.isolated && approved::is_approved(&self.root);
+        if project.is_dir() && !is_loaded && !is_trusted() {
             let project = self.as_given(&project.to_string_lossy());
             eprintln!(
                 "hookwire: {project} is there but nobody has trusted it, so it isn't loaded: `hookwire trust` shows it and puts it in force, `--project` loads it as it is this once"

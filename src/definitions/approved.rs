@@ -52,6 +52,11 @@ pub fn current(store: &Path, root: &Path) -> PathBuf {
     store.join(name).join("current")
 }
 
+/// Whether anything was approved of the project at a root.
+pub fn is_approved(root: &Path) -> bool {
+    store().is_some_and(|store| current(&store, root).exists())
+}
+
 /// The file that holds the record, in an approved state.
 pub fn record_file(state: &Path) -> PathBuf {
     state.join("record.json")

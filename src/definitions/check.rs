@@ -25,8 +25,8 @@ pub struct Checked {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Reads a text; the name's extension tells the format, YAML if it tells none. `layer` is whose
-/// rights its hooks would have, `means` what they could use. A file of cases (`*.test.yaml`) is read as such and holds no hooks.
+/// Reads a text; the name's extension tells the format, YAML if it tells none. `layer` is whose rights its hooks would
+/// have, `means` what they could use. A file of cases (`*.test.yaml`) is read as such and holds no hooks.
 pub fn check(file: &str, text: &str, layer: Layer, means: Option<&Means>) -> Checked {
     let path = Path::new(file);
     if cases::is_cases_file(path) {
@@ -42,11 +42,7 @@ pub fn check(file: &str, text: &str, layer: Layer, means: Option<&Means>) -> Che
         }
     };
     let dir = path.parent().unwrap_or(Path::new(""));
-    let compiled = compile(
-        &root,
-        &Origin { file, dir, approved: None, real_dir: None, layer, client: None, means, read: &read_named },
-        &lines,
-    );
+    let compiled = compile(&root, &Origin { means, ..Origin::new(file, dir, layer, &read_named) }, &lines);
     let mut diagnostics: Vec<_> = compiled.problems.iter().map(|problem| problem.to_diagnostic(file, &lines)).collect();
     let mut free = FreeNames::new(compiled.hooks.iter().filter_map(|hook| hook.name.as_deref()));
     let mut first: HashMap<&Arc<str>, usize> = HashMap::new();

@@ -1,6 +1,6 @@
 //! Hooks of the program that embeds the host, compiled as those of a file are.
 
-use super::compile::compile;
+use super::compile::{CompiledFile, compile};
 use super::origin::Origin;
 use crate::handlers::Handler;
 use crate::hook::Hook;
@@ -31,21 +31,21 @@ pub(crate) fn own_hooks() -> Result<Vec<Hook>, String> {
         },
         { "name": "probe", "on": "PreToolUse", "matcher": PROBE, "deny": PROBE_DENIED },
     ]);
-    let origin = Origin {
-        file: "built-in",
-        dir: Path::new("/"),
-        layer: Layer::Managed,
-        approved: None,
-        real_dir: None,
-        client: None,
-        means: None,
-        read: &|_: &Path| Err(String::new()),
-    };
-    let compiled = compile(&Node::from_json(&json!({ "hooks": definitions })), &origin, &LineIndex::new(""));
+    let compiled = compile_json("built-in", Layer::Managed, &definitions);
     match compiled.problems.into_iter().next() {
         Some(problem) => Err(problem.message),
         None => Ok(compiled.hooks.into_iter().filter_map(|it| it.hook).filter_map(Arc::into_inner).collect()),
     }
+}
+
+/// Where the hooks of a program are said to be written.
+const PROGRAM: &str = "program";
+
+/// Compiles hooks that stand in no file and name none.
+fn compile_json(file: &str, layer: Layer, hooks: &Value) -> CompiledFile {
+    let read = |_: &Path| Err(String::new());
+    let root = Node::from_json(&json!({ "hooks": hooks }));
+    compile(&root, &Origin::new(file, Path::new("/"), layer, &read), &LineIndex::new(""))
 }
 
 /// A hook of the program: what a file's definition would say of it, without a handler, and its handler.
@@ -60,25 +60,14 @@ pub(crate) fn embedded(
     position: usize,
 ) -> Result<(Hook, Vec<Diagnostic>), String> {
     definition["allow"] = "".into();
-    let read = |_: &Path| Err(String::new());
-    let origin = Origin {
-        file: "program",
-        dir: Path::new("/"),
-        approved: None,
-        real_dir: None,
-        layer: Layer::Hooks,
-        client: None,
-        means: None,
-        read: &read,
-    };
-    let compiled = compile(&Node::from_json(&json!({ "hooks": [definition] })), &origin, &LineIndex::new(""));
+    let compiled = compile_json(PROGRAM, Layer::Hooks, &json!([definition]));
     let mut warnings = Vec::new();
     for problem in compiled.problems {
         if problem.severity == Severity::Error {
             let help = problem.help.map(|help| format!(" ({help})")).unwrap_or_default();
             return Err(format!("{}{help}", problem.message));
         }
-        let warning = problem.into_diagnostic(origin.file, Range::default());
+        let warning = problem.into_diagnostic(PROGRAM, Range::default());
         let name = warning.hook.as_deref().unwrap_or_default();
         let message = format!("hook `{name}`: {}", warning.message);
         // There is no text that a place could be in.

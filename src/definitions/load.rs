@@ -613,14 +613,10 @@ fn new_state(
         result.map(|(text, _)| text)
     };
     let origin = Origin {
-        file: &file,
-        dir: parent,
         real_dir: found.real.parent().filter(|_| approved.is_none()),
         approved,
-        layer,
-        client: None,
         means: Some(means),
-        read: &read,
+        ..Origin::new(&file, parent, layer, &read)
     };
     let lines = LineIndex::new(&text);
     let compiled = compile(&root, &origin, &lines);

@@ -2,8 +2,8 @@
 //!
 //! `syntax` reads YAML, TOML and JSON into one spanned tree. `written` is what may stand in it, `compile`
 //! (with `policy` and `lint`) turns the tree into hooks, `check` does both for one text, `cases` reads what hooks are
-//! expected to say, `approved` is
-//! where the approved state of a project is kept, `load` keeps what is known of every file between reloads, `watch` says when to look again.
+//! expected to say, `approved` is where the approved state of a project is kept, `load` keeps what is known of every file
+//! between reloads, `watch` says when to look again.
 //! Nothing past this room sees what was written, only what was meant.
 
 pub mod approved;

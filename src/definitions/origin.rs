@@ -26,3 +26,15 @@ pub struct Origin<'a> {
     /// Reads a file that a hook names; the error is for people.
     pub read: &'a dyn Fn(&Path) -> Result<String, String>,
 }
+
+impl<'a> Origin<'a> {
+    /// A file of which nothing else is known.
+    pub fn new(
+        file: &'a str,
+        dir: &'a Path,
+        layer: Layer,
+        read: &'a dyn Fn(&Path) -> Result<String, String>,
+    ) -> Origin<'a> {
+        Origin { file, dir, layer, read, approved: None, real_dir: None, client: None, means: None }
+    }
+}

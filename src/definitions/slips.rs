@@ -105,19 +105,29 @@ const NO_OPTIONS: [&str; 10] = ["echo", "printf", "test", "[", "[[", "case", "fo
 /// Words before a command.
 const BEFORE_A_COMMAND: [&str; 10] = ["if", "then", "elif", "else", "while", "until", "do", "!", "exec", "{"];
 
-/// The first word of a shell text that gives the event's path as an operand to a program, with nothing before it
-/// that keeps it from being an option.
-pub(super) fn unguarded_path(text: &str) -> Option<&str> {
-    let (mut words, mut start): (Vec<&str>, Option<usize>) = (Vec::new(), None);
-    let (mut quote, mut is_escaped, mut to_file) = (None, false, false);
-    for (at, c) in text.char_indices().chain([(text.len(), '\n')]) {
+/// The characters of a shell text that are neither quoted nor escaped, and the quotes and backslashes themselves.
+fn outside_of_quotes(text: impl Iterator<Item = (usize, char)>) -> impl Iterator<Item = (usize, char)> {
+    let (mut quote, mut is_escaped) = (None, false);
+    text.filter(move |&(_, c)| {
         if is_escaped || quote.is_some_and(|quote| quote != c) {
             is_escaped = !is_escaped && c == '\\' && quote != Some('\'');
-            continue;
+            return false;
         }
         match c {
             '\\' => is_escaped = true,
             '\'' | '"' => quote = if quote.is_none() { Some(c) } else { None },
+            _ => {}
+        }
+        true
+    })
+}
+
+/// The first word of a shell text that gives the event's path as an operand to a program, with nothing before it
+/// that keeps it from being an option.
+pub(super) fn unguarded_path(text: &str) -> Option<&str> {
+    let (mut words, mut start, mut to_file): (Vec<&str>, Option<usize>, bool) = (Vec::new(), None, false);
+    for (at, c) in outside_of_quotes(text.char_indices().chain([(text.len(), '\n')])) {
+        match c {
             _ if !c.is_whitespace() && !";&|()<>".contains(c) => {}
             _ => {
                 let word = start.take().map(|start| &text[start..at]);
@@ -149,15 +159,9 @@ const VARIABLES: [&str; 3] = ["tool_input", "tool_output", "prompt"];
 
 /// The first variable of the event that a shell text uses without quotes, where a shell makes several words of it.
 pub(super) fn unquoted_variable(text: &str) -> Option<&str> {
-    let (mut quote, mut is_escaped, mut word) = (None, false, 0);
-    for (at, c) in text.char_indices() {
-        if is_escaped || quote.is_some_and(|quote| quote != c) {
-            is_escaped = !is_escaped && c == '\\' && quote != Some('\'');
-            continue;
-        }
+    let mut word = 0;
+    for (at, c) in outside_of_quotes(text.char_indices()) {
         match c {
-            '\\' => is_escaped = true,
-            '\'' | '"' => quote = if quote.is_none() { Some(c) } else { None },
             '$' => {
                 let rest = text[at + 1..].trim_start_matches('{');
                 let length = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());

@@ -29,6 +29,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         dialect: "agentpool",
         composition: Composition::Parallel,
         takes_no: |event| DIALECT.row(event).is_none_or(|row| row.blocks),
+        passes_every_no: true,
         tool_naming: ToolNaming::Own,
         matcher: MatcherRule::Search,
         matched,

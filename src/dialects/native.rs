@@ -33,6 +33,7 @@ pub const CONTRACT: Contract = Contract {
     judgement: Judgement::Verdict,
     has_one_list: false,
     takes_no: |_| true,
+    passes_every_no: false,
     is_unfound: |_| false,
     // A default would send events to somewhere that nobody has named.
     has_small_model: false,

@@ -126,6 +126,10 @@ impl Member {
         }
     }
 
+    fn place(&self, client: &Contract) -> Place {
+        Place { layer: self.layer(), is_in_one_list: self.is_in_one_list(client) }
+    }
+
     /// Whether it belongs to the one list of the client's system, whose order and end are that system's.
     fn is_in_one_list(&self, client: &Contract) -> bool {
         match self {
@@ -194,6 +198,32 @@ struct MemberRun {
     errors: Vec<String>,
 }
 
+/// Where a chain has ended.
+#[derive(Default)]
+struct Ended {
+    /// The outermost layer whose answer ended it: for itself and for inner layers, never for an outer one.
+    layer: Option<Layer>,
+    one_list: bool,
+}
+
+impl Ended {
+    fn add(&mut self, place: Place) {
+        self.layer = self.layer.into_iter().chain([place.layer]).min();
+        self.one_list |= place.is_in_one_list;
+    }
+
+    fn includes(&self, place: Place) -> bool {
+        self.layer.is_some_and(|ended| place.layer >= ended) || place.is_in_one_list && self.one_list
+    }
+}
+
+/// Where a member stands: in a layer, and perhaps in the one list of the client's system.
+#[derive(Clone, Copy)]
+struct Place {
+    layer: Layer,
+    is_in_one_list: bool,
+}
+
 impl Chain {
     pub(super) fn start(moment: Arc<Moment>) -> Chain {
         Chain {
@@ -219,13 +249,11 @@ impl Chain {
         let composition = contract.composition;
         let spec = self.moment.event().spec;
         turn(&mut members, composition, spec);
-        // The layer whose answer ended the chain: for itself and for inner layers, never for an outer one.
-        let mut ended: Option<Layer> = None;
-        let mut has_list_ended = false;
+        let mut ended = Ended::default();
         let mut rest = members.into_iter().peekable();
         while let Some(member) = rest.next() {
-            let (layer, is_in_list) = (member.layer(), member.is_in_one_list(contract));
-            if ended.is_some_and(|ended| layer >= ended) || is_in_list && has_list_ended {
+            let place = member.place(contract);
+            if ended.includes(place) {
                 self.skip(member);
                 continue;
             }
@@ -239,22 +267,17 @@ impl Chain {
             let Some(next) = next else {
                 let run = run_member(engine, limits, member, &moment).await;
                 if ends(composition, spec.phase, &run.answer) {
-                    ended = ended.into_iter().chain([layer]).min();
-                    has_list_ended |= is_in_list;
+                    ended.add(place);
                 }
                 self.absorb(contract, [run]);
                 continue;
             };
             let mut group = vec![member, next];
             group.extend(std::iter::from_fn(|| rest.next_if(in_parallel)));
-            let layers: Vec<_> = group.iter().map(|it| (it.layer(), it.is_in_one_list(contract))).collect();
+            let places: Vec<Place> = group.iter().map(|it| it.place(contract)).collect();
             let runs = join_all(group.into_iter().map(|member| run_member(engine, limits, member, &moment))).await;
-            for (_, (layer, is_in_list)) in
-                runs.iter().zip(layers).filter(|(run, _)| ends(composition, spec.phase, &run.answer))
-            {
-                ended = ended.into_iter().chain([layer]).min();
-                has_list_ended |= is_in_list;
-            }
+            let ending = runs.iter().zip(places).filter(|(run, _)| ends(composition, spec.phase, &run.answer));
+            ending.for_each(|(_, place)| ended.add(place));
             self.absorb(contract, runs);
         }
     }

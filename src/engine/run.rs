@@ -430,8 +430,7 @@ fn refuse_what_a_stop_ends(answer: &mut Answer, hook: &Hook, client: &Contract, 
 /// pass it over; for others it means no more.
 fn no_that_nobody_takes(answer: &mut Answer, hook: &Hook, client: &Contract, event: &Event) -> Option<String> {
     let decision = answer.decision.filter(|decision| *decision != Decision::Allow)?;
-    // agentpool gives its own client every answer as it is, errors and all.
-    let is_passed_on = hook.contract == client && hook.contract.dialect == "agentpool";
+    let is_passed_on = hook.contract == client && client.passes_every_no;
     if is_passed_on || (hook.contract.takes_no)(&event.name) {
         return None;
     }

@@ -53,16 +53,7 @@ fn hooks(text: &str, client: &Arc<dyn HostClient>) -> Vec<Arc<Hook>> {
         let on = if rest.contains("on: ") { "" } else { "on: '*', " };
         let yaml = format!("defaults: {{ {defaults} }}\nhooks: [{{ name: {name}, {on}{rest} }}]");
         let root = parse(&yaml, Format::Yaml).unwrap();
-        let origin = Origin {
-            file: "hooks.yaml",
-            dir: Path::new("/"),
-            approved: None,
-            real_dir: None,
-            layer,
-            client: Some(client),
-            means: None,
-            read: &read_named,
-        };
+        let origin = Origin { client: Some(client), ..Origin::new("hooks.yaml", Path::new("/"), layer, &read_named) };
         let compiled = compile(&root, &origin, &LineIndex::new(&yaml));
         let errors: Vec<_> = compiled.problems.iter().filter(|it| it.severity == Severity::Error).collect();
         assert!(errors.is_empty(), "{line}: {errors:?}");

@@ -5,6 +5,7 @@ use crate::matching::paths::normalise;
 use crate::matching::shell::{self, Shell};
 use crate::support::digest;
 use crate::support::file::{Signature, signature};
+use crate::support::shell_word;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -91,7 +92,7 @@ pub fn digest_of(path: &Path) -> io::Result<Option<String>> {
 /// The files that a shell text runs, as far as it names them: programs by their paths, and scripts. A relative one
 /// starts where the text runs, unless that's known. `root` is what `$HOOKWIRE_PROJECT_DIR` stands for.
 pub(super) fn run_by_text(text: &str, cwd: Option<&Path>, root: &Path) -> Vec<PathBuf> {
-    let root = quoted(&root.to_string_lossy());
+    let root = shell_word::argument(&root.to_string_lossy());
     let text = [
         "\"$HOOKWIRE_PROJECT_DIR\"",
         "\"${HOOKWIRE_PROJECT_DIR}\"",
@@ -109,10 +110,5 @@ pub(super) fn run_by_text(text: &str, cwd: Option<&Path>, root: &Path) -> Vec<Pa
 
 /// The same of a program with its arguments.
 pub(super) fn run_by_words<'w>(words: impl Iterator<Item = &'w str>, cwd: Option<&Path>, root: &Path) -> Vec<PathBuf> {
-    let words: Vec<String> = words.map(quoted).collect();
-    run_by_text(&words.join(" "), cwd, root)
-}
-
-fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', r"'\''"))
+    run_by_text(&shell_word::command(words), cwd, root)
 }

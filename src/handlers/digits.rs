@@ -149,6 +149,9 @@ impl<'v> Rounded<'v> {
 /// The reply isn't JSON, or it can't be told which number is meant.
 pub(super) fn read(text: &str, language: Language, event: &Event, handed: &Handed) -> Result<Value, String> {
     let mut reply = crate::support::json::parse(text).map_err(|error| error.to_string())?;
+    if !has_number(&reply) {
+        return Ok(reply);
+    }
     let given: Vec<&Value> = [&event.data].into_iter().chain(&handed.values).collect();
     let rounded = Rounded::new(language, &given);
     match &mut reply {
@@ -177,16 +180,14 @@ pub(super) fn restore(
     handed: &Handed,
     before: Option<&Value>,
 ) -> Result<(), String> {
-    if !has_number(value) {
-        return Ok(());
-    }
     let event = std::str::from_utf8(event).ok().filter(|text| has_long_number(text));
     let event = event.and_then(|text| crate::support::json::parse(text).ok());
     let given: Vec<&Value> = event.iter().chain(&handed.values).chain(before).collect();
     Rounded::new(language, &given).restore(value, before)
 }
 
-fn has_number(value: &Value) -> bool {
+/// Whether there is any number in a value: most have none.
+pub(super) fn has_number(value: &Value) -> bool {
     match value {
         Value::Number(_) => true,
         Value::Array(items) => items.iter().any(has_number),

@@ -3,7 +3,7 @@
 //! A hook may be well-formed and need more than there is: a model, a key, a program, an address that
 //! nobody granted. Whoever reads definitions says so, before the hook's failure matters.
 
-use super::process::{ProcessError, Spec, resolve};
+use super::process::{ProcessError, resolve};
 use crate::services::egress::{Grants, HostPort};
 use crate::services::models::ModelRef;
 pub use crate::services::obstacle::Obstacle;
@@ -64,15 +64,8 @@ impl Means {
 
 /// What keeps a program from being started, given its environment. One with a slash is looked for from `dir`.
 pub(super) fn program_obstacle(program: &str, env: &[(String, String)], dir: &Path) -> Option<Obstacle> {
-    let spec = Spec {
-        argv: vec![program.to_string()],
-        env: env.to_vec(),
-        cwd: dir.to_path_buf(),
-        stdin: Default::default(),
-        limits: Default::default(),
-    };
     let obstacle = |message| Some(Obstacle::new("no-program", message));
-    match resolve(&spec) {
+    match resolve(program, env, dir) {
         // That `~` isn't expanded is said already.
         Err(ProcessError::NotFound { program }) if program.starts_with("~/") => None,
         Err(ProcessError::NotFound { program }) if program.contains('/') => {

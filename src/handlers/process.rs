@@ -209,7 +209,8 @@ pub(super) fn start(spec: &Spec, permit: SemaphorePermit<'static>) -> Result<Chi
 }
 
 fn spawn(spec: &Spec, permit: SemaphorePermit<'static>) -> Result<(Tree, process_tree::Pipes), ProcessError> {
-    let path = resolve(spec)?;
+    let program = spec.argv.first().filter(|it| !it.is_empty()).ok_or(ProcessError::NoProgram)?;
+    let path = resolve(program, &spec.env, &spec.cwd)?;
     // Three details keep std on posix_spawn; fork would copy the page tables
     // of the whole host: an absolute path, `process_group`, and no `pre_exec`.
     let mut command = Command::new(&path);
@@ -351,19 +352,18 @@ impl From<ExitStatus> for Exit {
     }
 }
 
-/// The absolute path of `argv[0]`.
-pub(super) fn resolve(spec: &Spec) -> Result<PathBuf, ProcessError> {
-    let program = spec.argv.first().filter(|it| !it.is_empty()).ok_or(ProcessError::NoProgram)?;
+/// The absolute path of a program, as [`Spec`] says.
+pub(crate) fn resolve(program: &str, env: &[(String, String)], cwd: &Path) -> Result<PathBuf, ProcessError> {
     let candidates: Vec<PathBuf> = if program.contains('/') {
-        vec![std::path::absolute(spec.cwd.join(program))?]
+        vec![std::path::absolute(cwd.join(program))?]
     } else {
-        let path = spec.env.iter().rfind(|(name, _)| name == "PATH").map_or("", |(_, value)| value);
+        let path = env.iter().rfind(|(name, _)| name == "PATH").map_or("", |(_, value)| value);
         std::env::split_paths(path).filter(|dir| dir.is_absolute()).map(|dir| dir.join(program)).collect()
     };
     let is_executable = |path: &Path| rustix::fs::access(path, Access::EXEC_OK).is_ok();
     let mut files = candidates.into_iter().filter(|path| path.is_file());
     let Some(first) = files.next() else {
-        return Err(ProcessError::NotFound { program: program.clone() });
+        return Err(ProcessError::NotFound { program: program.to_string() });
     };
     if is_executable(&first) {
         return Ok(first);

@@ -74,16 +74,7 @@ mod tests {
                 "hooks: [{{ name: short, on: UserPromptSubmit, fail: closed, sample: {{ maxChars: {max} }} }}]"
             );
             let root = formats::parse(&text, formats::Format::Yaml).unwrap();
-            let origin = crate::definitions::origin::Origin {
-                file: "hooks.yaml",
-                dir: "/".as_ref(),
-                real_dir: None,
-                layer: Layer::Hooks,
-                approved: None,
-                client: None,
-                means: None,
-                read: &read_named,
-            };
+            let origin = crate::definitions::origin::Origin::new("hooks.yaml", "/".as_ref(), Layer::Hooks, &read_named);
             compile::compile(&root, &origin, &LineIndex::new(&text))
         };
         assert_eq!(load(0).problems[0].message, "a limit of 0 would refuse every prompt");

@@ -135,16 +135,7 @@ impl Document {
         let root = self.checked().root.as_ref()?;
         let file = self.file();
         let dir = self.path.parent().unwrap_or(Path::new(""));
-        let origin = Origin {
-            file: &file,
-            dir,
-            approved: None,
-            real_dir: None,
-            layer: self.layer,
-            client: None,
-            means: None,
-            read: &read_named,
-        };
+        let origin = Origin::new(&file, dir, self.layer, &read_named);
         Some(compile(root, &origin, &LineIndex::new(&self.text)))
     }
 

@@ -5,6 +5,7 @@
 //! names ([`ToolNames`]), never take one away.
 
 use super::shell::Shell;
+use crate::support::shell_word;
 use crate::syntax::source::Layer;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -474,32 +475,16 @@ pub fn files_of_patch(patch: &str) -> Vec<(&'static str, &str)> {
 /// The options behind which a shell of the Bourne family takes the text that it runs.
 pub const SHELL_OPTIONS: [&str; 3] = ["-c", "-lc", "-ic"];
 
-/// Words that mean something to a shell where a command begins; in a list they name a program.
-const SHELL_KEYWORDS: [&str; 17] = [
-    "if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "in", "select",
-    "function", "time", "coproc",
-];
-
 /// A value as a text for a shell: words of a list are quoted where a shell would act upon them.
 pub fn shell_text(value: &Value) -> Option<Cow<'_, str>> {
     match value {
         Value::String(text) => Some(text.into()),
         Value::Array(words) => {
-            let words = words.iter().enumerate().map(|(n, word)| Some(quoted(word.as_str()?, n == 0)));
-            let words: Option<Vec<String>> = words.collect();
-            words.filter(|words| !words.is_empty()).map(|words| words.join(" ").into())
+            let words: Option<Vec<&str>> = words.iter().map(Value::as_str).collect();
+            words.filter(|words| !words.is_empty()).map(|words| shell_word::command(words).into())
         }
         _ => None,
     }
-}
-
-/// A word as a shell takes it for nothing but that word.
-fn quoted(word: &str, is_program: bool) -> String {
-    let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"-_./:=,@%+".contains(&b);
-    // A program is never an assignment or a keyword.
-    let means_more = is_program && (word.contains('=') || SHELL_KEYWORDS.contains(&word));
-    let plain = !word.is_empty() && word.bytes().all(is_plain) && !means_more;
-    if plain { word.to_string() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
 
 /// The arguments of a command that stand beside it: `{"command": "git", "args": ["push"]}`.
@@ -523,7 +508,7 @@ pub fn shell_texts<'v>(command: &'v Value, input: &Value) -> Option<Vec<Cow<'v, 
         Some(Value::String(arguments)) => arguments.clone(),
         Some(Value::Array(words)) => {
             let word = |word: &Value| match word {
-                Value::String(word) => Some(quoted(word, false)),
+                Value::String(word) => Some(shell_word::argument(word)),
                 Value::Number(number) => Some(number.to_string()),
                 _ => None,
             };
@@ -531,7 +516,7 @@ pub fn shell_texts<'v>(command: &'v Value, input: &Value) -> Option<Vec<Cow<'v, 
         }
         Some(_) => return None,
     };
-    Some(match command.as_str().map(|program| (program, quoted(program, true))) {
+    Some(match command.as_str().map(|program| (program, shell_word::program(program))) {
         // More than a name may be a text for a shell, with the arguments or without, or a program after all.
         Some((text, program)) if program != text => {
             vec![text.into(), format!("{text} {arguments}").into(), format!("{program} {arguments}").into()]
@@ -633,7 +618,7 @@ mod tests {
             ("run_shell_command", json!({"command": "ls"}), Some("ls")),
             ("shell", json!({"command": ["bash", "-lc", "git push 'a b'"]}), Some(r"bash -lc 'git push '\''a b'\'''")),
             ("shell", json!({"command": ["ls", 3]}), None),
-            ("shell", json!({"command": ["A=b", "git=c", "if"]}), Some("'A=b' git=c if")),
+            ("shell", json!({"command": ["A=b", "git=c", "if"]}), Some("'A=b' 'git=c' if")),
             ("shell", json!({"command": ["time", "git"]}), Some("'time' git")),
             ("shell", json!({"command": "ls", "cmd": "rm"}), None),
             ("shell", json!({"command": "git", "args": ["push", "a b", 3]}), Some("git push 'a b' 3")),

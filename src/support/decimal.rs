@@ -54,13 +54,8 @@ impl Ord for Decimal {
     fn cmp(&self, other: &Decimal) -> Ordering {
         let sign = |it: &Decimal| match (it.digits.is_empty(), it.is_negative) {
             (true, _) => 0,
-            (false, is_negative) => {
-                if is_negative {
-                    -1
-                } else {
-                    1
-                }
-            }
+            (false, true) => -1,
+            (false, false) => 1,
         };
         let by_size = || (self.point, &self.digits).cmp(&(other.point, &other.digits));
         sign(self).cmp(&sign(other)).then_with(|| if self.is_negative { by_size().reverse() } else { by_size() })

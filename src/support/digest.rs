@@ -16,6 +16,11 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     })
 }
 
+/// The hash of bytes, in hexadecimal digits.
+pub(crate) fn of_bytes(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
 /// The hash of a file's content, in hexadecimal digits.
 ///
 /// # Errors

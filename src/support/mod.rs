@@ -1,4 +1,5 @@
-//! Code that has nothing to do with hooks: strict JSON, numbers by their digits, digests, files, the nearest name.
+//! Code that has nothing to do with hooks: strict JSON, numbers by their digits, digests, files, words for a
+//! shell, the nearest name.
 
 pub(crate) mod decimal;
 pub mod digest;
@@ -7,3 +8,4 @@ pub mod file;
 pub mod json;
 pub mod nearest;
 pub mod places;
+pub(crate) mod shell_word;

@@ -6,9 +6,9 @@ use crate::definitions::load::{LayerDir, Loader, Look};
 use crate::handlers::Means;
 use crate::hook::Hook;
 use crate::matching::paths::normalise;
+use crate::support::digest;
 use crate::syntax::diagnostic::{Diagnostic, Severity};
 use crate::syntax::source::Layer;
-use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirBuilder, Metadata, OpenOptions};
 use std::io::{self, Read, Write};
@@ -123,7 +123,7 @@ pub fn review(store: &Path, root: &Path) -> Result<Review, Refusal> {
     let mut named: BTreeMap<PathBuf, Option<String>> = BTreeMap::new();
     for (path, is_there) in run {
         let now = match below(&path).and_then(|relative| files.get(&relative)) {
-            Some(file) => Some(digest(&file.bytes)),
+            Some(file) => Some(digest::of_bytes(&file.bytes)),
             None if is_there => digest_of(&path)?,
             None => None,
         };
@@ -132,7 +132,7 @@ pub fn review(store: &Path, root: &Path) -> Result<Review, Refusal> {
     let record = Record {
         root: root.clone(),
         at: crate::template::now(),
-        files: files.iter().map(|(path, file)| (path.clone(), digest(&file.bytes))).collect(),
+        files: files.iter().map(|(path, file)| (path.clone(), digest::of_bytes(&file.bytes))).collect(),
         named,
         written,
     };
@@ -238,7 +238,7 @@ impl Review {
             return Err(io::Error::other(format!("{}: somebody else can change it", place.display())));
         }
         let record = serde_json::to_vec_pretty(&self.record)?;
-        let name = format!("state-{}", &digest(&record)[..16]);
+        let name = format!("state-{}", &digest::of_bytes(&record)[..16]);
         let state = place.join(&name);
         if state.exists() {
             fs::remove_dir_all(&state)?;
@@ -266,10 +266,6 @@ impl Review {
         }
         Ok(())
     }
-}
-
-fn digest(bytes: &[u8]) -> String {
-    crate::support::digest::hex(&Sha256::digest(bytes))
 }
 
 fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {

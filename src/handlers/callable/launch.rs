@@ -119,7 +119,7 @@ impl Launch {
     }
 
     fn on_path(&self, program: &str, help: &str) -> Result<PathBuf, String> {
-        resolve(&self.spec(vec![program.to_string()])).map_err(|error| match error {
+        resolve(program, &self.env, &self.dir).map_err(|error| match error {
             ProcessError::NotFound { .. } => {
                 let path = self.env.iter().find(|(name, _)| name == "PATH").map_or("", |(_, value)| value);
                 format!("start `{program}`: not found on PATH ({path}); {help}")

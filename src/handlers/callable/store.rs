@@ -131,14 +131,13 @@ fn given(
     asker: Option<&Asker>,
     before: impl FnOnce() -> Option<Value>,
 ) -> Result<Value, String> {
-    if let Some(language) = language {
-        let (none, before) = (Handed::default(), before());
-        let restored = match asker {
-            Some(asker) => digits::restore(&mut value, language, &asker.event, &asker.handed.lock(), before.as_ref()),
-            None => digits::restore(&mut value, language, b"", &none, before.as_ref()),
-        };
-        restored.map_err(|error| format!("read the value: {error}"))?;
-    }
+    let Some(language) = language.filter(|_| digits::has_number(&value)) else { return Ok(value) };
+    let before = before();
+    let restored = match asker {
+        Some(asker) => digits::restore(&mut value, language, &asker.event, &asker.handed.lock(), before.as_ref()),
+        None => digits::restore(&mut value, language, b"", &Handed::default(), before.as_ref()),
+    };
+    restored.map_err(|error| format!("read the value: {error}"))?;
     Ok(value)
 }
 

@@ -158,16 +158,18 @@ impl Kind for SelfDefence {
 
     fn compile(raw: RawSelfDefence, _: &Compile<'_>) -> Result<Self, Mistake> {
         // Where the user has moved them to.
-        let moved = [places::config(), places::data(), Some(places::runtime())].into_iter().flatten();
+        let sockets = places::runtime();
+        let moved = [places::config(), places::data(), Some(sockets.clone())].into_iter().flatten();
         let moved: Vec<String> = moved.map(|dir| format!("{}/**", dir.display())).collect();
         let given =
             |path: &str| protected(path).map_err(|problem| Mistake::new("paths", format!("`{path}`: {problem}")));
-        let sockets = places::runtime();
         let paths = PATHS.iter().copied().chain(moved.iter().map(String::as_str)).map(given);
         let paths = paths.chain(raw.paths.iter().map(|path| given(path)));
         let mut paths = paths.collect::<Result<Vec<Protected>, _>>()?;
         // Sockets come and go: a host that is gone is started again, and people clean up temporary directories.
-        paths.iter_mut().for_each(|it| it.place.take_if(|place| *place == sockets).map_or((), drop));
+        for it in &mut paths {
+            it.place = it.place.take().filter(|place| *place != sockets);
+        }
         let rule = |text: &str| {
             let rule =
                 ToolRule::new(text).map_err(|problem| Mistake::new("commands", format!("`{text}`: {problem}")))?;

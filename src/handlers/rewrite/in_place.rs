@@ -5,6 +5,7 @@
 //! is changed.
 
 use crate::matching::shell::{self, Command, CommandRule, OptionPlace, Script, Shell};
+use crate::support::shell_word;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -124,8 +125,12 @@ impl Draft<'_> {
         if with.is_empty() {
             at.start = self.text[..at.start].trim_end_matches([' ', '\t']).len();
         }
-        let written: Vec<_> = with.iter().enumerate().map(|(i, word)| quoted(word, n == 0 && i == 0)).collect();
-        self.edits.push((at, written.join(" ")));
+        let words = with.iter().map(String::as_str);
+        let written = match n {
+            0 => shell_word::command(words),
+            _ => words.map(shell_word::argument).collect::<Vec<_>>().join(" "),
+        };
+        self.edits.push((at, written));
         self.words[n] = with.to_vec();
         Ok(())
     }
@@ -153,7 +158,7 @@ impl Draft<'_> {
         let sub_commands = self.rule.operand_words(self.command).into_iter().take(self.rule.sub_commands());
         let head = sub_commands.max().unwrap_or(0);
         let end = self.span(head)?.end;
-        self.edits.push((end..end, format!(" {}", quoted(name, false))));
+        self.edits.push((end..end, format!(" {}", shell_word::argument(name))));
         self.words[head].push(name.to_string());
         Ok(())
     }
@@ -175,7 +180,7 @@ impl Draft<'_> {
                     && place.name.start == 0
                     && self.text[at.clone()].starts_with(old)
                 {
-                    self.edits.push((at.start..at.start + old.len(), quoted(with, false)));
+                    self.edits.push((at.start..at.start + old.len(), shell_word::argument(with)));
                     self.words[place.word] = vec![format!("{with}{behind}")];
                     continue;
                 }
@@ -217,24 +222,6 @@ impl Draft<'_> {
         }
         Ok(())
     }
-}
-
-/// Words that mean something to a shell where a program is expected.
-const RESERVED: [&str; 17] = [
-    "if", "then", "else", "elif", "fi", "do", "done", "case", "esac", "while", "until", "for", "in", "select",
-    "function", "time", "coproc",
-];
-
-/// A word as every shell of the Bourne family reads it.
-fn quoted(word: &str, is_program: bool) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-+:,./@%".contains(c);
-    // `a=b` in the place of the program is an assignment, and in front of anything zsh looks `=a` up.
-    let may_assign = !word.starts_with('-') && word.contains('=');
-    let plain = !word.is_empty() && word.chars().all(|c| is_plain(c) || c == '=') && !may_assign;
-    if plain && !(is_program && RESERVED.contains(&word)) {
-        return word.to_string();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]

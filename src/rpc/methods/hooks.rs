@@ -96,14 +96,9 @@ fn register_now(session: &Session, sent: &Value) -> RpcResult<RegisterResult> {
     let client = session.as_client();
     let means = session.means();
     let origin = Origin {
-        file: "session",
-        dir: session.host.root(),
-        real_dir: None,
-        layer: Layer::Session,
-        approved: None,
         client: client.as_ref(),
         means: Some(&means),
-        read: &read_named,
+        ..Origin::new("session", session.host.root(), Layer::Session, &read_named)
     };
     // JSON off the wire has no places: every problem is at the beginning.
     let lines = LineIndex::new("");
