@@ -82,6 +82,9 @@ pub struct Contract {
     pub matched: fn(&str) -> Target,
     /// Whether matchers name events too: a hook may then leave out `on`, and is for every event.
     pub matcher_names_events: bool,
+    /// Where an event about a tool may lack the tool's name: whether a matcher is for other events than this one.
+    /// Without it such an event is refused, because every guard of a tool would pass it by.
+    pub is_for_others: Option<fn(&str, &Event) -> bool>,
     /// Whether programs that people write in it may send events that no table has: they are `custom:` and the name.
     pub takes_other_events: bool,
     /// How long a run may take, unless the hook or its file says.

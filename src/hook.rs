@@ -198,6 +198,26 @@ impl Hook {
         !families.is_empty() && !is_apart() && families.iter().any(|name| matcher.matches(name))
     }
 
+    /// Whether it can't be told without the name of the event's tool whether the hook is for the event.
+    pub fn asks_for_tool(&self, event: &Event) -> bool {
+        let is_by_matcher = |matcher: &Matcher| match (self.contract.matched)(&event.name) {
+            Target::Nothing => false,
+            Target::Member(pointer) => pointer == TOOL_NAME,
+            Target::Texts(texts) => {
+                let is_for_others = match (matcher, self.contract.is_for_others) {
+                    (Matcher::Pattern { regex, .. }, Some(is_for_others)) => is_for_others(regex.as_str(), event),
+                    _ => false,
+                };
+                !is_for_others && !texts(event).iter().any(|text| matcher.matches(text))
+            }
+        };
+        self.enabled
+            && event.names().any(|name| self.on.includes(name))
+            && (!self.tools.is_empty()
+                || self.matcher.as_ref().is_some_and(is_by_matcher)
+                || self.when.as_ref().is_some_and(|when| when.source().contains("tool")))
+    }
+
     /// Puts a condition that fails at an event into words, as `explain` and editors show it.
     pub fn miss(&self, failed: Condition, facts: &Facts) -> Miss {
         let event = &facts.event;

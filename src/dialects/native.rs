@@ -21,6 +21,7 @@ pub const CONTRACT: Contract = Contract {
     tools_apart: &[],
     matched: |_| Target::Member(TOOL_NAME),
     matcher_names_events: false,
+    is_for_others: None,
     takes_other_events: false,
     timeout: Duration::from_secs(30),
     gates_fail: Fail::Open,

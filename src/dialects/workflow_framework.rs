@@ -31,6 +31,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         matcher: MatcherRule::SearchOnly,
         matched: |_| Target::Texts(targets),
         matcher_names_events: true,
+        is_for_others: Some(is_for_others),
         gates_fail: Fail::Closed,
         decisions: &[],
         context: &["metadata"],
@@ -167,6 +168,13 @@ fn targets(event: &Event) -> Vec<String> {
         texts.push(format!("{name}:{}:{}", step.unwrap_or_default(), tool.unwrap_or_default()));
     }
     texts
+}
+
+/// Whether each alternative of a matcher names another event, and none names this one.
+fn is_for_others(matcher: &str, event: &Event) -> bool {
+    let own = DIALECT.name_of(event);
+    let names_another = |part: &str| DIALECT.events.iter().any(|row| row.name != own && part.contains(row.name));
+    !matcher.contains(own) && matcher.split('|').all(names_another)
 }
 
 /// The `HookContext`, with whatever else its client put in.

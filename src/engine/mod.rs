@@ -19,6 +19,7 @@ use crate::handlers::{self, Judge, Moment, Services};
 use crate::hook::Hook;
 use crate::hook_set::{HookSet, Selected};
 use crate::matching::Facts;
+use crate::policy;
 use crate::services::client::Client;
 use crate::verdict::{Decision, Outcome, Verdict};
 use compose::{Asks, Chain};
@@ -168,6 +169,22 @@ impl HooksInForce {
         }
         selected
     }
+
+    /// Who asks for the tool of an event that doesn't name it, and why that is a deny: it can't be told what the hook
+    /// would say.
+    fn unnamed(&self, event: &Event) -> Option<(Arc<str>, String)> {
+        if !event.lacks_tool() {
+            return None;
+        }
+        let why = |who: &str| format!("the event doesn't name its tool, for which {who} asks");
+        if !self.files.policies.is_empty() {
+            return Some((policy::NAME.into(), why("the policy")));
+        }
+        let mut hooks = self.files.hooks.iter().chain(self.session.iter().flat_map(|set| &set.hooks));
+        hooks
+            .find(|hook| hook.asks_for_tool(event))
+            .map(|hook| (hook.name.clone(), why(&format!("hook `{}`", hook.name))))
+    }
 }
 
 /// Judges one event. Never fails: what goes wrong in a hook counts in that hook's failure direction.
@@ -205,11 +222,13 @@ async fn decide_within(engine: &Engine, question: Question, depth: u8) -> Verdic
         depth,
     };
     let (mut moment, refusal) = policy_gate::admit(engine, &limits, moment).await;
+    let refusal =
+        refusal.map(|reason| (policy::NAME.into(), reason)).or_else(|| question.hooks.unnamed(&question.event));
     let hooks = question.hooks.clone();
     let selected = aside::hold(engine, &limits, &mut moment, move |facts| hooks.select(facts)).await;
-    if let Some(reason) = refusal {
+    if let Some((by, reason)) = refusal {
         let mut chain = Chain::start(moment);
-        chain.refuse(reason, &selected);
+        chain.refuse(by, reason, &selected);
         return finish(engine, &question, chain);
     }
     if selected.is_empty() {

@@ -85,9 +85,8 @@ async fn count(engine: &Engine, policies: &[Arc<Policy>], moment: &Moment) -> Re
 }
 
 impl Chain {
-    /// Denies in the policy's name; the hooks that were selected are skipped.
-    pub(super) fn refuse(&mut self, reason: String, selected: &[Selected]) {
-        let name: Arc<str> = policy::NAME.into();
+    /// Denies in the name of the policy or of a hook; the hooks that were selected are skipped.
+    pub(super) fn refuse(&mut self, name: Arc<str>, reason: String, selected: &[Selected]) {
         let outcome = Outcome {
             hook: name.clone(),
             status: Status::Blocking,
@@ -105,8 +104,9 @@ impl Chain {
             started_at: None,
             duration_micros: 0,
         };
+        let why = format!("denied by the {name} before");
         self.outcomes.push(outcome);
-        self.outcomes.extend(selected.iter().map(|selected| run::skipped(selected, "denied by the policy before")));
+        self.outcomes.extend(selected.iter().map(|selected| run::skipped(selected, &*why)));
         self.folded.decision = Some(Decision::Deny);
         self.folded.decided_by = Some(name);
         self.folded.reasons = vec![reason];
@@ -121,7 +121,7 @@ impl Chain {
             return;
         }
         if let Some(reason) = refusal(engine, limits, &mut self.moment).await {
-            self.refuse(reason, &[]);
+            self.refuse(policy::NAME.into(), reason, &[]);
         }
     }
 }

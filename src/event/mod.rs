@@ -357,7 +357,12 @@ impl Event {
     /// # Errors
     /// Names the member that is missing or has the wrong type, and for an unknown event name the
     /// nearest known one.
-    pub fn from_json(mut data: Value) -> Result<Event, NotAnEvent> {
+    pub fn from_json(data: Value) -> Result<Event, NotAnEvent> {
+        Event::from_data(data, false)
+    }
+
+    /// The same; an event about a tool `may_lack_tool`, if whoever judges it looks whether a hook asks for the tool.
+    pub(crate) fn from_data(mut data: Value, may_lack_tool: bool) -> Result<Event, NotAnEvent> {
         if let Some(object) = data.as_object_mut() {
             object.remove(BLOCKED);
         }
@@ -372,7 +377,7 @@ impl Event {
         let Some(spec) = spec(name) else {
             return Err(NotAnEvent(unknown_event(name).to_string()));
         };
-        if lacks_tool(&data) {
+        if !may_lack_tool && lacks_tool(&data) {
             return Err(no_tool("tool.name"));
         }
         check_shape(&data)?;
@@ -387,6 +392,11 @@ impl Event {
     /// The tool that the event is about.
     pub fn tool_name(&self) -> Option<&str> {
         self.data.get("tool")?.get("name")?.as_str()
+    }
+
+    /// Whether it is about a tool that it doesn't name.
+    pub fn lacks_tool(&self) -> bool {
+        self.spec.tool && self.spec.phase != Phase::Note && self.tool_name().is_none_or(str::is_empty)
     }
 
     /// A member, by JSON pointer of plain keys.

@@ -265,9 +265,12 @@ fn every_promise_is_shown() {
     let page = std::fs::read_to_string(repo("docs/promises.md")).unwrap();
     let mut shown = 0;
     for row in page.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| promise")) {
-        let proofs = row.trim_end_matches(" |").rsplit(" | ").next().unwrap();
+        // Behind the proofs, the tables of systems say whether the original was run.
+        let proofs = row.trim_end_matches(" |").rsplit(" | ").find(|cell| cell.contains('`')).unwrap_or_default();
         let names: Vec<_> = proofs.split('`').skip(1).step_by(2).collect();
-        assert!(!names.is_empty(), "nothing shows: {row}");
+        let is_proof =
+            |name: &&str| ["examples/", "src/", "tests/", ".ci/"].iter().any(|place| name.starts_with(place));
+        assert!(names.iter().any(is_proof), "nothing shows: {row}");
         for name in names {
             let (file, test) = name.split_once("::").unwrap_or((name, ""));
             assert!(repo(file).exists(), "{name} isn't there: {row}");

@@ -348,6 +348,44 @@ fn what_definitions_say() {
     }
 }
 
+/// As in the source's own tests; but a hook that asks for the tool can't be passed by.
+#[test]
+fn a_tool_event_may_lack_its_tool() {
+    for (hook, expected) in [
+        ("command: 'exit 1'", "1 Command exited with code 1"),
+        ("matcher: PreToolCall, command: 'exit 1'", "1 Command exited with code 1"),
+        ("matcher: Tool, command: 'exit 1'", "1 Command exited with code 1"),
+        ("matcher: PostToolCall, command: 'exit 1'", "0 "),
+        ("matcher: 'PostToolCall|Checkpoint', command: 'exit 1'", "0 "),
+        (
+            "matcher: 'PostToolCall|delete', command: 'exit 1'",
+            "1 the event doesn't name its tool, for which hook `a` asks",
+        ),
+        (
+            "matcher: 'PreToolCall:.*:delete', command: 'true'",
+            "1 the event doesn't name its tool, for which hook `a` asks",
+        ),
+        (
+            "dialect: native, on: PreToolUse, matcher: Bash, allow: x",
+            "1 the event doesn't name its tool, for which hook `a` asks",
+        ),
+        (
+            "dialect: native, on: PreToolUse, if: Write, allow: x",
+            "1 the event doesn't name its tool, for which hook `a` asks",
+        ),
+        (
+            "dialect: native, on: PreToolUse, when: 'tool.name == \"x\"', allow: x",
+            "1 the event doesn't name its tool, for which hook `a` asks",
+        ),
+        ("dialect: native, on: Stop, matcher: Bash, allow: x", "0 "),
+    ] {
+        let dir = hooks(&[("a.yaml", &file(&format!("- {{ name: a, {hook} }}")))]);
+        let (reply, _) = dispatch(&mut TestHost::serve(dir.path()), json!({"Event": "PreToolCall", "ToolArgs": "{}"}));
+        let told = format!("{} {}", reply["Decision"], reply["Reason"].as_str().unwrap_or_default());
+        assert_eq!(told, expected, "{hook}");
+    }
+}
+
 #[test]
 fn what_is_no_context() {
     let args = |text: &str| json!({"Event": "PreToolCall", "ToolName": "t", "ToolArgs": text});
