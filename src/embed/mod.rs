@@ -112,7 +112,15 @@ impl Host {
         client: Option<Arc<dyn Client>>,
     ) -> impl Future<Output = Verdict> + Send + '_ {
         let hooks = HooksInForce { files: self.hooks(), session: None };
-        let question = Question { event, hooks, contract, honours, client, early_deadline: CancellationToken::new() };
+        let question = Question {
+            event,
+            read_at: tokio::time::Instant::now(),
+            hooks,
+            contract,
+            honours,
+            client,
+            early_deadline: CancellationToken::new(),
+        };
         self.interceptor.intercept(question)
     }
 

@@ -52,6 +52,8 @@ pub struct Engine {
 pub struct Question {
     /// The event.
     pub event: Arc<Event>,
+    /// When it was read: its deadline counts from then.
+    pub read_at: Instant,
     /// The hooks in force when it was read.
     pub hooks: HooksInForce,
     /// The vocabulary, and with it the composition, of the client.
@@ -214,7 +216,7 @@ async fn decide_within(engine: &Engine, question: Question, depth: u8) -> Verdic
     let names = &question.hooks.files.tool_names;
     let moment = Arc::new(Moment::new(question.event.clone(), &engine.services.root).with_names(names).with_scripts());
     let limits = run::RunLimits {
-        deadline: deadline(&question.event),
+        deadline: deadline(&question.event, question.read_at),
         early_deadline: &question.early_deadline,
         client: question.client.as_ref(),
         hooks: &question.hooks,
@@ -282,6 +284,7 @@ impl Judge for NestedJudge<'_> {
     fn judge(&self, event: Event) -> Pin<Box<dyn Future<Output = Verdict> + Send + '_>> {
         let question = Question {
             event: Arc::new(event),
+            read_at: Instant::now(),
             hooks: self.hooks.clone(),
             contract: self.contract,
             // There is no person to ask, and the hook takes a rewrite.
@@ -298,10 +301,11 @@ impl Judge for NestedJudge<'_> {
 }
 
 impl Engine {
-    /// What there is before an event's deadline, less the time to answer; `None` if it comes later.
-    pub async fn within_deadline<T>(event: &Event, work: impl Future<Output = T>) -> Option<T> {
+    /// What there is before the deadline of an event that was read then, less the time to answer; `None` if it comes
+    /// later.
+    pub async fn within_deadline<T>(event: &Event, read_at: Instant, work: impl Future<Output = T>) -> Option<T> {
         let mut work = std::pin::pin!(work);
-        match (futures_util::poll!(work.as_mut()), deadline(event)) {
+        match (futures_util::poll!(work.as_mut()), deadline(event, read_at)) {
             (std::task::Poll::Ready(it), _) => Some(it),
             (std::task::Poll::Pending, Some(until)) => tokio::time::timeout_at(until, work).await.ok(),
             (std::task::Poll::Pending, None) => Some(work.await),
@@ -310,10 +314,10 @@ impl Engine {
 }
 
 /// A deadline leaves the host the time to answer before the client gives up.
-fn deadline(event: &Event) -> Option<Instant> {
+fn deadline(event: &Event, read_at: Instant) -> Option<Instant> {
     let budget = Duration::from_millis(event.data.get("deadlineMs")?.as_u64()?.min(24 * 3_600_000));
     let margin = (budget / 20).max(Duration::from_millis(20));
-    Some(Instant::now() + budget.saturating_sub(margin))
+    Some(read_at + budget.saturating_sub(margin))
 }
 
 fn finish(engine: &Engine, question: &Question, chain: Chain) -> Verdict {

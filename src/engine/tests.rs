@@ -185,6 +185,7 @@ impl World {
         self.client.calls.lock().unwrap().clear();
         let question = Question {
             event: Event::from_json(event.clone()).unwrap().into(),
+            read_at: Instant::now(),
             hooks: HooksInForce { files: self.set.clone(), session: None },
             contract: self.contract,
             honours: self.honours,

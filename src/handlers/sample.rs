@@ -85,6 +85,7 @@ mod tests {
             let event = Event::from_json(serde_json::json!({"event": "UserPromptSubmit", "prompt": prompt})).unwrap();
             let question = Question {
                 event: event.into(),
+                read_at: tokio::time::Instant::now(),
                 hooks: HooksInForce { files: files.clone(), session: None },
                 contract: &dialects::native().contract,
                 honours: Honours::default(),

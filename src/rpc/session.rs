@@ -266,19 +266,19 @@ impl Session {
                 before.await;
             }
             let worked = tokio::task::spawn_blocking(move || {
-                let result = work(&session);
+                // What was cancelled before it began isn't done.
+                let result = if reply.is_closed() { None } else { Some(work(&session)) };
                 let hooks = session.hooks_in_force();
                 let mut changing = session.changing.lock();
                 if changing.count == ticket {
                     changing.last = None;
                 }
-                (result, hooks)
-            });
-            if let Ok((result, hooks)) = worked.await {
                 // An error means that nobody waits for it.
                 let _ = done.send(hooks);
-                let _ = reply.send(result);
-            }
+                result.map(|result| reply.send(result))
+            });
+            // If it panicked, whoever waits is told by the end of the channels.
+            let _ = worked.await;
         });
         result.await.map_err(|_| cut_off())?
     }

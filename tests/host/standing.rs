@@ -85,6 +85,22 @@ fn definitions_are_compiled_beside_the_reader_in_the_order_they_are_read() {
     assert_eq!([3, 5, 7, 9].map(verdict), expected);
 }
 
+#[test]
+fn a_registration_that_is_cancelled_while_it_waits_is_not_made() {
+    let rule = |n: usize| json!({"name": format!("rule-{n}"), "on": "PreToolUse", "if": format!("Bash(git push --force{n}*)"), "deny": "no"});
+    let many = json!({"hooks": (0..200).map(rule).collect::<Vec<_>>()});
+    let others =
+        json!({"hooks": (0..5).map(|n| json!({"name": format!("new-{n}"), "deny": "no"})).collect::<Vec<_>>()});
+    let mut host = TestHost::serve(no_hooks());
+    let mut requests = pipelined(&[("hooks/register", many), ("hooks/register", others)]);
+    requests.extend(b"{\"jsonrpc\":\"2.0\",\"method\":\"$/cancelRequest\",\"params\":{\"id\":2}}\n");
+    host.write(&requests);
+    let mut replies = [host.receive(), host.receive()];
+    replies.sort_by_key(|it| it["id"].as_u64());
+    assert_eq!(replies[1]["error"]["code"], -32800, "{}", replies[1]);
+    assert_eq!(host.request("hooks/list", json!({}))["hooks"].as_array().unwrap().len(), 200);
+}
+
 /// Every look at a path waits for ever, as on a network file system whose server is gone.
 #[test]
 fn a_disk_that_hangs_keeps_no_other_request_waiting() {

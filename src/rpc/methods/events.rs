@@ -13,6 +13,7 @@ use crate::rpc::protocol::{DialectEvent, ExplainResult, RecentParams, RecentRepl
 use crate::rpc::session::Session;
 use serde_json::Value;
 use std::sync::Arc;
+use tokio::time::Instant;
 
 /// Guards read an event to its end: one that is longer than this, in bytes, isn't judged on the reader.
 const LONG: usize = 64 * 1024;
@@ -22,10 +23,11 @@ pub(super) async fn dispatch(session: &Session, sent: Value, text: &str, out: &m
     let (event, dialect) = read_event(session, as_object(sent)?)?;
     let event = Arc::new(event);
     // The hooks are those in force now, whenever they come to judge; what is being changed counts as changed.
-    let hooks = Engine::within_deadline(&event, session.hooks_when_read()).await;
+    let read_at = Instant::now();
+    let hooks = Engine::within_deadline(&event, read_at, session.hooks_when_read()).await;
     let hooks =
         hooks.ok_or_else(|| RpcError::internal("the definitions were still being read at the event's deadline"))?;
-    let question = question(session, event.clone(), dialect, hooks);
+    let question = question(session, event.clone(), read_at, dialect, hooks);
     let judging = session.host.interceptor.intercept(question);
     let verdict = if text.len() > LONG { aside(judging).await } else { judging.await };
     // The verdict is written once, for the client and for the journal.
@@ -57,7 +59,13 @@ pub(super) async fn dispatch(session: &Session, sent: Value, text: &str, out: &m
     Ok(())
 }
 
-fn question(session: &Session, event: Arc<Event>, dialect: &'static Dialect, hooks: HooksInForce) -> Question {
+fn question(
+    session: &Session,
+    event: Arc<Event>,
+    read_at: Instant,
+    dialect: &'static Dialect,
+    hooks: HooksInForce,
+) -> Question {
     let declared = session.declared();
     let mut honours = declared.unwrap_or_default();
     if dialect.name() != dialects::NATIVE && (dialect.agent.is_some() || dialect.row(&event.name).is_some()) {
@@ -71,6 +79,7 @@ fn question(session: &Session, event: Arc<Event>, dialect: &'static Dialect, hoo
     }
     Question {
         event,
+        read_at,
         hooks,
         contract: &dialect.contract,
         honours,
