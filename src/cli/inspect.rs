@@ -1,5 +1,6 @@
 //! `check`, `list` and `schema`: what is defined, and what is wrong with it.
 
+use super::migrate::{is_changed, migrate};
 use super::output::{Output, Tone, safe, short};
 use super::{DefinitionArgs, Failure, Finding, ReachArgs};
 use crate::definitions;
@@ -27,6 +28,9 @@ pub(super) struct CheckArgs {
     /// Exit with 1 for warnings too.
     #[arg(long)]
     strict: bool,
+    /// Write patterns that meant something else in an older hookwire as what they were to mean, and show what changed.
+    #[arg(long)]
+    migrate: bool,
 }
 
 pub(super) fn check(args: &CheckArgs, out: &mut Output) -> Result<Finding, Failure> {
@@ -45,6 +49,10 @@ pub(super) fn check(args: &CheckArgs, out: &mut Output) -> Result<Finding, Failu
             ..it.clone()
         }));
         sources.extend(published.sources.iter().map(|(file, text)| (given(file), text.clone())));
+    }
+    if args.migrate {
+        let found = diagnostics.iter().filter(|it| is_changed(it)).map(|it| PathBuf::from(&it.file));
+        return migrate(&found.chain(args.files.iter().cloned()).collect(), out);
     }
     for file in &args.files {
         let name = file.display().to_string();

@@ -10,6 +10,7 @@ mod hook;
 mod init;
 mod inspect;
 mod install;
+mod migrate;
 mod output;
 mod remote;
 mod replay;

@@ -2,6 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
+use similar::{ChangeTag, TextDiff};
 use std::io::{IsTerminal, Write};
 
 /// stdout, with or without colour.
@@ -68,6 +69,27 @@ impl Output {
         match serde_json::to_string(value) {
             Ok(text) => self.line(&text),
             Err(error) => tracing::error!(%error, "A result is not JSON; this is a bug in hookwire."),
+        }
+    }
+
+    /// The lines of a text that have changed, and some around them.
+    pub(super) fn diff(&mut self, old: &str, new: &str) {
+        const CONTEXT: usize = 3;
+        let lines = TextDiff::from_lines(old, new);
+        for (nth, group) in lines.grouped_ops(CONTEXT).iter().enumerate() {
+            if nth > 0 {
+                self.line("  ...");
+            }
+            for line in group.iter().flat_map(|op| lines.iter_changes(op)) {
+                let (sign, tone) = match line.tag() {
+                    ChangeTag::Delete => ("-", Tone::Bad),
+                    ChangeTag::Insert => ("+", Tone::Good),
+                    ChangeTag::Equal => (" ", Tone::Dim),
+                };
+                // What a terminal obeys must not hide what changes.
+                let text = self.tone(tone, &safe(&format!("{sign} {}", line.value().trim_end_matches('\n'))));
+                self.line(&format!("  {text}"));
+            }
         }
     }
 

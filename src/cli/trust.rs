@@ -5,7 +5,6 @@ use super::{Failure, Finding};
 use crate::definitions::approved::store;
 use crate::trust::{self, Change, Refusal, Review};
 use serde_json::json;
-use similar::{ChangeTag, TextDiff};
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -52,9 +51,6 @@ impl From<Refusal> for Failure {
         Failure(problem)
     }
 }
-
-/// Unchanged lines around a change.
-const CONTEXT: usize = 3;
 
 pub(super) fn run(args: &TrustArgs, out: &mut Output) -> Result<Finding, Failure> {
     let store = store().ok_or_else(|| Failure("HOME is not set, so there is no place to keep it".into()))?;
@@ -181,20 +177,5 @@ fn diff(change: &Change<'_>, out: &mut Output) {
     let (Ok(old), Ok(new)) = (std::str::from_utf8(old), std::str::from_utf8(new)) else {
         return out.line(&format!("  {} bytes that are not text", new.len()));
     };
-    let lines = TextDiff::from_lines(old, new);
-    for (nth, group) in lines.grouped_ops(CONTEXT).iter().enumerate() {
-        if nth > 0 {
-            out.line("  ...");
-        }
-        for line in group.iter().flat_map(|op| lines.iter_changes(op)) {
-            let (sign, tone) = match line.tag() {
-                ChangeTag::Delete => ("-", Tone::Bad),
-                ChangeTag::Insert => ("+", Tone::Good),
-                ChangeTag::Equal => (" ", Tone::Dim),
-            };
-            // What a terminal obeys must not hide what is approved.
-            let text = out.tone(tone, &safe(&format!("{sign} {}", line.value().trim_end_matches('\n'))));
-            out.line(&format!("  {text}"));
-        }
-    }
+    out.diff(old, new);
 }

@@ -4,6 +4,7 @@
 //! the text that it makes, checked again, no longer has what was wrong.
 
 use super::document::Document;
+use super::editor::Encoding;
 use super::lenses::on_what;
 use super::plain_text::{MAX_QUOTED, one_line};
 use super::same_name::taken_names;
@@ -16,12 +17,14 @@ use crate::syntax::diagnostic::Diagnostic;
 use crate::syntax::fix::{Edit, Fix, Place};
 use crate::syntax::formats::{Format, parse};
 use crate::syntax::node::{Entry, Node, NodeValue, Span};
+use crate::syntax::source::Layer;
 use ls_types::{
     CodeAction, CodeActionContext, CodeActionKind, CodeActionOrCommand, CodeActionParams, CodeActionResponse,
-    CodeActionTriggerKind, Command, NumberOrString,
+    CodeActionTriggerKind, Command, NumberOrString, Uri,
 };
 use serde_json::{Value, json};
 use std::ops::Range;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// `is_awaited` says whether the editor still waits for the answer.
@@ -152,6 +155,26 @@ fn tested_fixes<'d>(document: &'d Document, place: &Range<usize>, goes_on: &dyn 
     let fixes = here.flat_map(|diagnostic| changes_of(document, diagnostic)).take(MAX_FIXES);
     let tested = fixes.take_while(|_| goes_on());
     tested.filter(|(diagnostic, _, changes)| solves(document, checked, diagnostic, changes)).collect()
+}
+
+/// The most fixes that one text gets.
+const MAX_MENDED: usize = 1000;
+
+/// A text after the preferred fixes of what is wanted in it, each tested: for whoever has no editor.
+pub(crate) fn mended(path: &Path, text: &str, layer: Layer, is_wanted: &dyn Fn(&Diagnostic) -> bool) -> String {
+    let Some(uri) = Uri::from_file_path(path) else { return text.to_string() };
+    let mut text = text.to_string();
+    for _ in 0..MAX_MENDED {
+        let document = Document::new(uri.clone(), path.to_path_buf(), 0, text.clone(), Encoding::Utf8).in_layer(layer);
+        let checked = document.checked();
+        let wanted = checked.diagnostics.iter().filter(|it| is_wanted(it));
+        let mut fixes = wanted.flat_map(|it| changes_of(&document, it)).filter(|(_, fix, _)| fix.is_preferred);
+        match fixes.find(|(diagnostic, _, changes)| solves(&document, checked, diagnostic, changes)) {
+            Some((_, _, changes)) => text = apply(&text, &changes),
+            None => break,
+        }
+    }
+    text
 }
 
 /// Whether a text with the changes is without what was wrong, and hasn't become worse.

@@ -54,6 +54,7 @@ mod tokens;
 mod workspaces;
 mod written;
 
+pub(crate) use actions::mended;
 pub use answer::Refusal;
 pub use methods::{NOTICES, QUERIES, capabilities, is_editor};
 pub use server::Server;

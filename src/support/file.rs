@@ -1,8 +1,8 @@
 //! Files as they are read: regular ones of bounded size, and what tells that one has changed.
 
 use std::fs::{self, Metadata};
-use std::io::Read;
-use std::path::Path;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 /// Tells that a file is unchanged without reading it.
@@ -34,6 +34,21 @@ pub fn read_named(path: &Path) -> Result<String, String> {
 /// The signature of the file that a path leads to, if it leads anywhere.
 pub(crate) fn signature(path: &Path) -> Option<Signature> {
     fs::metadata(path).ok().map(|it| Signature::from_metadata(&it))
+}
+
+/// Puts a text in the place of a file's, at once or not at all; who may do what with the file stays.
+///
+/// # Errors
+/// It can't be written; then the file is as it was.
+pub(crate) fn replace(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".new");
+    let new = PathBuf::from(name);
+    let mut file = fs::File::create(&new)?;
+    file.write_all(text.as_bytes())?;
+    file.set_permissions(fs::metadata(path)?.permissions())?;
+    file.sync_all()?;
+    fs::rename(new, path)
 }
 
 /// A file's text, and what it looked like when it was opened.

@@ -381,3 +381,31 @@ fn committed_schemas_are_those_of_the_types() {
         assert!(committed == generated, "schema/{name}.json is stale: UPDATE_SCHEMA=1 cargo test committed_schemas");
     }
 }
+
+/// Only what has one other spelling changes, and everything around it stays.
+#[test]
+fn older_patterns_are_written_anew() {
+    let old = "# Mine.
+hooks:
+  - name: push   # not now
+    on: PreToolUse
+    if: Bash(npm*install)
+    unless: [Read, bash]
+    deny: no
+  - { name: both, on: PreToolUse, if: Bash(cd x && make), deny: no }
+  - { name: mcp, on: PreToolUse, matcher: 'mcp__*', deny: no }
+";
+    let new =
+        old.replace("npm*install", "npm * install").replace(", bash]", ", Bash]").replace("'mcp__*'", "'mcp__.*'");
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("a.yaml");
+    std::fs::write(&file, old).unwrap();
+    let migrate = |args: &[&str]| run(hookwire().args(["check", "--isolated", "--migrate"]).args(args));
+    let (code, out, err) = migrate(&["--hooks", dir.path().to_str().unwrap()]);
+    assert_eq!((code, std::fs::read_to_string(&file).unwrap()), (0, new.clone()), "{err}");
+    assert!(out.contains("+     if: Bash(npm * install)") && out.ends_with("1 file written anew.\n"), "{out}");
+    let (code, out, _) = migrate(&[file.to_str().unwrap()]);
+    assert_eq!((code, out.as_str()), (0, "No pattern has to be written in another way.\n"));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), new);
+    assert_eq!(migrate(&["-"]).0, 2);
+}
