@@ -52,6 +52,8 @@ pub struct HostOptions {
     pub poll: bool,
     /// Allow every event and run no hook.
     pub pass_through: bool,
+    /// Scripts that calls run aren't at hand: the events happened elsewhere or before.
+    pub no_scripts: bool,
     /// Start interpreters while definitions are read, to find out whether they find what hooks name.
     pub may_start: bool,
 }
@@ -203,6 +205,7 @@ impl Host {
         services.model = options.model.clone().map(Arc::new);
         let mut engine = Engine::new(services);
         engine.ask_elsewhere = options.ask_elsewhere;
+        engine.no_scripts = options.no_scripts;
         let judge: Arc<dyn Interceptor> =
             if options.pass_through { Arc::new(PassThrough) } else { Arc::new(engine.clone()) };
         let interceptor = match interceptor {

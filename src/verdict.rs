@@ -263,6 +263,9 @@ pub struct Outcome {
     /// Why the hook's condition could be neither held nor refuted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub opaque: Option<String>,
+    /// The scripts that a condition has looked into, because the call runs them.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub scripts: Vec<LookedInto>,
     /// The hook changed the subject or the context.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub rewrote: bool,
@@ -289,6 +292,15 @@ pub struct Outcome {
     /// When it began; absent when it wasn't run.
     #[serde(skip)]
     pub started_at: Option<SystemTime>,
+}
+
+/// A script as it was when it was looked into; it may have changed since.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LookedInto {
+    /// Its path, as the call names it.
+    pub path: String,
+    /// The SHA-256 of its text, in hexadecimal digits.
+    pub sha256: String,
 }
 
 impl Outcome {

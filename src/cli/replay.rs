@@ -8,6 +8,7 @@ use crate::engine::Honours;
 use crate::event::Event;
 use crate::hook::Hook;
 use crate::host::Host;
+use crate::host::HostOptions;
 use crate::matching::Facts;
 use crate::rpc::protocol::ExplainResult;
 use crate::transport::client::Client;
@@ -261,11 +262,13 @@ pub(super) fn replay(args: &ReplayArgs, out: &mut Output) -> Result<Finding, Fai
             std::fs::File::open(&args.file).map_err(|error| Failure(format!("{}: {error}", args.file.display())))?;
         Box::new(std::io::BufReader::new(file))
     };
-    let host = args.hooks.host()?;
+    // What a call ran then is not what it would run now.
+    let host_of = |hooks: &HostArgs| hooks.definitions.host(HostOptions { no_scripts: true, ..hooks.options()? });
+    let host = host_of(&args.hooks)?;
     let against = |path: &PathBuf| {
         let before = args.hooks.definitions.clone();
         let definitions = DefinitionArgs { hooks: vec![path.clone()], project: false, ..before };
-        HostArgs { definitions, ..args.hooks.clone() }.host()
+        host_of(&HostArgs { definitions, ..args.hooks.clone() })
     };
     let other = args.against.as_ref().map(against).transpose()?;
     let is_comparing = args.changed || other.is_some();

@@ -42,6 +42,8 @@ pub struct Engine {
     /// How long an `ask` that the client can't put to a person waits for one at another terminal;
     /// `None`: it is a deny.
     pub ask_elsewhere: Option<Duration>,
+    /// Scripts that calls run aren't looked into.
+    pub no_scripts: bool,
     reports: broadcast::Sender<Report>,
     sessions: Arc<Sessions>,
     detached: Arc<Semaphore>,
@@ -138,6 +140,7 @@ impl Engine {
         Engine {
             services,
             ask_elsewhere: None,
+            no_scripts: false,
             reports: broadcast::Sender::new(REPORT_QUEUE),
             sessions: Arc::default(),
             detached: Arc::new(Semaphore::new(MAX_DETACHED)),
@@ -214,7 +217,8 @@ async fn decide_within(engine: &Engine, question: Question, depth: u8) -> Verdic
     }
     engine.services.runs.note(&question.event);
     let names = &question.hooks.files.tool_names;
-    let moment = Arc::new(Moment::new(question.event.clone(), &engine.services.root).with_names(names).with_scripts());
+    let moment = Moment::new(question.event.clone(), &engine.services.root).with_names(names);
+    let moment = Arc::new(if engine.no_scripts { moment } else { moment.with_scripts() });
     let limits = run::RunLimits {
         deadline: deadline(&question.event, question.read_at),
         early_deadline: &question.early_deadline,

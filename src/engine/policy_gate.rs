@@ -94,6 +94,7 @@ impl Chain {
             reason: Some(reason.clone()),
             error: None,
             opaque: None,
+            scripts: self.moment.facts.scripts(),
             rewrote: false,
             rejudged: !self.outcomes.is_empty(),
             transcript: Vec::new(),

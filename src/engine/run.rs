@@ -396,6 +396,9 @@ fn finish(
     // A reason without a decision is still worth reading.
     outcome.reason = if has_failed { None } else { answer.reason.clone() };
     outcome.error = error;
+    if !hook.tools.is_empty() {
+        outcome.scripts = moment.facts.scripts();
+    }
     outcome.said = answer.said.take().or(said);
     outcome.stop = answer.stop.clone();
     if counts {
@@ -459,6 +462,7 @@ fn outcome(selected: &Selected, phase: Phase, status: Status, elapsed: Duration)
         reason: None,
         error: None,
         opaque: selected.doubt.as_ref().map(|doubt| doubt.why.to_string()),
+        scripts: Vec::new(),
         rewrote: false,
         rejudged: false,
         transcript: Vec::new(),

@@ -15,8 +15,11 @@ pub mod urls;
 pub mod when;
 
 use crate::event::Event;
+use crate::support::digest;
 use crate::syntax::source::Layer;
+use crate::verdict::LookedInto;
 use call::Call;
+use parking_lot::Mutex;
 use regex::Regex;
 use rule::Asker;
 use shell::Shell;
@@ -94,6 +97,7 @@ pub struct Facts {
     names: Arc<ToolNames>,
     families: &'static [&'static str],
     has_scripts: bool,
+    scripts: Mutex<Vec<LookedInto>>,
     unread: Option<&'static str>,
     call: OnceLock<Call>,
     declared: OnceLock<Call>,
@@ -131,7 +135,18 @@ impl Facts {
 
     /// A script that a call runs, if it is at hand.
     pub fn script(&self, path: &str) -> Option<String> {
-        if self.has_scripts && patience::allows_slow() { paths::script(path, &self.base) } else { None }
+        let is_at_hand = self.has_scripts && patience::allows_slow();
+        let text = is_at_hand.then(|| paths::script(path, &self.base)).flatten()?;
+        let mut scripts = self.scripts.lock();
+        if !scripts.iter().any(|it| it.path == path) {
+            scripts.push(LookedInto { path: path.to_string(), sha256: digest::of_bytes(text.as_bytes()) });
+        }
+        Some(text)
+    }
+
+    /// The scripts that conditions have looked into so far.
+    pub fn scripts(&self) -> Vec<LookedInto> {
+        self.scripts.lock().clone()
     }
 
     /// The same moment with another value: hooks can't change where it happens.
@@ -142,7 +157,17 @@ impl Facts {
     fn at(base: PathBuf, event: Arc<Event>, names: Arc<ToolNames>) -> Facts {
         let families = event.tool_name().map_or(&[][..], |name| Row::of(name).families());
         let (call, declared) = (OnceLock::new(), OnceLock::new());
-        Facts { event, base, names, families, has_scripts: false, unread: None, call, declared }
+        Facts {
+            event,
+            base,
+            names,
+            families,
+            has_scripts: false,
+            scripts: Mutex::default(),
+            unread: None,
+            call,
+            declared,
+        }
     }
 
     /// The directory that relative paths are taken against.

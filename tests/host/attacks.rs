@@ -12,6 +12,26 @@ fn layers(user: &str, project: &str) -> (TestHost, tempfile::TempDir) {
     (TestHost::start(&mut command), root)
 }
 
+/// What a deny in doubt was about can be found out later, even if the script has changed.
+#[test]
+fn the_script_that_was_looked_into_is_named_with_its_digest() {
+    let (_, dir) = TestHost::with("hooks: [{ name: guard, on: PreToolUse, if: Bash(git push --force*), deny: no }]");
+    std::fs::write(dir.path().join("build.sh"), "git push --force\n").unwrap();
+    let mut event = bash("bash build.sh");
+    event["cwd"] = dir.path().to_str().unwrap().into();
+    let verdict = TestHost::serve(dir.path()).dispatch(event.clone());
+    let expected =
+        json!([{"path": "build.sh", "sha256": "e82cbc1a8a78295367b9e5660d0b2faab48bd7ecdd3de8876bd3afb4a6cc324c"}]);
+    assert_eq!((&verdict["decision"], &verdict["outcomes"][0]["scripts"]), (&json!("deny"), &expected), "{verdict}");
+    // What happened elsewhere or before ran another script.
+    let session = dir.path().join("session.jsonl");
+    std::fs::write(&session, event.to_string()).unwrap();
+    let mut replay = hookwire();
+    replay.args(["replay", "--isolated", "--format", "json", "--hooks"]).arg(dir.path()).arg(session);
+    let replayed: Value = serde_json::from_slice(&replay.output().unwrap().stdout).unwrap();
+    assert_eq!(replayed["verdict"]["decision"], "allow", "{replayed}");
+}
+
 #[test]
 fn a_project_does_not_switch_off_the_users_guards() {
     let token = format!("gh{}_{}", "p", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");

@@ -449,6 +449,14 @@ export interface ListResult {
   sessionGeneration?: number | null;
 }
 
+/** A script as it was when it was looked into; it may have changed since. */
+export interface LookedInto {
+  /** Its path, as the call names it. */
+  path: string;
+  /** The SHA-256 of its text, in hexadecimal digits. */
+  sha256: string;
+}
+
 /** From whoever asks. */
 export interface MessageUser {
   role: "user";
@@ -504,6 +512,8 @@ export interface Outcome {
   rejudged?: boolean;
   /** The hook changed the subject or the context. */
   rewrote?: boolean;
+  /** The scripts that a condition has looked into, because the call runs them. */
+  scripts?: LookedInto[];
   /** What its run ended in. */
   status: Status;
   /** Why it wants the run to end, for hooks that give the reason as a code. */
@@ -666,6 +676,8 @@ export interface Report {
   rejudged?: boolean;
   /** The hook changed the subject or the context. */
   rewrote?: boolean;
+  /** The scripts that a condition has looked into, because the call runs them. */
+  scripts?: LookedInto[];
   /** When the run began: RFC 3339, in UTC, to the millisecond. */
   startedAt?: string | null;
   /** What its run ended in. */

@@ -449,6 +449,15 @@ class ListResult(TypedDict):
     sessionGeneration: NotRequired[int | None]
 
 
+class LookedInto(TypedDict):
+    """A script as it was when it was looked into; it may have changed since."""
+
+    # Its path, as the call names it.
+    path: str
+    # The SHA-256 of its text, in hexadecimal digits.
+    sha256: str
+
+
 class MessageUser(TypedDict):
     """From whoever asks."""
 
@@ -503,6 +512,8 @@ class Outcome(TypedDict):
     rejudged: NotRequired[bool]
     # The hook changed the subject or the context.
     rewrote: NotRequired[bool]
+    # The scripts that a condition has looked into, because the call runs them.
+    scripts: NotRequired[list[LookedInto]]
     # What its run ended in.
     status: Status
     # Why it wants the run to end, for hooks that give the reason as a code.
@@ -677,6 +688,8 @@ class Report(TypedDict):
     rejudged: NotRequired[bool]
     # The hook changed the subject or the context.
     rewrote: NotRequired[bool]
+    # The scripts that a condition has looked into, because the call runs them.
+    scripts: NotRequired[list[LookedInto]]
     # When the run began: RFC 3339, in UTC, to the millisecond.
     startedAt: NotRequired[str | None]
     # What its run ended in.
