@@ -117,8 +117,9 @@ impl Chain {
     /// smuggle in what they deny. The call is not counted a second time.
     pub(super) async fn judge_by_policies(&mut self, engine: &Engine, limits: &RunLimits<'_>) {
         let (first, last) = (self.first.event(), self.moment.event());
-        let same = first.subject() == last.subject() && first.data.get("tool") == last.data.get("tool");
-        if same || !policy::is_tool_request(last) || self.folded.decision == Some(Decision::Deny) {
+        let is_done = limits.hooks.files.policies.is_empty() || self.folded.decision == Some(Decision::Deny);
+        let is_same = || first.subject() == last.subject() && first.data.get("tool") == last.data.get("tool");
+        if is_done || !policy::is_tool_request(last) || is_same() {
             return;
         }
         if let Some(reason) = refusal(engine, limits, &mut self.moment).await {

@@ -101,9 +101,27 @@ struct Shared {
 
 #[derive(Default)]
 struct Threads {
-    /// The one that ran last is last: its realms are warm.
-    idle: Vec<Sender<Task>>,
+    /// The one that ran last is last.
+    idle: Vec<Idle>,
     stuck: usize,
+}
+
+/// A thread that waits for a task.
+struct Idle {
+    thread: Sender<Task>,
+    /// The scripts that it has a realm for.
+    warm: Vec<Weak<Program>>,
+}
+
+impl Threads {
+    /// A thread that has a realm for a script, else the one that ran last: to make a realm takes far longer than most
+    /// runs, and each takes memory.
+    fn take(&mut self, program: &Arc<Program>) -> Option<Sender<Task>> {
+        let is_it = |known: &Weak<Program>| std::ptr::eq(known.as_ptr(), Arc::as_ptr(program));
+        let warm = self.idle.iter().rposition(|it| it.warm.iter().any(is_it));
+        let at = warm.or(self.idle.len().checked_sub(1))?;
+        Some(self.idle.remove(at).thread)
+    }
 }
 
 impl Default for Shared {
@@ -125,6 +143,7 @@ impl Pool {
             Ok(permit) => permit,
             Err(_) => self.0.turns.clone().acquire_owned().await.map_err(|_| HandlerError("run the script".into()))?,
         };
+        let program = request.program.clone();
         let job = Arc::new(request.job(None, Some(permit)));
         let (sender, reply) = oneshot::channel();
         let idle = {
@@ -133,7 +152,7 @@ impl Pool {
                 let stuck = threads.stuck;
                 return Err(HandlerError(format!("run the script: {stuck} others can't be ended; restart the host")));
             }
-            threads.idle.pop()
+            threads.take(&program)
         };
         let thread = match idle {
             Some(thread) => thread,
@@ -263,7 +282,8 @@ fn work(shared: &Weak<Shared>, tasks: &Receiver<Task>) {
             return;
         };
         // Idle before the answer is known, or the next event would start another thread.
-        shared.threads().idle.push(thread);
+        let warm = realms.iter().map(|(known, _)| known.clone()).collect();
+        shared.threads().idle.push(Idle { thread, warm });
         drop(permit);
         // An error means that nothing waits any more.
         let _ = reply.send(outcome);
