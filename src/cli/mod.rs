@@ -20,6 +20,7 @@ mod serve;
 mod tail;
 mod test;
 mod trust;
+mod version;
 
 use crate::definitions::approved;
 use crate::definitions::cases::is_definition_file;
@@ -117,6 +118,8 @@ enum Command {
     Schema(inspect::SchemaArgs),
     /// Try conversations of the protocol on a host, or a client, of anybody's. Exits with 1 if one isn't as it must be.
     Conformance(conformance::ConformanceArgs),
+    /// Print the version of the program and of its protocol, and compare them with clients and running hosts.
+    Version(version::VersionArgs),
     /// Print a completion script for a shell.
     Completions {
         /// The shell.
@@ -348,6 +351,7 @@ pub fn main() -> ExitCode {
         Command::Deny(args) => remote::deny(&args, &mut out),
         Command::Init(args) => init::run(&args, &mut out),
         Command::Schema(args) => inspect::schema(&args, &mut out),
+        Command::Version(args) => version::run(&args, &mut out),
         Command::Conformance(args) => conformance::run(&args, &mut out),
         Command::Completions { shell } => {
             let mut script = Vec::new();
