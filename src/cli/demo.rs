@@ -5,6 +5,7 @@
 
 use super::output::{Output, Tone, safe, short};
 use super::replay::decision_tone;
+use super::scratch::Scratch;
 use super::{Failure, Finding};
 use crate::matching::tools::main_argument;
 use crate::transport::client::Client;
@@ -68,11 +69,7 @@ struct Judged {
 }
 
 pub(super) fn run(args: &DemoArgs, out: &mut Output) -> Result<Finding, Failure> {
-    let place = Place::new()?;
-    let result = play(args, &place, out);
-    let cleaned = std::fs::remove_dir_all(&place.0);
-    result?;
-    cleaned?;
+    play(args, &Place::new()?, out)?;
     Ok(Finding::Fine)
 }
 
@@ -110,7 +107,7 @@ fn play(args: &DemoArgs, place: &Place, out: &mut Output) -> Result<(), Failure>
         print_step(out, &step, &judged);
         if judged.verdict.outcomes.iter().any(|outcome| &*outcome.hook == "audit") {
             host.client.notification("hooks/executed", |params| params["hook"] == "audit")?;
-            let log = std::fs::read_to_string(place.0.join("audit.log"))?;
+            let log = std::fs::read_to_string(place.0.path().join("audit.log"))?;
             detail(out, "audit.log", Tone::Dim, log.lines().last().unwrap_or_default());
         }
         if printed_errors != judged.verdict.errors {
@@ -214,14 +211,11 @@ fn session() -> Result<Vec<Step>, Failure> {
 }
 
 /// A directory with a copy of the example.
-struct Place(PathBuf);
+struct Place(Scratch);
 
 impl Place {
     fn new() -> Result<Place, Failure> {
-        let dir = std::env::temp_dir().join(format!("hookwire-demo-{}", std::process::id()));
-        // Fails if the directory is there already, so that nothing of another user is loaded.
-        std::fs::create_dir(&dir)?;
-        let place = Place(dir);
+        let place = Place(Scratch::new("demo")?);
         std::fs::create_dir(place.hooks())?;
         std::fs::write(place.guard(), GUARD)?;
         std::fs::write(place.hooks().join("audit.yaml"), AUDIT)?;
@@ -229,7 +223,7 @@ impl Place {
     }
 
     fn hooks(&self) -> PathBuf {
-        self.0.join("hooks")
+        self.0.path().join("hooks")
     }
 
     fn guard(&self) -> PathBuf {
@@ -237,7 +231,7 @@ impl Place {
     }
 
     fn relative(&self, text: &str) -> String {
-        text.replace(&format!("{}/", self.0.display()), "")
+        text.replace(&format!("{}/", self.0.path().display()), "")
     }
 }
 
@@ -246,7 +240,7 @@ impl DemoHost {
         let (ours, theirs) = UnixStream::pair()?;
         let process = Command::new(std::env::current_exe()?)
             .args(["--log", "error", "serve", "--isolated", "--root"])
-            .arg(&place.0)
+            .arg(place.0.path())
             .arg("--hooks")
             .arg(place.hooks())
             .stdin(OwnedFd::from(theirs.try_clone()?))

@@ -60,6 +60,7 @@ pages! {
     "watching",
     "teams",
     "protocol",
+    "conformance",
     "dialects",
     "systems/workflow-framework",
     "systems/hooks-article",

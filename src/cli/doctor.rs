@@ -221,14 +221,17 @@ fn hosts(root: &Path, report: &mut Report<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-struct About {
-    version: String,
-    root: String,
+/// What a host says of itself.
+pub(super) struct About {
+    pub(super) version: String,
+    /// The version of the protocol, if it says.
+    pub(super) protocol: Option<u64>,
+    pub(super) root: String,
     n_hooks: usize,
     generation: u64,
 }
 
-fn about(stream: std::os::unix::net::UnixStream) -> std::io::Result<About> {
+pub(super) fn about(stream: std::os::unix::net::UnixStream) -> std::io::Result<About> {
     let mut client = Client::new(stream, TIME_LIMIT)?;
     let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
     let hello = client.request("initialize", &json!({ "capabilities": {} }))?;
@@ -236,6 +239,7 @@ fn about(stream: std::os::unix::net::UnixStream) -> std::io::Result<About> {
     let list = client.request("hooks/list", &json!({}))?;
     Ok(About {
         version: text(&hello["serverInfo"]["version"]),
+        protocol: hello["protocolVersion"].as_u64(),
         root: text(&recent["root"]),
         n_hooks: list["hooks"].as_array().map_or(0, Vec::len),
         generation: recent["generation"].as_u64().unwrap_or_default(),

@@ -579,7 +579,7 @@ fn input(value: &Value) -> CstInputValue {
 }
 
 /// This program's path in full.
-fn program() -> Result<String, Failure> {
+pub(super) fn program() -> Result<String, Failure> {
     let program = std::env::current_exe()?;
     program.into_os_string().into_string().map_err(|it| Failure(format!("{}: not UTF-8", Path::new(&it).display())))
 }

@@ -2,6 +2,7 @@
 //!
 //! Exit codes: 0 fine, 1 findings (a deny, an error in a definition), 2 usage or internal error.
 
+mod conformance;
 mod cookbook;
 mod demo;
 mod docs;
@@ -14,10 +15,12 @@ mod migrate;
 mod output;
 mod remote;
 mod replay;
+mod scratch;
 mod serve;
 mod tail;
 mod test;
 mod trust;
+mod version;
 
 use crate::definitions::approved;
 use crate::definitions::cases::is_definition_file;
@@ -113,6 +116,10 @@ enum Command {
     Docs(docs::DocsArgs),
     /// Print a JSON Schema.
     Schema(inspect::SchemaArgs),
+    /// Try conversations of the protocol on a host, or a client, of anybody's. Exits with 1 if one isn't as it must be.
+    Conformance(conformance::ConformanceArgs),
+    /// Print the version of the program and of its protocol, and compare them with clients and running hosts.
+    Version(version::VersionArgs),
     /// Print a completion script for a shell.
     Completions {
         /// The shell.
@@ -344,6 +351,8 @@ pub fn main() -> ExitCode {
         Command::Deny(args) => remote::deny(&args, &mut out),
         Command::Init(args) => init::run(&args, &mut out),
         Command::Schema(args) => inspect::schema(&args, &mut out),
+        Command::Version(args) => version::run(&args, &mut out),
+        Command::Conformance(args) => conformance::run(&args, &mut out),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "hookwire", &mut script);

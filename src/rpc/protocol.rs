@@ -224,7 +224,7 @@ pub struct HookInfo {
     /// Started and not waited for.
     pub r#async: bool,
     /// For people and tools.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
     /// Where it is written.
     pub source: Source,

@@ -7,6 +7,7 @@ mod agent;
 #[cfg(feature = "script")]
 mod attacks;
 mod callable;
+mod conformance;
 mod guards;
 mod handlers;
 #[cfg(feature = "mcp")]

@@ -124,7 +124,9 @@ export class Hooks {
     const deadlineMs = Math.max(1, Math.floor(deadline * 0.9));
     const whole = { session: this.session, cwd: process.cwd(), ...agent, ...event, deadlineMs };
     try {
-      return new Verdict(await this.request("hooks/dispatch", whole, patience), whole);
+      const reply = await this.request("hooks/dispatch", whole, patience);
+      if (typeof reply?.decision !== "string") throw new HostGone("the host's reply is no verdict");
+      return new Verdict(reply, whole);
     } catch (problem) {
       const refused = problem instanceof RequestFailed && !CALLERS_FAULT.includes(problem.code);
       if (!(problem instanceof HostGone) && !refused) throw problem;

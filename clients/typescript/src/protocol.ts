@@ -376,7 +376,7 @@ export interface HookInfo {
   /** Where it is written. */
   source: Source;
   /** For people and tools. */
-  tags: string[];
+  tags?: string[];
   /** For one run, in milliseconds. */
   timeoutMs: number;
 }

@@ -323,7 +323,10 @@ class Hooks(_Client):
         deadline = deadline or self.deadline
         whole = self._event(event, members, deadline)
         try:
-            return Verdict(await self.request("hooks/dispatch", whole, deadline), whole)
+            reply = await self.request("hooks/dispatch", whole, deadline)
+            if not isinstance(reply, dict) or not isinstance(reply.get("decision"), str):
+                raise HostGone("the host's reply is no verdict")
+            return Verdict(reply, whole)
         except (HostGone, RequestFailed) as problem:
             return self._failed(whole, problem)
 

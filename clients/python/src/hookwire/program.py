@@ -6,7 +6,10 @@ import os
 import shutil
 import sys
 import sysconfig
+from importlib import metadata
 from pathlib import Path
+
+from .protocol import VERSION
 
 
 class NoProgram(Exception):
@@ -33,10 +36,19 @@ def _script_directories() -> list[Path]:
     return [Path(sysconfig.get_path("scripts")), Path(user), package.parent / "bin"]
 
 
+def _version() -> str:
+    try:
+        return metadata.version("hookwire")
+    except metadata.PackageNotFoundError:
+        return "?"
+
+
 def main() -> None:
     """Runs the program in the place of this process: `python -m hookwire`."""
     try:
         program = find_program()
+        # For `hookwire version --check`.
+        os.environ["HOOKWIRE_CLIENT"] = f"Python {_version()} {VERSION}"
         os.execv(shutil.which(program) or program, [program, *sys.argv[1:]])
     except (NoProgram, OSError) as problem:
         sys.exit(f"hookwire: {problem}")

@@ -375,7 +375,7 @@ class HookCounts(TypedDict):
 
 
 # A hook, for people and programs.
-HookInfo = TypedDict("HookInfo", {"async": "bool", "description": "NotRequired[str | None]", "dialect": "str", "enabled": "bool", "fail": "Fail", "handler": "str", "name": "str", "on": "list[str]", "priority": "NotRequired[int | None]", "source": "Source", "tags": "list[str]", "timeoutMs": "int"})
+HookInfo = TypedDict("HookInfo", {"async": "bool", "description": "NotRequired[str | None]", "dialect": "str", "enabled": "bool", "fail": "Fail", "handler": "str", "name": "str", "on": "list[str]", "priority": "NotRequired[int | None]", "source": "Source", "tags": "NotRequired[list[str]]", "timeoutMs": "int"})
 
 
 class InForce(TypedDict):

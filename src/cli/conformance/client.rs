@@ -1,0 +1,152 @@
+//! A client is tried: its program is started for each case and told what to do, and its host is played.
+
+use super::super::install::program;
+use super::super::scratch::Scratch;
+use super::case::{Case, Step};
+use super::peer::{Answer, Peer};
+use super::play::{Play, Played, Program};
+use super::shape::Shapes;
+use crate::rpc::protocol::PROTOCOL_VERSION;
+use crate::support::shell_word;
+use crate::transport::framing::Framing;
+use rustix::event::{PollFd, PollFlags, poll};
+use serde_json::{Value, json};
+use std::ffi::OsString;
+use std::net::Shutdown;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+/// What a client may send or leave out, whatever the case.
+const PASSED_OVER: &[&str] = &["initialize", "initialized", "shutdown", "exit", "$/setTrace", "$/cancelRequest"];
+
+pub(super) fn play(case: &Case, command: &[OsString], limit: Duration, shapes: &Shapes) -> Played {
+    match converse(case, command, limit, shapes) {
+        Ok(()) => Played::Passed(Box::new(case.clone())),
+        Err(problem) => Played::Failed(problem),
+    }
+}
+
+fn converse(case: &Case, command: &[OsString], limit: Duration, shapes: &Shapes) -> Result<(), String> {
+    let mut hosts = Hosts::new(case, limit).map_err(|error| format!("failed to stand in for a host: {error}"))?;
+    let mut words = command.iter();
+    let mut command = Command::new(words.next().cloned().unwrap_or_default());
+    let (mut program, stdin, stdout) = Program::start(command.args(words).env("HOOKWIRE", &hosts.program))?;
+    let mut agent = Peer::new("the client's program", Framing::Lines, stdin, stdout, None);
+    agent.send(&json!({ "settings": case.settings }));
+    let mut play = Play::new(limit, shapes);
+    for (n, step) in case.steps.iter().enumerate() {
+        let result = match step {
+            Step::Start => hosts.started().map(drop),
+            Step::Send(message) => hosts.started().map(|host| play.send(host, message)),
+            Step::Raw(text) => hosts.started().map(|host| host.send_raw(text)),
+            Step::Expect(pattern) => hosts.started().and_then(|host| play.expect(host, pattern)),
+            Step::Close => {
+                hosts.end();
+                Ok(())
+            }
+            Step::Do(line) => {
+                agent.send(&play.fill(line));
+                Ok(())
+            }
+            Step::Told(pattern) => told(&mut play, &mut agent, pattern),
+            Step::Write(_) | Step::Exit(_) => Err("this is a step for hosts".into()),
+        };
+        result.map_err(|problem| format!("step {}: {problem}", n + 1))?;
+    }
+    agent.close();
+    if let Some(line) = agent.rest(limit)?.first() {
+        return Err(format!("the client's program says what wasn't asked: {line}"));
+    }
+    program.wait(limit)?;
+    match &mut hosts.current {
+        Some((host, _)) => play.rest(host, PASSED_OVER),
+        None => Ok(()),
+    }
+}
+
+fn told(play: &mut Play, agent: &mut Peer, pattern: &Value) -> Result<(), String> {
+    let name = pattern.get("as").cloned();
+    let line = agent.receive("what the agent does", play.limit, |line| line.get("as") == name.as_ref())?;
+    play.compare(pattern, &line)
+}
+
+/// The hosts that the client starts, one after the other.
+struct Hosts<'a> {
+    /// What the client starts.
+    program: PathBuf,
+    listener: UnixListener,
+    current: Option<(Peer, UnixStream)>,
+    case: &'a Case,
+    limit: Duration,
+    _scratch: Scratch,
+}
+
+impl<'a> Hosts<'a> {
+    fn new(case: &'a Case, limit: Duration) -> std::io::Result<Hosts<'a>> {
+        let scratch = Scratch::new("conformance")?;
+        let (socket, stand_in) = (scratch.path().join("socket"), scratch.path().join("hookwire"));
+        let listener = UnixListener::bind(&socket)?;
+        let this = program().map_err(|super::Failure(problem)| std::io::Error::other(problem))?;
+        let words = [this.as_str(), "conformance", "--stand-in", &socket.to_string_lossy()];
+        std::fs::write(&stand_in, format!("#!/bin/sh\nexec {}\n", shell_word::command(words)))?;
+        std::fs::set_permissions(&stand_in, std::fs::Permissions::from_mode(0o700))?;
+        Ok(Hosts { program: stand_in, listener, current: None, case, limit, _scratch: scratch })
+    }
+
+    /// The host that the client has started, which is waited for.
+    fn started(&mut self) -> Result<&mut Peer, String> {
+        let current = match self.current.take() {
+            Some(current) => current,
+            None => self.accept()?,
+        };
+        Ok(&mut self.current.insert(current).0)
+    }
+
+    fn accept(&self) -> Result<(Peer, UnixStream), String> {
+        let failed = |error: std::io::Error| format!("failed to stand in for a host: {error}");
+        let limit = rustix::time::Timespec::try_from(self.limit).map_err(|_| "the time limit is too long")?;
+        let mut fds = [PollFd::new(&self.listener, PollFlags::IN)];
+        match poll(&mut fds, Some(&limit)) {
+            Ok(0) => return Err("the client has started no host".into()),
+            Ok(_) => {}
+            Err(error) => return Err(failed(error.into())),
+        }
+        let (stream, _) = self.listener.accept().map_err(failed)?;
+        let (input, output) = (stream.try_clone().map_err(failed)?, stream.try_clone().map_err(failed)?);
+        let peer = Peer::new("the client", Framing::Lines, input, output, Some(self.initialize()));
+        Ok((peer, stream))
+    }
+
+    /// The reply to `initialize`, which a client need not send.
+    fn initialize(&self) -> Answer {
+        let mut result = json!({
+            "serverInfo": { "name": "stand-in", "version": env!("CARGO_PKG_VERSION") },
+            "protocolVersion": PROTOCOL_VERSION,
+            "capabilities": {},
+            "hooks": { "generation": 1, "hash": "0", "hooks": 1, "diagnostics": 0, "watching": "off" },
+        });
+        for (key, value) in &self.case.initialize {
+            result[key] = value.clone();
+        }
+        Box::new(move |message| {
+            let is_it = message["method"] == "initialize";
+            is_it.then(|| json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }))
+        })
+    }
+
+    /// The host dies.
+    fn end(&mut self) {
+        if let Some((_, stream)) = self.current.take() {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+impl Drop for Hosts<'_> {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
