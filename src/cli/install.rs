@@ -228,6 +228,13 @@ struct Change {
     is_program: bool,
 }
 
+impl Agent {
+    /// Whether a command is the one that is installed for it.
+    pub(super) fn is_its_command(&self, command: &str) -> bool {
+        command.contains("hookwire") && command.contains(&format!(" hook {}", self.name))
+    }
+}
+
 pub(super) fn install(args: &InstallArgs, out: &mut Output) -> Result<Finding, Failure> {
     let changes = args.changes(true)?;
     let n_changed = args.carry_out(&changes, true, out)?;
@@ -438,8 +445,8 @@ impl InstallArgs {
     /// Whether a group of an event, or a handler, is ours.
     fn is_ours(&self, value: &Value) -> bool {
         let is_ours = |handler: &Value| {
-            let command = handler["command"].as_str().or(handler["bash"].as_str()).unwrap_or_default();
-            command.contains("hookwire") && command.contains(&format!(" hook {}", self.agent.name))
+            let command = handler["command"].as_str().or(handler["bash"].as_str());
+            self.agent.is_its_command(command.unwrap_or_default())
         };
         is_ours(value) || value["hooks"].as_array().is_some_and(|handlers| handlers.iter().any(is_ours))
     }

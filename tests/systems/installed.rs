@@ -300,7 +300,8 @@ const SETTINGS: &str = r#"{
 }
 "#;
 
-fn files(root: &Path) -> Vec<(PathBuf, String)> {
+/// The files below a directory, with their texts.
+pub fn files(root: &Path) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
     for entry in fs::read_dir(root).unwrap() {
         let path = entry.unwrap().path();
