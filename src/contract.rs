@@ -101,6 +101,8 @@ pub struct Contract {
     pub stdin: Option<fn(&Event) -> Value>,
     /// Variables that its commands have beside those of the event; the path is their working directory.
     pub environment: fn(&Event, &Path) -> Vec<(String, String)>,
+    /// Variables that hold the project's root, which its agent sets for commands; of [`PROJECT_VARIABLES`].
+    pub project_variables: &'static [&'static str],
     /// How its texts name what the event says.
     pub placeholders: Placeholders,
     /// How its prompts are answered.
@@ -178,6 +180,10 @@ pub enum Judgement {
 
 /// The native dialect's name.
 pub const NATIVE: &str = "native";
+
+/// Variables that hold the project's root for commands: hookwire's own, and those of agents.
+pub const PROJECT_VARIABLES: [&str; 4] =
+    ["HOOKWIRE_PROJECT_DIR", "CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "QWEN_PROJECT_DIR"];
 
 /// Where an event names its tool.
 pub const TOOL_NAME: &str = "/tool/name";

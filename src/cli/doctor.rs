@@ -91,8 +91,9 @@ pub(super) fn doctor(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Fai
         }
         n_agents += 1;
         report.begin(agent.name);
-        if program.is_none() {
-            report.say(Health::Doubtful, &format!("there is no `{}` on PATH", agent.program));
+        match &program {
+            Some(program) => version(agent, program, &mut report)?,
+            None => report.say(Health::Doubtful, &format!("there is no `{}` on PATH", agent.program)),
         }
         look_at(agent, &found, &host, &args.hooks.definitions.root, &mut report);
     }
@@ -187,6 +188,45 @@ fn probe(dialect: &Dialect, command: &str, root: &Path) -> Result<u128, String> 
     let stderr = String::from_utf8_lossy(&output.stderr);
     let why = stderr.lines().next().unwrap_or("it said nothing");
     Err(format!("a probe was not denied ({}, {why})", output.status))
+}
+
+/// Says what the version of an agent means for its hooks.
+fn version(agent: &Agent, program: &Path, report: &mut Report<'_>) -> Result<(), Failure> {
+    let mut command = tokio::process::Command::new(program);
+    command.arg("--version").stdin(Stdio::null()).kill_on_drop(true);
+    let runtime = super::serve::runtime()?;
+    let output = runtime.block_on(async { tokio::time::timeout(TIME_LIMIT, command.output()).await });
+    runtime.shutdown_background();
+    let said = match &output {
+        Ok(Ok(output)) => String::from_utf8_lossy(&output.stdout).into_owned(),
+        Ok(Err(_)) | Err(_) => String::new(),
+    };
+    let Some(found) = numbers(&said) else {
+        report.say(Health::Doubtful, &format!("`{} --version` names no version", agent.program));
+        return Ok(());
+    };
+    let is_older = |than: &str| numbers(than).is_some_and(|than| found < than);
+    let shown = found.map(|number| number.to_string()).join(".");
+    let known = dialects::by_name(agent.name).map_or("", |dialect| dialect.about);
+    match agent.since {
+        Some((since, lacks)) if is_older(since) => {
+            report.say(Health::Bad, &format!("version {shown} is older than {since}: {lacks}"));
+        }
+        _ if is_older(known) => {
+            report
+                .say(Health::Doubtful, &format!("version {shown} is older than the one that hookwire knows, {known}"));
+        }
+        _ => report.say(Health::Fine, &format!("version {shown}")),
+    }
+    Ok(())
+}
+
+/// The first version in a text, as `1.2.3`.
+fn numbers(text: &str) -> Option<[u64; 3]> {
+    let words = text.split(|c: char| !(c.is_ascii_digit() || c == '.'));
+    words
+        .map(|word| word.split('.').map(|it| it.parse().ok()).collect::<Option<Vec<u64>>>())
+        .find_map(|it| it?.try_into().ok())
 }
 
 /// A program that is started by its name.

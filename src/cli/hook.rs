@@ -37,7 +37,7 @@ pub(super) struct HookArgs {
     #[arg(long, value_enum, default_value_t = Fail::Closed)]
     fail: Fail,
     /// How long an event may take. The agent's own limit should be longer.
-    #[arg(long, value_name = "DURATION", default_value = "50s", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "DURATION", default_value = TIME_LIMIT, value_parser = humantime::parse_duration)]
     time_limit: Duration,
     /// How long the host stays that this starts, after the last event.
     #[arg(long, value_name = "DURATION", default_value = "30m", value_parser = humantime::parse_duration)]
@@ -70,6 +70,8 @@ enum Fail {
     Open,
 }
 
+/// How long an event may take, unless it is said.
+pub(super) const TIME_LIMIT: &str = "50s";
 /// How long a host may be silent before it is asked whether it is alive.
 const SILENCE: Duration = Duration::from_secs(2);
 /// What names the event in what agents send, and where the command adds it for those that don't.

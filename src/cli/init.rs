@@ -47,22 +47,7 @@ pub(super) fn run(args: &InitArgs, out: &mut Output) -> Result<Finding, Failure>
     for (name, text) in files {
         let path = args.hooks.join(name);
         let written = write_new(&path, text).map_err(|error| Failure(format!("{}: {error}", path.display())))?;
-        let shown = path.display().to_string();
-        if out.json {
-            out.json(
-                &json!({ "file": shown, "written": written == Written::Now, "differs": written == Written::Differs }),
-            );
-        } else {
-            let (tone, said) = match written {
-                Written::Now => (Tone::Good, format!("Wrote {shown}.")),
-                Written::Before => (Tone::Dim, format!("{shown} is there already, with the same text.")),
-                Written::Differs => {
-                    (Tone::Warn, format!("{shown} is there already, with another text; it was left as it is."))
-                }
-            };
-            let said = out.tone(tone, &said);
-            out.line(&said);
-        }
+        tell_written(&path, written, out);
         if written == Written::Differs {
             finding = Finding::Found;
         }
@@ -78,13 +63,13 @@ pub(super) fn run(args: &InitArgs, out: &mut Output) -> Result<Finding, Failure>
 }
 
 /// A project that holds nothing which a person would have to look at first: what is written here is hookwire's own.
-struct Trusts {
+pub(super) struct Trusts {
     store: PathBuf,
     root: PathBuf,
 }
 
 impl Trusts {
-    fn new(hooks: &Path) -> Option<Trusts> {
+    pub(super) fn new(hooks: &Path) -> Option<Trusts> {
         let dir = std::path::absolute(hooks).ok().filter(|dir| dir.ends_with(DEFINITIONS))?;
         let (store, root) = (approved::store()?, dir.parent()?.to_path_buf());
         let is_known = !dir.exists() || trust::review(&store, &root).is_ok_and(|review| review.is_as_before());
@@ -92,7 +77,7 @@ impl Trusts {
     }
 
     /// Puts what is there now in force.
-    fn keep(self) -> bool {
+    pub(super) fn keep(self) -> bool {
         trust::review(&self.store, &self.root).is_ok_and(|review| review.approve(&self.store).is_ok())
     }
 }
@@ -116,7 +101,7 @@ fn next_steps(dir: &Path, out: &mut Output) {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Written {
+pub(super) enum Written {
     Now,
     /// The same text was there.
     Before,
@@ -124,8 +109,24 @@ enum Written {
     Differs,
 }
 
+/// Says what became of a file.
+pub(super) fn tell_written(path: &Path, written: Written, out: &mut Output) {
+    let shown = path.display();
+    if out.json {
+        let (is_new, differs) = (written == Written::Now, written == Written::Differs);
+        return out.json(&json!({ "file": path, "written": is_new, "differs": differs }));
+    }
+    let (tone, said) = match written {
+        Written::Now => (Tone::Good, format!("Wrote {shown}.")),
+        Written::Before => (Tone::Dim, format!("{shown} is there already, with the same text.")),
+        Written::Differs => (Tone::Warn, format!("{shown} is there already, with another text; it was left as it is.")),
+    };
+    let said = out.tone(tone, &said);
+    out.line(&said);
+}
+
 /// Never over an existing file: it may hold guards.
-fn write_new(path: &Path, text: &str) -> std::io::Result<Written> {
+pub(super) fn write_new(path: &Path, text: &str) -> std::io::Result<Written> {
     if let Some(dir) = path.parent() {
         std::fs::create_dir_all(dir)?;
     }

@@ -49,6 +49,8 @@ pub(super) struct Agent {
     events: &'static [&'static str],
     /// What the person has to do then, if anything.
     then: &'static str,
+    /// The first version that has something which is installed, and what an older one lacks.
+    pub(super) since: Option<(&'static str, &'static str)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,6 +95,7 @@ pub(super) static AGENTS: &[Agent] = &[
         moved_by: Some(("CLAUDE_CONFIG_DIR", ".claude")),
         events: CLAUDE_EVENTS,
         then: "A session that is running takes it up by itself.",
+        since: Some(("2.1.295", "it passes over `onFailure`, so a tool runs when hookwire is missing or killed")),
     },
     Agent {
         name: "codex",
@@ -115,6 +118,7 @@ pub(super) static AGENTS: &[Agent] = &[
             "PostCompact",
         ],
         then: "Codex skips hooks that nobody has trusted: start `codex`, enter /hooks and trust this one.",
+        since: None,
     },
     Agent {
         name: "gemini",
@@ -134,6 +138,7 @@ pub(super) static AGENTS: &[Agent] = &[
             "Notification",
         ],
         then: "Gemini runs a project's hooks only in a trusted folder.",
+        since: None,
     },
     Agent {
         name: "qwen",
@@ -144,6 +149,7 @@ pub(super) static AGENTS: &[Agent] = &[
         moved_by: None,
         events: CLAUDE_EVENTS,
         then: "Qwen Code runs a project's hooks only in a trusted folder.",
+        since: None,
     },
     Agent {
         name: "copilot",
@@ -168,6 +174,7 @@ pub(super) static AGENTS: &[Agent] = &[
             "notification",
         ],
         then: "Copilot runs a project's hooks only in a trusted folder.",
+        since: None,
     },
     Agent {
         name: "cline",
@@ -189,6 +196,7 @@ pub(super) static AGENTS: &[Agent] = &[
             "SessionShutdown",
         ],
         then: "Cline can't be told to stop when a hook is missing or killed: then the tool runs.",
+        since: None,
     },
     Agent {
         name: "opencode",
@@ -199,6 +207,7 @@ pub(super) static AGENTS: &[Agent] = &[
         moved_by: None,
         events: &[],
         then: "It is in force when OpenCode is started the next time.",
+        since: None,
     },
 ];
 
@@ -226,6 +235,13 @@ struct Change {
     before: Option<String>,
     after: Option<String>,
     is_program: bool,
+}
+
+impl Agent {
+    /// Whether a command is the one that is installed for it.
+    pub(super) fn is_its_command(&self, command: &str) -> bool {
+        command.contains("hookwire") && command.contains(&format!(" hook {}", self.name))
+    }
 }
 
 pub(super) fn install(args: &InstallArgs, out: &mut Output) -> Result<Finding, Failure> {
@@ -438,8 +454,8 @@ impl InstallArgs {
     /// Whether a group of an event, or a handler, is ours.
     fn is_ours(&self, value: &Value) -> bool {
         let is_ours = |handler: &Value| {
-            let command = handler["command"].as_str().or(handler["bash"].as_str()).unwrap_or_default();
-            command.contains("hookwire") && command.contains(&format!(" hook {}", self.agent.name))
+            let command = handler["command"].as_str().or(handler["bash"].as_str());
+            self.agent.is_its_command(command.unwrap_or_default())
         };
         is_ours(value) || value["hooks"].as_array().is_some_and(|handlers| handlers.iter().any(is_ours))
     }

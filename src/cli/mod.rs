@@ -8,6 +8,7 @@ mod demo;
 mod docs;
 mod doctor;
 mod hook;
+mod import;
 mod init;
 mod inspect;
 mod install;
@@ -82,6 +83,8 @@ enum Command {
     Install(install::InstallArgs),
     /// Take that entry out again.
     Uninstall(install::InstallArgs),
+    /// Carry the hooks that a coding agent has already over into hookwire's definitions. Exits with 1 if one can't be.
+    Import(import::ImportArgs),
     /// Find out whether installed agents are guarded: a probe for each, and what is wrong. Exits with 1 if something is.
     Doctor(doctor::DoctorArgs),
     /// List the hosts that run.
@@ -363,6 +366,7 @@ pub fn main() -> ExitCode {
         Command::Docs(args) => docs::run(&args, &mut out),
         Command::Install(args) => install::install(&args, &mut out),
         Command::Uninstall(args) => install::uninstall(&args, &mut out),
+        Command::Import(args) => import::run(&args, &mut out),
         Command::Doctor(args) => doctor::doctor(&args, &mut out),
         Command::Status(args) => doctor::status(&args, &mut out),
         Command::Trust(args) => trust::run(&args, &mut out),

@@ -3,18 +3,25 @@
 //!
 //! Where the client lets latency decide between two rewrites, the order of definition does here.
 
+use super::gemini;
 use super::native::CONTRACT;
 use super::replies::{BLOCKED, bad_exit, is_decided, members, or, parse_stdout, text, unreadable};
-use super::{Agent, Dialect, EventRow, Refusal};
+use super::settings::{self, Settings};
+use super::{Agent, Dialect, EventRow, Files, Refusal};
 use crate::contract::{Composition, Contract, Exit, Reader, TOOL_NAME, Target};
 use crate::event::{Event, spec};
 use crate::matching::MatcherRule;
+use crate::syntax::node::Node;
 use crate::verdict::{Answer, Decision, Verdict};
 use serde_json::{Map, Value, json};
+use std::time::Duration;
 
 const fn row(name: &'static str, blocks: bool, rewrites: bool) -> EventRow {
     EventRow { blocks, rewrites, ..EventRow::new(name, name) }
 }
+
+static SETTINGS: Settings =
+    Settings { dialect: &DIALECT, agent: "Claude Code", unit: "s", has_groups: true, variables: "CLAUDE" };
 
 pub(super) static DIALECT: Dialect = Dialect {
     about: "Claude Code 2.1.329",
@@ -25,6 +32,8 @@ pub(super) static DIALECT: Dialect = Dialect {
         matcher: MatcherRule::ListOrSearch,
         tools_apart: &["MultiEdit", "NotebookEdit", "NotebookRead"],
         matched,
+        timeout: Duration::from_secs(600),
+        project_variables: &["CLAUDE_PROJECT_DIR"],
         payload: |event| DIALECT.write(event),
         context: &["metadata"],
         reply: |event, reply| read_reply(&DIALECT, event, reply),
@@ -88,11 +97,20 @@ pub(super) static DIALECT: Dialect = Dialect {
         ("/compact_summary", "/summary"),
     ],
     complete: |_, _| Ok(()),
-    files: None,
+    files: Some(Files {
+        recognises: |root| is_settings(root) && !gemini::is_settings(root),
+        marks: &[],
+        read: |root, problems| settings::read(&SETTINGS, root, problems),
+    }),
     reply: |event, verdict| write_reply(&DIALECT, event, verdict),
     // Exit code 2 can't block a permission request.
     agent: Some(Agent { refusal: Refusal::ExitCode(&["PermissionRequest"]) }),
 };
+
+/// Codex and Qwen Code have the same events in the same form: their files have to say whose they are.
+pub(super) fn is_settings(root: &Node) -> bool {
+    settings::has_groups(root, |event| DIALECT.has_event(event))
+}
 
 /// The part of an event that a matcher is held against. At other events the client ignores matchers.
 pub(super) fn matched(event: &str) -> Target {

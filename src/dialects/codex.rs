@@ -10,7 +10,8 @@
 use super::claude_code::{self, plain_stdout, reason_of_deny, reply_on_stdout};
 use super::native::CONTRACT;
 use super::replies::{BLOCKED, bad_exit, denied, members, stop_denies, unreadable};
-use super::{Agent, Dialect, EventRow, Refusal};
+use super::settings::{self, Settings};
+use super::{Agent, Dialect, EventRow, Files, Refusal};
 use crate::contract::{Composition, Contract, Exit};
 use crate::event::Event;
 use crate::matching::MatcherRule;
@@ -21,6 +22,9 @@ use std::time::Duration;
 const fn row(name: &'static str) -> EventRow {
     EventRow::new(name, name)
 }
+
+static SETTINGS: Settings =
+    Settings { dialect: &DIALECT, agent: "Codex", unit: "s", has_groups: true, variables: "CODEX" };
 
 pub(super) static DIALECT: Dialect = Dialect {
     about: "Codex 0.169.0",
@@ -70,7 +74,11 @@ pub(super) static DIALECT: Dialect = Dialect {
     ],
     complete: |_, _| Ok(()),
     reply: write_reply,
-    files: None,
+    files: Some(Files {
+        recognises: |_| false,
+        marks: &[],
+        read: |root, problems| settings::read(&SETTINGS, root, problems),
+    }),
     // The exit code of a hook at a permission request isn't documented.
     agent: Some(Agent {
         refusal: Refusal::ExitCode(&["SessionStart", "PermissionRequest", "SubagentStart", "PreCompact"]),

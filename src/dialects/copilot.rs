@@ -11,7 +11,8 @@
 use super::claude_code;
 use super::native::CONTRACT;
 use super::replies::{BLOCKED, bad_exit, denied, is_decided, members, or, parse_stdout, stop_denies, text, unreadable};
-use super::{Agent, Dialect, EventRow, Refusal};
+use super::settings::{self, Settings};
+use super::{Agent, Dialect, EventRow, Files, Refusal};
 use crate::contract::{Composition, Contract, Exit, Fail, TOOL_NAME, Target};
 use crate::event::{Event, Phase, set_pointer, spec};
 use crate::matching::MatcherRule;
@@ -23,6 +24,9 @@ use serde_json::{Map, Value};
 const fn row(name: &'static str, also: &'static [&'static str], canonical: &'static str) -> EventRow {
     EventRow { also, ..EventRow::new(name, canonical) }
 }
+
+static SETTINGS: Settings =
+    Settings { dialect: &DIALECT, agent: "Copilot", unit: "s", has_groups: false, variables: "COPILOT" };
 
 pub(super) static DIALECT: Dialect = Dialect {
     about: "GitHub Copilot CLI 1.0.102",
@@ -85,7 +89,11 @@ pub(super) static DIALECT: Dialect = Dialect {
     ],
     complete,
     reply: write_reply,
-    files: None,
+    files: Some(Files {
+        recognises: |root| settings::has_handlers(root, |event| DIALECT.has_event(event)),
+        marks: &[],
+        read: |root, problems| settings::read(&SETTINGS, root, problems),
+    }),
     agent: Some(Agent { refusal: Refusal::Reply }),
 };
 

@@ -7,15 +7,26 @@
 //! Its own files give timeouts in milliseconds. AfterModel comes with every piece of an answer; the tokens are
 //! taken from the last one, which says why the model stopped.
 
+use super::claude_code;
 use super::native::CONTRACT;
 use super::replies::{BLOCKED, bad_exit, denied, is_decided, members, or, parse_stdout, text, unreadable};
-use super::{Agent, Dialect, EventRow, Refusal};
+use super::settings::{self, Settings};
+use super::{Agent, Dialect, EventRow, Files, Refusal};
 use crate::contract::{Composition, Contract, Exit, TOOL_NAME, Target};
 use crate::event::{Event, set_pointer, spec};
 use crate::matching::MatcherRule;
+use crate::syntax::node::Node;
 use crate::verdict::{Answer, Decision, Verdict};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
+
+/// By an event that Claude Code hasn't.
+pub(super) fn is_settings(root: &Node) -> bool {
+    settings::has_groups(root, |event| DIALECT.has_event(event) && !claude_code::DIALECT.has_event(event))
+}
+
+static SETTINGS: Settings =
+    Settings { dialect: &DIALECT, agent: "Gemini CLI", unit: "ms", has_groups: true, variables: "GEMINI" };
 
 pub(super) static DIALECT: Dialect = Dialect {
     about: "Gemini CLI 0.61.0",
@@ -26,6 +37,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         matcher: MatcherRule::Search,
         matched,
         timeout: Duration::from_secs(60),
+        project_variables: &["GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR"],
         decisions: &[Decision::Ask],
         context: &["metadata"],
         payload: |event| DIALECT.write(event),
@@ -61,7 +73,11 @@ pub(super) static DIALECT: Dialect = Dialect {
     ],
     complete,
     reply: write_reply,
-    files: None,
+    files: Some(Files {
+        recognises: is_settings,
+        marks: &[],
+        read: |root, problems| settings::read(&SETTINGS, root, problems),
+    }),
     agent: Some(Agent { refusal: Refusal::ExitCode(&[]) }),
 };
 

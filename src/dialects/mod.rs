@@ -19,6 +19,7 @@ mod qwen;
 mod replies;
 #[cfg(test)]
 mod sample;
+mod settings;
 mod workflow_framework;
 
 use crate::contract::{Contract, TOOL_NAME};
@@ -63,9 +64,6 @@ pub(crate) fn with_field(field: &str) -> Option<(&'static str, String)> {
 fn how_to_write(dialect: &str) -> String {
     match dialect {
         "agentpool" => "write it as there, under `agents` and the agent's name".into(),
-        "claude-code" => {
-            "write each command as a hook: `{ name: ..., on: PreToolUse, dialect: claude-code, command: ... }`".into()
-        }
         _ => format!("write `dialect: {dialect}` at the top of the file"),
     }
 }
@@ -238,6 +236,11 @@ impl Dialect {
     /// The name.
     pub fn name(&self) -> &'static str {
         self.contract.dialect
+    }
+
+    /// Whether it has an event of this name.
+    fn has_event(&self, name: &str) -> bool {
+        self.named(name).next().is_some()
     }
 
     /// The rows that a text names.
@@ -494,6 +497,7 @@ pub fn canonical(name: &str, own: &str) -> Result<Vec<Arc<str>>, UnknownName> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contract::PROJECT_VARIABLES;
     use crate::event::EVENTS;
     use serde_json::json;
 
@@ -773,6 +777,7 @@ mod tests {
                     row.name
                 );
             }
+            assert!(dialect.contract.project_variables.iter().all(|it| PROJECT_VARIABLES.contains(it)));
             for (theirs, ours) in dialect.members.iter().chain(dialect.events.iter().flat_map(|row| row.members)) {
                 assert!(theirs.starts_with('/') && ours.starts_with('/'), "{theirs} {ours}");
             }

@@ -30,6 +30,7 @@ pub const CONTRACT: Contract = Contract {
     payload: |event| event.data.clone(),
     stdin: None,
     environment: |_, _| Vec::new(),
+    project_variables: &[],
     placeholders: PATHS,
     judgement: Judgement::Verdict,
     has_one_list: false,

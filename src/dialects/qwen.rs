@@ -9,7 +9,8 @@
 use super::claude_code::{self, plain_stdout, reason_of_deny, reply_on_stdout};
 use super::native::CONTRACT;
 use super::replies::{BLOCKED, bad_exit, denied, or};
-use super::{Agent, Dialect, EventRow, Refusal};
+use super::settings::{self, Settings};
+use super::{Agent, Dialect, EventRow, Files, Refusal};
 use crate::contract::{Composition, Contract, Exit};
 use crate::event::{Event, Phase};
 use crate::matching::MatcherRule;
@@ -21,6 +22,9 @@ const fn row(name: &'static str) -> EventRow {
     EventRow::new(name, name)
 }
 
+static SETTINGS: Settings =
+    Settings { dialect: &DIALECT, agent: "Qwen Code", unit: "ms", has_groups: true, variables: "QWEN" };
+
 pub(super) static DIALECT: Dialect = Dialect {
     about: "Qwen Code 0.15.10",
     contract: Contract {
@@ -30,6 +34,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         matcher: MatcherRule::Search,
         matched: claude_code::matched,
         timeout: Duration::from_secs(60),
+        project_variables: &["QWEN_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR"],
         decisions: &[Decision::Ask],
         context: &["metadata"],
         payload: |event| DIALECT.write(event),
@@ -77,7 +82,11 @@ pub(super) static DIALECT: Dialect = Dialect {
         Ok(())
     },
     reply: write_reply,
-    files: None,
+    files: Some(Files {
+        recognises: |_| false,
+        marks: &[],
+        read: |root, problems| settings::read(&SETTINGS, root, problems),
+    }),
     agent: Some(Agent { refusal: Refusal::ExitCode(&["PermissionRequest"]) }),
 };
 

@@ -1,6 +1,7 @@
 //! What a person has approved of a project: its definitions are read from a copy that only they make anew, and the
 //! files that a hook runs where they are must be as they were then.
 
+use crate::contract::PROJECT_VARIABLES;
 use crate::matching::paths::normalise;
 use crate::matching::shell::{self, Shell};
 use crate::support::digest;
@@ -90,17 +91,16 @@ pub fn digest_of(path: &Path) -> io::Result<Option<String>> {
 }
 
 /// The files that a shell text runs, as far as it names them: programs by their paths, and scripts. A relative one
-/// starts where the text runs, unless that's known. `root` is what `$HOOKWIRE_PROJECT_DIR` stands for.
+/// starts where the text runs, unless that's known. `root` is what [`PROJECT_VARIABLES`] stand for.
 pub(super) fn run_by_text(text: &str, cwd: Option<&Path>, root: &Path) -> Vec<PathBuf> {
-    let root = shell_word::argument(&root.to_string_lossy());
-    let text = [
-        "\"$HOOKWIRE_PROJECT_DIR\"",
-        "\"${HOOKWIRE_PROJECT_DIR}\"",
-        "$HOOKWIRE_PROJECT_DIR",
-        "${HOOKWIRE_PROJECT_DIR}",
-    ]
-    .iter()
-    .fold(text.to_string(), |text, variable| text.replace(variable, &root));
+    let root = root.to_string_lossy();
+    let word = shell_word::argument(&root);
+    let spellings = PROJECT_VARIABLES.iter().flat_map(|name| [format!("${{{name}}}"), format!("${name}")]);
+    let text = spellings.fold(text.to_string(), |text, variable| match word == root {
+        // Within quotes or without.
+        true => text.replace(&variable, &word),
+        false => text.replace(&format!("\"{variable}\""), &variable).replace(&variable, &word),
+    });
     let script = shell::read(&text, Shell::Posix);
     let programs = script.commands().iter().filter_map(|command| command.words.first()?.as_constant());
     let programs = programs.filter(|program| program.contains('/'));

@@ -371,7 +371,10 @@ impl Command {
         if !session.is_empty() && !session.contains('\0') {
             env.push(("HOOKWIRE_SESSION".into(), session.to_string()));
         }
-        env.push(("HOOKWIRE_PROJECT_DIR".into(), call.services.root.to_string_lossy().into_owned()));
+        let others = call.hook.contract.project_variables.iter().filter(|name| !own.contains(**name));
+        for name in others.chain([&"HOOKWIRE_PROJECT_DIR"]) {
+            env.push((name.to_string(), call.services.root.to_string_lossy().into_owned()));
+        }
         Ok(env)
     }
 }

@@ -6,6 +6,7 @@ use super::same_name::same_name;
 use super::surroundings::Surroundings;
 use super::texts::{self, RunsIn, TextKind};
 use super::written::{Reading, Written, each_text};
+use crate::contract::PROJECT_VARIABLES;
 use crate::handlers::{node_file, python_files};
 use crate::support::file::read_named;
 use crate::syntax::node::{Node, Span};
@@ -231,7 +232,7 @@ impl Code {
 /// A word with the project root for the variable that stands for it.
 fn in_root(word: &str, root: Option<&Path>) -> String {
     let Some(root) = root else { return word.to_string() };
-    for name in ["HOOKWIRE_PROJECT_DIR", "CLAUDE_PROJECT_DIR", "PROJECT_DIR"] {
+    for name in PROJECT_VARIABLES.iter().chain([&"PROJECT_DIR"]) {
         for variable in [format!("${name}"), format!("${{{name}}}")] {
             let rest = word.strip_prefix(&variable).map(|rest| rest.strip_prefix('"').unwrap_or(rest));
             if let Some(rest) = rest.filter(|rest| rest.starts_with('/')) {

@@ -300,7 +300,8 @@ const SETTINGS: &str = r#"{
 }
 "#;
 
-fn files(root: &Path) -> Vec<(PathBuf, String)> {
+/// The files below a directory, with their texts.
+pub fn files(root: &Path) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
     for entry in fs::read_dir(root).unwrap() {
         let path = entry.unwrap().path();
@@ -431,4 +432,25 @@ fn a_doctor_shows_that_a_deny_arrives() {
     }
     let output = project.run(&["status"], "");
     assert!(String::from_utf8_lossy(&output.stdout).contains("generation 1, version"), "{output:?}");
+}
+
+#[test]
+fn a_doctor_says_what_an_agents_version_lacks() {
+    use std::os::unix::fs::PermissionsExt;
+    let project = Project::new();
+    let programs = project.0.path().join("bin");
+    fs::create_dir(&programs).unwrap();
+    let claude = programs.join("claude");
+    for (version, code, expected) in [
+        ("2.1.329 (Claude Code)", 0, "ok    version 2.1.329\n"),
+        ("2.1.294 (Claude Code)", 1, "bad   version 2.1.294 is older than 2.1.295: it passes over `onFailure`"),
+        ("claude v2.1.300", 0, "look  version 2.1.300 is older than the one that hookwire knows, Claude Code 2.1.329"),
+        ("beta", 0, "look  `claude --version` names no version"),
+    ] {
+        fs::write(&claude, format!("#!/bin/sh\necho '{version}'\n")).unwrap();
+        fs::set_permissions(&claude, fs::Permissions::from_mode(0o755)).unwrap();
+        let output = project.command(&["doctor", "claude-code"]).env("PATH", &programs).output().unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.code() == Some(code) && said.contains(expected), "{version}: {said}");
+    }
 }

@@ -11,6 +11,7 @@ mod coding_agents;
 mod embed;
 mod examples;
 mod hooks_article;
+mod import;
 mod installed;
 mod instructor;
 mod policy;

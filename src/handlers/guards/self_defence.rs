@@ -71,6 +71,7 @@ const COMMANDS: &[&str] = &[
     "Bash(hookwire deny*)",
     "Bash(hookwire uninstall*)",
     "Bash(hookwire install*)",
+    "Bash(hookwire import*)",
     "Bash(hookwire state set*)",
     "Bash(hookwire state increment*)",
     "Bash(hookwire state compare-and-set*)",

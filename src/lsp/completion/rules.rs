@@ -1,9 +1,9 @@
 //! Rules of tools, `Tool(pattern)`.
 
 use super::snippet::{STOP, with_stops};
-use super::writer::{Item, Seen, Writer, is_plain, is_word};
+use super::writer::{Item, Seen, Writer, is_word};
 use crate::matching::tools::{self, ArgumentKind};
-use crate::syntax::formats::Format;
+use crate::syntax::formats::{Format, is_plain_yaml};
 use ls_types::CompletionItemKind as ItemKind;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -79,7 +79,7 @@ impl Writer<'_> {
             let whole = format!("{tool}({argument})");
             let origin = Some(origin.to_string());
             let item = Item { label: argument.clone(), kind: Some(ItemKind::VALUE), origin, ..Item::default() };
-            if reading.quote.is_none() && self.format == Format::Yaml && !is_plain(&whole, reading.in_flow) {
+            if reading.quote.is_none() && self.format == Format::Yaml && !is_plain_yaml(&whole, reading.in_flow) {
                 // The whole rule in quotes.
                 let text = Value::from(&*whole).to_string();
                 return Some(Item { span: reading.token.clone(), text, filter: Some(whole), ..item });

@@ -6,7 +6,7 @@ use super::super::plain_text::is_invisible;
 use crate::event::Event;
 use crate::matching::tools::TOOLS;
 use crate::syntax::formats::{self, Format};
-use crate::syntax::node::{Node, NodeValue, Span};
+use crate::syntax::node::Span;
 use ls_types::CompletionItemKind as ItemKind;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -79,7 +79,7 @@ impl Writer<'_> {
             Some(_) => None,
             None => {
                 let lead = self.reading.lead;
-                let is_plain = self.format == Format::Yaml && is_plain(value, self.reading.in_flow);
+                let is_plain = self.format == Format::Yaml && formats::is_plain_yaml(value, self.reading.in_flow);
                 let value = if is_plain { value.to_string() } else { Value::from(value).to_string() };
                 Some((token.clone(), format!("{lead}{value}{comma}")))
             }
@@ -141,14 +141,5 @@ pub(super) fn escaped(text: &str, quote: &str, format: Format) -> Option<String>
             let quoted = Value::from(text).to_string();
             Some(quoted.get(1..quoted.len() - 1)?.to_string())
         }
-    }
-}
-
-/// Whether a text needs no quotes in YAML: the parser tells.
-pub(super) fn is_plain(text: &str, in_flow: bool) -> bool {
-    let file = if in_flow { format!("[{text}]") } else { format!("- {text}") };
-    match formats::parse(&file, Format::Yaml).map(|node| node.value) {
-        Ok(NodeValue::Seq(items)) => matches!(&items[..], [Node { value: NodeValue::String(it), .. }] if it == text),
-        _ => false,
     }
 }

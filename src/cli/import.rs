@@ -1,0 +1,352 @@
+//! `hookwire import AGENT`: the hooks that a coding agent has already, as a definition file of hookwire's.
+//!
+//! The agent's settings are read by the same reader that loads them under `--hooks` as they stand.
+
+use super::init::{Trusts, Written, tell_written, write_new};
+use super::install::{Agent, InstallArgs};
+use super::output::{Output, Tone, safe};
+use super::{Failure, Finding, hook};
+use crate::definitions::approved::DEFINITIONS;
+use crate::definitions::compile::{compile, native};
+use crate::definitions::origin::Origin;
+use crate::dialects;
+use crate::handlers::Means;
+use crate::support::file::read_named;
+use crate::support::{places, shell_word};
+use crate::syntax::diagnostic::{LineIndex, Severity};
+use crate::syntax::formats::{self, Format};
+use crate::syntax::node::{Entry, Node, NodeValue};
+use crate::syntax::problem::Problem;
+use crate::syntax::source::Layer;
+use serde_json::{Value, json};
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+#[derive(clap::Args)]
+pub(super) struct ImportArgs {
+    /// The agent.
+    #[arg(value_parser = super::install::agent)]
+    agent: &'static Agent,
+    /// The hooks that this user has for all projects, those of plugins included, into the user's definitions.
+    #[arg(long)]
+    user: bool,
+    /// The project's hooks; so it is without --user.
+    #[arg(long, conflicts_with = "user")]
+    project: bool,
+    /// Settings elsewhere, a plugin's hooks.json, or a plugin's directory.
+    #[arg(long, value_name = "FILE")]
+    from: Option<PathBuf>,
+    /// The project root.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    root: PathBuf,
+    /// Show what would be written, and write nothing.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// A file with hooks of an agent.
+struct Settings {
+    path: PathBuf,
+    /// The directory of the plugin that it belongs to.
+    plugin: Option<PathBuf>,
+}
+
+/// A hook as it was found.
+struct Imported {
+    name: String,
+    /// `file:line`.
+    place: String,
+    /// Its definition; `None` if it can't be carried over.
+    definition: Option<Node>,
+    /// What isn't as it was, or why it can't be carried over.
+    notes: Vec<String>,
+}
+
+/// Where Claude Code says which plugins are installed.
+const PLUGINS: &str = "plugins/installed_plugins.json";
+const PLUGIN_HOOKS: &str = "hooks/hooks.json";
+const PLUGIN_ROOT: &str = "CLAUDE_PLUGIN_ROOT";
+
+pub(super) fn run(args: &ImportArgs, out: &mut Output) -> Result<Finding, Failure> {
+    let name = args.agent.name;
+    if dialects::by_name(name).is_ok_and(|it| it.files.is_none()) {
+        let problem = format!("the hooks of {name} are programs of their own, and no settings say what they are");
+        return Err(Failure(format!("{problem}; name each in a `command` hook with `dialect: {name}`")));
+    }
+    let settings = args.settings()?;
+    let mut found = Vec::new();
+    for settings in &settings {
+        found.extend(args.read(settings)?);
+    }
+    number_equal_names(&mut found);
+    found.iter().for_each(|it| it.tell(out));
+    if found.iter().all(|it| it.definition.is_none()) {
+        if !out.json {
+            let places: Vec<String> = settings.iter().map(|it| args.shown(&it.path)).collect();
+            let places = if places.is_empty() { "any file of its own".to_string() } else { places.join(", ") };
+            out.line(&format!("{name} has no hooks to carry over in {places}."));
+        }
+        return Ok(if found.is_empty() { Finding::Fine } else { Finding::Found });
+    }
+    let text = args.definitions(&settings, &found);
+    let dir = if args.user { places::config() } else { Some(args.root.join(DEFINITIONS)) };
+    let dir = dir.ok_or_else(|| Failure("--user: HOME is not set".into()))?;
+    let path = dir.join(args.file_name());
+    if args.dry_run {
+        out.line(&format!("{} would be:", path.display()));
+        text.lines().for_each(|line| out.line(&format!("  {}", safe(line))));
+        return Ok(Finding::Fine);
+    }
+    let trusts = Trusts::new(&dir);
+    let written = write_new(&path, &text).map_err(|error| Failure(format!("{}: {error}", path.display())))?;
+    tell_written(&path, written, out);
+    let is_trusted = written == Written::Now && trusts.is_some_and(Trusts::keep);
+    if !out.json && written == Written::Now {
+        args.next_steps(&settings, is_trusted || args.user, out);
+    }
+    let is_whole = found.iter().all(|it| it.definition.is_some()) && written != Written::Differs;
+    Ok(if is_whole { Finding::Fine } else { Finding::Found })
+}
+
+impl ImportArgs {
+    /// The files to read.
+    fn settings(&self) -> Result<Vec<Settings>, Failure> {
+        if let Some(from) = &self.from {
+            let path = if from.is_dir() { from.join(PLUGIN_HOOKS) } else { from.clone() };
+            let path = path.canonicalize().map_err(|error| Failure(format!("--from {}: {error}", path.display())))?;
+            let is_plugin = self.agent.name == "claude-code" && path.ends_with(PLUGIN_HOOKS);
+            let plugin = path.ancestors().nth(2).filter(|_| is_plugin).map(Path::to_path_buf);
+            return Ok(vec![Settings { path, plugin }]);
+        }
+        let installed = InstallArgs::of(self.agent, self.user, &self.root).path()?;
+        let folder = installed.parent().unwrap_or(Path::new("."));
+        let names: &[&str] = match self.agent.name {
+            "claude-code" if !self.user => &["settings.json", "settings.local.json"],
+            "codex" => &["config.toml", "hooks.json"],
+            _ => &["settings.json"],
+        };
+        let mut paths: Vec<PathBuf> = names.iter().map(|name| folder.join(name)).collect();
+        if self.agent.name == "copilot" {
+            let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+            paths = entries.filter(|path| path.extension().is_some_and(|it| it == "json")).collect();
+            paths.sort();
+        }
+        let is_there = |settings: &Settings| settings.path.is_file();
+        let own = paths.into_iter().map(|path| Settings { path, plugin: None });
+        let plugins = if self.agent.name == "claude-code" && self.user { plugins(folder) } else { Vec::new() };
+        Ok(own.chain(plugins).filter(is_there).collect())
+    }
+
+    fn read(&self, settings: &Settings) -> Result<Vec<Imported>, Failure> {
+        let path = &settings.path;
+        let text = read_named(path).map_err(|problem| Failure(format!("{}: {problem}", path.display())))?;
+        let lines = LineIndex::new(&text);
+        let file = path.display().to_string();
+        let parsed = formats::parse(&text, Format::from_path(path).unwrap_or(Format::Json));
+        let mut root = parsed.map_err(|problems| {
+            let first = problems.first().map(|it| it.to_diagnostic(&file, &lines).one_line());
+            Failure(first.unwrap_or_else(|| format!("{file}: it can't be read")))
+        })?;
+        if root.get("hooks").is_none() {
+            return Ok(Vec::new());
+        }
+        if let Some(plugin) = &settings.plugin {
+            in_plugin(&mut root, plugin);
+        }
+        if let NodeValue::Map(entries) = &mut root.value {
+            let dialect = Node { span: 0..0, value: NodeValue::String(self.agent.name.into()) };
+            entries.retain(|it| it.key != "dialect");
+            entries.push(Entry { key: "dialect".into(), key_span: 0..0, value: dialect });
+        }
+        let means = Means { root: self.root.canonicalize()?, ..Means::default() };
+        let origin = Origin {
+            file: &file,
+            dir: path.parent().unwrap_or(Path::new(".")),
+            approved: None,
+            real_dir: None,
+            layer: if self.user { Layer::User } else { Layer::Project },
+            client: None,
+            means: Some(&means),
+            read: &read_named,
+        };
+        let compiled = compile(&root, &origin, &lines);
+        let hooks = match native(&root, &mut Vec::new()).1.and_then(|it| it.get("hooks").cloned()) {
+            Some(Node { value: NodeValue::Seq(hooks), .. }) => hooks,
+            _ => Vec::new(),
+        };
+        let shown = self.shown(path);
+        let mut found = Vec::new();
+        for (hook, compiled_hook) in hooks.into_iter().zip(&compiled.hooks) {
+            if self.is_ours(&hook) {
+                continue;
+            }
+            let problems = &compiled.problems[compiled_hook.problems.clone()];
+            let is_told = |it: &&Problem| it.severity != Severity::Hint || it.code == "not-read";
+            let mut notes: Vec<String> = problems.iter().filter(is_told).map(described).collect();
+            if let Some(it) = &compiled_hook.hook
+                && hook.get("timeout").is_some()
+                && humantime::parse_duration(hook::TIME_LIMIT).is_ok_and(|limit| it.timeout > limit)
+            {
+                notes.push(format!("`hookwire hook` answers within {} unless it has `--time-limit`", hook::TIME_LIMIT));
+            }
+            found.push(Imported {
+                name: hook.get("name").and_then(Node::text).unwrap_or_default().to_string(),
+                place: format!("{shown}:{}", lines.position(hook.span.start).line),
+                definition: compiled_hook.hook.is_some().then_some(hook),
+                notes,
+            });
+        }
+        let of_file = compiled.problems.iter().filter(|it| it.hook.is_none()).map(described);
+        if let Some(first) = found.first_mut() {
+            first.notes.extend(of_file);
+        }
+        Ok(found)
+    }
+
+    /// What `hookwire install` has written.
+    fn is_ours(&self, hook: &Node) -> bool {
+        let command = hook.get("command").map(|it| it.get("run").unwrap_or(it)).and_then(Node::text);
+        command.is_some_and(|command| self.agent.is_its_command(command))
+    }
+
+    /// The file that is written.
+    fn definitions(&self, settings: &[Settings], found: &[Imported]) -> String {
+        let agent = self.agent.name;
+        let places: Vec<String> = settings.iter().map(|it| safe(&self.shown(&it.path))).collect();
+        let mut text = format!(
+            "# Hooks of {agent}, taken from {} by `hookwire import {agent}`.\n# They read and answer what they did \
+             there. Of the environment they have PATH, HOME and a few more, and what `inheritEnv` names.\n\
+             dialect: {agent}\nhooks:\n",
+            places.join(", ")
+        );
+        for it in found {
+            let Some(NodeValue::Map(members)) = it.definition.as_ref().map(|it| &it.value) else {
+                let why = it.notes.first().map(String::as_str).unwrap_or_default();
+                text.push_str(&format!(
+                    "  # Not carried over: {} ({}): {}\n",
+                    safe(&it.name),
+                    safe(&it.place),
+                    safe(why)
+                ));
+                continue;
+            };
+            text.push_str(&format!("  # {}\n", safe(&it.place)));
+            it.notes.iter().for_each(|note| text.push_str(&format!("  # {}\n", safe(note))));
+            for (n, member) in members.iter().enumerate() {
+                let value = if member.key == "name" { json!(it.name) } else { member.value.to_json() };
+                let value = match &value {
+                    Value::String(value) if formats::is_plain_yaml(value, false) => value.clone(),
+                    other => other.to_string(),
+                };
+                text.push_str(&format!("  {} {}: {value}\n", if n == 0 { "-" } else { " " }, member.key));
+            }
+        }
+        text
+    }
+
+    fn file_name(&self) -> String {
+        let stem = |path: &Path| path.file_stem().map(|it| format!("-{}", it.to_string_lossy())).unwrap_or_default();
+        let which = match &self.from {
+            None => String::new(),
+            // A plugin is known by its directory.
+            Some(from) if from.ends_with(PLUGIN_HOOKS) => from.ancestors().nth(2).map(stem).unwrap_or_default(),
+            Some(from) => stem(from),
+        };
+        format!("{}{which}.yaml", self.agent.name)
+    }
+
+    /// A path as people know it.
+    fn shown(&self, path: &Path) -> String {
+        let root = self.root.canonicalize().unwrap_or_else(|_| self.root.clone());
+        let full = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+        full.strip_prefix(root).unwrap_or(&full).display().to_string()
+    }
+
+    fn next_steps(&self, settings: &[Settings], is_in_force: bool, out: &mut Output) {
+        let agent = self.agent.name;
+        if !is_in_force {
+            out.line("They are not in force yet: `hookwire trust` shows what there is and puts it in force.");
+        }
+        if InstallArgs::of(self.agent, self.user, &self.root).entry().is_none() {
+            out.line(&format!("`hookwire install {agent}` makes {agent} ask hookwire."));
+        }
+        let places: Vec<String> = settings.iter().map(|it| self.shown(&it.path)).collect();
+        let places = safe(&places.join(", "));
+        out.line(&format!("{agent} runs its own copies as well until you take them out of {places}."));
+    }
+}
+
+impl Imported {
+    fn tell(&self, out: &mut Output) {
+        if out.json {
+            let is_carried = self.definition.is_some();
+            return out
+                .json(&json!({ "hook": self.name, "place": self.place, "carried": is_carried, "notes": self.notes }));
+        }
+        let word = match self.definition {
+            Some(_) => out.tone(Tone::Good, "carried over"),
+            None => out.tone(Tone::Bad, "not carried "),
+        };
+        out.line(&format!("{word}  {}  {}", safe(&self.name), out.tone(Tone::Dim, &safe(&self.place))));
+        self.notes.iter().for_each(|note| out.line(&format!("    {}", safe(note))));
+    }
+}
+
+fn described(problem: &Problem) -> String {
+    let help = problem.help.as_deref().map(|help| format!(" ({help})")).unwrap_or_default();
+    format!("{}{help}", problem.message)
+}
+
+/// Several files may have hooks of the same event and matcher.
+fn number_equal_names(found: &mut [Imported]) {
+    let mut taken: HashSet<String> = HashSet::new();
+    for it in found {
+        let numbered = (2..).map(|n| format!("{}-{n}", it.name));
+        let free = [it.name.clone()].into_iter().chain(numbered).find(|name| !taken.contains(name));
+        it.name = free.unwrap_or_default();
+        taken.insert(it.name.clone());
+    }
+}
+
+/// The hooks of the plugins that are installed and enabled for a user.
+fn plugins(folder: &Path) -> Vec<Settings> {
+    let read = |name: &str| {
+        let text = read_named(&folder.join(name)).ok()?;
+        formats::parse(&text, Format::Json).ok().map(|it| it.to_json())
+    };
+    let (installed, settings) = (read(PLUGINS).unwrap_or_default(), read("settings.json").unwrap_or_default());
+    let installed = installed["plugins"].as_object().into_iter().flatten();
+    let enabled = installed.filter(|(name, _)| settings["enabledPlugins"][name.as_str()] == true);
+    let places = enabled.flat_map(|(_, places)| match places {
+        Value::Array(places) => places.clone(),
+        place => vec![place.clone()],
+    });
+    let plugin = |place: Value| {
+        let plugin = PathBuf::from(place["installPath"].as_str()?);
+        Some(Settings { path: plugin.join(PLUGIN_HOOKS), plugin: Some(plugin) })
+    };
+    places.filter_map(plugin).collect()
+}
+
+/// Puts a plugin's directory in where its hooks name it, and into the environment of its commands.
+fn in_plugin(node: &mut Node, plugin: &Path) {
+    let dir = plugin.to_string_lossy();
+    match &mut node.value {
+        NodeValue::Seq(items) => items.iter_mut().for_each(|item| in_plugin(item, plugin)),
+        NodeValue::Map(members) => {
+            let is_command = members.iter().any(|it| it.key == "type" && it.value.text() == Some("command"));
+            members.iter_mut().for_each(|member| in_plugin(&mut member.value, plugin));
+            if is_command {
+                let env = json!({ PLUGIN_ROOT: dir });
+                members.push(Entry { key: "env".into(), key_span: 0..0, value: Node::from_json(&env) });
+            }
+        }
+        // Where the path needs quotes, the variable stays.
+        NodeValue::String(text) if shell_word::argument(&dir) == dir => {
+            for spelling in [format!("${{{PLUGIN_ROOT}}}"), format!("${PLUGIN_ROOT}")] {
+                *text = text.replace(&spelling, &dir);
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,600 @@
+//! The hooks in a coding agent's own settings as hookwire's definitions: events with groups of handlers, as Claude
+//! Code, Codex, Gemini CLI and Qwen Code have them, and events with handlers, as Copilot has them.
+//!
+//! What the agent does without a word, such as passing over a handler that it doesn't know, is told here.
+
+use super::Dialect;
+use super::files::{entry, error, renamed, text, unknown, warning, wrong_type};
+use crate::support::shell_word::argument;
+use crate::syntax::diagnostic::Severity;
+use crate::syntax::node::{Entry, Node, NodeValue, Span};
+use crate::syntax::problem::Problem;
+use crate::syntax::values::COMMON_FIELDS;
+use std::collections::HashMap;
+
+/// What is special about an agent's settings.
+pub(super) struct Settings {
+    pub(super) dialect: &'static Dialect,
+    /// The agent, for people.
+    pub(super) agent: &'static str,
+    /// The unit of a command's timeout: `s` or `ms`.
+    pub(super) unit: &'static str,
+    /// Whether the handlers of an event are in groups with a matcher, or are a list themselves.
+    pub(super) has_groups: bool,
+    /// What the names of variables begin with that the agent alone sets.
+    pub(super) variables: &'static str,
+}
+
+/// The members of a handler that every agent has or that mean nothing here, as they only show how it runs.
+const SHOWN: [&str; 8] =
+    ["type", "name", "statusMessage", "powershell", "shell", "commandWindows", "command_windows", "continueOnBlock"];
+/// Variables that a shell has by itself, or that every command of hookwire has.
+const SHELLS: [&str; 16] = [
+    "PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR", "SHELL", "PWD", "OLDPWD", "IFS", "OPTARG", "OPTIND", "PPID",
+    "RANDOM", "LINENO", "SECONDS",
+];
+
+/// Whether a file has groups of hooks for one of these events.
+pub(super) fn has_groups(root: &Node, is_event: fn(&str) -> bool) -> bool {
+    let is_group = |item: &Node| matches!(item.get("hooks").map(|it| &it.value), Some(NodeValue::Seq(_)));
+    lists(root).any(|(event, items)| is_event(event) && items.iter().any(is_group))
+}
+
+/// Whether a file has hooks without groups for one of these events.
+pub(super) fn has_handlers(root: &Node, is_event: fn(&str) -> bool) -> bool {
+    let is_handler = |item: &Node| item.get("type").is_some() && item.get("hooks").is_none();
+    lists(root).any(|(event, items)| is_event(event) && items.iter().any(is_handler))
+}
+
+/// The events of a file, with what is listed for each.
+fn lists(root: &Node) -> impl Iterator<Item = (&str, &[Node])> {
+    let events = match root.get("hooks").map(|it| &it.value) {
+        Some(NodeValue::Map(events)) => &events[..],
+        _ => &[],
+    };
+    events.iter().filter_map(|event| match &event.value.value {
+        NodeValue::Seq(items) => Some((event.key.as_str(), &items[..])),
+        _ => None,
+    })
+}
+
+/// hookwire's definitions of these settings. A list of hooks is hookwire's own already.
+pub(super) fn read(settings: &Settings, root: &Node, problems: &mut Vec<Problem>) -> Node {
+    let (NodeValue::Map(entries), Some(hooks)) = (&root.value, root.get("hooks")) else { return root.clone() };
+    let NodeValue::Map(events) = &hooks.value else { return root.clone() };
+    let mut reading = Reading { settings, problems, counts: HashMap::new(), name: String::new() };
+    let mut found = Vec::new();
+    for event in events {
+        match &event.value.value {
+            NodeValue::Seq(items) if settings.has_groups => {
+                items.iter().for_each(|group| reading.group(event, group, &mut found));
+            }
+            NodeValue::Seq(items) => found.extend(items.iter().map(|item| reading.hook(event, None, item))),
+            NodeValue::Null => {}
+            _ => {
+                let message = format!("`{}` holds no list of hooks", event.key);
+                reading.problems.push(warning(&event.key_span, "not-read", message, None));
+            }
+        }
+    }
+    let is = |node: Option<&Node>, value: bool| node.is_some_and(|it| it.value == NodeValue::Bool(value));
+    let switch = root.get("hooksConfig").and_then(|it| it.get("enabled"));
+    if is(root.get("disableAllHooks"), true) || is(switch, false) {
+        let message = format!("these settings switch all hooks off, in {} and so here", settings.agent);
+        problems.push(warning(&hooks.span, "not-read", message, None));
+        for hook in &mut found {
+            let NodeValue::Map(members) = &mut hook.value else { continue };
+            members.push(entry("enabled", &hook.span, NodeValue::Bool(false)));
+        }
+    }
+    // The rest of the file is for the agent only.
+    let is_own = |it: &&Entry| matches!(it.key.as_str(), "dialect" | "defaults");
+    let mut native: Vec<Entry> = entries.iter().filter(is_own).cloned().collect();
+    native.push(entry("hooks", &hooks.span, NodeValue::Seq(found)));
+    Node { span: root.span.clone(), value: NodeValue::Map(native) }
+}
+
+struct Reading<'a> {
+    settings: &'a Settings,
+    problems: &'a mut Vec<Problem>,
+    /// How many hooks there are of an event and matcher.
+    counts: HashMap<String, usize>,
+    /// The hook that is being read.
+    name: String,
+}
+
+impl Reading<'_> {
+    fn group(&mut self, event: &Entry, group: &Node, found: &mut Vec<Node>) {
+        let handlers = match group.get("hooks").map(|it| &it.value) {
+            Some(NodeValue::Seq(handlers)) => &handlers[..],
+            _ => {
+                self.name = self.free_name(event, None);
+                self.wrong(error(&group.span, "missing-handler", "a group of hooks needs a list of `hooks`", None));
+                let members = vec![self.named(&group.span), on(event)];
+                return found.push(Node { span: group.span.clone(), value: NodeValue::Map(members) });
+            }
+        };
+        let first = found.len();
+        found.extend(handlers.iter().map(|handler| self.hook(event, Some(group), handler)));
+        let sequential = group.entry("sequential").filter(|it| it.value.value == NodeValue::Bool(true));
+        if let (Some(it), true) = (sequential, found.len() > first + 1) {
+            let message = "these hooks run one after another there; here none sees what another one changed";
+            self.wrong(warning(&it.key_span, "not-read", message, None));
+        }
+    }
+
+    fn hook(&mut self, event: &Entry, group: Option<&Node>, item: &Node) -> Node {
+        let matcher = group.unwrap_or(item).entry("matcher").filter(|it| it.value.value != NodeValue::Null);
+        self.name = match item.get("name").and_then(Node::text) {
+            Some(name) if !name.trim().is_empty() => name.to_string(),
+            _ => self.free_name(event, matcher.and_then(|it| it.value.text())),
+        };
+        let mut native = vec![self.named(&item.span), on(event)];
+        native.extend(matcher.cloned());
+        match (&item.value, item.get("type").and_then(Node::text)) {
+            (NodeValue::Map(members), Some(kind)) => {
+                for member in members {
+                    native.extend(self.common(kind, member));
+                }
+                native.extend(self.handler(kind, item));
+            }
+            (NodeValue::Map(_), None) => {
+                let help = Some("write `\"type\": \"command\"` or another type".to_string());
+                self.wrong(error(&item.span, "missing-handler", "a hook needs a `type`", help));
+            }
+            _ => self.wrong(wrong_type(item, "a hook", "a map with `type`")),
+        }
+        Node { span: item.span.clone(), value: NodeValue::Map(native) }
+    }
+
+    /// What a member is among those that all of hookwire's hooks may have.
+    fn common(&mut self, kind: &str, member: &Entry) -> Option<Entry> {
+        let value = &member.value.value;
+        match member.key.as_str() {
+            "timeout" | "timeoutSec" => Some(self.timeout(kind, member)),
+            "onFailure" => (value == &text("block")).then(|| entry("fail", &member.value.span, text("closed"))),
+            "asyncRewake" if *value == NodeValue::Bool(true) => {
+                let message = "it can't wake the model here: it runs beside the agent, and what it says is logged";
+                self.wrong(warning(&member.key_span, "not-read", message, None));
+                Some(renamed(member, "async"))
+            }
+            // Only skills' and http hooks of some agents know it; elsewhere they pass over it.
+            "once" if kind != "http" => None,
+            "asyncRewake" => None,
+            key if SHOWN.contains(&key) || own_members(kind).contains(&key) => None,
+            "matcher" if !self.settings.has_groups => None,
+            // hookwire's own, such as `when`, have their meaning here too.
+            key if COMMON_FIELDS.contains(&key) && !["name", "on", "matcher", "dialect"].contains(&key) => {
+                Some(member.clone())
+            }
+            key => {
+                let message = format!("`{key}` isn't known of {}, and is passed over", self.settings.agent);
+                let known = own_members(kind).iter().copied().chain(["if", "timeout", "async"]);
+                let problem = unknown(&member.key_span, "unknown-field", message, key, known);
+                self.wrong(Problem { severity: Severity::Warning, fixes: Vec::new(), ..problem });
+                None
+            }
+        }
+    }
+
+    fn timeout(&mut self, kind: &str, member: &Entry) -> Entry {
+        // Qwen Code's http hooks give seconds.
+        let is_seconds = self.settings.unit == "s" || kind == "http" || member.key == "timeoutSec";
+        let value = match member.value.value {
+            NodeValue::Int(number) if !is_seconds => text(format!("{number}ms")),
+            NodeValue::Float(number) if !is_seconds => text(format!("{}ms", number.round())),
+            ref other => other.clone(),
+        };
+        entry("timeout", &member.value.span, value)
+    }
+
+    fn handler(&mut self, kind: &str, item: &Node) -> Option<Entry> {
+        match kind {
+            "command" => self.command(item),
+            "http" => self.http(item),
+            "prompt" if self.settings.has_groups => self.prompt(item, "prompt", "text"),
+            "agent" => self.prompt(item, "agent", "task"),
+            "mcp_tool" => {
+                let message = format!("the MCP server `{}` is the agent's own", shown(item, "server"));
+                let help = Some("write it as `mcp:` with the program of the server".to_string());
+                self.wrong(error(&item.span, "missing-handler", message, help));
+                None
+            }
+            other => {
+                let at = item.get("type").unwrap_or(item);
+                let message = format!("a hook of type `{other}` has no counterpart here");
+                self.wrong(error(&at.span, "missing-handler", message, None));
+                None
+            }
+        }
+    }
+
+    fn command(&mut self, item: &Node) -> Option<Entry> {
+        let Some(written) = item.entry("command").or(item.entry("bash")) else {
+            let message = match item.get("powershell") {
+                Some(_) => "it has a text for PowerShell and none for a shell of this system",
+                None => "a hook of type `command` needs a `command`",
+            };
+            self.wrong(error(&item.span, "missing-handler", message, None));
+            return None;
+        };
+        let place = &written.value.span;
+        let Some(command) = written.value.text() else {
+            self.wrong(wrong_type(&written.value, &format!("`{}`", written.key), "a text"));
+            return None;
+        };
+        if item.get("shell").and_then(Node::text) == Some("powershell") {
+            self.wrong(error(place, "missing-handler", "it is for PowerShell", None));
+            return None;
+        }
+        let mut run = command.to_string();
+        if let Some(NodeValue::Seq(args)) = item.get("args").map(|it| &it.value) {
+            let words = [command].into_iter().chain(args.iter().filter_map(Node::text)).map(word);
+            run = words.collect::<Vec<_>>().join(" ");
+        }
+        // It starts at the project's root there, and at the file's directory in hookwire's own definitions.
+        if let Some(cwd) = item.get("cwd").and_then(Node::text).filter(|cwd| *cwd != "." && !cwd.is_empty()) {
+            let cwd = if cwd.starts_with('/') {
+                argument(cwd)
+            } else {
+                format!("\"$HOOKWIRE_PROJECT_DIR\"/{}", argument(cwd))
+            };
+            run = format!("cd {cwd} || exit 1\n{run}");
+        }
+        let env = item.entry("env").filter(|it| it.value.value != NodeValue::Null);
+        let inherited = self.inherited(&run, item, place);
+        let value = match (env, &inherited[..]) {
+            (None, []) if run == command => return Some(renamed(written, "command")),
+            (None, []) => text(run),
+            _ => {
+                let mut members = vec![entry("run", place, text(run))];
+                members.extend(env.cloned());
+                members.extend((!inherited.is_empty()).then(|| entry("inheritEnv", place, texts(&inherited, place))));
+                NodeValue::Map(members)
+            }
+        };
+        Some(entry("command", place, value))
+    }
+
+    /// The variables of the agent's environment that a text uses, which a command of hookwire has only by name.
+    fn inherited(&mut self, run: &str, item: &Node, place: &Span) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        let contract = &self.settings.dialect.contract;
+        for name in variables(run) {
+            let is_set = item.get("env").is_some_and(|env| env.get(name).is_some())
+                || run.contains(&format!("{name}="))
+                || contract.project_variables.contains(&name)
+                || SHELLS.contains(&name)
+                || name.starts_with("HOOKWIRE_")
+                || names.iter().any(|it| it == name);
+            if is_set {
+                continue;
+            }
+            if !self.settings.variables.is_empty() && name.starts_with(self.settings.variables) {
+                let message = format!("`${name}` is set by {}, and not by hookwire", self.settings.agent);
+                let help = match name {
+                    "CLAUDE_PLUGIN_ROOT" => "`hookwire import claude-code --from FILE` puts the plugin's folder in",
+                    _ => "set it with `env`",
+                };
+                self.wrong(warning(place, "unset-variable", message, Some(help.into())));
+            } else {
+                names.push(name.to_string());
+            }
+        }
+        names
+    }
+
+    fn http(&mut self, item: &Node) -> Option<Entry> {
+        let Some(url) = item.entry("url") else {
+            self.wrong(error(&item.span, "missing-handler", "a hook of type `http` needs a `url`", None));
+            return None;
+        };
+        let mut members = vec![url.clone()];
+        let allowed: Vec<&str> = match item.get("allowedEnvVars").map(|it| &it.value) {
+            Some(NodeValue::Seq(names)) => names.iter().filter_map(Node::text).collect(),
+            _ => Vec::new(),
+        };
+        if let Some(headers) = item.entry("headers") {
+            let NodeValue::Map(list) = &headers.value.value else {
+                self.wrong(wrong_type(&headers.value, "`headers`", "a map"));
+                return None;
+            };
+            let mut used = Vec::new();
+            let header = |it: &Entry| match it.value.text() {
+                Some(value) => entry(&it.key, &it.value.span, text(expanded(value, &allowed, &mut used))),
+                None => it.clone(),
+            };
+            let list: Vec<Entry> = list.iter().map(header).collect();
+            members.push(entry("headers", &headers.value.span, NodeValue::Map(list)));
+            used.sort();
+            used.dedup();
+            members.extend(
+                (!used.is_empty()).then(|| entry("inheritEnv", &headers.value.span, texts(&used, &headers.value.span))),
+            );
+        }
+        Some(entry("http", &item.span, NodeValue::Map(members)))
+    }
+
+    /// A prompt for a model, or a task for a sub-agent.
+    fn prompt(&mut self, item: &Node, kind: &str, member: &str) -> Option<Entry> {
+        let Some(prompt) = item.entry("prompt").filter(|it| it.value.text().is_some()) else {
+            let message = format!("a hook of type `{kind}` needs a `prompt`");
+            self.wrong(error(&item.span, "missing-handler", message, None));
+            return None;
+        };
+        let place = &prompt.value.span;
+        // The model reads the event apart from the author's words.
+        let instructions = prompt.value.text()?.replace("${", "$${").replace("\\$", "\u{0}");
+        let instructions = instructions.replace("$ARGUMENTS", "the event below").replace('\u{0}', "$");
+        let mut members = vec![entry(member, place, text(instructions))];
+        match item.get("model").and_then(Node::text) {
+            Some(name) if name.starts_with("claude-") => {
+                members.push(entry("model", place, text(format!("anthropic:{name}"))));
+            }
+            Some(name) => {
+                let message = format!("which model `{name}` is, is the agent's matter");
+                let help = Some("name one as `anthropic:NAME`, or start hookwire with `--model`".to_string());
+                self.wrong(warning(place, "not-read", message, help));
+            }
+            None => {}
+        }
+        if kind == "prompt" && item.get("continueOnBlock").map(|it| &it.value) != Some(&NodeValue::Bool(true)) {
+            let message = "a no ends the turn there; here the agent is told why and goes on";
+            self.wrong(Problem { severity: Severity::Hint, ..warning(place, "not-read", message, None) });
+        }
+        Some(entry(kind, place, NodeValue::Map(members)))
+    }
+
+    fn named(&self, place: &Span) -> Entry {
+        entry("name", place, text(&*self.name))
+    }
+
+    fn free_name(&mut self, event: &Entry, matcher: Option<&str>) -> String {
+        let base = match matcher.filter(|it| !it.is_empty()) {
+            Some(matcher) => format!("{}/{matcher}", event.key),
+            None => event.key.clone(),
+        };
+        let count = self.counts.entry(base.clone()).or_default();
+        *count += 1;
+        format!("{base}#{count}")
+    }
+
+    fn wrong(&mut self, problem: Problem) {
+        self.problems.push(problem.in_hook(&self.name));
+    }
+}
+
+/// The members that only one type of hook has.
+fn own_members(kind: &str) -> &'static [&'static str] {
+    match kind {
+        "command" => &["command", "bash", "args", "env", "cwd"],
+        "http" => &["url", "headers", "allowedEnvVars"],
+        "prompt" | "agent" => &["prompt", "model"],
+        _ => &["server", "tool", "input"],
+    }
+}
+
+fn on(event: &Entry) -> Entry {
+    entry("on", &event.key_span, text(&*event.key))
+}
+
+fn texts(names: &[String], place: &Span) -> NodeValue {
+    NodeValue::Seq(names.iter().map(|name| Node { span: place.clone(), value: text(&**name) }).collect())
+}
+
+fn shown<'n>(item: &'n Node, key: &str) -> &'n str {
+    item.get(key).and_then(Node::text).unwrap_or_default()
+}
+
+/// A word of a program's arguments for a shell: what the agent puts in for `${CLAUDE_...}`, the shell does.
+fn word(text: &str) -> String {
+    if !text.contains("${CLAUDE_") {
+        return argument(text);
+    }
+    let mut parts = text.split("${CLAUDE_");
+    let escaped = |part: &str| {
+        part.chars()
+            .flat_map(|c| matches!(c, '"' | '\\' | '$' | '`').then_some('\\').into_iter().chain([c]))
+            .collect::<String>()
+    };
+    let first = escaped(parts.next().unwrap_or_default());
+    let rest = parts.map(|part| match part.split_once('}') {
+        Some((name, rest)) => format!("${{CLAUDE_{name}}}{}", escaped(rest)),
+        None => escaped(&format!("${{CLAUDE_{part}")),
+    });
+    format!("\"{first}{}\"", rest.collect::<String>())
+}
+
+/// The variables that a shell text names, in capitals as those of an environment are.
+fn variables(text: &str) -> impl Iterator<Item = &str> {
+    text.split('$').skip(1).filter_map(|rest| {
+        let rest = rest.strip_prefix('{').unwrap_or(rest);
+        let end =
+            rest.find(|c: char| !(c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')).unwrap_or(rest.len());
+        let is_word = !rest[end..].starts_with(|c: char| c.is_ascii_lowercase());
+        (is_word && rest.starts_with(|c: char| c.is_ascii_uppercase())).then(|| &rest[..end])
+    })
+}
+
+/// A header's value with the variables that it may hold in hookwire's words. The others are empty.
+fn expanded(value: &str, allowed: &[&str], used: &mut Vec<String>) -> String {
+    let mut parts = value.split('$');
+    let mut expanded = parts.next().unwrap_or_default().to_string();
+    for part in parts {
+        let (inner, is_braced) = part.strip_prefix('{').map_or((part, false), |rest| (rest, true));
+        let end = inner.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(inner.len());
+        let (name, rest) = inner.split_at(end);
+        let rest = if is_braced { rest.strip_prefix('}').unwrap_or(rest) } else { rest };
+        if name.is_empty() {
+            expanded.push('$');
+        } else if allowed.contains(&name) {
+            expanded.push_str(&format!("${{env.{name}}}"));
+            used.push(name.to_string());
+        }
+        expanded.push_str(rest);
+    }
+    expanded
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::dialects::{by_name, recognise};
+    use crate::syntax::node::Node;
+    use serde_json::{Value, json};
+
+    /// What settings become, and what is told about it.
+    fn read(agent: &str, settings: Value) -> (Value, Vec<String>) {
+        let mut problems = Vec::new();
+        let read = by_name(agent).unwrap().files.as_ref().unwrap().read;
+        let native = read(&Node::from_json(&settings), &mut problems).to_json();
+        (native["hooks"].clone(), problems.into_iter().map(|it| it.message).collect())
+    }
+
+    #[test]
+    fn handlers_become_hooks() {
+        let group = |handler: Value| json!({"hooks": {"PreToolUse": [{"matcher": "Bash|Write", "hooks": [handler]}]}});
+        for (agent, handler, expected) in [
+            (
+                "claude-code",
+                json!({"command": "./guard", "timeout": 5, "statusMessage": "Looking"}),
+                json!({"timeout": 5, "command": "./guard"}),
+            ),
+            ("codex", json!({"command": "./guard", "timeout": 5}), json!({"timeout": 5, "command": "./guard"})),
+            (
+                "gemini",
+                json!({"name": "mine", "command": "./guard", "timeout": 5000}),
+                json!({"name": "mine", "timeout": "5000ms", "command": "./guard"}),
+            ),
+            (
+                "qwen",
+                json!({"command": "./guard", "timeout": 5000, "env": {"A": "b"}}),
+                json!({"timeout": "5000ms", "command": {"run": "./guard", "env": {"A": "b"}}}),
+            ),
+            (
+                "claude-code",
+                json!({"command": "a", "if": "Bash(git *)", "async": true, "once": true}),
+                json!({"if": "Bash(git *)", "async": true, "command": "a"}),
+            ),
+            ("claude-code", json!({"command": "a", "onFailure": "block"}), json!({"fail": "closed", "command": "a"})),
+            (
+                "claude-code",
+                json!({"command": "a b", "args": ["it's", "${CLAUDE_PROJECT_DIR}/\"x\" $HOME"]}),
+                json!({"command": r#"'a b' 'it'\''s' "${CLAUDE_PROJECT_DIR}/\"x\" \$HOME""#}),
+            ),
+            (
+                "claude-code",
+                json!({"command": "\"$CLAUDE_PROJECT_DIR\"/a --token $TOKEN ${TOKEN} $PATH $x ${X:-y}; Y=1 b $Y"}),
+                json!({"command": {"run": "\"$CLAUDE_PROJECT_DIR\"/a --token $TOKEN ${TOKEN} $PATH $x ${X:-y}; Y=1 b $Y", "inheritEnv": ["TOKEN", "X"]}}),
+            ),
+            (
+                "claude-code",
+                json!({"type": "http", "url": "http://127.0.0.1:1/", "headers": {"A": "Bearer $TOKEN ${SECRET}."}, "allowedEnvVars": ["TOKEN"]}),
+                json!({"http": {"url": "http://127.0.0.1:1/", "headers": {"A": "Bearer ${env.TOKEN} ."}, "inheritEnv": ["TOKEN"]}}),
+            ),
+            (
+                "qwen",
+                json!({"type": "http", "url": "http://127.0.0.1:1/", "timeout": 5}),
+                json!({"timeout": 5, "http": {"url": "http://127.0.0.1:1/"}}),
+            ),
+            (
+                "claude-code",
+                json!({"type": "prompt", "prompt": "Is $ARGUMENTS safe at \\$5 and ${x}?", "model": "claude-haiku-4-5", "continueOnBlock": true}),
+                json!({"prompt": {"text": "Is the event below safe at $5 and $${x}?", "model": "anthropic:claude-haiku-4-5"}}),
+            ),
+            ("claude-code", json!({"type": "agent", "prompt": "Look."}), json!({"agent": {"task": "Look."}})),
+        ] {
+            let mut handler = handler;
+            if handler.get("type").is_none() {
+                handler["type"] = "command".into();
+            }
+            let mut hook = json!({"name": "PreToolUse/Bash|Write#1", "on": "PreToolUse", "matcher": "Bash|Write"});
+            hook.as_object_mut().unwrap().extend(expected.as_object().unwrap().clone());
+            assert_eq!(read(agent, group(handler.clone())), (json!([hook]), Vec::new()), "{agent} {handler}");
+        }
+        let copilot = json!({"version": 1, "hooks": {"preToolUse": [{"type": "command", "bash": "./a", "cwd": "my scripts", "timeoutSec": 5}]}});
+        let expected = json!([{"name": "preToolUse#1", "on": "preToolUse", "timeout": 5, "command": "cd \"$HOOKWIRE_PROJECT_DIR\"/'my scripts' || exit 1\n./a"}]);
+        assert_eq!(read("copilot", copilot), (expected, Vec::new()));
+    }
+
+    #[test]
+    fn what_has_no_counterpart_is_told() {
+        for (agent, handler, expected) in [
+            (
+                "claude-code",
+                json!({"type": "command", "command": "a", "asyncRewake": true}),
+                "it can't wake the model here: it runs beside the agent, and what it says is logged",
+            ),
+            ("claude-code", json!({"type": "command", "command": "a", "shell": "powershell"}), "it is for PowerShell"),
+            (
+                "claude-code",
+                json!({"type": "command", "command": "${CLAUDE_PLUGIN_ROOT}/a"}),
+                "`$CLAUDE_PLUGIN_ROOT` is set by Claude Code, and not by hookwire",
+            ),
+            ("claude-code", json!({"type": "command"}), "a hook of type `command` needs a `command`"),
+            ("claude-code", json!({"type": "command", "command": 5}), "`command` is a text, found a number"),
+            (
+                "claude-code",
+                json!({"type": "command", "command": "a", "comand": 1}),
+                "`comand` isn't known of Claude Code, and is passed over",
+            ),
+            (
+                "claude-code",
+                json!({"type": "mcp_tool", "server": "memory", "tool": "x"}),
+                "the MCP server `memory` is the agent's own",
+            ),
+            ("claude-code", json!({"type": "callback"}), "a hook of type `callback` has no counterpart here"),
+            (
+                "claude-code",
+                json!({"type": "prompt", "prompt": "a"}),
+                "a no ends the turn there; here the agent is told why and goes on",
+            ),
+            (
+                "claude-code",
+                json!({"type": "agent", "prompt": "a", "model": "haiku"}),
+                "which model `haiku` is, is the agent's matter",
+            ),
+            ("claude-code", json!({"command": "a"}), "a hook needs a `type`"),
+            ("claude-code", json!("a"), "a hook is a map with `type`, found a string"),
+        ] {
+            let settings =
+                json!({"hooks": {"PreToolUse": [{"hooks": [handler, {"type": "command", "command": "good"}]}]}});
+            let (hooks, told) = read(agent, settings);
+            assert_eq!(told, [expected], "{handler}");
+            assert_eq!(hooks[1], json!({"name": "PreToolUse#2", "on": "PreToolUse", "command": "good"}), "{handler}");
+        }
+        for (settings, n_hooks, expected) in [
+            (json!({"hooks": {"Stop": [{"matcher": ""}]}}), 1, "a group of hooks needs a list of `hooks`"),
+            (json!({"hooks": {"Stop": 5}}), 0, "`Stop` holds no list of hooks"),
+            (
+                json!({"disableAllHooks": true, "hooks": {}}),
+                0,
+                "these settings switch all hooks off, in Claude Code and so here",
+            ),
+            (
+                json!({"hooks": {"Stop": [{"sequential": true, "hooks": [{"type": "command", "command": "a"}, {"type": "command", "command": "b"}]}]}}),
+                2,
+                "these hooks run one after another there; here none sees what another one changed",
+            ),
+        ] {
+            let (hooks, told) = read("claude-code", settings);
+            assert_eq!((hooks.as_array().unwrap().len(), &told[..]), (n_hooks, &[expected.to_string()][..]));
+        }
+    }
+
+    #[test]
+    fn settings_are_recognised_by_their_form_and_events() {
+        let group = || json!([{"hooks": [{"type": "command", "command": "a"}]}]);
+        for (settings, expected) in [
+            (json!({"model": "opus", "hooks": {"SessionStart": group(), "FutureEvent": group()}}), Some("claude-code")),
+            (json!({"hooks": {"SessionStart": group(), "BeforeTool": group()}, "tools": {}}), Some("gemini")),
+            (json!({"version": 1, "hooks": {"preToolUse": [{"type": "command", "bash": "a"}]}}), Some("copilot")),
+            (json!({"hooks": {"PreToolUse": [{"type": "command", "command": "a"}]}}), Some("copilot")),
+            (json!({"hooks": {"PreToolUse": [{"mode": "command", "command": "a"}]}}), None),
+            (json!({"hooks": {"FutureEvent": group()}}), None),
+            (json!({"hooks": [{"name": "a"}]}), None),
+        ] {
+            let found = recognise(&Node::from_json(&settings)).map(|it| it.name());
+            assert_eq!(found, expected, "{settings}");
+        }
+    }
+}

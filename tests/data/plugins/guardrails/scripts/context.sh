@@ -1,0 +1,2 @@
+#!/bin/sh
+echo "Rules are in $(basename "$CLAUDE_PLUGIN_ROOT")."

@@ -1,0 +1,245 @@
+//! `hookwire import AGENT`: an agent's own hooks do through hookwire what they did without it.
+
+use super::installed::{Project, files};
+use super::support::repo;
+use serde_json::{Value, json};
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Stdio};
+
+/// A project without definitions and with these files; scripts among them can be run.
+fn project(files: &[(&str, &str)]) -> Project {
+    let project = Project::new();
+    fs::remove_dir_all(project.root().join(".hookwire")).unwrap();
+    for (name, text) in files {
+        let path = project.0.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    project
+}
+
+/// What `import` says, one row a hook, and the file that it writes.
+fn import(project: &Project, args: &[&str]) -> (Vec<Value>, String) {
+    let output = project.run(&[&["import", "--format", "json"], args].concat(), "");
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    let mut rows: Vec<Value> = stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let written = rows.pop().unwrap_or_else(|| panic!("{}", String::from_utf8_lossy(&output.stderr)));
+    let is_whole = rows.iter().all(|row| row["carried"] == true);
+    assert_eq!(output.status.code(), Some(i32::from(!is_whole)), "{rows:?}");
+    let file = project.root().join(written["file"].as_str().unwrap());
+    (rows, fs::read_to_string(file).unwrap())
+}
+
+/// A script for an agent that can say no in two ways.
+fn script(deny: &Value) -> String {
+    format!("#!/bin/sh\ncase \"$(cat)\" in\n*secret*) echo '{deny}';;\n*wipe*) echo 'Not that.' >&2; exit 2;;\nesac\n")
+}
+
+/// What a command says about a payload: its reply, or that it is denied by exit code and why.
+fn said(mut command: Command, payload: &Value) -> Value {
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // Who fails early doesn't read.
+    let _ = child.stdin.take().unwrap().write_all(payload.to_string().as_bytes());
+    let output = child.wait_with_output().unwrap();
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    match output.status.code() {
+        Some(0) if stdout.is_empty() => Value::Null,
+        Some(0) => serde_json::from_str(&stdout).unwrap(),
+        code => json!({ "exit": code, "stderr": String::from_utf8_lossy(&output.stderr).trim() }),
+    }
+}
+
+#[test]
+fn imported_hooks_answer_as_they_did() {
+    let hso = json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": "A secret."}});
+    let flat = json!({"permissionDecision": "deny", "permissionDecisionReason": "A secret."});
+    let groups = |event: &str, command: &str, timeout: u32| {
+        let handler = json!({"type": "command", "command": command, "timeout": timeout});
+        json!({"hooks": {event: [{"matcher": "Bash|run_shell_command", "hooks": [handler]}]}}).to_string()
+    };
+    let toml = "model = 'gpt-5'\n[[hooks.PreToolUse]]\nmatcher = '^Bash$'\n[[hooks.PreToolUse.hooks]]\ntype = 'command'\ncommand = './guard.sh'\ntimeout = 5\n";
+    for (agent, file, settings, deny, event, tool) in [
+        ("claude-code", ".claude/settings.json", groups("PreToolUse", "\"$CLAUDE_PROJECT_DIR\"/guard.sh", 5), &hso, "PreToolUse", "Bash"),
+        ("claude-code", ".claude/settings.local.json", groups("PreToolUse", "\"${CLAUDE_PROJECT_DIR}/guard.sh\"", 5), &hso, "PreToolUse", "Bash"),
+        ("codex", ".codex/hooks.json", groups("PreToolUse", "./guard.sh", 5), &hso, "PreToolUse", "Bash"),
+        ("codex", ".codex/config.toml", toml.to_string(), &hso, "PreToolUse", "Bash"),
+        ("gemini", ".gemini/settings.json", groups("BeforeTool", "$GEMINI_PROJECT_DIR/guard.sh", 5000), &json!({"decision": "deny", "reason": "A secret."}), "BeforeTool", "run_shell_command"),
+        ("qwen", ".qwen/settings.json", groups("PreToolUse", "./guard.sh", 5000), &hso, "PreToolUse", "run_shell_command"),
+        ("copilot", ".github/hooks/guard.json", json!({"version": 1, "hooks": {"preToolUse": [{"type": "command", "bash": "./guard.sh", "timeoutSec": 5}]}}).to_string(), &flat, "preToolUse", "bash"),
+    ] {
+        let project = project(&[(&format!("project/{file}"), &settings), ("project/guard.sh", &script(deny))]);
+        let (rows, text) = import(&project, &[agent]);
+        assert_eq!(rows.len(), 1, "{agent}");
+        assert_eq!((&rows[0]["carried"], &rows[0]["notes"]), (&json!(true), &json!([])), "{agent}: {rows:?}");
+        let timeout = if settings.contains("5000") { "timeout: 5000ms\n" } else { "timeout: 5\n" };
+        for part in [&format!("dialect: {agent}\n"), timeout, &format!("on: {event}\n"), &format!("  # {file}:")] {
+            assert!(text.contains(part), "{agent}: {part} {text}");
+        }
+        for (words, is_denied) in [("ls", false), ("cat secret", true), ("wipe", true)] {
+            let payload = match agent {
+                "copilot" => json!({"sessionId": "s", "cwd": project.root(), "toolName": tool, "toolArgs": {"command": words}}),
+                _ => json!({"session_id": "s", "cwd": project.root(), "hook_event_name": event, "tool_name": tool, "tool_input": {"command": words}}),
+            };
+            let mut original = Command::new("./guard.sh");
+            original.current_dir(project.root());
+            let without = said(original, &payload);
+            let with = said(project.command(&["hook", agent, "--event", event]), &payload);
+            if without["exit"] == 2 {
+                // By a reply, the same for the agent.
+                let reason = with.to_string();
+                assert!(is_denied && reason.contains("deny") && reason.contains("Not that."), "{agent} {words}: {with}");
+            } else {
+                assert_eq!((&with, without.is_null()), (&without, !is_denied), "{agent} {words}");
+            }
+        }
+        // A script that was trusted with them counts as it was.
+        let guard = project.root().join("guard.sh");
+        fs::write(&guard, "#!/bin/sh\nexit 0\n").unwrap();
+        let tail = String::from_utf8(project.run(&["trust", "list"], "").stdout).unwrap();
+        assert!(tail.contains("`guard.sh` changed since"), "{agent}: {tail}");
+    }
+}
+
+/// Collections as they are published: what is carried over of each, and what is told.
+#[test]
+fn plugins_are_carried_over() {
+    let published = repo("tests/data/plugins");
+    let plugins: Vec<(String, String)> = files(&published)
+        .into_iter()
+        .map(|(path, text)| (format!("plugins/{}", path.strip_prefix(&published).unwrap().display()), text))
+        .collect();
+    let project = project(&plugins.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect::<Vec<_>>());
+    for (name, expected) in [
+        (
+            "guardrails",
+            &[
+                ("SessionStart/startup|resume#1", true, ""),
+                ("PreToolUse/Bash#1", true, ""),
+                ("PreToolUse/Read|Edit|Write#1", true, ""),
+            ][..],
+        ),
+        (
+            "formatters",
+            &[
+                ("PostToolUse/Write|Edit|MultiEdit#1", true, ""),
+                ("PostToolUse/Write|Edit|MultiEdit#2", true, "`hookwire hook` answers within 50s"),
+                ("Stop#1", true, "it can't wake the model here"),
+                ("Notification/idle_prompt#1", true, ""),
+            ],
+        ),
+        (
+            "reviews",
+            &[
+                ("PreToolUse/mcp__github__.*#1", true, "here the agent is told why and goes on"),
+                ("PreToolUse/Bash(git push*)#1", false, "the MCP server `review` is the agent's own"),
+                ("UserPromptSubmit#1", true, ""),
+                ("Stop#1", true, "which model `haiku` is"),
+                ("AfterLunch#1", false, "unknown event `AfterLunch`"),
+            ],
+        ),
+    ] {
+        let from = project.0.path().join("plugins").join(name);
+        let (rows, text) = import(&project, &["claude-code", "--from", from.to_str().unwrap()]);
+        assert_eq!(rows.len(), expected.len(), "{rows:?}");
+        for (row, (hook, is_carried, note)) in rows.iter().zip(expected) {
+            assert_eq!((&row["hook"], &row["carried"]), (&json!(hook), &json!(is_carried)), "{row}");
+            assert!(row["notes"].to_string().contains(note), "{row}");
+        }
+        assert!(!text.contains("${CLAUDE_PLUGIN_ROOT}"), "{text}");
+        let file = format!(".hookwire/claude-code-{name}.yaml");
+        let check = project.run(&["check", "--isolated", "--hooks", &file], "");
+        assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stdout));
+    }
+    // They are in force, and find what they belong to.
+    for (event, members, expected) in [
+        ("SessionStart", json!({"source": "startup"}), "Rules are in guardrails."),
+        ("PreToolUse", json!({"tool_name": "Bash", "tool_input": {"command": "rm -rf /"}}), "Not without a person."),
+        ("PreToolUse", json!({"tool_name": "Read", "tool_input": {"file_path": "/a/.env"}}), "Secrets, --strict."),
+    ] {
+        let mut payload = json!({"session_id": "s", "cwd": project.root(), "hook_event_name": event});
+        payload.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        let reply = said(project.command(&["hook", "claude-code"]), &payload);
+        assert!(reply.to_string().contains(expected), "{event}: {reply}");
+    }
+}
+
+#[test]
+fn an_import_takes_nothing_away() {
+    let settings = r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]}}"#;
+    let files = [("project/.claude/settings.json", settings), ("project/.claude/settings.local.json", settings)];
+    let project = project(&files);
+    // What `install` writes is no hook to carry over.
+    project.run(&["install", "claude-code"], "");
+    let definitions = project.root().join(".hookwire");
+    let dry = project.run(&["import", "claude-code", "--dry-run"], "");
+    let said = String::from_utf8(dry.stdout).unwrap();
+    assert!(said.contains("    on: Stop") && !definitions.exists(), "{said}");
+
+    let (rows, text) = import(&project, &["claude-code"]);
+    let names: Vec<&str> = rows.iter().filter_map(|row| row["hook"].as_str()).collect();
+    assert_eq!(names, ["Stop#1", "Stop#1-2"]);
+    assert_eq!(fs::read_to_string(project.root().join(".claude/settings.json")).unwrap(), settings);
+
+    // The same again is no change; another text stays.
+    let again = project.run(&["import", "claude-code"], "");
+    assert!(
+        again.status.success() && String::from_utf8_lossy(&again.stdout).contains("is there already, with the same")
+    );
+    let path = definitions.join("claude-code.yaml");
+    fs::write(&path, "hooks: []\n").unwrap();
+    assert_eq!(project.run(&["import", "claude-code"], "").status.code(), Some(1));
+    assert_eq!(fs::read_to_string(&path).unwrap(), "hooks: []\n");
+    assert!(text.contains("# .claude/settings.local.json:"), "{text}");
+
+    for (args, code, expected) in [
+        (&["cline"][..], 2, "the hooks of cline are programs of their own"),
+        (&["gemini"], 0, "gemini has no hooks to carry over"),
+        (&["claude-code", "--from", "missing.json"], 2, "--from missing.json: "),
+    ] {
+        let output = project.run(&[&["import"], args].concat(), "");
+        let said = [output.stdout, output.stderr].concat();
+        assert_eq!(output.status.code(), Some(code), "{args:?}");
+        assert!(String::from_utf8_lossy(&said).contains(expected), "{args:?}");
+    }
+}
+
+/// A user's hooks come with those of the plugins that are installed and enabled.
+#[test]
+fn a_users_hooks_come_with_plugins() {
+    let hooks = |command: &str| json!({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": command}]}]}});
+    let mut settings = hooks("mine");
+    settings["enabledPlugins"] = json!({"on@market": true, "off@market": false});
+    let project = project(&[("home/.claude/settings.json", &settings.to_string())]);
+    let plugins = project.0.path().join("home/.claude/plugins");
+    let mut installed = json!({"version": 2, "plugins": {}});
+    for name in ["on", "off"] {
+        let plugin = plugins.join("cache").join(name);
+        fs::create_dir_all(plugin.join("hooks")).unwrap();
+        fs::write(plugin.join("hooks/hooks.json"), hooks(name).to_string()).unwrap();
+        installed["plugins"][format!("{name}@market")] = json!([{"scope": "user", "installPath": plugin}]);
+    }
+    fs::write(plugins.join("installed_plugins.json"), installed.to_string()).unwrap();
+    let (rows, text) = import(&project, &["claude-code", "--user"]);
+    assert_eq!(rows.len(), 2, "{rows:?}");
+    assert!(text.contains("command: mine\n") && text.contains(r#""run":"on""#), "{text}");
+}
+
+/// Settings are definitions as they stand.
+#[test]
+fn settings_are_loaded_as_they_stand() {
+    let deny = json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": "A secret."}});
+    let settings = r#"{"model": "opus", "hooks": {"PreToolUse": [{"matcher": "Bash|Read", "hooks": [
+        {"type": "command", "command": "\"$CLAUDE_PROJECT_DIR\"/guard.sh"}, {"type": "surprise"}]}]}}"#;
+    let files = [("project/.claude/settings.json", settings), ("project/guard.sh", &*script(&deny))];
+    let project = project(&files);
+    let payload = json!({"hook_event_name": "PreToolUse", "tool_name": "Read", "tool_input": {"file_path": "secret"}});
+    let hook = ["hook", "claude-code", "--isolated", "--hooks", ".claude/settings.json"];
+    // A bad entry doesn't take the others along.
+    assert_eq!(said(project.command(&hook), &payload), deny);
+    let check = project.run(&["check", "--isolated", "--hooks", ".claude/settings.json"], "");
+    let said = String::from_utf8(check.stdout).unwrap() + &String::from_utf8_lossy(&check.stderr);
+    assert!(said.contains("a hook of type `surprise` has no counterpart here"), "{said}");
+}
