@@ -369,6 +369,11 @@ impl State {
 }
 
 impl Excerpt {
+    /// The events, oldest first.
+    pub(crate) fn records(&self) -> impl Iterator<Item = Record<'_>> {
+        self.entries.iter().filter_map(|it| it.record())
+    }
+
     /// The reply to `hooks/recent`. Entries that don't fit are left out, the oldest first.
     pub(crate) fn reply<'a>(&'a self, root: &'a str, generation: u64, hash: &'a str) -> Recent<'a> {
         let mut tools: Vec<_> = self.tools.iter().map(|it| Cow::Borrowed(&**it)).collect();

@@ -4,6 +4,7 @@ use super::migrate::{is_changed, migrate};
 use super::output::{Output, Tone, safe, short};
 use super::{DefinitionArgs, Failure, Finding, ReachArgs};
 use crate::definitions;
+use crate::definitions::cases;
 use crate::handlers::guards::{GUARDS, GuardRow};
 use crate::host::HostOptions;
 use crate::rpc::protocol::{CheckResult, HookInfo};
@@ -41,6 +42,16 @@ pub(super) fn check(args: &CheckArgs, out: &mut Output) -> Result<Finding, Failu
     let means = options.means(true);
     if args.files.is_empty() {
         let published = args.hooks.host(options)?.published();
+        let written = published.hooks.hooks.iter().map(|hook| PathBuf::from(&*hook.source.file)).collect();
+        let untried = cases::untried(written).into_iter().map(|file| {
+            let file = file.to_string_lossy();
+            let remark =
+                Problem::hint(&(0..0), "no-cases", "no case tries its hooks, though other files here have cases");
+            remark
+                .help("`hookwire docs testing` shows how to write some")
+                .to_diagnostic(&args.hooks.as_given(&file), &LineIndex::new(""))
+        });
+        diagnostics.extend(untried);
         n_hooks = Some(published.hooks.hooks.len());
         let given = |text: &str| args.hooks.as_given(text);
         diagnostics.extend(published.diagnostics.iter().map(|it| Diagnostic {

@@ -14,6 +14,7 @@ mod inspect;
 mod install;
 mod migrate;
 mod output;
+mod record;
 mod remote;
 mod replay;
 mod scratch;
@@ -105,6 +106,8 @@ enum Command {
     Explain(replay::ExplainArgs),
     /// Watch what the running hosts judge, as it happens.
     Tail(tail::TailArgs),
+    /// Write what the hosts of this project judge into a file, without secrets, for `replay` and `test`.
+    Record(record::RecordArgs),
     /// Read or change the values that hooks share, in a running host.
     State(remote::StateArgs),
     /// List the questions that wait for a person, in all running hosts.
@@ -348,6 +351,7 @@ pub fn main() -> ExitCode {
         Command::List(args) => inspect::list(&args, &mut out),
         Command::Explain(args) => replay::explain(&args, &mut out),
         Command::Tail(args) => tail::run(&args, &mut out),
+        Command::Record(args) => record::run(&args),
         Command::State(args) => remote::state(&args, &mut out),
         Command::Approvals => remote::approvals(&mut out),
         Command::Approve(args) => remote::approve(&args, &mut out),
@@ -387,7 +391,9 @@ fn start_log(cli: &Cli) -> Result<(), tracing_subscriber::filter::ParseError> {
     // `notify` warns of watches that ended with their directories, and `rmcp` logs what messages contain.
     let is_told = matches!(&cli.command, Command::Serve(args) if args.log_verdicts);
     let verdicts = if is_told { "info" } else { "off" };
-    let filter: Targets = format!("notify=error,rmcp=off,{VERDICTS}={verdicts},{}", cli.log).parse()?;
+    // What goes wrong in a test, its result tells.
+    let wanted = if matches!(&cli.command, Command::Test(_)) && cli.log == "warn" { "error" } else { &cli.log };
+    let filter: Targets = format!("notify=error,rmcp=off,{VERDICTS}={verdicts},{wanted}").parse()?;
     let log = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_target(false);
     let colour = Output::wants_colour(cli.color, &std::io::stderr());
     let log = if cli.log_json { log.json().boxed() } else { log.with_ansi(colour).boxed() };

@@ -3,7 +3,8 @@
 
 use super::output::{Output, Tone, safe, short};
 use super::{DefinitionArgs, Failure, Finding, HostArgs, dialect};
-use crate::dialects::{self, Dialect, NATIVE};
+use crate::dialects::recorded::{Recorded, unwrap_capture};
+use crate::dialects::{Dialect, NATIVE};
 use crate::engine::Honours;
 use crate::event::Event;
 use crate::hook::Hook;
@@ -14,8 +15,9 @@ use crate::rpc::protocol::ExplainResult;
 use crate::transport::client::Client;
 use crate::transport::socket;
 use crate::verdict::{Decision, Verdict};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::collections::HashMap;
 use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -64,6 +66,10 @@ pub(super) struct ReplayArgs {
     /// it. Exits with 1 if there are any.
     #[arg(long, conflicts_with = "against")]
     changed: bool,
+    /// Show only the events that are judged otherwise than this file says, which `hookwire replay --format json`
+    /// printed of the same session. Exits with 1 if there are any.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["against", "changed"])]
+    expect: Option<PathBuf>,
     /// The vocabulary of the events.
     #[arg(long, default_value = NATIVE, value_parser = dialect)]
     dialect: &'static Dialect,
@@ -103,14 +109,6 @@ impl EventArgs {
         let value =
             crate::support::json::parse(&text).map_err(|error| Failure(format!("the event is not JSON: {error}")))?;
         self.dialect.read(unwrap_capture(value)).map_err(|error| Failure(error.to_string()))
-    }
-}
-
-/// A line of a capture wraps what a hook got on stdin.
-fn unwrap_capture(mut value: Value) -> Value {
-    match value.get_mut("stdin") {
-        Some(stdin @ Value::Object(_)) => stdin.take(),
-        _ => value,
     }
 }
 
@@ -225,33 +223,29 @@ pub(super) fn decision_tone(decision: Decision) -> Tone {
     }
 }
 
-/// A line of a file of events.
-struct Recorded {
-    event: Event,
-    /// The vocabulary in which it was sent.
-    dialect: &'static Dialect,
-    /// The verdict that it had, if the file says so.
-    verdict: Option<Verdict>,
-}
-
-impl Recorded {
-    fn read(line: &str, dialect: &'static Dialect) -> Result<Recorded, String> {
-        let mut value = crate::support::json::parse(line).map_err(|error| error.to_string())?;
-        let spoken = value["dialect"].as_str().filter(|_| value.get("verdict").is_some());
-        let Some(spoken) = spoken.map(dialects::by_name) else {
-            let event = dialect.read(unwrap_capture(value)).map_err(|error| error.to_string())?;
-            return Ok(Recorded { event, dialect, verdict: None });
-        };
-        let dialect = spoken.map_err(|error| error.to_string())?;
-        let event = dialects::sent(value["params"].take(), dialect.name()).ok_or("the event wasn't recorded whole")?;
-        let verdict = serde_json::from_value(value["verdict"].take()).map_err(|error| error.to_string())?;
-        Ok(Recorded { event, dialect, verdict: Some(verdict) })
-    }
-}
-
 /// Whether an agent would do something else.
 fn differ(a: &Verdict, b: &Verdict) -> bool {
     (a.decision, &a.subject, a.stop.is_some()) != (b.decision, &b.subject, b.stop.is_some())
+}
+
+/// The verdict on each line of a session, as `replay --format json` printed it.
+fn expected(path: &Path) -> Result<HashMap<usize, Verdict>, Failure> {
+    #[derive(Deserialize)]
+    struct Row {
+        line: usize,
+        verdict: Verdict,
+    }
+    let at = |error: String| Failure(format!("--expect {}: {error}", path.display()));
+    let file = std::fs::File::open(path).map_err(|error| at(error.to_string()))?;
+    let mut expected = HashMap::new();
+    for (index, text) in std::io::BufReader::new(file).lines().enumerate() {
+        let text = text.map_err(|error| at(error.to_string()))?;
+        if !text.trim().is_empty() {
+            let row: Row = serde_json::from_str(&text).map_err(|error| at(format!("line {}: {error}", index + 1)))?;
+            expected.insert(row.line, row.verdict);
+        }
+    }
+    Ok(expected)
 }
 
 pub(super) fn replay(args: &ReplayArgs, out: &mut Output) -> Result<Finding, Failure> {
@@ -271,7 +265,8 @@ pub(super) fn replay(args: &ReplayArgs, out: &mut Output) -> Result<Finding, Fai
         host_of(&HostArgs { definitions, ..args.hooks.clone() })
     };
     let other = args.against.as_ref().map(against).transpose()?;
-    let is_comparing = args.changed || other.is_some();
+    let mut expected = args.expect.as_deref().map(expected).transpose()?;
+    let is_comparing = args.changed || other.is_some() || expected.is_some();
     let runtime = super::serve::runtime()?;
     // The commands of hooks reach the shared state through it.
     let _socket = super::serve::share(&host, &runtime, super::serve::MAX_MESSAGE);
@@ -297,15 +292,18 @@ pub(super) fn replay(args: &ReplayArgs, out: &mut Output) -> Result<Finding, Fai
         let (verdict, elapsed) = runtime.block_on(judge(&host, dialect, &event));
         n_read += 1;
         n_denied += usize::from(verdict.decision == Decision::Deny);
-        let before = match &other {
-            Some(other) => Some(runtime.block_on(judge(other, dialect, &event)).0),
-            None => was.filter(|_| args.changed),
+        let before = match (&other, &mut expected) {
+            (Some(other), _) => Some(runtime.block_on(judge(other, dialect, &event)).0),
+            (None, Some(expected)) => expected.remove(&number),
+            (None, None) => was.filter(|_| args.changed),
         };
         if is_comparing {
-            match &before {
-                Some(before) if differ(before, &verdict) => n_changed += 1,
-                _ => continue,
+            // What isn't expected at all is new; what was recorded without a verdict can't differ.
+            let is_changed = before.as_ref().map_or(args.expect.is_some(), |before| differ(before, &verdict));
+            if !is_changed {
+                continue;
             }
+            n_changed += 1;
         }
         if out.json {
             let (event_name, tool) = (&*event.name, event.tool_name());
@@ -330,13 +328,17 @@ pub(super) fn replay(args: &ReplayArgs, out: &mut Output) -> Result<Finding, Fai
         }
     }
     settle(&host, &runtime);
+    let n_missing = expected.map_or(0, |left| left.len());
+    if n_missing > 0 {
+        eprintln!("hookwire: {n_missing} expected verdicts are about lines that {} doesn't have", args.file.display());
+    }
     if !out.json {
         let changed = if is_comparing { format!(", {n_changed} judged otherwise") } else { String::new() };
         let summary = format!("{n_read} events, {n_denied} denied, {n_bad} unreadable{changed}");
         let summary = out.tone(Tone::Dim, &summary);
         out.line(&summary);
     }
-    Ok(if n_bad > 0 || n_changed > 0 { Finding::Found } else { Finding::Fine })
+    Ok(if n_bad + n_changed + n_missing > 0 { Finding::Found } else { Finding::Fine })
 }
 
 fn row(out: &Output, number: usize, event: &Event, verdict: &Verdict, micros: u128) -> String {
@@ -350,7 +352,7 @@ fn row(out: &Output, number: usize, event: &Event, verdict: &Verdict, micros: u1
         "{number:>4}  {:<20} {:<32} {decision} {micros:>9}  {}",
         short(&event.name, 20),
         short(&event_summary(event), 32),
-        short(&verdict_summary(verdict), 90)
+        safe(&verdict_summary(verdict))
     )
 }
 
@@ -382,7 +384,8 @@ pub(super) fn verdict_summary(verdict: &Verdict) -> String {
             .find(|outcome| outcome.rewrote)
             .map(|outcome| format!(" by {}", outcome.hook))
             .unwrap_or_default();
-        parts.push(format!("rewritten{by}: {subject}"));
+        // A subject may be a whole file; a reason is what people look for.
+        parts.push(format!("rewritten{by}: {}", short(&subject.to_string(), 90)));
     }
     parts.extend(verdict.user_messages.iter().map(|text| format!("says: {text}")));
     parts.extend(verdict.additional_context.iter().map(|text| format!("context: {text}")));

@@ -1,5 +1,6 @@
 //! `hookwire serve`.
 
+use super::record::Recording;
 use super::{Failure, Finding, StandingArgs};
 use crate::handlers::process_tree;
 use crate::host::{Host, HostOptions};
@@ -40,6 +41,10 @@ pub(super) struct ServeArgs {
     /// Log every verdict to stderr: event, tool, session, decision, hook, reason and time, but no inputs.
     #[arg(long)]
     pub(super) log_verdicts: bool,
+    /// Write every event with its verdict into `events.jsonl` in this directory, secrets replaced, for `replay` and
+    /// `test`. A full file, 10 MiB, is put aside; nine of these are kept.
+    #[arg(long, value_name = "DIR")]
+    record: Option<PathBuf>,
     /// The path of the socket that is standard input.
     #[arg(long, hide = true)]
     inherit: Option<PathBuf>,
@@ -79,6 +84,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
     }
     let protocol = stdio::take_stdout()?;
     let (host, runtime) = start(args)?;
+    let recording = record(args, &host, &runtime)?;
     let (gone, client_is_gone) = mpsc::channel();
     let outbox = Outbox::new(protocol, move || {
         let _ = gone.send(());
@@ -86,10 +92,10 @@ pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
     let _socket = if args.no_share { None } else { share(&host, &runtime, args.max_message) };
     let session = Session::new(host, outbox.clone(), runtime.handle().clone(), Side::Parent);
     let connection = Arc::new(Connection::new(session));
-    end_when_gone(connection.clone(), client_is_gone)?;
-    end_on_signal(&runtime, connection.clone())?;
+    end_when_gone(connection.clone(), recording.clone(), client_is_gone)?;
+    end_on_signal(&runtime, connection.clone(), recording.clone())?;
     let result = serve_stdin(&connection, &outbox, args.max_message);
-    end(runtime);
+    end(runtime, recording.as_deref());
     // `exit` without `shutdown` before it is 1. (LSP.)
     let abrupt = result? == Next::Exit && !connection.session().is_shut_down();
     Ok(if abrupt { Finding::Found } else { Finding::Fine })
@@ -98,14 +104,17 @@ pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
 /// Serves whoever connects, and nobody else.
 fn listen(args: &ServeArgs, socket: Socket) -> Result<Finding, Failure> {
     let (host, runtime) = start(args)?;
+    let recording = record(args, &host, &runtime)?;
     host.engine.services.socket.get_or_init(|| socket.path().into());
     socket.serve(guests(&host, &runtime, args.max_message))?;
     if let Some(path) = &args.listen {
         eprintln!("hookwire: listening on {}; an agent connects to it and sends JSON-RPC", path.display());
     }
     let path = socket.path().to_path_buf();
+    let recorded = recording.clone();
     on_signal(&runtime, move |code| {
         let _ = std::fs::remove_file(&path);
+        recorded.iter().for_each(|it| it.finish());
         process_tree::leave(LEAVE);
         std::process::exit(code);
     })?;
@@ -115,7 +124,7 @@ fn listen(args: &ServeArgs, socket: Socket) -> Result<Finding, Failure> {
     // Who has connected meanwhile is answered.
     socket.retire()?.await_idle(Duration::ZERO, || true);
     super::replay::settle(&host, &runtime);
-    end(runtime);
+    end(runtime, recording.as_deref());
     Ok(Finding::Fine)
 }
 
@@ -133,8 +142,14 @@ fn start(args: &ServeArgs) -> Result<(Arc<Host>, Runtime), Failure> {
     Ok((host, runtime()?))
 }
 
+/// Begins to record, if that is wanted.
+fn record(args: &ServeArgs, host: &Arc<Host>, runtime: &Runtime) -> Result<Option<Arc<Recording>>, Failure> {
+    args.record.as_ref().map(|dir| Recording::start(host, runtime, dir)).transpose()
+}
+
 /// Drops the tasks that still run, which ends their processes.
-fn end(runtime: Runtime) {
+fn end(runtime: Runtime, recording: Option<&Recording>) {
+    recording.into_iter().for_each(Recording::finish);
     runtime.shutdown_timeout(SHUTDOWN);
     process_tree::leave(LEAVE);
 }
@@ -181,7 +196,11 @@ pub(super) fn runtime() -> std::io::Result<Runtime> {
 
 /// A client that doesn't read any more is dead or about to close stdin, and the reader ends the
 /// process in good order. If it doesn't, the process is ended from here.
-fn end_when_gone(connection: Arc<Connection>, gone: mpsc::Receiver<()>) -> std::io::Result<()> {
+fn end_when_gone(
+    connection: Arc<Connection>,
+    recording: Option<Arc<Recording>>,
+    gone: mpsc::Receiver<()>,
+) -> std::io::Result<()> {
     let wait = move || {
         if gone.recv().is_ok() {
             tracing::info!("The client reads no more.");
@@ -189,6 +208,7 @@ fn end_when_gone(connection: Arc<Connection>, gone: mpsc::Receiver<()>) -> std::
             // Otherwise the reader is ending the process already, with the right exit code.
             if connection.session().hang_up() {
                 connection.drain(Duration::ZERO, AFTER_DRAIN);
+                recording.iter().for_each(|it| it.finish());
                 remove_socket(&connection);
                 process_tree::leave(LEAVE);
                 std::process::exit(0);
@@ -205,10 +225,15 @@ fn remove_socket(connection: &Connection) {
     }
 }
 
-fn end_on_signal(runtime: &Runtime, connection: Arc<Connection>) -> std::io::Result<()> {
+fn end_on_signal(
+    runtime: &Runtime,
+    connection: Arc<Connection>,
+    recording: Option<Arc<Recording>>,
+) -> std::io::Result<()> {
     on_signal(runtime, move |code| {
         connection.abandon();
         connection.drain(Duration::ZERO, SHUTDOWN);
+        recording.iter().for_each(|it| it.finish());
         remove_socket(&connection);
         process_tree::leave(LEAVE);
         std::process::exit(code);

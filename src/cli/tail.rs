@@ -17,16 +17,23 @@ use std::time::Duration;
 
 #[derive(clap::Args)]
 pub(super) struct TailArgs {
+    #[command(flatten)]
+    events: EventsArgs,
+    /// Begin with so many of the events that were judged already.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    last: usize,
+}
+
+/// Events of running hosts.
+#[derive(clap::Args)]
+pub(super) struct EventsArgs {
     /// The project root of the hosts.
     #[arg(long, value_name = "DIR", default_value = ".")]
     root: PathBuf,
     /// Watch the hosts of all projects.
     #[arg(long, conflicts_with = "root")]
     all: bool,
-    /// Begin with so many of the events that were judged already.
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    last: usize,
-    /// End then, instead of waiting for more.
+    /// End with what was judged already, instead of waiting for more.
     #[arg(long)]
     no_follow: bool,
     /// Only what wasn't simply allowed.
@@ -56,43 +63,66 @@ struct Watched {
 }
 
 pub(super) fn run(args: &TailArgs, out: &mut Output) -> Result<Finding, Failure> {
-    if !args.root.is_dir() {
-        return Err(Failure(format!("--root {}: no such directory", args.root.display())));
-    }
-    let mut hosts: HashMap<PathBuf, Watched> = HashMap::new();
-    let root = (!args.all).then_some(args.root.as_path());
-    for round in 0_u64.. {
-        let mut rows = Vec::new();
-        let running = if round % ROUNDS == 0 { socket::connect_to_hosts(root)? } else { Vec::new() };
-        for (path, stream) in running {
-            if let Entry::Vacant(host) = hosts.entry(path) {
-                host.insert(Watched { client: Client::new(stream, TIME_LIMIT)?, after: 0 });
-            }
-        }
-        // One that ended or is stuck is looked for again.
-        hosts.retain(|_, host| match host.news() {
-            Ok(news) => {
-                rows.extend(news);
-                true
-            }
-            Err(_) => false,
-        });
-        rows.sort_by(|a, b| a["at"].as_str().cmp(&b["at"].as_str()));
-        rows.retain(|row| args.wants(row));
-        if round == 0 {
-            rows.drain(..rows.len().saturating_sub(args.last));
-            if hosts.is_empty() {
-                let then = if args.no_follow { "" } else { "; waiting for one" };
-                eprintln!("hookwire: no host runs here yet{then}");
-            }
-        }
-        rows.iter().for_each(|row| print(row, out));
-        if args.no_follow {
-            return Ok(Finding::Fine);
-        }
-        std::thread::sleep(PAUSE);
-    }
+    args.events.each(args.last, |record| {
+        print(&record, out);
+        Ok(())
+    })?;
     Ok(Finding::Fine)
+}
+
+impl EventsArgs {
+    /// Hands on each event, beginning with so many of those that were judged already.
+    pub(super) fn each(&self, last: usize, mut take: impl FnMut(Value) -> Result<(), Failure>) -> Result<(), Failure> {
+        if !self.root.is_dir() {
+            return Err(Failure(format!("--root {}: no such directory", self.root.display())));
+        }
+        let mut hosts: HashMap<PathBuf, Watched> = HashMap::new();
+        let root = (!self.all).then_some(self.root.as_path());
+        for round in 0_u64.. {
+            let mut rows = Vec::new();
+            let running = if round % ROUNDS == 0 { socket::connect_to_hosts(root)? } else { Vec::new() };
+            for (path, stream) in running {
+                if let Entry::Vacant(host) = hosts.entry(path) {
+                    host.insert(Watched { client: Client::new(stream, TIME_LIMIT)?, after: 0 });
+                }
+            }
+            // One that ended or is stuck is looked for again.
+            hosts.retain(|_, host| match host.news() {
+                Ok(news) => {
+                    rows.extend(news);
+                    true
+                }
+                Err(_) => false,
+            });
+            rows.sort_by(|a, b| a["at"].as_str().cmp(&b["at"].as_str()));
+            rows.retain(|row| self.wants(row));
+            if round == 0 {
+                rows.drain(..rows.len().saturating_sub(last));
+                if hosts.is_empty() {
+                    let then = if self.no_follow { "" } else { "; waiting for one" };
+                    eprintln!("hookwire: no host runs here yet{then}");
+                }
+            }
+            rows.into_iter().try_for_each(&mut take)?;
+            if self.no_follow {
+                return Ok(());
+            }
+            std::thread::sleep(PAUSE);
+        }
+        Ok(())
+    }
+
+    fn wants(&self, record: &Value) -> bool {
+        let verdict = &record["verdict"];
+        let hooks = || verdict["outcomes"].as_array().into_iter().flatten();
+        let is_plain = verdict["decision"] == "allow" && verdict.get("subject").is_none();
+        let fits =
+            |wanted: &Option<String>, found: Option<&str>| wanted.as_deref().is_none_or(|wanted| found == Some(wanted));
+        (!self.denied || !is_plain)
+            && self.hook.as_ref().is_none_or(|name| hooks().any(|outcome| outcome["hook"] == name.as_str()))
+            && fits(&self.tool, record["tool"].as_str())
+            && (self.session.is_none() || fits(&self.session, event(record).as_ref().map(Event::session)))
+    }
 }
 
 impl Watched {
@@ -108,20 +138,6 @@ impl Watched {
 /// The event behind a record, if it was kept.
 fn event(record: &Value) -> Option<Event> {
     dialects::sent(record.get("params")?.clone(), record["dialect"].as_str()?)
-}
-
-impl TailArgs {
-    fn wants(&self, record: &Value) -> bool {
-        let verdict = &record["verdict"];
-        let hooks = || verdict["outcomes"].as_array().into_iter().flatten();
-        let is_plain = verdict["decision"] == "allow" && verdict.get("subject").is_none();
-        let fits =
-            |wanted: &Option<String>, found: Option<&str>| wanted.as_deref().is_none_or(|wanted| found == Some(wanted));
-        (!self.denied || !is_plain)
-            && self.hook.as_ref().is_none_or(|name| hooks().any(|outcome| outcome["hook"] == name.as_str()))
-            && fits(&self.tool, record["tool"].as_str())
-            && (self.session.is_none() || fits(&self.session, event(record).as_ref().map(Event::session)))
-    }
 }
 
 /// Time, agent, event, what it is about; verdict, who decided, why, how long.

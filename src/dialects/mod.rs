@@ -16,6 +16,7 @@ mod instructor;
 mod native;
 mod opencode;
 mod qwen;
+pub(crate) mod recorded;
 mod replies;
 #[cfg(test)]
 mod sample;

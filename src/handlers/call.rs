@@ -108,9 +108,16 @@ impl Call<'_> {
     pub(super) fn model<'a>(&'a self, named: Option<&'a ModelRef>) -> Result<Bound<'a>, HandlerError> {
         let egress = self.services.egress.for_layer(self.hook.source.layer);
         let deadline = tokio::time::Instant::now() + self.hook.timeout;
-        let small = if self.hook.contract.has_small_model { ModelRef::small() } else { None };
+        // A test needs no model.
+        static FAKED: ModelRef = ModelRef::CLIENT;
+        let fake = self.services.fakes.as_deref().map(|fakes| (fakes, &**self.hook.name));
+        let small = match fake {
+            Some(_) => Some(&FAKED),
+            None if self.hook.contract.has_small_model => ModelRef::small(),
+            None => None,
+        };
         let named = [named, self.services.model.as_deref()];
-        Bound::new(named, small, egress, self.client, deadline).map_err(HandlerError::from)
+        Ok(Bound::new(named, small, egress, self.client, deadline).map_err(HandlerError::from)?.faked(fake))
     }
 }
 

@@ -8,6 +8,7 @@ use super::script::pool::Pool as ScriptPool;
 use crate::services::approvals::Approvals;
 use crate::services::egress::{EgressByLayer, HostPort};
 use crate::services::emit::EventSender;
+use crate::services::fakes::Fakes;
 use crate::services::models::ModelRef;
 use crate::services::state::Store;
 use crate::services::state::runs::Runs;
@@ -31,6 +32,8 @@ pub struct Services {
     pub socket: Arc<OnceLock<PathBuf>>,
     /// The model of hooks and files that name none.
     pub model: Option<Arc<ModelRef>>,
+    /// What stands for all that is outside while hooks are tested.
+    pub(super) fakes: Option<Arc<Fakes>>,
     /// MCP servers that stay up between events.
     #[cfg(feature = "mcp")]
     pub(super) servers: Arc<Servers>,
@@ -53,12 +56,23 @@ impl Services {
             approvals: Approvals::default(),
             socket: Arc::default(),
             model: None,
+            fakes: None,
             #[cfg(feature = "mcp")]
             servers: Arc::default(),
             #[cfg(feature = "script")]
             scripts: Arc::default(),
             egress: EgressByLayer::new(grants),
             workers: Arc::default(),
+        }
+    }
+
+    /// The same, with nobody to ask but the fakes of a test.
+    pub fn faked(self, fakes: &Arc<Fakes>) -> Services {
+        Services {
+            approvals: Approvals::faked(fakes.clone()),
+            egress: EgressByLayer::faked(fakes.clone()),
+            fakes: Some(fakes.clone()),
+            ..self
         }
     }
 }

@@ -5,6 +5,7 @@ use super::context::Step;
 use super::document::Document;
 use super::editor::Abilities;
 use crate::definitions::compile::{Compiled, native};
+use crate::support::changes::Change;
 use crate::syntax::formats::Format;
 use crate::syntax::node::{Entry, Node, NodeValue, Span};
 use ls_types::{
@@ -252,22 +253,6 @@ fn escape(text: &str) -> Option<(char, usize)> {
         other => other,
     };
     Some((c, 1 + kind.len_utf8()))
-}
-
-/// A part of a text and what takes its place.
-pub(super) type Change = (Span, String);
-
-/// The text with all changes, which must not overlap.
-pub(super) fn apply(text: &str, changes: &[Change]) -> String {
-    let mut changes: Vec<_> = changes.iter().collect();
-    changes.sort_by_key(|(span, _)| span.start);
-    let mut changed = text.to_string();
-    for (span, new) in changes.iter().rev() {
-        if changed.get(span.clone()).is_some() {
-            changed.replace_range(span.clone(), new);
-        }
-    }
-    changed
 }
 
 /// Changes of a document as the editor carries them out.

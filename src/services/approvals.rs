@@ -5,6 +5,7 @@
 
 use crate::event::Event;
 use crate::services::client::{self, Client};
+use crate::services::fakes::{Fakes, Person};
 use crate::services::state::{Scope, Store};
 use crate::support::digest;
 use parking_lot::{Mutex, MutexGuard};
@@ -131,6 +132,8 @@ struct Shared {
     ids: RandomState,
     /// How many were asked: hooks of one name have questions of their own.
     asked: AtomicU64,
+    /// The person of a test.
+    fakes: Option<Arc<Fakes>>,
 }
 
 struct Waiting {
@@ -139,6 +142,11 @@ struct Waiting {
 }
 
 impl Approvals {
+    /// Asks nobody but the person of a test.
+    pub fn faked(fakes: Arc<Fakes>) -> Approvals {
+        Approvals(Arc::new(Shared { fakes: Some(fakes), ..Shared::default() }))
+    }
+
     /// Asks, and gives the answer or why there is none. Dropping the future takes the question back.
     ///
     /// # Errors
@@ -155,8 +163,18 @@ impl Approvals {
                 .map_err(|error| NoAnswer::Error(format!("recall an approval: {error}")));
         }
         let (timeout, remember) = (question.timeout, question.remember);
+        let silence = || NoAnswer::Silence(format!("nobody answered within {}", humantime::format_duration(timeout)));
+        let said = self.0.fakes.as_ref().map(|fakes| fakes.person(question.hook)).transpose();
+        let said = match said.map_err(|error| NoAnswer::Error(format!("ask for approval: {error}")))? {
+            Some(Person::Silent) => return Err(silence()),
+            Some(Person::Says(reply)) => Some(reply),
+            None => None,
+        };
         let request = self.request(question);
         let answered = async {
+            if let Some(reply) = said {
+                return Ok(reply);
+            }
             match client.filter(|client| client.answers().approvals) {
                 Some(client) => {
                     let params = serde_json::to_value(&request).map_err(|error| error.to_string())?;
@@ -167,10 +185,8 @@ impl Approvals {
                 None => self.wait(request).await,
             }
         };
-        let reply: ApprovalReply = tokio::time::timeout(timeout, answered)
-            .await
-            .map_err(|_| NoAnswer::Silence(format!("nobody answered within {}", humantime::format_duration(timeout))))?
-            .map_err(NoAnswer::Error)?;
+        let reply: ApprovalReply =
+            tokio::time::timeout(timeout, answered).await.map_err(|_| silence())?.map_err(NoAnswer::Error)?;
         // An answer that replaces the input doesn't fit another input.
         let fits_others = remember != Remember::Tool || reply.subject.is_none();
         if let Some(key) = key.filter(|_| reply.remember && fits_others) {

@@ -1,10 +1,11 @@
 //! What handlers use and share: the way back to the client, a person, language models, the network,
-//! shared values, and events for listeners.
+//! shared values, and events for listeners; and what stands for all that is outside while hooks are tested.
 
 pub mod approvals;
 pub mod client;
 pub mod egress;
 pub mod emit;
+pub mod fakes;
 pub mod models;
 pub(crate) mod obstacle;
 pub mod state;

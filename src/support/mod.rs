@@ -1,6 +1,7 @@
-//! Code that has nothing to do with hooks: strict JSON, numbers by their digits, digests, files, words for a
-//! shell, the nearest name.
+//! Code that has nothing to do with hooks: strict JSON, numbers by their digits, digests, files, changes of a text,
+//! words for a shell, the nearest name.
 
+pub(crate) mod changes;
 pub(crate) mod decimal;
 pub mod digest;
 pub mod failpoint;
@@ -8,4 +9,5 @@ pub mod file;
 pub mod json;
 pub mod nearest;
 pub mod places;
+pub(crate) mod rotating;
 pub(crate) mod shell_word;

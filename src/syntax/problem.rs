@@ -38,6 +38,11 @@ impl Problem {
         Problem { severity: Severity::Warning, ..Problem::error(span, code, message) }
     }
 
+    /// Something that is fine, and could be better.
+    pub fn hint(span: &Span, code: &'static str, message: impl Into<String>) -> Problem {
+        Problem { severity: Severity::Hint, ..Problem::error(span, code, message) }
+    }
+
     /// A mistake because of which the text can't be read at all.
     pub fn syntax(span: Span, message: impl Into<String>) -> Problem {
         Problem::error(&span, "syntax", message)

@@ -5,8 +5,7 @@ use hookwire::cases::{self, Cases};
 use hookwire::{Decision, Event, Host};
 use serde_json::{Value, json};
 use std::fs::{read_dir, read_to_string, write};
-use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -123,88 +122,6 @@ fn every_case_is_as_expected() {
     assert!(output.status.success(), "{text}{errors}");
     let last = text.lines().last().unwrap();
     assert!(last.ends_with(&format!(" cases in {} files, 0 not as expected", names().len())), "{last}");
-}
-
-#[test]
-fn cases_tell_what_is_not_as_expected() {
-    let guard = "hooks:\n  - { name: guard, on: PreToolUse, if: Bash(git push --force*), deny: Off. }\n  - { name: other, on: Stop, deny: x }\n";
-    let dir = hooks(&[
-        ("guard.yaml", guard),
-        ("other.yaml", "hooks: [{ name: all, on: PreToolUse, if: Bash(ls), deny: Not here. }]"),
-        (
-            "guard.test.yaml",
-            "cases:\n  - { bash: git push -f, expect: deny }\n  - { bash: 'ls <a & \"b\"', expect: deny }\n  - { bash: ls, expect: allow }\n",
-        ),
-        // All definitions of the directory.
-        ("all.test.yaml", "cases: [{ bash: ls, expect: deny, reason: Not here }]"),
-        ("bad/x.test.yaml", "cases: [{ bash: ls }]"),
-        ("none/x.txt", ""),
-    ]);
-    for (args, code, says) in [
-        (
-            &["guard.test.yaml"][..],
-            1,
-            "guard.test.yaml: 2 of 3 as expected\n  guard.test.yaml:3: ls <a & \"b\": deny expected, found allow\n  no case reaches other\n",
-        ),
-        (&["guard.test.yaml", "--filter", "push"], 0, "guard.test.yaml: 1 of 1 as expected"),
-        (&["all.test.yaml"], 0, "all.test.yaml: 1 of 1 as expected\n  no case reaches guard, other\n"),
-        (&["."], 2, "x.test.yaml:1:9: `expect` is missing"),
-        (&["none"], 2, "none: no cases"),
-        (&["missing"], 2, "missing: No such file"),
-        (&["guard.test.yaml", "--report", "tap"], 1, "1..3\nok 1 - guard.test.yaml:2: git push -f\nnot ok 2 - "),
-        (
-            &["guard.test.yaml", "--report", "junit"],
-            1,
-            r#"name="ls &lt;a &amp; &quot;b&quot;" file="guard.test.yaml" line="3" time="#,
-        ),
-        (&["guard.test.yaml", "--format", "json"], 1, r#""passed":true"#),
-    ] {
-        let output = hookwire().current_dir(dir.path()).arg("test").args(args).output().unwrap();
-        let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.code() == Some(code) && text.contains(says), "{args:?}: {text}");
-    }
-}
-
-#[test]
-fn coverage_names_what_no_case_reaches() {
-    let guard = "
-hooks:
-  - name: guard
-    on: PreToolUse
-    if: [Bash(rm *), Bash(dd *)]
-    unless: Bash(rm ./build)
-    when: '!has(metadata.x)'
-    deny: Off.
-  - { name: code, on: PreToolUse, if: Bash(ls), fail: closed, command: exit 2 }
-";
-    let dir = hooks(&[("guard.yaml", guard), ("guard.test.yaml", "cases: [{ bash: rm a, expect: deny }]")]);
-    let output = hookwire().current_dir(dir.path()).args(["test", "--coverage", "."]).output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    let expected = "  no case reaches code
-  2 of 7 rules, sides and failures reached
-  no case reaches guard if: Bash(dd *)
-  no case reaches guard unless: Bash(rm ./build)
-  no case reaches guard when: false
-";
-    assert!(text.ends_with(expected), "{text}");
-}
-
-/// With `--watch`, a change is tried at once.
-#[test]
-fn a_change_is_tried_again() {
-    let dir = hooks(&[("guard.yaml", "hooks: [{ name: guard, on: PreToolUse, if: Bash(rm *), deny: Off. }]")]);
-    let cases = dir.path().join("guard.test.yaml");
-    write(&cases, "cases: [{ bash: rm a, expect: deny }]").unwrap();
-    let mut command = hookwire();
-    command.current_dir(dir.path()).args(["test", "--watch", "."]).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut watching = command.spawn().unwrap();
-    let mut lines = BufReader::new(watching.stdout.take().unwrap()).lines();
-    assert!(lines.next().unwrap().unwrap().ends_with("1 of 1 as expected"));
-    write(&cases, "cases: [{ bash: rm a, expect: deny }, { bash: ls, expect: deny }]").unwrap();
-    let second = lines.next().unwrap().unwrap();
-    watching.kill().unwrap();
-    watching.wait().unwrap();
-    assert!(second.ends_with("1 of 2 as expected"), "{second}");
 }
 
 #[test]

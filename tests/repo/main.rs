@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 mod architecture;
+mod cases;
 mod cookbook;
 mod definitions;
 mod demo;

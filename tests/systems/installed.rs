@@ -166,6 +166,48 @@ fn a_host_logs_verdicts_only_if_it_is_told_to() {
     }
 }
 
+/// What is judged is recorded without secrets, and judged again.
+#[test]
+fn what_is_judged_is_recorded() {
+    use std::os::unix::fs::MetadataExt;
+    let project = Project::new();
+    let token = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
+    let secret = format!("curl -H 'Authorization: Bearer {token}' x");
+    for command in ["git push -f", &*secret] {
+        project.hook(command);
+    }
+    let output = project.run(&["record", "kept", "--no-follow"], "");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let event = json!({"event": "UserPromptSubmit", "prompt": secret});
+    let lines: String = (1..=200)
+        .map(|id| json!({"jsonrpc": "2.0", "id": id, "method": "hooks/dispatch", "params": event}).to_string() + "\n")
+        .collect();
+    project.run(&["serve", "--isolated", "--hooks", ".hookwire", "--record", "served"], &lines);
+    for (dir, n_events) in [("kept", 2), ("served", 200)] {
+        let file = project.root().join(dir).join("events.jsonl");
+        assert_eq!(file.metadata().unwrap().mode() & 0o777, 0o600);
+        let text = fs::read_to_string(file).unwrap();
+        assert!(text.lines().count() == n_events && text.contains("[redacted]") && !text.contains(token), "{text}");
+    }
+    let said = |args: &[&str]| {
+        let output = project.run(&[&["replay", "--isolated", "--hooks"], args].concat(), "");
+        (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap())
+    };
+    let (code, expected) = said(&[".hookwire", "kept/events.jsonl", "--format", "json"]);
+    assert_eq!(code, 0);
+    fs::write(project.root().join("expected.jsonl"), &expected).unwrap();
+    fs::write(project.root().join("more.jsonl"), expected.lines().last().unwrap()).unwrap();
+    fs::write(project.root().join("edited.yaml"), GUARD.replace("git push --force*", "make deploy")).unwrap();
+    for (args, code, says) in [
+        (&[".hookwire", "--expect", "expected.jsonl"][..], 0, "0 judged otherwise"),
+        (&["edited.yaml", "--expect", "expected.jsonl"], 1, "was deny no-force-push: Force pushes are off."),
+        (&[".hookwire", "--expect", "more.jsonl"], 1, "1 judged otherwise"),
+    ] {
+        let (found, text) = said(&[args, &["kept/events.jsonl"]].concat());
+        assert!(found == code && text.contains(says), "{args:?}: {text}");
+    }
+}
+
 /// What was judged can be explained, and judged again by other definitions.
 #[test]
 fn what_was_judged_is_explained_and_replayed() {

@@ -1,7 +1,5 @@
 //! `audit-log`: writes one JSON line an event into a file, and begins a new file when it is full.
 //!
-//! Lines are appended whole (`O_APPEND`), by however many hooks and hosts share a file. A hook that
-//! finds it full rotates it under the file's lock; one that doesn't get the lock appends to the full file.
 //! A record counts as written when the disk has it. Records that come while others are on their way wait, and go
 //! together.
 
@@ -11,19 +9,18 @@ use super::super::effect::Effect;
 use super::super::error::HandlerError;
 use super::super::kind::{Kind, TextKind};
 use super::guard_kind::GuardKind;
-use super::secrets::{self, Redaction};
+use super::secrets;
 use crate::event::EventSpec;
+use crate::support::rotating::RotatingFile;
 use crate::support::{digest, failpoint};
 use crate::verdict::Answer;
 use parking_lot::Mutex;
-use rustix::fs::{FlockOperation, OFlags};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions};
-use std::io::Write;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::fs::File;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Weak};
 use tokio::sync::oneshot;
@@ -117,9 +114,7 @@ struct Waiting {
 
 #[derive(Debug)]
 struct Log {
-    path: PathBuf,
-    max_bytes: u64,
-    keep: usize,
+    file: RotatingFile,
     queue: Arc<Queue>,
 }
 
@@ -151,22 +146,23 @@ impl Kind for AuditLog {
             return Err(Mistake::new("fields", format!("`{bad}` names no member; write e.g. `metadata.user`")));
         }
         let path = cx.place().join(raw.file);
-        let log = Log { queue: queue(&path), path, max_bytes: raw.max_bytes, keep: raw.keep };
+        let queue = queue(&path);
+        let log = Log { file: RotatingFile { path, max_bytes: raw.max_bytes, keep: raw.keep }, queue };
         Ok(AuditLog { log: Arc::new(log), subject: raw.subject, fields: raw.fields, redact: raw.redact })
     }
 
     fn writes(&self) -> Option<&Path> {
-        Some(&self.log.path)
+        Some(&self.log.file.path)
     }
 
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
         let written = self.log.clone().append(self.record(call), self.redact).await;
-        let failed = |error| HandlerError(format!("write the audit log {}: {error}", self.log.path.display()));
+        let failed = |error| HandlerError(format!("write the audit log {}: {error}", self.log.file.path.display()));
         written.map(|()| Answer::default()).map_err(failed)
     }
 
     fn effect(&self) -> Option<Effect> {
-        Some(Effect::Appends(self.log.path.clone()))
+        Some(Effect::Appends(self.log.file.path.clone()))
     }
 }
 
@@ -222,9 +218,8 @@ fn line(mut record: Map<String, Value>, redact: bool) -> std::io::Result<String>
         return Err(std::io::Error::other(format!("a line has at most {MAX_LINE} bytes")));
     }
     let record = Value::Object(record);
-    let redaction = Redaction { allow: Vec::new(), replacement: "[redacted]".into() };
-    let clean = if redact { secrets::redact(&record, &redaction).map(|(clean, _)| clean) } else { None };
-    Ok(format!("{}\n", clean.unwrap_or(record)))
+    let record = if redact { secrets::without_secrets(record) } else { record };
+    Ok(format!("{record}\n"))
 }
 
 impl Log {
@@ -256,67 +251,6 @@ impl Log {
         let _ = writing.await;
         result.await.unwrap_or_else(|_| Err("the work was cut off".into()))
     }
-
-    /// Appends a line, to a new file if it wouldn't fit. Gives the file, which isn't synced yet.
-    fn write(&self, mut line: String) -> std::io::Result<File> {
-        let mut file = self.open()?;
-        let size = file.metadata()?.len();
-        if size > 0 && size + line.len() as u64 > self.max_bytes && self.rotate(&file)? {
-            file = self.open()?;
-        }
-        if is_torn(&file)? {
-            line.insert(0, '\n');
-        }
-        file.write_all(line.as_bytes())?;
-        if size == 0 {
-            // The file's name has to be on the disk, too.
-            let directory = self.path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            File::open(directory)?.sync_all()?;
-        }
-        Ok(file)
-    }
-
-    /// Opens the file, if it is one: a pipe that nobody reads would keep its writer for ever.
-    fn open(&self) -> std::io::Result<File> {
-        let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
-        let mut options = OpenOptions::new();
-        options.read(true).append(true).create(true).mode(0o600).custom_flags(flags);
-        let file = options.open(&self.path)?;
-        if !file.metadata()?.is_file() {
-            return Err(std::io::Error::other("it is not a regular file"));
-        }
-        Ok(file)
-    }
-
-    /// Makes room for a new file; says whether to open again.
-    fn rotate(&self, full: &File) -> std::io::Result<bool> {
-        // Another host that holds it is doing the same; waiting for it could take for ever.
-        if rustix::fs::flock(full, FlockOperation::NonBlockingLockExclusive).is_err() {
-            return Ok(false);
-        }
-        let (ours, there) = (full.metadata()?, std::fs::metadata(&self.path)?);
-        if (ours.dev(), ours.ino()) != (there.dev(), there.ino()) {
-            // It has been done meanwhile.
-            return Ok(true);
-        }
-        let numbered = |n: usize| {
-            let mut name = self.path.clone().into_os_string();
-            name.push(format!(".{n}"));
-            PathBuf::from(name)
-        };
-        if self.keep == 0 {
-            std::fs::remove_file(&self.path)?;
-            return Ok(true);
-        }
-        for n in (1..self.keep).rev() {
-            match std::fs::rename(numbered(n), numbered(n + 1)) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
-                Ok(()) | Err(_) => {}
-            }
-        }
-        std::fs::rename(&self.path, numbered(1))?;
-        Ok(true)
-    }
 }
 
 /// Writes records and tells whoever waits once they are on the disk: one sync a file.
@@ -326,7 +260,7 @@ fn write_all(waiting: Vec<Waiting>) {
         if written.is_closed() {
             continue;
         }
-        let file = line(record, redact).and_then(|line| log.write(line));
+        let file = line(record, redact).and_then(|line| log.file.append(line));
         match file.and_then(|file| file.metadata().map(|about| ((about.dev(), about.ino()), file))) {
             Ok((id, file)) => match files.iter_mut().find(|(known, ..)| *known == id) {
                 Some((.., senders)) => senders.push(written),
@@ -345,16 +279,6 @@ fn write_all(waiting: Vec<Waiting>) {
             let _ = sender.send(synced.clone());
         }
     }
-}
-
-/// Whether the last line has no end, as when the disk was full: another must not be glued to it.
-fn is_torn(file: &File) -> std::io::Result<bool> {
-    let size = file.metadata()?.len();
-    let mut last = [b'\n'];
-    if size > 0 {
-        file.read_exact_at(&mut last, size - 1)?;
-    }
-    Ok(last != [b'\n'])
 }
 
 /// The queue of a file, by its path as written.

@@ -86,7 +86,7 @@ impl Kind for LoopDetector {
         let tool = event.tool_name().unwrap_or(&event.name);
         let mut hash = digest::of_value(event.subject().unwrap_or(&serde_json::Value::Null));
         hash.truncate(32);
-        let made = Made { call: format!("{}\n{tool}\n{hash}", event.name), tool: tool.to_string(), at: now() };
+        let made = Made { call: format!("{}\n{tool}\n{hash}", event.name), tool: tool.to_string(), at: now(call) };
         let refusal = self.memory.judge(call, |calls: &mut Vec<Made>| self.judge(calls, made));
         Ok(refusal.await?.map_or_else(Answer::default, |refusal| deny(event, refusal.message)))
     }

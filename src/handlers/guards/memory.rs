@@ -128,11 +128,15 @@ impl Memory {
     }
 }
 
-static PROCESS: LazyLock<String> = LazyLock::new(|| format!("{:x}-{:x}", now(), std::process::id()));
+static PROCESS: LazyLock<String> = LazyLock::new(|| format!("{:x}-{:x}", clock(), std::process::id()));
 
-/// The time in milliseconds since 1970. Within a process it moves as a stopwatch does, whatever
-/// becomes of the system's clock.
-pub(super) fn now() -> u64 {
+/// The time in milliseconds since 1970; in a test, with the time that it pretends to have passed.
+pub(super) fn now(call: &Call<'_>) -> u64 {
+    clock().saturating_add(call.services.fakes.as_ref().map_or(0, |fakes| fakes.ahead()))
+}
+
+/// Within a process it moves as a stopwatch does, whatever becomes of the system's clock.
+fn clock() -> u64 {
     static START: LazyLock<(Duration, Instant)> =
         LazyLock::new(|| (SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(), Instant::now()));
     let (start, instant) = *START;

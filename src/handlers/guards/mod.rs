@@ -40,6 +40,7 @@ use crate::template::PATHS;
 use crate::verdict::Answer;
 use guard_kind::GuardKind;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
+pub use secrets::without_secrets;
 use serde::de::value::{MapDeserializer, StrDeserializer};
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde_json::json;

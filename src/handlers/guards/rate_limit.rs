@@ -75,7 +75,7 @@ impl Kind for RateLimit {
         let (max, within) = (self.max, self.within);
         let window = u64::try_from(within.as_millis()).unwrap_or(u64::MAX);
         let refusal = self.memory.judge(call, |times: &mut Vec<u64>| {
-            let now = now();
+            let now = now(call);
             // Times in the future are of a clock that has been set back since.
             times.retain(|time| *time <= now && now - time < window);
             if times.len() < max {

@@ -52,6 +52,12 @@ pub(super) fn redact(value: &Value, redaction: &Redaction) -> Option<(Value, Vec
     Some((redacted, found.into_iter().collect()))
 }
 
+/// The value with `[redacted]` in place of every secret.
+pub fn without_secrets(value: Value) -> Value {
+    let redaction = Redaction { allow: Vec::new(), replacement: "[redacted]".into() };
+    redact(&value, &redaction).map_or(value, |(clean, _)| clean)
+}
+
 /// The places of secrets in a text, in order and apart; `found` gets the names of their rules.
 fn find(text: &str, redaction: &Redaction, found: &mut BTreeSet<&'static str>) -> Vec<Range<usize>> {
     let mut spans = Vec::new();

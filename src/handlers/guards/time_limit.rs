@@ -72,7 +72,7 @@ impl Kind for TimeLimit {
         let tally = tally(call);
         let event = &*call.moment.event().name;
         let refusal = self.memory.judge(call, |start: &mut Option<u64>| {
-            let now = tally.and_then(|tally| tally.now_ms).unwrap_or_else(now);
+            let now = tally.and_then(|tally| tally.now_ms).unwrap_or_else(|| now(call));
             match tally {
                 None => *start = start.or(Some(now)),
                 Some(_) if event == "RunStart" => *start = Some(now),

@@ -17,6 +17,7 @@ mod url;
 pub use url::HostPort;
 pub(crate) use url::{EgressError, Grants, check_url};
 
+use crate::services::fakes::Fakes;
 use crate::syntax::source::Layer;
 use addresses::refusal;
 use bytes::Bytes;
@@ -46,6 +47,8 @@ struct Shared {
     grants: Grants,
     lookup: Arc<dyn Resolve>,
     clients: [OnceLock<Client>; 4],
+    /// What replies in a test, where nothing may leave.
+    fakes: Option<Arc<Fakes>>,
 }
 
 /// What a layer's requests may reach, made for the first of them.
@@ -55,6 +58,7 @@ pub struct EgressByLayer {
     grants: Arc<[HostPort]>,
     untrusted: Arc<OnceLock<Egress>>,
     trusted: Arc<OnceLock<Egress>>,
+    fakes: Option<Arc<Fakes>>,
 }
 
 impl EgressByLayer {
@@ -63,22 +67,29 @@ impl EgressByLayer {
         EgressByLayer { grants: grants.into(), ..EgressByLayer::default() }
     }
 
+    /// Lets nothing out: fakes reply.
+    pub(crate) fn faked(fakes: Arc<Fakes>) -> EgressByLayer {
+        EgressByLayer { fakes: Some(fakes), ..EgressByLayer::default() }
+    }
+
     /// Only a trusted layer reaches loopback services.
     pub(crate) fn for_layer(&self, layer: Layer) -> &Egress {
         let loopback = layer.is_trusted();
         let made = if loopback { &self.trusted } else { &self.untrusted };
-        made.get_or_init(|| Egress::new(Grants { loopback, hosts: self.grants.to_vec() }))
+        let grants = || Grants { loopback, hosts: self.grants.to_vec() };
+        made.get_or_init(|| Egress::made(grants(), Arc::new(SystemLookup), self.fakes.clone()))
     }
 }
 
 impl Egress {
     /// Permits what is granted.
+    #[cfg(test)]
     pub(crate) fn new(grants: Grants) -> Self {
-        Self::with_lookup(grants, Arc::new(SystemLookup))
+        Self::made(grants, Arc::new(SystemLookup), None)
     }
 
-    fn with_lookup(grants: Grants, lookup: Arc<dyn Resolve>) -> Self {
-        Self(Arc::new(Shared { grants, lookup, clients: Default::default() }))
+    fn made(grants: Grants, lookup: Arc<dyn Resolve>, fakes: Option<Arc<Fakes>>) -> Self {
+        Self(Arc::new(Shared { grants, lookup, clients: Default::default(), fakes }))
     }
 
     /// A response of any status but 3xx is an `Ok`; one whose body is longer
@@ -93,6 +104,9 @@ impl Egress {
         if let Some(name) = headers.keys().find(|it| is_reserved(it)) {
             return Err(EgressError::Header(name.clone()));
         }
+        if let Some(fakes) = &self.0.fakes {
+            return fakes.post(url).map_err(|reason| EgressError::Failed { host: url.to_string(), reason });
+        }
         let url = check_url(url, &self.0.grants)?;
         let request = self.client(&url)?.post(url.clone()).headers(headers).body(body);
         let response = request.send().await.map_err(|error| explain(&url, error))?;
@@ -106,6 +120,9 @@ impl Egress {
     /// proxy, and connects to permitted addresses only. It must be used for this URL alone.
     #[cfg(feature = "mcp")]
     pub(crate) fn client_for(&self, url: &str) -> Result<Client, EgressError> {
+        if let Some(fakes) = &self.0.fakes {
+            return Err(EgressError::Failed { host: url.to_string(), reason: fakes.connect(url) });
+        }
         self.client(&check_url(url, &self.0.grants)?)
     }
 

@@ -60,7 +60,7 @@ async fn corpus() {
     let rows = corpus.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     // No redirect is followed, whichever it is.
     for row in rows.filter(|row| row["redirects"].is_null()) {
-        let egress = Egress::with_lookup(grants(&row["allow"]), Arc::new(Stub::new(&row["dns"])));
+        let egress = Egress::made(grants(&row["allow"]), Arc::new(Stub::new(&row["dns"])), None);
         let decided = decide(&egress, &row).await;
         n_rows += 1;
         if decided.is_ok() != (row["expect"] == "allowed") {
@@ -95,7 +95,7 @@ async fn one_look_up_decides() {
         "bad.example": [["127.0.0.1"], ["93.184.216.34"]],
     }));
     let resolve = async |loopback: bool, name: &str| {
-        let egress = Egress::with_lookup(Grants { loopback, ..Grants::default() }, Arc::new(stub.clone()));
+        let egress = Egress::made(Grants { loopback, ..Grants::default() }, Arc::new(stub.clone()), None);
         match egress.guard(false).resolve(name.parse().unwrap()).await {
             Ok(found) => found.map(|it| it.ip().to_string()).collect::<Vec<_>>().join(" "),
             Err(error) => error.to_string(),

@@ -10,6 +10,7 @@ use super::providers::{Asked, Post, Provider, SMALL, Service};
 use super::text::clean;
 use crate::services::client::{COMPLETE, Client};
 use crate::services::egress::{Egress, Grants, Response};
+use crate::services::fakes::Fakes;
 use crate::services::obstacle::Obstacle;
 use bytes::Bytes;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
@@ -25,6 +26,8 @@ pub(crate) struct Bound<'a> {
     client: Option<&'a Arc<dyn Client>>,
     /// No second try is begun that can't come back before this.
     deadline: Instant,
+    /// What replies in a test, and the hook that asks.
+    fake: Option<(&'a Fakes, &'a str)>,
 }
 
 /// The largest reply, in bytes: pieces of a stream carry a hundred times their text.
@@ -57,7 +60,17 @@ impl<'a> Bound<'a> {
                     .into(),
             )
         })?;
-        Ok(Bound { model, egress, client, deadline })
+        Ok(Bound { model, egress, client, deadline, fake: None })
+    }
+
+    /// The same, where a test's fakes reply to a hook.
+    pub(crate) fn faked(self, fake: Option<(&'a Fakes, &'a str)>) -> Bound<'a> {
+        Bound { fake, ..self }
+    }
+
+    /// Whether the model is a test's: then each question is one.
+    pub(crate) fn is_faked(&self) -> bool {
+        self.fake.is_some()
     }
 
     /// Which model.
@@ -227,9 +240,10 @@ const DEFAULT_MAX_TOKENS: u32 = 4096;
 
 impl Model for Bound<'_> {
     async fn complete(&self, request: &Request) -> Result<ModelReply, ModelError> {
-        let reply = match &self.model.provider.service {
-            None => self.ask_client(request).await,
-            Some(service) => self.ask_provider(service, request).await,
+        let reply = match (&self.fake, &self.model.provider.service) {
+            (Some((fakes, hook)), _) => fakes.complete(hook, request),
+            (None, None) => self.ask_client(request).await,
+            (None, Some(service)) => self.ask_provider(service, request).await,
         };
         reply.map_err(|error| ModelError(format!("ask the model `{}`: {error}", self.model)))
     }

@@ -1,0 +1,49 @@
+//! What of the hooks' conditions and failures the cases reach.
+
+use crate::hook::Condition;
+use crate::hook_set::HookSet;
+use crate::matching::Facts;
+use crate::verdict::{Outcome, Verdict};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Each hook's rules, sides of `when` and failures, and whether a case has reached them.
+#[derive(Default)]
+pub(super) struct Coverage(pub(super) BTreeMap<(Arc<str>, String), bool>);
+
+impl Coverage {
+    /// Notes what an event and its verdict reach of every hook.
+    pub(super) fn note(&mut self, hooks: &HookSet, facts: &Facts, verdict: &Verdict) {
+        for hook in &hooks.hooks {
+            let mut reach = |part: String, is_reached: bool| {
+                *self.0.entry((hook.name.clone(), part)).or_default() |= is_reached;
+            };
+            let applies = hook.applies(facts);
+            let is_asked = matches!(applies, Ok(_) | Err(Condition::Rule | Condition::When));
+            let mut is_hit = None;
+            for (field, rule, found) in hook.rules(facts) {
+                let holds = found.holds != Some(false);
+                reach(format!("{field}: {}", rule.text()), is_asked && holds);
+                if field == "if" {
+                    is_hit = Some(holds || is_hit == Some(true));
+                }
+            }
+            // A rule that was never seen to miss may hold for everything.
+            if let Some(is_hit) = is_hit {
+                reach("if: none holds".into(), is_asked && !is_hit);
+            }
+            if hook.when.is_some() {
+                reach("when: true".into(), applies.is_ok());
+                reach("when: false".into(), matches!(applies, Err(Condition::When)));
+            }
+            if let (None, Some(fail)) = (hook.handler.fixed(), hook.fail) {
+                let has_failed = |it: &Outcome| it.hook == hook.name && it.error.is_some();
+                reach(format!("fail: {}", fail.as_str()), verdict.outcomes.iter().any(has_failed));
+            }
+        }
+    }
+
+    pub(super) fn unreached(&self) -> impl Iterator<Item = &(Arc<str>, String)> {
+        self.0.iter().filter(|(_, is_reached)| !**is_reached).map(|(part, _)| part)
+    }
+}

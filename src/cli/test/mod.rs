@@ -1,0 +1,286 @@
+//! `hookwire test`: the cases beside definitions, judged by those definitions.
+
+mod coverage;
+mod place;
+mod report;
+mod update;
+
+use super::output::Output;
+use super::serve::runtime;
+use super::{Failure, Finding};
+use crate::definitions::cases::{self, CameOut, Case, Cases, Happening, Scene};
+use crate::engine::Honours;
+use crate::host::{Host, HostOptions};
+use crate::matching::Facts;
+use crate::rpc::serve::DRAIN;
+use crate::services::fakes::Fakes;
+use crate::support::nearest::closest;
+use crate::verdict::Verdict;
+use clap::ValueEnum;
+use coverage::Coverage;
+use place::Place;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+use tokio::runtime::Runtime;
+
+#[derive(clap::Args)]
+pub(super) struct TestArgs {
+    /// Files of cases, and directories that hold some. Without any, .hookwire.
+    paths: Vec<PathBuf>,
+    /// Only cases whose name contains this.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    filter: String,
+    /// Tell which rules of `if` and `unless`, which sides of `when` and which failures no case reaches.
+    #[arg(long)]
+    coverage: bool,
+    /// Write what comes out into the cases that expect something else or nothing, for you to review. The rest of the
+    /// file stays as it is.
+    #[arg(long)]
+    update: bool,
+    /// Try the cases again whenever a file beside them changes.
+    #[arg(long)]
+    watch: bool,
+    /// How the results are told.
+    #[arg(long, value_enum, default_value_t = Report::Text)]
+    report: Report,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Report {
+    /// For people: what isn't as expected.
+    Text,
+    /// The Test Anything Protocol.
+    Tap,
+    /// The XML that continuous integration reads.
+    Junit,
+}
+
+/// What came of the cases of one file.
+struct Tested {
+    file: String,
+    results: Vec<Tried>,
+    /// Hooks that no case has reached.
+    untouched: Vec<Arc<str>>,
+    /// With `--coverage`: what of their conditions no case has reached.
+    coverage: Option<Coverage>,
+}
+
+struct Tried {
+    name: String,
+    line: usize,
+    took: Duration,
+    mismatch: Option<String>,
+    /// From now on what came out is expected.
+    is_updated: bool,
+}
+
+impl Tried {
+    fn has_failed(&self) -> bool {
+        self.mismatch.is_some() && !self.is_updated
+    }
+}
+
+pub(super) fn run(args: &TestArgs, out: &mut Output) -> Result<Finding, Failure> {
+    let runtime = runtime()?;
+    let given = if args.paths.is_empty() { &[PathBuf::from(".hookwire")][..] } else { &args.paths };
+    if !args.watch {
+        return once(given, args, &runtime, out);
+    }
+    loop {
+        let before = stamps(given);
+        if let Err(Failure(problem)) = once(given, args, &runtime, out) {
+            eprintln!("hookwire: {problem}");
+        }
+        eprintln!("hookwire: waiting for a change; Ctrl-C ends it");
+        while stamps(given) == before {
+            std::thread::sleep(PAUSE);
+        }
+    }
+}
+
+/// How often files are looked at.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// What is beside the given files and in the given directories: each file with its time and length.
+fn stamps(given: &[PathBuf]) -> BTreeSet<(PathBuf, Option<SystemTime>, u64)> {
+    fn look(dir: &Path, depth: usize, found: &mut BTreeSet<(PathBuf, Option<SystemTime>, u64)>) {
+        for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+            let (path, about) = (entry.path(), entry.metadata());
+            match about {
+                Ok(about) if about.is_dir() && depth < MAX_DEPTH => look(&path, depth + 1, found),
+                Ok(about) => drop(found.insert((path, about.modified().ok(), about.len()))),
+                Err(_) => {}
+            }
+        }
+    }
+    let mut found = BTreeSet::new();
+    for path in given {
+        look(if path.is_dir() { path } else { cases::directory(path) }, 0, &mut found);
+    }
+    found
+}
+
+fn once(given: &[PathBuf], args: &TestArgs, runtime: &Runtime, out: &mut Output) -> Result<Finding, Failure> {
+    let mut files = BTreeSet::new();
+    for path in given {
+        collect(path, &mut files, 0).map_err(|error| Failure(format!("{}: {error}", path.display())))?;
+    }
+    if files.is_empty() {
+        let given: Vec<_> = given.iter().map(|path| path.display().to_string()).collect();
+        let given = given.join(", ");
+        return Err(Failure(format!("{given}: no cases; write them beside `guard.yaml` into `guard.test.yaml`")));
+    }
+    let mut tested = Vec::new();
+    for file in files {
+        tested.push(test(&file, args, runtime)?);
+    }
+    match args.report {
+        _ if out.json => tested.iter().for_each(|it| it.json(out)),
+        Report::Text => report::text(&tested, out),
+        Report::Tap => out.bytes(report::tap(&tested).as_bytes()),
+        Report::Junit => out.bytes(report::junit(&tested).as_bytes()),
+    }
+    let failed = tested.iter().any(|it| it.results.iter().any(Tried::has_failed));
+    Ok(if failed { Finding::Found } else { Finding::Fine })
+}
+
+/// How deep directories may be in one another.
+const MAX_DEPTH: usize = 16;
+
+fn collect(path: &Path, files: &mut BTreeSet<PathBuf>, depth: usize) -> std::io::Result<()> {
+    if !path.metadata()?.is_dir() {
+        files.insert(path.to_path_buf());
+        return Ok(());
+    }
+    for entry in std::fs::read_dir(path)? {
+        let path = entry?.path();
+        let is_hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+        if path.is_dir() && !path.is_symlink() && !is_hidden && depth < MAX_DEPTH {
+            collect(&path, files, depth + 1)?;
+        } else if cases::is_cases_file(&path) {
+            files.insert(path);
+        }
+    }
+    Ok(())
+}
+
+fn test(file: &Path, args: &TestArgs, runtime: &Runtime) -> Result<Tested, Failure> {
+    let name = file.display().to_string();
+    let text = std::fs::read_to_string(file).map_err(|error| Failure(format!("{name}: {error}")))?;
+    let read = if args.update {
+        cases::read_unfinished(&name, &text).map(|(cases, _)| cases)
+    } else {
+        cases::read(&name, &text)
+    };
+    let Cases { setup, cases, .. } = read.map_err(|problems| {
+        let lines: Vec<String> = problems.iter().map(|problem| problem.one_line()).collect();
+        Failure(lines.join("\n"))
+    })?;
+    let place = Place::new().map_err(|error| Failure(format!("no directory to test in: {error}")))?;
+    if let Some(setup) = &setup {
+        let mut shell = Command::new("sh");
+        shell.args(["-euc", setup]).current_dir(place.work()).stdin(Stdio::null()).stdout(std::io::stderr());
+        let status = shell.status()?;
+        if !status.success() {
+            return Err(Failure(format!("{name}: `setup` failed: {status}")));
+        }
+    }
+    let subject = std::path::absolute(cases::subject(file))?;
+    let hooks = place.copy(&subject).map_err(|error| Failure(format!("{}: {error}", subject.display())))?;
+    let (copied, known) = (hooks.display().to_string(), subject.display().to_string());
+    let mut bench = Bench::new(place.work(), hooks, cases::directory(file).to_path_buf(), args.coverage);
+    let _socket = super::serve::share(&bench.host, runtime, super::serve::MAX_MESSAGE);
+    let mut results = Vec::new();
+    let mut came_out = Vec::new();
+    for (position, case) in cases.iter().enumerate().filter(|(_, case)| case.name.contains(&args.filter)) {
+        let started = Instant::now();
+        let judged = runtime.block_on(bench.judge(case));
+        let took = started.elapsed();
+        let mismatch = judged.as_ref().map_or_else(|problem| Some(problem.clone()), |verdict| case.mismatch(verdict));
+        let mismatch = mismatch.map(|text| text.replace(&copied, &known));
+        let news = judged.ok().filter(|_| args.update && mismatch.is_some()).and_then(|it| CameOut::new(&it));
+        let Case { name, line, .. } = case;
+        let is_updated = news.is_some();
+        came_out.extend(news.map(|news| (position, news)));
+        results.push(Tried { name: name.clone(), line: *line, took, mismatch, is_updated });
+    }
+    if !came_out.is_empty() {
+        let updated =
+            update::updated(&name, &text, &came_out).map_err(|problem| Failure(format!("{name}: {problem}")))?;
+        std::fs::write(file, updated).map_err(|error| Failure(format!("{name}: {error}")))?;
+    }
+    let mut untouched: Vec<_> = bench.host.hooks().hooks.iter().map(|hook| hook.name.clone()).collect();
+    untouched.retain(|name| !bench.reached.contains(name));
+    Ok(Tested { file: name, results, untouched, coverage: bench.coverage })
+}
+
+/// How long a person would have for an answer; in a test nobody waits.
+const ASKED_FOR: Duration = Duration::from_secs(300);
+
+/// What judges the cases of one file, and what they reach.
+struct Bench {
+    host: Arc<Host>,
+    fakes: Arc<Fakes>,
+    home: PathBuf,
+    /// Where recorded sessions are looked for.
+    files: PathBuf,
+    reached: BTreeSet<Arc<str>>,
+    coverage: Option<Coverage>,
+}
+
+impl Bench {
+    fn new(root: PathBuf, hooks: PathBuf, files: PathBuf, has_coverage: bool) -> Bench {
+        let fakes = Arc::<Fakes>::default();
+        let host = Host::new(HostOptions {
+            root,
+            hooks: vec![hooks],
+            ask_elsewhere: Some(ASKED_FOR),
+            fakes: Some(fakes.clone()),
+            ..HostOptions::default()
+        });
+        let home = std::env::var_os("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from);
+        let coverage = has_coverage.then(Coverage::default);
+        Bench { host, fakes, home, files, reached: BTreeSet::new(), coverage }
+    }
+
+    /// The verdict on the last event of a case, or why there is none that counts.
+    async fn judge(&mut self, case: &Case) -> Result<Verdict, String> {
+        let hooks = self.host.hooks();
+        if let Some(stranger) =
+            case.fakes.hooks_with_models().find(|it| !hooks.hooks.iter().any(|hook| *hook.name == **it))
+        {
+            let near = closest(stranger, hooks.hooks.iter().map(|hook| &*hook.name));
+            let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            return Err(format!("`fakes` speak for the model of `{stranger}`, but no hook is called so{near}"));
+        }
+        let root = self.host.root().to_path_buf();
+        let session = format!("{}-{}", std::process::id(), case.line);
+        let scene = Scene { dir: &root, home: &self.home, files: &self.files, session: &session };
+        let happenings = case.happenings(&scene)?;
+        self.fakes.answer(case.fakes.clone());
+        let mut last = None;
+        for Happening { event, dialect, wait } in happenings {
+            self.fakes.pass(wait);
+            let event = Arc::new(event);
+            // Without anybody who answers, an `ask` is what comes out.
+            let honours = Honours { ask: !case.fakes.has_person(), ..Honours::default() };
+            let verdict = self.host.judge(event.clone(), &dialect.contract, honours, None).await;
+            if let Some(coverage) = &mut self.coverage {
+                let facts = Facts::new(event, &root).with_names(&hooks.tool_names);
+                coverage.note(&hooks, &facts, &verdict);
+            }
+            self.reached.extend(verdict.outcomes.iter().map(|outcome| outcome.hook.clone()));
+            last = Some(verdict);
+        }
+        // Hooks that nobody waits for may ask, too.
+        let _ = tokio::time::timeout(DRAIN, self.host.engine.settle()).await;
+        match (self.fakes.unanswered().first(), last) {
+            (Some(unanswered), _) => Err(unanswered.clone()),
+            (None, Some(verdict)) => Ok(verdict),
+            (None, None) => Err("nothing happens in it".into()),
+        }
+    }
+}

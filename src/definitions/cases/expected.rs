@@ -1,0 +1,252 @@
+//! What is expected of a verdict, how a verdict differs from it, and what would have been right.
+
+use super::Case;
+use crate::verdict::{Decision, Verdict};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// What a verdict is to be.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Expected {
+    Deny,
+    Ask,
+    /// Nobody objects, changes or adds anything.
+    Allow,
+    /// A hook can't tell whether it applies, and says so.
+    Doubt,
+    /// Allowed as this command.
+    Command(String),
+    /// Allowed with this subject.
+    Subject(Value),
+    /// Allowed, and the model is told this.
+    Context(String),
+}
+
+/// What a case would have to expect of a verdict.
+#[derive(Debug, PartialEq)]
+pub(crate) struct CameOut {
+    pub(crate) expected: Expected,
+    pub(crate) reason: Option<String>,
+    pub(crate) failure: Option<String>,
+}
+
+pub(super) enum RawExpected {
+    Word(String),
+    More(RawMore),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawMore {
+    command: Option<String>,
+    subject: Option<Value>,
+    context: Option<String>,
+}
+
+impl<'de> Deserialize<'de> for RawExpected {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = RawExpected;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("deny, ask, allow, doubt, or a map with `command`, `subject` or `context`")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<RawExpected, E> {
+                Ok(RawExpected::Word(text.to_string()))
+            }
+
+            fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<RawExpected, A::Error> {
+                RawMore::deserialize(serde::de::value::MapAccessDeserializer::new(map)).map(RawExpected::More)
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+impl Expected {
+    pub(super) fn new(raw: &RawExpected) -> Result<Expected, String> {
+        match raw {
+            RawExpected::Word(word) => match word.as_str() {
+                "deny" => Ok(Expected::Deny),
+                "ask" => Ok(Expected::Ask),
+                "allow" => Ok(Expected::Allow),
+                "doubt" => Ok(Expected::Doubt),
+                _ => Err(format!("expected deny, ask, allow or doubt, found `{word}`")),
+            },
+            RawExpected::More(RawMore { command, subject, context }) => match (command, subject, context) {
+                (Some(command), None, None) => Ok(Expected::Command(command.clone())),
+                (None, Some(subject), None) => Ok(Expected::Subject(subject.clone())),
+                (None, None, Some(context)) => Ok(Expected::Context(context.clone())),
+                _ => Err("expected one of `command`, `subject` and `context`".into()),
+            },
+        }
+    }
+
+    /// Whether a reason may be expected, too.
+    pub(super) fn has_reason(&self) -> bool {
+        matches!(self, Expected::Deny | Expected::Ask | Expected::Doubt)
+    }
+}
+
+impl Case {
+    /// Whether this is what it expects.
+    pub(crate) fn expects(&self, came_out: &CameOut) -> bool {
+        let CameOut { expected, reason, failure } = came_out;
+        (self.expected.as_ref(), &self.reason, &self.failure) == (Some(expected), reason, failure)
+    }
+
+    /// How a verdict on the last event differs from what is expected; `None` if it doesn't.
+    pub(crate) fn mismatch(&self, verdict: &Verdict) -> Option<String> {
+        let Some(expected) = &self.expected else { return Some("nothing is expected yet".into()) };
+        let doubt = verdict.outcomes.iter().find_map(|outcome| Some((&outcome.hook, outcome.opaque.as_deref()?)));
+        let failed = failure(verdict);
+        let command = verdict.subject.as_ref().and_then(|subject| subject["command"].as_str());
+        let found = if let Some(error) = verdict.errors.first() {
+            format!("a broken definition: {error}")
+        } else if let Some((hook, error)) =
+            failed.filter(|(_, error)| !self.failure.as_deref().is_some_and(|part| error.contains(part)))
+        {
+            format!("a failure of `{hook}`: {error}")
+        } else if self.failure.is_some() && failed.is_none() {
+            format!("no failure: {}", describe(verdict))
+        } else if let (Some((hook, why)), true) = (doubt, *expected != Expected::Doubt) {
+            format!("`{hook}` in doubt: {why}")
+        } else {
+            let is_plain = verdict.subject.is_none() && verdict.additional_context.is_empty();
+            let is_allowed = verdict.decision == Decision::Allow;
+            let says = |part: &str| verdict.reason.as_deref().is_some_and(|reason| reason.contains(part));
+            let fits = match expected {
+                Expected::Deny => verdict.decision == Decision::Deny,
+                Expected::Ask => verdict.decision == Decision::Ask,
+                Expected::Allow => is_allowed && is_plain,
+                Expected::Doubt => doubt.is_some(),
+                Expected::Command(expected) => is_allowed && command == Some(expected.as_str()),
+                Expected::Subject(expected) => is_allowed && verdict.subject.as_ref() == Some(expected),
+                Expected::Context(part) => {
+                    let told = verdict.additional_context.iter().any(|text| text.contains(part.as_str()));
+                    is_allowed && told
+                }
+            };
+            if fits && self.reason.as_deref().is_none_or(says) {
+                return None;
+            }
+            describe(verdict)
+        };
+        let reason = self.reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
+        let failure = self.failure.as_ref().map(|part| format!(" by a failure ({part})")).unwrap_or_default();
+        Some(format!("{expected} expected{reason}{failure}, found {found}"))
+    }
+}
+
+/// The first hook that failed, and how. A hook in doubt that sets `fail` has failed to tell: that is its doubt.
+fn failure(verdict: &Verdict) -> Option<(&str, &str)> {
+    let mut decided = verdict.outcomes.iter().filter(|outcome| outcome.opaque.is_none());
+    decided.find_map(|outcome| Some((&*outcome.hook, outcome.error.as_deref()?)))
+}
+
+fn describe(verdict: &Verdict) -> String {
+    let mut found = verdict.decision.as_str().to_string();
+    if let Some(reason) = &verdict.reason {
+        found.push_str(&format!(": {reason}"));
+    }
+    if let Some(subject) = &verdict.subject {
+        found.push_str(&format!(", as {subject}"));
+    }
+    if !verdict.additional_context.is_empty() {
+        found.push_str(&format!(", with the context {:?}", verdict.additional_context.join("\n")));
+    }
+    found
+}
+
+impl CameOut {
+    /// What a case would have to expect of a verdict; `None` if a case can't say it.
+    pub(crate) fn new(verdict: &Verdict) -> Option<CameOut> {
+        if !verdict.errors.is_empty() {
+            return None;
+        }
+        let expected = match (verdict.decision, &verdict.subject, verdict.additional_context.first()) {
+            _ if verdict.outcomes.iter().any(|outcome| outcome.opaque.is_some()) => Expected::Doubt,
+            (Decision::Deny, ..) => Expected::Deny,
+            (Decision::Ask, ..) => Expected::Ask,
+            (Decision::Defer, ..) => return None,
+            (Decision::Allow, Some(subject), _) => match subject["command"].as_str() {
+                Some(command) => Expected::Command(command.to_string()),
+                None => Expected::Subject(subject.clone()),
+            },
+            (Decision::Allow, None, Some(context)) => Expected::Context(context.clone()),
+            (Decision::Allow, None, None) => Expected::Allow,
+        };
+        let reason = verdict.reason.clone().filter(|_| expected.has_reason());
+        Some(CameOut { expected, reason, failure: failure(verdict).map(|(_, error)| error.to_string()) })
+    }
+}
+
+impl std::fmt::Display for Expected {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Expected::Deny => f.write_str("deny"),
+            Expected::Ask => f.write_str("ask"),
+            Expected::Allow => f.write_str("allow"),
+            Expected::Doubt => f.write_str("doubt"),
+            Expected::Command(command) => write!(f, "the command `{command}`"),
+            Expected::Subject(subject) => write!(f, "the subject {subject}"),
+            Expected::Context(part) => write!(f, "a context with `{part}`"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::read;
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_verdict_is_held_to_what_is_expected() {
+        let verdict = |extra: Value| -> Verdict {
+            let mut value = json!({"decision": "allow", "outcomes": [], "generation": 1, "hash": "", "eventId": ""});
+            value.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+            serde_json::from_value(value).unwrap()
+        };
+        let outcome = |key: &str| json!({"decision": "ask", "outcomes": [{"hook": "h", "status": "blocking", key: "why", "durationMicros": 1}]});
+        for (expected, extra, fits) in [
+            ("allow", json!({}), true),
+            ("deny", json!({}), false),
+            ("deny", json!({"decision": "deny"}), true),
+            ("deny", json!({"decision": "ask"}), false),
+            ("deny, reason: off", json!({"decision": "deny", "reason": "pushes are off"}), true),
+            ("deny, reason: off", json!({"decision": "deny", "reason": "no"}), false),
+            ("ask", json!({"decision": "ask"}), true),
+            ("ask", outcome("opaque"), false),
+            ("ask", outcome("error"), false),
+            ("doubt", outcome("opaque"), true),
+            ("doubt", json!({"decision": "ask"}), false),
+            ("allow", json!({"subject": {"command": "a"}}), false),
+            ("{ command: a }", json!({"subject": {"command": "a"}}), true),
+            ("{ command: a }", json!({"subject": {"command": "b"}}), false),
+            ("{ context: a }", json!({"additionalContext": ["cab"]}), true),
+            ("{ context: a }", json!({}), false),
+            ("allow", json!({"additionalContext": ["a"]}), false),
+            ("allow", json!({"errors": ["broken"]}), false),
+            ("{ subject: { a: 1 } }", json!({"subject": {"a": 1}}), true),
+            ("{ subject: { a: 1 } }", json!({"subject": {"a": 2}}), false),
+            ("ask, failure: wh", outcome("error"), true),
+            ("ask, failure: wh", json!({"decision": "ask"}), false),
+            ("ask, failure: who", outcome("error"), false),
+            ("deny, failure: why", outcome("error"), false),
+        ] {
+            let text = format!("cases: [{{ bash: ls, expect: {expected} }}]");
+            let case = read("a.test.yaml", &text).unwrap().cases.remove(0);
+            let verdict = verdict(extra.clone());
+            let mismatch = case.mismatch(&verdict);
+            assert_eq!(mismatch.is_none(), fits, "{expected} against {extra}: {mismatch:?}");
+            // What came out is what would have been right.
+            if let Some(CameOut { expected, reason, failure }) = CameOut::new(&verdict) {
+                let case = Case { expected: Some(expected), reason, failure, ..case };
+                assert_eq!(case.mismatch(&verdict), None, "{extra}");
+            }
+        }
+    }
+}

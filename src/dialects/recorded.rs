@@ -1,0 +1,40 @@
+//! An event in a file of recorded ones: a line of JSON in some vocabulary, by itself, as a capture of an agent's hooks
+//! wraps it, or with its verdict as `hookwire record` and `tail` write it.
+
+use super::{Dialect, by_name, sent};
+use crate::event::Event;
+use crate::verdict::Verdict;
+use serde_json::Value;
+
+/// A line of a file of events.
+pub(crate) struct Recorded {
+    pub(crate) event: Event,
+    /// The vocabulary in which it was sent.
+    pub(crate) dialect: &'static Dialect,
+    /// The verdict that it had, if the file says so.
+    pub(crate) verdict: Option<Verdict>,
+}
+
+impl Recorded {
+    /// Reads a line. `dialect` is the vocabulary of one that doesn't say.
+    pub(crate) fn read(line: &str, dialect: &'static Dialect) -> Result<Recorded, String> {
+        let mut value = crate::support::json::parse(line).map_err(|error| error.to_string())?;
+        let spoken = value["dialect"].as_str().filter(|_| value.get("verdict").is_some());
+        let Some(spoken) = spoken.map(by_name) else {
+            let event = dialect.read(unwrap_capture(value)).map_err(|error| error.to_string())?;
+            return Ok(Recorded { event, dialect, verdict: None });
+        };
+        let dialect = spoken.map_err(|error| error.to_string())?;
+        let event = sent(value["params"].take(), dialect.name()).ok_or("the event wasn't recorded whole")?;
+        let verdict = serde_json::from_value(value["verdict"].take()).map_err(|error| error.to_string())?;
+        Ok(Recorded { event, dialect, verdict: Some(verdict) })
+    }
+}
+
+/// A line of a capture wraps what a hook got on stdin.
+pub(crate) fn unwrap_capture(mut value: Value) -> Value {
+    match value.get_mut("stdin") {
+        Some(stdin @ Value::Object(_)) => stdin.take(),
+        _ => value,
+    }
+}

@@ -1,0 +1,305 @@
+//! What stands for language models, web services, a person and the clock while hooks are tested.
+//!
+//! Where a host has fakes, nobody outside of it is asked: a question that no fake answers is an error of its hook, and
+//! is kept for whoever runs the test, because a hook that fails open would hide it.
+
+use super::approvals::{Approval, ApprovalReply};
+use super::egress::Response;
+use super::models::{ModelReply, Request, ToolCall};
+use bytes::Bytes;
+use parking_lot::Mutex;
+use reqwest::header::HeaderMap;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// What the fakes of a test answer.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Answers {
+    /// What the model of a hook says, by the hook's name.
+    models: BTreeMap<String, ModelAnswers>,
+    /// What a service replies, by the URL as the hook has it.
+    http: BTreeMap<String, HttpAnswer>,
+    /// What a person says to whoever asks.
+    person: Option<Person>,
+}
+
+/// What a model says: the same each time, or one after the other.
+#[derive(Clone, Debug)]
+enum ModelAnswers {
+    Always(ModelAnswer),
+    InOrder(VecDeque<ModelAnswer>),
+}
+
+#[derive(Clone, Debug)]
+enum ModelAnswer {
+    /// The reply as it is.
+    Text(String),
+    /// A judge's verdict in the form that it was asked for.
+    Verdict { decision: Judgement, reason: String },
+    /// The tools that it wants called.
+    Calls(Vec<FakeCall>),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawModelAnswer {
+    decision: Option<Judgement>,
+    reason: Option<String>,
+    calls: Option<Vec<FakeCall>>,
+}
+
+/// What a judge may decide.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Judgement {
+    Allow,
+    Deny,
+    Ask,
+    None,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FakeCall {
+    name: String,
+    #[serde(default)]
+    input: Value,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HttpAnswer {
+    #[serde(default = "ok")]
+    status: u16,
+    /// A text is sent as it is, anything else as JSON.
+    #[serde(default)]
+    body: Option<Value>,
+}
+
+fn ok() -> u16 {
+    200
+}
+
+/// What a person says.
+#[derive(Clone, Debug)]
+pub(crate) enum Person {
+    /// Nothing, in time.
+    Silent,
+    /// An answer.
+    Says(ApprovalReply),
+}
+
+impl<'de> Deserialize<'de> for ModelAnswer {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct TextOrMap;
+        impl<'de> Visitor<'de> for TextOrMap {
+            type Value = ModelAnswer;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a text, or a map with `decision` or `calls`")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<ModelAnswer, E> {
+                Ok(ModelAnswer::Text(text.to_string()))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ModelAnswer, A::Error> {
+                match RawModelAnswer::deserialize(MapAccessDeserializer::new(map))? {
+                    RawModelAnswer { decision: Some(decision), reason, calls: None } => {
+                        Ok(ModelAnswer::Verdict { decision, reason: reason.unwrap_or_default() })
+                    }
+                    RawModelAnswer { decision: None, reason: None, calls: Some(calls) } => {
+                        Ok(ModelAnswer::Calls(calls))
+                    }
+                    _ => Err(A::Error::custom("a model says a text, a `decision` with its `reason`, or `calls`")),
+                }
+            }
+        }
+        deserializer.deserialize_any(TextOrMap)
+    }
+}
+
+impl<'de> Deserialize<'de> for ModelAnswers {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct OneOrMany;
+        impl<'de> Visitor<'de> for OneOrMany {
+            type Value = ModelAnswers;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a text, a map with `decision` or `calls`, or a list of these")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<ModelAnswers, E> {
+                Ok(ModelAnswers::Always(ModelAnswer::Text(text.to_string())))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ModelAnswers, A::Error> {
+                ModelAnswer::deserialize(MapAccessDeserializer::new(map)).map(ModelAnswers::Always)
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<ModelAnswers, A::Error> {
+                VecDeque::deserialize(SeqAccessDeserializer::new(seq)).map(ModelAnswers::InOrder)
+            }
+        }
+        deserializer.deserialize_any(OneOrMany)
+    }
+}
+
+impl<'de> Deserialize<'de> for Person {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct WordOrMap;
+        impl<'de> Visitor<'de> for WordOrMap {
+            type Value = Person;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("approve, deny, silent, or a map with `decision`")
+            }
+
+            fn visit_str<E: Error>(self, word: &str) -> Result<Person, E> {
+                let says = |decision| {
+                    Ok(Person::Says(ApprovalReply { decision, reason: None, subject: None, remember: false }))
+                };
+                match word {
+                    "approve" => says(Approval::Approve),
+                    "deny" => says(Approval::Deny),
+                    "silent" => Ok(Person::Silent),
+                    _ => Err(E::invalid_value(serde::de::Unexpected::Str(word), &self)),
+                }
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Person, A::Error> {
+                ApprovalReply::deserialize(MapAccessDeserializer::new(map)).map(Person::Says)
+            }
+        }
+        deserializer.deserialize_any(WordOrMap)
+    }
+}
+
+impl Answers {
+    /// These, and where they say nothing, the others.
+    pub fn or(mut self, others: &Answers) -> Answers {
+        for (hook, answers) in &others.models {
+            self.models.entry(hook.clone()).or_insert_with(|| answers.clone());
+        }
+        for (url, answer) in &others.http {
+            self.http.entry(url.clone()).or_insert_with(|| answer.clone());
+        }
+        self.person = self.person.or_else(|| others.person.clone());
+        self
+    }
+
+    /// A person answers, so that an `ask` can be put to one.
+    pub fn has_person(&self) -> bool {
+        self.person.is_some()
+    }
+
+    /// The hooks for whose models they speak.
+    pub fn hooks_with_models(&self) -> impl Iterator<Item = &str> {
+        self.models.keys().map(String::as_str)
+    }
+}
+
+/// The fakes of a host that is under test.
+#[derive(Debug, Default)]
+pub struct Fakes {
+    answers: Mutex<Answers>,
+    /// How far the clock has been put forward, in milliseconds.
+    ahead: AtomicU64,
+    unanswered: Mutex<Vec<String>>,
+}
+
+impl Fakes {
+    /// Answers this from now on. What nobody has answered so far is forgotten.
+    pub fn answer(&self, answers: Answers) {
+        *self.answers.lock() = answers;
+        self.unanswered.lock().clear();
+    }
+
+    /// The questions that no fake has answered.
+    pub fn unanswered(&self) -> Vec<String> {
+        self.unanswered.lock().clone()
+    }
+
+    /// Puts the clock forward.
+    pub fn pass(&self, time: Duration) {
+        self.ahead.fetch_add(u64::try_from(time.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// How far the clock has been put forward, in milliseconds.
+    pub(crate) fn ahead(&self) -> u64 {
+        self.ahead.load(Ordering::Relaxed)
+    }
+
+    /// Notes that nothing answers, and says what to write. The text stands behind "failed to ask somebody: ".
+    fn miss(&self, who: &str, write: &str) -> String {
+        let why = format!("nothing is asked in a test, and no fake answers; write `fakes: {{ {write} }}`");
+        self.unanswered.lock().push(format!("{who}: {why}"));
+        why
+    }
+
+    /// What a service replies to a POST.
+    pub(crate) fn post(&self, url: &str) -> Result<Response, String> {
+        let Some(HttpAnswer { status, body }) = self.answers.lock().http.get(url).cloned() else {
+            return Err(self.miss(url, &format!("http: {{ \"{url}\": {{ status: 200 }} }}")));
+        };
+        let body = match body {
+            None => Bytes::new(),
+            Some(Value::String(text)) => text.into(),
+            Some(other) => other.to_string().into(),
+        };
+        Ok(Response { status, headers: HeaderMap::new(), body })
+    }
+
+    /// For what is more than a POST, which no fake stands for.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn connect(&self, url: &str) -> String {
+        let why =
+            "nothing is asked in a test, and servers at a URL have no fake; name one that is started by a command";
+        self.unanswered.lock().push(format!("{url}: {why}"));
+        why.to_string()
+    }
+
+    /// What the model of a hook says.
+    #[cfg(feature = "models")]
+    pub(crate) fn complete(&self, hook: &str, request: &Request) -> Result<ModelReply, String> {
+        let answer = match self.answers.lock().models.get_mut(hook) {
+            Some(ModelAnswers::Always(answer)) => Some(answer.clone()),
+            Some(ModelAnswers::InOrder(answers)) => answers.pop_front(),
+            None => None,
+        };
+        let Some(answer) = answer else {
+            let write = format!("models: {{ {hook}: {{ decision: deny, reason: ... }} }}");
+            return Err(self.miss(&format!("the model of `{hook}`"), &write));
+        };
+        Ok(match answer {
+            ModelAnswer::Text(text) => ModelReply { text, ..ModelReply::default() },
+            ModelAnswer::Verdict { decision, reason } => {
+                // A judge repeats the number at the end of its instructions.
+                let nonce = request.system.rsplit_once("nonce: ").map_or("", |(_, nonce)| nonce);
+                let text = json!({ "reason": reason, "decision": decision, "nonce": nonce }).to_string();
+                ModelReply { text, ..ModelReply::default() }
+            }
+            ModelAnswer::Calls(calls) => {
+                let call = |(n, FakeCall { name, input }): (usize, FakeCall)| ToolCall {
+                    id: format!("call-{n}"),
+                    name,
+                    input,
+                    signature: None,
+                };
+                ModelReply { calls: calls.into_iter().enumerate().map(call).collect(), ..ModelReply::default() }
+            }
+        })
+    }
+
+    /// What a person says to a hook.
+    pub(crate) fn person(&self, hook: &str) -> Result<Person, String> {
+        let said = self.answers.lock().person.clone();
+        said.ok_or_else(|| self.miss(&format!("a person, asked by `{hook}`"), "person: approve"))
+    }
+}

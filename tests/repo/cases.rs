@@ -1,0 +1,196 @@
+//! `hookwire test`: cases beside definitions, what they reach, and what answers instead of what is outside.
+
+use crate::support::*;
+use std::fs::{read_to_string, write};
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+#[test]
+fn cases_tell_what_is_not_as_expected() {
+    let guard = "hooks:\n  - { name: guard, on: PreToolUse, if: Bash(git push --force*), deny: Off. }\n  - { name: other, on: Stop, deny: x }\n";
+    let dir = hooks(&[
+        ("guard.yaml", guard),
+        ("other.yaml", "hooks: [{ name: all, on: PreToolUse, if: Bash(ls), deny: Not here. }]"),
+        (
+            "guard.test.yaml",
+            "cases:\n  - { bash: git push -f, expect: deny }\n  - { bash: 'ls <a & \"b\"', expect: deny }\n  - { bash: ls, expect: allow }\n",
+        ),
+        // All definitions of the directory.
+        ("all.test.yaml", "cases: [{ bash: ls, expect: deny, reason: Not here }]"),
+        ("bad/x.test.yaml", "cases: [{ bash: ls }]"),
+        ("none/x.txt", ""),
+    ]);
+    for (args, code, says) in [
+        (
+            &["guard.test.yaml"][..],
+            1,
+            "guard.test.yaml: 2 of 3 as expected\n  guard.test.yaml:3: ls <a & \"b\": deny expected, found allow\n  no case reaches other\n",
+        ),
+        (&["guard.test.yaml", "--filter", "push"], 0, "guard.test.yaml: 1 of 1 as expected"),
+        (&["all.test.yaml"], 0, "all.test.yaml: 1 of 1 as expected\n  no case reaches guard, other\n"),
+        (&["."], 2, "x.test.yaml:1:9: `expect` is missing"),
+        (&["none"], 2, "none: no cases"),
+        (&["missing"], 2, "missing: No such file"),
+        (&["guard.test.yaml", "--report", "tap"], 1, "1..3\nok 1 - guard.test.yaml:2: git push -f\nnot ok 2 - "),
+        (
+            &["guard.test.yaml", "--report", "junit"],
+            1,
+            r#"name="ls &lt;a &amp; &quot;b&quot;" file="guard.test.yaml" line="3" time="#,
+        ),
+        (&["guard.test.yaml", "--format", "json"], 1, r#""passed":true"#),
+    ] {
+        let output = hookwire().current_dir(dir.path()).arg("test").args(args).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(code) && text.contains(says), "{args:?}: {text}");
+    }
+}
+
+#[test]
+fn coverage_names_what_no_case_reaches() {
+    let guard = "
+hooks:
+  - name: guard
+    on: PreToolUse
+    if: [Bash(rm *), Bash(dd *)]
+    unless: Bash(rm ./build)
+    when: '!has(metadata.x)'
+    deny: Off.
+  - { name: code, on: PreToolUse, if: Bash(ls), fail: closed, command: exit 2 }
+";
+    let dir = hooks(&[("guard.yaml", guard), ("guard.test.yaml", "cases: [{ bash: rm a, expect: deny }]")]);
+    let output = hookwire().current_dir(dir.path()).args(["test", "--coverage", "."]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let expected = "  no case reaches code
+  3 of 9 rules, sides and failures reached
+  no case reaches guard if: Bash(dd *)
+  no case reaches guard if: none holds
+  no case reaches guard unless: Bash(rm ./build)
+  no case reaches guard when: false
+";
+    assert!(text.ends_with(expected), "{text}");
+}
+
+/// With `--watch`, a change is tried at once.
+#[test]
+fn a_change_is_tried_again() {
+    let dir = hooks(&[("guard.yaml", "hooks: [{ name: guard, on: PreToolUse, if: Bash(rm *), deny: Off. }]")]);
+    let cases = dir.path().join("guard.test.yaml");
+    write(&cases, "cases: [{ bash: rm a, expect: deny }]").unwrap();
+    let mut command = hookwire();
+    command.current_dir(dir.path()).args(["test", "--watch", "."]).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut watching = command.spawn().unwrap();
+    let mut lines = BufReader::new(watching.stdout.take().unwrap()).lines();
+    assert!(lines.next().unwrap().unwrap().ends_with("1 of 1 as expected"));
+    write(&cases, "cases: [{ bash: rm a, expect: deny }, { bash: ls, expect: deny }]").unwrap();
+    let second = lines.next().unwrap().unwrap();
+    watching.kill().unwrap();
+    watching.wait().unwrap();
+    assert!(second.ends_with("1 of 2 as expected"), "{second}");
+}
+
+/// Nobody outside is asked in a test: fakes answer, and a question that none answers fails its case.
+#[test]
+fn fakes_answer_instead_of_what_is_outside() {
+    let hooks_text = "
+hooks:
+  - { name: judge, on: PreToolUse, if: Bash(psql *), fail: closed, prompt: { text: Does it drop data?, cache: 1h } }
+  - { name: finder, on: PreToolUse, if: Bash(make *), fail: closed, agent: Is there a test for it? }
+  - { name: service, on: PreToolUse, if: Bash(deploy *), fail: closed, http: { url: 'https://policy.invalid/v1' } }
+  - { name: audit, on: PreToolUse, if: Bash(ls), async: true, http: { url: 'http://192.168.0.9/audit' } }
+  - { name: push, on: PreToolUse, if: Bash(git push*), ask: Push? }
+  - { name: publish, on: PreToolUse, if: Bash(npm publish*), guard: { approval: { message: Publish? } } }
+  - { name: rate, on: PreToolUse, if: Bash(curl *), guard: { rate-limit: { max: 1, within: 60s } } }
+  - { name: late, on: PreToolUse, if: Bash(sleep *), guard: { time-limit: { max: 10m } } }
+";
+    let cases = [
+        (
+            "bash: psql -c x, fakes: { models: { judge: { decision: deny, reason: It drops data. } } }, expect: deny, reason: It drops",
+            "",
+        ),
+        ("bash: psql -c x, expect: allow", ""),
+        ("bash: psql -c x, fakes: { models: { judge: Sure! } }, expect: deny, failure: not one JSON object", ""),
+        (
+            "bash: psql -c x, fakes: { models: { jugde: Sure! } }, expect: deny",
+            "no hook is called so; did you mean `judge`?",
+        ),
+        (
+            "bash: make x, fakes: { models: { finder: [{ calls: [{ name: list_dir, input: { path: . } }] }, { decision: deny, reason: None. }] } }, expect: deny, reason: None",
+            "",
+        ),
+        (
+            "bash: make x, fakes: { models: { finder: [{ calls: [{ name: list_dir, input: { path: . } }] }] } }, expect: deny",
+            "the model of `finder`: nothing is asked in a test, and no fake answers",
+        ),
+        (
+            "bash: deploy x, fakes: { http: { 'https://policy.invalid/v1': { body: { decision: deny, reason: Frozen. } } } }, expect: deny, reason: Frozen",
+            "",
+        ),
+        (
+            "bash: deploy x, fakes: { http: { 'https://policy.invalid/v1': { status: 503 } } }, expect: deny, failure: status 503",
+            "",
+        ),
+        (
+            "bash: deploy x, fakes: { http: { 'https://policy.invalid/v2': {} } }, expect: deny",
+            "https://policy.invalid/v1: nothing is asked in a test",
+        ),
+        ("bash: ls, expect: allow", "http://192.168.0.9/audit: nothing is asked in a test"),
+        ("bash: git push, expect: ask, reason: Push", ""),
+        ("bash: git push, fakes: { person: approve }, expect: allow", ""),
+        (
+            "bash: git push, fakes: { person: { decision: deny, reason: Not on Fridays } }, expect: deny, reason: Fridays",
+            "",
+        ),
+        ("bash: npm publish, fakes: { person: approve }, expect: allow", ""),
+        ("bash: npm publish, fakes: { person: silent }, expect: deny, reason: nobody answered within 5m", ""),
+        ("bash: npm publish, expect: deny", "a person, asked by `publish`: nothing is asked in a test"),
+        ("bash: curl a, before: [{ bash: curl b }], expect: deny", ""),
+        ("bash: curl a, wait: 61s, before: [{ bash: curl b }], expect: allow", ""),
+        ("bash: sleep 1, wait: 9m, before: [{ bash: sleep 2 }], expect: allow", ""),
+        ("bash: sleep 1, wait: 9m, before: [{ bash: sleep 2 }, { bash: sleep 3, wait: 2m }], expect: deny", ""),
+    ];
+    let lines: String = cases.iter().map(|(case, _)| format!("  - {{ {case} }}\n")).collect();
+    let file = format!("fakes: {{ models: {{ judge: {{ decision: allow }} }} }}\ncases:\n{lines}");
+    let dir = hooks(&[("guard.yaml", hooks_text), ("guard.test.yaml", &file)]);
+    let output = hookwire().current_dir(dir.path()).args(["test", ".", "--format", "json"]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let rows: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(rows.len(), cases.len(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    for ((case, says), row) in cases.iter().zip(&rows) {
+        let mismatch = row["mismatch"].as_str().unwrap_or_default();
+        assert!(mismatch.contains(says) && mismatch.is_empty() == says.is_empty(), "{case}: {mismatch}");
+    }
+}
+
+/// With `--update`, what came out is what is expected from then on.
+#[test]
+fn cases_are_updated_and_nothing_else_in_the_file() {
+    let guard = "hooks: [{ name: guard, on: PreToolUse, if: Bash(rm *), deny: Off. }]";
+    let before = "# Removing\ncases:\n  - { bash: rm a } # one\n  - { bash: ls, expect: allow }\n  - bash: rm b # two\n    expect: ask\n";
+    let after = "# Removing\ncases:\n  - { bash: rm a, expect: deny, reason: Off. } # one\n  - { bash: ls, expect: allow }\n  - bash: rm b # two\n    expect: deny\n    reason: Off.\n";
+    let dir = hooks(&[("guard.yaml", guard), ("guard.test.yaml", before)]);
+    for (args, code, says) in [
+        (&["test", "."][..], 2, "`hookwire test --update` writes what comes out"),
+        (&["test", ".", "--update"], 0, "1 of 3 as expected, 2 updated"),
+        (&["test", "."], 0, "3 of 3 as expected"),
+    ] {
+        let output = hookwire().current_dir(dir.path()).args(args).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(code) && text.contains(says), "{args:?}: {text}");
+    }
+    assert_eq!(read_to_string(dir.path().join("guard.test.yaml")).unwrap(), after);
+}
+
+/// `check` names files without cases only where others have some.
+#[test]
+fn files_without_cases_are_named_where_others_have_some() {
+    let guard = |name: &str| format!("hooks: [{{ name: {name}, on: Stop, deny: x }}]");
+    let (a, b) = (guard("a"), guard("b"));
+    let case = "cases: [{ event: { event: Stop }, expect: deny }]";
+    for (extra, says) in [("x.txt", false), ("a.test.yaml", true), ("all.test.yaml", false)] {
+        let dir = hooks(&[("a.yaml", &a), ("b.yaml", &b), (extra, case)]);
+        let output = hookwire().args(["check", "--strict", "--isolated", "--hooks"]).arg(dir.path()).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{text}");
+        assert!(text.contains("no case tries its hooks") == says && !text.contains("/a.yaml"), "{extra}: {text}");
+    }
+}
