@@ -5,7 +5,7 @@
 
 use super::output::{Output, Tone, safe, short};
 use super::replay::decision_tone;
-use super::scratch::Scratch;
+use super::scratch::scratch;
 use super::{Failure, Finding};
 use crate::matching::tools::main_argument;
 use crate::transport::client::Client;
@@ -17,6 +17,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
+use tempfile::TempDir;
 
 #[derive(clap::Args)]
 pub(super) struct DemoArgs {
@@ -211,11 +212,11 @@ fn session() -> Result<Vec<Step>, Failure> {
 }
 
 /// A directory with a copy of the example.
-struct Place(Scratch);
+struct Place(TempDir);
 
 impl Place {
     fn new() -> Result<Place, Failure> {
-        let place = Place(Scratch::new("demo")?);
+        let place = Place(scratch("demo")?);
         std::fs::create_dir(place.hooks())?;
         std::fs::write(place.guard(), GUARD)?;
         std::fs::write(place.hooks().join("audit.yaml"), AUDIT)?;

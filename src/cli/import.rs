@@ -2,7 +2,7 @@
 //!
 //! The agent's settings are read by the same reader that loads them under `--hooks` as they stand.
 
-use super::init::{Trusts, Written, tell_written, write_new};
+use super::init::{Written, tell_written, write_new};
 use super::install::{Agent, InstallArgs};
 use super::output::{Output, Tone, safe};
 use super::{Failure, Finding, hook};
@@ -97,12 +97,10 @@ pub(super) fn run(args: &ImportArgs, out: &mut Output) -> Result<Finding, Failur
         text.lines().for_each(|line| out.line(&format!("  {}", safe(line))));
         return Ok(Finding::Fine);
     }
-    let trusts = Trusts::new(&dir);
     let written = write_new(&path, &text).map_err(|error| Failure(format!("{}: {error}", path.display())))?;
     tell_written(&path, written, out);
-    let is_trusted = written == Written::Now && trusts.is_some_and(Trusts::keep);
     if !out.json && written == Written::Now {
-        args.next_steps(&settings, is_trusted || args.user, out);
+        args.next_steps(&settings, out);
     }
     let is_whole = found.iter().all(|it| it.definition.is_some()) && written != Written::Differs;
     Ok(if is_whole { Finding::Fine } else { Finding::Found })
@@ -159,16 +157,9 @@ impl ImportArgs {
             entries.push(Entry { key: "dialect".into(), key_span: 0..0, value: dialect });
         }
         let means = Means { root: self.root.canonicalize()?, ..Means::default() };
-        let origin = Origin {
-            file: &file,
-            dir: path.parent().unwrap_or(Path::new(".")),
-            approved: None,
-            real_dir: None,
-            layer: if self.user { Layer::User } else { Layer::Project },
-            client: None,
-            means: Some(&means),
-            read: &read_named,
-        };
+        let layer = if self.user { Layer::User } else { Layer::Project };
+        let dir = path.parent().unwrap_or(Path::new("."));
+        let origin = Origin { means: Some(&means), ..Origin::new(&file, dir, layer, &read_named) };
         let compiled = compile(&root, &origin, &lines);
         let hooks = match native(&root, &mut Vec::new()).1.and_then(|it| it.get("hooks").cloned()) {
             Some(Node { value: NodeValue::Seq(hooks), .. }) => hooks,
@@ -262,9 +253,10 @@ impl ImportArgs {
         full.strip_prefix(root).unwrap_or(&full).display().to_string()
     }
 
-    fn next_steps(&self, settings: &[Settings], is_in_force: bool, out: &mut Output) {
+    fn next_steps(&self, settings: &[Settings], out: &mut Output) {
         let agent = self.agent.name;
-        if !is_in_force {
+        // A project's settings may have come with a clone.
+        if !self.user {
             out.line("They are not in force yet: `hookwire trust` shows what there is and puts it in force.");
         }
         if InstallArgs::of(self.agent, self.user, &self.root).entry().is_none() {

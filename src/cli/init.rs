@@ -63,13 +63,13 @@ pub(super) fn run(args: &InitArgs, out: &mut Output) -> Result<Finding, Failure>
 }
 
 /// A project that holds nothing which a person would have to look at first: what is written here is hookwire's own.
-pub(super) struct Trusts {
+struct Trusts {
     store: PathBuf,
     root: PathBuf,
 }
 
 impl Trusts {
-    pub(super) fn new(hooks: &Path) -> Option<Trusts> {
+    fn new(hooks: &Path) -> Option<Trusts> {
         let dir = std::path::absolute(hooks).ok().filter(|dir| dir.ends_with(DEFINITIONS))?;
         let (store, root) = (approved::store()?, dir.parent()?.to_path_buf());
         let is_known = !dir.exists() || trust::review(&store, &root).is_ok_and(|review| review.is_as_before());
@@ -77,7 +77,7 @@ impl Trusts {
     }
 
     /// Puts what is there now in force.
-    pub(super) fn keep(self) -> bool {
+    fn keep(self) -> bool {
         trust::review(&self.store, &self.root).is_ok_and(|review| review.approve(&self.store).is_ok())
     }
 }

@@ -4,12 +4,11 @@ use super::output::{Output, Tone, safe};
 use super::{Failure, Finding};
 use crate::definitions::approved::{self, DEFINITIONS};
 use crate::dialects::{self, OPENCODE_PLUGIN};
+use crate::support::file::replace;
 use crate::support::shell_word;
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
 use serde_json::{Value, json};
-use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
@@ -552,17 +551,7 @@ impl Change {
         }
         let Some(after) = &self.after else { return std::fs::remove_file(path) };
         std::fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
-        let mode = match path.metadata() {
-            Ok(about) => about.permissions().mode(),
-            Err(_) if self.is_program => 0o755,
-            Err(_) => 0o644,
-        };
-        let new = beside(&path, "new");
-        let mut file = std::fs::File::create(&new)?;
-        file.write_all(after.as_bytes())?;
-        file.set_permissions(PermissionsExt::from_mode(mode))?;
-        file.sync_all()?;
-        std::fs::rename(new, path)
+        replace(&path, after, if self.is_program { 0o755 } else { 0o644 })
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) fn migrate(files: &BTreeSet<PathBuf>, out: &mut Output) -> Result<Fin
             continue;
         }
         // A file may be a link into somebody's collection.
-        replace(&path.canonicalize()?, &new).map_err(|error| failed(&error))?;
+        replace(&path.canonicalize()?, &new, 0o644).map_err(|error| failed(&error))?;
         n_changed += 1;
         if out.json {
             out.json(&serde_json::json!({ "migrated": path }));

@@ -2,6 +2,7 @@
 
 use std::fs::{self, Metadata};
 use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -36,17 +37,19 @@ pub(crate) fn signature(path: &Path) -> Option<Signature> {
     fs::metadata(path).ok().map(|it| Signature::from_metadata(&it))
 }
 
-/// Puts a text in the place of a file's, at once or not at all; who may do what with the file stays.
+/// Puts a text in the place of a file's, or makes the file, at once or not at all. Who may do what with a file that is
+/// there stays; a new one has this mode.
 ///
 /// # Errors
 /// It can't be written; then the file is as it was.
-pub(crate) fn replace(path: &Path, text: &str) -> std::io::Result<()> {
+pub(crate) fn replace(path: &Path, text: &str, new_mode: u32) -> std::io::Result<()> {
+    let mode = fs::metadata(path).map_or(new_mode, |about| about.permissions().mode());
     let mut name = path.as_os_str().to_owned();
     name.push(".new");
     let new = PathBuf::from(name);
     let mut file = fs::File::create(&new)?;
     file.write_all(text.as_bytes())?;
-    file.set_permissions(fs::metadata(path)?.permissions())?;
+    file.set_permissions(PermissionsExt::from_mode(mode))?;
     file.sync_all()?;
     fs::rename(new, path)
 }

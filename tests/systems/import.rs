@@ -78,6 +78,10 @@ fn imported_hooks_answer_as_they_did() {
         for part in [&format!("dialect: {agent}\n"), timeout, &format!("on: {event}\n"), &format!("  # {file}:")] {
             assert!(text.contains(part), "{agent}: {part} {text}");
         }
+        // What came with a clone runs nothing before somebody has looked at it.
+        let before = project.run(&["list", "--format", "json"], "");
+        assert!(before.stdout.is_empty(), "{agent}: {}", String::from_utf8_lossy(&before.stdout));
+        project.run(&["trust", "--yes"], "");
         for (words, is_denied) in [("ls", false), ("cat secret", true), ("wipe", true)] {
             let payload = match agent {
                 "copilot" => json!({"sessionId": "s", "cwd": project.root(), "toolName": tool, "toolArgs": {"command": words}}),
@@ -153,7 +157,8 @@ fn plugins_are_carried_over() {
         let check = project.run(&["check", "--isolated", "--hooks", &file], "");
         assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stdout));
     }
-    // They are in force, and find what they belong to.
+    // Once they are trusted they are in force, and find what they belong to.
+    project.run(&["trust", "--yes"], "");
     for (event, members, expected) in [
         ("SessionStart", json!({"source": "startup"}), "Rules are in guardrails."),
         ("PreToolUse", json!({"tool_name": "Bash", "tool_input": {"command": "rm -rf /"}}), "Not without a person."),

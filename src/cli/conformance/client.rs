@@ -1,7 +1,7 @@
 //! A client is tried: its program is started for each case and told what to do, and its host is played.
 
 use super::super::install::program;
-use super::super::scratch::Scratch;
+use super::super::scratch::scratch;
 use super::case::{Case, Step};
 use super::peer::{Answer, Peer};
 use super::play::{Play, Played, Program};
@@ -18,6 +18,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
+use tempfile::TempDir;
 
 /// What a client may send or leave out, whatever the case.
 const PASSED_OVER: &[&str] = &["initialize", "initialized", "shutdown", "exit", "$/setTrace", "$/cancelRequest"];
@@ -81,12 +82,12 @@ struct Hosts<'a> {
     current: Option<(Peer, UnixStream)>,
     case: &'a Case,
     limit: Duration,
-    _scratch: Scratch,
+    _scratch: TempDir,
 }
 
 impl<'a> Hosts<'a> {
     fn new(case: &'a Case, limit: Duration) -> std::io::Result<Hosts<'a>> {
-        let scratch = Scratch::new("conformance")?;
+        let scratch = scratch("conformance")?;
         let (socket, stand_in) = (scratch.path().join("socket"), scratch.path().join("hookwire"));
         let listener = UnixListener::bind(&socket)?;
         let this = program().map_err(|super::Failure(problem)| std::io::Error::other(problem))?;

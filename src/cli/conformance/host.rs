@@ -1,6 +1,6 @@
 //! A host is tried: it is started for each case, and its client is played.
 
-use super::super::scratch::Scratch;
+use super::super::scratch;
 use super::case::{Case, Step};
 use super::peer::Peer;
 use super::play::{Play, Played, Program};
@@ -11,6 +11,7 @@ use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
+use tempfile::TempDir;
 
 /// Stands for the directory of definition files in the host's command.
 const HOOKS: &str = "{hooks}";
@@ -34,7 +35,7 @@ fn missing(case: &Case, command: &[OsString], limit: Duration) -> Result<Option<
     if case.needs.is_empty() {
         return Ok(None);
     }
-    let scratch = scratch()?;
+    let scratch = directory()?;
     let (_program, mut peer) = start(case, command, &scratch)?;
     peer.send(&json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {} }));
     let reply = peer.receive("the reply to `initialize`", limit, |it| it["id"] == 1)?;
@@ -47,7 +48,7 @@ fn missing(case: &Case, command: &[OsString], limit: Duration) -> Result<Option<
 }
 
 fn converse(case: &Case, command: &[OsString], limit: Duration, shapes: &Shapes) -> Result<Played, String> {
-    let scratch = scratch()?;
+    let scratch = directory()?;
     for (name, text) in &case.files {
         write(&scratch, name, Some(text))?;
     }
@@ -83,7 +84,7 @@ fn converse(case: &Case, command: &[OsString], limit: Duration, shapes: &Shapes)
     }
 }
 
-fn start(case: &Case, command: &[OsString], scratch: &Scratch) -> Result<(Program, Peer), String> {
+fn start(case: &Case, command: &[OsString], scratch: &TempDir) -> Result<(Program, Peer), String> {
     let hooks = scratch.path().to_string_lossy();
     let mut words = command.iter().map(|word| match word.to_str() {
         Some(word) => word.replace(HOOKS, &hooks).into(),
@@ -94,12 +95,12 @@ fn start(case: &Case, command: &[OsString], scratch: &Scratch) -> Result<(Progra
     Ok((program, Peer::new("the host", framing, stdin, stdout, None)))
 }
 
-fn scratch() -> Result<Scratch, String> {
-    Scratch::new("conformance").map_err(|error| format!("failed to make a directory: {error}"))
+fn directory() -> Result<TempDir, String> {
+    scratch::scratch("conformance").map_err(|error| format!("failed to make a directory: {error}"))
 }
 
 /// Writes a definition file in one step, so that the host never sees half of it.
-fn write(scratch: &Scratch, name: &str, text: Option<&str>) -> Result<(), String> {
+fn write(scratch: &TempDir, name: &str, text: Option<&str>) -> Result<(), String> {
     let is_inside = |path: &Path| path.components().all(|it| matches!(it, Component::Normal(_)));
     let path =
         Some(PathBuf::from(name)).filter(|it| is_inside(it)).ok_or_else(|| format!("{name}: not a file name"))?;

@@ -14,6 +14,7 @@ use crate::host::{Host, HostOptions};
 use crate::matching::Facts;
 use crate::rpc::serve::DRAIN;
 use crate::services::fakes::Fakes;
+use crate::support::file::replace;
 use crate::support::nearest::closest;
 use crate::verdict::Verdict;
 use clap::ValueEnum;
@@ -210,7 +211,7 @@ fn test(file: &Path, args: &TestArgs, runtime: &Runtime) -> Result<Tested, Failu
     if !came_out.is_empty() {
         let updated =
             update::updated(&name, &text, &came_out).map_err(|problem| Failure(format!("{name}: {problem}")))?;
-        std::fs::write(file, updated).map_err(|error| Failure(format!("{name}: {error}")))?;
+        replace(file, &updated, 0o644).map_err(|error| Failure(format!("{name}: {error}")))?;
     }
     let mut untouched: Vec<_> = bench.host.hooks().hooks.iter().map(|hook| hook.name.clone()).collect();
     untouched.retain(|name| !bench.reached.contains(name));

@@ -1,30 +1,29 @@
 //! Where cases take place.
 
+use super::super::scratch::scratch;
 use super::MAX_DEPTH;
 use std::path::{Path, PathBuf};
+use tempfile::TempDir;
 
 /// Where one file's cases take place, removed in the end: an empty directory to work in, and a copy of the
 /// definitions, because hooks write beside them.
-pub(super) struct Place(PathBuf);
+pub(super) struct Place(TempDir);
 
 impl Place {
     pub(super) fn new() -> std::io::Result<Place> {
-        let path = std::env::temp_dir().canonicalize()?.join(format!("hookwire-test-{}", std::process::id()));
-        // Nobody else has it: a process that had this number was killed.
-        let _ = std::fs::remove_dir_all(&path);
-        let place = Place(path);
-        for dir in [place.0.clone(), place.work(), place.project()] {
+        let place = Place(scratch("test")?);
+        for dir in [place.work(), place.project()] {
             std::fs::create_dir(dir)?;
         }
         Ok(place)
     }
 
     pub(super) fn work(&self) -> PathBuf {
-        self.0.join("work")
+        self.0.path().join("work")
     }
 
     fn project(&self) -> PathBuf {
-        self.0.join("project")
+        self.0.path().join("project")
     }
 
     /// Copies the directory of the definitions; the directories beside it, which may hold scripts, are linked. Gives
@@ -70,10 +69,4 @@ fn copy(from: &Path, to: &Path, left: &mut u64, depth: usize) -> std::io::Result
         }
     }
     Ok(())
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }

@@ -421,7 +421,7 @@ mod tests {
             ("cases:\n  - { event: { event: Stop }, dialect: x, expect: deny }", 2, "unknown dialect `x`"),
             ("cases:\n  - { bash: ls, wait: soon, expect: deny }", 2, "a duration such as"),
             ("fakes:\n  person: yes\ncases: []", 2, "approve, deny, silent"),
-            ("fakes:\n  http:\n    http://a:\n      stauts: 3\ncases: []", 4, "did you mean"),
+            ("fakes:\n  http:\n    http://a:\n      stauts: 3\ncases: []", 4, "unknown field `stauts`"),
             ("cases:\n  - bash: ls\n    fakes: { models: { a: { reason: x } } }\n    expect: deny", 3, "a model says"),
             ("cases:\n  - { bash: ls, before: [{ bash: ls, expect: deny }], expect: deny }", 2, "nothing is expected"),
             ("cases:\n  - { event: { event: PreTolUse }, expect: deny }", 2, "unknown event `PreTolUse`"),
