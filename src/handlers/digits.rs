@@ -2,7 +2,7 @@
 //! Python has them for fractions: what they don't hold comes back rounded, even where a hook hasn't touched it.
 
 use crate::event::Event;
-use crate::support::decimal::{Decimal, fits_double};
+use crate::support::decimal::{Decimal, fits_double, is_in_reach_of_double};
 use serde_json::{Number, Value};
 use std::collections::BTreeMap;
 
@@ -28,14 +28,25 @@ impl Language {
         number.as_f64().filter(|_| !is_kept).map(|it| it + 0.0)
     }
 
-    /// Whether a value has a number that the language can't hold. As deep as JSON may be; so are the others.
-    fn loses(self, value: &Value) -> bool {
-        match value {
-            Value::Number(number) => self.rounded(number).is_some() && !fits_double(number.as_str()),
-            Value::Array(items) => items.iter().any(|it| self.loses(it)),
-            Value::Object(members) => members.values().any(|it| self.loses(it)),
-            Value::Null | Value::Bool(_) | Value::String(_) => false,
+    /// Refuses a value with a number that the language has only as infinite: what a hook says of such a number, or gives
+    /// back in its place, is about another one.
+    ///
+    /// # Errors
+    /// There is one.
+    pub(super) fn reaches(self, value: &Value) -> Result<(), String> {
+        let reaches = |number: &Number| {
+            let is_whole = !number.as_str().contains(['.', 'e', 'E']);
+            self == Language::Python && is_whole || is_in_reach_of_double(number.as_str())
+        };
+        match any_number(value, &|number| !reaches(number)) {
+            true => Err(format!("it has a number beyond those of {self:?}")),
+            false => Ok(()),
         }
+    }
+
+    /// Whether a value has a number that the language can't hold.
+    fn loses(self, value: &Value) -> bool {
+        any_number(value, &|number| self.rounded(number).is_some() && !fits_double(number.as_str()))
     }
 }
 
@@ -61,8 +72,9 @@ impl Handed {
     /// Notes a value that the call gets.
     ///
     /// # Errors
-    /// There are too many to tell their numbers apart.
+    /// There are too many to tell their numbers apart, or it has one that is beyond the language.
     pub(super) fn add(&mut self, language: Language, value: &Value) -> Result<(), String> {
+        language.reaches(value).map_err(|error| format!("read a stored value: {error}"))?;
         if language.loses(value) && !self.values.contains(value) {
             if self.values.len() == self.most {
                 let most = self.most;
@@ -188,10 +200,15 @@ pub(super) fn restore(
 
 /// Whether there is any number in a value: most have none.
 pub(super) fn has_number(value: &Value) -> bool {
+    any_number(value, &|_| true)
+}
+
+/// Whether a value has such a number. As deep as JSON may be.
+fn any_number(value: &Value, is_it: &impl Fn(&Number) -> bool) -> bool {
     match value {
-        Value::Number(_) => true,
-        Value::Array(items) => items.iter().any(has_number),
-        Value::Object(members) => members.values().any(has_number),
+        Value::Number(number) => is_it(number),
+        Value::Array(items) => items.iter().any(|it| any_number(it, is_it)),
+        Value::Object(members) => members.values().any(|it| any_number(it, is_it)),
         Value::Null | Value::Bool(_) | Value::String(_) => false,
     }
 }

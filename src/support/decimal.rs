@@ -77,10 +77,15 @@ pub(crate) fn fits_double(number: &str) -> bool {
     double.is_some() && double == Decimal::new(number)
 }
 
-/// Whether a JSON number is within what floats of 64 bits reach, in size if not in digits.
+/// Whether the exponent of a JSON number is one that can be reckoned with; [`Decimal::new`] reads those.
 pub(crate) fn is_in_range(number: &str) -> bool {
     let exponent = number.split_once(['e', 'E']).map_or("", |(_, exponent)| exponent);
-    exponent.trim_start_matches(['+', '-']).len() <= MAX_EXPONENT && number.parse().is_ok_and(f64::is_finite)
+    exponent.trim_start_matches(['+', '-']).len() <= MAX_EXPONENT
+}
+
+/// Whether floats of 64 bits reach a JSON number, in size if not in digits.
+pub(crate) fn is_in_reach_of_double(number: &str) -> bool {
+    number.parse().is_ok_and(f64::is_finite)
 }
 
 #[cfg(test)]
@@ -129,8 +134,15 @@ mod tests {
         ] {
             assert_eq!(fits_double(number), fits, "{number}");
         }
-        for (number, expected) in [("1e308", true), ("1e309", false), ("1e-400", true), ("0e9999999999", false)] {
-            assert_eq!(is_in_range(number), expected, "{number}");
+        for (number, in_range, in_reach) in [
+            ("1e308", true, true),
+            ("1e309", true, false),
+            ("-1e999999999", true, false),
+            ("1e-400", true, true),
+            ("1e9999999999", false, false),
+            ("0e9999999999", false, true),
+        ] {
+            assert_eq!((is_in_range(number), is_in_reach_of_double(number)), (in_range, in_reach), "{number}");
         }
     }
 }

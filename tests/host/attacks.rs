@@ -315,3 +315,55 @@ export const store = async (event, { state }) => {
         assert_eq!(subject.to_string(), expected.to_string(), "{way}: {verdict}");
     }
 }
+
+/// JavaScript has such a number only as infinite, so a function there can't judge it, and doesn't.
+#[test]
+fn a_number_beyond_all_floats_is_judged_or_refused_by_the_hook() {
+    let unheld = "deny hook `way` failed to read the event: it has a number beyond those of ";
+    let whole = format!("1{}", "0".repeat(400));
+    let mut ways = vec![
+        ("deny: seen", "deny seen", "deny seen"),
+        ("when: 'tool.input.amount > 1e300', deny: seen", "deny seen", "deny seen"),
+        ("when: 'tool.input.amount < 1e300', deny: seen", "allow ", "allow "),
+        (
+            "command: 'grep -qE \"1(e.?400|0{400})\" && exit 2 || exit 0'",
+            "deny the hook denied it",
+            "deny the hook denied it",
+        ),
+        ("rewrite: { patch: { n: 1 } }", "allow {", "allow {"),
+    ];
+    if cfg!(feature = "script") {
+        ways.push(("script: 'return { patch: { n: 1 } }'", unheld, unheld));
+    }
+    if is_there("node") {
+        ways.push(("callable: { node: './ways.mjs#act' }", unheld, unheld));
+    }
+    if is_there("python3") {
+        ways.push(("callable: { python: 'ways:act' }", unheld, "allow {"));
+    }
+    let python = "def act(event):\n    return {'subject': {**event['tool']['input'], 'n': 1}}\n";
+    let node = "export const act = (event) => ({ subject: { ...event.tool.input, n: 1 } });\n";
+    for (way, by_exponent, by_digits) in ways {
+        let yaml = format!("hooks: [{{ name: way, on: PreToolUse, fail: closed, {way} }}]");
+        let dir = hooks(&[("hooks.yaml", &yaml), ("ways.py", python), ("ways.mjs", node)]);
+        let mut host = TestHost::serve(dir.path());
+        for (amount, expected) in [("1e400", by_exponent), (&*whole, by_digits)] {
+            let params = format!(r#"{{"event":"PreToolUse","tool":{{"name":"pay","input":{{"amount":{amount}}}}}}}"#);
+            host.write(
+                format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"hooks/dispatch\",\"params\":{params}}}\n")
+                    .as_bytes(),
+            );
+            let verdict = host.receive()["result"].take();
+            let said = match &verdict["subject"] {
+                Value::Null => verdict["reason"].as_str().unwrap_or_default().to_string(),
+                subject => subject.to_string().replace("1e+400", "1e400"),
+            };
+            let expected = match expected {
+                "allow {" => format!(r#"allow {{"amount":{amount},"n":1}}"#),
+                expected => expected.to_string(),
+            };
+            let told = format!("{} {said}", verdict["decision"].as_str().unwrap());
+            assert!(told.starts_with(&expected), "{way}: {verdict}");
+        }
+    }
+}

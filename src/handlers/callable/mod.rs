@@ -144,6 +144,10 @@ impl Kind for Callable {
         // The first poll is the connection's reader: other requests must not wait for a process to start.
         tokio::task::yield_now().await;
         let event = call.moment.event();
+        let language = self.launch.runtime.language();
+        if let Some(language) = language {
+            language.reaches(&event.data).map_err(|error| HandlerError(format!("read the event: {error}")))?;
+        }
         let budget = event.data.get("deadlineMs").and_then(Value::as_u64).unwrap_or(u64::MAX);
         let handed = Arc::new(Mutex::new(Handed::default()));
         let request = Request {
@@ -160,7 +164,7 @@ impl Kind for Callable {
         let slot = self.slot.get_or_init(|| call.services.workers.slot(self.launch(&call.services.root)));
         let reply = call.services.workers.call(slot, &call.services.state, &request).await;
         let reply = reply.map_err(|error| HandlerError(format!("call `{}`: {error}", self.label)))?;
-        let value = match self.launch.runtime.language() {
+        let value = match language {
             Some(language) => digits::read(reply.get(), language, event, &handed.lock()),
             None => crate::support::json::parse(reply.get()).map_err(|error| error.to_string()),
         };
