@@ -8,6 +8,7 @@ use crate::contract::{Composition, NATIVE};
 use crate::event::On;
 use crate::hook::{Doubt, Hook};
 use crate::matching::call::Call;
+use crate::matching::paths::Links;
 use crate::matching::rule::Key;
 use crate::matching::tools::ToolNames;
 use crate::matching::{Facts, Matcher, patience};
@@ -160,6 +161,7 @@ struct Bucket {
     always: Vec<u32>,
     by_program: HashMap<Box<str>, Vec<u32>>,
     by_path: PrefixMap<Vec<u32>>,
+    links: Links,
 }
 
 impl Bucket {
@@ -187,12 +189,20 @@ impl Bucket {
             }
         }
         if !self.by_path.is_empty() {
-            for paths in facts.all_calls().take_while(has_time).map(Call::relative_paths) {
-                match paths {
-                    Some(paths) => {
-                        paths.into_iter().for_each(|it| self.by_path.visit(it, |found| ids.extend_from_slice(found)))
+            for paths in facts.all_calls().take_while(has_time).map(Call::paths) {
+                let relative =
+                    paths.as_ref().and_then(|all| all.iter().map(|it| it.relative()).collect::<Option<Vec<_>>>());
+                match (paths, relative) {
+                    (Some(paths), Some(relative)) => {
+                        let mut found = |found: &Vec<u32>| ids.extend_from_slice(found);
+                        relative.into_iter().flatten().for_each(|it| self.by_path.visit(it, &mut found));
+                        for views in paths {
+                            self.links.to(views, self.by_path.keys(), |it| {
+                                self.by_path.map.get(it).into_iter().for_each(&mut found)
+                            });
+                        }
                     }
-                    None => self.by_path.all(|found| ids.extend_from_slice(found)),
+                    _ => self.by_path.all(|found| ids.extend_from_slice(found)),
                 }
             }
         }
@@ -223,6 +233,10 @@ impl<V: Default> PrefixMap<V> {
 
     fn is_empty(&self) -> bool {
         self.map.is_empty()
+    }
+
+    fn keys(&self) -> impl Iterator<Item = &str> {
+        self.map.keys().map(|it| &**it)
     }
 
     fn visit(&self, text: &str, mut found: impl FnMut(&V)) {
@@ -395,6 +409,39 @@ mod tests {
         let origin = Origin::new("f", Path::new("/p"), Layer::Hooks, &read_named);
         let file = compile(&Node::from_json(&json!({ "hooks": hooks })), &origin, &LineIndex::new(""));
         file.hooks.into_iter().map(|it| it.hook.unwrap_or_else(|| panic!("{:?}", file.problems))).collect()
+    }
+
+    /// A link in the working directory is found by where it leads, for every prefix and no other.
+    #[test]
+    fn rules_about_links_are_selected_by_where_those_lead() {
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path().canonicalize().unwrap();
+        for directory in ["p/src", "out/deep"] {
+            std::fs::create_dir_all(top.join(directory)).unwrap();
+        }
+        std::os::unix::fs::symlink("../out", top.join("p/link")).unwrap();
+        std::os::unix::fs::symlink("src/a", top.join("p/file")).unwrap();
+        let rules = ["link/**", "link/deep/*", "file", "src/*", "none/**"];
+        let hooks = rules.map(|rule| json!({"on": "PreToolUse", "if": format!("Write({rule})"), "deny": "no"}));
+        let set = HookSet::new(compiled(hooks.into()), 1, "".into(), Vec::new());
+        for (path, expected) in [
+            ("../out/x", &["link/**"][..]),
+            ("../out/deep/x", &["link/**", "link/deep/*"]),
+            ("link/deep/x", &["link/**", "link/deep/*"]),
+            ("src/a", &["file", "src/*"]),
+            ("file", &["file", "src/*"]),
+            ("src/b", &["src/*"]),
+            ("../outer", &[]),
+        ] {
+            let event = json!({"event": "PreToolUse", "cwd": top.join("p"), "tool": {"name": "Write", "input": {"file_path": path}}});
+            let facts = Facts::new(Arc::new(Event::from_json(event).unwrap()), Path::new("/"));
+            let selected = set
+                .select(&facts)
+                .iter()
+                .map(|it| it.hook.tools.rules[0].pattern().unwrap().to_string())
+                .collect::<Vec<_>>();
+            assert_eq!(selected, expected, "{path}");
+        }
     }
 
     proptest! {

@@ -64,7 +64,8 @@ fn texts(hook: &Hook) -> Vec<Option<String>> {
     let patterns = rules.iter().filter_map(|rule| rule.pattern()).map(instance);
     let prefixes = rules.iter().filter_map(|rule| match rule.key() {
         Key::Program(program) => Some(program.to_string()),
-        Key::PathPrefix(prefix) => Some(format!("{prefix}x")),
+        Key::PathPrefix(prefix) if prefix.is_empty() || prefix.ends_with('/') => Some(format!("{prefix}x")),
+        Key::PathPrefix(path) => Some(path.to_string()),
         Key::None => None,
     });
     let compared = hook.when.as_ref().map(|when| quoted(when.source())).unwrap_or_default();

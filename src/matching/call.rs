@@ -108,8 +108,8 @@ impl Call {
         Some(all)
     }
 
-    /// Every path that the call is about, as far as it lies in the working directory; `None` if there may be more.
-    pub fn relative_paths(&self) -> Option<Vec<&str>> {
+    /// Every path that the call is about; `None` if there may be more.
+    pub fn paths(&self) -> Option<Vec<&PathViews>> {
         let mut all = Vec::new();
         for subject in self.alternatives.iter().chain(&self.others) {
             match subject {
@@ -117,7 +117,7 @@ impl Call {
                 Subject::Items(items) => {
                     for item in items {
                         if let Thing::Path(views) = &item.value {
-                            all.extend(views.relative()?);
+                            all.push(views);
                         }
                     }
                 }

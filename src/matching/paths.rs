@@ -9,13 +9,16 @@
 //! links (which a path can't show) and a link that changes between judging and use are left to others.
 
 use std::ffi::OsStr;
+use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
+use super::patience;
 use crate::support::failpoint;
 use globset::{GlobBuilder, GlobMatcher};
+use lru::LruCache;
 use parking_lot::Mutex;
 
 /// Both views of a path.
@@ -113,22 +116,26 @@ pub fn script(path: &str, cwd: &Path) -> Option<String> {
 
 /// A compiled `Write(...)` pattern: `**` is any number of directories, `*` stays within one name and
 /// matches dot files too. A relative pattern counts from the working directory of the views, one that begins
-/// with `~/` from the home directory. The directories that such a one or an absolute one begins with count as
-/// written and as links lead them: `/bin/**` holds for `/usr/bin/x` where `/bin` is a link to it.
+/// with `~/` from the home directory. The directories that a pattern begins with count as written and as links lead
+/// them: `/bin/**` holds for `/usr/bin/x` where `/bin` is a link to it. For a rule that allows, those of a relative
+/// pattern count as written only: who may write in a directory may put a link there.
 #[derive(Debug, Clone)]
 pub struct PathPattern {
     glob: GlobMatcher,
     from: From,
+    /// The fixed part: the directories before the first wildcard, or the whole path.
     prefix: String,
     /// What is behind the prefix.
     rest: String,
     elsewhere: Arc<Mutex<Elsewhere>>,
 }
 
-/// Where the directories that a pattern names lead, when it was last looked up.
+/// Where the fixed part of a pattern leads, when it was last looked up.
 #[derive(Debug, Default)]
 struct Elsewhere {
     looked_up: Option<Instant>,
+    /// The fixed part as it is written, from the root.
+    written: PathBuf,
     glob: Option<Arc<GlobMatcher>>,
 }
 
@@ -177,7 +184,7 @@ impl PathPattern {
         if pattern.ends_with('/') && !text.is_empty() && text != "/" {
             text.push_str("/**");
         }
-        let prefix = literal_directories(&text);
+        let prefix = fixed_part(&text);
         let rest = text[prefix.len()..].to_string();
         Ok(Self { glob: glob(&text)?, from, prefix, rest, elsewhere: Arc::default() })
     }
@@ -187,7 +194,9 @@ impl PathPattern {
         let Some(resolved) = &views.resolved else {
             return true;
         };
-        self.matches(&views.lexical, views) || self.matches(resolved, views)
+        let paths = [&views.lexical, resolved];
+        paths.iter().any(|path| self.matches_as_written(path, views))
+            || self.elsewhere(views).is_some_and(|glob| paths.iter().any(|path| glob.is_match(path)))
     }
 
     /// For a rule that allows: both views have to match and no magic link may take part.
@@ -195,7 +204,10 @@ impl PathPattern {
         let Some(resolved) = views.resolved.as_ref().filter(|_| !views.magic) else {
             return false;
         };
-        self.matches(&views.lexical, views) && self.matches(resolved, views)
+        let elsewhere = || self.elsewhere(views).filter(|_| self.from != From::WorkingDirectory);
+        [&views.lexical, resolved]
+            .into_iter()
+            .all(|path| self.matches_as_written(path, views) || elsewhere().is_some_and(|glob| glob.is_match(path)))
     }
 
     /// Whether it matches an absolute path as it is written.
@@ -203,34 +215,33 @@ impl PathPattern {
         self.glob.is_match(path)
     }
 
-    /// The directories that every match of a relative pattern starts with: `src/` of `src/**/*.ts`.
+    /// What every match of a relative pattern starts with: `src/` of `src/**/*.ts`.
     pub fn literal_prefix(&self) -> Option<&str> {
         (self.from == From::WorkingDirectory).then_some(&*self.prefix)
     }
 
-    /// The pattern with its directories resolved, where links lead them elsewhere: `/usr/bin/*` of `/bin/*`.
-    fn elsewhere(&self) -> Option<Arc<GlobMatcher>> {
+    /// The pattern with its fixed part resolved, where links lead that elsewhere: `/usr/bin/*` of `/bin/*`.
+    fn elsewhere(&self, views: &PathViews) -> Option<Arc<GlobMatcher>> {
         let written = match self.from {
             From::Root => PathBuf::from(&self.prefix),
             From::Home => home()?.join(&self.prefix),
-            // The working directory has both its forms; what it holds is found through the index.
-            From::WorkingDirectory => return None,
+            // The working directory itself has both its forms.
+            From::WorkingDirectory if self.prefix.is_empty() => return None,
+            From::WorkingDirectory => views.bases.first()?.join(&self.prefix),
         };
         let mut known = self.elsewhere.lock();
-        if known.looked_up.is_none_or(|at| at.elapsed() > KNOWN) {
-            let resolved = Walk { cwd: Path::new("/"), magic: false }.resolve(&written);
-            let resolved = resolved.filter(|it| *it != normalise(&written));
-            let directory = resolved.as_ref().and_then(|it| it.to_str());
+        if known.looked_up.is_none_or(|at| at.elapsed() > KNOWN) || known.written != written {
+            let resolved = leads_elsewhere(&written);
+            let path = resolved.as_ref().and_then(|it| it.to_str());
             // Resolved names are taken as they are, whatever characters they have.
-            let glob = directory
-                .and_then(|it| glob(&format!("{}/{}", globset::escape(it.trim_end_matches('/')), self.rest)).ok());
-            *known = Elsewhere { looked_up: Some(Instant::now()), glob: glob.map(Arc::new) };
+            let glob = path.and_then(|path| {
+                let path = globset::escape(path.trim_end_matches('/'));
+                let separator = if self.rest.is_empty() { "" } else { "/" };
+                glob(&format!("{path}{separator}{}", self.rest)).ok()
+            });
+            *known = Elsewhere { looked_up: Some(Instant::now()), written, glob: glob.map(Arc::new) };
         }
         known.glob.clone()
-    }
-
-    fn matches(&self, view: &Path, views: &PathViews) -> bool {
-        self.matches_as_written(view, views) || self.elsewhere().is_some_and(|glob| glob.is_match(view))
     }
 
     fn matches_as_written(&self, view: &Path, views: &PathViews) -> bool {
@@ -243,13 +254,60 @@ impl PathPattern {
     }
 }
 
+/// Where links lead a path, if that isn't the path itself.
+fn leads_elsewhere(written: &Path) -> Option<PathBuf> {
+    let resolved = Walk { cwd: Path::new("/"), magic: false }.resolve(written)?;
+    (resolved != normalise(written)).then_some(resolved)
+}
+
+/// For an index by [`PathPattern::literal_prefix`]: which prefixes are links in the working directory, when it was
+/// last looked up.
+#[derive(Debug)]
+pub struct Links(Mutex<LruCache<PathBuf, Found>>);
+
+/// When the prefixes were looked up, and those that lead elsewhere, with the places.
+type Found = (Instant, Arc<[(Box<str>, PathBuf)]>);
+
+/// The working directories whose links are remembered.
+const MAX_BASES: NonZeroUsize = NonZeroUsize::new(16).unwrap();
+
+impl Default for Links {
+    fn default() -> Links {
+        Links(Mutex::new(LruCache::new(MAX_BASES)))
+    }
+}
+
+impl Links {
+    /// The prefixes that lead to where a path is, so that patterns that begin with them may match it.
+    pub fn to<'p>(&self, views: &PathViews, prefixes: impl Iterator<Item = &'p str>, mut found: impl FnMut(&str)) {
+        let Some(base) = views.bases.first() else { return };
+        let known = self.0.lock().get(base).filter(|(at, _)| at.elapsed() <= KNOWN).map(|(_, known)| known.clone());
+        let known = known.unwrap_or_else(|| {
+            let elsewhere = |prefix: &str| Some((prefix.into(), leads_elsewhere(&base.join(prefix))?));
+            let known: Arc<[_]> = prefixes.take_while(|_| patience::is_left()).filter_map(elsewhere).collect();
+            // Once there's no time left, the event is judged again where there is more of it.
+            if patience::is_left() {
+                self.0.lock().put(base.clone(), (Instant::now(), known.clone()));
+            }
+            known
+        });
+        let paths = [Some(&views.lexical), views.resolved.as_ref()];
+        for (prefix, place) in known.iter() {
+            if paths.iter().flatten().any(|path| path.starts_with(place)) {
+                found(prefix);
+            }
+        }
+    }
+}
+
 fn glob(pattern: &str) -> Result<GlobMatcher, String> {
     let glob = GlobBuilder::new(pattern).literal_separator(true).backslash_escape(true).build();
     glob.map(|glob| glob.compile_matcher()).map_err(|error| error.kind().to_string())
 }
 
-fn literal_directories(pattern: &str) -> String {
-    let end = pattern.find(['*', '?', '[', ']', '{', '}', '\\']).unwrap_or(pattern.len());
+/// The directories before the first wildcard; without any, the whole path.
+fn fixed_part(pattern: &str) -> String {
+    let Some(end) = pattern.find(['*', '?', '[', ']', '{', '}', '\\']) else { return pattern.to_string() };
     let end = pattern[..end].rfind('/').map_or(0, |at| at + 1);
     pattern[..end].to_string()
 }
@@ -520,6 +578,15 @@ mod tests {
             ("TOP/projlink/src/link_out/**", "TOP/outside/x.ts", true, true),
             // A link below the pattern's stars is for the path to follow.
             ("TOP/*link/src/**", "TOP/proj/src/a.ts", false, false),
+            // Relative ones, where the path doesn't go through the link; the agent may have made that.
+            ("src/link_out/**", "TOP/outside/x.ts", true, false),
+            ("src/link_out", "TOP/outside", true, false),
+            ("abs_in/**", "src/lib/b.ts", true, false),
+            ("notes.md", "src/a.ts", true, false),
+            ("notes.md", "src/a.tsx", false, false),
+            ("src/link_out/src/*.ts", "../outside/src/a.ts", true, false),
+            ("src/**", "TOP/outside/x.ts", false, false),
+            ("src/missing/**", "TOP/outside/x.ts", false, false),
         ] {
             let (pattern, path) = (pattern.replace("TOP", top), path.replace("TOP", top));
             let views = views(&path, &root);
@@ -559,10 +626,10 @@ mod tests {
             ("/etc/**", Some(None)),
             ("~/.ssh/**", Some(None)),
             ("~", Some(None)),
-            ("./~/x", Some(Some("~/"))),
+            ("./~/x", Some(Some("~/x"))),
             ("src/a*/b.ts", Some(Some("src/"))),
             ("*.ts", Some(Some(""))),
-            ("src/a.ts", Some(Some("src/"))),
+            ("src/a.ts", Some(Some("src/a.ts"))),
             ("", None),
             ("~root/x", None),
             ("../x", None),
