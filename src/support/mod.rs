@@ -7,6 +7,8 @@ pub mod digest;
 pub mod failpoint;
 pub mod file;
 pub mod json;
+#[cfg(feature = "script")]
+pub(crate) mod memory;
 pub mod nearest;
 pub mod places;
 pub(crate) mod rotating;

@@ -374,20 +374,30 @@ fn resident(pid: u32) -> usize {
 /// for longer.
 #[cfg(all(target_os = "linux", feature = "script"))]
 #[test]
-fn memory_is_bounded_under_mixed_load_with_reloads() {
+fn memory_is_bounded_under_mixed_load_with_reloads_and_given_back() {
     let dir = hooks(&[]);
-    let define = |round: usize| {
+    let define = |round: usize, scripts: usize| {
         let script = |n: usize| json!({"name": format!("s{n}"), "on": "PreToolUse", "matcher": "Script", "script": format!("return {{ reason: '{round} {n}' }}")});
-        let mut all: Vec<Value> = (0..30).map(script).collect();
+        let mut all: Vec<Value> = (0..scripts).map(script).collect();
         all.push(json!({"name": "push", "on": "PreToolUse", "if": format!("Bash(git push* {round})"), "deny": "no"}));
         all.push(json!({"name": "once", "on": "PreToolUse", "once": true, "deny": "no", "matcher": "Once"}));
         fs::write(dir.path().join("hooks.json"), definitions(&all)).unwrap();
     };
-    define(0);
-    let mut host = TestHost::serve(dir.path());
+    define(0, 30);
+    let (log, stderr) = std::io::pipe().unwrap();
+    let mut host = TestHost::start(serve(dir.path()).env("HOOKWIRE_LOG", "debug").stderr(stderr));
+    let (told, gave_back) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let lines = BufReader::new(log).lines().map_while(Result::ok);
+        lines
+            .filter(|it| it.contains("gave their memory back") && it.contains("left=0"))
+            .try_for_each(|_| told.send(()))
+    });
+    host.request("hooks/list", json!({}));
+    let at_first = resident(host.pid());
     let mut sizes = Vec::new();
     for round in 1..=3 {
-        define(round);
+        define(round, 30);
         host.request("hooks/reload", json!({}));
         let mut ids = Vec::new();
         for n in 0..12 {
@@ -402,9 +412,16 @@ fn memory_is_bounded_under_mixed_load_with_reloads() {
         ids.into_iter().for_each(|id| drop(host.reply(id)));
         sizes.push(resident(host.pid()));
     }
-    println!("MiB after each round: {sizes:?}");
+    gave_back.try_iter().for_each(drop);
+    define(4, 0);
+    host.request("hooks/reload", json!({}));
+    gave_back.recv().unwrap();
+    let at_last = resident(host.pid());
+    println!("MiB at first: {at_first}, after each round: {sizes:?}, without scripts: {at_last}");
     // Thirty scripts on each of eight threads took 170 to 210 MiB, and kept them.
     assert!(sizes.iter().all(|size| *size < 150), "{sizes:?}");
+    let grown = |size: usize| size.saturating_sub(at_first);
+    assert!(grown(at_last) < grown(sizes[2]) / 2, "{at_first} {sizes:?} {at_last}");
 }
 
 // ---------------------------------------------------------------------- failures

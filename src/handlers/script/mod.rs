@@ -18,6 +18,7 @@ use crate::services::state::Scope;
 use crate::syntax::values::text_or_map;
 use crate::verdict::Answer;
 use job::{DEFAULT_MEMORY, Done, Program, RunRequest};
+use pool::OnTheSpot;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::Visitor;
@@ -210,13 +211,14 @@ impl Kind for Script {
         // Only hooks of trusted layers may run here: others could be quick until they are trusted, and slow then.
         let is_vouched_for = call.hook.source.layer.is_trusted();
         let is_quick = is_vouched_for && self.quick_runs.load(Ordering::Relaxed) >= pool::ENOUGH;
-        let at_once = if is_quick { pool::on_the_spot(&request) } else { None };
-        if is_quick && at_once.is_none() {
-            self.quick_runs.store(0, Ordering::Relaxed);
-        }
+        let at_once = if is_quick { call.services.scripts.on_the_spot(&request) } else { OnTheSpot::NotTried };
         let done = match at_once {
-            Some(done) => done,
-            None => self.on_a_thread(call, request).await?,
+            OnTheSpot::Done(done) => done,
+            OnTheSpot::NotTried => self.on_a_thread(call, request).await?,
+            OnTheSpot::GivenUp => {
+                self.quick_runs.store(0, Ordering::Relaxed);
+                self.on_a_thread(call, request).await?
+            }
         };
         let quick = done.took <= pool::QUICK && !done.changed;
         let runs = if quick { self.quick_runs.load(Ordering::Relaxed).saturating_add(1) } else { 0 };

@@ -12,8 +12,8 @@
 use super::super::error::HandlerError;
 use super::job::{Done, Job, Program, RunRequest};
 use super::realm::{Failure, Realm};
+use crate::support::memory;
 use parking_lot::{Mutex, MutexGuard};
-use std::cell::RefCell;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::atomic::Ordering;
@@ -31,17 +31,15 @@ pub(super) const MAX_THREADS: usize = 8;
 const MAX_STUCK: usize = 4;
 /// How long a thread may take to come back after its run was ended.
 const GRACE: Duration = Duration::from_secs(2);
-/// Realms that are kept by all threads together, beside one each: a realm has more than half a MiB. Where there are
-/// more, the one that a thread used longest ago goes first.
+/// Realms that are kept for the next run: a realm has more than half a MiB. Where there are more, the one that was used
+/// longest ago goes.
 const MAX_REALMS: usize = 96;
-/// After so long without a run a thread lets go of realms whose definitions are no longer in force.
+/// After so long without a run, a thread looks for realms that are no longer needed.
 const REST: Duration = Duration::from_secs(2);
-/// After so many of these, of all realms.
-const RESTS: u32 = 30;
+/// A realm that wasn't used for so long is no longer needed.
+const UNUSED: Duration = Duration::from_secs(60);
 /// Of a thread, in bytes: what QuickJS is allowed and what is around it.
 pub(super) const STACK: usize = 4 * 1024 * 1024;
-/// How long a realm may take to be made on the spot.
-const MAKING: Duration = Duration::from_millis(50);
 /// The longest run on the spot.
 const ON_THE_SPOT: Duration = Duration::from_millis(1);
 /// The largest event that a script is tried on, on the spot: what takes its time inside of QuickJS does so
@@ -55,27 +53,13 @@ pub(super) const ENOUGH: u32 = 3;
 /// How long whoever asks waits on the spot: shorter than being woken takes.
 pub(super) const BRIEFLY: Duration = Duration::from_micros(150);
 
-/// Runs a script on this very thread, if it is done at once and changes nothing.
-pub(super) fn on_the_spot(request: &RunRequest) -> Option<Done> {
-    thread_local! {
-        static REALMS: RefCell<Vec<(Weak<Program>, Realm)>> = const { RefCell::new(Vec::new()) };
-    }
-    if request.event.len() > MAX_EVENT {
-        return None;
-    }
-    REALMS.with(|realms| {
-        let mut realms = realms.try_borrow_mut().ok()?;
-        let job = |time| Arc::new(request.clone().job(Some(Instant::now() + time), None));
-        let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| {
-            // Made once: nothing of the script is run yet.
-            let realm = realm(&mut realms, &job(MAKING))?;
-            run_in(realm, &mut realms, &job(ON_THE_SPOT))
-        }));
-        if outcome.is_err() {
-            realms.clear();
-        }
-        outcome.ok()?.ok().filter(|done| !done.changed)
-    })
+/// What became of a run on the spot.
+pub(super) enum OnTheSpot {
+    Done(Done),
+    /// The event is too large, or there is no realm at hand: to make one takes too long.
+    NotTried,
+    /// It took too long, wanted to change something, or failed.
+    GivenUp,
 }
 
 type Outcome = Result<Done, String>;
@@ -97,36 +81,78 @@ pub(crate) struct Pool(Arc<Shared>);
 struct Shared {
     turns: Arc<Semaphore>,
     threads: Mutex<Threads>,
+    realms: Realms,
 }
 
 #[derive(Default)]
 struct Threads {
     /// The one that ran last is last.
-    idle: Vec<Idle>,
+    idle: Vec<Sender<Task>>,
     stuck: usize,
 }
 
-/// A thread that waits for a task.
-struct Idle {
-    thread: Sender<Task>,
-    /// The scripts that it has a realm for.
-    warm: Vec<Weak<Program>>,
+/// Realms between two runs, of all threads; the one that was used last is last.
+#[derive(Default)]
+struct Realms(Mutex<Vec<Rested>>);
+
+struct Rested {
+    program: Weak<Program>,
+    realm: Realm,
+    since: Instant,
 }
 
-impl Threads {
-    /// A thread that has a realm for a script, else the one that ran last: to make a realm takes far longer than most
-    /// runs, and each takes memory.
-    fn take(&mut self, program: &Arc<Program>) -> Option<Sender<Task>> {
-        let is_it = |known: &Weak<Program>| std::ptr::eq(known.as_ptr(), Arc::as_ptr(program));
-        let warm = self.idle.iter().rposition(|it| it.warm.iter().any(is_it));
-        let at = warm.or(self.idle.len().checked_sub(1))?;
-        Some(self.idle.remove(at).thread)
+impl Realms {
+    fn take(&self, program: &Arc<Program>) -> Option<Realm> {
+        let mut rested = self.0.lock();
+        let at = rested.iter().rposition(|it| std::ptr::eq(it.program.as_ptr(), Arc::as_ptr(program)))?;
+        Some(rested.remove(at).realm)
+    }
+
+    fn put(&self, program: &Arc<Program>, realm: Realm) {
+        let mut rested = self.0.lock();
+        rested.push(Rested { program: Arc::downgrade(program), realm, since: Instant::now() });
+        let oldest = (rested.len() > MAX_REALMS).then(|| rested.remove(0));
+        // What ends a realm takes time.
+        drop(rested);
+        drop(oldest);
+    }
+
+    /// Lets go of realms that are no longer needed, among them those whose definitions are no longer in force; whether
+    /// any are left.
+    fn tidy(&self) -> bool {
+        let is_needed = |it: &Rested| it.program.strong_count() > 0 && it.since.elapsed() < UNUSED;
+        let mut rested = self.0.lock();
+        let unneeded: Vec<_> = rested.extract_if(.., |it| !is_needed(it)).collect();
+        let left = rested.len();
+        drop(rested);
+        if !unneeded.is_empty() {
+            let ended = unneeded.len();
+            drop(unneeded);
+            memory::give_back();
+            tracing::debug!(ended, left, "Scripts that are not in use gave their memory back.");
+        }
+        left > 0
+    }
+
+    /// Runs a script in one of its realms.
+    fn run(&self, job: &Arc<Job>, realm: Option<Realm>) -> Outcome {
+        let program = &job.request.program;
+        let realm = realm.map_or_else(|| Realm::new(program, job), Ok).map_err(|failure| failure.text)?;
+        let started = Instant::now();
+        let mut result = realm.run(program, job);
+        if let Ok(done) = &mut result {
+            done.took = started.elapsed();
+        }
+        if !result.as_ref().is_err_and(|failure| failure.is_fatal) {
+            self.put(program, realm);
+        }
+        result.map_err(|Failure { text, .. }| text)
     }
 }
 
 impl Default for Shared {
     fn default() -> Self {
-        Shared { turns: Arc::new(Semaphore::new(MAX_THREADS)), threads: Mutex::default() }
+        Shared { turns: Arc::new(Semaphore::new(MAX_THREADS)), threads: Mutex::default(), realms: Realms::default() }
     }
 }
 
@@ -137,13 +163,24 @@ impl Shared {
 }
 
 impl Pool {
+    /// Runs a script on this very thread, if it is done at once and changes nothing.
+    pub(super) fn on_the_spot(&self, request: &RunRequest) -> OnTheSpot {
+        let realm = if request.event.len() > MAX_EVENT { None } else { self.0.realms.take(&request.program) };
+        let Some(realm) = realm else { return OnTheSpot::NotTried };
+        let job = Arc::new(request.clone().job(Some(Instant::now() + ON_THE_SPOT), None));
+        let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| self.0.realms.run(&job, Some(realm))));
+        match outcome {
+            Ok(Ok(done)) if !done.changed => OnTheSpot::Done(done),
+            Ok(Ok(_) | Err(_)) | Err(_) => OnTheSpot::GivenUp,
+        }
+    }
+
     /// Starts a run when it is its turn. Dropping what this gives ends the run.
     pub(super) async fn start(&self, request: RunRequest) -> Result<Running, HandlerError> {
         let permit = match self.0.turns.clone().try_acquire_owned() {
             Ok(permit) => permit,
             Err(_) => self.0.turns.clone().acquire_owned().await.map_err(|_| HandlerError("run the script".into()))?,
         };
-        let program = request.program.clone();
         let job = Arc::new(request.job(None, Some(permit)));
         let (sender, reply) = oneshot::channel();
         let idle = {
@@ -152,7 +189,7 @@ impl Pool {
                 let stuck = threads.stuck;
                 return Err(HandlerError(format!("run the script: {stuck} others can't be ended; restart the host")));
             }
-            threads.take(&program)
+            threads.idle.pop()
         };
         let thread = match idle {
             Some(thread) => thread,
@@ -250,75 +287,36 @@ fn take(job: &Job) -> Option<OwnedSemaphorePermit> {
 
 /// A thread: one run after the other.
 fn work(shared: &Weak<Shared>, tasks: &Receiver<Task>) {
-    let mut realms: Vec<(Weak<Program>, Realm)> = Vec::new();
-    let mut rests = 0;
+    let mut has_realms = true;
     loop {
-        let Task { job, reply, waiter, thread } = match tasks.recv_timeout(REST) {
+        let task = match has_realms {
+            true => tasks.recv_timeout(REST),
+            // There is nothing to wake up for but the next task.
+            false => tasks.recv().map_err(RecvTimeoutError::from),
+        };
+        let Task { job, reply, waiter, thread } = match task {
             Ok(task) => task,
             Err(RecvTimeoutError::Disconnected) => return,
             Err(RecvTimeoutError::Timeout) => {
-                rests += 1;
-                realms.retain(|(known, _)| known.strong_count() > 0 && rests < RESTS);
-                if realms.is_empty() {
-                    // There is nothing to wake up for but the next task.
-                    match tasks.recv() {
-                        Ok(task) => task,
-                        Err(_) => return,
-                    }
-                } else {
-                    continue;
-                }
+                has_realms = shared.upgrade().is_some_and(|shared| shared.realms.tidy());
+                continue;
             }
         };
-        rests = 0;
-        let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| run(&mut realms, &job))).unwrap_or_else(|_| {
-            realms.clear();
-            Err("run the script: it panicked; this is a bug in hookwire".into())
-        });
+        has_realms = true;
         let Some(shared) = shared.upgrade() else { return };
+        let run = || shared.realms.run(&job, shared.realms.take(&job.request.program));
+        let outcome = std::panic::catch_unwind(AssertUnwindSafe(run))
+            .unwrap_or_else(|_| Err("run the script: it panicked; this is a bug in hookwire".into()));
         let Some(permit) = take(&job) else {
             // Another one has taken its place.
             shared.threads().stuck -= 1;
             return;
         };
         // Idle before the answer is known, or the next event would start another thread.
-        let warm = realms.iter().map(|(known, _)| known.clone()).collect();
-        shared.threads().idle.push(Idle { thread, warm });
+        shared.threads().idle.push(thread);
         drop(permit);
         // An error means that nothing waits any more.
         let _ = reply.send(outcome);
         waiter.unpark();
     }
-}
-
-fn run(realms: &mut Vec<(Weak<Program>, Realm)>, job: &Arc<Job>) -> Outcome {
-    let realm = realm(realms, job)?;
-    run_in(realm, realms, job)
-}
-
-/// The realm of a job's script; put back by [`run_in`].
-fn realm(realms: &mut Vec<(Weak<Program>, Realm)>, job: &Arc<Job>) -> Result<Realm, String> {
-    let program = &job.request.program;
-    // Definitions that are no longer in force.
-    realms.retain(|(known, _)| known.strong_count() > 0);
-    match realms.iter().position(|(known, _)| std::ptr::eq(known.as_ptr(), Arc::as_ptr(program))) {
-        Some(at) => Ok(realms.remove(at).1),
-        None => Realm::new(program, job).map_err(|failure| failure.text),
-    }
-}
-
-fn run_in(realm: Realm, realms: &mut Vec<(Weak<Program>, Realm)>, job: &Arc<Job>) -> Outcome {
-    let program = &job.request.program;
-    let started = Instant::now();
-    let mut result = realm.run(program, job);
-    if let Ok(done) = &mut result {
-        done.took = started.elapsed();
-    }
-    if !result.as_ref().is_err_and(|failure| failure.is_fatal) {
-        realms.push((Arc::downgrade(program), realm));
-        if realms.len() > 1 && Realm::count() > MAX_REALMS {
-            realms.remove(0);
-        }
-    }
-    result.map_err(|Failure { text, .. }| text)
 }

@@ -1,4 +1,4 @@
-//! One script in a QuickJS of its own, on the thread that it stays on.
+//! One script in a QuickJS of its own, which one thread at a time runs.
 //!
 //! The runtime has a memory limit, a stack limit and an interrupt handler that reads the job's
 //! stop flag. Its global object is made and frozen by `realm.js`, so that a run leaves nothing
@@ -8,13 +8,12 @@
 use super::job::{Done, Job, Program};
 use crate::handlers::digits::{self, Handed, Language};
 use crate::services::state::{Scope, StateError};
+use parking_lot::Mutex;
 use rquickjs::context::{EvalOptions, intrinsic};
 use rquickjs::function::Opt;
 use rquickjs::{CatchResultExt, CaughtError, Context, Ctx, Exception, Function, Object, Persistent, Runtime, Value};
-use std::cell::{Cell, RefCell};
-use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// What scripts have of the language. No proxies: whatever takes an array could be told another
@@ -106,32 +105,20 @@ fn clip(text: &str) -> String {
 /// See the module.
 pub(super) struct Realm {
     // Values go before what they live in.
-    script: Persistent<Function<'static>>,
-    run: Persistent<Function<'static>>,
+    script: Kept<Function<'static>>,
+    run: Kept<Function<'static>>,
     context: Context,
     runtime: Runtime,
-    current: Rc<Current>,
-    _counted: Counted,
+    current: Arc<Current>,
 }
 
-/// The realms that there are, of all threads.
-static REALMS: AtomicUsize = AtomicUsize::new(0);
+/// A value of QuickJS that goes with its realm from thread to thread.
+struct Kept<T>(Persistent<T>);
 
-/// Counts as one as long as it is there.
-struct Counted;
-
-impl Counted {
-    fn new() -> Counted {
-        REALMS.fetch_add(1, Ordering::Relaxed);
-        Counted
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        REALMS.fetch_sub(1, Ordering::Relaxed);
-    }
-}
+#[allow(unsafe_code, reason = "a value of QuickJS is a pointer, which Rust keeps on its thread")]
+// SAFETY: what it points to belongs to the runtime of the same realm, which moves with it. Only `Realm::run`, in
+// which the runtime is locked, and the drop of the realm use it; neither lets another thread in.
+unsafe impl<T> Send for Kept<T> {}
 
 /// In bytes.
 const BALLAST: usize = 64 * 1024;
@@ -139,13 +126,13 @@ const BALLAST: usize = 64 * 1024;
 /// The run that the realm's functions act for.
 #[derive(Default)]
 struct Current {
-    job: RefCell<Option<Arc<Job>>>,
-    lines: Cell<usize>,
-    changed: Cell<bool>,
-    handed: RefCell<Handed>,
+    job: Mutex<Option<Arc<Job>>>,
+    lines: AtomicUsize,
+    changed: AtomicBool,
+    handed: Mutex<Handed>,
     /// Memory to end the script with: where there is none left, QuickJS has none for the error that can't be
     /// caught, and the script would catch another one and go on.
-    ballast: RefCell<Option<Persistent<rquickjs::String<'static>>>>,
+    ballast: Mutex<Option<Kept<rquickjs::String<'static>>>>,
 }
 
 /// Why there is no answer.
@@ -158,12 +145,12 @@ pub(super) struct Failure {
 
 impl Current {
     fn is_stopped(&self) -> bool {
-        self.job.borrow().as_ref().is_none_or(|job| job.is_stopped())
+        self.job.lock().as_ref().is_none_or(|job| job.is_stopped())
     }
 
     fn log(&self, level: &str, text: &str) {
-        let lines = self.lines.replace(self.lines.get() + 1);
-        let Some(job) = self.job.borrow().clone() else { return };
+        let lines = self.lines.fetch_add(1, Ordering::Relaxed);
+        let Some(job) = self.job.lock().clone() else { return };
         let hook = &*job.request.hook;
         let text = clip(text);
         match level {
@@ -188,7 +175,7 @@ impl Current {
         ttl: Option<f64>,
         expected: Option<String>,
     ) -> Result<Option<String>, StateError> {
-        let Some(job) = self.job.borrow().clone() else { return Ok(None) };
+        let Some(job) = self.job.lock().clone() else { return Ok(None) };
         // The run was given up, so it may not change anything.
         if self.is_stopped() {
             return Err(StateError("use the state: the run was ended".into()));
@@ -198,18 +185,18 @@ impl Current {
         let read = |text: &str| {
             let unreadable = |error: String| StateError(format!("read a value: {error}"));
             let mut value = crate::support::json::parse(text).map_err(|error| unreadable(error.to_string()))?;
-            let (event, handed, before) = (&job.request.event, self.handed.borrow(), store.get(scope, key));
+            let (event, handed, before) = (&job.request.event, self.handed.lock(), store.get(scope, key));
             digits::restore(&mut value, Language::JavaScript, event, &handed, before.as_ref()).map_err(unreadable)?;
             Ok(value)
         };
         let hand = |value: &serde_json::Value| {
-            self.handed.borrow_mut().add(Language::JavaScript, value).map_err(StateError)?;
+            self.handed.lock().add(Language::JavaScript, value).map_err(StateError)?;
             Ok(value.to_string())
         };
         let value = value.as_deref().map(read).transpose()?.unwrap_or_default();
         let ttl = ttl.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         if matches!(operation, "set" | "increment" | "compareAndSet" | "delete") {
-            self.changed.set(true);
+            self.changed.store(true, Ordering::Relaxed);
             if job.until.is_some() {
                 return Err(StateError("change the state on the spot".into()));
             }
@@ -250,13 +237,13 @@ impl Realm {
         let runtime = Runtime::new().map_err(no_memory)?;
         runtime.set_memory_limit(program.memory);
         runtime.set_max_stack_size(MAX_STACK);
-        let current = Rc::<Current>::default();
-        current.job.replace(Some(job.clone()));
+        let current = Arc::<Current>::default();
+        *current.job.lock() = Some(job.clone());
         let interrupted = current.clone();
         runtime.set_interrupt_handler(Some(Box::new(move || {
             let is_stopped = interrupted.is_stopped();
             if is_stopped {
-                drop(interrupted.ballast.take());
+                drop(interrupted.ballast.lock().take());
             }
             is_stopped
         })));
@@ -265,28 +252,23 @@ impl Realm {
             let made = || {
                 let ballast = rquickjs::String::from_str(ctx.clone(), &"-".repeat(BALLAST))?;
                 let (script, run) = functions(&ctx, program, job, &current)?;
-                Ok((script, run, Persistent::save(&ctx, ballast)))
+                Ok((script, run, Kept(Persistent::save(&ctx, ballast))))
             };
             made().catch(&ctx).map_err(|error| failure(program, job, &error))
         })?;
-        current.ballast.replace(Some(ballast));
-        Ok(Realm { script, run, context, runtime, current, _counted: Counted::new() })
-    }
-
-    /// How many there are, of all threads.
-    pub(super) fn count() -> usize {
-        REALMS.load(Ordering::Relaxed)
+        *current.ballast.lock() = Some(ballast);
+        Ok(Realm { script, run, context, runtime, current })
     }
 
     /// Runs the script once.
     pub(super) fn run(&self, program: &Program, job: &Arc<Job>) -> Result<Done, Failure> {
-        self.current.job.replace(Some(job.clone()));
-        self.current.lines.set(0);
-        self.current.handed.take();
-        self.current.changed.set(false);
+        *self.current.job.lock() = Some(job.clone());
+        self.current.lines.store(0, Ordering::Relaxed);
+        *self.current.handed.lock() = Handed::default();
+        self.current.changed.store(false, Ordering::Relaxed);
         let result = self.context.with(|ctx| {
             let call = || -> rquickjs::Result<Option<String>> {
-                let (script, run) = (self.script.clone().restore(&ctx)?, self.run.clone().restore(&ctx)?);
+                let (script, run) = (self.script.0.clone().restore(&ctx)?, self.run.0.clone().restore(&ctx)?);
                 let event = std::str::from_utf8(&job.request.event)?;
                 let answer: Option<rquickjs::String<'_>> = run.call((script, event))?;
                 answer.map(|answer| answer.to_string()).transpose()
@@ -308,13 +290,14 @@ impl Realm {
         if self.current.is_stopped() {
             return Err(ended());
         }
-        self.current.job.replace(None);
+        *self.current.job.lock() = None;
         let answer = result?;
         if answer.as_ref().is_some_and(|answer| answer.len() > MAX_ANSWER) {
             let text = format!("use the script's answer: it is larger than {} MiB", MAX_ANSWER >> 20);
             return Err(Failure { text, is_fatal: false });
         }
-        let (handed, changed) = (self.current.handed.take(), self.current.changed.get());
+        let handed = std::mem::take(&mut *self.current.handed.lock());
+        let changed = self.current.changed.load(Ordering::Relaxed);
         Ok(Done { answer, handed, changed, took: Duration::ZERO })
     }
 }
@@ -322,7 +305,7 @@ impl Realm {
 impl Drop for Realm {
     fn drop(&mut self) {
         // A value must not outlive its runtime, which doesn't end before `current`.
-        drop(self.current.ballast.take());
+        drop(self.current.ballast.lock().take());
     }
 }
 
@@ -331,14 +314,14 @@ fn ended() -> Failure {
     Failure { text: "finish the script: it was ended".into(), is_fatal: true }
 }
 
-type Functions = (Persistent<Function<'static>>, Persistent<Function<'static>>);
+type Functions = (Kept<Function<'static>>, Kept<Function<'static>>);
 
 /// The script as a function, and the function that runs it.
 fn functions<'js>(
     ctx: &Ctx<'js>,
     program: &Program,
     job: &Arc<Job>,
-    current: &Rc<Current>,
+    current: &Arc<Current>,
 ) -> rquickjs::Result<Functions> {
     let file = |name: &str| {
         let mut options = EvalOptions::default();
@@ -380,7 +363,7 @@ fn functions<'js>(
     }
     let script = script.try_into_function().map_err(|_| rquickjs::Error::Unknown)?;
     let run: Function<'js> = realm.get("run")?;
-    Ok((Persistent::save(ctx, script), Persistent::save(ctx, run)))
+    Ok((Kept(Persistent::save(ctx, script)), Kept(Persistent::save(ctx, run))))
 }
 
 /// Describes an error for the script's author.
