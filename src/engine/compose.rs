@@ -20,29 +20,42 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A hook, or the hooks of one layer in a foreign dialect, which enter as one.
+/// A hook, or hooks of a foreign dialect, which enter as one: those of a layer, or the dialect's one list.
 pub(super) enum Member {
     Hook(Selected),
-    Block { contract: &'static Contract, layer: Layer, members: Vec<Member> },
+    /// `layer` is the outermost of its hooks.
+    Block {
+        contract: &'static Contract,
+        layer: Layer,
+        members: Vec<Member>,
+    },
 }
 
-/// Puts selected hooks in the client's order: blocks for foreign dialects, after-events reversed,
-/// equal definitions once where the dialect says so.
-pub(super) fn plan(selected: Vec<Selected>, client: &'static Contract) -> Vec<Member> {
+/// Puts selected hooks in the client's order: blocks for foreign dialects, equal definitions once where the dialect
+/// says so. [`turn`] reverses where something closes.
+pub(super) fn plan(selected: Vec<Selected>, client: &'static Contract, event: &EventSpec) -> Vec<Member> {
     let composition = client.composition;
-    let mut keyed: Vec<(_, i64, Member)> = Vec::with_capacity(selected.len());
+    let closes_by_layers = event.closes && composition == Composition::Onion;
+    let parted = if closes_by_layers { parted_lists(&selected, client) } else { Vec::new() };
+    let mut keyed: Vec<((Layer, bool, i64), Member)> = Vec::with_capacity(selected.len());
     for selected in selected {
         let layer = selected.hook.source.layer;
         let contract = selected.hook.contract;
+        let is_list = contract.has_one_list && !parted.contains(&contract);
+        let list = |layer: Layer| if is_list { layer.min(Layer::Hooks) } else { layer };
         if contract == client {
             let key = composition.order_key(selected.hook.priority);
-            if !(client.runs_equal_hooks_once && keyed.iter().any(|(_, _, member)| member.is_equal(&selected))) {
-                keyed.push((layer, key, Member::Hook(selected)));
+            if !(client.runs_equal_hooks_once && keyed.iter().any(|(_, member)| member.is_equal(&selected))) {
+                keyed.push(((list(layer), false, key), Member::Hook(selected)));
             }
             continue;
         }
-        let block = keyed.iter_mut().find_map(|(at, _, member)| match member {
-            Member::Block { contract: theirs, members, .. } if *at == layer && *theirs == contract => Some(members),
+        let block = keyed.iter_mut().find_map(|(_, member)| match member {
+            Member::Block { contract: theirs, layer: at, members }
+                if *theirs == contract && list(*at) == list(layer) =>
+            {
+                Some(members)
+            }
             Member::Block { .. } | Member::Hook(_) => None,
         });
         match block {
@@ -51,18 +64,45 @@ pub(super) fn plan(selected: Vec<Selected>, client: &'static Contract) -> Vec<Me
             Some(members) => members.push(Member::Hook(selected)),
             None => {
                 let members = vec![Member::Hook(selected)];
-                keyed.push((layer, composition.order_key(None), Member::Block { contract, layer, members }));
+                keyed.push(((layer, false, composition.order_key(None)), Member::Block { contract, layer, members }));
             }
         }
     }
-    // Stable: within one key, the order of the set.
-    keyed.sort_by_key(|(layer, key, member)| (if member.is_in_one_list(client) { Layer::Hooks } else { *layer }, *key));
-    for (_, _, member) in &mut keyed {
-        if let Member::Block { contract, members, .. } = member {
+    for (key, member) in &mut keyed {
+        if let Member::Block { contract, layer, members } = member {
+            // In the turned order a list of several layers comes before the other hooks of its outermost one.
+            key.1 = closes_by_layers && members.iter().any(|member| member.layer() > *layer);
             members.sort_by_key(|member| contract.composition.order_key(member.priority()));
         }
     }
-    keyed.into_iter().map(|(_, _, member)| member).collect()
+    // Stable: within one key, the order of the set.
+    keyed.sort_by_key(|(key, _)| *key);
+    keyed.into_iter().map(|(_, member)| member).collect()
+}
+
+/// Foreign lists that can't be run as one where something closes, because outer layers judge there what inner ones
+/// made: other hooks stand in a layer between those of the list, or there are two such lists.
+fn parted_lists(selected: &[Selected], client: &Contract) -> Vec<&'static Contract> {
+    let mut spans: Vec<(&'static Contract, Layer, Layer)> = Vec::new();
+    for hook in selected.iter().map(|it| &it.hook) {
+        let (contract, layer) = (hook.contract, hook.source.layer);
+        if contract == client || !contract.has_one_list || layer < Layer::Hooks {
+            continue;
+        }
+        match spans.iter_mut().find(|(it, _, _)| *it == contract) {
+            Some((_, outermost, innermost)) => {
+                (*outermost, *innermost) = (layer.min(*outermost), layer.max(*innermost))
+            }
+            None => spans.push((contract, layer, layer)),
+        }
+    }
+    spans.retain(|(_, outermost, innermost)| outermost < innermost);
+    let is_alone = spans.len() == 1;
+    spans.retain(|(contract, outermost, innermost)| {
+        let is_between = |hook: &Hook| *outermost < hook.source.layer && hook.source.layer < *innermost;
+        !is_alone || selected.iter().any(|it| it.hook.contract != *contract && is_between(&it.hook))
+    });
+    spans.into_iter().map(|(contract, _, _)| contract).collect()
 }
 
 /// The order in which a client has hooks run at an event. A hook that an equal one stands for is left
@@ -76,7 +116,7 @@ pub(super) fn order(hooks: Vec<Selected>, client: &'static Contract, event: &Eve
         });
     }
     let mut order = Vec::with_capacity(hooks.len());
-    unfold(plan(hooks, client), client.composition, event, &mut order);
+    unfold(plan(hooks, client, event), client.composition, event, &mut order);
     order
 }
 
@@ -126,10 +166,6 @@ impl Member {
         }
     }
 
-    fn place(&self, client: &Contract) -> Place {
-        Place { layer: self.layer(), is_in_one_list: self.is_in_one_list(client) }
-    }
-
     /// Whether it belongs to the one list of the client's system, whose order and end are that system's.
     fn is_in_one_list(&self, client: &Contract) -> bool {
         match self {
@@ -171,6 +207,8 @@ pub(super) struct Chain {
     /// too.
     judged: Vec<(Arc<Hook>, u32)>,
     made: Vec<(Arc<Hook>, u32)>,
+    /// The outermost layer of the hooks whose answers end the client's chain.
+    ended_at: Option<Layer>,
 }
 
 /// How an `ask` counts when a value is judged again.
@@ -189,6 +227,8 @@ const SHARED: u32 = 0;
 /// The result of running a member.
 struct MemberRun {
     name: Arc<str>,
+    /// The layer for which the answer ends the chain, if it does.
+    layer: Layer,
     answer: Answer,
     withheld: bool,
     /// The hooks that rewrote, for judging again, and whether the value is theirs alone.
@@ -207,21 +247,9 @@ struct Ended {
 }
 
 impl Ended {
-    fn add(&mut self, place: Place) {
-        self.layer = self.layer.into_iter().chain([place.layer]).min();
-        self.one_list |= place.is_in_one_list;
+    fn includes(&self, member: &Member, client: &Contract) -> bool {
+        self.layer.is_some_and(|ended| member.layer() >= ended) || self.one_list && member.is_in_one_list(client)
     }
-
-    fn includes(&self, place: Place) -> bool {
-        self.layer.is_some_and(|ended| place.layer >= ended) || place.is_in_one_list && self.one_list
-    }
-}
-
-/// Where a member stands: in a layer, and perhaps in the one list of the client's system.
-#[derive(Clone, Copy)]
-struct Place {
-    layer: Layer,
-    is_in_one_list: bool,
 }
 
 impl Chain {
@@ -235,6 +263,7 @@ impl Chain {
             version: 0,
             judged: Vec::new(),
             made: Vec::new(),
+            ended_at: None,
         }
     }
 
@@ -250,48 +279,67 @@ impl Chain {
         let spec = self.moment.event().spec;
         turn(&mut members, composition, spec);
         let mut ended = Ended::default();
+        // A list ends as its system says only for that system's clients: in another chain the layers count.
+        let client = limits.contract;
         let mut rest = members.into_iter().peekable();
         while let Some(member) = rest.next() {
-            let place = member.place(contract);
-            if ended.includes(place) {
-                self.skip(member);
-                continue;
-            }
+            let Some(member) = self.skip_ended(member, &ended, client) else { continue };
             let moment = self.moment.clone();
             let stage = member.stage(composition);
             let in_parallel = |member: &Member| {
                 (!is_chain(composition) || member.runs_in_parallel())
                     && (!spec.closes || member.stage(composition) == stage)
+                    && !ended.includes(member, client)
             };
             let next = if in_parallel(&member) { rest.next_if(in_parallel) } else { None };
             let Some(next) = next else {
+                let is_in_one_list = member.is_in_one_list(client);
                 let run = run_member(engine, limits, member, &moment).await;
-                if ends(composition, spec.phase, &run.answer) {
-                    ended.add(place);
-                }
+                self.end(&mut ended, [contract, client], &run, is_in_one_list);
                 self.absorb(contract, [run]);
                 continue;
             };
             let mut group = vec![member, next];
             group.extend(std::iter::from_fn(|| rest.next_if(in_parallel)));
-            let places: Vec<Place> = group.iter().map(|it| it.place(contract)).collect();
+            let listed: Vec<bool> = group.iter().map(|it| it.is_in_one_list(client)).collect();
             let runs = join_all(group.into_iter().map(|member| run_member(engine, limits, member, &moment))).await;
-            let ending = runs.iter().zip(places).filter(|(run, _)| ends(composition, spec.phase, &run.answer));
-            ending.for_each(|(_, place)| ended.add(place));
+            for (run, is_in_one_list) in runs.iter().zip(listed) {
+                self.end(&mut ended, [contract, client], run, is_in_one_list);
+            }
             self.absorb(contract, runs);
         }
     }
 
-    fn skip(&mut self, member: Member) {
+    /// Notes whether an answer ends the chain that is run, and the client's.
+    fn end(&mut self, ended: &mut Ended, [own, client]: [&Contract; 2], run: &MemberRun, is_in_one_list: bool) {
+        let phase = self.moment.event().spec.phase;
+        if ends(own.composition, phase, &run.answer) {
+            ended.layer = ended.layer.into_iter().chain([run.layer]).min();
+            ended.one_list |= is_in_one_list;
+        }
+        if ends(client.composition, phase, &run.answer) {
+            self.ended_at = self.ended_at.into_iter().chain([run.layer]).min();
+        }
+    }
+
+    /// Skips the hooks for which the chain has ended, and returns the others.
+    fn skip_ended(&mut self, member: Member, ended: &Ended, client: &Contract) -> Option<Member> {
+        let has_ended = ended.includes(&member, client);
         match member {
-            Member::Hook(selected) => {
+            Member::Hook(selected) if has_ended => {
                 let why = match &self.folded.decided_by {
                     Some(hook) if self.folded.decision == Some(Decision::Deny) => format!("denied by `{hook}` before"),
                     _ => "the chain had ended".to_string(),
                 };
                 self.outcomes.push(run::skipped(&selected, why));
+                None
             }
-            Member::Block { members, .. } => members.into_iter().for_each(|member| self.skip(member)),
+            hook @ Member::Hook(_) => Some(hook),
+            Member::Block { contract, layer, members } => {
+                let left = members.into_iter().filter_map(|it| self.skip_ended(it, ended, client));
+                let members: Vec<Member> = left.collect();
+                (!members.is_empty()).then_some(Member::Block { contract, layer, members })
+            }
         }
     }
 
@@ -533,6 +581,7 @@ fn run_member<'a>(
                 let rewrote = rewrites(event, &answer).then(|| (hook.clone(), true)).into_iter().collect();
                 MemberRun {
                     name: hook.name.clone(),
+                    layer: hook.source.layer,
                     answer,
                     withheld,
                     rewrote,
@@ -541,7 +590,7 @@ fn run_member<'a>(
                     errors: Vec::new(),
                 }
             }
-            Member::Block { contract, members, .. } => {
+            Member::Block { contract, layer, members } => {
                 let mut chain = Chain::start(moment.clone());
                 chain.run(engine, limits, contract, members).await;
                 // People look for the hook that decided, not for the block that it is in.
@@ -549,6 +598,7 @@ fn run_member<'a>(
                 let unchanged = chain.version == 0;
                 MemberRun {
                     name,
+                    layer: chain.ended_at.unwrap_or(layer),
                     withheld: chain.folded.withheld,
                     rewrote: chain.made.into_iter().map(|(hook, version)| (hook, version == chain.version)).collect(),
                     // Of a block that rewrote, no hook is known to have judged the final value.

@@ -241,7 +241,9 @@ async fn decide_within(engine: &Engine, question: Question, depth: u8) -> Verdic
         return finish(engine, &question, Chain::start(moment));
     }
     let mut chain = Chain::start(moment);
-    chain.run(engine, &limits, question.contract, compose::plan(selected, question.contract)).await;
+    chain
+        .run(engine, &limits, question.contract, compose::plan(selected, question.contract, question.event.spec))
+        .await;
     chain.judge_again(engine, &limits, &question.hooks, Asks::Count).await;
     chain.judge_by_policies(engine, &limits).await;
     if let Some(timeout) = asks_a_person(engine, &question, &chain) {

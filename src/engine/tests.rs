@@ -79,17 +79,25 @@ fn contract(word: &str) -> &'static Contract {
             ..dialects::CONTRACT
         }
     }
-    static CONTRACTS: [Contract; 5] = [
+    const fn list(dialect: &'static str, composition: Composition) -> Contract {
+        Contract { has_one_list: true, ..contract(dialect, composition) }
+    }
+    static CONTRACTS: [Contract; 8] = [
         contract("onion", Composition::Onion),
         contract("pipeline", Composition::Pipeline),
         contract("veto", Composition::Veto),
         contract("middleware", Composition::Middleware),
         contract("parallel", Composition::Parallel),
+        list("onion-list", Composition::Onion),
+        list("pipeline-list", Composition::Pipeline),
+        list("middleware-list", Composition::Middleware),
     ];
     CONTRACTS.iter().find(|it| it.dialect == word).unwrap_or_else(|| &dialects::by_name(word).unwrap().contract)
 }
 
 const COMPOSITIONS: [&str; 5] = ["onion", "pipeline", "veto", "middleware", "parallel"];
+/// Of systems that know one list.
+const LISTS: [&str; 3] = ["onion-list", "pipeline-list", "middleware-list"];
 
 /// The other end of the callbacks: does what they are called, and keeps who was called on what.
 #[derive(Default)]
@@ -409,6 +417,94 @@ fn no_inner_layer_switches_off_an_outer_one() {
             }
         }
     }
+}
+
+/// The same between the layers of a list, in chains of other vocabularies.
+#[test]
+fn a_list_switches_off_nothing_of_an_outer_layer_for_clients_of_others() {
+    let inner = [
+        ("deny: no", ""),
+        ("callback: '{\"stop\":\"s\"}'", ""),
+        ("callback: '{\"subject\":NEW}'", "new"),
+        ("callback: '{\"subject\":NEW,\"replace\":true}'", "new"),
+        ("callback: '{\"subject\":NEW,\"stop\":\"s\"}'", "new"),
+    ];
+    let events = [
+        (json!({"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": "x"}}}), r#"{"command":"new"}"#),
+        (json!({"event": "PostToolUse", "tool": {"name": "Bash", "output": "x"}}), "\"new\""),
+        (json!({"event": "Stop", "lastMessage": "x"}), "\"new\""),
+    ];
+    let layers = [("hooks", "project"), ("hooks", "session"), ("project", "session")];
+    for (client, list) in ["native", "onion", "pipeline"].into_iter().flat_map(|it| LISTS.map(|list| (it, list))) {
+        for ((outer, inner_layer), (event, new)) in layers.iter().flat_map(|it| events.iter().map(move |at| (it, at))) {
+            for (says, makes) in &inner {
+                // First, before and behind the outer guards wherever the list itself would have it.
+                for (word, priority) in ["native", list, client].into_iter().flat_map(|it| [(it, 1), (it, 200)]) {
+                    let definitions = format!(
+                        "-- {outer}\n {word}/outer, callback: '{{}}'\n {list}/near, priority: 50, callback: '{{}}'\n\
+                         -- {inner_layer}\n {list}/inner, priority: {priority}, {}\n native/far, callback: '{{}}'",
+                        says.replace("NEW", new)
+                    );
+                    let world = World::new(client, &definitions);
+                    let verdict = block_on(world.decide(event));
+                    let ran = world.calls();
+                    let label = format!("{client}: {definitions}\n{event}\n{ran}\n{verdict:?}");
+                    assert!(ran.contains("outer(") && ran.contains("near("), "{label}");
+                    // In a chain of layers the outer ones judge what inner ones made; within a list its order counts.
+                    let is_judged = client == "native" && word != list && !makes.is_empty();
+                    if is_judged && verdict.subject.is_some() {
+                        assert!(ran.contains(&format!("outer({makes})")), "{label}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A system's one list is ordered by that system for clients of others, too.
+#[test]
+fn a_list_is_one_in_the_chains_of_others() {
+    let definitions = "early, priority: 50, callback: '{}'
+                       pipeline-list/file, callback: '{}'
+                       late, priority: 150, callback: '{}'
+                       -- project
+                       native/project, callback: '{}'
+                       pipeline-list/last, priority: 200, callback: '{}'
+                       -- session
+                       pipeline-list/first, priority: 1, callback: '{}'";
+    let ran = "allow | ran early(x) first(x) file(x) last(x) late(x) project(x)";
+    check(definitions, &call(), ran);
+    for client in ["onion", "pipeline", "veto", "parallel"] {
+        let others = definitions.replace("native/", &format!("{client}/"));
+        let others = others.replace("early,", &format!("{client}/early,")).replace("late,", &format!("{client}/late,"));
+        let world = World::new(client, &others);
+        block_on(world.decide(&call()));
+        let ran = world.calls();
+        assert!(ran.contains("first(x) file(x) last(x)"), "{client}: {ran}");
+    }
+    // The machine's and the user's hooks are no part of it.
+    check(
+        "-- user\n pipeline-list/user, priority: 9, callback: '{}'\n-- hooks\n pipeline-list/a, priority: 2, callback: '{}'\n-- session\n pipeline-list/b, priority: 1, callback: '{}'",
+        &call(),
+        "allow | ran user(x) b(x) a(x)",
+    );
+    // Who decides ends the chain for its own layer and for inner ones.
+    check(
+        "-- hooks\n pipeline-list/a, priority: 2, callback: '{}'\n n, priority: 200, callback: '{}'\n-- project\n native/p, callback: '{}'\n-- session\n pipeline-list/b, priority: 1, deny: no\n native/s, callback: '{}'",
+        &call(),
+        "deny by b: no | b blocking, a success, n success, p success, s skipped",
+    );
+    // After the act, between the hooks of its innermost and those of its outermost layer.
+    let after = |between: &str| {
+        format!(
+            "-- hooks\n onion-list/a, priority: 1, callback: '{{}}'\n n, priority: 200, callback: '{{}}'\n{between}\
+             -- session\n onion-list/b, priority: 2, callback: '{{}}'\n onion-list/c, priority: 0, callback: '{{}}'\n native/s, callback: '{{}}'"
+        )
+    };
+    check(&after(""), &at("PostToolUse"), "allow | ran s(x) b(x) a(x) c(x) n(x)");
+    // Something stands between its layers, and judges what the inner one made: the layers come one by one.
+    let parted = "allow | ran s(x) b(x) c(x) p(x) n(x) a(x)";
+    check(&after("-- project\n native/p, callback: '{}'\n"), &at("PostToolUse"), parted);
 }
 
 #[test]

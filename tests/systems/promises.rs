@@ -82,6 +82,21 @@ fn files_and_the_wire_are_one_list() {
     }
 }
 
+/// The same list for a client of another vocabulary, which ends for the layers within and for no outer one.
+#[test]
+fn a_list_is_one_for_clients_of_others() {
+    let (mut host, _dir) = TestHost::with(
+        "dialect: workflow-framework\nhooks: [{ name: late, matcher: PreToolCall, priority: 200, command: 'true' }, { name: audit, matcher: PreToolCall, command: 'true' }]",
+    );
+    let first = json!({"name": "first", "matcher": "PreToolCall", "priority": 1, "script": "return HookResult.DenyResult('no');"});
+    let code = json!({"name": "code", "matcher": "PreToolCall", "script": "return;"});
+    host.request("hooks/register", json!({"dialect": "workflow-framework", "hooks": [code, first]}));
+    let verdict = host.dispatch(json!({"event": "PreToolUse", "tool": {"name": "t", "input": {}}}));
+    let outcomes = verdict["outcomes"].as_array().unwrap().iter().map(|it| json!([it["hook"], it["status"]]));
+    let expected = json!([["first", "blocking"], ["audit", "success"], ["code", "skipped"], ["late", "success"]]);
+    assert_eq!((&verdict["decision"], Value::from_iter(outcomes)), (&json!("deny"), expected), "{verdict}");
+}
+
 /// A "no" where the system has none: its own clients find it in the reply and pass it over, others hear no "no", and both
 /// are told that it counts for nothing.
 #[test]
