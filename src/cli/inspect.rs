@@ -67,21 +67,21 @@ pub(super) fn check(args: &CheckArgs, out: &mut Output) -> Result<Finding, Failu
     }
     for file in &args.files {
         let name = file.display().to_string();
-        let mut text = String::new();
+        let mut bytes = Vec::new();
         if name == "-" {
-            std::io::stdin().read_to_string(&mut text)?;
+            std::io::stdin().read_to_end(&mut bytes)?;
         } else if file.is_dir() {
             return Err(Failure(format!("{name}: it is a directory; write --hooks {name}")));
         } else {
-            let read = read(file).map_err(|error| Failure(format!("{name}: {error}")))?;
-            match String::from_utf8(read) {
-                Ok(read) => text = read,
-                Err(error) => {
-                    diagnostics.push(not_text(&name, &error));
-                    continue;
-                }
-            }
+            bytes = read(file).map_err(|error| Failure(format!("{name}: {error}")))?;
         }
+        let text = match String::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) => {
+                diagnostics.push(not_text(&name, &error));
+                continue;
+            }
+        };
         diagnostics.extend(definitions::check::check(&name, &text, Layer::Hooks, Some(&means)).diagnostics);
         sources.insert(name, text.into());
     }

@@ -14,9 +14,7 @@ use crate::hook::Hook;
 use crate::hook_set::HookSet;
 use crate::matching::tools::{DeclaredTool, ToolNames};
 use crate::policy::Policy;
-use crate::support::file::Signature;
-use crate::support::file::read;
-use crate::support::file::signature;
+use crate::support::file::{Signature, Unread, read, signature};
 use crate::support::nearest::closest;
 use crate::syntax::diagnostic::{Diagnostic, LineIndex, Range, Severity};
 use crate::syntax::formats::{self, Format};
@@ -433,9 +431,14 @@ impl Loader {
             Ok((text, signature)) => {
                 new_state(found, text, signature, (layer, approved), &self.means, before, is_stale)
             }
-            Err(problem) => {
-                let problem = file_problem("unreadable", format!("failed to read the file: {problem}"));
-                let state = broken_state(found, before, None, "".into(), vec![problem]);
+            Err(error) => {
+                let before_it = match &error {
+                    Unread::NotText(before) => before.as_str(),
+                    Unread::Error(_) => "",
+                };
+                let place = before_it.len()..before_it.len();
+                let problem = Problem::error(&place, "unreadable", format!("failed to read the file: {error}"));
+                let state = broken_state(found, before, None, before_it.into(), vec![problem]);
                 // The same trouble as before is no news.
                 match before {
                     Some(before)
@@ -610,7 +613,7 @@ fn new_state(
         let signature = result.as_ref().map_or_else(|_| self::signature(path), |(_, signature)| Some(*signature));
         let racy = signature.is_some_and(|signature| signature.is_racy());
         named.borrow_mut().push(Named { path: path.to_path_buf(), signature, racy });
-        result.map(|(text, _)| text)
+        result.map(|(text, _)| text).map_err(|error| error.to_string())
     };
     let origin = Origin {
         real_dir: found.real.parent().filter(|_| approved.is_none()),

@@ -94,8 +94,10 @@ fn publish(server: &Server, params: &PublishDiagnosticsParams) {
 /// Everything that is wrong with an open document.
 fn params_of_open(server: &Server, document: &Document) -> PublishDiagnosticsParams {
     let lines = document.lines();
-    let mut diagnostics = document.checked().diagnostics.clone();
-    diagnostics.extend(taken_names(server.workspace(&document.path).as_ref(), document, &lines));
+    let workspace = server.workspace(&document.path);
+    let means = workspace.as_ref().map(Project::means);
+    let mut diagnostics = document.diagnostics(means.as_ref());
+    diagnostics.extend(taken_names(workspace.as_ref(), document, &lines));
     let diagnostics = as_lsp(server, document, &diagnostics);
     PublishDiagnosticsParams { uri: document.uri.clone(), diagnostics, version: Some(document.version) }
 }

@@ -4,8 +4,9 @@ use super::editor::Encoding;
 use crate::definitions::check::{Checked, check};
 use crate::definitions::compile::{Compiled, CompiledFile, compile};
 use crate::definitions::origin::Origin;
-use crate::support::file::read_named;
-use crate::syntax::diagnostic::LineIndex;
+use crate::handlers::{Means, Obstacle};
+use crate::support::file::{self, read_named};
+use crate::syntax::diagnostic::{Diagnostic, LineIndex, Severity};
 use crate::syntax::formats::Format;
 use crate::syntax::node::Span;
 use crate::syntax::source::Layer;
@@ -122,6 +123,20 @@ impl Document {
     /// The text parsed and checked; done once.
     pub(super) fn checked(&self) -> &Checked {
         self.checked.get_or_init(|| check(&self.file(), &self.text, self.layer, None))
+    }
+
+    /// What is wrong with it, and, as soon as it is saved, what it needs that this machine hasn't got. A model, a key and
+    /// an address may be given to the host that serves the hooks, so that one without is only a hint.
+    pub(super) fn diagnostics(&self, means: Option<&Means>) -> Vec<Diagnostic> {
+        let is_saved = || file::read(&self.path).is_ok_and(|(text, _)| text == *self.text);
+        let Some(means) = means.filter(|_| is_saved()) else { return self.checked().diagnostics.clone() };
+        let mut diagnostics = check(&self.file(), &self.text, self.layer, Some(means)).diagnostics;
+        for diagnostic in &mut diagnostics {
+            if Obstacle::DEPENDS_ON_HOST.contains(&&*diagnostic.code) {
+                diagnostic.severity = Severity::Hint;
+            }
+        }
+        diagnostics
     }
 
     /// Its hooks, as written; none while it isn't YAML, TOML or JSON.

@@ -10,6 +10,7 @@ use crate::definitions::load::LayerDir;
 use crate::dialects;
 use crate::engine::{self, Engine, Honours, HooksInForce, Question};
 use crate::event::Event;
+use crate::handlers::Means;
 use crate::hook::Hook;
 use crate::hook_set::HookSet;
 use crate::host::{Changed, Host, HostOptions, Published};
@@ -57,6 +58,11 @@ impl Project {
     /// The key under which running hosts of the project can be found.
     pub(super) fn key(&self) -> String {
         key_of_root(self.0.root())
+    }
+
+    /// What hooks of the project can use on this machine; interpreters may be asked.
+    pub(super) fn means(&self) -> Means {
+        self.0.options.means(true)
     }
 
     /// Loads the definitions again whenever they change on disk.

@@ -18,6 +18,8 @@ pub struct Obstacle {
 impl Obstacle {
     /// An address that isn't granted.
     pub const UNREACHABLE: &'static str = "unreachable";
+    /// What another host may have that is started otherwise.
+    pub const DEPENDS_ON_HOST: [&'static str; 3] = ["no-model", "no-key", Obstacle::UNREACHABLE];
 
     pub(crate) fn new(code: &'static str, message: impl Into<String>) -> Obstacle {
         Obstacle { code, field: None, message: message.into(), help: None }

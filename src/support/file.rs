@@ -1,9 +1,11 @@
 //! Files as they are read: regular ones of bounded size, and what tells that one has changed.
 
+use std::fmt;
 use std::fs::{self, Metadata};
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::string::FromUtf8Error;
 use std::time::{Duration, SystemTime};
 
 /// Tells that a file is unchanged without reading it.
@@ -29,7 +31,40 @@ pub(crate) const MAX_FILE: u64 = 4 << 20;
 /// # Errors
 /// It can't be read, is too large or isn't text; for people.
 pub fn read_named(path: &Path) -> Result<String, String> {
-    read(path).map(|(text, _)| text)
+    read(path).map(|(text, _)| text).map_err(|error| error.to_string())
+}
+
+/// Why a file can't be read, for people.
+#[derive(Debug)]
+pub(crate) enum Unread {
+    Error(String),
+    /// It isn't UTF-8 from the end of this text on.
+    NotText(String),
+}
+
+impl Unread {
+    /// The file is not text from the first byte on that no text has.
+    pub(crate) fn not_text(error: &FromUtf8Error) -> Unread {
+        Unread::NotText(String::from_utf8_lossy(&error.as_bytes()[..error.utf8_error().valid_up_to()]).into_owned())
+    }
+}
+
+impl fmt::Display for Unread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unread::Error(error) => f.write_str(error),
+            Unread::NotText(before) => {
+                let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
+                write!(f, "line {line} is not UTF-8 text")
+            }
+        }
+    }
+}
+
+impl From<String> for Unread {
+    fn from(error: String) -> Unread {
+        Unread::Error(error)
+    }
 }
 
 /// The signature of the file that a path leads to, if it leads anywhere.
@@ -55,7 +90,7 @@ pub(crate) fn replace(path: &Path, text: &str, new_mode: u32) -> std::io::Result
 }
 
 /// A file's text, and what it looked like when it was opened.
-pub(crate) fn read(path: &Path) -> Result<(String, Signature), String> {
+pub(crate) fn read(path: &Path) -> Result<(String, Signature), Unread> {
     let mut options = fs::File::options();
     options.read(true);
     #[cfg(unix)]
@@ -67,23 +102,17 @@ pub(crate) fn read(path: &Path) -> Result<(String, Signature), String> {
     let file = options.open(path).map_err(|error| error.to_string())?;
     let metadata = file.metadata().map_err(|error| error.to_string())?;
     if metadata.is_dir() {
-        return Err("it is a directory".into());
+        return Err("it is a directory".to_string().into());
     }
     if !metadata.is_file() {
-        return Err("it is not a regular file".into());
+        return Err("it is not a regular file".to_string().into());
     }
     let mut bytes = Vec::new();
     if file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())? as u64 > MAX_FILE {
-        return Err(format!("it is larger than {} MiB", MAX_FILE >> 20));
+        return Err(format!("it is larger than {} MiB", MAX_FILE >> 20).into());
     }
-    match String::from_utf8(bytes) {
-        Ok(text) => Ok((text, Signature::from_metadata(&metadata))),
-        Err(error) => {
-            let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-            let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-            Err(format!("line {line} is not UTF-8 text"))
-        }
-    }
+    let text = String::from_utf8(bytes).map_err(|error| Unread::not_text(&error))?;
+    Ok((text, Signature::from_metadata(&metadata)))
 }
 
 impl Signature {

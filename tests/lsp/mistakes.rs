@@ -59,6 +59,22 @@ fn a_name_that_others_have_leads_to_them() {
     }
 }
 
+/// What this machine hasn't got is told of saved texts; what another host may be given is a hint.
+#[test]
+fn what_a_saved_text_needs_and_isnt_there_is_told() {
+    let text = "hooks:\n- { name: a, on: PreToolUse, fail: open, command: [nothing-like-it] }\n- { name: b, on: PreToolUse, fail: open, http: { url: 'http://localhost:9' } }\n";
+    let mut editor = Editor::with(able(), &[("a.yaml", text)]);
+    editor.open("a.yaml", text);
+    let said = |diagnostics: Vec<Value>| diagnostics.iter().map(|it| json!([it["code"], it["severity"]])).collect();
+    let said: Vec<Value> = said(told(&mut editor, "a.yaml", json!(1)));
+    assert_eq!(json!(said), json!([["no-program", 2], ["unreachable", 4]]));
+    // While it is typed, nothing is looked for.
+    editor.retype("a.yaml", 2, &text.replace("nothing-like-it", "nothing-else"));
+    assert_eq!(editor.diagnostics("a.yaml", 2), Vec::<String>::new());
+    std::fs::write(editor.path("a.yaml"), text.replace("nothing-like-it", "nothing-else")).unwrap();
+    assert_eq!(told(&mut editor, "a.yaml", json!(2))[0]["code"], "no-program");
+}
+
 #[test]
 fn a_closed_file_leads_to_others_too() {
     let mut editor = Editor::with(able(), &[("a.yaml", OTHER), ("b.yaml", OTHER)]);

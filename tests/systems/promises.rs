@@ -178,6 +178,27 @@ fn an_import_path_that_leads_nowhere_lets_nothing_pass() {
     }
 }
 
+/// Whoever registers a function is told whether Python has it.
+#[test]
+fn a_module_that_isnt_there_is_told_when_it_is_registered() {
+    if !is_there("python3") {
+        return;
+    }
+    let (mut host, _dir) = TestHost::with("hooks: []");
+    for (python, expected) in [
+        ("nothing_like_it:f", "there is no Python module `nothing_like_it`"),
+        ("json:nothing_like_it", "`json:nothing_like_it`: there is no `nothing_like_it` in "),
+        ("json.tool:nothing_like_it", "`json.tool:nothing_like_it`: there is no `nothing_like_it` in "),
+        ("json.tool:main", ""),
+        ("sys:exit", ""),
+    ] {
+        let hook = json!({"name": "h", "on": "PreToolUse", "fail": "closed", "callable": {"python": python}});
+        let said = host.request("hooks/register", json!({ "hooks": [hook] }))["diagnostics"].take();
+        let said: Vec<&str> = said.as_array().unwrap().iter().map(|it| it["message"].as_str().unwrap()).collect();
+        assert!(said.join("; ").starts_with(expected) && said.is_empty() == expected.is_empty(), "{python}: {said:?}");
+    }
+}
+
 #[test]
 fn what_a_command_says_on_stderr_is_in_its_outcome() {
     let (mut host, _dir) = TestHost::with(

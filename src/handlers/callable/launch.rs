@@ -3,7 +3,10 @@
 use super::super::digits::Language;
 use super::super::environment::Secrets;
 use super::super::process::{ProcessError, Spec, resolve};
+use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
 
 /// What is equal for hooks that share a worker.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -94,18 +97,35 @@ impl Launch {
         Ok(Plan { spec: self.spec(argv), sources })
     }
 
-    /// Whether Python finds the package that a module is in. Nothing of it is loaded.
-    pub(super) fn finds_module(&self, module: &str) -> bool {
-        const FIND: &str = "import importlib.util, sys\nsys.exit(importlib.util.find_spec(sys.argv[1]) is None)";
-        let Ok(Plan { spec, .. }) = self.plan() else { return true };
-        let Some(python) = spec.argv.iter().skip_while(|it| *it != "sh").nth(1) else { return true };
-        let package = module.split('.').next().unwrap_or(module);
+    /// Where Python finds a module, by the package that it is in. Nothing of it is loaded.
+    pub(super) fn find_module(&self, module: &str) -> Module {
+        self.ask_for_module(module).unwrap_or(Module::Unclear)
+    }
+
+    fn ask_for_module(&self, module: &str) -> Option<Module> {
+        let Plan { spec, .. } = self.plan().ok()?;
+        let python = spec.argv.iter().skip_while(|it| *it != "sh").nth(1)?;
         let mut command = std::process::Command::new(python);
-        command.args(["-c", FIND, package]).env_clear().envs(self.env.iter().cloned()).current_dir("/");
-        let silent = || std::process::Stdio::null();
-        let found = command.stdin(silent()).stdout(silent()).stderr(silent()).status();
+        command.args(["-c", FIND_MODULE, module]).env_clear().envs(self.env.iter().cloned()).current_dir("/");
+        let mut asked = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
+        let stdout = asked.stdout.take()?;
+        let (said, hear) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let mut place = String::new();
+            let read = stdout.take(MAX_PLACE).read_to_string(&mut place);
+            // An error means that nobody waits any more.
+            let _ = said.send(read.ok().map(|_| place));
+        });
+        let place = hear.recv_timeout(FIND_TIME).ok().flatten();
+        if place.is_none() {
+            asked.kill().ok()?;
+        }
         // Only a plain "no" counts.
-        found.map_or(true, |status| status.code() != Some(1))
+        match (asked.wait().ok()?.code()?, place?) {
+            (0, place) if !place.is_empty() => Some(Module::At(place.into())),
+            (1, _) => Some(Module::Nowhere),
+            _ => None,
+        }
     }
 
     fn spec(&self, argv: Vec<String>) -> Spec {
@@ -132,6 +152,37 @@ impl Launch {
 fn moved(argv: impl Iterator<Item = String>) -> Vec<String> {
     ["/bin/sh", "-c", MOVE_PROTOCOL, "sh"].map(String::from).into_iter().chain(argv).collect()
 }
+
+/// What is known of a module that isn't in the definition's search path.
+pub(super) enum Module {
+    /// Its file.
+    At(PathBuf),
+    /// Python doesn't find its package.
+    Nowhere,
+    /// Neither is sure.
+    Unclear,
+}
+
+/// Prints the file of a module, exits with 1 if there is no package of its name. Packages are not loaded, so that a module
+/// of one is only looked for beside it.
+const FIND_MODULE: &str = "
+import importlib.util, os, sys
+package, *parts = sys.argv[1].split('.')
+spec = importlib.util.find_spec(package)
+if spec is None:
+    sys.exit(1)
+file, dirs = spec.origin, spec.submodule_search_locations or []
+for part in parts:
+    places = [os.path.join(it, part) for it in dirs]
+    files = [file for it in places for file in (it + '.py', os.path.join(it, '__init__.py'))]
+    file, dirs = next((it for it in files if os.path.isfile(it)), ''), places
+print(file or '', end='')
+";
+
+/// How long an interpreter has to find a module.
+const FIND_TIME: Duration = Duration::from_secs(5);
+/// The longest place of a module that is read, in bytes.
+const MAX_PLACE: u64 = 4096;
 
 /// A virtual environment's interpreter. Not resolved further: its own path is how Python knows where
 /// its packages are.

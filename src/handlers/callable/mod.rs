@@ -27,7 +27,7 @@ use crate::syntax::fix::{Edit, Fix};
 use crate::syntax::source::Layer;
 use crate::syntax::values::RawDuration;
 use crate::verdict::Answer;
-use launch::{Launch, Runtime};
+use launch::{Launch, Module, Runtime};
 use parking_lot::Mutex;
 use pool::Slot;
 use schemars::JsonSchema;
@@ -273,8 +273,10 @@ impl Callable {
             return unnamed(file, function.split('.').next()?, &self.label);
         }
         let (module, _) = self.label.rsplit_once(':')?;
-        if !may_start || launch.finds_module(module) {
-            return None;
+        match if may_start { launch.find_module(module) } else { Module::Unclear } {
+            Module::At(file) => return unnamed(&file, function.split('.').next()?, &self.label),
+            Module::Unclear => return None,
+            Module::Nowhere => {}
         }
         let places: Vec<_> = search.iter().map(|dir| dir.display().to_string()).collect();
         let obstacle = Obstacle::new("no-module", format!("there is no Python module `{module}`"));

@@ -5,7 +5,7 @@ use crate::definitions;
 use crate::definitions::compile::compile;
 use crate::definitions::origin::Origin;
 use crate::dialects;
-use crate::handlers::Obstacle;
+use crate::handlers::{Means, Obstacle};
 use crate::hook::Hook;
 use crate::hook_set::HookSet;
 use crate::rpc::aside::aside;
@@ -80,21 +80,37 @@ const QUICK_TEXT: usize = 4096;
 /// As many hooks are registered at once.
 const QUICK_HOOKS: usize = 4;
 
+/// Up to as many hooks of one request may have an interpreter asked for their modules.
+const MAX_ASKED: usize = 32;
+
 /// Hooks that one connection may register.
 const MAX_REGISTERED: usize = 10_000;
 
 pub(super) async fn register(session: &Session, sent: Value) -> RpcResult<RegisterResult> {
-    let is_quick = sent["hooks"].as_array().is_none_or(|hooks| hooks.len() <= QUICK_HOOKS);
-    if is_quick && session.is_settled() {
-        return register_now(session, &sent);
+    let n_hooks = sent["hooks"].as_array().map_or(1, Vec::len);
+    // Only an interpreter knows which modules it has.
+    let may_start = n_hooks <= MAX_ASKED && names_module(&sent);
+    if n_hooks <= QUICK_HOOKS && !may_start && session.is_settled() {
+        return register_now(session, &sent, false);
     }
-    session.change(move |session| register_now(session, &sent)).await
+    session.change(move |session| register_now(session, &sent, may_start)).await
 }
 
-fn register_now(session: &Session, sent: &Value) -> RpcResult<RegisterResult> {
+/// Whether a definition names a module of Python. Recursion is bounded by the parser's depth limit.
+fn names_module(sent: &Value) -> bool {
+    match sent {
+        Value::Object(members) => {
+            members.iter().any(|(key, value)| key == "python" || key == "import_path" || names_module(value))
+        }
+        Value::Array(items) => items.iter().any(names_module),
+        _ => false,
+    }
+}
+
+fn register_now(session: &Session, sent: &Value, may_start: bool) -> RpcResult<RegisterResult> {
     let root = Node::from_json(sent);
     let client = session.as_client();
-    let means = session.means();
+    let means = Means { may_start, ..session.means() };
     let origin = Origin {
         client: client.as_ref(),
         means: Some(&means),
