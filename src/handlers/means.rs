@@ -4,6 +4,7 @@
 //! nobody granted. Whoever reads definitions says so, before the hook's failure matters.
 
 use super::process::{ProcessError, resolve};
+use crate::matching::shell::{self, Shell};
 use crate::services::egress::{Grants, HostPort};
 use crate::services::models::ModelRef;
 pub use crate::services::obstacle::Obstacle;
@@ -95,19 +96,33 @@ const SHELL_WORDS: [&str; 49] = [
     "trap", "true", "type", "ulimit", "umask", "unalias", "unset", "until", "while",
 ];
 
-/// What keeps the first program of a shell text from being started, if its name is plainly written. A relative path is
-/// left alone, because it depends on where the event happens.
+/// What keeps a program of a shell text from being started, if its name is plainly written. A relative path is left
+/// alone, because it depends on where the event happens; so are programs behind others, which may run them elsewhere,
+/// and all but the first of a text that looks itself what there is.
 pub(super) fn shell_obstacle(text: &str, env: &[(String, String)]) -> Option<Obstacle> {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'))?;
-    let word = line.split([' ', '\t', ';', '&', '|', '<', '>', '(']).next()?;
+    let first = line.split([' ', '\t', ';', '&', '|', '<', '>', '(']).next();
+    let looks = ["command ", "which ", "type ", "hash ", " -x "].iter().any(|word| text.contains(word));
+    let script = shell::read(if looks { "" } else { text }, Shell::named("sh"));
+    let others = script.commands().iter().filter_map(|command| {
+        let word = command.words.first()?.as_constant()?;
+        let (before, rest) = text.split_at_checked(command.span.start)?;
+        let written = rest.split_ascii_whitespace().find(|it| !it.contains('='))?;
+        let begins = before.trim_end_matches([' ', '\t']).ends_with(SEPARATORS) && written.starts_with(word);
+        begins.then_some(word)
+    });
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._+-/".contains(c);
-    let is_defined = text.contains(&format!("{word}()")) || text.contains(&format!("{word} ()"));
-    let is_relative = word.contains('/') && !word.starts_with('/');
-    if word.is_empty() || !word.chars().all(is_plain) || is_relative || is_defined || SHELL_WORDS.contains(&word) {
-        return None;
-    }
-    program_obstacle(word, env, Path::new("/"))
+    let is_known = |word: &str| {
+        let is_defined = text.contains(&format!("{word}()")) || text.contains(&format!("{word} ()"));
+        let is_relative = word.contains('/') && !word.starts_with('/');
+        is_relative || is_defined || SHELL_WORDS.contains(&word)
+    };
+    let words = first.into_iter().chain(others).filter(|it| !it.is_empty() && it.chars().all(is_plain));
+    words.filter(|word| !is_known(word)).find_map(|word| program_obstacle(word, env, Path::new("/")))
 }
+
+/// What stands before another command of a text.
+const SEPARATORS: [char; 4] = [';', '&', '|', '\n'];
 
 #[cfg(test)]
 mod tests {
@@ -117,13 +132,19 @@ mod tests {
     fn the_first_program_of_a_shell_text() {
         let env = [("PATH".to_string(), "/usr/bin:/bin".to_string())];
         for (text, expected) in [
-            ("true && nothing-like-it", None),
+            ("true && nothing-like-it", Some("there is no program `nothing-like-it` on PATH")),
             ("# nothing\n  sh -c x", None),
             ("/bin/sh -c x", None),
             ("./lint x", None),
             ("A=1 nothing-like-it", None),
             ("\"$x\" y", None),
             ("f() { :; }; f", None),
+            ("env nothing-like-it", None),
+            ("command -v nothing-like-it && nothing-like-it", None),
+            ("f() { :; }; f; g() { :; }; true | g", None),
+            ("sh -c 'true; nothing-like-it'", None),
+            ("true | nothing-like-it", Some("there is no program `nothing-like-it` on PATH")),
+            ("true\n A=1 nothing-like-it x", Some("there is no program `nothing-like-it` on PATH")),
             ("nothing-like-it --x | cat", Some("there is no program `nothing-like-it` on PATH")),
             ("nothing-like-it;x", Some("there is no program `nothing-like-it` on PATH")),
             ("/no/such/program", Some("there is no program `/no/such/program`")),

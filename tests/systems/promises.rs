@@ -178,6 +178,34 @@ fn an_import_path_that_leads_nowhere_lets_nothing_pass() {
     }
 }
 
+/// Every row of the page's table, as a file of its own.
+#[test]
+fn what_would_do_nothing_is_told() {
+    let page = std::fs::read_to_string("docs/failure.md").unwrap();
+    let rows: Vec<(&str, &str)> = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `{")?.strip_suffix(" |")?.split_once("}` | "))
+        .filter(|(text, _)| is_there("python3") || !(text.contains("python") || text.contains("import_path: n")))
+        .collect();
+    assert!(rows.len() >= 30, "{}", rows.len());
+    let files: Vec<_> =
+        rows.iter().enumerate().map(|(n, it)| (format!("{n:02}.yaml"), format!("{{{}}}", it.0))).collect();
+    let dir = hooks(&files.iter().map(|(name, text)| (&**name, &**text)).collect::<Vec<_>>());
+    let mut check = hookwire();
+    check.args(["check", "--isolated", "--format", "json", "--hooks"]).arg(dir.path());
+    check.env_remove("OPENAI_API_KEY").env_remove("ANTHROPIC_API_KEY").env_remove("GEMINI_API_KEY");
+    let checked: Value = serde_json::from_slice(&check.output().unwrap().stdout).unwrap();
+    let diagnostics = checked["diagnostics"].as_array().unwrap();
+    for ((name, text), (_, expected)) in files.iter().zip(&rows) {
+        let of_file = diagnostics.iter().filter(|it| it["file"].as_str().unwrap().ends_with(name));
+        let text_of = |it: &Value, key: &str| it[key].as_str().unwrap().to_string();
+        let said = of_file
+            .map(|it| format!("{}[{}] {}", text_of(it, "severity"), text_of(it, "code"), text_of(it, "message")));
+        let said: Vec<String> = said.collect();
+        assert!(said.iter().any(|it| it.starts_with(expected)), "{text}: {expected}\n{said:#?}");
+    }
+}
+
 /// Whoever registers a function is told whether Python has it.
 #[test]
 fn a_module_that_isnt_there_is_told_when_it_is_registered() {
