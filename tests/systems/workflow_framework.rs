@@ -402,7 +402,6 @@ fn what_is_no_context() {
             args(r#"{"command":"rm \u002drf /","command":"rm \u002drf /"}"#),
             "`ToolArgs` begins like JSON and can't be read",
         ),
-        (args(r#"{"command":"rm \u002drf /","n":1e999}"#), "`ToolArgs` begins like JSON and can't be read"),
         (args(&format!(r#" {}"rm \u002drf /"{}"#, "[".repeat(200), "]".repeat(200))), "recursion limit exceeded"),
         (args(r#""rm \u002drf /""#), "`ToolArgs` is the JSON of a text with escapes: send the text"),
     ] {
