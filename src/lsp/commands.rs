@@ -5,7 +5,7 @@ use super::answer::{Answer, Refusal, off_the_reader, typed};
 use super::hints::Orders;
 use super::listed::{files, groups, listed_event, listed_hook};
 use super::live::Judged;
-use super::past::{MAX_SUBJECT, subject};
+use super::past::MAX_SUBJECT;
 use super::plain_text::{MAX_QUOTED, counts_in_words, number_of, one_line, plain};
 use super::project::Project;
 use super::report::{Report, Row, outcome_in_words, tone_of_outcome};
@@ -21,6 +21,7 @@ use ls_types::{ExecuteCommandParams, MessageType};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 /// Every command.
 pub const COMMANDS: [&str; 8] = [
@@ -135,16 +136,17 @@ fn matches(snapshot: &Snapshot, OfHook { uri, hook }: &OfHook) -> Answer<Value> 
     let counts = server.live.counts(&key, hook);
     let recent = server.live.recent(&key);
     let ran: Vec<_> = recent.iter().filter_map(|it| Some((it, outcome_of(it, hook)?))).collect();
+    let redacting = Redacting::of(&server.workspaces());
     if server.abilities.panel {
-        let rows = ran.iter().take(MAX_ROWS).map(|(judged, outcome)| row(judged, outcome)).collect();
+        let row = |(judged, outcome): &(&Arc<Judged>, &Outcome)| row(judged, outcome, &redacting.subject(judged));
+        let rows = ran.iter().take(MAX_ROWS).map(row).collect();
         let report = Report::of_counts(hook, &counts, rows, !recent.is_empty());
         return Ok(json!({ "hook": hook, "counts": counts, "report": report }));
     }
     let mut lines =
         vec![format!("{quoted}: {}", counts_in_words(&counts, !recent.is_empty()).unwrap_or("no event yet".into()))];
-    lines.extend(ran.iter().take(5).map(|(judged, outcome)| line(judged, outcome)));
+    lines.extend(ran.iter().take(5).map(|(judged, outcome)| line(judged, outcome, &redacting.subject(judged))));
     server.editor.show(MessageType::INFO, &lines.join("\n"));
-    let redacting = Redacting::of(&server.workspaces());
     let is_redacted = |it: &Judged| redacting.has(&it.folder, &it.verdict);
     let events: Vec<_> = ran.iter().map(|(judged, _)| listed_event(judged, is_redacted(judged))).collect();
     Ok(json!({ "hook": hook, "counts": counts, "events": events }))
@@ -153,11 +155,11 @@ fn matches(snapshot: &Snapshot, OfHook { uri, hook }: &OfHook) -> Answer<Value> 
 /// The most events in a report on a hook.
 const MAX_ROWS: usize = 50;
 
-fn row(judged: &Judged, outcome: &Outcome) -> Row {
+fn row(judged: &Judged, outcome: &Outcome, subject: &str) -> Row {
     let why = [&outcome.error, &outcome.reason].into_iter().flatten().next();
     Row {
         tone: tone_of_outcome(outcome),
-        name: format!("{}  {}", one_line(&judged.event.name, MAX_SUBJECT), subject(&judged.event)),
+        name: format!("{}  {}", one_line(&judged.event.name, MAX_SUBJECT), subject),
         verdict: outcome_in_words(outcome),
         took: String::new(),
         text: why.map(|it| one_line(&plain(it), MAX_QUOTED)).unwrap_or_default(),
@@ -169,13 +171,13 @@ fn outcome_of<'j>(judged: &'j Judged, hook: &str) -> Option<&'j Outcome> {
     judged.verdict.outcomes.iter().find(|it| *it.hook == *hook && it.status != Status::Skipped)
 }
 
-fn line(judged: &Judged, outcome: &Outcome) -> String {
+fn line(judged: &Judged, outcome: &Outcome, subject: &str) -> String {
     let what = match (outcome.decision, &outcome.error) {
         (_, Some(error)) => one_line(error, MAX_SUBJECT),
         (Some(decision), None) => decision.as_str().into(),
         (None, None) => "no opinion".into(),
     };
-    format!("{} {} {}: {what}", judged.at, judged.event.name, subject(&judged.event))
+    format!("{} {} {subject}: {what}", judged.at, judged.event.name)
 }
 
 fn hooks(snapshot: &Snapshot, event: Option<OfEvent>) -> Answer<Value> {
@@ -200,6 +202,7 @@ fn hooks(snapshot: &Snapshot, event: Option<OfEvent>) -> Answer<Value> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::past::subject;
     use super::super::past::tests::judged;
     use super::*;
 
@@ -214,7 +217,7 @@ mod tests {
                 { "hook": "c", "status": "non_blocking_error", "error": "failed to run", "durationMicros": 1 },
             ]),
         );
-        let line = |hook| outcome_of(&judged, hook).map(|outcome| line(&judged, outcome));
+        let line = |hook| outcome_of(&judged, hook).map(|outcome| line(&judged, outcome, &subject(&judged.event)));
         assert_eq!(line("a"), None, "it didn't run");
         assert_eq!(line("b").unwrap(), "2030-01-02T03:04:05.678Z PreToolUse Bash git push\\u{202e}: deny");
         assert!(line("c").unwrap().ends_with(": failed to run"));

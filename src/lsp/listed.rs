@@ -4,7 +4,7 @@ use super::document::Document;
 use super::editor::path_of;
 use super::hints::{Orders, events_of};
 use super::live::Judged;
-use super::past::{MAX_SUBJECT, argument};
+use super::past::{MAX_SUBJECT, argument, subject_after};
 use super::plain_text::{MAX_QUOTED, block, both_ends, duration, escaped, number_of, one_line, plain};
 use super::project::Project;
 use super::report::{Tone, outcome_in_words, tone, tone_of_outcome, verdict_in_words};
@@ -78,14 +78,14 @@ pub(super) fn listed_event(judged: &Judged, is_redacted: bool) -> ListedEvent<'_
     let Judged { folder: _, host, seq, at, event, verdict, truncated: _ } = judged;
     let seconds = humantime::parse_rfc3339(at).ok().and_then(|it| it.duration_since(UNIX_EPOCH).ok());
     let argument = one_line(&argument(event, verdict.subject.as_ref().filter(|_| is_redacted)), MAX_SUBJECT);
-    let subject = [event.tool_name().unwrap_or_default(), &argument];
+    let subject = subject_after(event, verdict.subject.as_ref().filter(|_| is_redacted));
     let mut listed = ListedEvent {
         host: *host,
         seq: *seq,
         at,
         event: &event.name,
         tool: event.tool_name(),
-        subject: one_line(&subject.join(" "), MAX_SUBJECT),
+        subject,
         decision: verdict.decision,
         decided_by: verdict.decided_by.as_deref(),
         reason: clipped(&verdict.reason),

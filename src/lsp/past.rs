@@ -53,7 +53,12 @@ pub(super) fn newest_name<'p>(hook: &Hook, past: &'p [Past]) -> Option<&'p str> 
 
 /// The subject of an event in a few words.
 pub(super) fn subject(event: &Event) -> String {
-    let argument = argument(event, None);
+    subject_after(event, None)
+}
+
+/// The same with the subject that hooks made of it, if one is given.
+pub(super) fn subject_after(event: &Event, rewritten: Option<&Value>) -> String {
+    let argument = argument(event, rewritten);
     let text = match event.tool_name() {
         Some(tool) => format!("{tool} {argument}"),
         None => argument,

@@ -265,6 +265,10 @@ pub(super) async fn run(snapshot: Snapshot, OfRun { uri, hook, event }: OfRun) -
             let why = outcome.and_then(|it| it.error.as_ref().or(it.reason.as_ref()));
             let report = if let Some(why) = why { report.because(why) } else { report };
             let mut report = report.with(&chosen.event, &verdict, is_redacted);
+            if is_redacted {
+                // Its subject has the secret.
+                report.about = format!("run on {}", one_line(&chosen.event.name, MAX_SUBJECT));
+            }
             report
                 .notes
                 .extend(is_detached.then(|| Note::new("Async", "It is async: what it answers decides nothing.")));

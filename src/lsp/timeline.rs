@@ -2,6 +2,7 @@
 
 use super::listed::{ListedEvent, listed_event};
 use super::live::Judged;
+use super::past::subject_after;
 use super::plain_text::number_of;
 use super::project::Project;
 use super::report::{Tone, verdict_in_words};
@@ -144,6 +145,12 @@ impl Redacting {
         Redacting(projects.iter().flat_map(hooks).collect())
     }
 
+    /// The subject of an event in a few words; of one that was redacted, what is left of it.
+    pub(super) fn subject(&self, judged: &Judged) -> String {
+        let is_redacted = self.has(&judged.folder, &judged.verdict);
+        subject_after(&judged.event, judged.verdict.subject.as_ref().filter(|_| is_redacted))
+    }
+
     /// Whether one of them has changed the subject of an event of a project.
     pub(super) fn has(&self, project: &str, verdict: &Verdict) -> bool {
         let is_one = |hook: &Arc<str>| self.0.contains(&(project.to_string(), hook.clone()));
@@ -246,6 +253,7 @@ mod tests {
                 told.groups.iter().map(|it| format!("{}: {}", it.label, members(it))).collect();
             assert_eq!(told_groups, groups, "{wanted}");
         }
+        assert_eq!(events.last().map(|it| redacting.subject(it)).as_deref(), Some("Bash make -n"));
         let told =
             timeline(&events, &redacting, &serde_json::from_value(json!({ "only": "stopped", "by": "tool" })).unwrap());
         assert_eq!(told.summary, "denied, asked or put off, by tool");
