@@ -1,12 +1,10 @@
-// What the package holds of the rest of the repository, the schema and the licences, and the README
-// without what only the repository has: pictures and other pages.
-import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+// What the package holds of the rest of the repository, the licences, and the README without what only the
+// repository has: pictures and other pages.
+import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 
 const repository = new URL("../../", import.meta.url);
 const here = new URL("./", import.meta.url);
-mkdirSync(new URL("schema", here), { recursive: true });
 for (const [from, to] of [
-  ["schema/definitions.json", "schema/definitions.json"],
   ["LICENSE-MIT", "LICENSE.txt"],
   ["LICENSE-APACHE", "LICENSE-APACHE.txt"],
 ]) {

@@ -6,7 +6,7 @@
 use super::document::Document;
 use super::editor::Encoding;
 use super::lenses::on_what;
-use super::plain_text::{MAX_QUOTED, one_line};
+use super::plain_text::{MAX_QUOTED, one_line, plain};
 use super::same_name::taken_names;
 use super::surroundings::Surroundings;
 use super::written::{Reading, Written, extent, members, owner, value_span, workspace_edit};
@@ -53,7 +53,7 @@ pub(super) fn actions(
             let solved = |it: &&ls_types::Diagnostic| it.range == range && it.code.as_ref() == Some(&code);
             let solves: Vec<_> = params.context.diagnostics.iter().filter(solved).cloned().collect();
             actions.push(CodeAction {
-                title: fix.title.clone(),
+                title: plain(&fix.title),
                 kind: Some(CodeActionKind::QUICKFIX),
                 diagnostics: Some(solves).filter(|it| !it.is_empty()),
                 edit: Some(workspace_edit(document, &changes, around.abilities)),

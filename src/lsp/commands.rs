@@ -3,14 +3,17 @@
 
 use super::answer::{Answer, Refusal, off_the_reader, typed};
 use super::hints::Orders;
-use super::listed::{groups, listed_event, listed_hook};
+use super::listed::{files, groups, listed_event, listed_hook};
 use super::live::Judged;
-use super::past::{MAX_SUBJECT, subject};
-use super::plain_text::{MAX_QUOTED, counts_in_words, number_of, one_line};
+use super::past::MAX_SUBJECT;
+use super::plain_text::{MAX_QUOTED, counts_in_words, number_of, one_line, plain};
 use super::project::Project;
-use super::run::{OfHook, closed, explain, run};
+use super::report::{Report, Row, outcome_in_words, tone_of_outcome};
+use super::run::{OfEvent, OfHook, closed, explain, run};
 use super::server::Snapshot;
 use super::standing::status;
+use super::timeline::{OfEvents, Redacting, timeline};
+use crate::hook::Hook;
 use crate::support::nearest::closest;
 use crate::syntax::node::{Node, decode};
 use crate::verdict::{Outcome, Status};
@@ -18,20 +21,30 @@ use ls_types::{ExecuteCommandParams, MessageType};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 /// Every command.
-pub const COMMANDS: [&str; 7] = [
+pub const COMMANDS: [&str; 8] = [
     "hookwire.run",
     "hookwire.explain",
     "hookwire.matches",
     "hookwire.hooks",
     "hookwire.events",
+    "hookwire.event",
     "hookwire.status",
     "hookwire.reload",
 ];
 
 /// Carries a command out. Dropping the future ends what it has started.
 pub async fn execute(snapshot: Snapshot, params: Value) -> Answer<Value> {
+    // Editors show why not as it is.
+    carry_out(snapshot, params).await.map_err(|refusal| match refusal {
+        Refusal::Failed(why) => Refusal::Failed(plain(&why)),
+        other => other,
+    })
+}
+
+async fn carry_out(snapshot: Snapshot, params: Value) -> Answer<Value> {
     let ExecuteCommandParams { command, arguments, .. } = typed(params)?;
     match command.as_str() {
         "hookwire.run" => as_value(&run(snapshot, argument(arguments)?).await?),
@@ -44,13 +57,20 @@ pub async fn execute(snapshot: Snapshot, params: Value) -> Answer<Value> {
             as_value(&off_the_reader(move || matches(&snapshot, &of)).await?)
         }
         "hookwire.hooks" => {
-            let Nothing {} = argument(arguments)?;
-            as_value(&off_the_reader(move || hooks(&snapshot)).await?)
+            let of: OfHooks = argument(arguments)?;
+            as_value(&off_the_reader(move || hooks(&snapshot, of.event)).await?)
         }
         "hookwire.events" => {
-            let OfEvents { limit } = argument(arguments)?;
-            let recent = snapshot.server.live.timeline();
-            as_value(&json!({ "events": recent.iter().take(limit).map(|it| listed_event(it)).collect::<Vec<_>>() }))
+            let of: OfEvents = argument(arguments)?;
+            let redacting = Redacting::of(&snapshot.server.workspaces());
+            as_value(&timeline(&snapshot.server.live.timeline(), &redacting, &of))
+        }
+        "hookwire.event" => {
+            let of: OfEvent = argument(arguments)?;
+            let judged = of.find(&snapshot.server.live)?;
+            let is_redacted = Redacting::of(&snapshot.server.workspaces()).has(&judged.folder, &judged.verdict);
+            let event = listed_event(&judged, is_redacted);
+            as_value(&json!({ "event": event, "report": Report::of_event(&judged, is_redacted) }))
         }
         "hookwire.status" => {
             let Nothing {} = argument(arguments)?;
@@ -75,14 +95,9 @@ pub async fn execute(snapshot: Snapshot, params: Value) -> Answer<Value> {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct OfEvents {
-    /// At most so many.
-    #[serde(default = "default_limit")]
-    limit: usize,
-}
-
-fn default_limit() -> usize {
-    50
+struct OfHooks {
+    /// Only those that are for this event.
+    event: Option<OfEvent>,
 }
 
 #[derive(Deserialize)]
@@ -121,12 +136,34 @@ fn matches(snapshot: &Snapshot, OfHook { uri, hook }: &OfHook) -> Answer<Value> 
     let counts = server.live.counts(&key, hook);
     let recent = server.live.recent(&key);
     let ran: Vec<_> = recent.iter().filter_map(|it| Some((it, outcome_of(it, hook)?))).collect();
+    let redacting = Redacting::of(&server.workspaces());
+    if server.abilities.panel {
+        let row = |(judged, outcome): &(&Arc<Judged>, &Outcome)| row(judged, outcome, &redacting.subject(judged));
+        let rows = ran.iter().take(MAX_ROWS).map(row).collect();
+        let report = Report::of_counts(hook, &counts, rows, !recent.is_empty());
+        return Ok(json!({ "hook": hook, "counts": counts, "report": report }));
+    }
     let mut lines =
         vec![format!("{quoted}: {}", counts_in_words(&counts, !recent.is_empty()).unwrap_or("no event yet".into()))];
-    lines.extend(ran.iter().take(5).map(|(judged, outcome)| line(judged, outcome)));
+    lines.extend(ran.iter().take(5).map(|(judged, outcome)| line(judged, outcome, &redacting.subject(judged))));
     server.editor.show(MessageType::INFO, &lines.join("\n"));
-    let events: Vec<_> = ran.iter().map(|(judged, _)| listed_event(judged)).collect();
+    let is_redacted = |it: &Judged| redacting.has(&it.folder, &it.verdict);
+    let events: Vec<_> = ran.iter().map(|(judged, _)| listed_event(judged, is_redacted(judged))).collect();
     Ok(json!({ "hook": hook, "counts": counts, "events": events }))
+}
+
+/// The most events in a report on a hook.
+const MAX_ROWS: usize = 50;
+
+fn row(judged: &Judged, outcome: &Outcome, subject: &str) -> Row {
+    let why = [&outcome.error, &outcome.reason].into_iter().flatten().next();
+    Row {
+        tone: tone_of_outcome(outcome),
+        name: format!("{}  {}", one_line(&judged.event.name, MAX_SUBJECT), subject),
+        verdict: outcome_in_words(outcome),
+        took: String::new(),
+        text: why.map(|it| one_line(&plain(it), MAX_QUOTED)).unwrap_or_default(),
+    }
 }
 
 /// The outcome of a hook at an event, if it ran there.
@@ -134,29 +171,38 @@ fn outcome_of<'j>(judged: &'j Judged, hook: &str) -> Option<&'j Outcome> {
     judged.verdict.outcomes.iter().find(|it| *it.hook == *hook && it.status != Status::Skipped)
 }
 
-fn line(judged: &Judged, outcome: &Outcome) -> String {
+fn line(judged: &Judged, outcome: &Outcome, subject: &str) -> String {
     let what = match (outcome.decision, &outcome.error) {
         (_, Some(error)) => one_line(error, MAX_SUBJECT),
         (Some(decision), None) => decision.as_str().into(),
         (None, None) => "no opinion".into(),
     };
-    format!("{} {} {}: {what}", judged.at, judged.event.name, subject(&judged.event))
+    format!("{} {} {subject}: {what}", judged.at, judged.event.name)
 }
 
-fn hooks(snapshot: &Snapshot) -> Answer<Value> {
+fn hooks(snapshot: &Snapshot, event: Option<OfEvent>) -> Answer<Value> {
     let server = &snapshot.server;
+    let judged = event.map(|it| it.find(&server.live)).transpose()?;
+    let is_wanted = |hook: &Hook| judged.as_ref().is_none_or(|it| hook.enabled && hook.on.includes(&it.event.name));
     let root = |project: &Project| {
         let set = project.hooks();
         let mut orders = Orders::new(set.clone());
         let around = server.around(&snapshot.documents, Some(project.clone()));
-        let hooks: Vec<_> = set.hooks.iter().map(|hook| listed_hook(hook, &mut orders, &around)).collect();
-        json!({ "root": project.root(), "groups": groups(&hooks), "summary": number_of(hooks.len(), "hook"), "hooks": hooks })
+        let wanted = set.hooks.iter().filter(|hook| is_wanted(hook));
+        let hooks: Vec<_> = wanted.map(|hook| listed_hook(hook, &mut orders, &around)).collect();
+        json!({
+            "root": project.root(), "summary": number_of(hooks.len(), "hook"),
+            "groups": groups(&hooks), "files": files(project, &hooks), "hooks": hooks,
+        })
     };
-    Ok(json!({ "roots": server.workspaces().iter().map(root).collect::<Vec<_>>() }))
+    let roots = server.workspaces();
+    let of_event = |project: &&Project| judged.as_ref().is_none_or(|it| *it.folder == *project.key());
+    Ok(json!({ "roots": roots.iter().filter(of_event).map(root).collect::<Vec<_>>() }))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::past::subject;
     use super::super::past::tests::judged;
     use super::*;
 
@@ -171,7 +217,7 @@ mod tests {
                 { "hook": "c", "status": "non_blocking_error", "error": "failed to run", "durationMicros": 1 },
             ]),
         );
-        let line = |hook| outcome_of(&judged, hook).map(|outcome| line(&judged, outcome));
+        let line = |hook| outcome_of(&judged, hook).map(|outcome| line(&judged, outcome, &subject(&judged.event)));
         assert_eq!(line("a"), None, "it didn't run");
         assert_eq!(line("b").unwrap(), "2030-01-02T03:04:05.678Z PreToolUse Bash git push\\u{202e}: deny");
         assert!(line("c").unwrap().ends_with(": failed to run"));

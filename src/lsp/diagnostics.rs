@@ -5,6 +5,7 @@
 
 use super::document::{Document, Lines};
 use super::editor::path_of;
+use super::plain_text::plain;
 use super::project::Project;
 use super::same_name::{same_name, taken_names};
 use super::server::Server;
@@ -57,6 +58,20 @@ pub(super) async fn follow(server: Arc<Server>, workspace: Project) {
         match changes.recv().await {
             Ok(_) | Err(tokio::sync::broadcast::error::RecvError::Lagged(_)) => {}
             Err(tokio::sync::broadcast::error::RecvError::Closed) => return,
+        }
+    }
+}
+
+/// Takes the diagnostics of a project that was left back, but for those of files that are still of interest.
+pub(super) fn withdraw(server: &Server, left: &Project) {
+    let open = server.workspaces();
+    let published: Vec<_> = open.iter().map(Project::published).collect();
+    let files: HashSet<String> = left.published().diagnostics.iter().map(|it| it.file.clone()).collect();
+    for file in files {
+        let Some(uri) = Uri::from_file_path(&file) else { continue };
+        let is_told = published.iter().flat_map(|it| it.diagnostics.iter()).any(|it| it.file == file);
+        if !is_told && !server.documents().contains_key(uri.as_str()) {
+            publish(server, &PublishDiagnosticsParams { uri, diagnostics: Vec::new(), version: None });
         }
     }
 }
@@ -132,7 +147,7 @@ fn as_lsp<'d>(
                 it.uri.to_file_path().is_some_and(|path| other.starts_with(&format!("{}:", path.display())))
             };
             shown.related_information = others.find(is_it).map(|place| {
-                let message = format!("`{name}` is the name of this hook too");
+                let message = format!("“{name}” is the name of this hook too");
                 vec![DiagnosticRelatedInformation { location: place.clone(), message }]
             });
             // The place is a click away, so its directory is left out.
@@ -163,7 +178,7 @@ fn to_lsp(diagnostic: &diagnostic::Diagnostic, lines: &Lines<'_>) -> Diagnostic 
         }),
         code: Some(NumberOrString::String(diagnostic.code.clone())),
         source: Some("hookwire".into()),
-        message: format!("{}{help}", diagnostic.message),
+        message: plain(&format!("{}{help}", diagnostic.message)),
         data: Some(json!({ "help": diagnostic.help, "hook": diagnostic.hook })),
         ..Diagnostic::default()
     }

@@ -1,5 +1,6 @@
 //! The editor: how it counts, what it can take, and the way to tell or ask it something.
 
+use super::plain_text::plain;
 use crate::services::client::{Client, Reply};
 use ls_types::{InitializeParams, InsertTextMode, MarkupContent, MarkupKind, MessageType, PositionEncodingKind, Uri};
 use serde_json::{Value, json};
@@ -46,6 +47,8 @@ pub(super) struct Abilities {
     pub related_places: bool,
     /// It wants `hookwire/live` notifications.
     pub live: bool,
+    /// It shows reports itself: results come with one, and no message is shown.
+    pub panel: bool,
 }
 
 impl Abilities {
@@ -82,6 +85,7 @@ impl Abilities {
             versioned_edits: edit.and_then(|it| it.document_changes) == Some(true),
             related_places: diagnostics.and_then(|it| it.related_information) == Some(true),
             live: own.and_then(|it| it.get("live")) == Some(&Value::Bool(true)),
+            panel: own.and_then(|it| it.get("panel")) == Some(&Value::Bool(true)),
         }
     }
 }
@@ -132,7 +136,7 @@ impl Editor {
     }
 }
 
-/// A text in which editors find no link, because what an agent or a hook says could link to an editor's command.
+/// A text for editors to show as it is, in which they find no link, because what an agent or a hook says could link to an editor's command.
 pub(super) fn unlinked(text: &str) -> String {
-    text.replace("](", "] (")
+    plain(text).replace("](", "] (")
 }

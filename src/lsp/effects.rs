@@ -3,10 +3,19 @@
 use super::plain_text::one_line;
 use crate::handlers::{Effect, Program};
 use crate::hook::Hook;
+use crate::matching::shell::{self, Shell};
 use std::path::Path;
 
 /// How much of what a definition says stands in a sentence, in characters.
-const MAX_QUOTED: usize = 60;
+const MAX_QUOTED: usize = 40;
+/// The longest call that is told whole, in characters.
+const MAX_CALL: usize = 40;
+/// The longest name of a program, in characters.
+const MAX_NAME: usize = 16;
+/// The most programs of a shell text that are named.
+const MAX_PROGRAMS: usize = 3;
+/// Shells have these built in, and all that they do is to print and to decide.
+const HARMLESS: [&str; 9] = ["echo", "printf", "test", "[", "[[", "true", "false", "exit", ":"];
 
 /// Finishes the sentence "running it ..."; `None` when it only looks at the event.
 pub(super) fn of_running(hook: &Hook) -> Option<String> {
@@ -39,11 +48,9 @@ pub(super) fn counts(hook: &Hook) -> bool {
     hook.handler.counts()
 }
 
-/// The program that is started, with the settings that can change what it does.
+/// The program that is started, or those that a shell text names, with the settings that can change what they do.
 fn program(Program { text, sets, cwd }: &Program, dir: &Path) -> String {
-    let lines: Vec<String> =
-        text.lines().map(|line| one_line(line, usize::MAX)).filter(|line| !line.is_empty()).collect();
-    let mut told = format!("`{}`", both_ends(&lines.join(" ⏎ ")));
+    let mut told = programs(text);
     if !sets.is_empty() {
         told.push_str(&format!(" with {} set", one_line(&sets.join(", "), MAX_QUOTED)));
     }
@@ -54,13 +61,35 @@ fn program(Program { text, sets, cwd }: &Program, dir: &Path) -> String {
     told
 }
 
-/// A long text without its middle: what matters may be at its end.
-fn both_ends(text: &str) -> String {
-    let n = text.chars().count();
-    let Some(cut) = n.checked_sub(MAX_QUOTED).filter(|cut| *cut > 0) else { return text.to_string() };
-    let (head, tail) = (MAX_QUOTED * 2 / 3, MAX_QUOTED / 3);
-    let (head, tail): (String, String) = (text.chars().take(head).collect(), text.chars().skip(n - tail).collect());
-    format!("{head}…{cut} more…{tail}")
+/// A short call as it is, and of anything else every program by its name: what matters may be at its end.
+fn programs(text: &str) -> String {
+    let script = shell::read(text, Shell::Unknown);
+    if let [call] = script.commands()
+        && script.names_all()
+        && text.get(call.span.clone()) == Some(text.trim())
+        && text.chars().count() <= MAX_CALL
+        && !call.words.first().is_some_and(|it| it.as_constant().is_some_and(|name| HARMLESS.contains(&name)))
+    {
+        return one_line(text, MAX_CALL);
+    }
+    let mut names: Vec<String> = Vec::new();
+    for name in script.commands().iter().filter_map(|it| it.words.first()?.as_constant()) {
+        let name = one_line(name.rsplit('/').next().unwrap_or(name), MAX_NAME);
+        if !names.contains(&name) && !HARMLESS.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    // What can't be read can start anything.
+    if names.is_empty() || !script.names_all() || script.commands().iter().any(|it| it.words.is_empty()) {
+        return match text.trim().lines().count() {
+            0 | 1 => "a shell command".into(),
+            lines => format!("a shell script of {lines} lines"),
+        };
+    }
+    let more = names.len().saturating_sub(MAX_PROGRAMS);
+    names.truncate(MAX_PROGRAMS);
+    let names = names.join(", ");
+    if more == 0 { names } else { format!("{names} and {more} more") }
 }
 
 #[cfg(test)]
@@ -87,26 +116,38 @@ mod tests {
             ("deny: no", ""),
             ("ask: really?", ""),
             ("guard: loop-detector", ""),
-            ("command: [python3, check.py]", "starts `python3 check.py`"),
+            ("command: [python3, check.py]", "starts python3 check.py"),
             (
                 "command: { run: \"a\\nb\", env: { KEY: s3cret, LD_PRELOAD: ./x.so } }",
-                "starts `a ⏎ b` with KEY, LD_PRELOAD set",
+                "starts a, b with KEY, LD_PRELOAD set",
             ),
-            ("command: { run: [git, status], cwd: sub }", "starts `git status` in sub"),
-            ("command: \"set -e\\n\\n  rm -rf build\\n\"", "starts `set -e ⏎ rm -rf build`"),
+            ("command: { run: [git, status], cwd: sub }", "starts git status in sub"),
+            ("command: \"set -e\\n\\n  rm -rf build\\n\"", "starts set, rm"),
             // Nothing hides what is started.
-            ("command: { run: 'touch it', env: { A: 'touch it' } }", "starts `touch it` with A set"),
+            ("command: { run: 'touch it', env: { A: 'touch it' } }", "starts touch it with A set"),
             (
                 "command: 'check                                                          ; touch it'",
-                "starts `check ; touch it`",
+                "starts check, touch",
             ),
             (
                 "command: 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; touch it'",
-                "starts `aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…18 more…aaaaaaaaaa; touch it`",
+                "starts aaaaaaaaaaaaaaaa…, touch",
             ),
-            ("callable: { python: 'guards.py:check' }", "starts a Python worker: `guards.py:check`"),
-            ("callable: { node: './a.mjs#b' }", "starts a Node worker: `./a.mjs#b`"),
-            ("callable: { command: [./worker, -x] }", "starts a worker: `./worker -x`"),
+            ("command: 'sh .hookwire/no-secrets.sh'", "starts sh .hookwire/no-secrets.sh"),
+            (
+                "command: 'cat >> \"$HOOKWIRE_PROJECT_DIR/audit.log\"'",
+                "starts cat >> \"$HOOKWIRE_PROJECT_DIR/audit.log\"",
+            ),
+            (
+                "command: 'jq -r .tool | grep -q x && { echo no; exit 2; }; curl x; wget y'",
+                "starts jq, grep, curl and 1 more",
+            ),
+            ("command: '! grep -q KEY || { echo no >&2; exit 2; }'", "starts grep"),
+            ("command: 'echo no >&2; exit 2'", "starts a shell command"),
+            ("command: 'exit 3'", "starts a shell command"),
+            ("callable: { python: 'guards.py:check' }", "starts a Python worker: guards.py:check"),
+            ("callable: { node: './a.mjs#b' }", "starts a Node worker: ./a.mjs#b"),
+            ("callable: { command: [./worker, -x] }", "starts a worker: ./worker -x"),
             (
                 "http: { url: 'https://example.com:8443/a/b?key=s3cret#x', headers: { authorization: s3cret } }",
                 "POSTs to https://example.com:8443/a/b",
@@ -125,7 +166,7 @@ mod tests {
             #[cfg(feature = "mcp")]
             (
                 "mcp: { server: { command: [npx, some-server, --key, s3cret] }, tool: scan }",
-                "starts the MCP server `npx some-server --key s3cret` and calls scan",
+                "starts the MCP server npx, some-server and calls scan",
             ),
         ] {
             assert_eq!(effect(dir.path(), definition), expected, "{definition}");

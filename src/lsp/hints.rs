@@ -18,6 +18,8 @@ use std::sync::Arc;
 
 /// The most events of a hook whose order is told.
 const MAX_EVENTS: usize = 20;
+/// What stands between the value and its hint.
+const GAP: &str = "   ";
 /// Stands for the events that no hook names.
 const OTHER: &str = "custom:*";
 
@@ -46,8 +48,8 @@ pub(super) fn hints(document: &Document, range: Range, around: &Surroundings<'_>
             continue;
         }
         let (label, tooltip) = match &compiled.hook {
-            None => ("broken".into(), "It is not in force as it stands here.".into()),
-            Some(hook) if !hook.enabled => ("off".into(), "Switched off with `enabled: false`.".into()),
+            None => ("broken: not in force".into(), "It is not in force as it stands here.".into()),
+            Some(hook) if !hook.enabled => ("off: never runs".into(), "Switched off with `enabled: false`.".into()),
             Some(hook) => {
                 let in_force = || Arc::new(in_force(around.project.as_ref(), readable.document, layer));
                 let orders = orders.get_or_insert_with(|| Orders::new(in_force()));
@@ -62,7 +64,8 @@ pub(super) fn hints(document: &Document, range: Range, around: &Surroundings<'_>
 fn hint(position: Position, label: String, tooltip: String) -> InlayHint {
     InlayHint {
         position,
-        label: InlayHintLabel::String(label),
+        // One blank is what editors leave; so near it would read as a part of the value.
+        label: InlayHintLabel::String(format!("{GAP}{label}")),
         kind: None,
         text_edits: None,
         tooltip: Some(InlayHintTooltip::MarkupContent(MarkupContent { kind: MarkupKind::Markdown, value: tooltip })),
@@ -168,8 +171,8 @@ fn order_in_words(hook: &Arc<Hook>, orders: &mut Orders, is_loaded: bool) -> (St
         if label.is_empty() {
             let more = match events.len().saturating_sub(1) {
                 0 => String::new(),
-                1 => " and 1 more event".into(),
-                more => format!(" and {more} more events"),
+                1 => ", +1 event".into(),
+                more => format!(", +{more} events"),
             };
             label = in_words(composition, place, &format!("{}{more}", one_line(named, 60)));
         }
@@ -198,16 +201,14 @@ fn order_in_words(hook: &Arc<Hook>, orders: &mut Orders, is_loaded: bool) -> (St
 
 /// A place in an order, as its composition makes it matter.
 fn in_words(composition: Composition, place: Option<(usize, usize)>, event: &str) -> String {
-    let Some((place, of)) = place else { return format!("once with an equal one at {event}") };
-    let place = ordinal(place);
+    let Some((place, of)) = place else { return format!("runs once with an equal hook at {event}") };
     match composition {
-        _ if of == 1 => format!("alone at {event}"),
-        Composition::Onion => format!("{place} of {of} at {event}, onion"),
-        Composition::Pipeline => format!("{place} of {of} at {event}, pipeline"),
-        Composition::Veto => format!("{place} of {of} at {event}, veto: all run"),
-        Composition::Middleware => format!("{place} of {of} at {event}, middleware: all run"),
-        Composition::Parallel if of == 2 => format!("at once with 1 other at {event}, parallel"),
-        Composition::Parallel => format!("at once with {} others at {event}, parallel", of - 1),
+        _ if of == 1 => format!("the only hook at {event}"),
+        Composition::Parallel if of == 2 => format!("runs at once with 1 other at {event}"),
+        Composition::Parallel => format!("runs at once with {} others at {event}", of - 1),
+        Composition::Onion | Composition::Pipeline | Composition::Veto | Composition::Middleware => {
+            format!("runs {} of {of} at {event}", ordinal(place))
+        }
     }
 }
 
@@ -256,15 +257,15 @@ mod tests {
     fn places_in_words() {
         use Composition::{Middleware, Onion, Parallel, Pipeline, Veto};
         for (composition, place, expected) in [
-            (Onion, Some((2, 5)), "2nd of 5 at Stop, onion"),
-            (Onion, Some((11, 21)), "11th of 21 at Stop, onion"),
-            (Onion, Some((1, 1)), "alone at Stop"),
-            (Pipeline, Some((3, 3)), "3rd of 3 at Stop, pipeline"),
-            (Veto, Some((1, 2)), "1st of 2 at Stop, veto: all run"),
-            (Middleware, Some((22, 22)), "22nd of 22 at Stop, middleware: all run"),
-            (Parallel, Some((2, 2)), "at once with 1 other at Stop, parallel"),
-            (Parallel, Some((2, 5)), "at once with 4 others at Stop, parallel"),
-            (Parallel, None, "once with an equal one at Stop"),
+            (Onion, Some((2, 5)), "runs 2nd of 5 at Stop"),
+            (Onion, Some((11, 21)), "runs 11th of 21 at Stop"),
+            (Onion, Some((1, 1)), "the only hook at Stop"),
+            (Pipeline, Some((3, 3)), "runs 3rd of 3 at Stop"),
+            (Veto, Some((1, 2)), "runs 1st of 2 at Stop"),
+            (Middleware, Some((22, 22)), "runs 22nd of 22 at Stop"),
+            (Parallel, Some((2, 2)), "runs at once with 1 other at Stop"),
+            (Parallel, Some((2, 5)), "runs at once with 4 others at Stop"),
+            (Parallel, None, "runs once with an equal hook at Stop"),
         ] {
             assert_eq!(in_words(composition, place, "Stop"), expected);
         }

@@ -2,7 +2,7 @@
 
 use super::document::{Document, Readable};
 use super::past::{Past, Runs, newest_name};
-use super::plain_text::{counts_in_words, one_line};
+use super::plain_text::{counts_in_words, one_line, plain};
 use super::surroundings::Surroundings;
 use super::{effects, sample};
 use crate::definitions::compile::Compiled;
@@ -12,8 +12,12 @@ use ls_types::{CodeLens, Command};
 use serde_json::json;
 use std::collections::HashSet;
 
-/// The longest outcome, in characters.
-const MAX_OUTCOME: usize = 100;
+/// The most that stands above a hook, in characters: a line of an editor beside a tree.
+const MAX_LINE: usize = 100;
+/// The least that is left of an outcome.
+const MIN_OUTCOME: usize = 24;
+/// The longest name of an event.
+const MAX_EVENT: usize = 40;
 
 pub(super) fn lenses(document: &Document, around: &Surroundings<'_>, runs: &Runs) -> Vec<CodeLens> {
     let past = around.past();
@@ -55,8 +59,8 @@ fn titles(
     let mut lenses = Vec::new();
     let document = readable.document;
     let is_file_broken = document.checked().file.as_ref().is_some_and(|file| file.is_broken);
-    if let Some(hook) = compiled.hook.as_ref().filter(|_| !is_file_broken) {
-        lenses.extend(last_run.map(|outcome| (one_line(&outcome, MAX_OUTCOME), "hookwire.explain")));
+    let is_whole = compiled.hook.as_ref().filter(|_| !is_file_broken);
+    if let Some(hook) = is_whole {
         if readable.is_present() {
             lenses.push((format!("▶ run {}", on_what(hook, past)), "hookwire.run"));
         }
@@ -64,6 +68,11 @@ fn titles(
     }
     let counts = counts_in_words(counts, !past.is_empty() && compiled.hook.is_some());
     lenses.extend(counts.map(|counts| (counts, "hookwire.matches")));
+    if let Some(outcome) = last_run.filter(|_| is_whole.is_some()) {
+        let others: usize = lenses.iter().map(|(title, _)| title.chars().count() + " | ".len()).sum();
+        let outcome = one_line(&plain(&outcome), MAX_LINE.saturating_sub(others).max(MIN_OUTCOME));
+        lenses.insert(0, (outcome, "hookwire.explain"));
+    }
     lenses
 }
 
@@ -71,7 +80,7 @@ fn titles(
 pub(super) fn on_what(hook: &Hook, past: &[Past]) -> String {
     let effects = effects::of_running(hook).map(|it| format!(": {it}")).unwrap_or_default();
     match newest_name(hook, past) {
-        Some(event) => format!("on last {}{effects}", one_line(event, MAX_OUTCOME)),
-        None => format!("on a sample {}{effects}", one_line(sample::name(hook), MAX_OUTCOME)),
+        Some(event) => format!("on last {}{effects}", one_line(event, MAX_EVENT)),
+        None => format!("on a sample {}{effects}", one_line(sample::name(hook), MAX_EVENT)),
     }
 }

@@ -1,15 +1,19 @@
 //! Hooks and events as commands give them to extensions, with the words that editors show.
 
 use super::document::Document;
+use super::editor::path_of;
 use super::hints::{Orders, events_of};
 use super::live::Judged;
-use super::past::{MAX_SUBJECT, subject};
-use super::plain_text::{MAX_QUOTED, block, duration, escaped, number_of, one_line};
+use super::past::{MAX_SUBJECT, argument, subject_after};
+use super::plain_text::{MAX_QUOTED, block, both_ends, duration, escaped, number_of, one_line, plain};
+use super::project::Project;
+use super::report::{Tone, outcome_in_words, tone, tone_of_outcome, verdict_in_words};
 use super::surroundings::Surroundings;
 use crate::contract::{Composition, Fail, NATIVE};
 use crate::event::Phase;
 use crate::hook::Hook;
 use crate::journal::Counts;
+use crate::syntax::diagnostic::Severity;
 use crate::syntax::source::Layer;
 use crate::verdict::{Decision, Outcome, Status};
 use ls_types::{Position, Range, Uri};
@@ -20,6 +24,8 @@ use std::time::UNIX_EPOCH;
 
 /// The most places of a hook that its tooltip tells.
 const MAX_PLACES: usize = 8;
+/// The longest name in a tree, in characters: what it has done stands behind it.
+const MAX_LABEL: usize = 32;
 
 /// An event as `hookwire.events` gives it.
 #[derive(Serialize)]
@@ -41,8 +47,10 @@ pub(super) struct ListedEvent<'j> {
     micros: u64,
     /// When it was, in seconds since 1970.
     seconds: u64,
-    /// The decision and the subject, in a line.
-    label: String,
+    /// How good the verdict is.
+    tone: Tone,
+    /// The verdict, the event, its tool and the argument that matters, in a line.
+    pub(super) label: String,
     /// The event and its verdict in Markdown.
     tooltip: String,
     outcomes: Vec<ListedOutcome<'j>>,
@@ -60,45 +68,42 @@ struct ListedOutcome<'j> {
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     duration_micros: u64,
+    tone: Tone,
     /// The decision, the time it took and the reason, in a line.
     summary: String,
 }
 
-/// An event that was judged.
-pub(super) fn listed_event(judged: &Judged) -> ListedEvent<'_> {
+/// An event that was judged; of one that was redacted, what is left of it.
+pub(super) fn listed_event(judged: &Judged, is_redacted: bool) -> ListedEvent<'_> {
     let Judged { folder: _, host, seq, at, event, verdict, truncated: _ } = judged;
     let seconds = humantime::parse_rfc3339(at).ok().and_then(|it| it.duration_since(UNIX_EPOCH).ok());
+    let argument = one_line(&argument(event, verdict.subject.as_ref().filter(|_| is_redacted)), MAX_SUBJECT);
+    let subject = subject_after(event, verdict.subject.as_ref().filter(|_| is_redacted));
     let mut listed = ListedEvent {
         host: *host,
         seq: *seq,
         at,
         event: &event.name,
         tool: event.tool_name(),
-        subject: subject(event),
+        subject,
         decision: verdict.decision,
         decided_by: verdict.decided_by.as_deref(),
         reason: clipped(&verdict.reason),
         micros: verdict.outcomes.iter().fold(0, |sum, it| it.duration_micros.saturating_add(sum)),
         seconds: seconds.unwrap_or_default().as_secs(),
+        tone: tone(verdict),
         label: String::new(),
         tooltip: String::new(),
         outcomes: verdict.outcomes.iter().map(listed_outcome).collect(),
     };
-    (listed.label, listed.tooltip) = (listed.in_a_line(), listed.in_markdown());
+    let named =
+        [&verdict_in_words(verdict, is_redacted), &*event.name, event.tool_name().unwrap_or_default(), &argument];
+    listed.label = named.into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join("  ");
+    listed.tooltip = listed.in_markdown();
     listed
 }
 
 impl ListedEvent<'_> {
-    /// `deny  Bash  git push --force`
-    fn in_a_line(&self) -> String {
-        let named = self.tool.unwrap_or(self.event);
-        // Some subjects begin with the tool.
-        let rest = self.subject.strip_prefix(named).filter(|it| it.is_empty() || it.starts_with(' '));
-        let about = rest.unwrap_or(&self.subject).trim();
-        let parts = [self.decision.as_str(), named, about].into_iter().filter(|it| !it.is_empty());
-        parts.collect::<Vec<_>>().join("  ")
-    }
-
     fn in_markdown(&self) -> String {
         let ListedEvent { host, seq, event, at, .. } = self;
         let by = self.decided_by.map(|it| format!(" by {}", escaped(it))).unwrap_or_default();
@@ -119,22 +124,15 @@ fn listed_outcome(outcome: &Outcome) -> ListedOutcome<'_> {
         reason: clipped(&outcome.reason),
         error: clipped(&outcome.error),
         duration_micros: outcome.duration_micros,
+        tone: tone_of_outcome(outcome),
         summary: outcome_in_a_line(outcome),
     }
 }
 
-/// `deny · 0.3 ms · never force-push`
+/// `deny · never force-push · 0.3 ms`
 fn outcome_in_a_line(outcome: &Outcome) -> String {
-    let said = match (outcome.decision, outcome.status) {
-        (Some(decision), _) => decision.as_str(),
-        (None, Status::Success) => "no opinion",
-        (None, Status::Blocking) => "blocking",
-        (None, Status::NonBlockingError) => "non blocking error",
-        (None, Status::Cancelled) => "cancelled",
-        (None, Status::Skipped) => "skipped",
-    };
-    let why = outcome.error.as_ref().or(outcome.reason.as_ref()).map(|it| one_line(it, MAX_SUBJECT));
-    let parts = [said.to_string(), duration(outcome.duration_micros), why.unwrap_or_default()];
+    let why = outcome.error.as_ref().or(outcome.reason.as_ref()).map(|it| one_line(&plain(it), MAX_SUBJECT));
+    let parts = [outcome_in_words(outcome), why.unwrap_or_default(), duration(outcome.duration_micros)];
     parts.into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join(" · ")
 }
 
@@ -146,6 +144,8 @@ fn clipped(text: &Option<String>) -> Option<String> {
 #[derive(Serialize)]
 pub(super) struct ListedHook {
     name: Arc<str>,
+    /// Its name, without its middle if it is long.
+    label: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<String>,
     on: Vec<Arc<str>>,
@@ -159,7 +159,9 @@ pub(super) struct ListedHook {
     enabled: bool,
     dialect: &'static str,
     counts: Counts,
-    /// Its handler and what it has done, in a few words each.
+    /// How it is doing.
+    tone: Tone,
+    /// What it has done and its handler, in a few words each, what matters most first.
     notes: Vec<String>,
     /// All about it, in Markdown.
     tooltip: String,
@@ -197,6 +199,7 @@ pub(super) fn listed_hook(hook: &Arc<Hook>, orders: &mut Orders, around: &Surrou
     };
     let mut listed = ListedHook {
         name: hook.name.clone(),
+        label: both_ends(&one_line(&hook.name, MAX_QUOTED), MAX_LABEL),
         description: hook.description.clone(),
         on: hook.on.names(),
         handler: hook.handler.key(),
@@ -209,8 +212,17 @@ pub(super) fn listed_hook(hook: &Arc<Hook>, orders: &mut Orders, around: &Surrou
         enabled: hook.enabled,
         dialect: hook.contract.dialect,
         counts: around.live.counts(&around.key(), &hook.name),
+        tone: Tone::None,
         notes: Vec::new(),
         tooltip: String::new(),
+    };
+    listed.tone = match listed.counts {
+        Counts { failed: 1.., .. } => Tone::Error,
+        Counts { denied: 1.., .. } => Tone::Deny,
+        Counts { asked: 1.., .. } => Tone::Ask,
+        Counts { rewrote: 1.., .. } => Tone::Changed,
+        Counts { matched: 1.., .. } => Tone::Allow,
+        Counts { .. } => Tone::None,
     };
     listed.notes = listed.in_words();
     listed.tooltip = listed.in_markdown();
@@ -221,13 +233,13 @@ impl ListedHook {
     fn counts_in_words(&self) -> Vec<String> {
         let Counts { matched, denied, asked, rewrote, failed } = self.counts;
         let counts =
-            [("matched", matched), ("denied", denied), ("asked", asked), ("rewrote", rewrote), ("failed", failed)];
+            [("failed", failed), ("denied", denied), ("asked", asked), ("rewrote", rewrote), ("matched", matched)];
         counts.into_iter().filter(|(_, n)| *n > 0).map(|(what, n)| format!("{what} {n}")).collect()
     }
 
     fn in_words(&self) -> Vec<String> {
         let off = (!self.enabled).then(|| "off".to_string());
-        [self.handler.to_string()].into_iter().chain(off).chain(self.counts_in_words()).collect()
+        off.into_iter().chain(self.counts_in_words()).chain([self.handler.to_string()]).collect()
     }
 
     fn in_markdown(&self) -> String {
@@ -265,8 +277,94 @@ fn as_text(variant: impl Serialize) -> String {
 pub(super) struct Group {
     event: String,
     hooks: Vec<usize>,
+    /// The place of each among those that run there, in words.
+    places: Vec<String>,
     /// How many they are, in words.
     summary: String,
+}
+
+/// The hooks of one file, as they are written; with those that are broken.
+#[derive(Debug, Serialize)]
+pub(super) struct ListedFile {
+    /// Null for hooks that a client has registered.
+    uri: Option<Uri>,
+    /// Its path, from the project's root if it is in it.
+    label: String,
+    /// By their places in the list of all hooks.
+    hooks: Vec<usize>,
+    broken: Vec<ListedBroken>,
+    summary: String,
+}
+
+/// A hook that is not in force as it is written.
+#[derive(Debug, Serialize)]
+struct ListedBroken {
+    /// Absent where the file itself is broken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    label: String,
+    range: Range,
+    /// What is wrong with it first, in a line.
+    message: String,
+    /// All that is wrong with it, in Markdown.
+    tooltip: String,
+}
+
+/// Hooks by file, in the order of the paths.
+pub(super) fn files(project: &Project, hooks: &[ListedHook]) -> Vec<ListedFile> {
+    let mut files: Vec<ListedFile> = Vec::new();
+    let mut at = |uri: Option<Uri>| match files.iter().position(|it| it.uri == uri) {
+        Some(at) => at,
+        None => {
+            let path = uri.as_ref().and_then(path_of);
+            let inside = path.as_ref().and_then(|it| it.strip_prefix(project.root()).ok());
+            let label = inside.or(path.as_deref()).map(|it| it.display().to_string());
+            let label = label.map_or("registered by a client".into(), |it| one_line(&it, MAX_QUOTED));
+            files.push(ListedFile { uri, label, hooks: Vec::new(), broken: Vec::new(), summary: String::new() });
+            files.len() - 1
+        }
+    };
+    let places: Vec<_> = hooks.iter().map(|hook| at(hook.uri.clone())).collect();
+    let published = project.published();
+    let errors = published.diagnostics.iter().filter(|it| it.severity == Severity::Error);
+    let errors: Vec<_> = errors.map(|it| (at(Uri::from_file_path(&it.file)), it)).collect();
+    for (n, place) in places.into_iter().enumerate() {
+        files.get_mut(place).into_iter().for_each(|file| file.hooks.push(n));
+    }
+    for (place, error) in errors {
+        let Some(file) = files.get_mut(place) else { continue };
+        let said = escaped(&error.message);
+        if let Some(known) = file.broken.iter_mut().find(|it| it.name == error.hook) {
+            known.tooltip.push_str(&format!("\n- {said}"));
+            continue;
+        }
+        let name = error.hook.as_deref().map(|it| one_line(it, MAX_QUOTED));
+        let count = |n: usize| n.saturating_sub(1).try_into().unwrap_or(u32::MAX);
+        let start = Position::new(count(error.range.start.line), count(error.range.start.column));
+        file.broken.push(ListedBroken {
+            label: name.as_deref().map_or("the file".into(), |it| both_ends(it, MAX_LABEL)),
+            range: Range::new(start, start),
+            message: one_line(&plain(&error.message), MAX_QUOTED),
+            tooltip: format!(
+                "**{}** is not in force as it is written\n\n- {said}",
+                escaped(name.as_deref().unwrap_or("The file"))
+            ),
+            name: error.hook.clone(),
+        });
+    }
+    files.sort_by(|a, b| a.label.cmp(&b.label));
+    for file in &mut files {
+        // In the order of the text.
+        let start = |n: &usize| hooks.get(*n).map(|it| (it.range.start.line, it.range.start.character));
+        file.hooks.sort_by_key(start);
+        let broken = match file.broken.len() {
+            0 => String::new(),
+            n => format!("{n} broken"),
+        };
+        let hooks = if file.hooks.is_empty() { String::new() } else { number_of(file.hooks.len(), "hook") };
+        file.summary = [broken, hooks].into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join(", ");
+    }
+    files
 }
 
 /// The order in which events come in an agent's life; others come after them.
@@ -286,13 +384,12 @@ pub(super) fn groups(hooks: &[ListedHook]) -> Vec<Group> {
         events.into_iter().for_each(|event| groups.entry((rank(event), event)).or_default().push(n));
     }
     let group = |((_, event), mut members): ((usize, &str), Vec<usize>)| {
-        let place = |n: &usize| {
-            let order = hooks.get(*n).into_iter().flat_map(|hook| &hook.order);
-            order.into_iter().find(|it| *it.event == *event).map_or(usize::MAX, |it| it.place)
-        };
-        members.sort_by_key(place);
+        let order = |n: &usize| hooks.get(*n)?.order.iter().find(|it| *it.event == *event);
+        members.sort_by_key(|n| order(n).map_or(usize::MAX, |it| it.place));
+        let in_words = |n: &usize| order(n).map(|it| format!("{} of {}", it.place, it.of)).unwrap_or_default();
+        let places = members.iter().map(in_words).collect();
         let event = if event == "*" { "every event" } else { event };
-        Group { event: event.into(), summary: number_of(members.len(), "hook"), hooks: members }
+        Group { event: event.into(), summary: number_of(members.len(), "hook"), places, hooks: members }
     };
     groups.into_iter().map(group).collect()
 }
@@ -307,6 +404,7 @@ mod tests {
     fn hook(name: &str, on: &[&str], order: &[(&str, usize)]) -> ListedHook {
         ListedHook {
             name: name.into(),
+            label: name.into(),
             description: Some("$(x)".into()),
             on: on.iter().map(|it| (*it).into()).collect(),
             handler: "command",
@@ -322,6 +420,7 @@ mod tests {
             enabled: true,
             dialect: NATIVE,
             counts: Counts::default(),
+            tone: Tone::None,
             notes: Vec::new(),
             tooltip: String::new(),
         }
@@ -336,16 +435,17 @@ mod tests {
             hook("first", &["PreToolUse"], &[("PreToolUse", 1)]),
             hook("always", &["*"], &[("PreToolUse", 3)]),
         ];
-        let group = |event: &str, hooks: &[usize]| Group {
+        let group = |event: &str, hooks: &[usize], places: &[&str]| Group {
             event: event.into(),
             hooks: hooks.into(),
+            places: places.iter().map(|it| it.to_string()).collect(),
             summary: number_of(hooks.len(), "hook"),
         };
         let expected = [
-            group("every event", &[3]),
-            group("PreToolUse", &[2, 1]),
-            group("Stop", &[1]),
-            group("custom:Deploy", &[0]),
+            group("every event", &[3], &[""]),
+            group("PreToolUse", &[2, 1], &["1 of 2", "2 of 2"]),
+            group("Stop", &[1], &["1 of 2"]),
+            group("custom:Deploy", &[0], &[""]),
         ];
         assert_eq!(groups(&hooks), expected);
     }
@@ -354,12 +454,12 @@ mod tests {
     fn a_hook_in_words() {
         let mut hook = hook("a|b", &["Stop"], &[("Stop", 1)]);
         hook.counts = Counts { matched: 12, denied: 2, ..Counts::default() };
-        assert_eq!(hook.in_words(), ["command", "matched 12", "denied 2"]);
+        assert_eq!(hook.in_words(), ["denied 2", "matched 12", "command"]);
         let text = hook.in_markdown();
         assert!(text.starts_with("**a\\|b**\n\n\\$\\(x\\)\n\n| | |\n|---|---|\n| handler | command |\n"), "{text}");
-        assert!(text.ends_with("| composition | onion |\n| so far | matched 12 · denied 2 |"), "{text}");
+        assert!(text.ends_with("| composition | onion |\n| so far | denied 2 · matched 12 |"), "{text}");
         hook.enabled = false;
-        assert_eq!(hook.in_words(), ["command", "off", "matched 12", "denied 2"]);
+        assert_eq!(hook.in_words(), ["off", "denied 2", "matched 12", "command"]);
         assert!(hook.in_markdown().contains("| runs | never: it is off |"));
     }
 
@@ -369,7 +469,7 @@ mod tests {
         let outcomes = json!([{ "hook": "h", "status": "blocking", "decision": "deny", "durationMicros": 1 }]);
         let mut judged = judged(1, event, outcomes);
         Arc::get_mut(&mut judged).unwrap().verdict.reason = Some("[x](command:evil) <b>".into());
-        let text = listed_event(&judged).tooltip;
+        let text = listed_event(&judged, false).tooltip;
         assert!(text.contains("\\[x\\]\\(command:evil\\) \\<b\\>"), "{text}");
     }
 
@@ -384,18 +484,18 @@ mod tests {
                 { "hook": "c", "status": "non_blocking_error", "error": "failed to run", "durationMicros": 1 },
             ]),
         );
-        let told = serde_json::to_value(listed_event(&judged)).unwrap();
+        let told = serde_json::to_value(listed_event(&judged, false)).unwrap();
         assert_eq!(
             told,
             json!({
                 "host": 1, "seq": 7, "at": "2030-01-02T03:04:05.678Z", "event": "PreToolUse", "tool": "Bash",
                 "subject": "Bash git push\\u{202e}", "decision": "deny", "decidedBy": "b", "micros": 43,
-                "seconds": 1_893_553_445, "label": "deny  Bash  git push\\u{202e}",
+                "seconds": 1_893_553_445, "tone": "deny", "label": "deny, 1 failed  PreToolUse  Bash  git push\\u{202e}",
                 "tooltip": "**deny** by b\n\n```\nBash git push\\u{202e}\n```\n\nPreToolUse #7 of host 1, 2030\\-01\\-02T03:04:05\\.678Z, judged in 43 µs",
                 "outcomes": [
-                    { "hook": "a", "status": "skipped", "durationMicros": 1, "summary": "skipped · 1 µs" },
-                    { "hook": "b", "status": "blocking", "decision": "deny", "reason": "no never", "durationMicros": 41, "summary": "deny · 41 µs · no never" },
-                    { "hook": "c", "status": "non_blocking_error", "error": "failed to run", "durationMicros": 1, "summary": "non blocking error · 1 µs · failed to run" },
+                    { "hook": "a", "status": "skipped", "durationMicros": 1, "tone": "none", "summary": "skipped · 1 µs" },
+                    { "hook": "b", "status": "blocking", "decision": "deny", "reason": "no never", "durationMicros": 41, "tone": "deny", "summary": "deny · no never · 41 µs" },
+                    { "hook": "c", "status": "non_blocking_error", "error": "failed to run", "durationMicros": 1, "tone": "error", "summary": "failed · failed to run · 1 µs" },
                 ],
             })
         );

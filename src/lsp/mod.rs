@@ -15,7 +15,7 @@
 //! - what is known of projects: `project` (all that is asked of the host), `workspaces`, `effects`, `sample`, `live`, `past`,
 //!   `surroundings`, `standing`
 //! - features, each a function of a document and its [surroundings](surroundings::Surroundings): `tokens`, `symbols`,
-//!   `completion`, `hover`, `hints`, `listed`, `same_name`, `definition`, `rename`, `lenses`, `actions`
+//!   `completion`, `hover`, `hints`, `report`, `listed`, `timeline`, `same_name`, `definition`, `rename`, `lenses`, `actions`
 //! - what acts: `server` (the state), `diagnostics`, `run`, `commands`, `serve`
 //! - the tables of methods: `methods`
 
@@ -41,6 +41,7 @@ mod past;
 mod plain_text;
 mod project;
 mod rename;
+mod report;
 mod run;
 mod same_name;
 mod sample;
@@ -50,6 +51,7 @@ mod standing;
 mod surroundings;
 mod symbols;
 mod texts;
+mod timeline;
 mod tokens;
 mod workspaces;
 mod written;

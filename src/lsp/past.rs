@@ -53,18 +53,36 @@ pub(super) fn newest_name<'p>(hook: &Hook, past: &'p [Past]) -> Option<&'p str> 
 
 /// The subject of an event in a few words.
 pub(super) fn subject(event: &Event) -> String {
-    let input = event.at("/tool/input");
-    let main = event.tool_name().and_then(|tool| tools::main_argument(tool, input?)).map(|(_, text)| text);
-    let text = match (event.tool_name(), main) {
-        (Some(tool), Some(main)) => format!("{tool} {main}"),
-        (Some(tool), None) => tool.to_string(),
-        (None, _) => match event.subject() {
-            Some(Value::String(text)) => text.clone(),
-            Some(Value::Null) | None => String::new(),
-            Some(other) => other.to_string(),
-        },
+    subject_after(event, None)
+}
+
+/// The same with the subject that hooks made of it, if one is given.
+pub(super) fn subject_after(event: &Event, rewritten: Option<&Value>) -> String {
+    let argument = argument(event, rewritten);
+    let text = match event.tool_name() {
+        Some(tool) => format!("{tool} {argument}"),
+        None => argument,
     };
     one_line(&text, MAX_SUBJECT)
+}
+
+/// The argument of an event that matters: what a tool is called with, or the event's subject; with the subject that
+/// hooks made of it, if one is given.
+pub(super) fn argument(event: &Event, rewritten: Option<&Value>) -> String {
+    let is_of_call = event.spec.subject == Some("/tool/input");
+    let input = rewritten.filter(|_| is_of_call).or(event.at("/tool/input"));
+    if let Some(tool) = event.tool_name()
+        && let Some(input) = input
+    {
+        // Where none stands out, all of them.
+        let all = || input.as_object().filter(|it| !it.is_empty()).map(|_| input.to_string().into());
+        return tools::main_argument(tool, input).map(|(_, text)| text).or_else(all).unwrap_or_default().into_owned();
+    }
+    match rewritten.or(event.subject()) {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Null) | None => String::new(),
+        Some(other) => other.to_string(),
+    }
 }
 
 /// The result of the last run of each hook of the open documents, for the lens above the hook.

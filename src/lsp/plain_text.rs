@@ -27,9 +27,27 @@ pub(super) fn one_line(text: &str, most: usize) -> String {
         }
     }
     if characters.next().is_some() {
+        short.truncate(short.trim_end().len());
         short.push('…');
     }
     short
+}
+
+/// A text as it is, over several lines, but without what could move a cursor or reorder what stands around it.
+pub(super) fn shown(text: &str, most: usize) -> String {
+    let mut characters = text.trim_end().chars();
+    let mut shown = String::new();
+    for c in characters.by_ref().take(most) {
+        match c {
+            '\n' | '\t' => shown.push(c),
+            c if c.is_control() || is_invisible(c) => shown.extend(c.escape_unicode()),
+            c => shown.push(c),
+        }
+    }
+    if characters.next().is_some() {
+        shown.push('…');
+    }
+    shown
 }
 
 /// Whether a character can't be seen, or changes where others are shown.
@@ -92,6 +110,36 @@ pub(super) fn counts_in_words(counts: &Counts, was_any_seen: bool) -> Option<Str
     }
 }
 
+/// A message with quotes where it has the backticks of Markdown, for places that show text as it is: diagnostics,
+/// titles, notifications.
+pub(super) fn plain(message: &str) -> String {
+    let mut parts = message.split('`').peekable();
+    let mut plain = String::with_capacity(message.len());
+    let mut is_open = false;
+    while let Some(part) = parts.next() {
+        plain.push_str(part);
+        if parts.peek().is_some() {
+            plain.push(if is_open { '”' } else { '“' });
+            is_open = !is_open;
+        }
+    }
+    // One that has no other is no quote.
+    if is_open { message.to_string() } else { plain }
+}
+
+/// The first and the last of a text that is longer than so many characters, because what tells it from others may
+/// be at either end.
+pub(super) fn both_ends(text: &str, most: usize) -> String {
+    let n = text.chars().count();
+    if n <= most {
+        return text.to_string();
+    }
+    let tail = most / 3;
+    let head: String = text.chars().take(most.saturating_sub(tail + 1)).collect();
+    let tail: String = text.chars().skip(n - tail).collect();
+    format!("{}…{}", head.trim_end(), tail.trim_start())
+}
+
 /// A text that Markdown shows as it is.
 pub(super) fn escaped(text: &str) -> String {
     let mut escaped = String::new();
@@ -134,6 +182,20 @@ mod tests {
         ] {
             assert_eq!(one_line(text, most), expected);
         }
+    }
+
+    #[test]
+    fn what_is_shown_as_it_is_has_no_markup() {
+        for (message, expected) in [
+            ("unknown event `Stpo`: did you mean `Stop`?", "unknown event “Stpo”: did you mean “Stop”?"),
+            ("a ` b", "a ` b"),
+            ("``", "“”"),
+            ("none", "none"),
+        ] {
+            assert_eq!(plain(message), expected);
+        }
+        assert_eq!(both_ends("check-the-payments-of-the-shop", 20), "check-the-pay…e-shop");
+        assert_eq!(both_ends("short", 5), "short");
     }
 
     #[test]

@@ -91,7 +91,7 @@ fn name_at(document: &Document, offset: usize) -> Answer<Named<'_>> {
     if !readable.is_present() {
         return refused(unreadable);
     }
-    refused("only a hook can be renamed, at the value of its `name`")
+    refused("only a hook can be renamed, at the value of its name")
 }
 
 /// Whether what is written may not be a part of something else now, such as a name that goes on.

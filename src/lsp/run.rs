@@ -5,9 +5,11 @@ use super::answer::{Answer, Refusal, off_the_reader};
 use super::document::Document;
 use super::editor::{path_of, unlinked};
 use super::effects::counts;
+use super::live::{Judged, Live};
 use super::past::{MAX_SUBJECT, Past, Run, newest, subject};
 use super::plain_text::{MAX_QUOTED, duration, one_line};
 use super::project::Project;
+use super::report::{Note, Report, Tone, outcome_in_words, tone_of_outcome, verdict_in_words};
 use super::sample;
 use super::server::{Server, Snapshot};
 use crate::contract::Fail;
@@ -43,11 +45,24 @@ pub(super) struct OfRun {
     event: Option<OfEvent>,
 }
 
-#[derive(Deserialize)]
+/// An event that a host has judged.
+#[derive(Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct OfEvent {
+pub(super) struct OfEvent {
     host: u32,
     seq: u64,
+}
+
+impl OfEvent {
+    /// The event, unless it is too old.
+    pub(super) fn find(self, live: &Live) -> Answer<Arc<Judged>> {
+        let mut events = live.timeline().into_iter();
+        events.find(|it| it.host == self.host && it.seq == self.seq).ok_or_else(|| self.is_gone())
+    }
+
+    fn is_gone(self) -> Refusal {
+        Refusal::Failed(format!("event {} of process {} is not known any more", self.seq, self.host))
+    }
 }
 
 /// A hook of a file, compiled as it would be in force.
@@ -123,10 +138,9 @@ impl Chosen {
         let is_pinned = pinned.is_some();
         let real = match pinned {
             None => newest(hook, past),
-            Some(OfEvent { host, seq }) => {
+            Some(of @ OfEvent { host, seq }) => {
                 let found = past.iter().find(|it| it.judged.host == host && it.judged.seq == seq);
-                let gone = || Refusal::Failed(format!("event {seq} of process {host} is not known any more"));
-                Some(found.ok_or_else(gone)?)
+                Some(found.ok_or_else(|| of.is_gone())?)
             }
         };
         let applies = |facts: &Facts| {
@@ -181,6 +195,9 @@ pub(super) struct Ran {
     kept_out_by: Option<Miss>,
     #[serde(skip_serializing_if = "Option::is_none")]
     verdict: Option<Verdict>,
+    /// For an editor that has a panel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    report: Option<Report>,
 }
 
 /// Runs a hook and shows what comes of it. Dropping the future ends what it has started.
@@ -204,25 +221,32 @@ pub(super) async fn run(snapshot: Snapshot, OfRun { uri, hook, event }: OfRun) -
         (hook.detached, hook.fail) = (false, Some(Fail::Open));
     }
     let named = chosen.named();
+    let ran_at = chosen.at.clone();
     let mut ran = Ran {
         hook: name.clone(),
         event: chosen.event.name.clone(),
         from: chosen.from(),
-        at: chosen.at,
+        at: chosen.at.clone(),
         ran: false,
         summary: String::new(),
         decision: None,
         kept_out_by: None,
         verdict: None,
+        report: None,
     };
     let mut kind = MessageType::INFO;
+    let report = |verdict: &str, tone| {
+        Report::of_hook(&name, verdict, tone).at(format!("run on {named}"), &chosen.event, ran_at.clone())
+    };
     match chosen.applies {
         Err(miss) => {
             ran.summary = format!("did not run: {}", missed(&miss));
+            ran.report = Some(report("did not run", Tone::None).because(&missed(&miss)));
             ran.kept_out_by = Some(miss);
         }
         Ok(_) => {
             let person = Arc::new(Person(server.clone()));
+            let is_redacting = hook.handler.is_redacting();
             let verdict = project.run_alone(hook, &chosen.event, counts, person).await;
             let outcome = verdict.outcomes.iter().find(|it| it.hook == name);
             ran.ran = outcome.is_some_and(|it| it.status != Status::Skipped);
@@ -230,8 +254,26 @@ pub(super) async fn run(snapshot: Snapshot, OfRun { uri, hook, event }: OfRun) -
             let told = Told { is_detached, counts };
             ran.summary = outcome.map(|it| summary(it, &verdict, &chosen.event, told)).unwrap_or_default();
             if outcome.is_some_and(|it| it.error.is_some()) {
-                kind = MessageType::WARNING;
+                kind = MessageType::ERROR;
             }
+            let is_redacted = is_redacting && verdict.subject.is_some();
+            let words = match outcome {
+                Some(outcome) if verdict.subject.is_none() => outcome_in_words(outcome),
+                _ => verdict_in_words(&verdict, is_redacted),
+            };
+            let report = report(&words, outcome.map(tone_of_outcome).unwrap_or_default());
+            let why = outcome.and_then(|it| it.error.as_ref().or(it.reason.as_ref()));
+            let report = if let Some(why) = why { report.because(why) } else { report };
+            let mut report = report.with(&chosen.event, &verdict, is_redacted);
+            if is_redacted {
+                // Its subject has the secret.
+                report.about = format!("run on {}", one_line(&chosen.event.name, MAX_SUBJECT));
+            }
+            report
+                .notes
+                .extend(is_detached.then(|| Note::new("Async", "It is async: what it answers decides nothing.")));
+            report.notes.extend(counts.then(|| Note::new("Counts", "It counted from zero for this run.")));
+            ran.report = Some(report);
             ran.verdict = Some(verdict);
         }
     }
@@ -239,7 +281,10 @@ pub(super) async fn run(snapshot: Snapshot, OfRun { uri, hook, event }: OfRun) -
         let run = Run { digest: compiled.digest, summary: ran.summary.clone() };
         server.runs.keep(&server.documents(), document.uri.as_str(), &name, run);
     }
-    server.editor.show(kind, &format!("{} on {named}: {}", one_line(&name, MAX_QUOTED), ran.summary));
+    ran.report = ran.report.filter(|_| server.abilities.panel);
+    if ran.report.is_none() {
+        server.editor.show(kind, &format!("{} on {named}: {}", one_line(&name, MAX_QUOTED), ran.summary));
+    }
     server.refresh_live();
     Ok(ran)
 }
@@ -343,6 +388,8 @@ pub(super) struct Explained {
     #[serde(skip_serializing_if = "Option::is_none")]
     opaque: Option<String>,
     summary: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    report: Option<Report>,
 }
 
 /// Tells whether a hook would run, and runs nothing.
@@ -355,19 +402,32 @@ pub(super) fn explain(snapshot: &Snapshot, OfHook { uri, hook }: &OfHook) -> Ans
     let from = chosen.from();
     let (applies, (summary, opaque, kept_out_by)) = (
         chosen.applies.is_ok(),
-        match chosen.applies {
+        match &chosen.applies {
             Ok(None) => (format!("runs on {named}"), None, None),
             Ok(Some(why)) => {
                 let told =
-                    format!("runs on {named}, but whether it applies can't be told: {}", one_line(&why, MAX_QUOTED));
-                (told, Some(why), None)
+                    format!("runs on {named}, but whether it applies can't be told: {}", one_line(why, MAX_QUOTED));
+                (told, Some(why.clone()), None)
             }
-            Err(miss) => (format!("does not run on {named}: {}", missed(&miss)), None, Some(miss)),
+            Err(miss) => (format!("does not run on {named}: {}", missed(miss)), None, Some(miss.clone())),
         },
     );
-    server.editor.show(MessageType::INFO, &format!("{} {summary}", one_line(&hook.name, MAX_QUOTED)));
+    let report = server.abilities.panel.then(|| {
+        let (verdict, tone) =
+            if kept_out_by.is_none() { ("would run", Tone::Allow) } else { ("would not run", Tone::None) };
+        let report = Report::of_hook(&hook.name, verdict, tone);
+        let report = report.at(format!("on {}", chosen.named()), &chosen.event, chosen.at.clone());
+        match (&kept_out_by, &opaque) {
+            (Some(miss), _) => report.because(&missed(miss)),
+            (None, Some(why)) => report.because(&format!("whether it applies can't be told: {why}")),
+            (None, None) => report,
+        }
+    });
+    if report.is_none() {
+        server.editor.show(MessageType::INFO, &format!("{} {summary}", one_line(&hook.name, MAX_QUOTED)));
+    }
     let (hook, event) = (hook.name.clone(), chosen.event.name.clone());
-    Ok(Explained { hook, event, from, applies, kept_out_by, opaque, summary })
+    Ok(Explained { hook, event, from, applies, kept_out_by, opaque, summary, report })
 }
 
 #[cfg(test)]

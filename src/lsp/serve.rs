@@ -10,8 +10,9 @@ use crate::syntax::formats;
 use ls_types::{
     DidChangeTextDocumentParams, DidChangeWorkspaceFoldersParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams,
 };
+use std::collections::HashSet;
 use std::future::Future;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,8 +55,12 @@ impl Server {
         if let Err(error) = project.watch() {
             tracing::warn!(%error, "Definitions are not watched for the editor.");
         }
-        let follow = diagnostics::follow(self.clone(), project);
-        tokio::spawn(async move { ended.run_until_cancelled_owned(left.run_until_cancelled_owned(follow)).await });
+        let server = self.clone();
+        let follow = async move {
+            left.run_until_cancelled(diagnostics::follow(server.clone(), project.clone())).await;
+            diagnostics::withdraw(&server, &project);
+        };
+        tokio::spawn(async move { ended.run_until_cancelled_owned(follow).await });
     }
 
     /// Enters a folder.
@@ -63,6 +68,15 @@ impl Server {
         if let Some(workspace) = self.workspaces.enter(root) {
             self.follow(workspace);
         }
+    }
+
+    /// Leaves every project that neither a folder nor an open document is about any more.
+    fn leave(&self) {
+        let documents = self.documents();
+        let of_documents = documents.values().filter_map(|it| project_of(&it.path)).map(Path::to_path_buf);
+        let of_folders = self.folders.lock().iter().flat_map(|folder| projects(folder)).collect::<Vec<_>>();
+        let wanted: HashSet<PathBuf> = of_documents.chain(of_folders).collect();
+        self.workspaces.retain(|root| wanted.contains(root));
     }
 
     /// Whether a file is one of definitions. Editors hand over every YAML file that they open.
@@ -140,16 +154,20 @@ pub(super) fn did_close(server: &Arc<Server>, params: DidCloseTextDocumentParams
     server.update(|documents| drop(documents.remove(key)));
     server.runs.forget(key);
     server.check(key);
+    server.leave();
     Ok(())
 }
 
 pub(super) fn did_change_folders(server: &Arc<Server>, params: DidChangeWorkspaceFoldersParams) -> Answer<()> {
-    for folder in params.event.removed.iter().filter_map(|folder| path_of(&folder.uri)) {
-        server.workspaces.leave(&folder);
+    let removed: Vec<_> = params.event.removed.iter().filter_map(|folder| path_of(&folder.uri)).collect();
+    let added: Vec<_> = params.event.added.iter().filter_map(|folder| path_of(&folder.uri)).collect();
+    {
+        let mut folders = server.folders.lock();
+        folders.retain(|it| !removed.contains(it));
+        folders.extend(added.iter().cloned());
     }
-    for folder in params.event.added.iter().filter_map(|folder| path_of(&folder.uri)) {
-        projects(&folder).iter().for_each(|root| server.enter(root));
-    }
+    added.iter().flat_map(|folder| projects(folder)).for_each(|root| server.enter(&root));
+    server.leave();
     server.refresh();
     Ok(())
 }

@@ -30,6 +30,8 @@ pub struct Server {
     pub(super) abilities: Abilities,
     /// The folders that it works in.
     pub(super) workspaces: Workspaces,
+    /// The folders that it has open.
+    pub(super) folders: Mutex<Vec<PathBuf>>,
     /// The project of its connection.
     pub(super) connection: Project,
     /// The events and counts of running hosts.
@@ -65,6 +67,7 @@ impl Server {
         Ok(Arc::new(Server {
             abilities: Abilities::from_params(&params),
             workspaces,
+            folders: Mutex::new(folders),
             connection,
             live: Live::new(),
             runs: Runs::default(),

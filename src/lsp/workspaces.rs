@@ -63,10 +63,10 @@ impl Workspaces {
         Some(workspace)
     }
 
-    /// Leaves a folder.
-    pub(super) fn leave(&self, root: &Path) {
+    /// Leaves every folder but those.
+    pub(super) fn retain(&self, is_wanted: impl Fn(&Path) -> bool) {
         self.open.lock().retain(|it| {
-            let stays = it.project.root() != root;
+            let stays = is_wanted(it.project.root());
             if !stays {
                 it.left.cancel();
             }

@@ -11,7 +11,7 @@ fn labels(items: &Value) -> Vec<&str> {
 fn half_typed_files_are_completed() {
     let mut editor = Editor::start(&[]);
     for (name, text, first) in [
-        ("a.yaml", "hooks:\n  - name: a\n    on: Pre|\n", "SessionStart"),
+        ("a.yaml", "hooks:\n  - name: a\n    on: Pre|\n", "PreToolUse"),
         ("b.yaml", "hooks:\n  - name: [\n  - name: b\n    ma|\n", "on"),
         ("c.toml", "[[hooks]]\nname = 'a'\nif = \"|", "Bash"),
         ("d.json", "{\"hooks\": [{\"name\": \"a\", \"guard\": \"|", "step-limit"),

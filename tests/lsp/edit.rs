@@ -164,7 +164,7 @@ fn links_outlines_and_edits_are_what_the_editor_can_take() {
     assert_eq!(edit["documentChanges"], expected);
     let elsewhere = params(&plain, json!({ "line": 2, "character": 8 }));
     let refused = plain.refused("textDocument/prepareRename", elsewhere);
-    assert_eq!(refused["message"], "only a hook can be renamed, at the value of its `name`", "{refused}");
+    assert_eq!(refused["message"], "only a hook can be renamed, at the value of its name", "{refused}");
 }
 
 #[test]
@@ -192,21 +192,21 @@ fn actions_come_with_what_they_solve_and_in_the_kinds_asked_for() {
     let mut ask = |line: u32, character: u32, only: Value| ask_when(line, character, only, Value::Null);
     let titles = |actions: &Value| actions.as_array().unwrap().iter().map(|it| it["title"].clone()).collect::<Vec<_>>();
     let fixes = ask(1, 8, json!(["quickfix"]));
-    assert_eq!(titles(&fixes), ["Add `fail: closed`", "Add `fail: open`", "Set `fail: closed` for the whole file"]);
+    assert_eq!(titles(&fixes), ["Add “fail: closed”", "Add “fail: open”", "Set “fail: closed” for the whole file"]);
     assert_eq!(fixes[0]["diagnostics"], json!([diagnostics[0]]));
     assert_eq!(fixes[0]["isPreferred"], true);
     assert_eq!(fixes[0]["edit"]["documentChanges"][0]["edits"][0]["newText"], "\n  fail: closed");
     let rewrite = ask(3, 15, json!(["refactor"]));
     assert_eq!(rewrite[0]["edit"]["documentChanges"][0]["edits"][0]["newText"], "[python3, check.py]");
     let source = ask(3, 15, json!(["source"]));
-    assert_eq!(titles(&source), ["Run a on a sample PreToolUse: starts `python3 check.py`", "Explain a"]);
+    assert_eq!(titles(&source), ["Run a on a sample PreToolUse: starts python3 check.py", "Explain a"]);
     assert_eq!(source[0]["kind"], "source.hookwire.run");
     assert_eq!(titles(&ask(3, 15, json!(["source.hookwire.explain"]))), ["Explain a"]);
     assert_eq!(source[0]["command"]["command"], "hookwire.run");
     assert_eq!(source[1]["command"]["arguments"], json!([{ "uri": uri, "hook": "a" }]));
     assert_eq!(
         titles(&ask(3, 15, json!(null))),
-        ["Run the program without a shell", "Run a on a sample PreToolUse: starts `python3 check.py`", "Explain a"]
+        ["Run the program without a shell", "Run a on a sample PreToolUse: starts python3 check.py", "Explain a"]
     );
     assert_eq!(titles(&ask(0, 0, json!(["source.organizeImports"]))), Vec::<Value>::new());
 }

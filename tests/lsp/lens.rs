@@ -30,7 +30,7 @@ fn hints(editor: &mut Editor, name: &str, range: (u32, u32)) -> Vec<String> {
     let hints = editor.request("textDocument/inlayHint", json!({ "textDocument": { "uri": uri }, "range": range }));
     let at = |hint: &Value| format!("{}:{}", hint["position"]["line"], hint["position"]["character"]);
     let hints = hints.as_array().unwrap().iter();
-    hints.map(|hint| format!("{} {}", at(hint), hint["label"].as_str().unwrap())).collect()
+    hints.map(|hint| format!("{} {}", at(hint), hint["label"].as_str().unwrap().trim_start())).collect()
 }
 
 fn run(editor: &mut Editor, name: &str, hook: &str) -> Value {
@@ -53,7 +53,7 @@ fn lenses_stand_above_each_hook() {
             "hooks:\n  - on: PreToolUse\n    name: a\n    if: Bash(git push*)\n    deny: no\n  - name: b\n    on: [Stop, PostToolUse]\n    command: [python3, check.py]\n",
             vec![
                 "1: ▶ run on a sample PreToolUse | explain",
-                "5: ▶ run on a sample Stop: starts `python3 check.py` | explain",
+                "5: ▶ run on a sample Stop: starts python3 check.py | explain",
             ],
         ),
         (
@@ -78,7 +78,7 @@ fn lenses_stand_above_each_hook() {
         (
             "g.yaml",
             "dialect: claude-code\nhooks:\n- {name: b, on: PreToolUse, matcher: Edit, command: ./x}\n",
-            vec!["2: ▶ run on a sample PreToolUse: starts `./x` | explain"],
+            vec!["2: ▶ run on a sample PreToolUse: starts ./x | explain"],
         ),
     ] {
         editor.open(name, text);
@@ -133,9 +133,10 @@ fn a_hook_runs_as_it_stands_in_the_editor() {
             assert_eq!(result["keptOutBy"].is_null(), ran, "{result}");
             let shown = editor.receive_where(|it| it["method"] == "window/showMessage");
             let is_failure = told.starts_with("failed");
-            assert_eq!(shown["params"]["type"], if is_failure { 2 } else { 3 }, "{shown}");
+            assert_eq!(shown["params"]["type"], if is_failure { 1 } else { 3 }, "{shown}");
             let lens = &lenses(&mut editor, "a.yaml")[0];
-            assert!(lens.starts_with(&format!("1: {}", &told[..told.len().min(60)])), "{lens}");
+            let start: String = told.replace("`1 > 2`", "“1 > 2”").chars().take(23).collect();
+            assert!(lens.starts_with(&format!("1: {start}")), "{lens}");
         }
     }
     // The outcome is about this very definition.
@@ -173,7 +174,7 @@ fn the_person_at_the_editor_is_asked() {
             json!({ "command": "hookwire.run", "arguments": [{ "uri": uri, "hook": "a" }] }),
         );
         let asked = editor.receive_where(|it| it["method"] == "window/showMessageRequest");
-        assert_eq!(asked["params"]["message"], "a at PreToolUse: `a` needs an approval");
+        assert_eq!(asked["params"]["message"], "a at PreToolUse: “a” needs an approval");
         let mut reply = json!({ "jsonrpc": "2.0", "id": asked["id"] });
         match answer.get("error") {
             Some(error) => reply["error"] = error.clone(),
@@ -218,27 +219,27 @@ fn what_cannot_be_done_is_said() {
             "hookwire.run",
             json!({ "uri": a, "hook": "broken" }),
             -32803,
-            "`broken` is broken: unknown event `PreTolUse`",
+            "“broken” is broken: unknown event “PreTolUse”",
         ),
         (
             "hookwire.explain",
             json!({ "uri": a, "hook": "broken" }),
             -32803,
-            "`broken` is broken: unknown event `PreTolUse`",
+            "“broken” is broken: unknown event “PreTolUse”",
         ),
         (
             "hookwire.run",
             json!({ "uri": a, "hook": "fien" }),
             -32803,
-            "no hook `fien` is in this file; did you mean `fine`?",
+            "no hook “fien” is in this file; did you mean “fine”?",
         ),
-        ("hookwire.matches", json!({ "uri": a, "hook": "fien" }), -32803, "no hook `fien` is in this file"),
-        ("hookwire.run", json!({ "uri": b, "hook": "fine" }), -32803, "`fine` can't be read: the `[` isn't closed"),
+        ("hookwire.matches", json!({ "uri": a, "hook": "fien" }), -32803, "no hook “fien” is in this file"),
+        ("hookwire.run", json!({ "uri": b, "hook": "fine" }), -32803, "“fine” can't be read: the “[” isn't closed"),
         (
             "hookwire.run",
             json!({ "uri": c, "hook": "fine" }),
             -32803,
-            "the file of `fine` is broken: unknown dialect `nothing`",
+            "the file of “fine” is broken: unknown dialect “nothing”",
         ),
         (
             "hookwire.run",
@@ -269,7 +270,7 @@ fn what_cannot_be_done_is_said() {
         ("hookwire.run", json!("x"), -32602, "invalid params: `arguments[0]`: "),
         ("hookwire.events", json!({ "limit": -1 }), -32602, "invalid params: `arguments[0].limit`: "),
         ("hookwire.status", json!({ "x": 1 }), -32602, "invalid params: `arguments[0]"),
-        ("hookwire.rnu", json!({}), -32803, "unknown command `hookwire.rnu`; did you mean `hookwire.run`?"),
+        ("hookwire.rnu", json!({}), -32803, "unknown command “hookwire.rnu”; did you mean “hookwire.run”?"),
     ] {
         let params = json!({ "command": command, "arguments": [argument] });
         let error = editor.refused("workspace/executeCommand", params);
@@ -301,7 +302,8 @@ fn explained_without_running() {
         let explained = editor.execute("hookwire.explain", json!({ "uri": uri, "hook": hook }));
         assert_eq!(explained, expected);
         let shown = editor.receive_where(|it| it["method"] == "window/showMessage");
-        assert_eq!(shown["params"]["message"], format!("{hook} {}", expected["summary"].as_str().unwrap()));
+        let summary = expected["summary"].as_str().unwrap().replace("`1 > 2`", "“1 > 2”");
+        assert_eq!(shown["params"]["message"], format!("{hook} {summary}"));
     }
     let explained = editor.execute("hookwire.explain", json!({ "uri": uri, "hook": "opaque" }));
     assert!(explained["applies"] == true && explained["opaque"].is_string(), "{explained}");
@@ -320,28 +322,28 @@ fn hints_tell_the_order_across_files() {
     assert_eq!(
         hints(&mut editor, "a.yaml", (0, 99)),
         [
-            "1:18 1st of 5 at PreToolUse, onion",
+            "1:18 runs 1st of 5 at PreToolUse",
             // After the fact from within.
-            "4:12 3rd of 3 at PostToolUse and 1 more event, onion",
-            "7:50 off",
-            "8:28 broken",
-            "9:35 3rd of 5 at PreToolUse and 2 more events, onion",
+            "4:12 runs 3rd of 3 at PostToolUse, +1 event",
+            "7:50 off: never runs",
+            "8:28 broken: not in force",
+            "9:35 runs 3rd of 5 at PreToolUse, +2 events",
         ]
     );
-    assert_eq!(hints(&mut editor, "a.yaml", (4, 5)), ["4:12 3rd of 3 at PostToolUse and 1 more event, onion"]);
+    assert_eq!(hints(&mut editor, "a.yaml", (4, 5)), ["4:12 runs 3rd of 3 at PostToolUse, +1 event"]);
     editor.open("c.yaml", "hooks: [{name: c, on: Stop, deny: x}, {name: d, on: Stop, deny: x}]\n");
-    assert_eq!(hints(&mut editor, "c.yaml", (0, 99)), ["0:16 2nd of 3 at Stop, onion", "0:46 3rd of 3 at Stop, onion"]);
+    assert_eq!(hints(&mut editor, "c.yaml", (0, 99)), ["0:16 runs 2nd of 3 at Stop", "0:46 runs 3rd of 3 at Stop"]);
     editor.open(
         "d.yaml",
         "dialect: claude-code\nhooks:\n- {name: c, on: Stop, command: x}\n- {name: d, on: Stop, command: y}\n",
     );
     assert_eq!(
         hints(&mut editor, "d.yaml", (0, 99)),
-        ["2:33 at once with 2 others at Stop, parallel", "3:33 at once with 2 others at Stop, parallel"]
+        ["2:33 runs at once with 2 others at Stop", "3:33 runs at once with 2 others at Stop"]
     );
     // A file that nobody loads is by itself.
     editor.open("/nowhere/.hookwire/x.yaml", "hooks:\n- {name: x, on: PreToolUse, deny: x}\n");
-    assert_eq!(hints(&mut editor, "/nowhere/.hookwire/x.yaml", (0, 9)), ["1:36 alone at PreToolUse"]);
+    assert_eq!(hints(&mut editor, "/nowhere/.hookwire/x.yaml", (0, 9)), ["1:36 the only hook at PreToolUse"]);
 }
 
 #[test]
@@ -367,22 +369,33 @@ fn what_is_loaded_is_listed() {
     assert_eq!(
         root["hooks"][1],
         json!({
-            "name": "a", "description": "first", "on": ["PreToolUse", "PostToolUse"], "handler": "deny", "layer": "project",
+            "name": "a", "label": "a", "description": "first", "on": ["PreToolUse", "PostToolUse"], "handler": "deny", "layer": "project",
             "uri": editor.uri("a.yaml"),
             "range": { "start": { "line": 1, "character": 4 }, "end": { "line": 1, "character": 4 } },
             "order": [{ "event": "PreToolUse", "place": 2, "of": 2 }, { "event": "PostToolUse", "place": 1, "of": 1 }],
             "composition": "onion", "fail": "closed", "enabled": true, "dialect": "native",
             "counts": { "matched": 0, "denied": 0, "asked": 0, "rewrote": 0, "failed": 0 },
-            "notes": ["deny"],
+            "tone": "none", "notes": ["deny"],
             "tooltip": "**a**\n\nfirst\n\n| | |\n|---|---|\n| handler | deny |\n| on | PreToolUse, PostToolUse |\n\
                 | runs | PreToolUse: 2 of 2, PostToolUse: 1 of 1 |\n| layer | project |\n| on failure | closed |\n\
                 | composition | onion |\n| so far | no match yet |",
         })
     );
     let groups = json!([
-        { "event": "PreToolUse", "hooks": [0, 1], "summary": "2 hooks" },
-        { "event": "PostToolUse", "hooks": [1], "summary": "1 hook" },
+        { "event": "PreToolUse", "hooks": [0, 1], "places": ["1 of 2", "2 of 2"], "summary": "2 hooks" },
+        { "event": "PostToolUse", "hooks": [1], "places": ["1 of 1"], "summary": "1 hook" },
     ]);
+    let start = json!({ "line": 2, "character": 9 });
+    let broken = json!({
+        "name": "c", "label": "c", "range": { "start": start, "end": start },
+        "message": "a hook needs a handler; the hook is not in force",
+        "tooltip": "**c** is not in force as it is written\n\n- a hook needs a handler; the hook is not in force",
+    });
+    let files = json!([
+        { "uri": editor.uri("a.yaml"), "label": ".hookwire/a.yaml", "hooks": [1], "broken": [], "summary": "1 hook" },
+        { "uri": editor.uri("b.yaml"), "label": ".hookwire/b.yaml", "hooks": [0], "broken": [broken], "summary": "1 broken, 1 hook" },
+    ]);
+    assert_eq!(root["files"], files);
     assert_eq!((&root["groups"], &root["summary"]), (&groups, &json!("2 hooks")));
     editor.open("a.yaml", "# moved\nhooks:\n  - on: PreToolUse\n    name: a\n    deny: x\n");
     let listed = editor.execute("hookwire.hooks", json!({}));
@@ -405,7 +418,7 @@ fn what_is_loaded_is_listed() {
     );
     let live = editor.receive_where(|it| it["method"] == "hookwire/live");
     assert_eq!(live["params"], status);
-    assert_eq!(editor.execute("hookwire.events", json!({ "limit": 3 })), json!({ "events": [] }));
+    assert_eq!(editor.execute("hookwire.events", json!({ "limit": 3 }))["events"], json!([]));
     assert_eq!(
         editor.execute("hookwire.reload", json!({})),
         json!({ "reloaded": 0, "summary": "no host is attached: nothing to reload" })
@@ -541,7 +554,7 @@ fn a_half_typed_line_takes_nothing_else_away() {
             if is_broken {
                 let run = json!({ "command": "hookwire.run", "arguments": [{ "uri": uri, "hook": "b" }] });
                 let refused = editor.refused("workspace/executeCommand", run);
-                assert!(refused["message"].as_str().unwrap().starts_with("`b` can't be read: "), "{case}: {refused}");
+                assert!(refused["message"].as_str().unwrap().starts_with("“b” can't be read: "), "{case}: {refused}");
                 editor.execute("hookwire.matches", json!({ "uri": uri, "hook": "b" }));
             }
         }

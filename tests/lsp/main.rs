@@ -4,6 +4,7 @@
 
 mod complete;
 mod edit;
+mod folders;
 mod lens;
 mod live;
 mod mistakes;

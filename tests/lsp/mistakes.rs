@@ -38,13 +38,13 @@ fn a_name_that_others_have_leads_to_them() {
         for (at, (name, file, line), message_line) in [(0, ("b", "a.yaml", 4), 5), (1, ("a", "other.yaml", 2), 3)] {
             let diagnostic = &diagnostics[at];
             let expected =
-                format!("`{name}` is also the name of the hook at {}:{message_line}; both run\n{help}", place(file));
+                format!("“{name}” is also the name of the hook at {}:{message_line}; both run\n{help}", place(file));
             assert_eq!(diagnostic["message"], expected);
             let related = json!([{
                 "location": { "uri": editor.uri(file), "range": {
                     "start": { "line": line, "character": 8 }, "end": { "line": line, "character": 9 },
                 } },
-                "message": format!("`{name}` is the name of this hook too"),
+                "message": format!("“{name}” is the name of this hook too"),
             }]);
             assert_eq!(diagnostic["relatedInformation"], if is_able { related } else { Value::Null });
         }
@@ -54,7 +54,7 @@ fn a_name_that_others_have_leads_to_them() {
             "context": { "diagnostics": diagnostics, "only": ["quickfix"] },
         });
         let fixes = editor.request("textDocument/codeAction", params);
-        assert_eq!(fixes[0]["title"], "Call it `a-2`", "{fixes}");
+        assert_eq!(fixes[0]["title"], "Call it “a-2”", "{fixes}");
         assert_eq!(fixes[0]["diagnostics"], json!([diagnostics[1]]));
     }
 }

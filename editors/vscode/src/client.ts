@@ -1,12 +1,12 @@
 // The language client: finds the server, starts it, and asks it.
 
-import { commands, env, EventEmitter, languages, RelativePattern, window, workspace } from "vscode";
+import { commands, env, EventEmitter, languages, ProgressLocation, RelativePattern, window, workspace } from "vscode";
 import type { ExtensionContext, LogOutputChannel } from "vscode";
 import { ExecuteCommandRequest, LanguageClient, State, type StaticFeature } from "vscode-languageclient/node";
 import { createInterface } from "node:readline";
 import { logLine } from "./items";
 import { checkedVersion, find, NoServer, type Found } from "./server";
-import { WIRE_VERSION, type Commands, type Status } from "./wire";
+import { WIRE_VERSION, type Commands, type Report, type Status } from "./wire";
 
 const DEFINITIONS = "**/.hookwire/**/*.{yaml,yml,toml,json}";
 
@@ -33,10 +33,9 @@ export class Server {
   constructor(
     private readonly context: ExtensionContext,
     readonly output: LogOutputChannel,
+    private readonly show: (report: Report) => Promise<void>,
   ) {
-    context.subscriptions.push(this.changes, {
-      dispose: () => void this.client?.dispose(),
-    });
+    context.subscriptions.push(this.changes);
   }
 
   /** Starts the server unless that was done or tried already. */
@@ -48,6 +47,15 @@ export class Server {
   restart(): Promise<void> {
     this.last = this.last.then(() => this.replace());
     return this.last;
+  }
+
+  /** Ends the server; done when it has ended. */
+  async stop(): Promise<void> {
+    await this.last;
+    const client = this.client;
+    this.client = undefined;
+    // It may have ended by itself.
+    await client?.dispose().catch(() => undefined);
   }
 
   /** Asks the server. Without one there is no answer; the views and the status bar tell why. */
@@ -121,12 +129,12 @@ export class Server {
         stderr: (input) => createInterface({ input }).on("line", (line) => this.log(line)),
       },
       middleware: {
-        executeCommand: (command, args, next) => (isRefused(command) ? undefined : next(command, args)),
+        executeCommand: (command, args, next) => (isRefused(command) ? undefined : this.report(command, () => next(command, args))),
       },
     });
     const live: StaticFeature = {
       fillClientCapabilities: (capabilities) => {
-        capabilities.experimental = { ...capabilities.experimental, hookwire: { live: true } };
+        capabilities.experimental = { ...capabilities.experimental, hookwire: { live: true, panel: true } };
       },
       initialize: () => undefined,
       getState: () => ({ kind: "static" }),
@@ -142,6 +150,16 @@ export class Server {
     return client;
   }
 
+  /** Has what came of a command shown in the panel. */
+  private async report(command: string, execute: () => unknown): Promise<unknown> {
+    const run = async () => (await execute()) as { report?: Report } | undefined;
+    const isLong = command === "hookwire.run";
+    const options = { location: ProgressLocation.Window, title: "$(loading~spin) running the hook" };
+    const result = await (isLong ? window.withProgress(options, run) : run());
+    if (result?.report !== undefined) await this.show(result.report);
+    return result;
+  }
+
   private log(line: string): void {
     const { level, text } = logLine(line);
     this.output[level](text);
@@ -151,7 +169,7 @@ export class Server {
     const [settings, howTo, output] = ["Open settings", "How to install", "Show output"];
     const action = await window.showErrorMessage(problem, ...(isAboutServer ? [settings, howTo] : [output]));
     if (action === settings) await commands.executeCommand("workbench.action.openSettings", "hookwire.server");
-    if (action === howTo) await commands.executeCommand("extension.open", this.context.extension.id);
+    if (action === howTo) await commands.executeCommand("hookwire.howTo");
     if (action === output) this.output.show();
   }
 }

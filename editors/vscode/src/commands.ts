@@ -4,18 +4,33 @@
 import { commands, env, Uri, version, window, workspace, type ExtensionContext } from "vscode";
 import starter from "../../../src/cli/starter.yaml";
 import { report, type Server } from "./client";
-import type { HookNode } from "./hooks";
-import { hookDescription } from "./items";
-import type { EventNode, OutcomeNode } from "./timeline";
-import { groupsOf, type Hook } from "./wire";
+import type { HookNode, HooksView } from "./hooks";
+import type { ResultView } from "./result";
+import type { EventNode, OutcomeNode, Timeline } from "./timeline";
+import type { Commands, Hook } from "./wire";
 
-export function register(context: ExtensionContext, server: Server): void {
+export interface Views {
+  hooks: HooksView;
+  timeline: Timeline;
+  result: ResultView;
+}
+
+export function register(context: ExtensionContext, server: Server, { hooks, timeline, result }: Views): void {
   const handlers: Record<string, (...args: never[]) => unknown> = {
     newDefinitions,
     runHook: (node?: HookNode) => withHook(server, node, "hookwire.run"),
     explainHook: (node?: HookNode) => withHook(server, node, "hookwire.explain"),
     showMatches: (node?: HookNode) => withHook(server, node, "hookwire.matches"),
     runOnEvent: (node?: EventNode | OutcomeNode) => runOnEvent(server, node),
+    showEvent: async (node?: EventNode | OutcomeNode) => {
+      const told = node && (await server.ask("hookwire.event", { host: node.event.host, seq: node.event.seq }));
+      if (told !== undefined) await result.show(told.report);
+    },
+    filterEvents: () => timeline.choose("only"),
+    groupEvents: () => timeline.choose("by"),
+    showAllEvents: () => timeline.set("only", "all"),
+    hooksByFile: () => hooks.group(false),
+    hooksByEvent: () => hooks.group(true),
     copyEvent: (node?: EventNode) => node && env.clipboard.writeText(`${JSON.stringify(node.event, null, 2)}\n`),
     showTimeline: () => commands.executeCommand("hookwire.events.focus"),
     reloadHosts: () => reloadHosts(server),
@@ -25,7 +40,7 @@ export function register(context: ExtensionContext, server: Server): void {
       await env.clipboard.writeText(report(server, context, { name: env.appName, version }));
       void window.showInformationMessage("The report is on the clipboard.");
     },
-    howTo: () => commands.executeCommand("extension.open", context.extension.id),
+    howTo: () => commands.executeCommand("workbench.action.openWalkthrough", `${context.extension.id}#start`, false),
     menu: () => menu(context),
   };
   for (const [name, handler] of Object.entries(handlers)) {
@@ -75,13 +90,14 @@ async function withHook(server: Server, node: HookNode | undefined, command: str
 async function runOnEvent(server: Server, node: EventNode | OutcomeNode | undefined): Promise<void> {
   if (node === undefined) return;
   const { event, host, seq, outcomes } = node.event;
-  const hooks = await allHooks(server);
+  const hooks = await allHooks(server, { event: { host, seq } });
   // The hooks that judged it come first.
   const judged = new Set(outcomes.map((it) => it.hook));
+  const sorted = hooks.toSorted((a, b) => Number(judged.has(b.name)) - Number(judged.has(a.name)));
   const hook =
     node.kind === "outcome"
       ? hooks.find((it) => it.name === node.outcome.hook)
-      : await pickOf(hooks.toSorted((a, b) => Number(judged.has(b.name)) - Number(judged.has(a.name))), `Run on this ${event}`);
+      : await pickOf(sorted, `Which hook is to be run on this ${event}?`, `No hook here is for ${event}.`);
   if (hook !== undefined) {
     await commands.executeCommand("hookwire.run", { uri: hook.uri, hook: hook.name, event: { host, seq } });
   } else if (node.kind === "outcome") {
@@ -98,23 +114,22 @@ async function pick(server: Server): Promise<Hook | undefined> {
     const line = editor?.selection.active.line ?? -1;
     return uri === editor?.document.uri.toString() && range.start.line <= line && line <= range.end.line;
   };
-  return pickOf(hooks.toSorted((a, b) => Number(isAtCursor(b)) - Number(isAtCursor(a))), "Which hook?");
+  return pickOf(hooks.toSorted((a, b) => Number(isAtCursor(b)) - Number(isAtCursor(a))), "Which hook?", "No hooks are in force here.");
 }
 
-async function pickOf(hooks: Hook[], placeHolder: string): Promise<Hook | undefined> {
+async function pickOf(hooks: Hook[], placeHolder: string, none: string): Promise<Hook | undefined> {
   if (hooks.length === 0) {
-    void window.showInformationMessage("No hooks are in force here.");
+    void window.showInformationMessage(none);
     return undefined;
   }
-  const choices = hooks.map((hook) => ({ label: hook.name, description: hookDescription(hook), hook }));
+  const choices = hooks.map((hook) => ({ label: hook.name, description: hook.notes.join(" · "), hook }));
   return (await window.showQuickPick(choices, { placeHolder, matchOnDescription: true }))?.hook;
 }
 
-/** Those that are in files, in the order of the tree. */
-async function allHooks(server: Server): Promise<Hook[]> {
-  const roots = (await server.ask("hookwire.hooks", {}))?.roots ?? [];
-  const hooks = new Set(roots.flatMap((root) => groupsOf(root).flatMap((group) => group.hooks)));
-  return [...hooks].filter((it) => it.uri !== null);
+/** Those that are in files. */
+async function allHooks(server: Server, of: Commands["hookwire.hooks"]["argument"] = {}): Promise<Hook[]> {
+  const roots = (await server.ask("hookwire.hooks", of))?.roots ?? [];
+  return roots.flatMap((root) => root.hooks).filter((it) => it.uri !== null);
 }
 
 async function reloadHosts(server: Server): Promise<void> {
@@ -122,7 +137,7 @@ async function reloadHosts(server: Server): Promise<void> {
   if (answer !== undefined) void window.showInformationMessage(answer.summary);
 }
 
-const MENU = ["showTimeline", "runHook", "explainHook", "newDefinitions", "reloadHosts", "restart", "showOutput", "copyReport"];
+const MENU = ["showTimeline", "runHook", "explainHook", "newDefinitions", "reloadHosts", "restart", "showOutput", "copyReport", "howTo"];
 
 /** Titles and icons are those of package.json. */
 async function menu({ extension }: ExtensionContext): Promise<void> {

@@ -1,6 +1,6 @@
 // The icons and colours of hooks and events; their texts come from the server. Knows nothing of the editor.
 
-import type { Hook, JudgedEvent, Outcome, Status } from "./wire";
+import type { Hook, JudgedEvent, Status, Tone } from "./wire";
 
 /** An icon of the editor's set, perhaps in a colour of the theme. */
 export interface Icon {
@@ -8,53 +8,33 @@ export interface Icon {
   color?: string;
 }
 
-/** The text behind the name of a hook. */
-export function hookDescription({ notes }: Hook): string {
-  return notes.join(" · ");
-}
-
 const HANDLER_ICONS: Record<string, string> = {
   allow: "pass", deny: "circle-slash", ask: "question", verdict: "law", command: "terminal", callable: "symbol-method",
   script: "file-code", http: "globe", prompt: "sparkle", agent: "hubot", mcp: "plug", guard: "shield", rewrite: "replace", callback: "reply",
 };
 
-export function hookIcon({ handler, enabled, counts }: Hook): Icon {
+export function hookIcon({ handler, enabled, tone }: Hook): Icon {
   const id = HANDLER_ICONS[handler] ?? "circle-outline";
-  if (!enabled) return { id, color: "disabledForeground" };
-  if (counts.failed > 0) return { id, color: "list.warningForeground" };
-  if (counts.denied > 0) return { id, color: "charts.red" };
-  if (counts.asked > 0) return { id, color: "charts.yellow" };
-  return counts.matched > 0 ? { id, color: "charts.green" } : { id };
+  const { color } = enabled ? toneIcon(tone) : QUIET;
+  return tone === "none" && enabled ? { id } : { id, color };
 }
 
-const DECISION_ICONS: Record<string, Icon> = {
+const QUIET: Icon = { id: "circle-outline", color: "disabledForeground" };
+const TONE_ICONS: Record<string, Icon> = {
   allow: { id: "pass", color: "charts.green" },
-  deny: { id: "error", color: "charts.red" },
   ask: { id: "question", color: "charts.yellow" },
   defer: { id: "watch", color: "charts.blue" },
+  deny: { id: "circle-slash", color: "charts.red" },
+  changed: { id: "edit", color: "charts.purple" },
+  error: { id: "error", color: "list.errorForeground" },
 };
-const NO_DECISION: Icon = { id: "circle-outline", color: "disabledForeground" };
 
-export function eventIcon({ decision, outcomes }: JudgedEvent): Icon {
-  // Allowed because nobody was there to judge it is not the same as allowed.
-  if (decision === "allow" && outcomes.length === 0) return NO_DECISION;
-  return DECISION_ICONS[decision] ?? NO_DECISION;
+export function toneIcon(tone: Tone): Icon {
+  return TONE_ICONS[tone] ?? QUIET;
 }
 
 export function eventDescription({ decidedBy, at }: JudgedEvent): string {
   return [decidedBy, clock(at)].filter(Boolean).join(" · ");
-}
-
-const STATUS_ICONS: Record<string, Icon> = {
-  success: { id: "check" },
-  blocking: { id: "error", color: "charts.red" },
-  non_blocking_error: { id: "warning", color: "list.warningForeground" },
-  cancelled: { id: "debug-stop", color: "disabledForeground" },
-  skipped: { id: "debug-step-over", color: "disabledForeground" },
-};
-
-export function outcomeIcon({ status, decision }: Outcome): Icon {
-  return DECISION_ICONS[decision ?? ""] ?? STATUS_ICONS[status] ?? NO_DECISION;
 }
 
 /** The content of the status bar. */
@@ -64,9 +44,9 @@ export interface Bar {
   background?: string;
 }
 
-export function bar({ errors, brief, tooltip }: Status): Bar {
-  const background = errors > 0 ? { background: "statusBarItem.warningBackground" } : {};
-  return { text: `$(shield) hookwire: ${brief}`, tooltip, ...background };
+export function bar({ errors, warnings, brief, tooltip }: Status): Bar {
+  const worst = errors > 0 ? "error" : warnings > 0 ? "warning" : undefined;
+  return { text: `$(shield) hookwire: ${brief}`, tooltip, ...(worst && { background: `statusBarItem.${worst}Background` }) };
 }
 
 /** A line of the server's log without its time, which the output has already. */

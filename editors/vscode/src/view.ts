@@ -1,15 +1,21 @@
 // Both views are one of these: a tree of the server's last answer, which is asked for again when it may have changed.
 
-import { EventEmitter, ThemeColor, ThemeIcon, type TreeDataProvider, type TreeItem } from "vscode";
+import { EventEmitter, ThemeColor, ThemeIcon, window, type TreeDataProvider, type TreeItem, type TreeView } from "vscode";
 import type { Server } from "./client";
 import type { Icon } from "./items";
 
 export abstract class View<Node, Data> implements TreeDataProvider<Node> {
   private readonly changes = new EventEmitter<void>();
   readonly onDidChangeTreeData = this.changes.event;
-  private data: Data | undefined;
+  readonly tree: TreeView<Node>;
+  protected data: Data | undefined;
 
-  constructor(protected readonly server: Server) {}
+  constructor(id: string, protected readonly server: Server) {
+    this.tree = window.createTreeView(id, { treeDataProvider: this, showCollapseAll: true });
+    server.onDidChange(() => this.refresh());
+    // What has changed while nobody looked.
+    this.tree.onDidChangeVisibility(() => this.refresh());
+  }
 
   protected abstract ask(): Promise<Data | undefined>;
   protected abstract top(data: Data): Node[];
@@ -17,10 +23,14 @@ export abstract class View<Node, Data> implements TreeDataProvider<Node> {
   abstract getTreeItem(node: Node): TreeItem;
 
   /** Asks before it lets the tree be drawn again: a tree that waits shows that it does, at every event. */
-  async refresh(isVisible: boolean): Promise<void> {
-    const data = isVisible ? await this.ask() : undefined;
-    if (isVisible && JSON.stringify(data) === JSON.stringify(this.data)) return;
+  async refresh(): Promise<void> {
+    const data = this.tree.visible ? await this.ask() : undefined;
+    if (this.tree.visible && JSON.stringify(data) === JSON.stringify(this.data)) return;
     this.data = data;
+    this.redraw();
+  }
+
+  protected redraw(): void {
     this.changes.fire();
   }
 

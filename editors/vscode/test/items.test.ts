@@ -3,37 +3,24 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as items from "../src/items";
-import { groupsOf, type Hook, type JudgedEvent, type Outcome } from "../src/wire";
+import { page } from "../src/report";
+import type { Hook, JudgedEvent, Report } from "../src/wire";
 
-const NONE = { matched: 0, denied: 0, asked: 0, rewrote: 0, failed: 0 };
-
-function hook(name: string, on: string[], more: Partial<Hook> = {}): Hook {
+function hook(more: Partial<Hook>): Hook {
   const range = { start: { line: 1, character: 2 }, end: { line: 3, character: 0 } };
-  return {
-    name, on, range, handler: "deny", layer: "project", uri: "file:///a.yaml", composition: "native", fail: "closed",
-    enabled: true, dialect: "native", order: [], counts: NONE, notes: ["deny"], tooltip: "", ...more,
-  };
+  return { name: "a", label: "a", range, handler: "deny", uri: "file:///a.yaml", enabled: true, tone: "none", notes: [], tooltip: "", ...more };
 }
 
 const EVENT: JudgedEvent = {
-  host: 7, seq: 3, at: "2026-01-02T03:04:05.678Z", event: "PreToolUse", tool: "Bash", subject: "git push",
-  label: "deny  Bash  git push", tooltip: "**deny**",
-  decision: "deny", decidedBy: "no-force-push", reason: "never", micros: 310, outcomes: [],
+  host: 7, seq: 3, at: "2026-01-02T03:04:05.678Z", event: "PreToolUse", tone: "deny",
+  label: "deny  PreToolUse  Bash  git push", tooltip: "**deny**", decidedBy: "no-force-push", outcomes: [],
 };
 
-test("the groups of a root have its hooks", () => {
-  const hooks = [hook("a", ["Stop"]), hook("b", ["Stop", "PreToolUse"])];
-  const groups = [{ event: "PreToolUse", hooks: [1], summary: "" }, { event: "Stop", hooks: [1, 0], summary: "" }];
-  const told = groupsOf({ root: "/p", hooks, groups, summary: "" }).map(({ event, hooks }) => [event, ...hooks.map((it) => it.name)].join(" "));
-  assert.deepEqual(told, ["PreToolUse b", "Stop b a"]);
-});
-
 test("a hook has the colour of what it has done", () => {
-  const counts = { ...NONE, matched: 12, denied: 2 };
-  assert.equal(items.hookDescription(hook("a", [], { notes: ["command", "denied 2"] })), "command · denied 2");
-  assert.equal(items.hookIcon(hook("a", [], { counts })).color, "charts.red");
-  assert.equal(items.hookIcon(hook("a", [], { counts: { ...counts, failed: 1 } })).color, "list.warningForeground");
-  assert.equal(items.hookIcon(hook("a", [], { counts, enabled: false })).color, "disabledForeground");
+  assert.deepEqual(items.hookIcon(hook({})), { id: "circle-slash" });
+  assert.equal(items.hookIcon(hook({ tone: "deny" })).color, "charts.red");
+  assert.equal(items.hookIcon(hook({ tone: "error" })).color, "list.errorForeground");
+  assert.equal(items.hookIcon(hook({ tone: "deny", enabled: false })).color, "disabledForeground");
 });
 
 test("an event tells who decided, and when", () => {
@@ -41,11 +28,19 @@ test("an event tells who decided, and when", () => {
   assert.equal(items.eventDescription({ ...EVENT, at: "soon" }), "no-force-push");
 });
 
-test("an event that nobody judged was not allowed by anybody", () => {
-  const outcome: Outcome = { hook: "a", status: "success", durationMicros: 1, summary: "" };
-  assert.equal(items.eventIcon(EVENT).id, "error");
-  assert.equal(items.eventIcon({ ...EVENT, decision: "allow", outcomes: [outcome] }).id, "pass");
-  assert.equal(items.eventIcon({ ...EVENT, decision: "allow" }).id, "circle-outline");
+test("the page of a report is text only", () => {
+  const report: Report = {
+    verdict: "deny", tone: "deny", title: "a", at: EVENT.at, reason: "<img src=x>", heading: "Hooks",
+    rows: [{ tone: "deny", name: "no-force-push", verdict: "deny", text: "\"&'" }],
+    changes: [{ what: "tool.input.key", after: "[redacted]" }],
+  };
+  const html = page(report, "n0nce");
+  assert.match(html, /<h1><span class="deny">deny<\/span><span class="title">a<\/span><\/h1>\n<p class="about">\d\d:\d\d:05<\/p>/);
+  assert.match(html, /&#60;img src=x&#62;/);
+  assert.match(html, /&#34;&#38;&#39;/);
+  assert.ok(!html.includes("<script") && !html.includes('class="before"'), html);
+  assert.ok(html.indexOf('class="reason"') < html.indexOf("no-force-push") && html.indexOf("no-force-push") < html.indexOf("[redacted]"));
+  assert.match(page(undefined, "n0nce"), /Run a hook/);
 });
 
 test("the status bar shows errors", () => {
@@ -54,7 +49,8 @@ test("the status bar shows errors", () => {
   };
   assert.equal(items.bar(status).text, "$(shield) hookwire: 1 host · 14 hooks");
   assert.equal(items.bar(status).background, undefined);
-  assert.equal(items.bar({ ...status, errors: 1 }).background, "statusBarItem.warningBackground");
+  assert.equal(items.bar({ ...status, warnings: 1 }).background, "statusBarItem.warningBackground");
+  assert.equal(items.bar({ ...status, errors: 1, warnings: 1 }).background, "statusBarItem.errorBackground");
 });
 
 test("a line of the log keeps its level", () => {

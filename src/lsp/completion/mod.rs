@@ -362,8 +362,12 @@ mod tests {
             ("hooks:\n  - name: a\n    guard:\n      step-limit:\n        ¦", &["max", "by", "counter", "per"], "name"),
             ("hooks:\n  - name: a\n    guard:\n      step-limit:\n        per: ¦", &["run", "session", "host"], "by"),
             ("hooks:\n  - name: a\n    guard: finish-reason\n    on: ¦", &["StepEnd", "PostModelCall"], "0"),
-            ("dialect: agentpool\nhooks:\n  - name: a\n    on: ¦", &["pre_run"], "1"),
-            ("hooks:\n  - name: a\n    on: [Stop, ¦]", &["SessionStart"], "Stop"),
+            ("dialect: agentpool\nhooks:\n  - name: a\n    on: ¦", &["pre_tool_use"], "1"),
+            (
+                "hooks:\n  - name: a\n    on: [Stop, ¦]",
+                &["PreToolUse", "PostToolUse", "UserPromptSubmit", "SessionStart"],
+                "Stop",
+            ),
             ("hooks:\n  - name: a\n    matcher: ¦", &["Bash", "Write", "mcp__pay", "Read"], "Stop"),
             ("hooks:\n  - name: a\n    on: UserPromptSubmit\n    when: ¦", &["prompt", "event"], "tool.input.command"),
             ("hooks:\n  - name: a\n    on: Stop\n    when: ¦", &["lastMessage"], "tool"),
@@ -371,7 +375,7 @@ mod tests {
             ("hooks:\n  - name: a\n    on: PreToolUse\n    when: ¦", &["tool", "event"], "nobody"),
             ("hooks:\n  - name: a\n    matcher: mcp__pay\n    when: tool.input.¦", &["amount", "to"], "command"),
             ("hooks:\n  - name: a\n    if: WebFetch(*)\n    when: tool.input.¦", &["url"], "command"),
-            ("dialect: claude-code\nhooks:\n  - name: a\n    on: ¦", &["SessionStart"], "0"),
+            ("dialect: claude-code\nhooks:\n  - name: a\n    on: ¦", &["PreToolUse"], "0"),
             ("hooks:\n  - name: a\n    if: Bash(¦)", &["git push *", "echo *"], "echo \"a: *\""),
             ("hooks:\n  - name: a\n    when: tool.input.to.¦", &["size", "exists"], "startsWith"),
             ("hooks:\n¦", &["- name: …"], "name"),
@@ -393,6 +397,8 @@ mod tests {
         let own = of(Format::Yaml, "dialect: agentpool\nhooks:\n  - name: a\n    on: ¦", &seen(), true).1;
         let place = |label: &str| own.iter().position(|it| it.label == label);
         assert!(place("pre_run") < place("Stop") && place("Stop") < place("PreToolCall"));
+        let filter = |label: &str| own.iter().find(|it| it.label == label).and_then(|it| it.filter.as_deref());
+        assert_eq!((filter("pre_run"), filter("PreToolCall")), (None, Some("workflow-framework PreToolCall")));
         let row = own.iter().find(|it| it.label == "pre_run").map(|it| (it.origin.as_deref(), it.detail.as_deref()));
         assert_eq!(row, Some((Some("agentpool"), Some("RunStart"))));
     }

@@ -92,6 +92,8 @@ impl Writer<'_> {
         });
         let native = EVENTS.iter().map(|spec| (spec.name, spec.name, None));
         let mut names: Vec<(&str, &str, Option<&str>)> = of_own.chain(native).collect();
+        let rank = |canonical: &str| COMMON.iter().position(|it| *it == canonical).unwrap_or(COMMON.len());
+        names.sort_by_key(|(_, canonical, dialect)| (dialect.is_none(), rank(canonical)));
         if let Some(guard) = guard {
             names.sort_by_key(|(_, canonical, _)| crate::event::spec(canonical).is_none_or(|it| !(guard.acts_at)(it)));
         }
@@ -113,6 +115,8 @@ impl Writer<'_> {
                 origin: dialect.map(str::to_string),
                 detail: dialect.map(|_| canonical.to_string()),
                 about: about_event(canonical),
+                // Editors sort by how well the start of this fits before they sort by rank.
+                filter: dialect.filter(|it| *it != own.name()).map(|dialect| format!("{dialect} {name}")),
                 ..Item::default()
             };
             items.extend(self.value(name, item));
@@ -188,6 +192,20 @@ impl Writer<'_> {
         names.iter().filter(|name| !there.contains(name)).filter_map(|name| self.value(name, item())).collect()
     }
 }
+
+/// The events that most hooks are for, the commonest first.
+const COMMON: [&str; 10] = [
+    "PreToolUse",
+    "PostToolUse",
+    "UserPromptSubmit",
+    "Stop",
+    "SessionStart",
+    "PermissionRequest",
+    "PostToolUseFailure",
+    "SubagentStop",
+    "SessionEnd",
+    "PreCompact",
+];
 
 pub(super) fn guard_name(guard: &Node) -> Option<&str> {
     match &guard.value {

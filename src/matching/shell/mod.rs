@@ -189,7 +189,12 @@ impl Script {
 
     /// Whether all commands of the text are in the list, whatever these run in turn.
     pub fn is_readable(&self) -> bool {
-        self.gaps.is_empty() && self.scripts.is_empty()
+        self.names_all() && self.scripts.is_empty()
+    }
+
+    /// Whether all commands of the text are in the list, but for those of the scripts that it runs.
+    pub fn names_all(&self) -> bool {
+        self.gaps.is_empty()
     }
 
     /// The scripts that it would run, by their paths as written.
