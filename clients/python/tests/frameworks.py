@@ -147,7 +147,78 @@ async def openai_agents(hooks, script, prompt, stream):
     return result.final_output
 
 
+async def strands(hooks, script, prompt, stream):
+    import strands
+
+    class Model(strands.models.Model):
+        def update_config(self, **_):
+            pass
+
+        def get_config(self):
+            return {"model_id": "scripted"}
+
+        def structured_output(self, *_, **__):
+            raise NotImplementedError
+
+        async def stream(self, messages, *_, **__):
+            said = script.next(messages)
+            yield {"messageStart": {"role": "assistant"}}
+            for n, it in enumerate([said] if isinstance(said, str) else said):
+                use = {"name": "bash", "toolUseId": f"c{script.calls}-{n}"}
+                delta = {"text": it} if it is said else {"toolUse": {"input": json.dumps({"command": it})}}
+                yield {"contentBlockStart": {"start": {} if it is said else {"toolUse": use}}}
+                yield {"contentBlockDelta": {"delta": delta}}
+                yield {"contentBlockStop": {}}
+            yield {"messageStop": {"stopReason": "end_turn" if isinstance(said, str) else "tool_use"}}
+            counts = {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2}
+            yield {"metadata": {"usage": counts, "metrics": {"latencyMs": 1}}}
+
+    agent = strands.Agent(Model(), tools=[strands.tool(script.bash, name="bash")], callback_handler=None)
+    hooks.guard(agent)
+    if not stream:
+        return str(await agent.invoke_async(prompt)).strip()
+    events = [it async for it in agent.stream_async(prompt)]
+    return str(events[-1]["result"]).strip()
+
+
+async def google_adk(hooks, script, prompt, stream):
+    from google.adk.agents import LlmAgent, RunConfig
+    from google.adk.agents.run_config import StreamingMode
+    from google.adk.apps import App
+    from google.adk.models import BaseLlm, LlmResponse
+    from google.adk.runners import InMemoryRunner
+    from google.genai import types
+
+    class Model(BaseLlm):
+        async def generate_content_async(self, llm_request, stream=False):
+            said = script.next([it.model_dump(mode="json") for it in llm_request.contents])
+            if isinstance(said, str):
+                parts = [types.Part(text=said)]
+            elif said == ["delegate"]:
+                parts = [types.Part.from_function_call(name="transfer_to_agent", args={"agent_name": "scout"})]
+            else:
+                parts = [types.Part.from_function_call(name="bash", args={"command": it}) for it in said]
+            content = types.Content(role="model", parts=parts)
+            if stream and isinstance(said, str):
+                yield LlmResponse(content=content, partial=True)
+            yield LlmResponse(content=content)
+
+    model = Model(model="scripted")
+    scout = LlmAgent(name="scout", model=model)
+    agent = LlmAgent(name="helper", model=model, tools=[script.bash], sub_agents=[scout])
+    runner = InMemoryRunner(app=hooks.guard(App(name="app", root_agent=agent)))
+    session = await runner.session_service.create_session(app_name="app", user_id="me")
+    message = types.Content(role="user", parts=[types.Part(text=prompt)])
+    mode = RunConfig(streaming_mode=StreamingMode.SSE if stream else StreamingMode.NONE)
+    final = None
+    async for event in runner.run_async(user_id="me", session_id=session.id, new_message=message, run_config=mode):
+        if event.is_final_response() and event.content:
+            final = event.content.parts[0].text
+    return final
+
+
 HONOURS = "refused: the SDK can't do it"
+SUBAGENTS = ["google-adk"]
 # The driver, its package, and what it can't do.
 FRAMEWORKS = {
     "pydantic-ai": (pydantic_ai, "pydantic-ai-slim", {}),
@@ -164,6 +235,8 @@ FRAMEWORKS = {
             ("stop", "rewrite"): "no such moment",
         },
     ),
+    "strands": (strands, "strands-agents", {}),
+    "google-adk": (google_adk, "google-adk", {("stop", "deny"): "can't be sent back"}),
 }
 
 
@@ -184,7 +257,9 @@ def judge(case, script, final, error):
         yield f"the model saw {case['unseen']!r}: {script.seen}"
     if "calls" in case and script.calls != case["calls"]:
         yield f"{script.calls} calls of the model"
-    if "error" not in case and final != case.get("final", "done"):
+    if case.get("told", "") not in f"{final} {script.seen}":
+        yield f"nobody was told {case['told']!r}: {final}"
+    if "error" not in case and "told" not in case and final != case.get("final", "done"):
         yield f"it ended with {final!r}"
 
 
@@ -229,6 +304,8 @@ def main(names):
             continue
         rows = []
         for case in json.loads((CLIENTS / "tests/cases.json").read_text()):
+            if case["moment"] == "sub-agent" and name not in SUBAGENTS:
+                continue
             wrong, result = asyncio.run(run(name, case))
             for text in wrong:
                 print(f"FAILED {name}: {case['moment']}, {case['what']}: {text}", file=sys.stderr)
