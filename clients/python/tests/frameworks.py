@@ -10,6 +10,7 @@ import logging
 import sys
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 CLIENTS = Path(__file__).resolve().parents[2]
 if importlib.util.find_spec("hookwire") is None:
@@ -26,6 +27,7 @@ class Script:
     def __init__(self, case):
         self.replies = [*case.get("steps", []), *case.get("texts", ["done"])]
         self.calls, self.seen, self.ran = 0, "", []
+        self.scout = None  # what its sub-agent says
 
     def next(self, messages):
         """A list of commands, or a text."""
@@ -190,8 +192,10 @@ async def google_adk(hooks, script, prompt, stream):
     from google.genai import types
 
     class Model(BaseLlm):
+        script: Any
+
         async def generate_content_async(self, llm_request, stream=False):
-            said = script.next([it.model_dump(mode="json") for it in llm_request.contents])
+            said = self.script.next([it.model_dump(mode="json") for it in llm_request.contents])
             if isinstance(said, str):
                 parts = [types.Part(text=said)]
             elif said == ["delegate"]:
@@ -203,9 +207,9 @@ async def google_adk(hooks, script, prompt, stream):
                 yield LlmResponse(content=content, partial=True)
             yield LlmResponse(content=content)
 
-    model = Model(model="scripted")
-    scout = LlmAgent(name="scout", model=model)
-    agent = LlmAgent(name="helper", model=model, tools=[script.bash], sub_agents=[scout])
+    script.scout = Script({})
+    scout = LlmAgent(name="scout", model=Model(model="scripted", script=script.scout))
+    agent = LlmAgent(name="helper", model=Model(model="scripted", script=script), tools=[script.bash], sub_agents=[scout])
     runner = InMemoryRunner(app=hooks.guard(App(name="app", root_agent=agent)))
     session = await runner.session_service.create_session(app_name="app", user_id="me")
     message = types.Content(role="user", parts=[types.Part(text=prompt)])
@@ -236,7 +240,11 @@ FRAMEWORKS = {
         },
     ),
     "strands": (strands, "strands-agents", {}),
-    "google-adk": (google_adk, "google-adk", {("stop", "deny"): "can't be sent back"}),
+    "google-adk": (
+        google_adk,
+        "google-adk",
+        {("stop", "deny"): "can't be sent back", ("sub-agent", "rewrite"): HONOURS},
+    ),
 }
 
 
@@ -257,6 +265,9 @@ def judge(case, script, final, error):
         yield f"the model saw {case['unseen']!r}: {script.seen}"
     if "calls" in case and script.calls != case["calls"]:
         yield f"{script.calls} calls of the model"
+    scouted = script.scout.seen if script.scout else ""
+    if case.get("scouted", scouted) not in scouted or (case.get("scouted") == "" and scouted):
+        yield f"the sub-agent saw {scouted!r}"
     if case.get("told", "") not in f"{final} {script.seen}":
         yield f"nobody was told {case['told']!r}: {final}"
     if "error" not in case and "told" not in case and final != case.get("final", "done"):
@@ -286,7 +297,8 @@ async def run(name, case):
         error = failure
     wrong = list(judge(case, script, final, error))
     if excuse == HONOURS:
-        wrong = [] if "can't honour" in str(error) and script.calls == 0 else [f"it isn't refused: {error}"]
+        calls = script.scout.calls if case["moment"] == "sub-agent" else script.calls
+        wrong = [] if "can't honour" in f"{error} {final}" and calls == 0 else [f"it isn't refused: {error}"]
     elif excuse and not wrong:
         wrong = ["it works, and the table says that it doesn't"]
     elif excuse:

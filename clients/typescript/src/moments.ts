@@ -3,6 +3,20 @@
 import type { Hooks, Sent } from "./hooks.ts";
 import { Denied, Stopped, type Verdict } from "./verdict.ts";
 
+/** How often a hook may send one run back to work; the host has a limit of its own. */
+export const SEND_BACKS = 8;
+/** So many calls and prompts are remembered, for later requests of their runs. */
+const REMEMBERED = 10_000;
+
+/** What is remembered of the latest keys; a run's later requests are made anew from what the application knows. */
+export class Memory<Value> extends Map<string, Value> {
+  override set(key: string, value: Value): this {
+    const [oldest] = this.keys();
+    if (this.size >= REMEMBERED && oldest !== undefined) this.delete(oldest);
+    return super.set(key, value);
+  }
+}
+
 export interface Call {
   name: string;
   callId: string;

@@ -4,18 +4,13 @@
 
 import { gateway, type LanguageModel, type LanguageModelMiddleware, type ToolSet, wrapLanguageModel } from "ai";
 import type { Hooks, Sent } from "./hooks.ts";
-import { Moments, moreToDo } from "./moments.ts";
+import { Memory, Moments, moreToDo, SEND_BACKS } from "./moments.ts";
 import { Stopped, type Verdict } from "./verdict.ts";
 
 type Middleware = Required<Pick<LanguageModelMiddleware, "transformParams" | "wrapGenerate" | "wrapStream">>;
 type Params = Parameters<Middleware["transformParams"]>[0]["params"];
 type Message = Params["prompt"][number];
 type Generated = Awaited<ReturnType<Middleware["wrapGenerate"]>>;
-
-/** How often a hook may send one run back to work; the host has a limit of its own. */
-const SEND_BACKS = 8;
-/** So many calls and prompts are remembered, for later requests of their runs. */
-const REMEMBERED = 10_000;
 
 /** The same settings with a model and tools that are guarded. Their events have the members `known`, such as `session`. */
 export function guard<Settings extends { model: LanguageModel; tools?: ToolSet | undefined }>(
@@ -26,15 +21,6 @@ export function guard<Settings extends { model: LanguageModel; tools?: ToolSet |
   const guarded = new Guard(hooks, known);
   const tools = settings.tools && guarded.tools(settings.tools);
   return { ...settings, model: guarded.model(settings.model), ...(tools ? { tools } : {}) };
-}
-
-/** What is remembered of the latest keys; a run's later requests are made anew from what the application knows. */
-class Memory<Value> extends Map<string, Value> {
-  override set(key: string, value: Value): this {
-    const [oldest] = this.keys();
-    if (this.size >= REMEMBERED && oldest !== undefined) this.delete(oldest);
-    return super.set(key, value);
-  }
 }
 
 class Guard {

@@ -6,12 +6,15 @@ import { createRequire } from "node:module";
 import { BaseChatModel } from "@langchain/core/language_models/chat_models";
 import { AIMessage, AIMessageChunk, type BaseMessage } from "@langchain/core/messages";
 import { ChatGenerationChunk } from "@langchain/core/outputs";
+import { Agent } from "@mastra/core/agent";
+import { createTool } from "@mastra/core/tools";
 import { generateText, isStepCount, streamText, tool } from "ai";
 import { MockLanguageModelV4, simulateReadableStream } from "ai/test";
 import { createAgent, tool as langchainTool } from "langchain";
 import { z } from "zod";
 import { Hooks } from "hookwire";
 import { guard as guardLangchain } from "hookwire/langchain";
+import { guard as guardMastra } from "hookwire/mastra";
 import { guard } from "hookwire/vercel-ai";
 
 interface Case {
@@ -27,6 +30,7 @@ interface Case {
   unseen?: string;
   error?: string;
   told?: string;
+  scouted?: string;
   calls?: number;
   final?: string;
 }
@@ -44,8 +48,12 @@ class Script {
   calls = 0;
   seen = "";
   ran: string[] = [];
+  prompt: string;
+  /** What its sub-agent says. */
+  scout?: Script;
 
-  constructor({ steps = [], texts = ["done"] }: Case) {
+  constructor({ prompt = "go", steps = [], texts = ["done"] }: Case) {
+    this.prompt = prompt;
     this.replies = [...steps, ...texts];
   }
 
@@ -73,8 +81,8 @@ function scripted(script: Script) {
       : said.map((command, n) => ({
           type: "tool-call" as const,
           toolCallId: `${Math.random()}-${n}`,
-          toolName: "bash",
-          input: JSON.stringify({ command }),
+          toolName: command === "delegate" ? "agent-scout" : "bash",
+          input: JSON.stringify({ command, prompt: script.prompt }),
         }));
     const unified = isText ? ("stop" as const) : ("tool-calls" as const);
     return { content, finishReason: { unified, raw: undefined }, usage, warnings: [] };
@@ -162,9 +170,27 @@ const langchain: Driver = async (hooks, script, { prompt = "go", stream }) => {
   return state.messages.at(-1).text;
 };
 
+const mastra: Driver = async (hooks, script, { prompt = "go", stream }) => {
+  const model = scripted(script);
+  const sub = scripted((script.scout = new Script({ moment: "", what: "" })));
+  const scout = new Agent({ id: "scout", name: "scout", description: "Scouts.", instructions: "Scout.", model: sub });
+  const bash = createTool({ id: "bash", ...BASH, execute: async (input) => script.bash(input) });
+  const agent = new Agent(
+    guardMastra(hooks, { id: "helper", name: "helper", instructions: "Help.", model, tools: { bash }, agents: { scout } }),
+  );
+  const result = stream ? await agent.stream(prompt) : await agent.generate(prompt);
+  const said = await result.text;
+  const tripwire = await result.tripwire;
+  if (tripwire) throw new Error(tripwire.reason);
+  const error = result.error;
+  if (error) throw error;
+  return said;
+};
+
 /** The driver, the package, and what the framework can't do. */
 const FRAMEWORKS: Record<string, { driver: Driver; of: string; subagents?: boolean; cannot?: Record<string, string> }> = {
   "vercel-ai": { driver: vercelAi, of: "ai" },
+  mastra: { driver: mastra, of: "@mastra/core", subagents: true },
   "langchain.js": { driver: langchain, of: "langchain" },
 };
 
@@ -177,6 +203,8 @@ function* judge(it: Case, script: Script, final: string | undefined, error: unkn
   if (!script.seen.includes(it.seen ?? "")) yield `the model didn't see '${it.seen}': ${script.seen}`;
   if (it.unseen && script.seen.includes(it.unseen)) yield `the model saw '${it.unseen}': ${script.seen}`;
   if (it.calls !== undefined && it.calls !== script.calls) yield `${script.calls} calls of the model`;
+  const scouted = script.scout?.seen ?? "";
+  if (it.scouted === "" ? scouted !== "" : !scouted.includes(it.scouted ?? "")) yield `the sub-agent saw ${scouted}`;
   if (it.told && !`${final} ${script.seen}`.includes(it.told)) yield `nobody was told '${it.told}': ${final}`;
   if (it.error === undefined && it.told === undefined && final !== (it.final ?? "done")) yield `it ended with ${final}`;
 }
