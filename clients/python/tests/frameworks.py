@@ -8,6 +8,9 @@ import importlib.util
 import json
 import logging
 import sys
+import tempfile
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -221,9 +224,122 @@ async def google_adk(hooks, script, prompt, stream):
     return final
 
 
+class Anthropic(ThreadingHTTPServer):
+    """A model behind Anthropic's API: the agent's script, and its sub-agent's."""
+
+    daemon_threads = True
+
+    def __init__(self, script):
+        super().__init__(("127.0.0.1", 0), AnthropicHandler)
+        self.script = script
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def reply(self, request):
+        script = self.script.scout if "You scout." in json.dumps(request.get("system")) else self.script
+        # Requests without tools are for the session's title and such.
+        said = script.next(request["messages"]) if request.get("tools") else "ok"
+        for n, it in enumerate([said] if isinstance(said, str) else said):
+            if it is said:
+                yield {"type": "text", "text": ""}, {"type": "text_delta", "text": it}
+                continue
+            name, input = "mcp__it__bash", {"command": it}
+            if it == "delegate":
+                name, input = "Agent", {"description": "d", "prompt": script.prompt, "subagent_type": "scout"}
+            elif it.startswith("cat "):
+                name, input = "Bash", {"command": it}
+            id = f"toolu_{script.calls}_{n}"
+            start = {"type": "tool_use", "id": id, "name": name, "input": {}}
+            yield start, {"type": "input_json_delta", "partial_json": json.dumps(input)}
+
+
+class AnthropicHandler(BaseHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+    def do_HEAD(self):
+        self.send_response(200)
+        self.end_headers()
+
+    def do_POST(self):
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if "count_tokens" in self.path:
+            return self.answer("application/json", '{"input_tokens": 10}')
+        blocks = list(self.server.reply(request))
+        reason = "tool_use" if blocks[0][0]["type"] == "tool_use" else "end_turn"
+        message = {"id": "msg", "type": "message", "role": "assistant", "model": "m", "content": []}
+        message |= {"stop_reason": None, "stop_sequence": None, "usage": {"input_tokens": 1, "output_tokens": 1}}
+        events = [{"type": "message_start", "message": message}]
+        for index, (start, delta) in enumerate(blocks):
+            events.append({"type": "content_block_start", "index": index, "content_block": start})
+            events.append({"type": "content_block_delta", "index": index, "delta": delta})
+            events.append({"type": "content_block_stop", "index": index})
+        ending = {"stop_reason": reason, "stop_sequence": None}
+        events += [{"type": "message_delta", "usage": {"output_tokens": 1}, "delta": ending}, {"type": "message_stop"}]
+        self.answer("text/event-stream", "".join(f"event: {it['type']}\ndata: {json.dumps(it)}\n\n" for it in events))
+
+    def answer(self, kind, body):
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+
+async def claude_agent(hooks, script, prompt, stream):
+    """The real Claude Code, which the SDK brings."""
+    from claude_agent_sdk import (
+        AgentDefinition,
+        ClaudeAgentOptions,
+        HookMatcher,
+        create_sdk_mcp_server,
+        query,
+        tool,
+    )
+
+    @tool("bash", "Runs a command.", {"command": str})
+    async def bash(arguments):
+        return {"content": [{"type": "text", "text": script.bash(arguments["command"])}]}
+
+    async def own(data, *_):
+        """The application's own hook: Bash itself runs here too."""
+        script.ran.append(data["tool_input"]["command"])
+        return {}
+
+    script.scout = Script({})
+    script.prompt = prompt
+    model = Anthropic(script)
+    with tempfile.TemporaryDirectory() as home:
+        for name in ("key", "secret", "perish"):
+            Path(home, name).write_text(f"output of cat {name}")
+        env = {"ANTHROPIC_BASE_URL": f"http://127.0.0.1:{model.server_port}", "ANTHROPIC_API_KEY": "x"}
+        env |= {"CLAUDE_CONFIG_DIR": f"{home}/.claude", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "HOME": home}
+        options = ClaudeAgentOptions(
+            agents={"scout": AgentDefinition(description="Scouts.", prompt="You scout.")},
+            allowed_tools=["mcp__it__bash", "Bash", "Agent"],
+            cwd=home,
+            env=env,
+            hooks={"PostToolUse": [HookMatcher(matcher="Bash", hooks=[own])]},
+            include_partial_messages=stream,
+            mcp_servers={"it": create_sdk_mcp_server("it", tools=[bash])},
+            model="claude-sonnet-4-5",
+            setting_sources=[],
+        )
+        try:
+            told = []
+            async for message in query(prompt=prompt, options=hooks.guard(options)):
+                told.append(message)
+        finally:
+            model.shutdown()
+            model.server_close()
+    result = told[-1]
+    # A refused prompt never was a turn, and a hook that ends the run says why where the tool's result would be.
+    if result.num_turns == 0 or result.terminal_reason != "completed":
+        raise RuntimeError(f"{result.result} {told[-2]}")
+    return result.result
+
+
 HONOURS = "refused: the SDK can't do it"
-SUBAGENTS = ["google-adk"]
-# The driver, its package, and what it can't do.
+SUBAGENTS = ["google-adk", "claude-agent-sdk"]
+# The driver, its package, and what it can't do: at a moment, or at all.
 FRAMEWORKS = {
     "pydantic-ai": (pydantic_ai, "pydantic-ai-slim", {}),
     "langchain": (langchain, "langchain", {}),
@@ -244,6 +360,15 @@ FRAMEWORKS = {
         google_adk,
         "google-adk",
         {("stop", "deny"): "can't be sent back", ("sub-agent", "rewrite"): HONOURS},
+    ),
+    "claude-agent-sdk": (
+        claude_agent,
+        "claude-agent-sdk",
+        {
+            ("prompt", "rewrite"): HONOURS,
+            "model call": "no such moment",
+            ("stop", "rewrite"): "can't be rewritten",
+        },
     ),
 }
 
@@ -317,6 +442,9 @@ def main(names):
         rows = []
         for case in json.loads((CLIENTS / "tests/cases.json").read_text()):
             if case["moment"] == "sub-agent" and name not in SUBAGENTS:
+                continue
+            if missing := FRAMEWORKS[name][2].get(case["moment"]):
+                rows.append([case["moment"], case["what"], missing])
                 continue
             wrong, result = asyncio.run(run(name, case))
             for text in wrong:

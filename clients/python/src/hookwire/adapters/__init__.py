@@ -11,6 +11,7 @@ ADAPTERS = {
     "agents": "openai_agents",
     "strands": "strands",
     "google.adk": "google_adk",
+    "claude_agent_sdk": "claude_agent",
 }
 
 
