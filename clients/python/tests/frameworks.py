@@ -41,6 +41,8 @@ class Script:
     def bash(self, command: str) -> str:
         """Runs a command."""
         self.ran.append(command)
+        if command == "break":
+            raise RuntimeError("it broke")
         return f"output of {command}"
 
 
@@ -348,6 +350,7 @@ FRAMEWORKS = {
         openai_agents,
         "openai-agents",
         {
+            ("tool's failure", "rewrite"): "it is a result",
             ("prompt", "rewrite"): HONOURS,
             ("prompt", "context"): "not told",
             ("model call", "rewrite"): HONOURS,
@@ -365,6 +368,7 @@ FRAMEWORKS = {
         claude_agent,
         "claude-agent-sdk",
         {
+            ("tool's failure", "rewrite"): "can't be rewritten",
             ("prompt", "rewrite"): HONOURS,
             "model call": "no such moment",
             ("stop", "rewrite"): "can't be rewritten",

@@ -65,6 +65,7 @@ class Script {
 
   bash({ command }: { command: string }): string {
     this.ran.push(command);
+    if (command === "break") throw new Error("it broke");
     return `output of ${command}`;
   }
 }
@@ -190,7 +191,12 @@ const mastra: Driver = async (hooks, script, { prompt = "go", stream }) => {
 /** The driver, the package, and what the framework can't do. */
 const FRAMEWORKS: Record<string, { driver: Driver; of: string; subagents?: boolean; cannot?: Record<string, string> }> = {
   "vercel-ai": { driver: vercelAi, of: "ai" },
-  mastra: { driver: mastra, of: "@mastra/core", subagents: true },
+  mastra: {
+    driver: mastra,
+    of: "@mastra/core",
+    subagents: true,
+    cannot: { "tool's failure, rewrite": "can't be rewritten" },
+  },
   "langchain.js": { driver: langchain, of: "langchain" },
 };
 

@@ -101,8 +101,10 @@ class _Guard:
         usage = {"inputTokens": done.usage["inputTokens"], "outputTokens": done.usage["outputTokens"]}
         model = {"name": name, "response": jsonable(done.message), "finishReason": done.stop_reason, "usage": usage}
         verdict = await moments.send("PostModelCall", model=model)
-        message = verdict.enforce() if verdict.rewritten else (verdict.enforce() and done.message)
-        yield ModelStopReason(done.stop_reason, message, done.usage, done.metrics)
+        said = verdict.enforce()
+        yield ModelStopReason(
+            done.stop_reason, said if verdict.rewritten else done.message, done.usage, done.metrics
+        )
 
     async def prompt(self, event: BeforeInvocationEvent) -> None:
         event.invocation_state.pop(STOPPED, None)
