@@ -390,7 +390,10 @@ fn loops_do_nothing_unjudged_when_the_host_ends_and_say_so() {
             if language != "Rust" {
                 // Another host judges what comes after.
                 let said: Vec<_> = stdout.lines().skip(2).take(3).collect();
-                assert!(said[0].starts_with("coder: Write: refused: hookwire gave no verdict: "), "{language}: {stdout}");
+                assert!(
+                    said[0].starts_with("coder: Write: refused: hookwire gave no verdict: "),
+                    "{language}: {stdout}"
+                );
                 let judged = ["coder: Write: written", "coder: Write: refused: Agents don't write .env."];
                 assert_eq!(said[1..], judged, "{language}: {stdout}");
             } else if signal == "KILL" {
