@@ -86,7 +86,7 @@ class Agent(Hooked):
             raise
 
     def task(self, tool):
-        child = Agent(self.host, tool["input"]["agent"], f"{self.run_id}.{tool['callId']}", parent=self)
+        child = Agent(self.hooks, tool["input"]["agent"], f"{self.run_id}.{tool['callId']}", parent=self)
         return child.run(tool["input"]["prompt"])
 
     def compact(self):

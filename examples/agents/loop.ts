@@ -97,7 +97,7 @@ class Agent extends Hooked {
   }
 
   task(tool: Call): Promise<string> {
-    const child = new Agent(this.host, argument(tool, "agent"), `${this.runId}.${tool.callId}`, this);
+    const child = new Agent(this.hooks, argument(tool, "agent"), `${this.runId}.${tool.callId}`, this);
     return child.run(argument(tool, "prompt"));
   }
 

@@ -5,7 +5,8 @@ import os
 import sys
 import time
 
-from wire import Host, Refused
+import hookwire
+from wire import Hooked, Refused
 
 ALLOWED = ["Read", "Write", "Task"]  # other tools need a permission
 BUDGET = 1000  # tokens that the model may read before its context is compacted
@@ -93,11 +94,10 @@ def prompts(agent):
 
 
 def main(agent):
-    host = Host(sys.argv[1:])
-    try:
-        agent(host, "coder").session()
-    except Refused as no:
-        show(told(no))
-    finally:
-        host.stop()
-    sys.exit(host.problem)
+    patience = float(os.environ.get("PATIENCE", "5"))  # seconds for a verdict
+    with hookwire.Hooks(arguments=sys.argv[1:], deadline=patience, patience=patience / 2).sync as hooks:
+        try:
+            agent(hooks, "coder").session()
+        except Refused as no:
+            show(told(no))
+    sys.exit(Hooked.problem and f"hookwire gave no verdict: {Hooked.problem}")

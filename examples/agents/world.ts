@@ -2,7 +2,8 @@
 
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Call, Host, type Hooked, type Message, Refused, type Retry, type Usage } from "./wire.ts";
+import { Hooks, type Retry } from "../../clients/typescript/src/index.ts";
+import { type Call, Hooked, type Message, Refused, type Usage } from "./wire.ts";
 
 export const ALLOWED = ["Read", "Write", "Task"]; // other tools need a permission
 export const BUDGET = 1000; // tokens that the model may read before its context is compacted
@@ -108,18 +109,19 @@ export function* prompts(agent: Hooked): Generator<string> {
   agent.begin();
 }
 
-export async function main(Agent: new (host: Host, name: string) => { session(): Promise<void> }): Promise<void> {
-  const host = new Host(process.argv.slice(2));
+export async function main(Agent: new (hooks: Hooks, name: string) => { session(): Promise<void> }): Promise<void> {
+  const patience = Number(process.env.PATIENCE ?? 5) * 1000; // milliseconds for a verdict
+  const hooks = new Hooks({ arguments: process.argv.slice(2), deadline: patience, patience: patience / 2 });
   try {
-    await new Agent(host, "coder").session();
+    await new Agent(hooks, "coder").session();
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     console.log(told(error));
   } finally {
-    await host.stop();
+    await hooks.close();
   }
-  if (host.problem) {
-    console.error(host.problem);
+  if (Hooked.problem !== undefined) {
+    console.error(`hookwire gave no verdict: ${Hooked.problem}`);
     process.exitCode = 1;
   }
 }

@@ -161,21 +161,22 @@ fn its_definitions_are_without_a_diagnostic() {
     assert_eq!(String::from_utf8_lossy(&check.stdout), "15 hooks in force, 0 errors, 0 warnings\n");
 }
 
-/// How to start a loop, where it can be.
-type Start = fn() -> Option<Command>;
+/// How to start a program of the examples, where it can be.
+type Start = fn(&str) -> Option<Command>;
 
 /// The same agent loop in each language.
 const LOOPS: [(&str, Start); 3] = [("Python", python), ("TypeScript", typescript), ("Rust", rust)];
 
-fn python() -> Option<Command> {
+fn python(name: &str) -> Option<Command> {
     let mut command = Command::new("python3");
-    command.arg("-B").arg(repo("examples/agents/loop.py")).env("PYTHONDEVMODE", "1");
+    command.arg("-B").arg(repo("examples/agents").join(name).with_extension("py"));
+    command.env("PYTHONDEVMODE", "1").env("PYTHONPATH", repo("clients/python/src"));
     is_there("python3").then_some(command)
 }
 
 /// Checked and compiled if TypeScript is there, as `.ci/loops` installs it; else run as it is, where
 /// Node does that.
-fn typescript() -> Option<Command> {
+fn typescript(name: &str) -> Option<Command> {
     if !is_there("node") {
         return None;
     }
@@ -184,13 +185,13 @@ fn typescript() -> Option<Command> {
     let modules = wanted.clone().map_or_else(|| repo("target/loops/node_modules"), PathBuf::from);
     if modules.join("typescript").exists() {
         static COMPILED: OnceLock<PathBuf> = OnceLock::new();
-        node.arg(COMPILED.get_or_init(|| compile(&modules)).join("loop.js"));
+        node.arg(COMPILED.get_or_init(|| compile(&modules)).join(name).with_extension("js"));
         return Some(node);
     }
     assert!(wanted.is_none(), "HOOKWIRE_TYPESCRIPT names {}, where no TypeScript is", modules.display());
     let as_it_is = ["--experimental-strip-types", "--no-warnings"];
     if Command::new("node").args(as_it_is).args(["--eval", "0"]).output().unwrap().status.success() {
-        node.args(as_it_is).arg(repo("examples/agents/loop.ts"));
+        node.args(as_it_is).arg(repo("examples/agents").join(name).with_extension("ts"));
         return Some(node);
     }
     eprintln!("SKIPPED: no TypeScript is installed and this Node runs none; run .ci/loops");
@@ -210,15 +211,16 @@ fn compile(modules: &Path) -> PathBuf {
         .output()
         .unwrap();
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stdout));
-    for name in ["package.json", "session.json"] {
-        std::fs::copy(repo("examples/agents").join(name), out.join(name)).unwrap();
-    }
-    out
+    // The client is compiled along, so both lie as they do here.
+    let agents = out.join("examples/agents");
+    std::fs::copy(repo("examples/agents/package.json"), out.join("package.json")).unwrap();
+    std::fs::copy(repo("examples/agents/session.json"), agents.join("session.json")).unwrap();
+    agents
 }
 
 /// `cargo test` builds examples, `cargo test --test systems` doesn't.
-fn rust() -> Option<Command> {
-    let program = Path::new(env!("CARGO_BIN_EXE_hookwire")).with_file_name("examples").join("loop");
+fn rust(name: &str) -> Option<Command> {
+    let program = Path::new(env!("CARGO_BIN_EXE_hookwire")).with_file_name("examples").join(name);
     let built = |path: &Path| path.metadata().and_then(|it| it.modified()).ok();
     let sources = ["loop.rs", "wire.rs", "world.rs", "session.json"].map(|name| repo("examples/agents").join(name));
     let fresh = sources.iter().all(|source| built(&program) >= built(source));
@@ -298,18 +300,19 @@ fn loops_tell_of_every_moment_and_obey() {
     let expected = std::fs::read_to_string(repo("tests/data/agents/session.txt")).unwrap();
     let (expected, said) = expected.split_once("\n\n").unwrap();
     for (language, command) in LOOPS {
-        let Some(command) = command() else { continue };
+        let Some(command) = command("loop") else { continue };
         let wire = tempfile::tempdir().unwrap();
         let wire = wire.path().join("wire");
         let (tee, judge) = (repo("tests/data/agents/hookwire"), Path::new(env!("CARGO_BIN_EXE_hookwire")));
         let env = [("HOOKWIRE", &*tee), ("JUDGE", judge), ("WIRE", &*wire), ("PATIENCE", Path::new("20"))];
         let (run, code) = run(command, no_hooks(), &env);
         assert_eq!((code, &*run.stderr), (Some(0), ""), "{language}: {}", run.stdout);
-        let messages = |of: &str, member: &str| -> Vec<Value> {
+        let messages = |of: &str, member: &str, mark: &str| -> Vec<Value> {
             let text = std::fs::read_to_string(wire.with_extension(of)).unwrap();
-            text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()[member].take()).collect()
+            let said = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()[member].take());
+            said.filter(|it| it.get(mark).is_some()).collect()
         };
-        let (events, verdicts) = (messages("requests", "params"), messages("replies", "result"));
+        let (events, verdicts) = (messages("requests", "params", "event"), messages("replies", "result", "decision"));
         let moments: Vec<_> = events.iter().zip(&verdicts).map(|(event, verdict)| moment(event, verdict)).collect();
         assert_eq!(moments.join("\n"), expected, "{language}");
         assert_eq!(run.stdout, said, "{language}");
@@ -358,6 +361,7 @@ fn fatal(signal: &str) -> tempfile::TempDir {
     hooks(&[("hooks.yaml", &format!("defaults: {{ timeout: 5s, fail: closed }}\nhooks: [{hook}]"))])
 }
 
+/// The loop in Rust has no client that replaces a host.
 const LEFT_ALONE: &str = "\
 > Write the release note.
 coder: Read: There is no release.md yet.
@@ -374,16 +378,27 @@ refused: hookwire gave no verdict
 ";
 
 #[test]
-fn loops_say_that_the_host_has_ended_and_do_nothing_more() {
+fn loops_do_nothing_unjudged_when_the_host_ends_and_say_so() {
     for (language, command) in LOOPS {
         for (signal, patience) in [("KILL", "20"), ("STOP", "2")] {
-            let Some(command) = command() else { continue };
+            let Some(command) = command("loop") else { continue };
             let (run, code) = run(command, fatal(signal).path(), &[("PATIENCE", Path::new(patience))]);
-            assert_eq!((code, &*run.stderr), (Some(1), "hookwire gave no verdict\n"), "{language}: {}", run.stdout);
-            if signal == "KILL" {
-                assert_eq!(run.stdout, LEFT_ALONE, "{language}");
+            let Run { stdout, stderr, .. } = &run;
+            assert_eq!(code, Some(1), "{language}: {stdout}{stderr}");
+            assert!(stderr.contains("hookwire gave no verdict"), "{language}: {stderr}");
+            assert!(!run.dir.path().join("draft.md").exists(), "{language}, {signal}: {stdout}");
+            if language != "Rust" {
+                // Another host judges what comes after.
+                let said: Vec<_> = stdout.lines().skip(2).take(3).collect();
+                assert!(
+                    said[0].starts_with("coder: Write: refused: hookwire gave no verdict: "),
+                    "{language}: {stdout}"
+                );
+                let judged = ["coder: Write: written", "coder: Write: refused: Agents don't write .env."];
+                assert_eq!(said[1..], judged, "{language}: {stdout}");
+            } else if signal == "KILL" {
+                assert_eq!(stdout, LEFT_ALONE);
             }
-            assert!(!run.dir.path().join("draft.md").exists(), "{language}, {signal}: {}", run.stdout);
         }
     }
 }
@@ -391,10 +406,39 @@ fn loops_say_that_the_host_has_ended_and_do_nothing_more() {
 #[test]
 fn loops_take_a_missing_binary_for_a_dead_host() {
     for (language, command) in LOOPS {
-        let Some(command) = command() else { continue };
+        let Some(command) = command("loop") else { continue };
         let missing = Path::new("/nonexistent/hookwire");
         let (run, code) = run(command, no_hooks(), &[("HOOKWIRE", missing)]);
         assert_eq!(code, Some(1), "{language}: {}", run.stderr);
-        assert!(run.stdout.starts_with("refused: hookwire did not start: "), "{language}: {}", run.stdout);
+        let no_host = ["refused: hookwire gave no verdict: no host: ", "refused: hookwire did not start: "];
+        assert!(no_host.iter().any(|it| run.stdout.starts_with(it)), "{language}: {}", run.stdout);
+    }
+}
+
+const SMALL: &str = "\
+running: Read release.md
+running: Write draft.md
+running: Write release.md
+running: Delete draft.md
+running: Delete release.md
+running: Read release.md
+It says that version 2 is out.
+";
+
+#[test]
+fn small_agents_ask_before_they_act_and_obey() {
+    for (language, command) in &LOOPS[..2] {
+        for (prompt, code, stdout, stderr) in [
+            ("Write the release note.", 0, SMALL, ""),
+            ("My password is x.", 1, "", "refused: Tell nobody your password.\n"),
+        ] {
+            let Some(mut command) = command("small") else { continue };
+            let dir = tempfile::tempdir().unwrap();
+            command.arg(repo("examples/agents/hooks")).arg(prompt).env("XDG_CONFIG_HOME", dir.path());
+            let (run, ended) = to_its_end(command, dir, &[("NO_COLOR", "1")]);
+            assert_eq!((ended, &*run.stdout, &*run.stderr), (Some(code), stdout, stderr), "{language}");
+            let written = run.dir.path().join(".env");
+            assert!(!written.exists(), "{language}: a hook denies it");
+        }
     }
 }

@@ -8,8 +8,12 @@ import importlib.util
 import json
 import logging
 import sys
+import tempfile
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 CLIENTS = Path(__file__).resolve().parents[2]
 if importlib.util.find_spec("hookwire") is None:
@@ -26,6 +30,7 @@ class Script:
     def __init__(self, case):
         self.replies = [*case.get("steps", []), *case.get("texts", ["done"])]
         self.calls, self.seen, self.ran = 0, "", []
+        self.scout = None  # what its sub-agent says
 
     def next(self, messages):
         """A list of commands, or a text."""
@@ -36,6 +41,8 @@ class Script:
     def bash(self, command: str) -> str:
         """Runs a command."""
         self.ran.append(command)
+        if command == "break":
+            raise RuntimeError("it broke")
         return f"output of {command}"
 
 
@@ -147,8 +154,194 @@ async def openai_agents(hooks, script, prompt, stream):
     return result.final_output
 
 
+async def strands(hooks, script, prompt, stream):
+    import strands
+
+    class Model(strands.models.Model):
+        def update_config(self, **_):
+            pass
+
+        def get_config(self):
+            return {"model_id": "scripted"}
+
+        def structured_output(self, *_, **__):
+            raise NotImplementedError
+
+        async def stream(self, messages, *_, **__):
+            said = script.next(messages)
+            yield {"messageStart": {"role": "assistant"}}
+            for n, it in enumerate([said] if isinstance(said, str) else said):
+                use = {"name": "bash", "toolUseId": f"c{script.calls}-{n}"}
+                delta = {"text": it} if it is said else {"toolUse": {"input": json.dumps({"command": it})}}
+                yield {"contentBlockStart": {"start": {} if it is said else {"toolUse": use}}}
+                yield {"contentBlockDelta": {"delta": delta}}
+                yield {"contentBlockStop": {}}
+            yield {"messageStop": {"stopReason": "end_turn" if isinstance(said, str) else "tool_use"}}
+            counts = {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2}
+            yield {"metadata": {"usage": counts, "metrics": {"latencyMs": 1}}}
+
+    agent = strands.Agent(Model(), tools=[strands.tool(script.bash, name="bash")], callback_handler=None)
+    hooks.guard(agent)
+    if not stream:
+        return str(await agent.invoke_async(prompt)).strip()
+    events = [it async for it in agent.stream_async(prompt)]
+    return str(events[-1]["result"]).strip()
+
+
+async def google_adk(hooks, script, prompt, stream):
+    from google.adk.agents import LlmAgent, RunConfig
+    from google.adk.agents.run_config import StreamingMode
+    from google.adk.apps import App
+    from google.adk.models import BaseLlm, LlmResponse
+    from google.adk.runners import InMemoryRunner
+    from google.genai import types
+
+    class Model(BaseLlm):
+        script: Any
+
+        async def generate_content_async(self, llm_request, stream=False):
+            said = self.script.next([it.model_dump(mode="json") for it in llm_request.contents])
+            if isinstance(said, str):
+                parts = [types.Part(text=said)]
+            elif said == ["delegate"]:
+                parts = [types.Part.from_function_call(name="transfer_to_agent", args={"agent_name": "scout"})]
+            else:
+                parts = [types.Part.from_function_call(name="bash", args={"command": it}) for it in said]
+            content = types.Content(role="model", parts=parts)
+            if stream and isinstance(said, str):
+                yield LlmResponse(content=content, partial=True)
+            yield LlmResponse(content=content)
+
+    script.scout = Script({})
+    scout = LlmAgent(name="scout", model=Model(model="scripted", script=script.scout))
+    agent = LlmAgent(name="helper", model=Model(model="scripted", script=script), tools=[script.bash], sub_agents=[scout])
+    runner = InMemoryRunner(app=hooks.guard(App(name="app", root_agent=agent)))
+    session = await runner.session_service.create_session(app_name="app", user_id="me")
+    message = types.Content(role="user", parts=[types.Part(text=prompt)])
+    mode = RunConfig(streaming_mode=StreamingMode.SSE if stream else StreamingMode.NONE)
+    final = None
+    async for event in runner.run_async(user_id="me", session_id=session.id, new_message=message, run_config=mode):
+        if event.is_final_response() and event.content:
+            final = event.content.parts[0].text
+    return final
+
+
+class Anthropic(ThreadingHTTPServer):
+    """A model behind Anthropic's API: the agent's script, and its sub-agent's."""
+
+    daemon_threads = True
+
+    def __init__(self, script):
+        super().__init__(("127.0.0.1", 0), AnthropicHandler)
+        self.script = script
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def reply(self, request):
+        script = self.script.scout if "You scout." in json.dumps(request.get("system")) else self.script
+        # Requests without tools are for the session's title and such.
+        said = script.next(request["messages"]) if request.get("tools") else "ok"
+        for n, it in enumerate([said] if isinstance(said, str) else said):
+            if it is said:
+                yield {"type": "text", "text": ""}, {"type": "text_delta", "text": it}
+                continue
+            name, input = "mcp__it__bash", {"command": it}
+            if it == "delegate":
+                name, input = "Agent", {"description": "d", "prompt": script.prompt, "subagent_type": "scout"}
+            elif it.startswith("cat "):
+                name, input = "Bash", {"command": it}
+            id = f"toolu_{script.calls}_{n}"
+            start = {"type": "tool_use", "id": id, "name": name, "input": {}}
+            yield start, {"type": "input_json_delta", "partial_json": json.dumps(input)}
+
+
+class AnthropicHandler(BaseHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+    def do_HEAD(self):
+        self.send_response(200)
+        self.end_headers()
+
+    def do_POST(self):
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if "count_tokens" in self.path:
+            return self.answer("application/json", '{"input_tokens": 10}')
+        blocks = list(self.server.reply(request))
+        reason = "tool_use" if blocks[0][0]["type"] == "tool_use" else "end_turn"
+        message = {"id": "msg", "type": "message", "role": "assistant", "model": "m", "content": []}
+        message |= {"stop_reason": None, "stop_sequence": None, "usage": {"input_tokens": 1, "output_tokens": 1}}
+        events = [{"type": "message_start", "message": message}]
+        for index, (start, delta) in enumerate(blocks):
+            events.append({"type": "content_block_start", "index": index, "content_block": start})
+            events.append({"type": "content_block_delta", "index": index, "delta": delta})
+            events.append({"type": "content_block_stop", "index": index})
+        ending = {"stop_reason": reason, "stop_sequence": None}
+        events += [{"type": "message_delta", "usage": {"output_tokens": 1}, "delta": ending}, {"type": "message_stop"}]
+        self.answer("text/event-stream", "".join(f"event: {it['type']}\ndata: {json.dumps(it)}\n\n" for it in events))
+
+    def answer(self, kind, body):
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+
+async def claude_agent(hooks, script, prompt, stream):
+    """The real Claude Code, which the SDK brings."""
+    from claude_agent_sdk import (
+        AgentDefinition,
+        ClaudeAgentOptions,
+        HookMatcher,
+        create_sdk_mcp_server,
+        query,
+        tool,
+    )
+
+    @tool("bash", "Runs a command.", {"command": str})
+    async def bash(arguments):
+        return {"content": [{"type": "text", "text": script.bash(arguments["command"])}]}
+
+    async def own(data, *_):
+        """The application's own hook: Bash itself runs here too."""
+        script.ran.append(data["tool_input"]["command"])
+        return {}
+
+    script.scout = Script({})
+    script.prompt = prompt
+    model = Anthropic(script)
+    with tempfile.TemporaryDirectory() as home:
+        for name in ("key", "secret", "perish"):
+            Path(home, name).write_text(f"output of cat {name}")
+        env = {"ANTHROPIC_BASE_URL": f"http://127.0.0.1:{model.server_port}", "ANTHROPIC_API_KEY": "x"}
+        env |= {"CLAUDE_CONFIG_DIR": f"{home}/.claude", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "HOME": home}
+        options = ClaudeAgentOptions(
+            agents={"scout": AgentDefinition(description="Scouts.", prompt="You scout.")},
+            allowed_tools=["mcp__it__bash", "Bash", "Agent"],
+            cwd=home,
+            env=env,
+            hooks={"PostToolUse": [HookMatcher(matcher="Bash", hooks=[own])]},
+            include_partial_messages=stream,
+            mcp_servers={"it": create_sdk_mcp_server("it", tools=[bash])},
+            model="claude-sonnet-4-5",
+            setting_sources=[],
+        )
+        try:
+            told = []
+            async for message in query(prompt=prompt, options=hooks.guard(options)):
+                told.append(message)
+        finally:
+            model.shutdown()
+            model.server_close()
+    result = told[-1]
+    # A refused prompt never was a turn, and a hook that ends the run says why where the tool's result would be.
+    if result.num_turns == 0 or result.terminal_reason != "completed":
+        raise RuntimeError(f"{result.result} {told[-2]}")
+    return result.result
+
+
 HONOURS = "refused: the SDK can't do it"
-# The driver, its package, and what it can't do.
+SUBAGENTS = ["google-adk", "claude-agent-sdk"]
+# The driver, its package, and what it can't do: at a moment, or at all.
 FRAMEWORKS = {
     "pydantic-ai": (pydantic_ai, "pydantic-ai-slim", {}),
     "langchain": (langchain, "langchain", {}),
@@ -157,11 +350,28 @@ FRAMEWORKS = {
         openai_agents,
         "openai-agents",
         {
+            ("tool's failure", "rewrite"): "it is a result",
             ("prompt", "rewrite"): HONOURS,
             ("prompt", "context"): "not told",
             ("model call", "rewrite"): HONOURS,
             ("stop", "deny"): "no such moment",
             ("stop", "rewrite"): "no such moment",
+        },
+    ),
+    "strands": (strands, "strands-agents", {}),
+    "google-adk": (
+        google_adk,
+        "google-adk",
+        {("stop", "deny"): "can't be sent back", ("sub-agent", "rewrite"): HONOURS},
+    ),
+    "claude-agent-sdk": (
+        claude_agent,
+        "claude-agent-sdk",
+        {
+            ("tool's failure", "rewrite"): "can't be rewritten",
+            ("prompt", "rewrite"): HONOURS,
+            "model call": "no such moment",
+            ("stop", "rewrite"): "can't be rewritten",
         },
     ),
 }
@@ -184,7 +394,12 @@ def judge(case, script, final, error):
         yield f"the model saw {case['unseen']!r}: {script.seen}"
     if "calls" in case and script.calls != case["calls"]:
         yield f"{script.calls} calls of the model"
-    if "error" not in case and final != case.get("final", "done"):
+    scouted = script.scout.seen if script.scout else ""
+    if case.get("scouted", scouted) not in scouted or (case.get("scouted") == "" and scouted):
+        yield f"the sub-agent saw {scouted!r}"
+    if case.get("told", "") not in f"{final} {script.seen}":
+        yield f"nobody was told {case['told']!r}: {final}"
+    if "error" not in case and "told" not in case and final != case.get("final", "done"):
         yield f"it ended with {final!r}"
 
 
@@ -211,7 +426,8 @@ async def run(name, case):
         error = failure
     wrong = list(judge(case, script, final, error))
     if excuse == HONOURS:
-        wrong = [] if "can't honour" in str(error) and script.calls == 0 else [f"it isn't refused: {error}"]
+        calls = script.scout.calls if case["moment"] == "sub-agent" else script.calls
+        wrong = [] if "can't honour" in f"{error} {final}" and calls == 0 else [f"it isn't refused: {error}"]
     elif excuse and not wrong:
         wrong = ["it works, and the table says that it doesn't"]
     elif excuse:
@@ -229,6 +445,11 @@ def main(names):
             continue
         rows = []
         for case in json.loads((CLIENTS / "tests/cases.json").read_text()):
+            if case["moment"] == "sub-agent" and name not in SUBAGENTS:
+                continue
+            if missing := FRAMEWORKS[name][2].get(case["moment"]):
+                rows.append([case["moment"], case["what"], missing])
+                continue
             wrong, result = asyncio.run(run(name, case))
             for text in wrong:
                 print(f"FAILED {name}: {case['moment']}, {case['what']}: {text}", file=sys.stderr)

@@ -32,6 +32,7 @@ hooks:
   - { name: over, on: PreToolUse, if: "Bash(halt)", script: "return { stop: 'The day is over.' }" }
   - { name: slow, on: PreToolUse, if: "Bash(slow)", command: "echo $$ > $cwd/new; mv $cwd/new $cwd/began; exec sleep 600" }
   - { name: hints, on: PreToolUse, if: "Bash(make)", script: "return { additionalContext: ['Use -j2.'], userMessages: ['hm'] }" }
+  - { name: team, on: PreToolUse, if: "Bash(make)", script: "return { context: { metadata: { team: 'docs', old: null } } }" }
   - { name: any-subject, on: "*", script: "if (event.metadata?.mark) return { subject: 'new', replace: true }" }
 """
 
@@ -79,6 +80,9 @@ class ClientTest(unittest.TestCase):
                 self.assertTrue(commanded(verdict).startswith(expected), f"{command}: {commanded(verdict)}")
         verdict = hooks.sync.dispatch(bash("make"))
         self.assertEqual((verdict.additional_context, verdict.user_messages), (["Use -j2."], ["hm"]))
+        state = {"metadata": {"old": 1, "kept": [2]}, "messages": []}
+        self.assertEqual(verdict.patched(state), {**state, "metadata": {"team": "docs", "kept": [2]}})
+        self.assertIs(hooks.sync.dispatch(bash("ls")).patched(state), state)
         with self.assertRaises(TypeError):
             bool(verdict)
         with self.assertRaises(hookwire.RequestFailed):

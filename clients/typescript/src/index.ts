@@ -4,7 +4,7 @@
  *     const verdict = await hooks.dispatch({ event: "PreToolUse", tool: { name, input } });
  *     run(verdict.enforce());
  *
- * `hookwire/vercel-ai` guards agents of the Vercel AI SDK. */
+ * `hookwire/vercel-ai`, `hookwire/langchain` and `hookwire/mastra` guard agents of these frameworks. */
 export { HostGone, RequestFailed } from "./connection.ts";
 export { type Callback, Hooks, type Kept, type Options, type Patience, type Sent, State } from "./hooks.ts";
 export { findProgram } from "./program.ts";

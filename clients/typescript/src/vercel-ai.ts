@@ -4,17 +4,13 @@
 
 import { gateway, type LanguageModel, type LanguageModelMiddleware, type ToolSet, wrapLanguageModel } from "ai";
 import type { Hooks, Sent } from "./hooks.ts";
-import { Denied, Stopped, type Verdict } from "./verdict.ts";
+import { Memory, Moments, moreToDo, SEND_BACKS } from "./moments.ts";
+import { Stopped, type Verdict } from "./verdict.ts";
 
 type Middleware = Required<Pick<LanguageModelMiddleware, "transformParams" | "wrapGenerate" | "wrapStream">>;
 type Params = Parameters<Middleware["transformParams"]>[0]["params"];
 type Message = Params["prompt"][number];
 type Generated = Awaited<ReturnType<Middleware["wrapGenerate"]>>;
-
-/** How often a hook may send one run back to work; the host has a limit of its own. */
-const SEND_BACKS = 8;
-/** So many calls and prompts are remembered, for later requests of their runs. */
-const REMEMBERED = 10_000;
 
 /** The same settings with a model and tools that are guarded. Their events have the members `known`, such as `session`. */
 export function guard<Settings extends { model: LanguageModel; tools?: ToolSet | undefined }>(
@@ -27,18 +23,8 @@ export function guard<Settings extends { model: LanguageModel; tools?: ToolSet |
   return { ...settings, model: guarded.model(settings.model), ...(tools ? { tools } : {}) };
 }
 
-/** What is remembered of the latest keys; a run's later requests are made anew from what the application knows. */
-class Memory<Value> extends Map<string, Value> {
-  override set(key: string, value: Value): this {
-    const [oldest] = this.keys();
-    if (this.size >= REMEMBERED && oldest !== undefined) this.delete(oldest);
-    return super.set(key, value);
-  }
-}
-
 class Guard {
-  #hooks: Hooks;
-  #known: Partial<Sent>;
+  #moments: Moments;
   /** By the id of a tool call: what hooks told the model, and the verdict that ended the run. */
   #notes = new Memory<string[]>();
   #stopped = new Memory<Verdict>();
@@ -46,15 +32,7 @@ class Guard {
   #prompts = new Memory<Message[]>();
 
   constructor(hooks: Hooks, known: Partial<Sent>) {
-    this.#hooks = hooks;
-    this.#known = known;
-  }
-
-  async #send(event: Sent, notes: string[], signal?: AbortSignal): Promise<Verdict<any>> {
-    const verdict = await this.#hooks.dispatch<any>({ ...this.#known, ...event }, { signal });
-    verdict.userMessages.forEach(this.#hooks.show);
-    notes.push(...verdict.additionalContext);
-    return verdict;
+    this.#moments = new Moments(hooks, known);
   }
 
   tools<Tools extends ToolSet>(tools: Tools): Tools {
@@ -64,33 +42,16 @@ class Guard {
 
   #tool(name: string, tool: any): unknown {
     if (!tool.execute) return tool;
-    const execute = async (given: unknown, options: any) => {
-      const callId: string = options.toolCallId;
-      const signal: AbortSignal | undefined = options.abortSignal;
+    const execute = async (input: unknown, options: any) => {
+      const { toolCallId: callId, abortSignal: signal } = options;
       const notes: string[] = [];
-      const call = { name, callId, input: given };
-      const ends = (verdict: Verdict) => {
-        if (verdict.stops) this.#stopped.set(callId, verdict);
-        return verdict;
-      };
+      const run = (input: unknown) => last(tool.execute.call(tool, input, options));
       try {
-        const judged = ends(await this.#send({ event: "PreToolUse", tool: call }, notes, signal));
-        call.input = judged.enforce();
-        const started = performance.now();
-        let output: unknown;
-        try {
-          output = await last(tool.execute.call(tool, call.input, options));
-        } catch (error) {
-          const told = { error: String(error), output: `failed: ${error}`, durationMs: performance.now() - started };
-          const event = { event: "PostToolUseFailure", tool: { ...call, ...told } };
-          const verdict = ends(await this.#send(event, notes, signal));
-          if (verdict.rewritten && verdict.allowed) return verdict.value;
-          throw error;
-        }
-        const done = { output: output ?? null, durationMs: performance.now() - started };
-        const verdict = ends(await this.#send({ event: "PostToolUse", tool: { ...call, ...done } }, notes, signal));
-        if (!verdict.allowed) return `withheld: ${verdict.reason ?? "a hook said no"}`;
-        return verdict.rewritten ? verdict.value : output;
+        return await this.#moments.tool({ name, callId, input }, run, notes, { signal });
+      } catch (error) {
+        // It becomes an error of the tool; the next call of the model ends the run.
+        if (error instanceof Stopped) this.#stopped.set(callId, error.verdict);
+        throw error;
       } finally {
         if (notes.length > 0) this.#notes.set(callId, notes);
       }
@@ -109,14 +70,14 @@ class Guard {
         for (let sentBack = 0; ; sentBack++) {
           result = { ...result, content: await this.#after(result.content, result.usage, model.modelId) };
           if (result.content.some((it) => it.type === "tool-call")) return result;
-          const verdict = await this.#send(
+          const verdict = await this.#moments.send(
             { event: "Stop", lastMessage: textOf(result.content), stopActive: sentBack > 0 },
             [],
           );
           if (verdict.rewritten) result = { ...result, content: [{ type: "text", text: String(verdict.value) }] };
           if (verdict.decision === "allow" || verdict.stops || sentBack === SEND_BACKS) return result;
           const said: Message = { role: "assistant", content: [{ type: "text", text: textOf(result.content) }] };
-          const back = user(verdict.reason ?? "a hook says that there is more to do");
+          const back = user(moreToDo(verdict));
           asked = await this.#request({ ...asked, prompt: [...asked.prompt, said, back] }, model.modelId);
           result = await this.#called(() => model.doGenerate(asked), model.modelId);
         }
@@ -153,7 +114,7 @@ class Guard {
   async #request(params: Params, name: string): Promise<Params> {
     const notes: string[] = [];
     const request = { messages: params.prompt, settings: settingsOf(params) };
-    const verdict = await this.#send({ event: "PreModelCall", model: { name, request } }, notes, params.abortSignal);
+    const verdict = await this.#moments.send({ event: "PreModelCall", model: { name, request } }, notes, params.abortSignal);
     const value = verdict.enforce();
     const changed: Params = verdict.rewritten ? { ...params, ...value.settings, prompt: value.messages } : params;
     return { ...changed, prompt: [...changed.prompt, ...notes.map(user)] };
@@ -167,7 +128,7 @@ class Guard {
     const [first, ...others] = message.content;
     const isText = first?.type === "text" && others.length === 0;
     const event = { event: "UserPromptSubmit", prompt: isText ? first.text : message.content };
-    const verdict = await this.#send(event, notes);
+    const verdict = await this.#moments.send(event, notes);
     const value = verdict.enforce();
     const content = typeof value === "string" ? [{ type: "text" as const, text: value }] : value;
     const judged: Message[] = [verdict.rewritten ? { ...message, content } : message, ...notes.map(user)];
@@ -179,14 +140,14 @@ class Guard {
     try {
       return await call();
     } catch (error) {
-      await this.#send({ event: "ModelCallError", model: { name, error: { message: String(error) } } }, []);
+      await this.#moments.send({ event: "ModelCallError", model: { name, error: { message: String(error) } } }, []);
       throw error;
     }
   }
 
   async #after(content: Generated["content"], usage: Generated["usage"], name: string): Promise<Generated["content"]> {
     const counted = { inputTokens: usage.inputTokens.total ?? 0, outputTokens: usage.outputTokens.total ?? 0 };
-    const verdict = await this.#send({ event: "PostModelCall", model: { name, response: content, usage: counted } }, []);
+    const verdict = await this.#moments.send({ event: "PostModelCall", model: { name, response: content, usage: counted } }, []);
     verdict.enforce();
     return verdict.rewritten ? verdict.value : content;
   }
@@ -203,7 +164,7 @@ class Guard {
         else if (part.type === "finish") {
           await this.#after(content, part.usage, name);
           const isRest = content.every((it) => it.type !== "tool-call");
-          if (isRest) await this.#send({ event: "Stop", lastMessage: textOf(content), stopActive: true }, []);
+          if (isRest) await this.#moments.send({ event: "Stop", lastMessage: textOf(content), stopActive: true }, []);
         }
         controller.enqueue(part);
       },

@@ -66,6 +66,11 @@ export class Verdict<Subject = unknown> {
     return (this.rewritten ? this.message.subject : subjectOf(this.event)) as Subject;
   }
 
+  /** What to do about a failed model call. */
+  get retry() {
+    return this.message.retry ?? undefined;
+  }
+
   /** Whether the run is over. */
   get stops() {
     return typeof this.message.stop === "string";
@@ -81,6 +86,11 @@ export class Verdict<Subject = unknown> {
     return this.message.additionalContext ?? [];
   }
 
+  /** A value as `context` changes it, a JSON merge patch over metadata, messages, system prompt and others. */
+  patched<Value>(value: Value): Value {
+    return this.message.context === undefined ? value : merged(value, this.message.context);
+  }
+
   /** Returns the subject as it is to be used. Throws Denied where the act must not be done, and Stopped where the run
    * is over too. A question that nobody answered is a deny. */
   enforce(): Subject {
@@ -88,6 +98,21 @@ export class Verdict<Subject = unknown> {
     if (this.decision !== "allow") throw new Denied(this);
     return this.value;
   }
+}
+
+/** Applies a JSON merge patch, RFC 7396. */
+function merged(target: any, patch: any): any {
+  if (!isObject(patch)) return patch;
+  const result = isObject(target) ? { ...target } : {};
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) delete result[key];
+    else result[key] = merged(result[key], value);
+  }
+  return result;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return value !== null && typeof value === "object" && !Array.isArray(value);
 }
 
 export function subjectOf(event: Event): unknown {

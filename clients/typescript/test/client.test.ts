@@ -17,6 +17,7 @@ hooks:
   - { name: careful, on: PreToolUse, if: "Bash(rm *)", ask: Really? }
   - { name: over, on: PreToolUse, if: "Bash(halt)", script: "return { stop: 'The day is over.' }" }
   - { name: slow, on: PreToolUse, if: "Bash(slow)", command: "echo $$ > $cwd/new; mv $cwd/new $cwd/began; exec sleep 600" }
+  - { name: team, on: PreToolUse, if: "Bash(make)", script: "return { context: { metadata: { team: 'docs', old: null } } }" }
   - { name: any-subject, on: "*", script: "if (event.metadata?.mark) return { subject: 'new', replace: true }" }
 `;
 
@@ -68,6 +69,10 @@ test("every verdict is obeyed", async () => {
     const found = commanded(await mine.dispatch(bash(command)));
     assert.ok(found.startsWith(expected), `${command}: ${found}`);
   }
+  const state = { metadata: { old: 1, kept: [2] }, messages: [] };
+  const patched = (await mine.dispatch(bash("make"))).patched(state);
+  assert.deepEqual(patched, { ...state, metadata: { team: "docs", kept: [2] } });
+  assert.equal((await mine.dispatch(bash("ls"))).patched(state), state);
   await assert.rejects(mine.dispatch({ event: "PreTolUse" }), RequestFailed);
 });
 

@@ -147,8 +147,9 @@ class _Client:
         return decorate
 
     def guard(self, agent: Any, **known: Any) -> Any:
-        """Returns an agent like this one, guarded; its events have the members `known`, such as `session`. It knows
-        agents of pydantic-ai and of the OpenAI Agents SDK."""
+        """Returns what stands for an agent, guarded; its events have the members `known`, such as `session`. It knows
+        agents of pydantic-ai, the OpenAI Agents SDK and Strands, Google ADK's `App`, and the Claude Agent SDK's
+        `ClaudeAgentOptions`."""
         from .adapters import guard
 
         return guard(self, agent, **known)

@@ -101,6 +101,10 @@ class Verdict:
         """A JSON merge patch over metadata, messages and system prompt."""
         return self.message.get("context")
 
+    def patched(self, value: Any) -> Any:
+        """The value as `context` changes it."""
+        return value if self.context is None else merged(value, self.context)
+
     @property
     def retry(self) -> Retry | None:
         """What to do about a failed model call."""
@@ -127,6 +131,19 @@ class Verdict:
         if self.decision != "allow":
             raise Denied(self)
         return self.value
+
+
+def merged(target: Any, patch: Any) -> Any:
+    """Applies a JSON merge patch, RFC 7396."""
+    if not isinstance(patch, dict):
+        return patch
+    result = dict(target) if isinstance(target, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            result.pop(key, None)
+        else:
+            result[key] = merged(result.get(key), value)
+    return result
 
 
 def subject_of(event: dict[str, Any]) -> Any:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
+from dataclasses import dataclass
 from typing import Any, Awaitable, Callable
 
 from ..verdict import Denied, Stopped, Verdict
@@ -34,23 +36,48 @@ class Moments:
     ) -> Any:
         """Runs a tool, if hooks let it, and returns its output as hooks left it. Raises Denied if it wasn't run.
         Exceptions of the kinds `passed_on` are the framework's own and no failures."""
-        call = {"name": name, "callId": call_id, "input": input}
-        call["input"] = (await self.send("PreToolUse", tool=call)).enforce()
-        started = time.monotonic()
+        call = await self.before_tool(name, call_id, input)
         try:
-            output = await run(call["input"])
+            output = await run(call.input)
         except Exception as error:
             if isinstance(error, (Denied, *passed_on)):
                 raise
-            told = {"error": str(error), "output": f"failed: {error}", "durationMs": (time.monotonic() - started) * 1000}
-            verdict = await self.send("PostToolUseFailure", tool={**call, **told})
-            if verdict.stops:
-                raise Stopped(verdict) from error
-            if verdict.rewritten and verdict.decision == "allow":
-                return verdict.value
-            raise
-        done = {"output": to_json(output), "durationMs": (time.monotonic() - started) * 1000}
-        return after(await self.send("PostToolUse", tool={**call, **done}), output)
+            return await self.tool_failed(call, error)
+        return after(await self.after_tool(call, to_json(output)), output)
+
+    async def before_tool(self, name: str, call_id: str | None, input: Any) -> Call:
+        """A call that may be made, with the input to use. Raises Denied if it may not."""
+        verdict = await self.send("PreToolUse", tool={"name": name, "callId": call_id, "input": input})
+        return Call({"name": name, "callId": call_id, "input": verdict.enforce()}, verdict.rewritten, time.monotonic())
+
+    async def after_tool(self, call: Call, output: Any) -> Verdict:
+        return await self.send("PostToolUse", tool={**call.told(), "output": output})
+
+    async def tool_failed(self, call: Call, error: Exception) -> Any:
+        """What a hook puts in the place of the failure. Raises the error if it leaves it."""
+        told = {"error": str(error), "output": f"failed: {error}"}
+        verdict = await self.send("PostToolUseFailure", tool={**call.told(), **told})
+        if verdict.stops:
+            raise Stopped(verdict) from error
+        if verdict.rewritten and verdict.decision == "allow":
+            return verdict.value
+        raise error
+
+
+@dataclass
+class Call:
+    """A tool call that hooks have let pass."""
+
+    tool: dict[str, Any]
+    rewritten: bool
+    started: float
+
+    @property
+    def input(self) -> Any:
+        return self.tool["input"]
+
+    def told(self) -> dict[str, Any]:
+        return {**self.tool, "durationMs": (time.monotonic() - self.started) * 1000}
 
 
 def after(verdict: Verdict, value: Any) -> Any:
@@ -60,3 +87,15 @@ def after(verdict: Verdict, value: Any) -> Any:
     if verdict.decision != "allow":
         return f"withheld: {verdict.reason or 'a hook said no'}"
     return verdict.value if verdict.rewritten else value
+
+
+def jsonable(value: Any) -> Any:
+    """The same as JSON; what JSON can't say, as text."""
+    return json.loads(json.dumps(value, default=str))
+
+
+def refused(verdict: Verdict, framework: str) -> str:
+    """Why an act can't be done: a hook says no, or wants what the framework can't do."""
+    if verdict.decision != "allow":
+        return verdict.reason or "a hook said no"
+    return f"a hook rewrites at {verdict.event['event']}, which {framework} can't honour"

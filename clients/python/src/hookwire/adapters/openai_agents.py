@@ -21,7 +21,7 @@ from agents import (
 )
 
 from ..verdict import Denied, Stopped, Verdict
-from .moments import Moments
+from .moments import Moments, refused
 
 UNGUARDED = (ApplyPatchTool, ComputerTool, CustomTool, LocalShellTool, ShellTool)
 
@@ -111,7 +111,7 @@ class _Hooks(AgentHooks):
         verdict = await _moments(self._hooks, agent, []).send(event, **members)
         verdict.enforce()
         if verdict.rewritten:
-            reason = f"a hook rewrites at {event}, which the OpenAI Agents SDK can't honour"
+            reason = refused(verdict, "the OpenAI Agents SDK")
             raise Denied(Verdict({**verdict.message, "decision": "deny", "reason": reason}, verdict.event))
 
     async def on_start(self, context: Any, agent: Any) -> None:
