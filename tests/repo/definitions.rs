@@ -6,6 +6,7 @@ use hookwire::{Host, HostOptions};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Arc;
@@ -182,6 +183,30 @@ hooks:
     ];
     let place = format!("{}/", dir.path().display());
     assert_eq!(told.iter().map(|it| it.replace(&place, "")).collect::<Vec<_>>(), expected);
+}
+
+/// They may have come with a clone: an interpreter, and what an interpreter loads by itself.
+#[test]
+fn checking_definitions_runs_nothing_of_theirs() {
+    let yaml = "\
+defaults: { fail: closed }
+hooks:
+  - { name: a, on: Stop, callable: { python: 'nothing_like_it:f', HOW } }
+";
+    let marker = "import pathlib; pathlib.Path('MARKER').touch()";
+    for (how, venv) in [("venv: made", "made"), ("args: {}", ".venv"), ("env: { PYTHONPATH: DIR }", "unused")] {
+        let dir = hooks(&[("hooks.yaml", ""), ("sitecustomize.py", ""), (&format!("{venv}/bin/python3"), "")]);
+        let at = |path: &str| dir.path().join(path);
+        let place = |text: &str| text.replace("DIR", dir.path().to_str().unwrap());
+        fs::write(at("hooks.yaml"), place(&yaml.replace("HOW", how))).unwrap();
+        let marker = marker.replace("MARKER", at("ran").to_str().unwrap());
+        fs::write(at("sitecustomize.py"), &marker).unwrap();
+        let python = at(&format!("{venv}/bin/python3"));
+        fs::write(&python, format!("#!/bin/sh\n: > '{}'\n", at("ran").display())).unwrap();
+        fs::set_permissions(&python, fs::Permissions::from_mode(0o755)).unwrap();
+        hookwire().args(["check", "--isolated", "--hooks"]).arg(dir.path()).output().unwrap();
+        assert!(!at("ran").exists(), "{how}");
+    }
 }
 
 fn told_of_hook(diagnostic: &Value) -> String {

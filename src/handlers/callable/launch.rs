@@ -1,12 +1,15 @@
 //! How a worker is started: which program, with what environment, where.
 
 use super::super::digits::Language;
-use super::super::environment::Secrets;
+use super::super::environment::{Secrets, changed};
 use super::super::process::{ProcessError, Spec, resolve};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
+
+/// The variable with the project's directory, which every worker has.
+pub(super) const PROJECT_DIR: &str = "HOOKWIRE_PROJECT_DIR";
 
 /// What is equal for hooks that share a worker.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -97,14 +100,20 @@ impl Launch {
         Ok(Plan { spec: self.spec(argv), sources })
     }
 
-    /// Where Python finds a module, by the package that it is in. Nothing of it is loaded.
+    /// Where Python finds a module, by the package that it is in. Nothing of it is loaded. Only the machine's own
+    /// interpreter is asked, in the host's own environment: a virtual environment and variables may have come with a
+    /// cloned project, and to look at definitions must run nothing of theirs.
     pub(super) fn find_module(&self, module: &str) -> Module {
         self.ask_for_module(module).unwrap_or(Module::Unclear)
     }
 
     fn ask_for_module(&self, module: &str) -> Option<Module> {
-        let Plan { spec, .. } = self.plan().ok()?;
-        let python = spec.argv.iter().skip_while(|it| *it != "sh").nth(1)?;
+        let Runtime::Python { venv: None, venvs, .. } = &self.runtime else { return None };
+        let is_own = |name: &String| name == PROJECT_DIR;
+        if venvs.iter().any(|venv| python_of(venv).is_some()) || !changed(&self.env).iter().all(is_own) {
+            return None;
+        }
+        let python = self.on_path("python3", "").ok()?;
         let mut command = std::process::Command::new(python);
         command.args(["-c", FIND_MODULE, module]).env_clear().envs(self.env.iter().cloned()).current_dir("/");
         let mut asked = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;

@@ -27,7 +27,7 @@ use crate::syntax::fix::{Edit, Fix};
 use crate::syntax::source::Layer;
 use crate::syntax::values::RawDuration;
 use crate::verdict::Answer;
-use launch::{Launch, Module, Runtime};
+use launch::{Launch, Module, PROJECT_DIR, Runtime};
 use parking_lot::Mutex;
 use pool::Slot;
 use schemars::JsonSchema;
@@ -238,7 +238,7 @@ impl Kind for Callable {
 impl Callable {
     fn launch(&self, root: &Path) -> Launch {
         let mut launch = self.launch.clone();
-        launch.env.push(("HOOKWIRE_PROJECT_DIR".into(), root.to_string_lossy().into_owned()));
+        launch.env.push((PROJECT_DIR.into(), root.to_string_lossy().into_owned()));
         let is_projects = match self.layer {
             Layer::Project | Layer::Session => true,
             Layer::Managed | Layer::User | Layer::Hooks => false,
