@@ -101,6 +101,12 @@ hooks:
   - { name: publish, on: PreToolUse, if: Bash(npm publish*), guard: { approval: { message: Publish? } } }
   - { name: rate, on: PreToolUse, if: Bash(curl *), guard: { rate-limit: { max: 1, within: 60s } } }
   - { name: late, on: PreToolUse, if: Bash(sleep *), guard: { time-limit: { max: 10m } } }
+  - name: recent
+    on: PreToolUse
+    if: Bash(date)
+    script: |
+      if (state.get('told')) return { decision: 'deny', reason: 'again' };
+      state.set('told', true, { ttl: 60 });
 ";
     let cases = [
         (
@@ -144,6 +150,8 @@ hooks:
         ("bash: npm publish, fakes: { person: silent }, expect: deny, reason: nobody answered within 5m", ""),
         ("bash: npm publish, expect: deny", "a person, asked by `publish`: nothing is asked in a test"),
         ("bash: curl a, before: [{ bash: curl b }], expect: deny", ""),
+        ("bash: date, wait: 59s, before: [{ bash: date }], expect: deny, reason: again", ""),
+        ("bash: date, wait: 61s, before: [{ bash: date }], expect: allow", ""),
         ("bash: curl a, wait: 61s, before: [{ bash: curl b }], expect: allow", ""),
         ("bash: sleep 1, wait: 9m, before: [{ bash: sleep 2 }], expect: allow", ""),
         ("bash: sleep 1, wait: 9m, before: [{ bash: sleep 2 }, { bash: sleep 3, wait: 2m }], expect: deny", ""),

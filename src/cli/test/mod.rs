@@ -14,6 +14,7 @@ use crate::host::{Host, HostOptions};
 use crate::matching::Facts;
 use crate::rpc::serve::DRAIN;
 use crate::services::fakes::Fakes;
+use crate::services::state::Store;
 use crate::support::file::replace;
 use crate::support::nearest::closest;
 use crate::verdict::Verdict;
@@ -224,6 +225,7 @@ const ASKED_FOR: Duration = Duration::from_secs(300);
 /// What judges the cases of one file, and what they reach.
 struct Bench {
     host: Arc<Host>,
+    store: Store,
     fakes: Arc<Fakes>,
     home: PathBuf,
     /// Where recorded sessions are looked for.
@@ -234,17 +236,18 @@ struct Bench {
 
 impl Bench {
     fn new(root: PathBuf, hooks: PathBuf, files: PathBuf, has_coverage: bool) -> Bench {
-        let fakes = Arc::<Fakes>::default();
+        let (fakes, store) = (Arc::<Fakes>::default(), Store::default());
         let host = Host::new(HostOptions {
             root,
             hooks: vec![hooks],
+            state: store.clone(),
             ask_elsewhere: Some(ASKED_FOR),
             fakes: Some(fakes.clone()),
             ..HostOptions::default()
         });
         let home = std::env::var_os("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from);
         let coverage = has_coverage.then(Coverage::default);
-        Bench { host, fakes, home, files, reached: BTreeSet::new(), coverage }
+        Bench { host, store, fakes, home, files, reached: BTreeSet::new(), coverage }
     }
 
     /// The verdict on the last event of a case, or why there is none that counts.
@@ -265,6 +268,7 @@ impl Bench {
         let mut last = None;
         for Happening { event, dialect, wait } in happenings {
             self.fakes.pass(wait);
+            self.store.pass(wait);
             let event = Arc::new(event);
             // Without anybody who answers, an `ask` is what comes out.
             let honours = Honours { ask: !case.fakes.has_person(), ..Honours::default() };
