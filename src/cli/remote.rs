@@ -191,6 +191,19 @@ fn print_value(out: &mut Output, value: &Value) {
     }
 }
 
+/// Has every running host read its definitions before this returns. One that doesn't answer is told of on stderr.
+pub(super) fn reload_all() {
+    let hosts = socket::connect_to_hosts(None).unwrap_or_default();
+    for (path, stream) in hosts {
+        let reloaded = Client::new(stream, TIME_LIMIT)
+            .map_err(Failure::from)
+            .and_then(|mut host| host.request("hooks/reload", &json!({})).map_err(Failure::from));
+        if let Err(Failure(problem)) = reloaded {
+            eprintln!("hookwire: {}: it may not have read them yet: {problem}", path.display());
+        }
+    }
+}
+
 /// Every running host with the questions that wait there. For one that doesn't answer, a line is
 /// printed: others may have what is looked for.
 fn hosts() -> Result<Vec<(Client, ApprovalList)>, Failure> {

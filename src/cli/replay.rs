@@ -12,6 +12,7 @@ use crate::host::Host;
 use crate::host::HostOptions;
 use crate::matching::Facts;
 use crate::rpc::protocol::ExplainResult;
+use crate::support::shell_word;
 use crate::transport::client::Client;
 use crate::transport::socket;
 use crate::verdict::{Decision, Verdict};
@@ -104,7 +105,13 @@ impl EventArgs {
         } else if self.event.trim_start().starts_with('{') {
             self.event.clone()
         } else {
-            std::fs::read_to_string(&self.event).map_err(|error| Failure(format!("{}: {error}", self.event)))?
+            std::fs::read_to_string(&self.event).map_err(|error| match error.kind() {
+                std::io::ErrorKind::NotFound => {
+                    let event = json!({ "event": "PreToolUse", "tool": { "name": "Bash", "input": { "command": self.event } } });
+                    Failure(format!("{}: there is no such file; for a command, write {}", self.event, shell_word::argument(&event.to_string())))
+                }
+                _ => Failure(format!("{}: {error}", self.event)),
+            })?
         };
         let value =
             crate::support::json::parse(&text).map_err(|error| Failure(format!("the event is not JSON: {error}")))?;

@@ -1,7 +1,7 @@
 //! `hookwire trust`: which projects' own definitions are in force, and in which state.
 
 use super::output::{Output, Tone, safe};
-use super::{Failure, Finding};
+use super::{Failure, Finding, remote};
 use crate::definitions::approved::store;
 use crate::trust::{self, Change, Refusal, Review};
 use serde_json::json;
@@ -65,6 +65,7 @@ pub(super) fn run(args: &TrustArgs, out: &mut Output) -> Result<Finding, Failure
         }
         Some(Action::Revoke { root }) => {
             let was_trusted = trust::revoke(&store, root)?;
+            remote::reload_all();
             let root = root.display();
             if out.json {
                 out.json(&json!({ "revoked": was_trusted }));
@@ -84,6 +85,12 @@ fn add(store: &Path, args: &AddArgs, out: &mut Output) -> Result<Finding, Failur
     if review.is_as_before() {
         return Ok(Finding::Fine);
     }
+    // A broken file has no hooks in force, so that to approve it would take a guard away.
+    let n_errors = review.errors().count();
+    if n_errors > 0 {
+        let them = if n_errors == 1 { "the mistake" } else { "the mistakes" };
+        return Err(Failure(format!("nothing was changed: mend {them} first")));
+    }
     if !args.yes {
         if !std::io::stdin().is_terminal() {
             return Err(Failure("nobody is there to answer; `--yes` approves it, once you have read it".into()));
@@ -98,6 +105,8 @@ fn add(store: &Path, args: &AddArgs, out: &mut Output) -> Result<Finding, Failur
         }
     }
     review.approve(store).map_err(|error| Failure(format!("keep what was approved: {error}")))?;
+    // A host would find out by itself, but not before the next call of its agent.
+    remote::reload_all();
     if !out.json {
         let said = out.tone(Tone::Good, "These definitions are in force from now on.");
         out.line(&format!("{said} Edits of them are not, until you trust those too."));

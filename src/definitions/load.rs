@@ -2,7 +2,7 @@
 //! load costs what has changed, and a file that breaks keeps its last good hooks in force.
 
 use super::approved::{DEFINITIONS, Record, tree};
-use super::cases::is_definition_file;
+use super::cases::{is_cases_file, is_definition_file};
 use super::compile::{Compiled, compile};
 use super::names::duplicate_name;
 use super::origin::Origin;
@@ -324,10 +324,10 @@ impl Loader {
     /// Looks at the approved state of a project, and says how the project differs from it.
     fn scan_approved(&self, index: usize, dir: &LayerDir, state: &Path, scan: &mut Scan) {
         scan.follow_path(state);
-        let warn = |scan: &mut Scan, code, message: String| {
+        let warn = |scan: &mut Scan, code, message: String, help: &str| {
             let mut problem = file_problem(code, message);
             problem.severity = Severity::Warning;
-            problem.help = Some("`hookwire trust` shows it and asks whether it is to be in force".into());
+            problem.help = Some(format!("`hookwire trust` shows it and asks whether it is to be in force{help}"));
             let at = LineIndex::new("").range(&(0..0));
             scan.problems.push(problem.into_diagnostic(&dir.path.display().to_string(), at));
         };
@@ -342,7 +342,7 @@ impl Loader {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 if is_there(scan) {
                     let message = "nobody has trusted these definitions: none of them is in force";
-                    warn(scan, "not-trusted", message.into());
+                    warn(scan, "not-trusted", message.into(), "");
                 }
                 return;
             }
@@ -365,14 +365,20 @@ impl Loader {
             }
         }
         let changed = record.changed();
-        if let Some(first) = changed.first() {
+        let first = changed.iter().find(|path| !is_cases_file(path)).or(changed.first());
+        if let Some(first) = first {
             let more = changed.len() - 1;
             let others = if more == 0 { String::new() } else { format!(" and {more} more") };
             let message = format!(
                 "`{}`{others} changed since somebody trusted these definitions; what was trusted stays in force",
                 first.display()
             );
-            warn(scan, "changed-since-trusted", message);
+            warn(
+                scan,
+                "changed-since-trusted",
+                message,
+                "; `hookwire check --project` checks the files as they are now",
+            );
         }
         if is_there(scan) {
             scan.watch_all(&dir.path);

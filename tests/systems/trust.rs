@@ -1,7 +1,7 @@
 //! A project's definitions come with a clone: they are in force only in a state that a person has approved.
 
 use super::installed::Project;
-use super::support::{TestHost, eventually, hookwire, replace};
+use super::support::{TestHost, hookwire, replace};
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -66,7 +66,6 @@ fn a_clones_hooks_do_nothing_until_a_person_approves_them() {
     for part in [".hookwire/guard.yaml (new)", "+ #!/bin/sh", "runs, as it is now: ", "scripts/deny.sh", "5 hooks: "] {
         assert!(text(&shown).contains(part), "{part}: {}", text(&shown));
     }
-    eventually("the host takes it up", || (project.hook_with(&[], "git push -f") == "deny").then_some(()));
     for call in CALLS {
         assert_eq!(project.hook_with(&[], call), "deny", "{call}");
     }
@@ -76,7 +75,7 @@ fn a_clones_hooks_do_nothing_until_a_person_approves_them() {
     assert!(project.run(&["trust", "show"], "").status.success());
 
     assert!(project.run(&["trust", "revoke"], "").status.success());
-    eventually("the host drops it", || project.hook_with(&[], "git push -f").is_empty().then_some(()));
+    assert_eq!(project.hook_with(&[], "git push -f"), "", "the host has dropped it");
     assert_eq!(project.run(&["trust", "revoke"], "").status.code(), Some(1));
 }
 
@@ -103,6 +102,30 @@ fn an_agent_that_edits_its_guards_changes_nothing() {
                 assert_eq!(project.hook_with(args, call), "deny", "{what}: {call} {args:?}");
             }
         }
+    }
+}
+
+/// To approve a broken file would take its guards away; what was approved stays in force.
+#[test]
+fn what_is_broken_is_not_approved() {
+    let project = project();
+    let guard = project.root().join(".hookwire/guard.yaml");
+    for broken in
+        [GUARD.replace("deny: Force", "denny: Force"), GUARD.replace("--force*)", "--force*"), "hooks: [".into()]
+    {
+        replace(&guard, GUARD);
+        project.run(&["trust", "--yes"], "");
+        replace(&guard, &broken);
+        let refused = project.run(&["trust", "--yes"], "");
+        assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+        assert!(text(&refused).contains("nothing was changed: mend the mistake"), "{refused:?}");
+        assert_eq!(project.hook_with(&[], "git push -f"), "deny", "{broken}");
+    }
+    // Each call is judged by what was approved before it.
+    for (program, expected) in [("git push --force*", "deny"), ("git pull*", ""), ("git push*", "deny")].repeat(3) {
+        replace(&guard, &GUARD.replace("git push --force*", program));
+        assert!(project.run(&["trust", "--yes"], "").status.success());
+        assert_eq!(project.hook_with(&[], "git push -f"), expected, "{program}");
     }
 }
 
