@@ -98,7 +98,7 @@
   (insert "hooks:\n  - {name: é😀, on: PreTolUse, deny: no}\n  - name: b\n    on: [Stop, Stopp]\n    deny: no\n")
   (let ((found (diagnostics 2)))
     (check "first" (seq-take (nth 0 found) 2) '(2 19))
-    (check "text" (and (string-match-p "unknown event `PreTolUse`" (nth 2 (nth 0 found))) t) t)
+    (check "text" (and (string-match-p "unknown event “PreTolUse”" (nth 2 (nth 0 found))) t) t)
     (check "second" (seq-take (nth 1 found) 2) '(4 15)))
   (goto-char (point-min))
   (search-forward "PreTo")

@@ -92,8 +92,8 @@ function tests.a_mistake_is_shown_as_it_is_typed()
   there([[vim.api.nvim_buf_set_lines(0, 0, -1, false, {
     'hooks:', '  - {name: é😀, on: PreTolUse, deny: no}', '  - name: b', '    on: [Stop, Stopp]', '    deny: no' })]])
   local found = diagnostics(2)
-  check('first', vim.startswith(found[1], '2:24 unknown event `PreTolUse`'), true)
-  check('second', vim.startswith(found[2], '4:16 unknown event `Stopp`'), true)
+  check('first', vim.startswith(found[1], '2:24 unknown event “PreTolUse”'), true)
+  check('second', vim.startswith(found[2], '4:16 unknown event “Stopp”'), true)
   type('2G0/lUse<CR>io<Esc>4G$hx')
   diagnostics(0)
 end
