@@ -4,7 +4,7 @@ use super::cookbook::{self, RULES};
 use super::output::{Output, Tone};
 use super::{Failure, Finding};
 use crate::definitions::approved::{self, DEFINITIONS};
-use crate::trust::{self, Review};
+use crate::trust;
 use serde_json::json;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
@@ -78,8 +78,7 @@ impl Trusts {
 
     /// Puts what is there now in force.
     fn keep(self) -> bool {
-        let is_kept = |review: Review| review.errors().next().is_none() && review.approve(&self.store).is_ok();
-        trust::review(&self.store, &self.root).is_ok_and(is_kept)
+        trust::review(&self.store, &self.root).is_ok_and(|review| review.approve(&self.store).is_ok())
     }
 }
 

@@ -5,6 +5,7 @@ use super::{Failure, Finding};
 use crate::rpc::protocol::ApprovalList;
 use crate::transport::client::Client;
 use crate::transport::socket;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -191,32 +192,33 @@ fn print_value(out: &mut Output, value: &Value) {
     }
 }
 
-/// Has every running host read its definitions before this returns. One that doesn't answer is told of on stderr.
-pub(super) fn reload_all() {
-    let hosts = socket::connect_to_hosts(None).unwrap_or_default();
-    for (path, stream) in hosts {
-        let reloaded = Client::new(stream, TIME_LIMIT)
-            .map_err(Failure::from)
-            .and_then(|mut host| host.request("hooks/reload", &json!({})).map_err(Failure::from));
-        if let Err(Failure(problem)) = reloaded {
-            eprintln!("hookwire: {}: it may not have read them yet: {problem}", path.display());
+/// Asks every running host the same. For one that doesn't answer, a line is printed, with `so` before the reason: others
+/// may have what is looked for.
+fn ask_all<R: DeserializeOwned>(method: &str, so: &str) -> Result<Vec<(Client, R)>, Failure> {
+    let ask = |stream| -> Result<(Client, R), Failure> {
+        let mut host = Client::new(stream, TIME_LIMIT)?;
+        let reply = host.request(method, &json!({}))?;
+        Ok((host, serde_json::from_value(reply)?))
+    };
+    let mut replies = Vec::new();
+    for (path, stream) in socket::connect_to_hosts(None)? {
+        match ask(stream) {
+            Ok(reply) => replies.push(reply),
+            Err(Failure(problem)) => eprintln!("hookwire: {}: {so}{problem}", path.display()),
         }
     }
+    Ok(replies)
 }
 
-/// Every running host with the questions that wait there. For one that doesn't answer, a line is
-/// printed: others may have what is looked for.
+/// Has every running host read its definitions before this returns.
+pub(super) fn reload_all() {
+    // Without a place for sockets, no host runs.
+    let _ = ask_all::<Value>("hooks/reload", "it may not have read them yet: ");
+}
+
+/// Every running host with the questions that wait there.
 fn hosts() -> Result<Vec<(Client, ApprovalList)>, Failure> {
-    let mut hosts = Vec::new();
-    for (path, stream) in socket::connect_to_hosts(None)? {
-        let mut host = Client::new(stream, TIME_LIMIT)?;
-        let list = host.request("approvals/list", &json!({})).map_err(Failure::from);
-        match list.and_then(|list| Ok(serde_json::from_value(list)?)) {
-            Ok(list) => hosts.push((host, list)),
-            Err(Failure(problem)) => eprintln!("hookwire: {}: {problem}", path.display()),
-        }
-    }
-    Ok(hosts)
+    ask_all("approvals/list", "")
 }
 
 pub(super) fn approvals(out: &mut Output) -> Result<Finding, Failure> {

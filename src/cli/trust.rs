@@ -85,12 +85,7 @@ fn add(store: &Path, args: &AddArgs, out: &mut Output) -> Result<Finding, Failur
     if review.is_as_before() {
         return Ok(Finding::Fine);
     }
-    // A broken file has no hooks in force, so that to approve it would take a guard away.
-    let n_errors = review.errors().count();
-    if n_errors > 0 {
-        let them = if n_errors == 1 { "the mistake" } else { "the mistakes" };
-        return Err(Failure(format!("nothing was changed: mend {them} first")));
-    }
+    review.sound()?;
     if !args.yes {
         if !std::io::stdin().is_terminal() {
             return Err(Failure("nobody is there to answer; `--yes` approves it, once you have read it".into()));

@@ -192,9 +192,7 @@ pub(super) fn listed_hook(hook: &Arc<Hook>, orders: &mut Orders, around: &Surrou
         Some(range) => range,
         None => {
             // Columns of a file that isn't open: nothing but indentation stands before a hook.
-            let count = |n: usize| n.saturating_sub(1).try_into().unwrap_or(u32::MAX);
-            let start = Position::new(count(source.line), count(source.column));
-            Range::new(start, start)
+            start_at(source.line, source.column)
         }
     };
     let mut listed = ListedHook {
@@ -216,14 +214,7 @@ pub(super) fn listed_hook(hook: &Arc<Hook>, orders: &mut Orders, around: &Surrou
         notes: Vec::new(),
         tooltip: String::new(),
     };
-    listed.tone = match listed.counts {
-        Counts { failed: 1.., .. } => Tone::Error,
-        Counts { denied: 1.., .. } => Tone::Deny,
-        Counts { asked: 1.., .. } => Tone::Ask,
-        Counts { rewrote: 1.., .. } => Tone::Changed,
-        Counts { matched: 1.., .. } => Tone::Allow,
-        Counts { .. } => Tone::None,
-    };
+    listed.tone = Tone::of_counts(&listed.counts);
     listed.notes = listed.in_words();
     listed.tooltip = listed.in_markdown();
     listed
@@ -283,6 +274,13 @@ pub(super) struct Group {
     summary: String,
 }
 
+/// The empty range at a line and a column that are counted from 1.
+fn start_at(line: usize, column: usize) -> Range {
+    let count = |n: usize| n.saturating_sub(1).try_into().unwrap_or(u32::MAX);
+    let start = Position::new(count(line), count(column));
+    Range::new(start, start)
+}
+
 /// The hooks of one file, as they are written; with those that are broken.
 #[derive(Debug, Serialize)]
 pub(super) struct ListedFile {
@@ -339,11 +337,10 @@ pub(super) fn files(project: &Project, hooks: &[ListedHook]) -> Vec<ListedFile> 
             continue;
         }
         let name = error.hook.as_deref().map(|it| one_line(it, MAX_QUOTED));
-        let count = |n: usize| n.saturating_sub(1).try_into().unwrap_or(u32::MAX);
-        let start = Position::new(count(error.range.start.line), count(error.range.start.column));
+        let start = error.range.start;
         file.broken.push(ListedBroken {
             label: name.as_deref().map_or("the file".into(), |it| both_ends(it, MAX_LABEL)),
-            range: Range::new(start, start),
+            range: start_at(start.line, start.column),
             message: one_line(&plain(&error.message), MAX_QUOTED),
             tooltip: format!(
                 "**{}** is not in force as it is written\n\n- {said}",

@@ -65,6 +65,20 @@ pub(super) enum Tone {
     None,
 }
 
+impl Tone {
+    /// Of what a hook has done so far, what matters most.
+    pub(super) fn of_counts(counts: &Counts) -> Tone {
+        match counts {
+            Counts { failed: 1.., .. } => Tone::Error,
+            Counts { denied: 1.., .. } => Tone::Deny,
+            Counts { asked: 1.., .. } => Tone::Ask,
+            Counts { rewrote: 1.., .. } => Tone::Changed,
+            Counts { matched: 1.., .. } => Tone::Allow,
+            Counts { .. } => Tone::None,
+        }
+    }
+}
+
 /// A hook's part in a verdict, or an event.
 #[derive(Debug, Serialize)]
 pub(super) struct Row {
@@ -172,16 +186,8 @@ impl Report {
 
     /// A report on what a hook has done so far.
     pub(super) fn of_counts(name: &str, counts: &Counts, rows: Vec<Row>, was_any_seen: bool) -> Report {
-        let tone = match counts {
-            Counts { failed: 1.., .. } => Tone::Error,
-            Counts { denied: 1.., .. } => Tone::Deny,
-            Counts { asked: 1.., .. } => Tone::Ask,
-            Counts { rewrote: 1.., .. } => Tone::Changed,
-            Counts { matched: 1.., .. } => Tone::Allow,
-            Counts { .. } => Tone::None,
-        };
         let verdict = counts_in_words(counts, was_any_seen).unwrap_or("no event yet".into());
-        Report { heading: "Last events", rows, ..Report::of_hook(name, verdict, tone) }
+        Report { heading: "Last events", rows, ..Report::of_hook(name, verdict, Tone::of_counts(counts)) }
     }
 }
 

@@ -204,7 +204,7 @@ impl PathPattern {
         let Some(resolved) = views.resolved.as_ref().filter(|_| !views.magic) else {
             return false;
         };
-        let elsewhere = || self.elsewhere(views).filter(|_| self.from != From::WorkingDirectory);
+        let elsewhere = || if self.from == From::WorkingDirectory { None } else { self.elsewhere(views) };
         [&views.lexical, resolved]
             .into_iter()
             .all(|path| self.matches_as_written(path, views) || elsewhere().is_some_and(|glob| glob.is_match(path)))

@@ -224,11 +224,25 @@ impl Review {
         changed.map(|(path, digest)| (path.as_path(), digest.is_some()))
     }
 
+    /// Whether it may be approved: a broken file has no hooks in force, so that to approve it would take a guard away.
+    ///
+    /// # Errors
+    /// There are mistakes.
+    pub fn sound(&self) -> Result<(), Refusal> {
+        let them = match self.errors().count() {
+            0 => return Ok(()),
+            1 => "the mistake",
+            _ => "the mistakes",
+        };
+        Err(Refusal(format!("nothing was changed: mend {them} first")))
+    }
+
     /// Keeps it: from now on it is in force. Hosts that run take it up by themselves.
     ///
     /// # Errors
-    /// It can't be written; then what was approved before stays.
+    /// It isn't [sound](Self::sound) or can't be written; then what was approved before stays.
     pub fn approve(&self, store: &Path) -> io::Result<()> {
+        self.sound().map_err(|Refusal(problem)| io::Error::other(problem))?;
         let current = current(store, &self.root);
         let place = current.parent().unwrap_or(store);
         let mut private = DirBuilder::new();
