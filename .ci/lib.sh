@@ -3,6 +3,7 @@
 # They define `run NAME COMMAND...`, which calls `passed` or `failure` at its end.
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. .ci/install.sh
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -17,19 +18,6 @@ HOOKWIRE=$(realpath "$HOOKWIRE")
 export HOOKWIRE
 # Vim and Emacs take the encoding of what they read from the locale.
 export LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1
-
-# Installs these packages if the command is missing.
-need() {
-    local command=$1
-    shift
-    command -v "$command" >&2 && return
-    install_packages "$@" || { echo "$command is missing" >&2 && return 1; }
-}
-
-install_packages() {
-    [ "$(id -u)" = 0 ] && command -v apt-get >&2 &&
-        apt-get -q update && DEBIAN_FRONTEND=noninteractive apt-get -qy install --no-install-recommends "$@"
-}
 
 #   python_environment REQUIREMENTS DIR
 # A copy of the installed list is kept with the installation; if the list has changed, all is installed again.

@@ -1,0 +1,15 @@
+# shellcheck shell=bash
+# Sourced by the scripts here that need programs which a fresh machine hasn't got.
+
+# Installs these packages if the command is missing.
+need() {
+    local command=$1
+    shift
+    command -v "$command" >&2 && return
+    install_packages "$@" || { echo "$command is missing" >&2 && return 1; }
+}
+
+install_packages() {
+    [ "$(id -u)" = 0 ] && command -v apt-get >&2 &&
+        apt-get -q update && DEBIAN_FRONTEND=noninteractive apt-get -qy install --no-install-recommends "$@"
+}
