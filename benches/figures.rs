@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
@@ -59,40 +60,40 @@ struct Figure {
     notes: Vec<String>,
 }
 
-const ROWS: [Row; 12] = [
+const ROWS: [Row; 13] = [
     Row {
         name: "latency",
         what: "dispatch over stdio, one in flight, p50",
         unit: Unit::Micros,
-        target: Target::Ratio(1.4, 1.15),
+        target: Target::Ratio(1.15, 1.1),
         measure: latency,
     },
     Row {
         name: "throughput",
         what: "dispatch over stdio, 64 in flight",
         unit: Unit::PerSecond,
-        target: Target::Share(0.35, 0.6),
+        target: Target::Share(0.5, 0.7),
         measure: throughput,
     },
     Row {
         name: "many-hooks",
         what: "10,000 hooks of which one applies, against 10",
         unit: Unit::Micros,
-        target: Target::Ratio(2.0, 1.1),
+        target: Target::Ratio(1.1, 1.02),
         measure: many_hooks,
     },
     Row {
         name: "command",
         what: "`command` hook against a bare spawn, p50",
         unit: Unit::Micros,
-        target: Target::Ratio(1.25, 1.05),
+        target: Target::Ratio(1.1, 1.05),
         measure: command,
     },
     Row {
         name: "callable",
         what: "warm Python `callable` against starting `python3 hook.py`, p50",
         unit: Unit::Micros,
-        target: Target::Faster(50.0, 200.0),
+        target: Target::Faster(100.0, 300.0),
         measure: callable,
     },
     Row {
@@ -106,7 +107,7 @@ const ROWS: [Row; 12] = [
         name: "edit",
         what: "one edit among 1,000 files until it is in force, p50",
         unit: Unit::Millis,
-        target: Target::Most(60.0, 25.0),
+        target: Target::Most(30.0, 10.0),
         measure: edit,
     },
     Row {
@@ -124,17 +125,24 @@ const ROWS: [Row; 12] = [
         measure: hook,
     },
     Row {
+        name: "http",
+        what: "`POST /hook/AGENT` on a connection of its own, against a bare exchange of the same bytes, p50",
+        unit: Unit::Micros,
+        target: Target::Ratio(4.0, 2.0),
+        measure: http,
+    },
+    Row {
         name: "start",
         what: "start until the reply to initialize, 100 hooks, p50",
         unit: Unit::Millis,
-        target: Target::Most(40.0, 10.0),
+        target: Target::Most(10.0, 5.0),
         measure: start,
     },
     Row {
         name: "memory",
         what: "idle memory with 1,000 hooks",
         unit: Unit::Mebibytes,
-        target: Target::Most(40.0, 15.0),
+        target: Target::Most(20.0, 12.0),
         measure: memory,
     },
     Row {
@@ -149,11 +157,18 @@ const ROWS: [Row; 12] = [
 struct Bench {
     host: PathBuf,
     quick: bool,
+    /// How many requests `soak` sends.
+    soak: usize,
     cpus: Vec<usize>,
 }
 
 fn main() -> ExitCode {
-    let mut bench = Bench { host: env!("CARGO_BIN_EXE_hookwire").into(), quick: false, cpus: affinity::available() };
+    let mut bench = Bench {
+        host: env!("CARGO_BIN_EXE_hookwire").into(),
+        quick: false,
+        soak: 1_000_000,
+        cpus: affinity::available(),
+    };
     let mut chosen = Vec::new();
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
@@ -163,6 +178,7 @@ fn main() -> ExitCode {
                 return ExitCode::SUCCESS;
             }
             "--quick" => bench.quick = true,
+            "--soak" => bench.soak = arguments.next().unwrap().parse().unwrap(),
             "--host" => bench.host = arguments.next().unwrap().into(),
             // Given by cargo.
             "--bench" => {}
@@ -262,13 +278,13 @@ impl Unit {
 // The rows.
 
 fn latency(bench: &Bench) -> Figure {
-    let figures = judged_by().map(|(name, event)| {
+    let figures = judged_by().map(|(name, events)| {
         let hooks = ten_hooks();
-        let mut pair = Pair::new(bench, hooks.path(), &event);
+        let mut pair = Pair::new(bench, hooks.path(), &events);
         let (mut host, mut floor) = (Vec::new(), Vec::new());
         for _ in 0..bench.times(40) {
-            pair.host.time(&pair.request, 500, &mut host);
-            pair.floor.time(&pair.request, 500, &mut floor);
+            pair.host.time(&pair.requests, 500, &mut host);
+            pair.floor.time(&pair.requests, 500, &mut floor);
         }
         let (p90, p90_floor) = (quantile(&mut host, 0.9), quantile(&mut floor, 0.9));
         Against::new(&mut host, &mut floor, format!("{name}, p90 {p90:.1} µs against {p90_floor:.1} µs"))
@@ -277,9 +293,9 @@ fn latency(bench: &Bench) -> Figure {
 }
 
 fn throughput(bench: &Bench) -> Figure {
-    let figures = judged_by().map(|(name, event)| {
+    let figures = judged_by().map(|(name, events)| {
         let hooks = ten_hooks();
-        let mut pair = Pair::new(bench, hooks.path(), &event);
+        let mut pair = Pair::new(bench, hooks.path(), &events);
         let (mut host, mut floor) = (Vec::new(), Vec::new());
         for _ in 0..bench.times(25) {
             host.push(pair.host.flood(&pair.requests, 10_000));
@@ -320,7 +336,7 @@ fn many_hooks(bench: &Bench) -> Figure {
         };
         let (_many_dir, mut many) = serve(10_000);
         let (_few_dir, mut few) = serve(10);
-        let requests = ring(&event);
+        let requests = ring(&[event]);
         let (mut with_many, mut with_few) = (Vec::new(), Vec::new());
         for _ in 0..bench.times(20) {
             with_many.push(many.flood(&requests, 5_000));
@@ -348,8 +364,8 @@ fn command(bench: &Bench) -> Figure {
         let request = dispatch(1, &event);
         let (mut with_host, mut with_floor) = (Vec::new(), Vec::new());
         for _ in 0..bench.times(60) {
-            host.time(&request, 15, &mut with_host);
-            floor.time(&request, 15, &mut with_floor);
+            host.time(std::slice::from_ref(&request), 15, &mut with_host);
+            floor.time(std::slice::from_ref(&request), 15, &mut with_floor);
         }
         let (p90, p90_floor) = (quantile(&mut with_host, 0.9), quantile(&mut with_floor, 0.9));
         let note = format!("command: {definition}, p90 {p90:.0} µs against {p90_floor:.0} µs");
@@ -381,8 +397,8 @@ fn callable(bench: &Bench) -> Figure {
     floor.unpin(&bench.cpus);
     let (mut with_host, mut with_floor) = (Vec::new(), Vec::new());
     for _ in 0..bench.times(40) {
-        host.time(&request, 200, &mut with_host);
-        floor.time(&request, 5, &mut with_floor);
+        host.time(std::slice::from_ref(&request), 200, &mut with_host);
+        floor.time(std::slice::from_ref(&request), 5, &mut with_floor);
     }
     let (p90, p90_floor) = (quantile(&mut with_host, 0.9), quantile(&mut with_floor, 0.9));
     let note = format!("p90 {p90:.0} µs against {p90_floor:.0} µs; {}", python.trim());
@@ -411,8 +427,8 @@ fn script(bench: &Bench) -> Figure {
         assert_eq!(reply["result"]["reason"], "not here", "{reply}");
         let (mut with, mut without) = (Vec::new(), Vec::new());
         for _ in 0..bench.times(40) {
-            host.time(&request, 250, &mut with);
-            floor.time(&request, 250, &mut without);
+            host.time(std::slice::from_ref(&request), 250, &mut with);
+            floor.time(std::slice::from_ref(&request), 250, &mut without);
         }
         let note = format!("{name}: p90 {:.1} µs", quantile(&mut with, 0.9));
         figures.push((p50(&mut with) - p50(&mut without), note));
@@ -540,6 +556,52 @@ fn hook(bench: &Bench) -> Figure {
     Against::worst(&[Against::new(&mut with_hook, &mut with_floor, "claude-code, a deny".into())])
 }
 
+/// The same for an agent whose hooks ask over HTTP.
+fn http(bench: &Bench) -> Figure {
+    let hooks = ten_hooks();
+    let token = "0123456789abcdef0123456789abcdef";
+    let mut command = bench.host_command(hooks.path());
+    command.args(["--no-share", "--listen", "http://127.0.0.1:0"]).env("HOOKWIRE_TOKEN", token);
+    let mut host = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = String::new();
+    BufReader::new(host.stderr.take().unwrap()).read_line(&mut said).unwrap();
+    let address = said.split("http://").nth(1).unwrap().split(';').next().unwrap().to_string();
+    let payload = json!({
+        "session_id": "s", "cwd": hooks.path(), "hook_event_name": "PreToolUse", "tool_name": "Bash",
+        "tool_input": { "command": "git push --force origin main" },
+    });
+    let body = payload.to_string();
+    let request = format!(
+        "POST /hook/claude-code HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let exchange = |address: &str| {
+        let started = Instant::now();
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut reply = Vec::new();
+        stream.read_to_end(&mut reply).unwrap();
+        (started.elapsed().as_secs_f64() * 1e6, reply)
+    };
+    let (_, reply) = exchange(&address);
+    assert!(String::from_utf8_lossy(&reply).contains("\"deny\""), "{said}");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (bare, length) = (listener.local_addr().unwrap().to_string(), request.len());
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            let _ = stream.read_exact(&mut vec![0; length]).and_then(|()| stream.write_all(&reply));
+        }
+    });
+    let (mut over_http, mut with_floor) = (Vec::new(), Vec::new());
+    for _ in 0..bench.times(3000) {
+        over_http.push(exchange(&address).0);
+        with_floor.push(exchange(&bare).0);
+    }
+    host.kill().unwrap();
+    host.wait().unwrap();
+    Against::worst(&[Against::new(&mut over_http, &mut with_floor, "claude-code, a deny".into())])
+}
+
 fn start(bench: &Bench) -> Figure {
     let hooks = mixed(100, 10);
     affinity::pin(&bench.cpus);
@@ -584,7 +646,7 @@ fn memory(bench: &Bench) -> Figure {
 fn soak(bench: &Bench) -> Figure {
     const STEPS: usize = 10;
     const RELOADS: usize = 20;
-    let requests = bench.times(1_000_000) / STEPS / RELOADS;
+    let requests = bench.times(bench.soak) / STEPS / RELOADS;
     let define = |dir: &Path, edit: usize| {
         let mut text = "hooks:\n".to_string();
         for n in 0..10 {
@@ -676,13 +738,16 @@ impl Against {
 // Definitions and events.
 
 /// Events of which one of [`ten_hooks`] denies each, and by what it is found.
-fn judged_by() -> [(&'static str, Value); 2] {
+/// What is judged. The host remembers the commands that it read last, so some come again and some never do.
+fn judged_by() -> [(&'static str, Vec<Value>); 3] {
+    let new = |n| tool("Bash", json!({"command": format!("cd app && git push --force origin branch-{n:04}")}));
     [
         (
             "one of 10 hooks denies, by `matcher`",
-            tool("Write", json!({"file_path": "src/main.rs", "content": "fn main() {}"})),
+            vec![tool("Write", json!({"file_path": "src/main.rs", "content": "fn main() {}"}))],
         ),
-        ("one of 10 hooks denies, by `if: Bash(...)`", push()),
+        ("one of 10 hooks denies, by `if: Bash(...)`, a command that was judged before", vec![push()]),
+        ("one of 10 hooks denies, by `if: Bash(...)`, a command that is new", (0..16 * IN_FLIGHT).map(new).collect()),
     ]
 }
 
@@ -737,8 +802,9 @@ fn dispatch(id: usize, event: &Value) -> Vec<u8> {
 }
 
 /// Requests with ids of their own, for as many as are in flight.
-fn ring(event: &Value) -> Vec<Vec<u8>> {
-    (0..IN_FLIGHT).map(|id| dispatch(id, event)).collect()
+fn ring(events: &[Value]) -> Vec<Vec<u8>> {
+    let count = events.len().max(IN_FLIGHT);
+    events.iter().cycle().take(count).enumerate().map(|(n, event)| dispatch(n % IN_FLIGHT, event)).collect()
 }
 
 const IN_FLIGHT: usize = 64;
@@ -790,18 +856,17 @@ impl Bench {
 struct Pair {
     host: Server,
     floor: Server,
-    request: Vec<u8>,
     requests: Vec<Vec<u8>>,
 }
 
 impl Pair {
-    fn new(bench: &Bench, hooks: &Path, event: &Value) -> Pair {
-        let request = dispatch(1, event);
+    fn new(bench: &Bench, hooks: &Path, events: &[Value]) -> Pair {
+        let requests = ring(events);
         let mut host = bench.host(hooks);
-        let reply = host.ask(&request);
+        let reply = host.ask(&requests[0]);
         assert_eq!(reply["result"]["decision"], "deny", "{reply}");
         let floor = bench.floor(&reply, &[]);
-        Pair { host, floor, request, requests: ring(event) }
+        Pair { host, floor, requests }
     }
 }
 
@@ -859,8 +924,8 @@ impl Server {
     }
 
     /// Adds the microseconds of each of so many round trips.
-    fn time(&mut self, request: &[u8], count: usize, times: &mut Vec<f64>) {
-        for _ in 0..count {
+    fn time(&mut self, requests: &[Vec<u8>], count: usize, times: &mut Vec<f64>) {
+        for request in requests.iter().cycle().skip(times.len() % requests.len()).take(count) {
             let started = Instant::now();
             self.round_trip(request);
             times.push(started.elapsed().as_secs_f64() * 1e6);
@@ -874,7 +939,7 @@ impl Server {
         let mut batch = Vec::new();
         while answered < count {
             batch.clear();
-            while sent < count && sent - answered < requests.len() {
+            while sent < count && sent - answered < IN_FLIGHT {
                 batch.extend_from_slice(&requests[sent % requests.len()]);
                 sent += 1;
             }

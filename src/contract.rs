@@ -63,10 +63,10 @@ pub struct Contract {
     /// Whether its system knows one list of hooks: those that are given with `--hooks`, the project's and registered ones
     /// are then ordered as one. The managed and the user layer stay outside.
     pub has_one_list: bool,
+    /// The event's name in its words.
+    pub event_name: fn(&Event) -> &str,
     /// Whether a "no" of its hooks means something at an event of this name.
     pub takes_no: fn(&str) -> bool,
-    /// Whether its own clients are given every answer as it is, also a "no" that means nothing.
-    pub passes_every_no: bool,
     /// Whether the error of a function says that the function isn't there: then it has judged nothing, and a gate is
     /// denied unless the hook or its file says otherwise.
     pub is_unfound: fn(&str) -> bool,

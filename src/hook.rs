@@ -285,6 +285,7 @@ impl Hook {
             description: self.description.as_deref(),
             on: &self.on,
             tools: &self.tools,
+            fingerprint: self.fingerprint,
             timeout: self.timeout,
             detached: self.detached,
             tags: &self.tags,

@@ -139,7 +139,8 @@ impl EventIndex {
                     Some(prefix) => self.by_tool_prefix.entry(prefix),
                     None => self.by_tool.entry(tool.into()).or_default(),
                 };
-                bucket.insert(id, rule.key());
+                // What a call delegates to may be any program.
+                bucket.insert(id, if hook.delegates.is_some() { Key::None } else { rule.key() });
             }
         }
         match matcher {
@@ -149,7 +150,9 @@ impl EventIndex {
                     self.by_tool.entry(name.as_str().into()).or_default().insert(id, Key::None);
                 }
             }
-            Some(Matcher::Pattern { prefix, .. }) => self.by_tool_prefix.entry(prefix).insert(id, Key::None),
+            Some(Matcher::Prefix(prefix) | Matcher::Pattern { prefix, .. }) => {
+                self.by_tool_prefix.entry(prefix).insert(id, Key::None);
+            }
             None => self.no_tool.insert(id, Key::None),
         }
     }
@@ -316,6 +319,7 @@ mod tests {
     const COMMANDS: &[&str] = &[
         "git push -f",
         "git",
+        "npm test",
         "ls",
         "ls && git push",
         "",
@@ -350,12 +354,16 @@ mod tests {
         ];
         let rules = prop::collection::vec(select(RULES), 0..3);
         let conditions = (on, maybe(MATCHERS), rules.clone(), rules, maybe(WHENS));
-        let others = (maybe(&["coder", "c*"]), select(&["allow", "deny", "ask"][..]), any::<bool>(), -2..2i64);
+        let others =
+            (maybe(&["coder", "c*"]), select(&["allow", "deny", "ask"][..]), any::<bool>(), -2..2i64, any::<bool>());
         let dialect = select(&["native", "claude-code"][..]);
         (conditions, others, dialect).prop_map(
-            |((on, matcher, rules, unless, when), (agents, handler, enabled, priority), dialect)| {
+            |((on, matcher, rules, unless, when), (agents, handler, enabled, priority, delegates), dialect)| {
                 let mut hook = json!({"on": on, "enabled": enabled, "priority": priority, "dialect": dialect});
                 hook[handler] = "x".into();
+                if delegates && dialect == "native" {
+                    hook["delegates"] = "deny".into();
+                }
                 for (key, rules) in [("if", rules), ("unless", unless)] {
                     if !rules.is_empty() {
                         hook[key] = rules.into();

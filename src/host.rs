@@ -2,7 +2,7 @@
 
 use crate::definitions::approved::{self, DEFINITIONS};
 use crate::definitions::embedded;
-use crate::definitions::load::{Changes, LayerDir, Loaded, Loader, Look};
+use crate::definitions::load::{Changes, Kept, LayerDir, Loaded, Loader, Look};
 use crate::definitions::watch::{self, Watching};
 use crate::engine::{Engine, Honours, Interceptor, PassThrough};
 use crate::handlers::{HostPort, Means, Services};
@@ -37,6 +37,8 @@ pub struct HostOptions {
     pub project: bool,
     /// Load the definitions of the project and of those around it, as far as they were approved.
     pub trusted: bool,
+    /// Load the project's own definitions as they are; beside `trusted`, tell what of them isn't approved.
+    pub as_written: bool,
     /// Load the machine's and the user's definitions.
     pub system: bool,
     /// Hosts and ports that `http` hooks may reach beyond the public internet.
@@ -66,27 +68,35 @@ impl HostOptions {
     /// The directories of definitions, outermost first.
     pub(crate) fn dirs(&self) -> Vec<LayerDir> {
         let mut dirs = Vec::new();
-        let mut add = |layer, path: PathBuf, approved| {
-            dirs.push(LayerDir { layer, path: std::path::absolute(&path).unwrap_or(path), approved })
+        let mut add = |layer, path: PathBuf, kept| {
+            dirs.push(LayerDir { layer, path: std::path::absolute(&path).unwrap_or(path), kept })
         };
         if self.system {
-            add(Layer::Managed, "/etc/hookwire".into(), None);
+            add(Layer::Managed, "/etc/hookwire".into(), Kept::AsItIs);
             if let Some(config) = places::config() {
-                add(Layer::User, config, None);
+                add(Layer::User, config, Kept::AsItIs);
             }
         }
         for path in &self.hooks {
-            add(Layer::Hooks, path.clone(), None);
+            add(Layer::Hooks, path.clone(), Kept::AsItIs);
         }
-        if self.project {
-            add(Layer::Project, self.root.join(DEFINITIONS), None);
-        } else if self.trusted
-            && let Some(store) = approved::store()
-        {
-            let root = std::fs::canonicalize(&self.root).unwrap_or_else(|_| self.root.clone());
+        let store = approved::store().filter(|_| self.trusted);
+        if self.project || self.as_written && store.is_none() {
+            add(Layer::Project, self.root.join(DEFINITIONS), Kept::AsItIs);
+        } else if let Some(store) = store {
+            let own = std::fs::canonicalize(&self.root).unwrap_or_else(|_| self.root.clone());
+            let full = |path: &PathBuf| std::fs::canonicalize(path).ok();
+            let is_named = |home: &PathBuf| home.exists() && self.hooks.iter().any(|it| full(it) == full(home));
             // Whoever works in a part of a project works in the project.
-            for root in root.ancestors().collect::<Vec<_>>().into_iter().rev() {
-                add(Layer::Project, root.join(DEFINITIONS), Some(approved::current(&store, root)));
+            for root in own.ancestors().collect::<Vec<_>>().into_iter().rev() {
+                let state = approved::current(&store, root);
+                let home = root.join(DEFINITIONS);
+                match self.as_written {
+                    // They would be there twice.
+                    true if is_named(&home) => {}
+                    true if root == own => add(Layer::Project, self.root.join(DEFINITIONS), Kept::Compared(state)),
+                    _ => add(Layer::Project, home, Kept::Approved(state)),
+                }
             }
         }
         dirs

@@ -56,6 +56,9 @@ pub struct Record<'a> {
     /// The vocabulary in which it was read.
     #[serde(borrow)]
     pub dialect: Cow<'a, str>,
+    /// The client that sent it, if it said at `initialize` who it is.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<Cow<'a, str>>,
     /// The params of `hooks/dispatch` as they came; absent if it is truncated.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Value>")]
@@ -242,6 +245,15 @@ impl<T> Ring<T> {
     }
 }
 
+/// Where an event came from.
+#[derive(Clone, Debug)]
+pub(crate) struct Sender {
+    /// The vocabulary in which it was read.
+    pub(crate) dialect: &'static str,
+    /// The client, if it said who it is.
+    pub(crate) client: Option<Arc<str>>,
+}
+
 /// An event that was judged, as it is kept.
 #[derive(Debug)]
 pub(crate) struct Entry {
@@ -249,7 +261,7 @@ pub(crate) struct Entry {
     at: SystemTime,
     event: Arc<str>,
     tool: Option<Arc<str>>,
-    dialect: &'static str,
+    from: Sender,
     /// The params, and from `verdict` on the verdict. Without line ends: some clients have one
     /// message a line.
     text: String,
@@ -267,7 +279,8 @@ impl Entry {
             at: rfc3339(self.at).into(),
             event: Cow::Borrowed(&self.event),
             tool: self.tool.as_deref().map(Cow::Borrowed),
-            dialect: Cow::Borrowed(self.dialect),
+            dialect: Cow::Borrowed(self.from.dialect),
+            client: self.from.client.as_deref().map(Cow::Borrowed),
             params: if self.truncated { None } else { Some(raw(params)?) },
             verdict: raw(verdict)?,
             truncated: self.truncated,
@@ -276,7 +289,9 @@ impl Entry {
 
     /// The bytes that it adds to a reply, at most.
     fn bytes_in_reply(&self) -> usize {
-        self.text.len() + as_json(&self.event) + self.tool.as_deref().map_or(0, as_json) + 256
+        let names = [self.tool.as_deref(), self.from.client.as_deref()];
+        let names = names.iter().flatten().map(|it| as_json(it)).sum::<usize>();
+        self.text.len() + as_json(&self.event) + names + 256
     }
 }
 
@@ -314,7 +329,7 @@ impl Journal {
     }
 
     /// Writes an event down: what was sent, what came of it, and the same as it is replied.
-    pub(crate) fn write(&self, event: &Event, dialect: &'static str, params: &str, verdict: &Verdict, replied: &str) {
+    pub(crate) fn write(&self, event: &Event, from: Sender, params: &str, verdict: &Verdict, replied: &str) {
         let truncated = params.len() + replied.len() > MAX_WHOLE;
         let (text, at) = match truncated {
             false => whole(params, replied),
@@ -328,7 +343,7 @@ impl Journal {
         state.total += 1;
         let seq = state.total;
         let tool = tool.map(|tool| state.tool(tool));
-        let entry = Entry { seq, at: now, event: name.clone(), tool, dialect, text, verdict: at, truncated };
+        let entry = Entry { seq, at: now, event: name.clone(), tool, from, text, verdict: at, truncated };
         let entry = Arc::new(entry);
         state.tally.count(&verdict.outcomes);
         if state.listeners.as_ref().is_some_and(|it| it.send(entry.clone()).is_err()) {
@@ -340,6 +355,11 @@ impl Journal {
     /// Every event from now on. A listener that falls behind loses the oldest.
     pub(crate) fn follow(&self) -> broadcast::Receiver<Arc<Entry>> {
         self.state.lock().listeners.get_or_insert_with(|| broadcast::Sender::new(MAX_BEHIND)).subscribe()
+    }
+
+    /// How many events were judged.
+    pub(crate) fn total(&self) -> u64 {
+        self.state.lock().total
     }
 
     /// The last events after one, of these names, at most so many.
@@ -451,7 +471,8 @@ fn bare(verdict: &Verdict) -> String {
     serde_json::to_string(&bare).unwrap_or_default()
 }
 
-fn clipped(name: &Arc<str>) -> Arc<str> {
+/// A name, cut where it is too long to be kept.
+pub(crate) fn clipped(name: &Arc<str>) -> Arc<str> {
     if name.len() <= MAX_NAME { name.clone() } else { name.chars().take(MAX_NAME / 4).collect::<String>().into() }
 }
 
@@ -477,7 +498,8 @@ mod tests {
     }
 
     fn write(journal: &Journal, event: &Event, params: &str, verdict: &Verdict) {
-        journal.write(event, "native", params, verdict, &serde_json::to_string(verdict).unwrap());
+        let from = Sender { dialect: "native", client: None };
+        journal.write(event, from, params, verdict, &serde_json::to_string(verdict).unwrap());
     }
 
     fn check_excerpt(journal: &Journal, after: u64, limit: usize, check: impl FnOnce(Recent<'_>, usize)) {

@@ -67,6 +67,7 @@
 //! | `transport` | bytes: framing, standard streams, sockets, and a client of another host |
 //! | `lsp` | the language server for definition files |
 //! | `rpc` | the method table, and what one connection is to the host |
+//! | `http` | the same over loopback HTTP and WebSockets, and agents' http hooks |
 //! | `cli` | the command line |
 //!
 //! # Invariants
@@ -94,6 +95,7 @@ pub(crate) mod handlers;
 pub(crate) mod hook;
 pub(crate) mod hook_set;
 pub(crate) mod host;
+pub(crate) mod http;
 pub mod journal;
 pub(crate) mod lsp;
 pub(crate) mod matching;
@@ -131,4 +133,5 @@ pub use services::emit::{AgentEvent, EventSender};
 pub use services::models::ModelRef;
 pub use services::state::{Scope, StateError, Store};
 pub use syntax::source::{Layer, Source};
+pub use transport::client::Client;
 pub use verdict::{Answer, Decision, Outcome, Retry, RetryAction, Status, Verdict};

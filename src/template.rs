@@ -6,12 +6,15 @@
 use crate::event::Event;
 use serde_json::Value;
 use std::ops::Range;
+use std::time::SystemTime;
 
 /// How a vocabulary writes placeholders, and what they stand for.
 #[derive(Debug)]
 pub struct Placeholders {
     /// How they are written.
     pub style: Style,
+    /// Their names, to tell what was meant by another; none for paths.
+    pub names: &'static [&'static str],
     /// Whether a name is one of them; where it isn't, the text stays as it is.
     pub knows: fn(&str) -> bool,
     /// What a name stands for at an event.
@@ -31,11 +34,11 @@ pub enum Style {
 
 /// hookwire's own: a path names a member of the event (`${tool.input.path}`), `${timestamp}` is the
 /// time in RFC 3339.
-pub const PATHS: Placeholders = Placeholders { style: Style::Paths, knows: |_| true, value: at_path };
+pub const PATHS: Placeholders = Placeholders { style: Style::Paths, names: &[], knows: |_| true, value: at_path };
 
 fn at_path(event: &Event, path: &str) -> Option<Value> {
     if path == "timestamp" {
-        return Some(Value::String(now()));
+        return Some(Value::String(in_words(event.time.unwrap_or_else(SystemTime::now))));
     }
     let step = |at: &'_ Value, key: &str| match at {
         Value::Array(items) => items.get(key.parse::<usize>().ok()?).cloned(),
@@ -48,7 +51,11 @@ fn at_path(event: &Event, path: &str) -> Option<Value> {
 
 /// The time in RFC 3339, to the millisecond.
 pub fn now() -> String {
-    humantime::format_rfc3339_millis(std::time::SystemTime::now()).to_string()
+    in_words(SystemTime::now())
+}
+
+fn in_words(time: SystemTime) -> String {
+    humantime::format_rfc3339_millis(time).to_string()
 }
 
 /// What a template is made of.
@@ -75,6 +82,11 @@ impl Template {
             Style::Paths => Template::with_paths(text),
             style => Ok(Template::with_names(text, style, placeholders.knows)),
         }
+    }
+
+    /// Takes a text apart at everything that is written as a name in this style, whether there is such a name or not.
+    pub(crate) fn with_any_name(text: &str, style: Style) -> Template {
+        Template::with_names(text, style, |name| !name.is_empty())
     }
 
     fn with_names(text: &str, style: Style, knows: fn(&str) -> bool) -> Template {

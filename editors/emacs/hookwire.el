@@ -131,8 +131,18 @@
   :documentation "The language server `hookwire serve'.")
 
 (cl-defmethod eglot-client-capabilities ((_server hookwire-server))
-  "Also ask for a notification when something has changed."
-  (plist-put (copy-sequence (cl-call-next-method)) :experimental '(:hookwire (:live t))))
+  "Also ask for a notification when something has changed, and show files."
+  (let* ((all (copy-sequence (cl-call-next-method)))
+         (window (copy-sequence (plist-get all :window))))
+    (setq all (plist-put all :experimental '(:hookwire (:live t))))
+    (plist-put all :window (plist-put window :showDocument '(:support t)))))
+
+(cl-defmethod eglot-handle-request
+  ((_server hookwire-server) (_method (eql 'window/showDocument)) &key uri &allow-other-keys)
+  "Show the file that URI names, to be read."
+  (let ((buffer (find-file-noselect (hookwire--path uri))))
+    (with-current-buffer buffer (setq buffer-read-only t))
+    (list :success (if (display-buffer buffer) t :json-false))))
 
 (cl-defmethod eglot-handle-notification ((server hookwire-server) (_method (eql 'hookwire/live)) &rest _status)
   "Draw again what comes from SERVER."
@@ -319,6 +329,13 @@
      (let* ((choices (mapcar (lambda (lens) (cons (hookwire--title lens) lens)) lenses))
             (choice (completing-read "Lens: " choices nil t)))
        (hookwire--do (cdr (assoc choice choices)))))))
+
+;;;###autoload
+(defun hookwire-trust ()
+  "Show what is new in these definitions, and put it in force on a yes."
+  (interactive)
+  ;; The server asks and tells.
+  (hookwire--execute "hookwire.trust" (if (hookwire-file-p) (eglot--TextDocumentIdentifier) (make-hash-table))))
 
 ;;;###autoload
 (defun hookwire-reload ()

@@ -1,10 +1,9 @@
-//! The client that an agent needs: the host, and `fire`. Copy it unchanged.
+//! What an agent needs: the host, and `fire`. Copy it unchanged.
 
+use hookwire::Client;
 use serde_json::{Map, Value, json};
 use std::cell::RefCell;
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::process::Command;
 use std::time::Duration;
 
 /// Why something was not done.
@@ -183,18 +182,10 @@ impl From<std::io::Error> for Fault {
     }
 }
 
-/// hookwire on two pipes. Without it every verdict is a deny, so that nothing runs unjudged.
+/// A host. Without it every verdict is a deny, so that nothing runs unjudged.
 pub(crate) struct Host {
-    wire: Option<Wire>,
-    problem: RefCell<Option<String>>,
+    client: RefCell<Result<Client, String>>,
     patience: Duration,
-}
-
-/// One thread per pipe, so that a blocked pipe never blocks the agent.
-struct Wire {
-    child: RefCell<Child>,
-    requests: Sender<String>,
-    replies: Receiver<String>,
 }
 
 impl Host {
@@ -202,62 +193,34 @@ impl Host {
     pub(crate) fn start(arguments: impl Iterator<Item = String>) -> Host {
         let variable = |name: &str| std::env::var(name).ok();
         let program = variable("HOOKWIRE").unwrap_or_else(|| "hookwire".into());
-        let (wire, problem) = match Wire::start(Command::new(program).arg("serve").args(arguments)) {
-            Ok(wire) => (Some(wire), None),
-            Err(problem) => (None, Some(format!("hookwire did not start: {problem}"))),
-        };
         let patience = variable("PATIENCE").and_then(|text| Duration::try_from_secs_f64(text.parse().ok()?).ok());
-        Host { wire, problem: RefCell::new(problem), patience: patience.unwrap_or(Duration::from_secs(5)) }
+        let patience = patience.unwrap_or(Duration::from_secs(5));
+        let client = Client::start(Command::new(program).arg("serve").args(arguments), patience);
+        Host { client: RefCell::new(client.map_err(|problem| format!("hookwire did not start: {problem}"))), patience }
     }
 
     /// Asks for the verdict on an event.
     pub(crate) fn judge(&self, event: &Value) -> Value {
-        let mut problem = self.problem.borrow_mut();
-        if let (Some(wire), None) = (&self.wire, &*problem) {
-            let mut params = event.clone();
-            // If a hook hangs, the host answers without it.
-            params["deadlineMs"] = json!(self.patience.mul_f64(0.8).as_millis() as u64);
-            let request = json!({"jsonrpc": "2.0", "id": 1, "method": "hooks/dispatch", "params": params});
-            let _ = wire.requests.send(format!("{request}\n"));
-            // One question at a time, so the next line is the answer.
-            let line = wire.replies.recv_timeout(self.patience).unwrap_or_default();
-            match serde_json::from_str::<Value>(&line) {
-                Ok(mut reply) if reply.get("result").is_some() => return reply["result"].take(),
-                Ok(reply) => return json!({"decision": "deny", "reason": reply["error"]["message"]}),
-                Err(_) => *problem = Some("hookwire gave no verdict".into()),
+        let mut params = event.clone();
+        // If a hook hangs, the host answers without it.
+        params["deadlineMs"] = json!(self.patience.mul_f64(0.8).as_millis() as u64);
+        let mut client = self.client.borrow_mut();
+        if let Ok(host) = &mut *client {
+            match host.request("hooks/dispatch", &params) {
+                Ok(verdict) => return verdict,
+                // It is dead or hangs; it is asked no more.
+                Err(_) => *client = Err("hookwire gave no verdict".into()),
             }
-            // The host hangs; its late answer would be taken for the answer to the next question.
-            let _ = wire.child.borrow_mut().kill();
         }
-        json!({"decision": "deny", "reason": *problem})
+        json!({"decision": "deny", "reason": client.as_ref().err()})
     }
 
     /// Ends the host; returns what went wrong with it, if anything.
     pub(crate) fn stop(self) -> Option<String> {
-        if let Some(Wire { child, requests, replies }) = self.wire {
-            drop(requests); // closes its stdin, which ends the host
-            let _ = replies.recv_timeout(self.patience);
-            let mut child = child.into_inner();
-            let _ = child.kill().and_then(|()| child.wait());
+        match self.client.into_inner() {
+            Ok(client) => client.end().err().map(|problem| problem.to_string()),
+            Err(problem) => Some(problem),
         }
-        self.problem.into_inner()
-    }
-}
-
-impl Wire {
-    fn start(command: &mut Command) -> std::io::Result<Wire> {
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-        let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
-        let (requests, to_write) = mpsc::channel::<String>();
-        let (read, replies) = mpsc::channel();
-        std::thread::spawn(move || {
-            let mut stdin = stdin?;
-            to_write.iter().try_for_each(|line| stdin.write_all(line.as_bytes())).ok()
-        });
-        std::thread::spawn(move || {
-            BufReader::new(stdout?).lines().map_while(Result::ok).try_for_each(|line| read.send(line)).ok()
-        });
-        Ok(Wire { child: RefCell::new(child), requests, replies })
     }
 }
 

@@ -8,6 +8,8 @@ pub(super) struct Rule {
     pub(super) name: &'static str,
     /// The definition file.
     pub(super) text: &'static str,
+    /// The file of its cases.
+    pub(super) cases: &'static str,
 }
 
 impl Rule {
@@ -16,9 +18,9 @@ impl Rule {
         self.text.lines().next().unwrap_or_default().trim_start_matches("# ")
     }
 
-    /// The name of the file that holds it.
-    pub(super) fn file_name(&self) -> String {
-        format!("{}.yaml", self.name)
+    /// The files that hold it and its cases: their names and texts.
+    pub(super) fn files(&self) -> [(String, &'static str); 2] {
+        [(format!("{}.yaml", self.name), self.text), (format!("{}.test.yaml", self.name), self.cases)]
     }
 }
 
@@ -26,7 +28,11 @@ macro_rules! rules {
     ($($name:literal,)*) => {
         /// In the order in which they are listed: by what they are about.
         pub(super) static RULES: &[Rule] = &[
-            $(Rule { name: $name, text: include_str!(concat!("../../examples/cookbook/", $name, ".yaml")) },)*
+            $(Rule {
+                name: $name,
+                text: include_str!(concat!("../../examples/cookbook/", $name, ".yaml")),
+                cases: include_str!(concat!("../../examples/cookbook/", $name, ".test.yaml")),
+            },)*
         ];
     };
 }

@@ -12,10 +12,8 @@ use crate::transport::client::Client;
 use crate::verdict::{Decision, Verdict};
 use serde_json::{Value, json};
 use std::fs::File;
-use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::process::{Child, Command};
+use std::process::Command;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -47,12 +45,6 @@ const BROKEN: &str = "
 const WIDTH: usize = 80;
 const TIME_LIMIT: Duration = Duration::from_secs(10);
 
-/// A host that was started for the demo, and the other end of its stdin and stdout.
-struct DemoHost {
-    process: Child,
-    client: Client,
-}
-
 /// A line of the session.
 struct Step {
     /// What the agent's hook would get on its stdin.
@@ -76,13 +68,24 @@ pub(super) fn run(args: &DemoArgs, out: &mut Output) -> Result<Finding, Failure>
 
 fn play(args: &DemoArgs, place: &Place, out: &mut Output) -> Result<(), Failure> {
     let wire = args.wire.as_ref().map(File::create).transpose()?;
-    let mut host = DemoHost::start(place, wire)?;
+    let mut host = Client::start(
+        Command::new(std::env::current_exe()?)
+            .args(["--log", "error", "serve", "--isolated", "--root"])
+            .arg(place.0.path())
+            .arg("--hooks")
+            .arg(place.hooks()),
+        TIME_LIMIT,
+    )?;
+    if let Some(wire) = wire {
+        host.log_into(wire);
+    }
     let head = out.tone(Tone::Strong, "A coding agent at work. A real hookwire host judges each step before it runs.");
     out.line(&head);
-    let about = format!("Process {}, with the hooks of examples/quickstart/hooks.", host.process.id());
+    let about =
+        format!("Process {}, with the hooks of examples/quickstart/hooks.", host.process_id().unwrap_or_default());
     let about = out.tone(Tone::Dim, &about);
     out.line(&about);
-    host.client.request(
+    host.request(
         "initialize",
         &json!({"capabilities": {"hooks": {
             "dialect": "claude-code",
@@ -95,19 +98,25 @@ fn play(args: &DemoArgs, place: &Place, out: &mut Output) -> Result<(), Failure>
     for step in session()? {
         match step.scene.as_deref() {
             Some("add") => {
-                host.edit(place, &format!("{GUARD}{ADDED}"), "You add the hook `people-merge` and save.", out)?;
+                edit(&mut host, place, &format!("{GUARD}{ADDED}"), "You add the hook `people-merge` and save.", out)?;
             }
             Some("break") => {
-                host.edit(place, &format!("{GUARD}{ADDED}{BROKEN}"), "You save the file with a bracket missing.", out)?;
+                edit(
+                    &mut host,
+                    place,
+                    &format!("{GUARD}{ADDED}{BROKEN}"),
+                    "You save the file with a bracket missing.",
+                    out,
+                )?;
             }
             _ => {}
         }
-        let judged = host.judge(&step.payload)?;
+        let judged = judge(&mut host, &step.payload)?;
         n_events += 1;
         n_stopped += usize::from(judged.verdict.decision == Decision::Deny);
         print_step(out, &step, &judged);
         if judged.verdict.outcomes.iter().any(|outcome| &*outcome.hook == "audit") {
-            host.client.notification("hooks/executed", |params| params["hook"] == "audit")?;
+            host.notification("hooks/executed", |params| params["hook"] == "audit")?;
             let log = std::fs::read_to_string(place.0.path().join("audit.log"))?;
             detail(out, "audit.log", Tone::Dim, log.lines().last().unwrap_or_default());
         }
@@ -236,55 +245,22 @@ impl Place {
     }
 }
 
-impl DemoHost {
-    fn start(place: &Place, wire: Option<File>) -> Result<DemoHost, Failure> {
-        let (ours, theirs) = UnixStream::pair()?;
-        let process = Command::new(std::env::current_exe()?)
-            .args(["--log", "error", "serve", "--isolated", "--root"])
-            .arg(place.0.path())
-            .arg("--hooks")
-            .arg(place.hooks())
-            .stdin(OwnedFd::from(theirs.try_clone()?))
-            .stdout(OwnedFd::from(theirs))
-            .spawn()?;
-        let mut host = DemoHost { process, client: Client::new(ours, TIME_LIMIT)? };
-        if let Some(wire) = wire {
-            host.client.log_into(wire);
-        }
-        Ok(host)
-    }
-
-    fn judge(&mut self, payload: &Value) -> Result<Judged, Failure> {
-        let started = Instant::now();
-        let mut result = self.client.request("hooks/dispatch", &json!({ "payload": payload }))?;
-        let took = started.elapsed();
-        Ok(Judged { verdict: serde_json::from_value(result["verdict"].take())?, took })
-    }
-
-    /// Saves another guard.yaml and waits until the host says that it is in force.
-    fn edit(&mut self, place: &Place, text: &str, what: &str, out: &mut Output) -> Result<(), Failure> {
-        let started = Instant::now();
-        std::fs::write(place.guard(), text)?;
-        let change = self.client.notification("hooks/changed", |_| true)?;
-        let took = started.elapsed().as_millis();
-        out.line("");
-        let line = out.tone(Tone::Strong, &format!("hooks/guard.yaml   {what}"));
-        out.line(&line);
-        detail(out, "", Tone::Dim, &format!("Noticed after {took} ms, generation {}.", change["generation"]));
-        Ok(())
-    }
-
-    fn end(&mut self) -> Result<(), Failure> {
-        self.client.request("shutdown", &Value::Null)?;
-        self.client.notify("exit")?;
-        self.process.wait()?;
-        Ok(())
-    }
+fn judge(host: &mut Client, payload: &Value) -> Result<Judged, Failure> {
+    let started = Instant::now();
+    let mut result = host.request("hooks/dispatch", &json!({ "payload": payload }))?;
+    let took = started.elapsed();
+    Ok(Judged { verdict: serde_json::from_value(result["verdict"].take())?, took })
 }
 
-impl Drop for DemoHost {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
+/// Saves another guard.yaml and waits until the host says that it is in force.
+fn edit(host: &mut Client, place: &Place, text: &str, what: &str, out: &mut Output) -> Result<(), Failure> {
+    let started = Instant::now();
+    std::fs::write(place.guard(), text)?;
+    let change = host.notification("hooks/changed", |_| true)?;
+    let took = started.elapsed().as_millis();
+    out.line("");
+    let line = out.tone(Tone::Strong, &format!("hooks/guard.yaml   {what}"));
+    out.line(&line);
+    detail(out, "", Tone::Dim, &format!("Noticed after {took} ms, generation {}.", change["generation"]));
+    Ok(())
 }

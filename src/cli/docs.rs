@@ -12,6 +12,7 @@ pub(super) struct DocsArgs {
 }
 
 /// A page of the book, in Markdown.
+#[derive(PartialEq)]
 struct Page {
     /// Its file in `docs`, without the extension.
     name: &'static str,
@@ -87,9 +88,7 @@ impl Page {
     /// The headings with what stands below each, up to the next one.
     fn sections(&self) -> Vec<Section> {
         let mut sections: Vec<Section> = Vec::new();
-        let mut in_code = false;
-        for line in self.text.lines() {
-            in_code ^= line.trim_start().starts_with("```");
+        for (line, in_code) in visible_lines(self.text) {
             match heading(line).filter(|_| !in_code) {
                 Some(heading) => sections.push(Section { heading, lines: Vec::new() }),
                 None => sections.iter_mut().last().into_iter().for_each(|it| it.lines.push(line)),
@@ -97,6 +96,17 @@ impl Page {
         }
         sections
     }
+}
+
+/// The lines without the comments of HTML, which readers don't see, and whether each is within code.
+fn visible_lines(text: &str) -> impl Iterator<Item = (&str, bool)> {
+    let (mut in_code, mut in_comment) = (false, false);
+    text.lines().filter_map(move |line| {
+        in_code ^= !in_comment && line.trim_start().starts_with("```");
+        let is_comment = in_comment || (!in_code && line.trim_start().starts_with("<!--"));
+        in_comment = is_comment && !line.contains("-->");
+        (!is_comment).then_some((line, in_code))
+    })
 }
 
 /// The text of a heading's line.
@@ -111,6 +121,12 @@ struct Section {
 }
 
 impl Section {
+    /// Its name as it stands in a link.
+    fn anchor(&self) -> String {
+        let kept = self.heading.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+        kept.collect::<String>().to_lowercase().replace(' ', "-")
+    }
+
     /// What is between empty lines; of tables, each row.
     fn parts(&self) -> Vec<String> {
         let mut parts: Vec<String> = Vec::new();
@@ -149,29 +165,90 @@ fn has_word(text: &str, word: &str) -> bool {
     })
 }
 
-/// What the book says about a word, from the most to the least specific: sections that are named so, rows of
-/// tables that are about it, and what mentions it.
-fn about(word: &str) -> Vec<(&'static Page, &'static str, String)> {
-    let (mut named, mut rows, mut mentions) = (Vec::new(), Vec::new(), Vec::new());
+/// What is between two headings of a page, or a part of it.
+#[derive(PartialEq)]
+struct Found {
+    page: &'static Page,
+    heading: &'static str,
+    text: String,
+}
+
+impl Found {
+    fn new(page: &'static Page, section: &Section, text: String) -> Found {
+        Found { page, heading: section.heading, text }
+    }
+
+    fn whole(page: &'static Page, section: &Section) -> Found {
+        Found::new(page, section, section.lines.join("\n").trim().to_string())
+    }
+}
+
+/// Where a row of a table leads to: the page, and the section's name as it stands in a link.
+fn links(row: &str) -> impl Iterator<Item = (&'static Page, &str)> {
+    let targets = row.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    targets.filter_map(|target| {
+        let (name, section) = target.split_once(".md")?;
+        Some((PAGES.iter().find(|page| page.name == name)?, section.trim_start_matches('#')))
+    })
+}
+
+/// Of a command: its row in the table of commands, and of each page that the row links to the section about it.
+fn about_command(name: &str) -> Vec<Found> {
+    let mut found = Vec::new();
+    let Some(page) = PAGES.iter().find(|page| page.name == "command-line") else { return found };
+    for section in page.sections() {
+        for row in section.parts() {
+            let codes = first_cell(&row).unwrap_or_default().split('`').skip(1).step_by(2);
+            let mut commands = codes.map(|it| it.trim_start_matches("hookwire ").split(' ').next());
+            if !commands.any(|it| it == Some(name)) {
+                continue;
+            }
+            let targets = links(&row).filter_map(|(page, anchor)| {
+                let text = format!("hookwire {name}");
+                let is_meant = |it: &Section| match anchor {
+                    "" => it.lines.iter().any(|line| has_word(line, &text)),
+                    _ => it.anchor() == anchor,
+                };
+                Some(Found::whole(page, &page.sections().into_iter().find(is_meant)?))
+            });
+            let targets: Vec<Found> = targets.collect();
+            found.push(Found::new(page, &section, row));
+            found.extend(targets);
+        }
+    }
+    found
+}
+
+/// What the book says about a word, from the most to the least specific: what is about it as a command, sections
+/// that are named so, rows of tables that are about it, and what mentions it.
+fn about(word: &str) -> Vec<Found> {
+    let (mut rows, mut mentions) = (Vec::new(), Vec::new());
+    let mut named = about_command(word.trim_start_matches("hookwire "));
     // The promises name everything, as a list of tests.
     for page in PAGES.iter().filter(|page| page.name != "promises") {
         for section in page.sections() {
             if has_word(section.heading, word) {
-                named.push((page, section.heading, section.lines.join("\n").trim().to_string()));
+                named.push(Found::whole(page, &section));
                 continue;
             }
             for part in section.parts() {
                 let is_about = first_cell(&part).is_some_and(|cell| has_word(cell, word));
                 if is_about {
-                    rows.push((page, section.heading, part));
+                    rows.push(Found::new(page, &section, part));
                 } else if has_word(&part, word) {
-                    mentions.push((page, section.heading, part));
+                    mentions.push(Found::new(page, &section, part));
                 }
             }
         }
     }
     named.extend(rows);
-    if named.is_empty() { mentions } else { named }
+    let mut found: Vec<Found> = Vec::new();
+    for it in if named.is_empty() { mentions } else { named } {
+        if !found.contains(&it) {
+            found.push(it);
+        }
+    }
+    found
 }
 
 /// How much is printed about one word; the rest is named by its page.
@@ -199,12 +276,12 @@ pub(super) fn run(args: &DocsArgs, out: &mut Output) -> Result<Finding, Failure>
         return Err(Failure(unknown(word)));
     }
     let mut shown: Vec<(&str, &str)> = Vec::new();
-    for (page, heading, text) in found.iter().take(MAX_PRINTED) {
+    for Found { page, heading, text } in found.iter().take(MAX_PRINTED) {
         if out.json {
             out.json(&json!({ "page": page.name, "heading": heading, "text": text }));
             continue;
         }
-        if shown.last() != Some(&(page.name, heading)) {
+        if shown.last() != Some(&(page.name, *heading)) {
             let space = if shown.is_empty() { "" } else { "\n" };
             let place = out.tone(Tone::Dim, &format!("(hookwire docs {})", page.short_name()));
             out.line(&format!("{space}{} {place}", out.tone(Tone::Strong, heading)));
@@ -212,7 +289,7 @@ pub(super) fn run(args: &DocsArgs, out: &mut Output) -> Result<Finding, Failure>
         }
         out.line(text);
     }
-    let mut more: Vec<&str> = found.iter().skip(MAX_PRINTED).map(|(page, ..)| page.short_name()).collect();
+    let mut more: Vec<&str> = found.iter().skip(MAX_PRINTED).map(|it| it.page.short_name()).collect();
     more.dedup();
     if !more.is_empty() && !out.json {
         let more = out.tone(Tone::Dim, &format!("\nMore in: {}", more.join(", ")));
@@ -234,9 +311,7 @@ fn list(out: &mut Output) {
 
 /// A page with its headings in bold.
 fn print(text: &str, out: &mut Output) {
-    let mut in_code = false;
-    for line in text.lines() {
-        in_code ^= line.trim_start().starts_with("```");
+    for (line, in_code) in visible_lines(text) {
         let line = if heading(line).is_some() && !in_code { out.tone(Tone::Strong, line) } else { line.to_string() };
         out.line(&line);
     }
@@ -269,10 +344,30 @@ mod tests {
             ("Zed", "editors", "an extension"),
         ] {
             let found = about(word);
-            let is_there = |it: &(&Page, &str, String)| it.0.name == page && it.2.contains(says);
-            assert!(found.iter().take(MAX_PRINTED).any(is_there), "{word}: {:?}", found.first().map(|it| it.0.name));
+            let is_there = |it: &Found| it.page.name == page && it.text.contains(says);
+            let first = found.first().map(|it| it.page.name);
+            assert!(found.iter().take(MAX_PRINTED).any(is_there), "{word}: {first:?}");
         }
         assert!(about("prioritx").is_empty());
+    }
+
+    /// First the row of the command, then the section about it.
+    #[test]
+    fn a_command_leads_to_its_section() {
+        for (word, page, heading) in [
+            ("tail", "watching", "What happened"),
+            ("hookwire explain", "watching", "Why a hook ran, or didn't"),
+            ("record", "testing", "Recording"),
+            ("test", "testing", "Cases"),
+            ("uninstall", "agents", "Install"),
+            ("doctor", "agents", "Is it guarded?"),
+        ] {
+            let found = about(word);
+            assert_eq!(found[0].heading, "Command line", "{word}");
+            assert_eq!((found[1].page.name, found[1].heading), (page, heading), "{word}");
+            let of_the_section = |it: &&Found| (it.page.name, it.heading) == (page, heading);
+            assert_eq!(found.iter().filter(of_the_section).count(), 1, "{word}");
+        }
     }
 
     #[test]
@@ -287,7 +382,7 @@ mod tests {
     fn what_is_in_code_is_no_heading() {
         let page = Page {
             name: "x",
-            text: "# A\n\nb\n\n```sh\n# no\n```\n\n## C\n| h | i |\n|---|---|\n| `d` | e |\n| f | g |\n",
+            text: "# A\n\nb\n\n```sh\n# no\n```\n\n<!-- not\nshown -->\n## C\n| h | i |\n|---|---|\n| `d` | e |\n| f | g |\n",
         };
         let sections = page.sections();
         let headings: Vec<&str> = sections.iter().map(|it| it.heading).collect();

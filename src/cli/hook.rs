@@ -5,11 +5,11 @@
 //! event is judged here. What fails inside is said in words that the agent obeys.
 
 use super::serve::{runtime, share};
-use super::{DefinitionArgs, Failure, StandingArgs, dialect};
+use super::{DefinitionArgs, Failure, StandingArgs};
 use crate::definitions::approved::{self, DEFINITIONS};
-use crate::dialects::{DIALECTS, Dialect, Said};
+use crate::dialects::asked::{self, TIME_LIMIT, agent};
+use crate::dialects::{Dialect, Said};
 use crate::support::digest;
-use crate::support::nearest::closest;
 use crate::transport::client::Client;
 use crate::transport::socket;
 use clap::ValueEnum;
@@ -54,14 +54,6 @@ pub(super) struct HookArgs {
     hooks: StandingArgs,
 }
 
-fn agent(name: &str) -> Result<&'static Dialect, String> {
-    let names = || DIALECTS.iter().filter(|it| it.agent.is_some()).map(|it| it.name());
-    match dialect(name) {
-        Ok(dialect) if dialect.agent.is_some() => Ok(dialect),
-        _ => Err(format!("one of {}", names().collect::<Vec<_>>().join(", "))),
-    }
-}
-
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Fail {
     /// That the act is denied.
@@ -70,12 +62,8 @@ enum Fail {
     Open,
 }
 
-/// How long an event may take, unless it is said.
-pub(super) const TIME_LIMIT: &str = "50s";
 /// How long a host may be silent before it is asked whether it is alive.
 const SILENCE: Duration = Duration::from_secs(2);
-/// What names the event in what agents send, and where the command adds it for those that don't.
-const EVENT_MEMBER: &str = "hook_event_name";
 /// The largest event, in bytes.
 const MAX_EVENT: u64 = 64 * 1024 * 1024;
 
@@ -84,7 +72,7 @@ pub(super) fn run(args: &HookArgs) -> ExitCode {
     let said = match judge(args, &mut event) {
         Ok(reply) => Said { stdout: reply, ..Said::default() },
         Err(Failure(problem)) => {
-            let reason = format!("hookwire failed, so this is denied: {problem}");
+            let reason = asked::refusal(&problem);
             let refused = if args.fail == Fail::Closed { args.agent.refuse(&reason, &event) } else { Said::default() };
             // What can't be denied isn't, but somebody should know.
             let is_silent = refused == Said::default();
@@ -120,14 +108,8 @@ fn judge(args: &HookArgs, event: &mut String) -> Result<String, Failure> {
     read.map_err(|error| Failure(format!("failed to read the event: {error}")))?;
     let mut payload: Value =
         crate::support::json::parse(&text).map_err(|error| Failure(format!("the event is not JSON: {error}")))?;
-    check_event(args.agent, event)?;
-    if let (Some(members), false) = (payload.as_object_mut(), event.is_empty()) {
-        members.entry(EVENT_MEMBER).or_insert_with(|| json!(event));
-    }
-    let named = payload.get(EVENT_MEMBER).or(payload.pointer(args.agent.event_name));
-    if let (true, Some(name)) = (event.is_empty(), named.and_then(Value::as_str)) {
-        event.push_str(name);
-    }
+    let named = asked::name_event(args.agent, event, &mut payload);
+    named.map_err(|problem| Failure(format!("--event {problem}")))?;
     let mut hooks = args.hooks.clone();
     hooks.host.definitions.self_defence = !args.no_self_defence;
     if hooks.host.definitions.root == Path::new(".") {
@@ -143,21 +125,7 @@ fn judge(args: &HookArgs, event: &mut String) -> Result<String, Failure> {
             judge_here(args, &hooks, payload)?
         }
     };
-    Ok(match &reply {
-        Value::Object(members) if members.is_empty() => String::new(),
-        reply => reply.to_string(),
-    })
-}
-
-/// A misspelt event would never be one that a hook is for.
-fn check_event(agent: &Dialect, event: &mut String) -> Result<(), Failure> {
-    let names = || agent.events.iter().flat_map(|row| row.also.iter().chain([&row.name]).copied());
-    if event.is_empty() || names().any(|name| name == event) {
-        return Ok(());
-    }
-    let event = std::mem::take(event);
-    let meant = closest(&event, names()).map(|it| format!(", did you mean {it}?")).unwrap_or_default();
-    Err(Failure(format!("--event {event}: {} has no such event{meant}", agent.name())))
+    Ok(asked::said(&reply))
 }
 
 /// The nearest directory upwards that is a project's, else the working directory. A directory that nobody has
@@ -184,8 +152,7 @@ fn ask_host(args: &HookArgs, hooks: &StandingArgs, payload: &Value) -> Result<Va
         return Err(Unasked::NoHost(None));
     }
     let gone = |error: std::io::Error| Unasked::NoHost(Some(error.to_string()));
-    let params =
-        json!({ "dialect": args.agent.name(), "payload": payload, "deadlineMs": args.time_limit.as_millis() as u64 });
+    let params = asked::params(args.agent, payload, args.time_limit);
     let host = WarmHost::new(hooks, args.idle_exit).map_err(gone)?;
     // It may end just now, because it was idle.
     let mut client = Client::new(host.connect().map_err(gone)?, args.time_limit).map_err(gone)?;

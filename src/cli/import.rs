@@ -1,15 +1,17 @@
 //! `hookwire import AGENT`: the hooks that a coding agent has already, as a definition file of hookwire's.
 //!
-//! The agent's settings are read by the same reader that loads them under `--hooks` as they stand.
+//! The agent's settings are read by the same reader that loads them under `--hooks` as they stand. Where the agent has no
+//! settings but a program an event, the programs are copied.
 
 use super::init::{Written, tell_written, write_new};
 use super::install::{Agent, InstallArgs};
 use super::output::{Output, Tone, safe};
-use super::{Failure, Finding, hook};
+use super::{Failure, Finding};
 use crate::definitions::approved::DEFINITIONS;
 use crate::definitions::compile::{compile, native};
 use crate::definitions::origin::Origin;
 use crate::dialects;
+use crate::dialects::asked::TIME_LIMIT;
 use crate::handlers::Means;
 use crate::support::file::read_named;
 use crate::support::{places, shell_word};
@@ -20,6 +22,8 @@ use crate::syntax::problem::Problem;
 use crate::syntax::source::Layer;
 use serde_json::{Value, json};
 use std::collections::HashSet;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
@@ -33,7 +37,7 @@ pub(super) struct ImportArgs {
     /// The project's hooks; so it is without --user.
     #[arg(long, conflicts_with = "user")]
     project: bool,
-    /// Settings elsewhere, a plugin's hooks.json, or a plugin's directory.
+    /// Settings elsewhere, a plugin's hooks.json, a plugin's directory, or one of programs.
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
     /// The project root.
@@ -60,6 +64,8 @@ struct Imported {
     definition: Option<Node>,
     /// What isn't as it was, or why it can't be carried over.
     notes: Vec<String>,
+    /// A program to copy, and where to.
+    copy: Option<(PathBuf, PathBuf)>,
 }
 
 /// Where Claude Code says which plugins are installed.
@@ -69,15 +75,23 @@ const PLUGIN_ROOT: &str = "CLAUDE_PLUGIN_ROOT";
 
 pub(super) fn run(args: &ImportArgs, out: &mut Output) -> Result<Finding, Failure> {
     let name = args.agent.name;
-    if dialects::by_name(name).is_ok_and(|it| it.files.is_none()) {
-        let problem = format!("the hooks of {name} are programs of their own, and no settings say what they are");
-        return Err(Failure(format!("{problem}; name each in a `command` hook with `dialect: {name}`")));
-    }
-    let settings = args.settings()?;
-    let mut found = Vec::new();
-    for settings in &settings {
-        found.extend(args.read(settings)?);
-    }
+    let dir = if args.user { places::config() } else { Some(args.root.join(DEFINITIONS)) };
+    let dir = dir.ok_or_else(|| Failure("--user: HOME is not set".into()))?;
+    let (settings, mut found) = match args.programs(&dir)? {
+        Some((settings, found)) => (vec![settings], found),
+        None if dialects::by_name(name).is_ok_and(|it| it.files.is_none()) => {
+            let problem = format!("the hooks of {name} are code that runs within it, so no definition can do the same");
+            return Err(Failure(format!("{problem}; what they check can be written as definitions")));
+        }
+        None => {
+            let settings = args.settings()?;
+            let mut found = Vec::new();
+            for settings in &settings {
+                found.extend(args.read(settings)?);
+            }
+            (settings, found)
+        }
+    };
     number_equal_names(&mut found);
     found.iter().for_each(|it| it.tell(out));
     if found.iter().all(|it| it.definition.is_none()) {
@@ -89,13 +103,14 @@ pub(super) fn run(args: &ImportArgs, out: &mut Output) -> Result<Finding, Failur
         return Ok(if found.is_empty() { Finding::Fine } else { Finding::Found });
     }
     let text = args.definitions(&settings, &found);
-    let dir = if args.user { places::config() } else { Some(args.root.join(DEFINITIONS)) };
-    let dir = dir.ok_or_else(|| Failure("--user: HOME is not set".into()))?;
     let path = dir.join(args.file_name());
     if args.dry_run {
         out.line(&format!("{} would be:", path.display()));
         text.lines().for_each(|line| out.line(&format!("  {}", safe(line))));
         return Ok(Finding::Fine);
+    }
+    for (from, to) in found.iter().filter_map(|it| it.copy.as_ref()) {
+        copy_new(from, to)?;
     }
     let written = write_new(&path, &text).map_err(|error| Failure(format!("{}: {error}", path.display())))?;
     tell_written(&path, written, out);
@@ -133,6 +148,33 @@ impl ImportArgs {
         let own = paths.into_iter().map(|path| Settings { path, plugin: None });
         let plugins = if self.agent.name == "claude-code" && self.user { plugins(folder) } else { Vec::new() };
         Ok(own.chain(plugins).filter(is_there).collect())
+    }
+
+    /// The directory and the hooks of an agent that runs a program an event. They become copies in the directory of
+    /// definitions, because an installed hookwire takes their places.
+    fn programs(&self, definitions: &Path) -> Result<Option<(Settings, Vec<Imported>)>, Failure> {
+        let dir = match &self.from {
+            Some(from) => from.clone(),
+            None => InstallArgs::of(self.agent, self.user, &self.root).path()?,
+        };
+        let Some(programs) = self.agent.programs(&dir) else { return Ok(None) };
+        if self.from.is_some() && !dir.is_dir() {
+            return Err(Failure(format!("--from {}: no such directory", dir.display())));
+        }
+        let copies = Path::new(self.agent.name);
+        let named = if self.user { definitions.join(copies) } else { Path::new(DEFINITIONS).join(copies) };
+        let imported = |(event, path): (&str, PathBuf)| {
+            let command = shell_word::program(&named.join(event).to_string_lossy());
+            Imported {
+                name: event.to_string(),
+                place: self.shown(&path),
+                definition: Some(Node::from_json(&json!({ "name": event, "on": event, "command": command }))),
+                notes: vec!["it runs as a copy, and doesn't find what lies beside the original".to_string()],
+                copy: Some((path, definitions.join(copies).join(event))),
+            }
+        };
+        let found = programs.into_iter().map(imported).collect();
+        Ok(Some((Settings { path: dir, plugin: None }, found)))
     }
 
     fn read(&self, settings: &Settings) -> Result<Vec<Imported>, Failure> {
@@ -176,15 +218,16 @@ impl ImportArgs {
             let mut notes: Vec<String> = problems.iter().filter(is_told).map(described).collect();
             if let Some(it) = &compiled_hook.hook
                 && hook.get("timeout").is_some()
-                && humantime::parse_duration(hook::TIME_LIMIT).is_ok_and(|limit| it.timeout > limit)
+                && humantime::parse_duration(TIME_LIMIT).is_ok_and(|limit| it.timeout > limit)
             {
-                notes.push(format!("`hookwire hook` answers within {} unless it has `--time-limit`", hook::TIME_LIMIT));
+                notes.push(format!("`hookwire hook` answers within {} unless it has `--time-limit`", TIME_LIMIT));
             }
             found.push(Imported {
                 name: hook.get("name").and_then(Node::text).unwrap_or_default().to_string(),
                 place: format!("{shown}:{}", lines.position(hook.span.start).line),
                 definition: compiled_hook.hook.is_some().then_some(hook),
                 notes,
+                copy: None,
             });
         }
         let of_file = compiled.problems.iter().filter(|it| it.hook.is_none()).map(described);
@@ -287,6 +330,18 @@ impl Imported {
 fn described(problem: &Problem) -> String {
     let help = problem.help.as_deref().map(|help| format!(" ({help})")).unwrap_or_default();
     format!("{}{help}", problem.message)
+}
+
+/// A copy of a program, unless another file is there.
+fn copy_new(from: &Path, to: &Path) -> Result<(), Failure> {
+    let failed = |path: &Path, error: String| Failure(format!("{}: {error}", path.display()));
+    let text = read_named(from).map_err(|problem| failed(from, problem))?;
+    match write_new(to, &text).map_err(|error| failed(to, error.to_string()))? {
+        Written::Differs => Err(failed(to, "another file is there already; it was left as it is".into())),
+        Written::Now | Written::Before => {
+            std::fs::set_permissions(to, Permissions::from_mode(0o755)).map_err(|error| failed(to, error.to_string()))
+        }
+    }
 }
 
 /// Several files may have hooks of the same event and matcher.

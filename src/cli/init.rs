@@ -1,9 +1,10 @@
-//! `hookwire init`: a commented starter directory, or rules of the cookbook.
+//! `hookwire init`: a commented starter directory, or rules of the cookbook with their cases.
 
 use super::cookbook::{self, RULES};
 use super::output::{Output, Tone};
 use super::{Failure, Finding};
 use crate::definitions::approved::{self, DEFINITIONS};
+use crate::support::shell_word::argument;
 use crate::trust;
 use serde_json::json;
 use std::io::{ErrorKind, Write as _};
@@ -11,7 +12,8 @@ use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
 pub(super) struct InitArgs {
-    /// Rules of the cookbook, see --list; without any, a commented file to start with.
+    /// Rules of the cookbook, see --list, written with the cases that test them; without any, a commented file to start
+    /// with.
     #[arg(value_name = "NAME")]
     names: Vec<String>,
     /// Where to write. A file that is there already is left as it is.
@@ -40,8 +42,7 @@ pub(super) fn run(args: &InitArgs, out: &mut Output) -> Result<Finding, Failure>
             Failure(if is_path { format!("{unknown}. For a directory write --hooks DIR") } else { unknown })
         })?;
     let starter = [("guard.yaml".to_string(), STARTER)];
-    let files =
-        rules.iter().map(|rule| (rule.file_name(), rule.text)).chain(starter.into_iter().filter(|_| rules.is_empty()));
+    let files = rules.iter().flat_map(|rule| rule.files()).chain(starter.into_iter().filter(|_| rules.is_empty()));
     let mut finding = Finding::Fine;
     let trusts = Trusts::new(&args.hooks);
     for (name, text) in files {
@@ -57,7 +58,7 @@ pub(super) fn run(args: &InitArgs, out: &mut Output) -> Result<Finding, Failure>
         if is_trusted {
             out.line("Agents that ask hookwire in this project obey it from now on.");
         }
-        next_steps(&args.hooks, out);
+        next_steps(&args.hooks, is_trusted, !rules.is_empty(), out);
     }
     Ok(finding)
 }
@@ -93,11 +94,20 @@ fn list(out: &mut Output) {
     }
 }
 
-fn next_steps(dir: &Path, out: &mut Output) {
-    let dir = dir.display();
-    out.line(&format!("  hookwire check --hooks {dir}"));
-    out.line(&format!("  hookwire dispatch --hooks {dir} '{{\"event\":\"PreToolUse\",\"tool\":{{\"name\":\"Bash\",\"input\":{{\"command\":\"git push --force\"}}}}}}'"));
-    out.line(&format!("  hookwire serve --hooks {dir}"));
+fn next_steps(dir: &Path, is_trusted: bool, has_cases: bool, out: &mut Output) {
+    // A project's own definitions are found where they are.
+    let is_projects = dir.ends_with(DEFINITIONS) && dir.parent().is_some_and(|it| it.as_os_str().is_empty());
+    let hooks = if is_projects { String::new() } else { format!(" --hooks {}", argument(&dir.to_string_lossy())) };
+    if is_projects && !is_trusted {
+        out.line("  hookwire trust");
+    }
+    out.line(&format!("  hookwire check{hooks}"));
+    if has_cases {
+        let place = if is_projects { String::new() } else { format!(" {}", argument(&dir.to_string_lossy())) };
+        out.line(&format!("  hookwire test{place}"));
+    }
+    out.line(&format!("  hookwire dispatch{hooks} '{{\"event\":\"PreToolUse\",\"tool\":{{\"name\":\"Bash\",\"input\":{{\"command\":\"git push --force\"}}}}}}'"));
+    out.line(&format!("  hookwire serve{hooks}"));
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

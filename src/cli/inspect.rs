@@ -5,22 +5,24 @@ use super::output::{Output, Tone, safe, short};
 use super::{DefinitionArgs, Failure, Finding, ReachArgs};
 use crate::definitions;
 use crate::definitions::cases;
+use crate::definitions::load::{is_about_trust, unreadable};
 use crate::handlers::guards::{GUARDS, GuardRow};
 use crate::host::HostOptions;
 use crate::rpc::protocol::{CheckResult, HookInfo};
+use crate::support::amounts::number_of;
+use crate::support::file::Unread;
 use crate::syntax::diagnostic::{Diagnostic, LineIndex, Severity, render};
-use crate::syntax::problem::Problem;
 use crate::syntax::source::Layer;
 use std::collections::HashMap;
 use std::io::Read;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
-use std::string::FromUtf8Error;
 use std::sync::Arc;
 
 #[derive(clap::Args)]
 pub(super) struct CheckArgs {
-    /// Files to check by themselves; `-` is stdin. Without any, the definitions that would be loaded.
+    /// Files to check by themselves; `-` is stdin. Without any, the definitions that would be loaded, and the
+    /// project's own as they are now, even if another state of them is trusted.
     files: Vec<PathBuf>,
     #[command(flatten)]
     hooks: DefinitionArgs,
@@ -38,23 +40,23 @@ pub(super) fn check(args: &CheckArgs, out: &mut Output) -> Result<Finding, Failu
     let mut sources: HashMap<String, Arc<str>> = HashMap::new();
     let mut diagnostics: Vec<Diagnostic> = Vec::new();
     let mut n_hooks = None;
-    let options = HostOptions { may_start: true, ..args.reach.options(&args.hooks) };
+    // Whoever checks a project is about to change it or to trust it.
+    let options = HostOptions { may_start: true, as_written: !args.hooks.isolated, ..args.reach.options(&args.hooks) };
+    let mut is_otherwise_in_force = false;
     let means = options.means(true);
     if args.files.is_empty() {
-        let published = args.hooks.host(options)?.published();
-        let written = published.hooks.hooks.iter().map(|hook| PathBuf::from(&*hook.source.file)).collect();
-        let untried = cases::untried(written).into_iter().map(|file| {
-            let file = file.to_string_lossy();
-            let remark =
-                Problem::hint(&(0..0), "no-cases", "no case tries its hooks, though other files here have cases");
-            remark
-                .help("`hookwire docs testing` shows how to write some")
-                .to_diagnostic(&args.hooks.as_given(&file), &LineIndex::new(""))
-        });
-        diagnostics.extend(untried);
-        n_hooks = Some(published.hooks.hooks.len());
+        let published = args.hooks.host_with(options)?.published();
+        is_otherwise_in_force = published.diagnostics.iter().any(is_about_trust);
+        let hooks = &published.hooks;
         let given = |text: &str| args.hooks.as_given(text);
-        diagnostics.extend(published.diagnostics.iter().map(|it| Diagnostic {
+        // The host keeps the texts of files with mistakes alone.
+        let untried = cases::untried(&hooks.hooks, &hooks.tool_names, &args.hooks.root, |file| {
+            let text = published.sources.get(file).cloned();
+            let text = text.unwrap_or_else(|| std::fs::read_to_string(file).unwrap_or_default().into());
+            sources.entry(given(file)).or_insert(text).clone()
+        });
+        n_hooks = Some(hooks.hooks.len());
+        diagnostics.extend(untried.iter().chain(published.diagnostics.iter()).map(|it| Diagnostic {
             file: given(&it.file),
             message: given(&it.message),
             ..it.clone()
@@ -78,7 +80,9 @@ pub(super) fn check(args: &CheckArgs, out: &mut Output) -> Result<Finding, Failu
         let text = match String::from_utf8(bytes) {
             Ok(text) => text,
             Err(error) => {
-                diagnostics.push(not_text(&name, &error));
+                let unread = Unread::not_text(&error);
+                let (problem, before) = unreadable(&unread);
+                diagnostics.push(problem.to_diagnostic(&name, &LineIndex::new(before)));
                 continue;
             }
         };
@@ -92,9 +96,10 @@ pub(super) fn check(args: &CheckArgs, out: &mut Output) -> Result<Finding, Failu
     } else {
         let text = render(&diagnostics, |file| sources.get(file).cloned(), out.colour());
         out.bytes(text.as_bytes());
-        let hooks = n_hooks.map(|n| format!("{} in force, ", counted(n, "hook"))).unwrap_or_default();
-        let hints = if hints > 0 { format!(", {}", counted(hints, "hint")) } else { String::new() };
-        let summary = format!("{hooks}{}, {}{hints}", counted(errors, "error"), counted(warnings, "warning"));
+        let state = if is_otherwise_in_force { "as the files are now" } else { "in force" };
+        let hooks = n_hooks.map(|n| format!("{} {state}, ", number_of(n, "hook"))).unwrap_or_default();
+        let hints = if hints > 0 { format!(", {}", number_of(hints, "hint")) } else { String::new() };
+        let summary = format!("{hooks}{}, {}{hints}", number_of(errors, "error"), number_of(warnings, "warning"));
         if !diagnostics.is_empty() {
             out.line("");
         }
@@ -120,19 +125,6 @@ fn read(file: &Path) -> std::io::Result<Vec<u8>> {
         return Err(std::io::Error::other("it is a named pipe; write - and give the text on stdin"));
     }
     std::fs::read(file)
-}
-
-/// What is said of a file that isn't text, at the byte that no text has.
-fn not_text(name: &str, error: &FromUtf8Error) -> Diagnostic {
-    let at = error.utf8_error().valid_up_to();
-    let before = String::from_utf8_lossy(&error.as_bytes()[..at]);
-    let problem =
-        Problem::error(&(at..at), "unreadable", "the text is not UTF-8 from here on; no hook of this file is in force");
-    problem.to_diagnostic(name, &LineIndex::new(&before))
-}
-
-fn counted(n: usize, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 #[derive(clap::Args)]

@@ -241,6 +241,18 @@ impl Agent {
     pub(super) fn is_its_command(&self, command: &str) -> bool {
         command.contains("hookwire") && command.contains(&format!(" hook {}", self.name))
     }
+
+    /// Whether a program that it runs for an event is the one that is installed for it.
+    fn is_its_program(&self, text: &str) -> bool {
+        text.contains(&format!(" hook {}", self.name))
+    }
+
+    /// The programs of the user's in a directory of an agent that runs one an event: each event with its file.
+    pub(super) fn programs(&self, dir: &Path) -> Option<Vec<(&'static str, PathBuf)>> {
+        let is_own = |path: &Path| read(path).is_ok_and(|text| text.is_some_and(|text| !self.is_its_program(&text)));
+        let programs = self.events.iter().map(|event| (*event, dir.join(event)));
+        (self.form == Form::Programs).then(|| programs.filter(|(_, path)| is_own(path)).collect())
+    }
 }
 
 pub(super) fn install(args: &InstallArgs, out: &mut Output) -> Result<Finding, Failure> {
@@ -288,7 +300,7 @@ impl InstallArgs {
         if agent.form == Form::Programs {
             let is_ours = |event: &&str| {
                 let text = read(&path.join(event)).ok().flatten();
-                text.is_some_and(|text| text.contains(&format!(" hook {}", agent.name)))
+                text.is_some_and(|text| agent.is_its_program(&text))
             };
             let (asked, missing): (Vec<&str>, Vec<&str>) =
                 agent.events.iter().copied().partition(|event| is_ours(event));
@@ -366,7 +378,7 @@ impl InstallArgs {
         for event in agent.events {
             let path = path.join(event);
             let before = read(&path)?;
-            let is_ours = before.as_deref().is_none_or(|text| text.contains(&format!(" hook {}", agent.name)));
+            let is_ours = before.as_deref().is_none_or(|text| agent.is_its_program(text));
             if !is_ours && install {
                 return Err(Failure(format!(
                     "{}: another hook is there, and {} runs one program an event; call hookwire in it: {}",

@@ -4,9 +4,12 @@
 
 mod conformance;
 mod cookbook;
+mod deferred;
 mod demo;
 mod docs;
 mod doctor;
+mod explain;
+mod generate;
 mod hook;
 mod import;
 mod init;
@@ -32,7 +35,8 @@ use crate::host::{Host, HostOptions};
 use crate::rpc::VERDICTS;
 use crate::services::models::ModelRef;
 use crate::services::state::Store;
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use deferred::Deferred;
 use output::Output;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -77,62 +81,62 @@ enum Format {
 #[derive(Subcommand)]
 enum Command {
     /// Serve JSON-RPC over stdin and stdout: what agents and editors spawn.
-    Serve(serve::ServeArgs),
+    Serve(Deferred<serve::ServeArgs>),
     /// Judge one event of a coding agent and answer in its words: the command for the agent's configuration.
-    Hook(hook::HookArgs),
+    Hook(Deferred<hook::HookArgs>),
     /// Make a coding agent ask hookwire: writes an entry into its configuration, after showing it.
-    Install(install::InstallArgs),
+    Install(Deferred<install::InstallArgs>),
     /// Take that entry out again.
-    Uninstall(install::InstallArgs),
+    Uninstall(Deferred<install::InstallArgs>),
     /// Carry the hooks that a coding agent has already over into hookwire's definitions. Exits with 1 if one can't be.
-    Import(import::ImportArgs),
+    Import(Deferred<import::ImportArgs>),
     /// Find out whether installed agents are guarded: a probe for each, and what is wrong. Exits with 1 if something is.
-    Doctor(doctor::DoctorArgs),
+    Doctor(Deferred<doctor::DoctorArgs>),
     /// List the hosts that run.
-    Status(doctor::StatusArgs),
+    Status(Deferred<doctor::StatusArgs>),
     /// Put the definitions of a project, which came with it, in force, after showing them.
-    Trust(trust::TrustArgs),
+    Trust(Deferred<trust::TrustArgs>),
     /// Judge one event and print the verdict. Exits with 1 unless it is an allow.
-    Dispatch(replay::DispatchArgs),
+    Dispatch(Deferred<replay::DispatchArgs>),
     /// Judge a recorded session, one JSON event a line.
-    Replay(replay::ReplayArgs),
+    Replay(Deferred<replay::ReplayArgs>),
     /// Check definitions: every mistake with its place. Exits with 1 if there is an error.
-    Check(inspect::CheckArgs),
+    Check(Deferred<inspect::CheckArgs>),
     /// Try the cases beside definitions, `guard.test.yaml` for `guard.yaml`. Exits with 1 if one isn't as expected.
-    Test(test::TestArgs),
+    Test(Deferred<test::TestArgs>),
     /// List the hooks in force, in order of running, or the built-in guards.
-    List(inspect::ListArgs),
+    List(Deferred<inspect::ListArgs>),
     /// Say for each hook whether it would run on an event, and if not, which condition keeps it out.
-    Explain(replay::ExplainArgs),
+    Explain(Deferred<explain::ExplainArgs>),
     /// Watch what the running hosts judge, as it happens.
-    Tail(tail::TailArgs),
+    Tail(Deferred<tail::TailArgs>),
     /// Write what the hosts of this project judge into a file, without secrets, for `replay` and `test`.
-    Record(record::RecordArgs),
+    Record(Deferred<record::RecordArgs>),
     /// Read or change the values that hooks share, in a running host.
-    State(remote::StateArgs),
+    State(Deferred<remote::StateArgs>),
     /// List the questions that wait for a person, in all running hosts.
     Approvals,
     /// Answer a question with yes.
-    Approve(remote::ApproveArgs),
+    Approve(Deferred<remote::ApproveArgs>),
     /// Answer a question with no.
-    Deny(remote::DenyArgs),
+    Deny(Deferred<remote::DenyArgs>),
     /// Write a commented starter directory with a guard that fails closed, or rules of the cookbook.
-    Init(init::InitArgs),
+    Init(Deferred<init::InitArgs>),
     /// Print a page of the documentation, or what it says about a word. Without a word, the pages are listed.
-    Docs(docs::DocsArgs),
+    Docs(Deferred<docs::DocsArgs>),
     /// Print a JSON Schema.
-    Schema(inspect::SchemaArgs),
+    Schema(Deferred<inspect::SchemaArgs>),
     /// Try conversations of the protocol on a host, or a client, of anybody's. Exits with 1 if one isn't as it must be.
-    Conformance(conformance::ConformanceArgs),
+    Conformance(Deferred<conformance::ConformanceArgs>),
     /// Print the version of the program and of its protocol, and compare them with clients and running hosts.
-    Version(version::VersionArgs),
+    Version(Deferred<version::VersionArgs>),
     /// Print a completion script for a shell.
-    Completions {
-        /// The shell.
-        shell: clap_complete::Shell,
-    },
+    Completions(Deferred<generate::CompletionsArgs>),
+    /// Write the man pages and completion scripts, for who packages hookwire.
+    #[command(hide = true)]
+    Generate(Deferred<generate::GenerateArgs>),
     /// Watch it happen: an agent's session against a real host, with hooks edited in between.
-    Demo(demo::DemoArgs),
+    Demo(Deferred<demo::DemoArgs>),
     /// Ends the processes of a host that was killed; started by the host itself.
     #[command(hide = true)]
     Reaper,
@@ -193,6 +197,9 @@ struct StandingArgs {
     /// Look at the definitions twice a second instead of asking the kernel what changed.
     #[arg(long)]
     poll: bool,
+    /// Let the host log every verdict: event, tool, session, decision, hook, reason and time, but no inputs.
+    #[arg(long)]
+    log_verdicts: bool,
 }
 
 impl StandingArgs {
@@ -222,8 +229,13 @@ impl StandingArgs {
             add("--model", model.to_string().into());
         }
         let (project, isolated) = (definitions.project, definitions.isolated);
-        let self_defence = ("--self-defence", definitions.self_defence);
-        for (flag, is_set) in [("--project", project), ("--isolated", isolated), self_defence, ("--poll", self.poll)] {
+        for (flag, is_set) in [
+            ("--project", project),
+            ("--isolated", isolated),
+            ("--self-defence", definitions.self_defence),
+            ("--poll", self.poll),
+            ("--log-verdicts", self.log_verdicts),
+        ] {
             args.extend(is_set.then(|| flag.into()));
         }
         Ok(args)
@@ -349,7 +361,7 @@ pub fn main() -> ExitCode {
         Command::Check(args) => inspect::check(&args, &mut out),
         Command::Test(args) => test::run(&args, &mut out),
         Command::List(args) => inspect::list(&args, &mut out),
-        Command::Explain(args) => replay::explain(&args, &mut out),
+        Command::Explain(args) => explain::explain(&args, &mut out),
         Command::Tail(args) => tail::run(&args, &mut out),
         Command::Record(args) => record::run(&args),
         Command::State(args) => remote::state(&args, &mut out),
@@ -360,12 +372,8 @@ pub fn main() -> ExitCode {
         Command::Schema(args) => inspect::schema(&args, &mut out),
         Command::Version(args) => version::run(&args, &mut out),
         Command::Conformance(args) => conformance::run(&args, &mut out),
-        Command::Completions { shell } => {
-            let mut script = Vec::new();
-            clap_complete::generate(shell, &mut Cli::command(), "hookwire", &mut script);
-            out.bytes(&script);
-            Ok(Finding::Fine)
-        }
+        Command::Completions(args) => generate::completions(&args, &mut out),
+        Command::Generate(args) => generate::run(&args),
         Command::Demo(args) => demo::run(&args, &mut out),
         Command::Docs(args) => docs::run(&args, &mut out),
         Command::Install(args) => install::install(&args, &mut out),
@@ -389,7 +397,7 @@ pub fn main() -> ExitCode {
 /// Logs go to stderr: stdout belongs to the protocol, or to what was asked for.
 fn start_log(cli: &Cli) -> Result<(), tracing_subscriber::filter::ParseError> {
     // `notify` warns of watches that ended with their directories, and `rmcp` logs what messages contain.
-    let is_told = matches!(&cli.command, Command::Serve(args) if args.log_verdicts);
+    let is_told = matches!(&cli.command, Command::Serve(args) if args.hooks.log_verdicts);
     let verdicts = if is_told { "info" } else { "off" };
     // What goes wrong in a test, its result tells.
     let wanted = if matches!(&cli.command, Command::Test(_)) && cli.log == "warn" { "error" } else { &cli.log };

@@ -1,8 +1,10 @@
 //! What goes to stdout, for people or for programs.
 
+pub(super) use crate::support::visible::safe;
+
+use crate::support::line_diff::{Fate, line_diff};
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
-use similar::{ChangeTag, TextDiff};
 use std::io::{IsTerminal, Write};
 
 /// stdout, with or without colour.
@@ -20,6 +22,7 @@ pub(super) enum Tone {
     Warn,
     Dim,
     Strong,
+    Plain,
 }
 
 impl Output {
@@ -50,6 +53,7 @@ impl Output {
     pub(super) fn tone(&self, tone: Tone, text: &str) -> String {
         let style = match tone {
             _ if !self.colour => return text.to_string(),
+            Tone::Plain => return text.to_string(),
             Tone::Good => AnsiColor::Green.on_default(),
             Tone::Bad => AnsiColor::Red.on_default().bold(),
             Tone::Warn => AnsiColor::Yellow.on_default(),
@@ -74,22 +78,14 @@ impl Output {
 
     /// The lines of a text that have changed, and some around them.
     pub(super) fn diff(&mut self, old: &str, new: &str) {
-        const CONTEXT: usize = 3;
-        let lines = TextDiff::from_lines(old, new);
-        for (nth, group) in lines.grouped_ops(CONTEXT).iter().enumerate() {
-            if nth > 0 {
-                self.line("  ...");
-            }
-            for line in group.iter().flat_map(|op| lines.iter_changes(op)) {
-                let (sign, tone) = match line.tag() {
-                    ChangeTag::Delete => ("-", Tone::Bad),
-                    ChangeTag::Insert => ("+", Tone::Good),
-                    ChangeTag::Equal => (" ", Tone::Dim),
-                };
-                // What a terminal obeys must not hide what changes.
-                let text = self.tone(tone, &safe(&format!("{sign} {}", line.value().trim_end_matches('\n'))));
-                self.line(&format!("  {text}"));
-            }
+        for (fate, text) in line_diff(old, new) {
+            let tone = match fate {
+                Fate::Removed => Tone::Bad,
+                Fate::Added => Tone::Good,
+                Fate::Same | Fate::Gap => Tone::Dim,
+            };
+            let text = self.tone(tone, &text);
+            self.line(&format!("  {text}"));
         }
     }
 
@@ -99,20 +95,6 @@ impl Output {
             std::process::exit(0);
         }
     }
-}
-
-/// A text without what could move the cursor or reorder it: control and bidirectional characters
-/// come from hostile input.
-pub(super) fn safe(text: &str) -> String {
-    text.chars()
-        .flat_map(|c| match c {
-            '\n' | '\t' => vec![' '],
-            c if c.is_control() || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}') => {
-                c.escape_unicode().collect()
-            }
-            c => vec![c],
-        })
-        .collect()
 }
 
 /// At most so many characters.

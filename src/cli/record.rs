@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 use tokio::runtime::Runtime;
@@ -53,7 +54,10 @@ impl Recorder {
 
 /// A host that is being recorded.
 pub(super) struct Recording {
+    host: Arc<Host>,
     stop: CancellationToken,
+    /// The last event that is waited for at the end.
+    until: Arc<AtomicU64>,
     done: Mutex<mpsc::Receiver<()>>,
 }
 
@@ -64,12 +68,17 @@ impl Recording {
     /// Records from now on. A file that can't be written is logged: guards matter more than their record.
     pub(super) fn start(host: &Arc<Host>, runtime: &Runtime, dir: &Path) -> Result<Arc<Recording>, Failure> {
         let recorder = Recorder::new(dir)?;
-        let (host, handle, stop) = (host.clone(), runtime.handle().clone(), CancellationToken::new());
+        let (handle, stop, until) = (runtime.handle().clone(), CancellationToken::new(), Arc::new(AtomicU64::new(0)));
         let (end, done) = mpsc::channel();
-        let (stopped, mut judged) = (stop.clone(), host.journal.follow());
+        let (stopped, end_at, mut judged) = (stop.clone(), until.clone(), host.journal.follow());
+        let journal = host.clone();
         let listen = async move {
             let mut last = 0;
             loop {
+                // Guests may go on while the host ends: what is judged from then on isn't waited for.
+                if stopped.is_cancelled() && last >= end_at.load(Ordering::Acquire) {
+                    return;
+                }
                 let heard = tokio::select! {
                     // What has been judged is written before the end.
                     biased;
@@ -80,7 +89,7 @@ impl Recording {
                     Ok(entry) => entry.record().into_iter().for_each(|it| keep(&recorder, &it, &mut last)),
                     // Too much at once; the journal still has most of it.
                     Err(RecvError::Lagged(_)) => {
-                        let missed = host.journal.excerpt(last, usize::MAX, |_| true);
+                        let missed = journal.journal.excerpt(last, usize::MAX, |_| true);
                         missed.records().for_each(|it| keep(&recorder, &it, &mut last));
                     }
                     Err(RecvError::Closed) => return,
@@ -92,13 +101,22 @@ impl Recording {
             let _ = end.send(());
         };
         std::thread::Builder::new().name("record".into()).spawn(work)?;
-        Ok(Arc::new(Recording { stop, done: Mutex::new(done) }))
+        Ok(Arc::new(Recording { host: host.clone(), stop, until, done: Mutex::new(done) }))
     }
 
     /// Writes what has been judged until now, and ends.
     pub(super) fn finish(&self) {
+        if !self.has_finished() {
+            tracing::error!("The last events are not recorded: the disk doesn't answer.");
+        }
+    }
+
+    /// The same; whether that was done in time.
+    fn has_finished(&self) -> bool {
+        self.until.store(self.host.journal.total(), Ordering::Release);
         self.stop.cancel();
-        let _ = self.done.lock().recv_timeout(LAST);
+        // Who has finished before has also hung up.
+        self.done.lock().recv_timeout(LAST) != Err(mpsc::RecvTimeoutError::Timeout)
     }
 }
 
@@ -119,5 +137,42 @@ fn keep(recorder: &Recorder, record: &Record<'_>, last: &mut u64) {
     };
     if let Err(Failure(error)) = written {
         tracing::warn!(error, "An event is not recorded.");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Event;
+    use crate::host::HostOptions;
+    use serde_json::json;
+    use std::sync::atomic::AtomicBool;
+
+    #[test]
+    fn the_end_doesnt_wait_for_guests_who_go_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let host = Host::new(HostOptions { root: dir.path().into(), ..HostOptions::default() });
+        let runtime = crate::cli::serve::runtime().unwrap();
+        let recording = Recording::start(&host, &runtime, dir.path()).unwrap_or_else(|it| panic!("{}", it.0));
+        let event = Event::from_json(json!({ "event": "Stop" })).unwrap();
+        let verdict = serde_json::from_value(
+            json!({ "decision": "allow", "outcomes": [], "generation": 1, "hash": "", "eventId": "e" }),
+        )
+        .unwrap();
+        let write = || {
+            let from = crate::journal::Sender { dialect: "native", client: None };
+            host.journal.write(&event, from, "{\"event\":\"Stop\"}", &verdict, "{\"decision\":\"allow\"}");
+        };
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    write();
+                }
+            });
+            let is_done = recording.has_finished();
+            is_over.store(true, Ordering::Relaxed);
+            assert!(is_done);
+        });
     }
 }

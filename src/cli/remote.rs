@@ -4,8 +4,8 @@ use super::output::{Output, Tone, safe, short};
 use super::{Failure, Finding};
 use crate::rpc::protocol::ApprovalList;
 use crate::transport::client::Client;
+use crate::transport::hosts::{TIME_LIMIT, ask_all};
 use crate::transport::socket;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -107,9 +107,6 @@ pub(super) struct DenyArgs {
     remember: bool,
 }
 
-/// A host answers at once; one that doesn't is stuck.
-const TIME_LIMIT: Duration = Duration::from_secs(3);
-
 /// Connects to the host that runs the hook, else to the one of a project.
 fn connect(root: &Path) -> Result<Client, Failure> {
     if let Some(path) = std::env::var_os("HOOKWIRE_SOCKET") {
@@ -192,33 +189,18 @@ fn print_value(out: &mut Output, value: &Value) {
     }
 }
 
-/// Asks every running host the same. For one that doesn't answer, a line is printed, with `so` before the reason: others
-/// may have what is looked for.
-fn ask_all<R: DeserializeOwned>(method: &str, so: &str) -> Result<Vec<(Client, R)>, Failure> {
-    let ask = |stream| -> Result<(Client, R), Failure> {
-        let mut host = Client::new(stream, TIME_LIMIT)?;
-        let reply = host.request(method, &json!({}))?;
-        Ok((host, serde_json::from_value(reply)?))
-    };
-    let mut replies = Vec::new();
-    for (path, stream) in socket::connect_to_hosts(None)? {
-        match ask(stream) {
-            Ok(reply) => replies.push(reply),
-            Err(Failure(problem)) => eprintln!("hookwire: {}: {so}{problem}", path.display()),
+/// Every running host with the questions that wait there. For one that doesn't answer, a line is printed: others may
+/// have what is looked for.
+fn hosts() -> Result<Vec<(Client, ApprovalList)>, Failure> {
+    let mut hosts = Vec::new();
+    for (path, asked) in ask_all("approvals/list")? {
+        let read = asked.and_then(|(host, list)| Ok((host, serde_json::from_value(list)?)));
+        match read {
+            Ok(host) => hosts.push(host),
+            Err(problem) => eprintln!("hookwire: {}: {problem}", path.display()),
         }
     }
-    Ok(replies)
-}
-
-/// Has every running host read its definitions before this returns.
-pub(super) fn reload_all() {
-    // Without a place for sockets, no host runs.
-    let _ = ask_all::<Value>("hooks/reload", "it may not have read them yet: ");
-}
-
-/// Every running host with the questions that wait there.
-fn hosts() -> Result<Vec<(Client, ApprovalList)>, Failure> {
-    ask_all("approvals/list", "")
+    Ok(hosts)
 }
 
 pub(super) fn approvals(out: &mut Output) -> Result<Finding, Failure> {

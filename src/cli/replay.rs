@@ -1,5 +1,4 @@
-//! `dispatch`, `replay` and `explain`: events from the command line or a file, judged as `serve`
-//! would judge them.
+//! `dispatch` and `replay`: events from the command line or a file, judged as `serve` would judge them.
 
 use super::output::{Output, Tone, safe, short};
 use super::{DefinitionArgs, Failure, Finding, HostArgs, dialect};
@@ -10,16 +9,12 @@ use crate::event::Event;
 use crate::hook::Hook;
 use crate::host::Host;
 use crate::host::HostOptions;
-use crate::matching::Facts;
-use crate::rpc::protocol::ExplainResult;
 use crate::support::shell_word;
-use crate::transport::client::Client;
-use crate::transport::socket;
 use crate::verdict::{Decision, Verdict};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::HashMap;
-use std::io::{BufRead, Read};
+use std::io::{BufRead, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -32,18 +27,6 @@ pub(super) struct EventArgs {
     /// The vocabulary of the event.
     #[arg(long, default_value = NATIVE, value_parser = dialect)]
     dialect: &'static Dialect,
-}
-
-#[derive(clap::Args)]
-pub(super) struct ExplainArgs {
-    #[command(flatten)]
-    event: EventArgs,
-    /// Instead of an event, the last one that this project's running hosts judged, or the Nth last; by the
-    /// definitions that are in force in that host now.
-    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "1", conflicts_with = "event")]
-    last: Option<usize>,
-    #[command(flatten)]
-    hooks: DefinitionArgs,
 }
 
 #[derive(clap::Args)]
@@ -97,18 +80,27 @@ struct Replayed<'a> {
 }
 
 impl EventArgs {
-    fn read(&self) -> Result<Event, Failure> {
+    pub(super) fn read(&self) -> Result<Event, Failure> {
         let text = if self.event == "-" {
+            if std::io::stdin().is_terminal() {
+                eprintln!("hookwire: waiting for an event on stdin, as JSON");
+            }
             let mut text = String::new();
             std::io::stdin().read_to_string(&mut text)?;
+            if text.trim().is_empty() {
+                let event = shell_word::argument(&call("git push").to_string());
+                return Err(Failure(format!(
+                    "there is no event on stdin; give one as an argument ({event}), in a file that you name, or on stdin"
+                )));
+            }
             text
         } else if self.event.trim_start().starts_with('{') {
             self.event.clone()
         } else {
             std::fs::read_to_string(&self.event).map_err(|error| match error.kind() {
                 std::io::ErrorKind::NotFound => {
-                    let event = json!({ "event": "PreToolUse", "tool": { "name": "Bash", "input": { "command": self.event } } });
-                    Failure(format!("{}: there is no such file; for a command, write {}", self.event, shell_word::argument(&event.to_string())))
+                    let event = shell_word::argument(&call(&self.event).to_string());
+                    Failure(format!("{}: there is no such file; for a command, write {event}", self.event))
                 }
                 _ => Failure(format!("{}: {error}", self.event)),
             })?
@@ -117,6 +109,11 @@ impl EventArgs {
             crate::support::json::parse(&text).map_err(|error| Failure(format!("the event is not JSON: {error}")))?;
         self.dialect.read(unwrap_capture(value)).map_err(|error| Failure(error.to_string()))
     }
+}
+
+/// The event before a command.
+fn call(command: &str) -> Value {
+    json!({ "event": "PreToolUse", "tool": { "name": "Bash", "input": { "command": command } } })
 }
 
 /// Judges an event as a client of that vocabulary would have it judged.
@@ -138,6 +135,7 @@ pub(super) fn dispatch(args: &DispatchArgs, out: &mut Output) -> Result<Finding,
     // The commands of hooks reach the shared state through it.
     let _socket = super::serve::share(&host, &runtime, super::serve::MAX_MESSAGE);
     let (verdict, elapsed) = runtime.block_on(judge(&host, args.dialect, &event));
+    tell_notices(&host);
     if out.json {
         match reply(args.dialect, &event, &verdict) {
             Some(reply) => out.json(&serde_json::json!({ "reply": reply, "verdict": verdict })),
@@ -151,6 +149,13 @@ pub(super) fn dispatch(args: &DispatchArgs, out: &mut Output) -> Result<Finding,
     }
     settle(&host, &runtime);
     Ok(if verdict.decision == Decision::Allow { Finding::Fine } else { Finding::Found })
+}
+
+/// Says that the definitions in force aren't the files as they are.
+pub(super) fn tell_notices(host: &Host) {
+    for notice in host.hooks().notices.iter() {
+        eprintln!("hookwire: {}; with --project, the files judge as they are now", safe(notice));
+    }
 }
 
 /// What hooks of a verdict would remember, if the host didn't end with the command.
@@ -398,106 +403,4 @@ pub(super) fn verdict_summary(verdict: &Verdict) -> String {
     parts.extend(verdict.additional_context.iter().map(|text| format!("context: {text}")));
     parts.extend(verdict.outcomes.iter().filter_map(|it| Some(format!("{} {}", it.hook, it.error.as_ref()?))));
     parts.join("; ")
-}
-
-/// How long a running host may take to answer.
-const TIME_LIMIT: Duration = Duration::from_secs(5);
-
-/// What the running host says of the Nth last event that it judged, which is printed first.
-fn explain_last(root: &Path, n: usize, out: &mut Output) -> Result<ExplainResult, Failure> {
-    let mut judged: Vec<(Value, usize)> = Vec::new();
-    let mut hosts = Vec::new();
-    for (_, stream) in socket::connect_to_hosts(Some(root))? {
-        let mut client = Client::new(stream, TIME_LIMIT)?;
-        let mut recent = client.request("hooks/recent", &json!({}))?;
-        if let Value::Array(records) = recent["records"].take() {
-            judged.extend(records.into_iter().map(|record| (record, hosts.len())));
-        }
-        hosts.push(client);
-    }
-    judged.sort_by(|(a, _), (b, _)| a["at"].as_str().cmp(&b["at"].as_str()));
-    let n_judged = judged.len();
-    let Some((record, host)) = n_judged.checked_sub(n.max(1)).map(|at| judged.swap_remove(at)) else {
-        let problem = format!("the running hosts of this project have {n_judged} events; `hookwire tail` shows them");
-        return Err(Failure(format!("--last: {problem}")));
-    };
-    let mut params = record["params"].clone();
-    if params.get("payload").is_some() && params.get("dialect").is_none() {
-        // The client had said so when it connected.
-        params["dialect"] = record["dialect"].clone();
-    }
-    if params.is_null() {
-        return Err(Failure("--last: that event was too large to be kept".into()));
-    }
-    if !out.json {
-        super::tail::print(&record, out);
-    }
-    let explained = hosts[host].request("hooks/explain", &params)?;
-    Ok(serde_json::from_value(explained)?)
-}
-
-/// How many of a hook's rules that miss are shown.
-const MAX_MISSES: usize = 3;
-
-pub(super) fn explain(args: &ExplainArgs, out: &mut Output) -> Result<Finding, Failure> {
-    let result = match args.last {
-        Some(n) => explain_last(&args.hooks.root, n, out)?,
-        None => {
-            let event = Arc::new(args.event.read()?);
-            let host = args.hooks.host(args.hooks.options())?;
-            let hooks = host.hooks();
-            let facts = Facts::new(event, &host.engine.services.root).with_names(&hooks.tool_names);
-            ExplainResult::new(hooks.hooks.iter(), &hooks.policies, &hooks.broken, &facts)
-        }
-    };
-    if out.json {
-        out.json(&result);
-        return Ok(Finding::Fine);
-    }
-    for it in &result.commands {
-        out.line(&out.tone(Tone::Dim, &safe(&format!("reads   {} ({}..{})", it.command, it.start, it.end))));
-    }
-    for it in &result.broken {
-        let mark = out.tone(Tone::Bad, "broken");
-        out.line(&format!("{mark}  {}", safe(it)));
-    }
-    for it in &result.policy {
-        let (mark, why) = match &it.denies {
-            Some(why) => (out.tone(Tone::Bad, "denies"), why.as_str()),
-            None => (out.tone(Tone::Good, "fine  "), ""),
-        };
-        let place = out.tone(Tone::Dim, &safe(&format!("{}:{}", it.source.file, it.source.line)));
-        out.line(&format!("{mark}  {:<24} {}  {place}", "policy", safe(why)));
-    }
-    for it in &result.hooks {
-        let (mark, why) = match (&it.kept_out_by, &it.opaque) {
-            (Some(miss), _) => (out.tone(Tone::Dim, "no    "), format!("{}: {}", miss.test, miss.why)),
-            (None, Some(opaque)) => (out.tone(Tone::Warn, "opaque"), opaque.clone()),
-            (None, None) => (out.tone(Tone::Good, "runs  "), String::new()),
-        };
-        let place = out.tone(Tone::Dim, &safe(&format!("{}:{}", it.source.file, it.source.line)));
-        out.line(&format!("{mark}  {:<24} {}  {place}", short(&it.hook, 24), safe(&why)));
-        // With one rule, the line above says it all, unless that is why it runs.
-        let says_more = it.rules.len() > 1 || it.kept_out_by.is_none() && it.opaque.is_none();
-        let mut n_missed = 0;
-        for rule in it.rules.iter().filter(|_| says_more) {
-            n_missed += usize::from(rule.holds == Some(false));
-            // A long list of rules that miss hides the one that holds.
-            if rule.holds == Some(false) && n_missed > MAX_MISSES {
-                continue;
-            }
-            let word = match rule.holds {
-                Some(true) => "holds",
-                Some(false) => "misses",
-                None => "doubt",
-            };
-            let told = format!("        {:<6} {word:<6} {}: {}", rule.field, rule.rule, rule.why);
-            out.line(&out.tone(Tone::Dim, &safe(&told)));
-        }
-        if n_missed > MAX_MISSES {
-            let more = format!("        {} more rules miss (--format json shows them)", n_missed - MAX_MISSES);
-            out.line(&out.tone(Tone::Dim, &more));
-        }
-    }
-    Ok(Finding::Fine)
 }

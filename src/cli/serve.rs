@@ -4,25 +4,31 @@ use super::record::Recording;
 use super::{Failure, Finding, StandingArgs};
 use crate::handlers::process_tree;
 use crate::host::{Host, HostOptions};
+use crate::http::{Address, Listener, Origin, Service, Token};
 use crate::rpc::connection::{Connection, Next};
 use crate::rpc::serve::{AFTER_DRAIN, DRAIN, serve_stdin, serve_stream};
 use crate::rpc::session::{Session, Side};
+use crate::support::file;
 use crate::transport::outbox::Outbox;
-use crate::transport::socket::Socket;
+use crate::transport::socket::{self, Socket};
 use crate::transport::stdio;
 use std::io::IsTerminal;
+use std::net::Shutdown;
 use std::os::fd::AsFd;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{SignalKind, signal};
 
 #[derive(clap::Args)]
 pub(super) struct ServeArgs {
     #[command(flatten)]
-    hooks: StandingArgs,
+    pub(super) hooks: StandingArgs,
     /// The largest message that is read, in bytes.
     #[arg(long, value_name = "BYTES", default_value_t = MAX_MESSAGE)]
     max_message: usize,
@@ -32,15 +38,20 @@ pub(super) struct ServeArgs {
     /// Don't listen on a socket: no `hookwire state`, `approvals` or editor reaches this host.
     #[arg(long)]
     no_share: bool,
-    /// Serve on a socket, as `unix:PATH`, and not on stdin and stdout: one host for many agents.
-    #[arg(long, value_name = "unix:PATH", value_parser = unix_path)]
-    listen: Option<PathBuf>,
+    /// Serve on a socket, as `unix:PATH`, or over HTTP, as `http://127.0.0.1:PORT`, and not on stdin and stdout: one
+    /// host for many agents.
+    #[arg(long, value_name = "unix:PATH|http://127.0.0.1:PORT")]
+    listen: Option<Listen>,
+    /// With --listen http: the file that holds the token, for you alone to read. Without it and HOOKWIRE_TOKEN, a token
+    /// is made and written beside the socket.
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// With --listen http: a web page's origin that may ask, such as https://ide.example; may be given several times.
+    #[arg(long, value_name = "ORIGIN")]
+    origin: Vec<Origin>,
     /// With --listen: end once nobody has been connected for this long.
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     idle_exit: Option<Duration>,
-    /// Log every verdict to stderr: event, tool, session, decision, hook, reason and time, but no inputs.
-    #[arg(long)]
-    pub(super) log_verdicts: bool,
     /// Write every event with its verdict into `events.jsonl` in this directory, secrets replaced, for `replay` and
     /// `test`. A full file, 10 MiB, is put aside; nine of these are kept.
     #[arg(long, value_name = "DIR")]
@@ -50,10 +61,26 @@ pub(super) struct ServeArgs {
     inherit: Option<PathBuf>,
 }
 
-fn unix_path(text: &str) -> Result<PathBuf, String> {
-    let path = text.strip_prefix("unix:").filter(|path| !path.is_empty());
-    path.map(PathBuf::from).ok_or_else(|| "write unix:PATH".to_string())
+#[derive(Clone)]
+enum Listen {
+    Unix(PathBuf),
+    Http(Address),
 }
+
+impl FromStr for Listen {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Listen, String> {
+        match text.strip_prefix("unix:") {
+            Some(path) if !path.is_empty() => Ok(Listen::Unix(path.into())),
+            None if text.starts_with("http:") => text.parse().map(Listen::Http),
+            Some(_) | None => Err("write unix:PATH or http://127.0.0.1:PORT".into()),
+        }
+    }
+}
+
+/// The variable that may hold the token: an argument list can be read by every user of the machine.
+const TOKEN: &str = "HOOKWIRE_TOKEN";
 
 /// The largest message that is read without `--max-message`, in bytes.
 pub(super) const MAX_MESSAGE: usize = 16 * 1024 * 1024;
@@ -68,7 +95,13 @@ pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
         let listener = rustix::stdio::stdin().try_clone_to_owned()?;
         return listen(args, Socket::inherited(listener, path.clone()));
     }
-    if let Some(path) = &args.listen {
+    if let Some(Listen::Http(address)) = &args.listen {
+        return listen_http(args, address);
+    }
+    if args.token_file.is_some() || !args.origin.is_empty() {
+        return Err(Failure("--token-file and --origin are for --listen http://127.0.0.1:PORT".into()));
+    }
+    if let Some(Listen::Unix(path)) = &args.listen {
         if UnixStream::connect(path).is_ok() {
             return Err(Failure(format!("--listen unix:{}: another host listens there", path.display())));
         }
@@ -93,7 +126,12 @@ pub(super) fn run(args: &ServeArgs) -> Result<Finding, Failure> {
     let session = Session::new(host, outbox.clone(), runtime.handle().clone(), Side::Parent);
     let connection = Arc::new(Connection::new(session));
     end_when_gone(connection.clone(), recording.clone(), client_is_gone)?;
-    end_on_signal(&runtime, connection.clone(), recording.clone())?;
+    let ending = connection.clone();
+    end_on_signal(&runtime, recording.clone(), move || {
+        ending.abandon();
+        ending.drain(Duration::ZERO, SHUTDOWN);
+        remove_socket(&ending);
+    })?;
     let result = serve_stdin(&connection, &outbox, args.max_message);
     end(runtime, recording.as_deref());
     // `exit` without `shutdown` before it is 1. (LSP.)
@@ -107,17 +145,12 @@ fn listen(args: &ServeArgs, socket: Socket) -> Result<Finding, Failure> {
     let recording = record(args, &host, &runtime)?;
     host.engine.services.socket.get_or_init(|| socket.path().into());
     socket.serve(guests(&host, &runtime, args.max_message))?;
-    if let Some(path) = &args.listen {
-        eprintln!("hookwire: listening on {}; an agent connects to it and sends JSON-RPC", path.display());
+    if args.listen.is_some() {
+        let path = socket.path().display();
+        eprintln!("hookwire: listening on {path}; an agent connects to it and sends JSON-RPC");
     }
     let path = socket.path().to_path_buf();
-    let recorded = recording.clone();
-    on_signal(&runtime, move |code| {
-        let _ = std::fs::remove_file(&path);
-        recorded.iter().for_each(|it| it.finish());
-        process_tree::leave(LEAVE);
-        std::process::exit(code);
-    })?;
+    end_on_signal(&runtime, recording.clone(), move || drop(std::fs::remove_file(path)))?;
     let root = host.root().to_path_buf();
     // Nobody comes back to a project that is gone.
     socket.await_idle(args.idle_exit.unwrap_or(Duration::MAX), || !root.is_dir());
@@ -128,8 +161,69 @@ fn listen(args: &ServeArgs, socket: Socket) -> Result<Finding, Failure> {
     Ok(Finding::Fine)
 }
 
+/// Serves whoever has the token, over HTTP, and the project's socket beside it.
+fn listen_http(args: &ServeArgs, address: &Address) -> Result<Finding, Failure> {
+    let given = given_token(args)?;
+    let (host, runtime) = start(args)?;
+    let listener = runtime.block_on(Listener::bind(address.clone()));
+    let listener = listener.map_err(|error| Failure(format!("--listen {address}: {error}")))?;
+    let recording = record(args, &host, &runtime)?;
+    let socket = if args.no_share { None } else { share(&host, &runtime, args.max_message) };
+    let (token, held_in, made) = match given {
+        Some((token, held_in)) => (token, held_in, None),
+        None => {
+            let (token, text) = Token::make()?;
+            let path = socket::path_beside(host.root(), &format!("{}.token", listener.name()))?;
+            file::replace(&path, &text, 0o600)?;
+            (token, path.display().to_string(), Some(path))
+        }
+    };
+    eprintln!("hookwire: listening on {}; the token is in {held_in}", listener.address());
+    let guests = listener.serve(Service {
+        host: host.clone(),
+        runtime: runtime.handle().clone(),
+        max_message: args.max_message,
+        token,
+        origins: args.origin.clone(),
+        session: Arc::new(guests(&host, &runtime, args.max_message)),
+    });
+    let shared = socket.as_ref().map(|socket| socket.path().to_path_buf());
+    let own = [made.clone(), shared];
+    end_on_signal(&runtime, recording.clone(), move || {
+        own.iter().flatten().for_each(|path| drop(std::fs::remove_file(path)));
+    })?;
+    let root = host.root().to_path_buf();
+    guests.await_idle(args.idle_exit.unwrap_or(Duration::MAX), || !root.is_dir());
+    super::replay::settle(&host, &runtime);
+    made.iter().for_each(|path| drop(std::fs::remove_file(path)));
+    end(runtime, recording.as_deref());
+    Ok(Finding::Fine)
+}
+
+/// The token that the user gave, and where it is.
+fn given_token(args: &ServeArgs) -> Result<Option<(Token, String)>, Failure> {
+    let variable = std::env::var(TOKEN).ok().filter(|_| args.token_file.is_none());
+    let (text, held_in) = match (&args.token_file, variable) {
+        (Some(path), _) => {
+            let about = |problem: String| Failure(format!("--token-file {}: {problem}", path.display()));
+            let (text, _) = file::read(path).map_err(|problem| about(problem.to_string()))?;
+            let mode = std::fs::metadata(path)?.permissions().mode();
+            if mode & 0o077 != 0 {
+                return Err(about("others can read it; `chmod 600` it".into()));
+            }
+            (text, path.display().to_string())
+        }
+        (None, Some(text)) => (text, TOKEN.to_string()),
+        (None, None) => return Ok(None),
+    };
+    let token = Token::read(&text).map_err(|problem| Failure(format!("{held_in}: {problem}")))?;
+    Ok(Some((token, held_in)))
+}
+
 /// A host that watches its definitions, and what runs its hooks.
 fn start(args: &ServeArgs) -> Result<(Arc<Host>, Runtime), Failure> {
+    // First, because what it does about signals holds for the files that the host opens.
+    let runtime = runtime()?;
     let options = HostOptions { pass_through: args.pass_through, ..args.hooks.options()? };
     let host = args.hooks.host.definitions.host_with(options)?;
     if args.pass_through {
@@ -139,7 +233,7 @@ fn start(args: &ServeArgs) -> Result<(Arc<Host>, Runtime), Failure> {
     if let Ok(program) = std::env::current_exe() {
         process_tree::enable_reaper(program, vec!["reaper".into()]);
     }
-    Ok((host, runtime()?))
+    Ok((host, runtime))
 }
 
 /// Begins to record, if that is wanted.
@@ -165,9 +259,11 @@ fn guests(
         let outbox = Outbox::new(stream.try_clone()?.into(), || {})?;
         let session = Session::new(host.clone(), outbox.clone(), handle.clone(), Side::Guest);
         let connection = Connection::new(session);
-        serve_stream(stream.as_fd(), &connection, &outbox, max_message)?;
+        let served = serve_stream(stream.as_fd(), &connection, &outbox, max_message);
         connection.abandon();
-        Ok(())
+        // The threads that write hold it as well, until the client is gone; one that said `exit` may wait for that.
+        let _ = stream.shutdown(Shutdown::Both);
+        served.map(drop)
     }
 }
 
@@ -191,7 +287,12 @@ pub(super) fn share(host: &Arc<Host>, runtime: &Runtime, max_message: usize) -> 
 
 /// Where hooks run. Two threads are enough: hooks wait, they don't compute.
 pub(super) fn runtime() -> std::io::Result<Runtime> {
-    Builder::new_multi_thread().worker_threads(2).thread_name("hooks").enable_all().build()
+    let runtime = Builder::new_multi_thread().worker_threads(2).thread_name("hooks").enable_all().build()?;
+    // A file may be as long as the limit allows: a write beyond is then that write's error, not the end.
+    let entered = runtime.enter();
+    drop(signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?);
+    drop(entered);
+    Ok(runtime)
 }
 
 /// A client that doesn't read any more is dead or about to close stdin, and the reader ends the
@@ -227,25 +328,16 @@ fn remove_socket(connection: &Connection) {
 
 fn end_on_signal(
     runtime: &Runtime,
-    connection: Arc<Connection>,
     recording: Option<Arc<Recording>>,
+    clean_up: impl FnOnce() + Clone + Send + 'static,
 ) -> std::io::Result<()> {
-    on_signal(runtime, move |code| {
-        connection.abandon();
-        connection.drain(Duration::ZERO, SHUTDOWN);
+    let end = move |code| {
+        clean_up();
         recording.iter().for_each(|it| it.finish());
-        remove_socket(&connection);
         process_tree::leave(LEAVE);
         std::process::exit(code);
-    })
-}
-
-/// What is done when the process is told to end, given its exit code.
-fn on_signal(runtime: &Runtime, end: impl FnOnce(i32) + Clone + Send + 'static) -> std::io::Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
+    };
     let _guard = runtime.enter();
-    // A file may be as long as the limit allows: a write beyond is then that write's error, not the end.
-    drop(signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?);
     for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()] {
         let mut signal = signal(kind)?;
         let end = end.clone();

@@ -6,6 +6,7 @@ use super::{Failure, Finding};
 use crate::dialects;
 use crate::event::Event;
 use crate::matching::tools::main_argument;
+use crate::support::amounts::duration;
 use crate::transport::client::Client;
 use crate::transport::socket;
 use crate::verdict::Decision;
@@ -140,6 +141,17 @@ fn event(record: &Value) -> Option<Event> {
     dialects::sent(record.get("params")?.clone(), record["dialect"].as_str()?)
 }
 
+/// Who sent an event, and for which of its agents: `claude-code`, `billing-bot/reviewer`.
+fn sender(record: &Value, event: Option<&Event>) -> String {
+    let dialect = record["dialect"].as_str().unwrap_or_default();
+    // Its vocabulary names an installed agent better than the program that it starts.
+    let client = record["client"].as_str().filter(|_| dialect == dialects::NATIVE).unwrap_or(dialect);
+    match event.and_then(|it| it.text("/agent/name")) {
+        Some(agent) => safe(&format!("{client}/{agent}")),
+        None => safe(client),
+    }
+}
+
 /// Time, agent, event, what it is about; verdict, who decided, why, how long.
 pub(super) fn print(record: &Value, out: &mut Output) {
     if out.json {
@@ -148,13 +160,13 @@ pub(super) fn print(record: &Value, out: &mut Output) {
     let text = |value: &Value| value.as_str().map(safe).unwrap_or_default();
     let verdict = &record["verdict"];
     let event = event(record);
-    let input = event.as_ref().and_then(|it| it.at("/tool/input"));
     let tool = record["tool"].as_str().unwrap_or_default();
-    let about = input.and_then(|input| main_argument(tool, input)).map(|(_, text)| text.into_owned());
+    let argument = |input| main_argument(tool, input).map(|(_, text)| text.into_owned());
+    let about = event.as_ref().and_then(|it| it.at("/tool/input")).and_then(argument);
     let about = about.or_else(|| event.as_ref()?.text("/prompt").map(str::to_string)).unwrap_or_default();
     // The time of day; the whole is in the JSON.
     let at = text(&record["at"]).get(11..23).unwrap_or_default().to_string();
-    let head = [at, text(&record["dialect"]), text(&record["event"]), safe(tool), short(&about, 100)];
+    let head = [at, sender(record, event.as_ref()), text(&record["event"]), safe(tool), short(&about, 100)];
     let head: Vec<String> = head.into_iter().filter(|part| !part.is_empty()).collect();
     out.line(&head.join("  "));
     let decision = verdict["decision"].as_str().unwrap_or_default();
@@ -165,13 +177,16 @@ pub(super) fn print(record: &Value, out: &mut Output) {
     if let Some(by) = verdict["decidedBy"].as_str() {
         line.push_str(&format!(" by {}", safe(by)));
     }
-    if verdict.get("subject").is_some() {
-        line.push_str(", rewritten");
+    if let Some(subject) = verdict.get("subject") {
+        let outcomes = verdict["outcomes"].as_array().into_iter().flatten();
+        let by: Vec<_> = outcomes.filter(|it| it["rewrote"] == true).map(|it| text(&it["hook"])).collect();
+        let what = argument(subject).unwrap_or_else(|| subject.to_string());
+        line.push_str(&format!(", rewritten by {}: {}", by.join(", "), short(&what, 100)));
     }
     if let Some(reason) = verdict["reason"].as_str() {
         line.push_str(&format!(": {}", short(reason, 200)));
     }
-    let time = out.tone(Tone::Dim, &format!("  {:.1} ms", micros as f64 / 1000.0));
+    let time = out.tone(Tone::Dim, &format!("  {}", duration(micros)));
     out.line(&(line + &time));
     for outcome in verdict["outcomes"].as_array().into_iter().flatten() {
         for (key, word) in [("error", "failed"), ("opaque", "in doubt")] {

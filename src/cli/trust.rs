@@ -1,8 +1,10 @@
 //! `hookwire trust`: which projects' own definitions are in force, and in which state.
 
 use super::output::{Output, Tone, safe};
-use super::{Failure, Finding, remote};
+use super::{Failure, Finding};
 use crate::definitions::approved::store;
+use crate::transport::hosts::reload_all;
+use crate::trust::shown::{Look, shown};
 use crate::trust::{self, Change, Refusal, Review};
 use serde_json::json;
 use std::io::{BufRead, IsTerminal, Write};
@@ -65,7 +67,7 @@ pub(super) fn run(args: &TrustArgs, out: &mut Output) -> Result<Finding, Failure
         }
         Some(Action::Revoke { root }) => {
             let was_trusted = trust::revoke(&store, root)?;
-            remote::reload_all();
+            reload();
             let root = root.display();
             if out.json {
                 out.json(&json!({ "revoked": was_trusted }));
@@ -101,12 +103,19 @@ fn add(store: &Path, args: &AddArgs, out: &mut Output) -> Result<Finding, Failur
     }
     review.approve(store).map_err(|error| Failure(format!("keep what was approved: {error}")))?;
     // A host would find out by itself, but not before the next call of its agent.
-    remote::reload_all();
+    reload();
     if !out.json {
         let said = out.tone(Tone::Good, "These definitions are in force from now on.");
         out.line(&format!("{said} Edits of them are not, until you trust those too."));
     }
     Ok(Finding::Fine)
+}
+
+/// Has every running host read its definitions before this returns.
+fn reload() {
+    for (path, problem) in reload_all() {
+        eprintln!("hookwire: {}: it may not have read them yet: {problem}", path.display());
+    }
 }
 
 fn list(store: &Path, out: &mut Output) -> Result<Finding, Failure> {
@@ -137,8 +146,8 @@ fn list(store: &Path, out: &mut Output) -> Result<Finding, Failure> {
 }
 
 fn show(review: &Review, out: &mut Output) {
-    let changes = review.changes();
     if out.json {
+        let changes = review.changes();
         let path = |change: &Change<'_>| json!({ "path": change.path, "was": change.old.is_some(), "is": change.new.is_some() });
         out.json(&json!({
             "root": review.root,
@@ -149,37 +158,15 @@ fn show(review: &Review, out: &mut Output) {
         }));
         return;
     }
-    if review.is_as_before() {
-        let root = review.root.display();
-        out.line(&format!("{root}: trusted as it is, {} hooks.", review.hooks.len()));
-        return;
+    for (look, text) in shown(review) {
+        let tone = match look {
+            Look::Head => Tone::Strong,
+            Look::Added => Tone::Good,
+            Look::Removed | Look::Mistake => Tone::Bad,
+            Look::Beside => Tone::Dim,
+            Look::Plain => Tone::Plain,
+        };
+        let text = out.tone(tone, &text);
+        out.line(&text);
     }
-    for change in &changes {
-        diff(change, out);
-    }
-    for (path, is_there) in review.named_changes() {
-        let what = if is_there { "runs, as it is now" } else { "would run; there is no such file" };
-        out.line(&format!("{what}: {}", safe(&path.to_string_lossy())));
-    }
-    for problem in review.errors() {
-        let line = out.tone(Tone::Bad, &safe(&problem.one_line()));
-        out.line(&line);
-    }
-    let names: Vec<&str> = review.hooks.iter().map(|hook| &*hook.name).collect();
-    out.line(&format!("{} hooks: {}", names.len(), safe(&names.join(", "))));
-}
-
-fn diff(change: &Change<'_>, out: &mut Output) {
-    let what = match (&change.old, change.new) {
-        (None, _) => "new",
-        (_, None) => "gone",
-        _ => "changed",
-    };
-    let head = out.tone(Tone::Strong, &safe(&change.path.to_string_lossy()));
-    out.line(&format!("{head} ({what})"));
-    let (old, new) = (change.old.as_deref().unwrap_or_default(), change.new.unwrap_or_default());
-    let (Ok(old), Ok(new)) = (std::str::from_utf8(old), std::str::from_utf8(new)) else {
-        return out.line(&format!("  {} bytes that are not text", new.len()));
-    };
-    out.diff(old, new);
 }

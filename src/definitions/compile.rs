@@ -8,7 +8,7 @@ use super::lint::lint;
 use super::names;
 use super::origin::Origin;
 use super::policy::{policy, rules};
-use super::written::{Delegates, FILE_FIELDS, Mistakes, RawDefaults, RawHook, WrittenHook, declared_tools};
+use super::written::{Delegates, Mistakes, RawDefaults, RawHook, WrittenHook, declared_tools};
 use crate::contract::{Contract, Fail};
 use crate::dialects;
 use crate::event::On;
@@ -19,7 +19,6 @@ use crate::matching::rule::{Condition, ToolRule};
 use crate::matching::tools::DeclaredTool;
 use crate::matching::when::When;
 use crate::policy::Policy;
-use crate::support::nearest::closest;
 use crate::syntax::diagnostic::{LineIndex, Position, Severity};
 use crate::syntax::fix::{Edit, Fix, Place};
 use crate::syntax::node::{Entry, Node, NodeValue, Span};
@@ -109,7 +108,7 @@ pub fn compile(root: &Node, origin: &Origin<'_>, lines: &LineIndex<'_>) -> Compi
                 let problem = Problem::error(&entry.value.span, "wrong-type", message);
                 mistakes.push(Problem { help: looks.map(|(_, help)| help), ..problem });
             }
-            (unknown, _) => mistakes.unknown_field(entry, closest(unknown, FILE_FIELDS)),
+            _ => mistakes.unknown_member(entry, dialect, root),
         }
     }
     // A mistake in one hook is reported with that hook and leaves the others in force.
@@ -205,8 +204,8 @@ impl Compiler<'_> {
 
         // A file's guards may all fail closed without its rewrites denying what they don't change.
         let needs_certainty = |entry: &&Entry| KINDS.iter().any(|it| it.key == entry.key && it.needs_certainty);
-        let fail =
-            if written.handlers.iter().any(needs_certainty) { raw.fail } else { raw.fail.or(self.defaults.fail) };
+        let default_fail = self.defaults.fail.filter(|_| !written.handlers.iter().any(needs_certainty));
+        let fail = raw.fail.or(default_fail);
         let Position { line, column } = self.lines.position(node.span.start);
         let origin = self.origin;
         let source = Source { layer: origin.layer, file: origin.file.into(), line, column, position };
@@ -228,7 +227,7 @@ impl Compiler<'_> {
                 priority,
                 timeout: own_timeout.or(timeout.map(RawDuration::get)).unwrap_or(contract.timeout),
                 fail: raw.fail,
-                default_fail: self.defaults.fail,
+                default_fail,
                 delegates,
                 detached: raw.r#async.unwrap_or(false),
                 parallel: raw.parallel.unwrap_or(false),
@@ -281,7 +280,7 @@ impl Compiler<'_> {
     }
 
     fn on(&mut self, raw: Option<&OneOrMany>, node: &Node, contract: &'static Contract) -> Option<On> {
-        let title = "Add `on: PreToolUse`";
+        let example = dialects::own_name(contract.dialect, "PreToolUse");
         let Some(value) = node.get("on") else {
             if let Some(guard) = node.get("guard") {
                 // That the guard is misspelt is reported with the guard.
@@ -290,15 +289,21 @@ impl Compiler<'_> {
             if contract.matcher_names_events {
                 return Some(On::Every);
             }
+            let matcher = node.get("matcher").and_then(Node::text);
+            if let Some((like, help)) = matcher.and_then(dialects::with_matcher) {
+                let message = format!("a hook needs `on`: this looks like {like}, whose matchers name events");
+                self.mistakes.push(Problem::error(head(node), "missing-on", message).help(help));
+                return None;
+            }
             let problem = Problem::error(head(node), "missing-on", "a hook needs `on`: the events it is for");
-            let problem = problem.help("add `on: PreToolUse`, a list, or `on: '*'` for every event");
-            self.mistakes.push(problem.fix(Fix::add("on", "PreToolUse", Place::BehindName)));
+            let problem = problem.help(format!("add `on: {example}`, a list, or `on: '*'` for every event"));
+            self.mistakes.push(problem.fix(Fix::add("on", example, Place::BehindName)));
             return None;
         };
         let OneOrMany(words) = raw?;
         if words.is_empty() {
             let problem = Problem::error(&value.span, "missing-on", "`on` is empty");
-            self.mistakes.push(problem.fix(Fix::option(title, Edit::Value("PreToolUse"))));
+            self.mistakes.push(problem.fix(Fix::option(format!("Add `on: {example}`"), Edit::Value(example))));
             return None;
         }
         if words.iter().any(|word| word == "*") {

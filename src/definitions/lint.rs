@@ -15,6 +15,7 @@ use crate::syntax::diagnostic::Severity;
 use crate::syntax::fix::{Edit, Fix, Place};
 use crate::syntax::node::{Node, NodeValue, Span};
 use crate::syntax::problem::Problem;
+use crate::template::{Style, Template};
 use std::sync::Arc;
 
 /// A hook that is looked at.
@@ -53,10 +54,12 @@ pub(super) fn lint(
     lint.event_names_in_matcher();
     lint.matcher_in_the_form_of_if();
     lint.matcher_in_the_form_of_a_glob();
+    lint.matcher_of_events_that_ends_early();
     lint.rules_of_several_commands();
     lint.stars_across_words();
     lint.home_that_nothing_expands();
     let slips = lint.misspelt_members();
+    lint.misspelt_placeholders();
     lint.unguarded_when(&slips);
     lint.verdict_without_effect();
     lint.paths_that_may_be_options();
@@ -68,6 +71,16 @@ pub(super) fn lint(
 impl Lint<'_> {
     fn at(&self, key: &str) -> &Span {
         self.node.get(key).map_or(&self.node.span, |it| &it.span)
+    }
+
+    /// A field's name as the file has it: other systems have names of their own for some.
+    fn written<'k>(&self, key: &'k str) -> &'k str
+    where
+        Self: 'k,
+    {
+        let written = self.node.entry(key).and_then(|entry| self.text.get(entry.key_span.clone()));
+        let written = written.map(|it| it.trim_matches(['"', '\'']));
+        written.filter(|it| !it.is_empty() && it.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')).unwrap_or(key)
     }
 
     fn warn(&mut self, problem: Problem) {
@@ -149,9 +162,10 @@ impl Lint<'_> {
             [matcher, ("if", !self.hook.tools.rules.is_empty())].into_iter().filter(|(_, is_there)| *is_there)
         {
             let name = if self.events.len() == 1 { "names" } else { "name" };
-            let message = format!("`{key}` can never match: {} {name} no tool", self.events.join(" and "));
+            let written = self.written(key);
+            let message = format!("`{written}` can never match: {} {name} no tool", self.events.join(" and "));
             let problem = self.never_matches(key, message);
-            let problem = problem.help(format!("remove `{key}`, or write the condition as `when`"));
+            let problem = problem.help(format!("remove `{written}`, or write the condition as `when`"));
             self.warn(problem.fix(Fix::remove(key)));
         }
     }
@@ -176,7 +190,7 @@ impl Lint<'_> {
             if let Some(tool) = of_rules.first()
                 && !of_rules.iter().any(|tool| tools.iter().any(|it| is_same(tool, it)))
             {
-                let message = format!("`if` is about `{tool}`, which `matcher` leaves out");
+                let message = format!("`{}` is about `{tool}`, which `matcher` leaves out", self.written("if"));
                 self.warn(self.never_matches("if", message));
             }
         }
@@ -196,7 +210,9 @@ impl Lint<'_> {
         if tools::known(tool).is_none() {
             let problem = self.never_matches(key, format!("`{tool}` never matches: tool names are case-sensitive"));
             self.warn(problem.did_you_mean(tool, Some(known.name)));
-        } else if self.hook.contract.tool_naming == ToolNaming::Canonical {
+        } else if self.hook.contract.tool_naming == ToolNaming::Canonical
+            || dialects::has_canonical_tools(self.hook.contract.dialect)
+        {
             let message = format!("`{tool}` is only a tool of that very name; `{}` is that of every agent", known.name);
             let problem = Problem::warning(self.at(key), "one-name", message);
             self.warn(problem.did_you_mean(tool, Some(known.name)));
@@ -207,8 +223,14 @@ impl Lint<'_> {
     fn nearly_known(&mut self, key: &str, tool: &str) {
         // Tools of an MCP server are called whatever their author likes.
         let may_be_meant = tools::known(tool).is_none() && tool != tools::PATCH && !tool.starts_with("mcp__");
-        let nearest = closest(tool, TOOLS.iter().map(|it| it.name)).filter(|_| may_be_meant && tool.len() > 3);
-        if let Some(nearest) = nearest.filter(|it| it.len().abs_diff(tool.len()) < 2) {
+        // So short a name is a word of its own, unless a letter is missing.
+        let is_near = |it: &&str| match tool.len() {
+            0..=2 => false,
+            3 => it.len() == 4 && it.starts_with(tool.get(..1).unwrap_or_default()),
+            length => it.len().abs_diff(length) < 2,
+        };
+        let nearest = closest(tool, TOOLS.iter().map(|it| it.name)).filter(|_| may_be_meant);
+        if let Some(nearest) = nearest.filter(is_near) {
             let message = format!("no agent is known to have a tool `{tool}`");
             let problem = Problem::warning(self.at(key), "unknown-tool", message);
             self.warn(problem.did_you_mean(tool, Some(nearest)));
@@ -218,6 +240,11 @@ impl Lint<'_> {
     /// `mcp__*`, which as a regex is `mcp_` and underscores.
     fn matcher_in_the_form_of_a_glob(&mut self) {
         let (Some(Matcher::Pattern { .. }), Some(text)) = (&self.hook.matcher, self.matcher) else { return };
+        if self.hook.contract.matcher_names_events && text.contains(":*") {
+            let message = format!("`{text}` is a regex, where `*` repeats what stands before it");
+            let meant = text.replace(".*", "*").replace('*', ".*");
+            return self.warn(self.never_matches("matcher", message).did_you_mean(text, Some(&meant)));
+        }
         if self.hook.contract.matcher != MatcherRule::WholeName {
             return;
         }
@@ -231,6 +258,22 @@ impl Lint<'_> {
             let message = format!("`{part}` is a regex: it means `{start}` and any number of `{last}`");
             self.warn(self.never_matches("matcher", message).did_you_mean(part, Some(&format!("{name}.*"))));
         }
+    }
+
+    /// `^PreToolCall$`, where the step's and the tool's name follow.
+    fn matcher_of_events_that_ends_early(&mut self) {
+        let Some(start) = self.matcher.and_then(|text| text.strip_suffix('$')) else { return };
+        let row =
+            || dialects::by_name(self.hook.contract.dialect).ok()?.events.iter().find(|it| start.ends_with(it.name));
+        let Some(row) =
+            row().filter(|row| self.hook.contract.matcher_names_events && may_be_about_a_tool(row.canonical))
+        else {
+            return;
+        };
+        let message =
+            format!("`{start}$` never matches where there is a step or a tool: their names follow the event's");
+        let problem = self.never_matches("matcher", message).help(format!("it is `{}:StepName:ToolName`", row.name));
+        self.warn(problem.fix(Fix::replace(&format!("{start}$"), &format!("{start}:"))));
     }
 
     /// `Bash(a && b)`, where each command is held against the rule by itself.
@@ -299,6 +342,11 @@ impl Lint<'_> {
     fn event_names_in_matcher(&mut self) {
         let contract = self.hook.contract;
         if !contract.matcher_names_events {
+            // Elsewhere the matcher is held against a tool's name alone.
+            if let Some((like, help)) = self.matcher.and_then(dialects::with_matcher) {
+                let message = format!("`matcher` names an event and no tool: this looks like {like}");
+                self.warn(self.never_matches("matcher", message).help(help));
+            }
             return;
         }
         let row = |word: &str| dialects::by_name(contract.dialect).ok()?.row(word);
@@ -338,8 +386,8 @@ impl Lint<'_> {
 
     fn matcher_in_the_form_of_if(&mut self) {
         if let (Some(Matcher::Pattern { .. }), Some(text)) = (&self.hook.matcher, self.matcher)
-            && text.ends_with(')')
-            && TOOLS.iter().any(|tool| text.starts_with(&format!("{}(", tool.name)))
+            && let Some((names, _)) = text.strip_suffix(')').and_then(|text| text.split_once('('))
+            && names.split('|').all(|name| TOOLS.iter().any(|tool| tool.name == name))
         {
             let message = "a matcher is a regex on the tool's name; this is the form of `if`";
             let problem = self.never_matches("matcher", message.into()).help(format!("write `if: {text}`"));
@@ -383,6 +431,62 @@ impl Lint<'_> {
         slips
     }
 
+    /// Placeholders of another vocabulary's texts, and variables of shell texts, that are nearly one, or that these events
+    /// never fill.
+    fn misspelt_placeholders(&mut self) {
+        let (kind, own) = (self.hook.handler.key(), &self.hook.contract.placeholders);
+        let Some(definition) = self.node.get(kind) else { return };
+        let mut found = Vec::new();
+        for (node, _) in handlers::templates(kind, definition, own).filter(|(_, it)| it.style != Style::Paths) {
+            let Some(text) = node.text() else { continue };
+            // Braces in an argument may be the program's own.
+            let is_told = |it: &slips::Stranger| it.meant.is_some() || kind != "command";
+            let strangers = slips::strange_placeholders(text, own).into_iter().filter(is_told);
+            found.extend(strangers.map(|it| (node, it)));
+            self.unfilled_placeholders(node, text);
+        }
+        let run = definition.get("run").unwrap_or(definition);
+        if let Some(text) = run.text().filter(|_| kind == "command") {
+            let sets = |name: &str| {
+                let names = definition.get("inheritEnv").map(|it| &it.value);
+                let inherits =
+                    matches!(names, Some(NodeValue::Seq(names)) if names.iter().any(|it| it.text() == Some(name)));
+                inherits || definition.get("env").is_some_and(|env| env.get(name).is_some())
+            };
+            let strangers = slips::strange_variables(text, own).into_iter().filter(|it| !sets(&it.name));
+            found.extend(strangers.map(|it| (run, it)));
+        }
+        for (node, slips::Stranger { name, at, meant }) in found {
+            let what = if kind == "command" && node.span == run.span { "variable" } else { "placeholder" };
+            let message = format!("no {what} is called `{name}`");
+            let problem = Problem::warning(&node.part(&at, self.text), "unknown-name", message);
+            let problem = problem.did_you_mean(&name, meant);
+            self.warn(problem.or_help(format!("there are `{}`", own.names.join("`, `"))));
+        }
+    }
+
+    /// Placeholders for what no event of the hook has: the text stays empty there.
+    fn unfilled_placeholders(&mut self, node: &Node, text: &str) {
+        let own = &self.hook.contract.placeholders;
+        let rows = self.own_events();
+        let Ok(template) = Template::new(text, own) else { return };
+        for (name, at) in template.places() {
+            let plain = name.replace('_', "").to_ascii_lowercase();
+            let lacks = |row: &&EventRow| {
+                spec(row.canonical).is_some_and(|spec| match &*plain {
+                    "prompt" => spec.tool,
+                    name if name.starts_with("tooloutput") => !spec.tool || spec.phase == Phase::Gate,
+                    name => name.starts_with("tool") && !spec.tool,
+                })
+            };
+            if !rows.is_empty() && rows.iter().all(lacks) {
+                let events: Vec<_> = rows.iter().map(|row| format!("`{}`", row.name)).collect();
+                let message = format!("`{name}` is always empty at {}", events.join(" and "));
+                self.warn(Problem::warning(&node.part(at, self.text), "unknown-name", message));
+            }
+        }
+    }
+
     /// A condition that reads what an event may lack.
     fn unguarded_when(&mut self, slips: &[String]) {
         let Some(when) = &self.hook.when else { return };
@@ -404,6 +508,9 @@ impl Lint<'_> {
     fn verdict_without_effect(&mut self) {
         let what = match &self.hook.handler {
             Handler::Rewrite(_) => Some("rewrite"),
+            // A model that is asked does nothing else.
+            #[cfg(feature = "models")]
+            Handler::Prompt(_) | Handler::Agent(_) if self.hook.on.includes_a_gate() => Some("verdict"),
             handler => handler.fixed().map(|_| "verdict"),
         };
         if let Some(what) = what.filter(|_| self.hook.detached) {
@@ -416,7 +523,10 @@ impl Lint<'_> {
         };
         let denies = matches!(self.hook.handler, Handler::Deny(_) | Handler::Ask(_));
         let mut own = if denies { self.own_events() } else { Vec::new() };
-        if !own.is_empty() && own.iter().all(|row| !row.blocks) {
+        // Agents that count their runs themselves take a "no" as a signal to stop, while a run goes on.
+        let has_signals = self.hook.contract.tally.is_some();
+        let takes_no = |row: &&EventRow| row.blocks || has_signals && (self.hook.contract.takes_no)(row.canonical);
+        if !own.is_empty() && !own.iter().any(takes_no) {
             own.dedup_by_key(|row| row.name);
             let names: Vec<_> = own.iter().map(|row| format!("`{}`", row.name)).collect();
             let (key, dialect) = (self.hook.handler.key(), self.hook.contract.dialect);

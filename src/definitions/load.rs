@@ -38,8 +38,19 @@ pub struct LayerDir {
     pub layer: Layer,
     /// Absolute.
     pub path: PathBuf,
-    /// The state of it that somebody has approved, if it counts only in that; see [`approved`].
-    pub approved: Option<PathBuf>,
+    /// In which state it counts.
+    pub kept: Kept,
+}
+
+/// In which state a directory of definitions counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// As it is.
+    AsItIs,
+    /// As somebody has approved it: the state that this leads to; see [`approved`](super::approved).
+    Approved(PathBuf),
+    /// As it is, and it's told how that differs from the approved state.
+    Compared(PathBuf),
 }
 
 /// What is known of the files between loads.
@@ -171,9 +182,27 @@ const MAX_DEPTH: usize = 16;
 const MAX_SYMLINKS: usize = 40;
 /// Broken definitions that every verdict lists; the rest are counted.
 const MAX_BROKEN: usize = 8;
-/// What keeps a project's definitions out of force is no mistake of theirs.
-const NOTICES: [&str; 2] = ["not-trusted", "changed-since-trusted"];
+/// No definitions of a project are in force.
+pub const NOT_TRUSTED: &str = "not-trusted";
+/// Other definitions of a project are in force than it has now.
+pub const CHANGED_SINCE: &str = "changed-since-trusted";
 const NO_HOOK: &str = "; no hook of this file is in force";
+
+/// What is said of a file that can't be read, and the text that stands before the place.
+pub(crate) fn unreadable(error: &Unread) -> (Problem, &str) {
+    let before = match error {
+        Unread::NotText(before) => before.as_str(),
+        Unread::Error(_) => "",
+    };
+    let place = before.len()..before.len();
+    (Problem::error(&place, "unreadable", format!("failed to read the file: {error}")), before)
+}
+
+/// Whether a diagnostic says that definitions aren't in force as they are, which is no mistake of theirs. Its file is their
+/// directory.
+pub fn is_about_trust(diagnostic: &Diagnostic) -> bool {
+    [NOT_TRUSTED, CHANGED_SINCE].contains(&&*diagnostic.code)
+}
 
 impl Loader {
     /// A loader that has read nothing yet, for a host that can do so much for hooks.
@@ -249,9 +278,18 @@ impl Loader {
         for (index, dir) in self.dirs.iter().enumerate() {
             scan.visited.clear();
             scan.found.clear();
-            if let Some(state) = &dir.approved {
-                self.scan_approved(index, dir, state, &mut scan);
-                continue;
+            match &dir.kept {
+                Kept::AsItIs => {}
+                Kept::Approved(state) => {
+                    self.scan_approved(index, dir, state, &mut scan);
+                    continue;
+                }
+                Kept::Compared(state) => {
+                    if let Err(error) = scan.compare(dir, state) {
+                        let message = format!("failed to read what was trusted: {error}");
+                        scan.problems.push(path_diagnostic(state, "unreadable", message));
+                    }
+                }
             }
             scan.follow_path(&dir.path);
             let known = || self.files.range((index, PathBuf::new())..(index + 1, PathBuf::new()));
@@ -321,31 +359,11 @@ impl Loader {
         scan
     }
 
-    /// Looks at the approved state of a project, and says how the project differs from it.
+    /// Looks at the approved state of a project.
     fn scan_approved(&self, index: usize, dir: &LayerDir, state: &Path, scan: &mut Scan) {
-        scan.follow_path(state);
-        let warn = |scan: &mut Scan, code, message: String, help: &str| {
-            let mut problem = file_problem(code, message);
-            problem.severity = Severity::Warning;
-            problem.help = Some(format!("`hookwire trust` shows it and asks whether it is to be in force{help}"));
-            let at = LineIndex::new("").range(&(0..0));
-            scan.problems.push(problem.into_diagnostic(&dir.path.display().to_string(), at));
-        };
-        let root = dir.path.parent().unwrap_or(Path::new("/"));
-        let is_there = |scan: &mut Scan| {
-            scan.leads(root.to_path_buf(), dir.path.file_name().unwrap_or_default());
-            dir.path.is_dir()
-        };
-        let read = fs::canonicalize(state).and_then(|real| Ok((Record::read(&real)?, real)));
-        let (record, real) = match read {
-            Ok(read) => read,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                if is_there(scan) {
-                    let message = "nobody has trusted these definitions: none of them is in force";
-                    warn(scan, "not-trusted", message.into(), "");
-                }
-                return;
-            }
+        let (record, real) = match scan.compare(dir, state) {
+            Ok(Some(approved)) => approved,
+            Ok(None) => return,
             Err(error) => {
                 let message = format!("failed to read what was trusted: {error}; its last good hooks stay in force");
                 scan.problems.push(path_diagnostic(state, "unreadable", message));
@@ -362,30 +380,6 @@ impl Loader {
             let before = self.files.get(&key).filter(|before| before.real.starts_with(&real));
             if let Some(state) = self.update(&found, dir.layer, Some(&approved), before, Look::Now, scan) {
                 scan.files.insert(key, state);
-            }
-        }
-        let changed = record.changed();
-        let first = changed.iter().find(|path| !is_cases_file(path)).or(changed.first());
-        if let Some(first) = first {
-            let more = changed.len() - 1;
-            let others = if more == 0 { String::new() } else { format!(" and {more} more") };
-            let message = format!(
-                "`{}`{others} changed since somebody trusted these definitions; what was trusted stays in force",
-                first.display()
-            );
-            warn(
-                scan,
-                "changed-since-trusted",
-                message,
-                "; `hookwire check --project` checks the files as they are now",
-            );
-        }
-        if is_there(scan) {
-            scan.watch_all(&dir.path);
-        }
-        for path in record.files.keys().map(|path| root.join(path)).chain(record.named.keys().cloned()) {
-            if let Some((parent, name)) = path.parent().zip(path.file_name()) {
-                scan.leads(parent.to_path_buf(), name);
             }
         }
     }
@@ -438,12 +432,7 @@ impl Loader {
                 new_state(found, text, signature, (layer, approved), &self.means, before, is_stale)
             }
             Err(error) => {
-                let before_it = match &error {
-                    Unread::NotText(before) => before.as_str(),
-                    Unread::Error(_) => "",
-                };
-                let place = before_it.len()..before_it.len();
-                let problem = Problem::error(&place, "unreadable", format!("failed to read the file: {error}"));
+                let (problem, before_it) = unreadable(&error);
                 let state = broken_state(found, before, None, before_it.into(), vec![problem]);
                 // The same trouble as before is no news.
                 match before {
@@ -504,8 +493,7 @@ impl Loader {
             broken.truncate(MAX_BROKEN);
             broken.push(format!("and {more} more mistakes; see `hookwire check`"));
         }
-        let is_notice = |it: &&Diagnostic| NOTICES.contains(&&*it.code);
-        let notices: Vec<_> = diagnostics.iter().filter(is_notice).map(Diagnostic::one_line).collect();
+        let notices: Vec<_> = diagnostics.iter().filter(|it| is_about_trust(it)).map(Diagnostic::one_line).collect();
         let changes = changes(&self.in_force, &in_force, &hooks, &self.published.hooks);
         let (hash, before) = (self.hash(), self.published.clone());
         if before.generation == 0 || before.hash != hash || *before.broken != *broken || *before.notices != *notices {
@@ -744,6 +732,54 @@ struct Scan {
 }
 
 impl Scan {
+    /// Says how a project differs from its approved state, if it has one, and gives that with its place.
+    fn compare(&mut self, dir: &LayerDir, state: &Path) -> io::Result<Option<(Record, PathBuf)>> {
+        self.follow_path(state);
+        let root = dir.path.parent().unwrap_or(Path::new("/"));
+        self.leads(root.to_path_buf(), dir.path.file_name().unwrap_or_default());
+        let is_there = dir.path.is_dir();
+        let read = fs::canonicalize(state).and_then(|real| Ok((Record::read(&real)?, real)));
+        let (record, real) = match read {
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                if is_there {
+                    let message = "nobody has trusted these definitions: none of them is in force";
+                    self.tell_distrust(dir, NOT_TRUSTED, message.into());
+                }
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        };
+        let changed = record.changed();
+        let first = changed.iter().find(|path| !is_cases_file(path)).or(changed.first());
+        if let Some(first) = first {
+            let more = changed.len() - 1;
+            let others = if more == 0 { String::new() } else { format!(" and {more} more") };
+            let message = format!(
+                "`{}`{others} changed since somebody trusted these definitions; what was trusted stays in force",
+                first.display()
+            );
+            self.tell_distrust(dir, CHANGED_SINCE, message);
+        }
+        if is_there {
+            self.watch_all(&dir.path);
+        }
+        for path in record.files.keys().map(|path| root.join(path)).chain(record.named.keys().cloned()) {
+            if let Some((parent, name)) = path.parent().zip(path.file_name()) {
+                self.leads(parent.to_path_buf(), name);
+            }
+        }
+        Ok(Some((record, real)))
+    }
+
+    fn tell_distrust(&mut self, dir: &LayerDir, code: &'static str, message: String) {
+        let mut problem = file_problem(code, message);
+        problem.severity = Severity::Warning;
+        problem.help = Some("`hookwire trust` shows it and asks whether it is to be in force".into());
+        let at = LineIndex::new("").range(&(0..0));
+        self.problems.push(problem.into_diagnostic(&dir.path.display().to_string(), at));
+    }
+
     /// Whether everything still looks as it was found.
     fn is_still_true(&self) -> bool {
         self.directories.iter().all(|(path, it)| signature(path) == Some(*it))
@@ -903,6 +939,7 @@ fn holds_definitions(root: &Node) -> bool {
             entries.iter().any(|entry| is_own(&entry.key))
                 || entries.iter().all(|entry| FILE_FIELDS.contains(&entry.key.as_str()))
                 || dialects::recognise(root).is_some()
+                || dialects::is_meant(root)
                 || is_hook(root)
         }
         NodeValue::Seq(items) => items.iter().any(is_hook),

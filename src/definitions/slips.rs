@@ -5,11 +5,13 @@
 
 use crate::dialects::DIALECTS;
 use crate::event::{CONTEXT_MEMBERS, EventShape};
-use crate::matching::tools::TOOLS;
+use crate::matching::tools::{PATCH_ARGUMENTS, TOOLS};
 use crate::matching::when::MEMBERS;
-use crate::support::nearest::closest;
+use crate::support::nearest::{closest, differ_in_number};
+use crate::template::{Placeholders, Style, Template};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::LazyLock;
 
 /// Members of other systems' events whose names are near to others, or mean something else in a third system:
@@ -98,6 +100,66 @@ fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a String>) -> Opt
     let found = closest(word, candidates.into_iter().map(String::as_str))?;
     let is_number = found.strip_suffix('s') == Some(word) || word.strip_suffix('s') == Some(found);
     (!is_number && word.len() > 2).then(|| found.to_string())
+}
+
+/// What a text names as a placeholder or a variable, and nothing is called.
+pub(super) struct Stranger {
+    pub(super) name: String,
+    /// Where it is written, in bytes of the text.
+    pub(super) at: Range<usize>,
+    pub(super) meant: Option<&'static str>,
+}
+
+/// The strangers among the placeholders of another system's text.
+pub(super) fn strange_placeholders(text: &str, own: &Placeholders) -> Vec<Stranger> {
+    let mut found = strangers(text, own.style, own.names, own.knows);
+    // What is like none may be an ordinary text, unless braces are around it or nothing else is written.
+    found.retain(|it| it.meant.is_some() || own.style == Style::Braces || it.at == (0..text.len()));
+    found
+}
+
+/// What commands of every vocabulary have as variables.
+const OF_TOOLS: [&str; 3] = ["tool_name", "tool_input_path", "tool_input_command"];
+
+/// The strangers among the variables of a shell text. Most of its variables are its own: only those that begin as the
+/// event's do are told, and none that the text sets.
+pub(super) fn strange_variables(text: &str, own: &Placeholders) -> Vec<Stranger> {
+    let (names, knows): (_, fn(&str) -> bool) = match own.names.contains(&OF_TOOLS[1]) {
+        true => (own.names, own.knows),
+        false => (&OF_TOOLS, |name| ["tool_output", "tool_error"].iter().any(|it| name.starts_with(it))),
+    };
+    let is_set = |name: &str| {
+        ["=", "+="].iter().any(|sign| text.contains(&format!("{name}{sign}")))
+            || ["for ", "read ", "read -r "].iter().any(|word| text.contains(&format!("{word}{name}")))
+    };
+    let mut found = strangers(text, Style::Dollars, names, knows);
+    found.retain(|it| {
+        let is_tools = it.name.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("tool"));
+        is_tools && it.meant.is_some() && !is_set(&it.name)
+    });
+    found
+}
+
+fn strangers(text: &str, style: Style, names: &'static [&'static str], knows: fn(&str) -> bool) -> Vec<Stranger> {
+    let template = Template::with_any_name(text, style);
+    let stranger = |(name, at): (&str, &Range<usize>)| {
+        let meant = match name.strip_prefix("tool_input_").filter(|_| names.contains(&OF_TOOLS[1])) {
+            // Whatever follows may be an argument of a tool that nobody knows.
+            Some(argument) => Some(misspelt_argument(argument)?),
+            None if knows(name) || names.contains(&name) => return None,
+            None => closest(name, names.iter().copied()).filter(|_| name.len() > 3),
+        };
+        Some(Stranger { name: name.to_string(), at: at.clone(), meant })
+    };
+    template.places().filter_map(stranger).collect()
+}
+
+/// The variable that was meant by one of an argument that no known tool has, and that is nearly a call's path or command.
+fn misspelt_argument(argument: &str) -> Option<&'static str> {
+    let named = TOOLS.iter().map(|it| it.arguments).chain([&["path", "command"][..], PATCH_ARGUMENTS]);
+    let is_known = named.into_iter().any(|names| names.contains(&argument));
+    let meant = closest(argument, ["path", "command"]).filter(|_| !is_known)?;
+    OF_TOOLS.into_iter().find(|name| name.ends_with(meant)).filter(|_| !differ_in_number(argument, meant))
 }
 
 /// Programs and words of a shell that take no options, or no path for one.

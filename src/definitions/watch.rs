@@ -13,7 +13,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError, SyncSender, TrySendError};
 use std::time::{Duration, Instant, SystemTime};
 
 /// How changes are noticed.
@@ -47,19 +49,87 @@ const POLL: Duration = Duration::from_millis(500);
 /// The second look at a file that was just found changed.
 const SECOND_LOOK: Duration = Duration::from_millis(100);
 
+/// What may wait to be looked at: in a directory where others write all the time more happens than that.
+const MAX_WAITING: usize = 4096;
+
 /// Ends the watching when it is dropped.
-pub struct Watcher(Sender<Message>);
+pub struct Watcher(Sender);
 
 impl Drop for Watcher {
     fn drop(&mut self) {
-        // The thread may have ended by itself.
-        let _ = self.0.send(Message::End);
+        self.0.state.is_over.store(true, Ordering::Release);
+        // One that is full is being read. The thread may also have ended by itself.
+        let _ = self.0.messages.try_send(Message::Wake);
     }
 }
 
 enum Message {
     Changed(notify::Result<Event>),
+    /// Something was said beside the queue.
+    Wake,
+}
+
+/// What the queue's end is told, also when the queue is full.
+#[derive(Default)]
+struct State {
+    is_over: AtomicBool,
+    /// Events found no place.
+    is_lost: AtomicBool,
+}
+
+#[derive(Clone)]
+struct Sender {
+    messages: SyncSender<Message>,
+    state: Arc<State>,
+}
+
+impl Sender {
+    /// Never waits: the thread that tells of events also answers whoever reads them.
+    fn tell(&self, event: notify::Result<Event>) {
+        if let Err(TrySendError::Full(_)) = self.messages.try_send(Message::Changed(event)) {
+            self.state.is_lost.store(true, Ordering::Release);
+        }
+    }
+}
+
+struct Receiver {
+    messages: mpsc::Receiver<Message>,
+    state: Arc<State>,
+}
+
+/// What a wait was ended by.
+enum Told {
+    Changed(notify::Result<Event>),
+    /// More happened than could be told.
+    Lost,
+    /// Nothing has happened until then.
+    Nothing,
     End,
+}
+
+impl Receiver {
+    fn next(&self, until: Option<Instant>) -> Told {
+        loop {
+            let message = match until {
+                None => self.messages.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                Some(until) => self.messages.recv_timeout(until.saturating_duration_since(Instant::now())),
+            };
+            return match message {
+                _ if self.state.is_over.load(Ordering::Acquire) => Told::End,
+                _ if self.state.is_lost.swap(false, Ordering::AcqRel) => Told::Lost,
+                Ok(Message::Changed(event)) => Told::Changed(event),
+                Ok(Message::Wake) => continue,
+                Err(RecvTimeoutError::Timeout) => Told::Nothing,
+                Err(RecvTimeoutError::Disconnected) => Told::End,
+            };
+        }
+    }
+}
+
+fn queue() -> (Sender, Receiver) {
+    let (sender, messages) = mpsc::sync_channel(MAX_WAITING);
+    let state = Arc::<State>::default();
+    (Sender { messages: sender, state: state.clone() }, Receiver { messages, state })
 }
 
 /// Calls `reload` in a thread of its own whenever something may have changed, until it answers
@@ -74,11 +144,11 @@ pub fn spawn(
     reload: impl Fn(Look<'_>) -> Option<Loaded> + Send + 'static,
     announce: impl Fn(Watching) + Send + 'static,
 ) -> std::io::Result<Watcher> {
-    let (sender, messages) = mpsc::channel();
+    let (sender, messages) = queue();
     let mut places = Places { watcher: None, watched: HashSet::new() };
     if !force_polling {
         let sender = sender.clone();
-        let handler = move |event| drop(sender.send(Message::Changed(event)));
+        let handler = move |event| sender.tell(event);
         let started = notify::recommended_watcher(handler).and_then(|watcher| {
             places.watcher = Some(watcher);
             places.watch(&wanted)
@@ -96,7 +166,7 @@ pub fn spawn(
 fn run(
     wanted: &Watch,
     places: &mut Places,
-    messages: &Receiver<Message>,
+    messages: &Receiver,
     reload: &dyn Fn(Look<'_>) -> Option<Loaded>,
     announce: &dyn Fn(Watching),
 ) {
@@ -139,13 +209,13 @@ fn run(
 }
 
 /// Waits, whatever is said meanwhile, unless it is the end.
-fn pause(messages: &Receiver<Message>, time: Duration) -> bool {
-    let until = Instant::now() + time;
+fn pause(messages: &Receiver, time: Duration) -> bool {
+    let until = Some(Instant::now() + time);
     loop {
-        match messages.recv_timeout(until.saturating_duration_since(Instant::now())) {
-            Ok(Message::Changed(_)) => {}
-            Err(RecvTimeoutError::Timeout) => return true,
-            Ok(Message::End) | Err(RecvTimeoutError::Disconnected) => return false,
+        match messages.next(until) {
+            Told::Changed(_) | Told::Lost => {}
+            Told::Nothing => return true,
+            Told::End => return false,
         }
     }
 }
@@ -277,7 +347,7 @@ impl Unfinished {
 
 /// Waits for something that matters, unless there `is_news` already, and then for quiet.
 fn wait(
-    messages: &Receiver<Message>,
+    messages: &Receiver,
     is_news: bool,
     wanted: &Watch,
     places: &mut Places,
@@ -303,32 +373,32 @@ fn wait(
         });
         let given_up = unfinished.open.iter().map(|(_, written)| *written + ABANDONED).min();
         let until = [quiet, given_up].into_iter().flatten().min();
-        let message = match until {
-            None => messages.recv().map_err(|_| RecvTimeoutError::Disconnected),
-            Some(until) => messages.recv_timeout(until.saturating_duration_since(Instant::now())),
-        };
         let was_caught_up = std::mem::replace(&mut is_caught_up, false);
-        match message {
-            Ok(Message::Changed(Ok(event))) if event.need_rescan() => {
-                // Events were lost: directories may be replaced and files may be closed unseen.
+        let told = match messages.next(until) {
+            Told::Changed(Ok(event)) if event.need_rescan() => Told::Lost,
+            told => told,
+        };
+        match told {
+            Told::Lost => {
+                // Directories may be replaced and files may be closed unseen.
                 places.watched.clear();
                 *unfinished = Unfinished::default();
                 return Waited::Restless;
             }
-            Ok(Message::Changed(Ok(event))) => {
+            Told::Changed(Ok(event)) => {
                 if note(&event, wanted, places, unfinished) {
                     let now = Instant::now();
                     n_changes += 1;
                     since = Some((since.map_or(now, |(first, _)| first), now));
                 }
             }
-            Ok(Message::Changed(Err(error))) => return Waited::Failed(error),
-            Ok(Message::End) | Err(RecvTimeoutError::Disconnected) => return Waited::Ended,
-            Err(RecvTimeoutError::Timeout) if !was_caught_up => {
+            Told::Changed(Err(error)) => return Waited::Failed(error),
+            Told::End => return Waited::Ended,
+            Told::Nothing if !was_caught_up => {
                 places.catch_up();
                 is_caught_up = true;
             }
-            Err(RecvTimeoutError::Timeout) => {
+            Told::Nothing => {
                 unfinished.open.retain(|(_, written)| written.elapsed() < ABANDONED);
                 return Waited::Settled;
             }
@@ -424,6 +494,39 @@ impl About {
             // The watched directory itself.
             _ if wanted.contains_key(path) => About::Other,
             _ => About::Nothing,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_than_can_wait_is_told_as_lost() {
+        let (sender, receiver) = queue();
+        for _ in 0..MAX_WAITING + 1 {
+            sender.tell(Ok(Event::new(EventKind::Any)));
+        }
+        assert!(matches!(receiver.next(None), Told::Lost));
+        let now = Some(Instant::now());
+        for _ in 1..MAX_WAITING {
+            assert!(matches!(receiver.next(now), Told::Changed(Ok(_))));
+        }
+        assert!(matches!(receiver.next(now), Told::Nothing));
+    }
+
+    #[test]
+    fn the_end_is_heard_by_a_full_queue_and_by_an_empty_one() {
+        for waiting in [0, MAX_WAITING] {
+            let (sender, receiver) = queue();
+            for _ in 0..waiting {
+                sender.tell(Ok(Event::new(EventKind::Any)));
+            }
+            let handler = sender.clone();
+            drop(Watcher(sender));
+            assert!(matches!(receiver.next(None), Told::End));
+            drop(handler);
         }
     }
 }

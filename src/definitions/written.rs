@@ -7,7 +7,7 @@ use crate::matching::tools::{self, DeclaredTool};
 use crate::services::models::{ModelRef, RawModel};
 use crate::support::nearest::closest;
 use crate::syntax::diagnostic::Severity;
-use crate::syntax::node::{DecodeError, Entry, NodeValue, decode};
+use crate::syntax::node::{DecodeError, Entry, Node, NodeValue, decode};
 use crate::syntax::problem::Problem;
 use crate::syntax::source::Layer;
 use crate::syntax::values::{COMMON_FIELDS, OneOrMany, RawDuration, text_or_map};
@@ -226,6 +226,20 @@ impl Mistakes {
         self.push(problem.did_you_mean(&entry.key, nearest));
     }
 
+    /// A member of a file for this dialect that nothing here knows.
+    pub(super) fn unknown_member(&mut self, entry: &Entry, dialect: &str, root: &Node) {
+        let unknown = &entry.key;
+        if let Some((like, help)) = dialects::with_member(unknown).filter(|(like, _)| *like != dialect) {
+            let message = format!("unknown field `{unknown}`: this looks like {like}");
+            return self.push(Problem::error(&entry.key_span, "unknown-field", message).help(help));
+        }
+        let own = dialects::members_of(dialect).iter().copied();
+        let nearest = closest(unknown, FILE_FIELDS.into_iter().chain(own));
+        // What holds hooks in all but its name.
+        let holds_hooks = unknown.to_ascii_lowercase().contains("hook") && root.get("hooks").is_none();
+        self.unknown_field(entry, nearest.or(holds_hooks.then_some("hooks")));
+    }
+
     /// The members of what is to be a map.
     fn members<'n>(&mut self, entry: &'n Entry) -> &'n [Entry] {
         if let NodeValue::Map(entries) = &entry.value.value {
@@ -305,6 +319,9 @@ impl<'n> WrittenHook<'n> {
                     let known = COMMON_FIELDS.into_iter().chain(KINDS.iter().map(|kind| kind.key));
                     let nearest = closest(unknown, known);
                     written.has_misspelt_handler |= nearest.is_some_and(|key| !COMMON_FIELDS.contains(&key));
+                    let names_events = NAMES_OF_ON.contains(&unknown) && !entries.iter().any(|it| it.key == "on");
+                    let of_others = || dialects::mark_like(unknown);
+                    let nearest = if names_events { Some("on") } else { nearest.or_else(of_others) };
                     match dialects::with_field(unknown) {
                         Some((dialect, help)) => {
                             let message = format!("unknown field `{unknown}`: this looks like {dialect}");
@@ -318,6 +335,9 @@ impl<'n> WrittenHook<'n> {
         written
     }
 }
+
+/// What other systems call the events that a hook is for.
+const NAMES_OF_ON: [&str; 5] = ["method", "methods", "trigger", "triggers", "events"];
 
 impl RawDefaults {
     /// Reads `defaults`.

@@ -4,10 +4,10 @@
 //! The design has no wire form: a payload is a method's arguments by their names, a reply is its
 //! action. Durations are in seconds.
 
-use super::files::{renamed, text, wrong_type};
+use super::files::{error, renamed, text, wrong_type};
 use super::native::CONTRACT;
 use super::replies::{bad_exit, or, parse_stdout, unreadable};
-use super::{Dialect, EventRow, Files};
+use super::{Dialect, EventRow, Files, other_name};
 use crate::contract::{Composition, Contract, Exit, Fail};
 use crate::event::{Event, Phase, set_pointer};
 use crate::matching::ToolNaming;
@@ -34,6 +34,7 @@ pub(crate) static DIALECT: Dialect = Dialect {
     contract: Contract {
         dialect: "agent-hook-trait",
         composition: Composition::Onion,
+        event_name: |event| DIALECT.name_of(event),
         takes_no: |event| DIALECT.row(event).is_none_or(|row| row.blocks),
         has_one_list: true,
         tool_naming: ToolNaming::Own,
@@ -99,6 +100,7 @@ pub(crate) static DIALECT: Dialect = Dialect {
         ("/tool_name", "/tool/name"),
     ],
     complete: |theirs, ours| {
+        check_arguments(theirs)?;
         complete(theirs, ours);
         Ok(())
     },
@@ -109,6 +111,7 @@ pub(crate) static DIALECT: Dialect = Dialect {
 
 /// The trait's word for a hook's failure direction: `fail_open: false` is `fail: closed`.
 fn read_file(root: &Node, problems: &mut Vec<Problem>) -> Node {
+    let mut twice = Vec::new();
     let mut field = |entry: &Entry| {
         if entry.key != "fail_open" {
             return entry.clone();
@@ -124,6 +127,11 @@ fn read_file(root: &Node, problems: &mut Vec<Problem>) -> Node {
     };
     let mut map = |node: &Node| match &node.value {
         NodeValue::Map(entries) => {
+            if let (Some(fail), Some(_)) = (node.entry("fail"), node.get("fail_open")) {
+                let help = Some("leave one of them out: `fail_open: false` is `fail: closed`".to_string());
+                let problem = error(&fail.key_span, "contradiction", "`fail` stands beside `fail_open`", help);
+                twice.push(Problem { hook: node.get("name").and_then(Node::text).map(str::to_string), ..problem });
+            }
             Node { value: NodeValue::Map(entries.iter().map(&mut field).collect()), ..node.clone() }
         }
         _ => node.clone(),
@@ -138,11 +146,37 @@ fn read_file(root: &Node, problems: &mut Vec<Problem>) -> Node {
         };
         Entry { value, ..entry.clone() }
     };
-    match &root.value {
+    let read = match &root.value {
         NodeValue::Map(entries) => {
             Node { value: NodeValue::Map(entries.iter().map(&mut member).collect()), ..root.clone() }
         }
         _ => root.clone(),
+    };
+    problems.extend(twice);
+    read
+}
+
+/// Refuses a payload whose arguments aren't those of its method: a guard would look where nothing is, and pass.
+fn check_arguments(payload: &Value) -> Result<(), String> {
+    let wrong = |key: &str, what: &str| Err(format!("`{key}` is not {what}"));
+    let given = |key: &str| payload.get(key).filter(|it| !it.is_null());
+    let is_result = |it: &Value| it.get("Ok").is_some() || it.get("Err").is_some();
+    match payload["method"].as_str().unwrap_or_default() {
+        "pre_turn" | "post_turn" | "on_turn_error" if given("input").is_some_and(|it| !it["message"].is_string()) => {
+            wrong("input", "an object with a text as `message`")
+        }
+        "pre_llm_call" | "pre_compaction" if given("messages").is_some_and(|it| !it.is_array()) => {
+            wrong("messages", "a list")
+        }
+        "post_llm_call" if given("response").is_some_and(|it| !it.is_object()) => wrong("response", "an object"),
+        "post_tool_call" if given("result").is_some_and(|it| !is_result(it)) => {
+            wrong("result", "an object with `Ok` or `Err`")
+        }
+        "pre_tool_call" | "post_tool_call" if payload.get("args").is_none() => {
+            other_name(payload, "args", &["arguments"])
+        }
+        "pre_turn" if given("input").is_none() => other_name(payload, "input", &["turn_input", "user_input"]),
+        _ => Ok(()),
     }
 }
 

@@ -10,9 +10,11 @@
 
 mod files;
 
+pub(super) use files::MEMBERS;
+
 use super::native::CONTRACT;
-use super::replies::{bad_exit, or, unreadable};
-use super::{Dialect, EventRow, Files};
+use super::replies::{bad_exit, or, unknown_reply, unreadable};
+use super::{Dialect, EventRow, Files, other_name};
 use crate::contract::{Composition, Contract, Exit, Judgement, TOOL_NAME, Target};
 use crate::event::{Event, spec};
 use crate::matching::{MatcherRule, ToolNaming};
@@ -28,8 +30,8 @@ pub(super) static DIALECT: Dialect = Dialect {
     contract: Contract {
         dialect: "agentpool",
         composition: Composition::Parallel,
+        event_name: |event| DIALECT.name_of(event),
         takes_no: |event| DIALECT.row(event).is_none_or(|row| row.blocks),
-        passes_every_no: true,
         tool_naming: ToolNaming::Own,
         matcher: MatcherRule::Search,
         matched,
@@ -38,7 +40,12 @@ pub(super) static DIALECT: Dialect = Dialect {
         context: &["metadata"],
         payload,
         environment,
-        placeholders: Placeholders { style: Style::Dollars, knows: |name| VALUES.contains(&name), value },
+        placeholders: Placeholders {
+            style: Style::Dollars,
+            names: &VALUES,
+            knows: |name| VALUES.contains(&name),
+            value,
+        },
         judgement: Judgement::AllowOrDeny,
         has_small_model: true,
         reply: read_reply,
@@ -66,7 +73,10 @@ pub(super) static DIALECT: Dialect = Dialect {
         ("/tool_output", "/tool/output"),
         ("/duration_ms", "/tool/durationMs"),
     ],
-    complete: |_, event| {
+    complete: |payload, event| {
+        if payload["event"] == "pre_run" {
+            other_name(payload, "prompt", &["input", "user_prompt"])?;
+        }
         // Tool events have none.
         if let Some(members) = event.as_object_mut()
             && members.get("session").is_some_and(Value::is_null)
@@ -133,6 +143,21 @@ fn value(event: &Event, name: &str) -> Option<Value> {
 /// The members of a hook's reply: agentpool's `HookResult`.
 const RESULT: [&str; 5] = ["decision", "reason", "modified_input", "additional_context", "continue_"];
 
+/// Those of a command's JSON: the same with their second names, and one that has a remark of its own.
+const REPLY: [&str; 11] = [
+    "decision",
+    "reason",
+    "modified_input",
+    "additional_context",
+    "continue",
+    "continue_",
+    "permissionDecision",
+    "permissionDecisionReason",
+    "updatedInput",
+    "additionalContext",
+    "hookSpecificOutput",
+];
+
 /// The JSON of a command: every member has a second name, and decisions have synonyms. Nothing nested
 /// is read.
 fn read_reply(event: &Event, value: Value) -> Result<Answer, String> {
@@ -155,6 +180,7 @@ fn read_reply(event: &Event, value: Value) -> Result<Answer, String> {
     ];
     let said = RESULT.into_iter().zip(members).filter_map(|(name, value)| Some((name.to_string(), value?)));
     let mut answer = answer(event, said.collect())?;
+    answer.remarks.extend(unknown_reply(event, &reply, &REPLY));
     if reply.contains_key("hookSpecificOutput") {
         answer.remarks.push("`hookSpecificOutput` means nothing to agentpool; give its members themselves".into());
     }
@@ -171,6 +197,7 @@ fn read_returned(event: &Event, value: Value) -> Result<Answer, String> {
         Value::Bool(false) => decide(Decision::Deny),
         Value::String(text) => Map::from_iter([("additional_context".to_string(), json!(text))]),
         Value::Object(mut members) => {
+            remark = unknown_reply(event, &members, &RESULT);
             members.retain(|name, _| RESULT.contains(&name.as_str()));
             members
         }
@@ -214,10 +241,14 @@ fn answer(event: &Event, said: Map<String, Value>) -> Result<Answer, String> {
         answer.stop = Some(answer.reason.clone().unwrap_or_default());
     }
     // agentpool reads it at every event, and obeys it here.
-    if let Some(changes) = rewrite.filter(|_| &*event.name == "PreToolUse") {
-        let mut input = event.subject().and_then(Value::as_object).cloned().unwrap_or_default();
-        input.extend(changes.clone());
-        answer.subject = Some(Value::Object(input));
+    match rewrite {
+        Some(changes) if &*event.name == "PreToolUse" => {
+            let mut input = event.subject().and_then(Value::as_object).cloned().unwrap_or_default();
+            input.extend(changes.clone());
+            answer.subject = Some(Value::Object(input));
+        }
+        Some(_) => answer.remarks.push("`modified_input` counts only at pre_tool_use: nothing is changed".into()),
+        None => {}
     }
     answer.said = Some(Value::Object(said));
     Ok(answer)
@@ -270,12 +301,9 @@ fn read_stdout(event: &Event, stdout: &str) -> Result<Answer, String> {
     }
 }
 
-/// There a hook whose module isn't found lets everything pass, and nobody is told that the guard isn't there.
+/// There a hook whose module can't be imported lets everything pass, and nobody is told that the guard isn't there.
 fn is_unfound(error: &str) -> bool {
-    error.contains("ModuleNotFoundError")
-        || error.contains("No module named")
-        || error.contains("no module `")
-        || error.contains(": no `")
+    ["`: can't import it: ", "ModuleNotFoundError", "No module named"].iter().any(|it| error.contains(it))
 }
 
 /// agentpool gives the error of a function or a prompt as a reason, that of a command to the log only.

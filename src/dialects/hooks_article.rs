@@ -9,11 +9,11 @@ mod quotes;
 
 use super::claude_code;
 use super::native::CONTRACT;
-use super::replies::{bad_exit, or, unreadable};
-use super::{Dialect, EventRow, Files};
+use super::replies::{bad_exit, or, unknown_reply, unreadable};
+use super::{Dialect, EventRow, Files, other_name};
 use crate::contract::{Composition, Contract, Exit, Judgement};
 use crate::event::{CUSTOM_PREFIX, Event, set_pointer};
-use crate::matching::tools::{MainPath, Row};
+use crate::matching::tools::{MainArgument, Row};
 use crate::matching::{MatcherRule, ToolNaming};
 use crate::template::{Placeholders, Style, now};
 use crate::verdict::{Answer, Decision, Outcome, Status, Verdict};
@@ -36,6 +36,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     contract: Contract {
         dialect: "hooks-article",
         composition: Composition::Veto,
+        event_name: |event| DIALECT.name_of(event),
         takes_no: |event| DIALECT.row(event).is_none_or(|row| row.blocks),
         tool_naming: ToolNaming::Own,
         matcher: MatcherRule::WholeName,
@@ -45,7 +46,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         context: &["metadata"],
         payload,
         environment,
-        placeholders: Placeholders { style: Style::Dollars, knows, value },
+        placeholders: Placeholders { style: Style::Dollars, names: &NAMES, knows, value },
         judgement: Judgement::YesDenies,
         has_small_model: true,
         reply: read_reply,
@@ -116,6 +117,9 @@ const MARKS: [&str; 5] = ["event", "mode", "condition", "async_mode", "payload_t
 
 /// Takes members that stand in `context` and not beside it.
 fn complete(payload: &Value, data: &mut Value) -> Result<(), String> {
+    if payload["event"] == "UserPromptSubmit" {
+        other_name(payload, "prompt", &["user_prompt", "input"])?;
+    }
     for (theirs, ours) in IN_CONTEXT {
         let in_context = payload.get("context").and_then(|context| context.get(theirs));
         let Some(value) = in_context.filter(|value| !value.is_null()) else { continue };
@@ -160,8 +164,8 @@ fn subject_member(event: &Event) -> &'static str {
 }
 
 /// Names of what an event says, beside the members of `tool_input` and `tool_output`.
-const NAMES: [&str; 8] =
-    ["event", "timestamp", "session_id", "tool_name", "tool_input", "tool_output", "prompt", "cwd"];
+const NAMES: [&str; 9] =
+    ["event", "timestamp", "session_id", "tool_name", "tool_input", "tool_output", "prompt", "cwd", "tool_input_path"];
 
 fn knows(name: &str) -> bool {
     NAMES.contains(&name)
@@ -170,8 +174,13 @@ fn knows(name: &str) -> bool {
 
 fn value(event: &Event, name: &str) -> Option<Value> {
     let path = || match Row::of(event.tool_name()?).main_path(event.at("/tool/input")?) {
-        MainPath::Is(path) => Some(path),
-        MainPath::Unclear | MainPath::Absent => None,
+        MainArgument::Is(path) => Some(path),
+        MainArgument::Unclear | MainArgument::Absent => None,
+    };
+    let none = Value::Null;
+    let command = || {
+        let input = event.at("/tool/input").unwrap_or(&none);
+        event.tool_name().map_or(MainArgument::Absent, |tool| Row::of(tool).main_command(input))
     };
     match name {
         "event" => Some(json!(self::name(event))),
@@ -181,6 +190,10 @@ fn value(event: &Event, name: &str) -> Option<Value> {
         "tool_input" => event.at("/tool/input").cloned(),
         "tool_output" => event.at("/tool/output").cloned(),
         "tool_input_path" => path().map(Value::from),
+        "tool_input_command" if command() != MainArgument::Absent => match command() {
+            MainArgument::Is(command) => Some(command.into()),
+            MainArgument::Unclear | MainArgument::Absent => None,
+        },
         "prompt" | "cwd" => event.data.get(name).cloned(),
         _ => {
             let (of, field) = match name.strip_prefix("tool_input_") {
@@ -277,8 +290,32 @@ fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
         }
     }
     answer.additional_context.extend(texts("additional_context")?);
+    answer.remarks.extend(reply.as_object().and_then(|members| unknown_reply(event, members, &REPLY)));
     Ok(answer)
 }
+
+/// The members that a reply may have: the article's, Claude Code's, what services say when they have got it, and the
+/// event's own name, because a hook may print what it has read.
+const REPLY: [&str; 18] = [
+    "blocked",
+    "reasons",
+    "status",
+    "tool_input",
+    "reason",
+    "error",
+    "tool_output",
+    "prompt",
+    "additional_context",
+    "outcomes",
+    "continue",
+    "stopReason",
+    "suppressOutput",
+    "systemMessage",
+    "decision",
+    "hookSpecificOutput",
+    "ok",
+    "event",
+];
 
 /// The statuses that a reply may name.
 const STATUSES: [Status; 4] = [Status::Success, Status::Blocking, Status::NonBlockingError, Status::Cancelled];
@@ -292,7 +329,14 @@ fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
             let reason = claude_code::reason_of_deny(reply).unwrap_or_else(|| or(exit.stderr.trim(), NO_REASON));
             Ok(Answer::decide(Decision::Deny, reason))
         }
-        (Some(0), reply) => reply.unwrap_or_else(|| Ok(claude_code::plain_stdout(event, stdout))),
+        (Some(0), reply) => reply.unwrap_or_else(|| {
+            let mut answer = claude_code::plain_stdout(event, stdout);
+            if ["\"blocked\"", "\"decision\""].iter().any(|it| stdout.contains(it)) {
+                let remark = "its stdout tells of a decision, but is only a text; print one JSON object alone";
+                answer.remarks.push(remark.into());
+            }
+            Ok(answer)
+        }),
         // Tools print JSON that is no reply; only one that decides is worth more than the code.
         (Some(_), Some(Ok(answer))) if answer.decision.is_some() => Ok(answer),
         (Some(_) | None, _) => Err(bad_exit(exit)),
@@ -385,7 +429,8 @@ mod tests {
                 let subject = answer.subject.map(|it| format!(" = {it}")).unwrap_or_default();
                 let context = answer.additional_context.iter().map(|it| format!(" + {it}")).collect::<String>();
                 let stop = answer.stop.map(|it| format!(" stop: {it}")).unwrap_or_default();
-                format!("{decision}{}{subject}{context}{stop}", answer.reason.unwrap_or_default())
+                let remarks = answer.remarks.iter().map(|it| format!(" ! {it}")).collect::<String>();
+                format!("{decision}{}{subject}{context}{stop}{remarks}", answer.reason.unwrap_or_default())
             }
         }
     }
@@ -422,6 +467,29 @@ mod tests {
                 "deny r",
             ),
             ("PreToolUse", json!({"continue": false, "stopReason": "r"}), " stop: r"),
+            // What is none is told, but for what programs print where nobody asks for a decision.
+            (
+                "PreToolUse",
+                json!({"blockd": true}),
+                " ! its reply counts as none: it has `blockd`, which means nothing; did you mean `blocked`?",
+            ),
+            (
+                "PreToolUse",
+                json!({"toolInput": {"command": "pwd"}}),
+                " ! its reply counts as none: it has `toolInput`, which means nothing; did you mean `tool_input`?",
+            ),
+            (
+                "PreToolUse",
+                json!({"problems": 0}),
+                " ! its reply counts as none: it has none of `blocked`, `reasons`, `status`, `tool_input`",
+            ),
+            ("PostToolUse", json!({"problems": 0}), ""),
+            ("PostToolUse", json!({"errors": 0}), ""),
+            (
+                "PostToolUse",
+                json!({"Blocked": true}),
+                " ! its reply counts as none: it has `Blocked`, which means nothing; did you mean `blocked`?",
+            ),
             // What can't be meant is not a yes.
             ("PreToolUse", json!([]), "read the reply: it is not a JSON object"),
             (
@@ -449,6 +517,13 @@ mod tests {
         for (name, code, stdout, stderr, expected) in [
             ("PreToolUse", Some(0), "all good", "", ""),
             ("PreToolUse", Some(0), r#"{"blocked": true, "reason": "r"}"#, "", "deny r"),
+            (
+                "PreToolUse",
+                Some(0),
+                r#"[{"blocked": true}]"#,
+                "",
+                " ! its stdout tells of a decision, but is only a text; print one JSON object alone",
+            ),
             (
                 "PreToolUse",
                 Some(0),

@@ -7,13 +7,16 @@
 
 mod files;
 
+pub(super) use files::CAPABILITIES;
+
 use super::native::CONTRACT;
 use super::replies::{bad_exit, unreadable};
-use super::{Dialect, EventRow, Files};
+use super::{Dialect, EventRow, Files, other_name};
 use crate::contract::{Composition, Contract, Exit, Fail, Tally};
 use crate::event::{BLOCKED as MARK, CONTEXT_MEMBERS, Event, merge_patch, set_pointer};
 use crate::matching::ToolNaming;
-use crate::support::nearest::closest;
+use crate::support::json::whole;
+use crate::support::nearest::{closest, differ_in_number};
 use crate::verdict::{Answer, Decision, Outcome, StopReason, StopSignal, Verdict};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -36,6 +39,9 @@ pub(super) static DIALECT: Dialect = Dialect {
         dialect: "instructor",
         composition: Composition::Middleware,
         has_one_list: true,
+        // What has ended can't be kept from it, and doesn't go on.
+        event_name: |event| DIALECT.name_of(event),
+        takes_no: |event| !matches!(event, "Stop" | "RunEnd" | "RunError"),
         tool_naming: ToolNaming::Own,
         // An exception of a hook breaks the run there.
         gates_fail: Fail::Closed,
@@ -84,6 +90,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         ("/updatedAt", "/updatedAt"),
     ],
     complete: |theirs, ours| {
+        check_count(theirs)?;
         complete(theirs, ours);
         Ok(())
     },
@@ -110,6 +117,19 @@ const MEMBERS: [&str; 14] = [
     "hasErrors",
 ];
 
+/// Members of the state that mean something here.
+const STATE: [&str; 9] = [
+    "metadata",
+    "systemPrompt",
+    "messages",
+    "responseFormat",
+    "stopSignals",
+    "stepCount",
+    "usage",
+    "finishReason",
+    "executionStartedAt",
+];
+
 /// Members of the state that have a place of their own in an event.
 const OWN_PLACES: [&str; 4] = ["metadata", "systemPrompt", "messages", "responseFormat"];
 
@@ -122,6 +142,21 @@ fn has_failed(payload: &Value) -> bool {
 
 fn is_post_tool(event: &Event) -> bool {
     matches!(&*event.name, "PostToolUse" | "PostToolUseFailure")
+}
+
+/// Refuses a count of steps that can't be read: a guard would count its own events instead, and stop too late.
+fn check_count(theirs: &Value) -> Result<(), String> {
+    let state = &theirs["state"];
+    other_name(state, "stepCount", &["step_count", "stepcount"]).map_err(|error| format!("`state`: {error}"))?;
+    match state.get("stepCount").filter(|it| !it.is_null()) {
+        Some(steps) if count(steps).is_none() => Err("`state.stepCount` is not a whole number".into()),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// A count, however PHP writes it.
+fn count(value: &Value) -> Option<u64> {
+    whole(value).or_else(|| value.as_str()?.trim().parse().ok())
 }
 
 /// Completes the native event with what the tables can't say of a context.
@@ -199,7 +234,7 @@ fn complete(theirs: &Value, ours: &mut Value) {
     if let Some(parent) = state("parentAgentId").filter(|it| it.is_string() && state("sessionId").is_none()) {
         ours["parentSession"] = parent.clone();
     }
-    let steps = state("stepCount").and_then(Value::as_u64).filter(|_| within_step.contains(&&*event));
+    let steps = state("stepCount").and_then(count).filter(|_| within_step.contains(&&*event));
     if let Some(step) = state("currentStep").and_then(Value::as_u64).or(steps.map(|steps| steps.saturating_add(1))) {
         ours["step"] = step.into();
     }
@@ -408,11 +443,28 @@ fn read_state(
                 drop(patch.insert(key.clone(), difference(before, value)))
             }
             "stopSignals" => read_signals(value, before, answer)?,
+            key if given.get(key).is_none() && !STATE.contains(&key) => {
+                if let Some(complaint) = misplaced(key) {
+                    return Err(unreadable(complaint));
+                }
+                others.insert(key.to_string(), value.clone());
+            }
             _ => drop(others.insert(key.clone(), difference(before, value))),
         }
     }
     set(patch, "state", others);
     Ok(())
+}
+
+/// What is wrong with a new member of the state, to which an agent may add what it likes: a name that is nearly one of
+/// its own, or that blocks a tool in the context.
+fn misplaced(key: &str) -> Option<String> {
+    if ["isToolExecutionBlocked", "toolExecution", "errorList"].contains(&key) {
+        return Some(format!("`{key}` stands beside the state, not in it"));
+    }
+    let is_near = |meant: &&str| meant.len().abs_diff(key.len()) < 3 && !differ_in_number(key, meant);
+    let meant = closest(key, STATE).filter(is_near)?;
+    Some(format!("a state has no `{key}`; did you mean `{meant}`?"))
 }
 
 /// The signals that a hook has added; those that it left out stay.
@@ -525,10 +577,10 @@ fn all_signals(event: &Event, new: &[StopSignal]) -> Vec<Value> {
 
 /// The counts of the execution so far, from the state.
 fn tally(event: &Event) -> Tally {
-    let usage = |key: &str| event.at("/state/usage").and_then(|usage| usage.get(key)).and_then(Value::as_u64);
+    let usage = |key: &str| event.at("/state/usage").and_then(|usage| usage.get(key)).and_then(count);
     let sum = || Some(usage("input").unwrap_or(0).saturating_add(usage("output")?));
     Tally {
-        steps: event.at("/state/stepCount").and_then(Value::as_u64),
+        steps: event.at("/state/stepCount").and_then(count),
         tokens: usage("total").or_else(sum),
         started_ms: event.at("/state/executionStartedAt").and_then(since_1970),
         now_ms: event.at("/createdAt").and_then(since_1970),

@@ -5,6 +5,7 @@
 
 pub(crate) mod agent_hook_trait;
 mod agentpool;
+pub(crate) mod asked;
 mod claude_code;
 mod cline;
 mod codex;
@@ -60,6 +61,66 @@ pub(crate) fn with_field(field: &str) -> Option<(&'static str, String)> {
     let has = |dialect: &&&Dialect| dialect.files.as_ref().is_some_and(|files| files.marks.contains(&field));
     let name = DIALECTS.iter().find(has)?.name();
     Some((name, how_to_write(name)))
+}
+
+/// The field of another system's hooks that is written so but for its letter case and `_`.
+pub(crate) fn mark_like(field: &str) -> Option<&'static str> {
+    let plain = |name: &str| name.replace('_', "").to_ascii_lowercase();
+    let marks = DIALECTS.iter().filter_map(|it| it.files.as_ref()).flat_map(|files| files.marks.iter().copied());
+    marks.into_iter().find(|mark| plain(mark) == plain(field))
+}
+
+/// What a dialect calls the event of this name; the name itself if it has none.
+pub(crate) fn own_name(dialect: &str, canonical: &'static str) -> &'static str {
+    let row = by_name(dialect).ok().and_then(|it| it.events.iter().find(|row| row.canonical == canonical));
+    row.map_or(canonical, |row| row.name)
+}
+
+/// The members of its own that a dialect's files have beside hookwire's.
+pub(crate) fn members_of(dialect: &str) -> &'static [&'static str] {
+    match dialect {
+        "agentpool" => &agentpool::MEMBERS,
+        "instructor" => &instructor::CAPABILITIES,
+        _ => &[],
+    }
+}
+
+/// The dialect whose files have a member that hookwire's own haven't, and how a file says that it is written for it.
+pub(crate) fn with_member(member: &str) -> Option<(&'static str, String)> {
+    let name = DIALECTS.iter().map(|it| it.name()).find(|name| members_of(name).contains(&member))?;
+    Some((name, format!("write `dialect: {name}` at the top of the file")))
+}
+
+/// The dialect whose matchers name events, if this one names an event of it as no tool is called, and how a file says
+/// that it is written for it.
+pub(crate) fn with_matcher(matcher: &str) -> Option<(&'static str, String)> {
+    let (first, has_more) = matcher.split_once(':').map_or((matcher, false), |(first, _)| (first, true));
+    let words = || first.split(|c: char| !c.is_ascii_alphanumeric());
+    // A tool may be called as one of hookwire's own events is.
+    let names = |row: &EventRow| words().any(|word| word == row.name) && (has_more || spec(row.name).is_none());
+    let has = |dialect: &&&Dialect| dialect.contract.matcher_names_events && dialect.events.iter().any(names);
+    let name = DIALECTS.iter().find(has)?.name();
+    Some((name, how_to_write(name)))
+}
+
+/// Whether the agents of a dialect that knows tools by their own names call them as hookwire does.
+pub(crate) fn has_canonical_tools(dialect: &str) -> bool {
+    dialect == hooks_article::DIALECT.name()
+}
+
+/// Whether a file's `dialect` names one of these, or nearly: a file of another tool may have a `dialect` too.
+pub(crate) fn is_meant(root: &Node) -> bool {
+    let name = root.get("dialect").and_then(Node::text);
+    name.is_some_and(|name| by_name(name).map_or_else(|unknown| unknown.nearest.is_some(), |_| true))
+}
+
+/// Refuses a payload that lacks a member and has it under another name, where no guard would look.
+fn other_name(payload: &Value, name: &str, others: &[&str]) -> Result<(), String> {
+    let is_there = |name: &&&str| payload.get(**name).is_some_and(|it| !it.is_null());
+    match others.iter().find(is_there).filter(|_| !is_there(&&name)) {
+        Some(other) => Err(format!("`{other}` means nothing here: write `{name}`")),
+        None => Ok(()),
+    }
 }
 
 fn how_to_write(dialect: &str) -> String {
@@ -275,23 +336,33 @@ impl Dialect {
     /// can't be blocked, and nothing where the agent wants to rest, because it would be sent back to work for
     /// ever. The event goes by the agent's name or the canonical one; empty if it isn't known.
     pub fn refuse(&self, reason: &str, event: &str) -> Said {
-        let Some(agent) = &self.agent else { return Said::default() };
-        let event = if event.is_empty() { "PreToolUse" } else { event };
-        let row = self.named(event).next().or_else(|| self.row(event));
-        let rests = |row: &EventRow| spec(row.canonical).is_some_and(|spec| spec.rest || spec.closes && !spec.tool);
-        let Some(row) = row.filter(|row| row.blocks && !rests(row)) else { return Said::default() };
+        let (Some(agent), Some(row)) = (&self.agent, self.refusable(event)) else { return Said::default() };
         match agent.refusal {
             Refusal::ExitCode(but_at) if !but_at.contains(&row.canonical) => {
                 Said { stderr: reason.into(), exit: 2, ..Said::default() }
             }
             Refusal::ExitCode(_) | Refusal::Reply => {
-                let event = json!({"event": row.canonical, "tool": {"name": "unknown"}});
-                let Ok(event) = Event::from_json(event) else { return Said::default() };
-                let mut verdict = Verdict::silent(Decision::Deny, 0, "".into(), event.id.clone());
-                verdict.reason = Some(reason.into());
-                Said { stdout: (self.reply)(&event, &verdict).to_string(), ..Said::default() }
+                let reply = self.refusing_reply(reason, event).map(|reply| reply.to_string());
+                Said { stdout: reply.unwrap_or_default(), ..Said::default() }
             }
         }
+    }
+
+    /// The same as a reply, for agents that ask otherwise than by a command; nothing where `refuse` says nothing.
+    pub fn refusing_reply(&self, reason: &str, event: &str) -> Option<Value> {
+        let row = self.refusable(event)?;
+        let event = Event::from_json(json!({"event": row.canonical, "tool": {"name": "unknown"}})).ok()?;
+        let mut verdict = Verdict::silent(Decision::Deny, 0, "".into(), event.id.clone());
+        verdict.reason = Some(reason.into());
+        Some((self.reply)(&event, &verdict))
+    }
+
+    /// The row of an event that may be refused; see [`Dialect::refuse`].
+    fn refusable(&self, event: &str) -> Option<&'static EventRow> {
+        let event = if event.is_empty() { "PreToolUse" } else { event };
+        let row = self.named(event).next().or_else(|| self.row(event));
+        let rests = |row: &EventRow| spec(row.canonical).is_some_and(|spec| spec.rest || spec.closes && !spec.tool);
+        row.filter(|row| self.agent.is_some() && row.blocks && !rests(row))
     }
 
     /// The payload that an event was read from, if it came in this vocabulary.
@@ -568,6 +639,39 @@ mod tests {
                 "agent-hook-trait",
                 json!({"method": "pre_tool_call"}),
                 "`tool_name` is missing: the event is about a tool",
+            ),
+            // Neither where its arguments aren't, nor where a prompt isn't.
+            (
+                "agent-hook-trait",
+                json!({"method": "pre_tool_call", "tool_name": "t", "arguments": {}}),
+                "`arguments` means nothing here: write `args`",
+            ),
+            (
+                "agent-hook-trait",
+                json!({"method": "pre_turn", "input": "my credit card"}),
+                "`input` is not an object with a text as `message`",
+            ),
+            (
+                "agent-hook-trait",
+                json!({"method": "post_tool_call", "tool_name": "t", "args": {}, "result": {"ok": 1}}),
+                "`result` is not an object with `Ok` or `Err`",
+            ),
+            (
+                "hooks-article",
+                json!({"event": "UserPromptSubmit", "user_prompt": "p"}),
+                "`user_prompt` means nothing here: write `prompt`",
+            ),
+            ("agentpool", json!({"event": "pre_run", "input": "p"}), "`input` means nothing here: write `prompt`"),
+            // Nor a count of steps that no guard can read.
+            (
+                "instructor",
+                json!({"triggerType": "before_step", "state": {"step_count": 30}}),
+                "`state`: `step_count` means nothing here: write `stepCount`",
+            ),
+            (
+                "instructor",
+                json!({"triggerType": "before_step", "state": {"stepCount": "many"}}),
+                "`state.stepCount` is not a whole number",
             ),
             // There it may be so; whether a hook asks for the tool is seen later.
             ("workflow-framework", json!({"Event": "PostToolCallFailure", "ToolArgs": "{}"}), ""),

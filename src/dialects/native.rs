@@ -34,8 +34,8 @@ pub const CONTRACT: Contract = Contract {
     placeholders: PATHS,
     judgement: Judgement::Verdict,
     has_one_list: false,
+    event_name: |event| &event.name,
     takes_no: |_| true,
-    passes_every_no: false,
     is_unfound: |_| false,
     // A default would send events to somewhere that nobody has named.
     has_small_model: false,

@@ -6,13 +6,13 @@
 //! data. And what leaves its pipeline as an exception denies a gate here.
 
 use super::native::CONTRACT;
-use super::replies::unreadable;
+use super::replies::{none_known, unreadable};
 use super::{Dialect, EventRow};
 use crate::contract::{Composition, Contract, Exit, Fail, Judgement, Target};
 use crate::event::Event;
 use crate::matching::{MatcherRule, ToolNaming};
 use crate::template::{Placeholders, Style};
-use crate::verdict::{Answer, Decision, NOT_WAITED_FOR, Status, Verdict};
+use crate::verdict::{Answer, Decision, NOT_WAITED_FOR, Outcome, Status, Verdict};
 use serde_json::{Value, json};
 
 /// `number` is its value in the system's enum: a context that .NET has serialised says no more.
@@ -25,6 +25,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     contract: Contract {
         dialect: "workflow-framework",
         composition: Composition::Pipeline,
+        event_name: |event| DIALECT.name_of(event),
         takes_no: |event| DIALECT.row(event).is_none_or(|row| row.blocks),
         has_one_list: true,
         tool_naming: ToolNaming::Own,
@@ -39,7 +40,8 @@ pub(super) static DIALECT: Dialect = Dialect {
         stdin: Some(stdin),
         placeholders: Placeholders {
             style: Style::Braces,
-            knows: |name| matches!(name, "event" | "toolName" | "toolArgs"),
+            names: &PLACEHOLDERS,
+            knows: |name| PLACEHOLDERS.contains(&name),
             value: placeholder,
         },
         judgement: Judgement::Keywords(&["deny", "block", "reject"]),
@@ -209,6 +211,8 @@ fn stdin(event: &Event) -> Value {
     })
 }
 
+const PLACEHOLDERS: [&str; 3] = ["event", "toolName", "toolArgs"];
+
 /// Absent is empty there, not null: a model is asked all the same.
 fn placeholder(event: &Event, placeholder: &str) -> Option<Value> {
     Some(match placeholder {
@@ -236,6 +240,9 @@ fn result(event: &Event, value: &Value) -> Result<Answer, String> {
             return Err(format!("it has `{key}`, which means nothing; write `{meant}`"));
         }
     }
+    if let Some(unknown) = none_known(members, &MEMBERS) {
+        return Err(unknown);
+    }
     let text = |key: &str| match members.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
@@ -248,9 +255,6 @@ fn result(event: &Event, value: &Value) -> Result<Answer, String> {
         ..Answer::default()
     };
     let mut remark = |remark: &str| answer.remarks.push(remark.to_string());
-    if !members.is_empty() && !MEMBERS.iter().any(|known| members.contains_key(*known)) {
-        remark("its reply has none of `Decision`, `Reason`, `ModifiedArgs`, `OutputMessage`: it is an allow");
-    }
     let modified = match members.get("ModifiedArgs") {
         None | Some(Value::Null) => None,
         Some(Value::String(text)) => Some(arguments(text).unwrap_or_else(|error| {
@@ -266,7 +270,7 @@ fn result(event: &Event, value: &Value) -> Result<Answer, String> {
         // No more than no objection: an explicit allow would approve what other systems ask a person about.
         (Kind::Allow, None) => {}
         (Kind::Allow, Some(_)) => remark("`ModifiedArgs` counts only with `Decision` 2 (Modify): nothing is changed"),
-        (Kind::Deny, _) => answer.decision = Some(Decision::Deny),
+        (Kind::Deny, _) => (answer.decision, answer.said) = (Some(Decision::Deny), Some(json!({"Decision": DENY}))),
         (Kind::Modify, None) => remark("`Decision` is 2 (Modify) without `ModifiedArgs`: nothing is changed"),
         (Kind::Modify, Some(_)) if event.spec.subject != Some("/tool/input") => {
             remark(&format!(
@@ -292,6 +296,9 @@ fn kind(decision: &Value) -> Result<Kind, String> {
         _ => Err(format!("`Decision` is {decision}; it is 0 (Allow), 1 (Deny) or 2 (Modify)")),
     }
 }
+
+/// `HookDecision.Deny`.
+const DENY: u8 = 1;
 
 fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
     match exit.code {
@@ -319,18 +326,24 @@ fn reply(_: &Event, verdict: &Verdict) -> Value {
     // It has no word for the end of a run.
     let denied = verdict.decision != Decision::Allow || verdict.stop.is_some();
     let modified = verdict.subject.as_ref().filter(|_| !denied);
-    let ran = |it: &&crate::verdict::Outcome| {
-        // What a hook says at an event whose result nobody reads is an error in its outcome, and in the reply all the same.
-        (it.status == Status::Success || it.status == Status::NonBlockingError && it.reason.is_some())
+    // What a hook says at an event whose result nobody reads is an error in its outcome, and in the reply all the same.
+    let is_unheard = |it: &&Outcome| {
+        let denies = it.said.as_ref().is_some_and(|said| said["Decision"] == DENY);
+        it.status == Status::NonBlockingError && (it.reason.is_some() || denies)
+    };
+    let ran = |it: &&Outcome| {
+        (it.status == Status::Success || is_unheard(it))
             && it.reason.as_deref() != Some(NOT_WAITED_FOR)
             && (modified.is_none() || it.rewrote)
     };
     let said = || verdict.outcomes.iter().rfind(ran).and_then(|outcome| outcome.reason.as_deref());
+    let unheard = verdict.outcomes.iter().find(is_unheard);
     let (decision, reason) = match (verdict.decision, &verdict.stop) {
-        (Decision::Allow, Some(stop)) => (1, Some(stop.as_str())),
+        (Decision::Allow, Some(stop)) => (DENY, Some(stop.as_str())),
+        (Decision::Allow, None) if unheard.is_some() => (DENY, unheard.and_then(|outcome| outcome.reason.as_deref())),
         (Decision::Allow, None) if modified.is_some() => (2, said()),
         (Decision::Allow, None) => (0, said()),
-        (Decision::Ask | Decision::Defer | Decision::Deny, _) => (1, verdict.reason.as_deref()),
+        (Decision::Ask | Decision::Defer | Decision::Deny, _) => (DENY, verdict.reason.as_deref()),
     };
     let messages = verdict.user_messages.join("\n");
     json!({

@@ -207,6 +207,8 @@ pub(super) struct Chain {
     /// too.
     judged: Vec<(Arc<Hook>, u32)>,
     made: Vec<(Arc<Hook>, u32)>,
+    /// Who allowed, why, and which version: an allow is for the value that it saw or made.
+    allowed: Vec<(Arc<str>, Option<String>, u32)>,
     /// The outermost layer of the hooks whose answers end the client's chain.
     ended_at: Option<Layer>,
 }
@@ -263,6 +265,7 @@ impl Chain {
             version: 0,
             judged: Vec::new(),
             made: Vec::new(),
+            allowed: Vec::new(),
             ended_at: None,
         }
     }
@@ -383,7 +386,11 @@ impl Chain {
         // The value of a single member stays in its answer, for `Folded::add` to take.
         let combined = if is_alone { None } else { subject.map(Cow::into_owned) };
         let mut makers = Vec::new();
+        let mut allows = Vec::new();
         for mut run in runs {
+            if run.answer.decision == Some(Decision::Allow) {
+                allows.push((run.name.clone(), run.answer.reason.clone(), !run.rewrote.is_empty()));
+            }
             self.judged.extend(run.judged.into_iter().map(|hook| (hook, self.version)));
             makers.extend(run.rewrote);
             self.errors.extend(run.errors);
@@ -400,15 +407,38 @@ impl Chain {
             self.folded.subject = combined;
         }
         self.folded.withheld |= withheld;
-        let Some(next) = next else { return };
-        // Only what hooks can veto counts as another value: the subject and the tool.
-        if next.subject() != event.subject() || next.data.get("tool") != event.data.get("tool") {
+        let before = self.version;
+        let is_changed = |next: &Event| {
+            // Only what hooks can veto counts as another value: the subject and the tool.
+            next.subject() != event.subject() || next.data.get("tool") != event.data.get("tool")
+        };
+        let alone = is_alone || makers.len() == 1;
+        if next.as_ref().is_some_and(is_changed) {
             self.version += 1;
-            let alone = is_alone || makers.len() == 1;
             let version = |whole| if alone && whole { self.version } else { SHARED };
             self.made.extend(makers.into_iter().map(|(hook, whole)| (hook, version(whole))));
         }
+        // Whoever made the value alone has allowed what it made.
+        let version = |rewrote| if rewrote && alone { self.version } else { before };
+        self.allowed.extend(allows.into_iter().map(|(hook, reason, rewrote)| (hook, reason, version(rewrote))));
+        let Some(next) = next else { return };
         self.moment = Arc::new(self.moment.rewritten(Arc::new(next)));
+    }
+
+    /// Takes back an allow at a gate that was for another value than the one that goes out, unless somebody has
+    /// allowed that one.
+    pub(super) fn settle_allow(&mut self) {
+        let is_stale = self.version > 0 && self.moment.event().spec.phase == Phase::Gate;
+        if !is_stale || self.folded.decision != Some(Decision::Allow) {
+            return;
+        }
+        let (decision, decided_by, reason) = match self.allowed.iter().find(|(_, _, at)| *at == self.version) {
+            Some((hook, reason, _)) => (Some(Decision::Allow), Some(hook.clone()), reason.clone()),
+            None => (None, None, None),
+        };
+        self.folded.decision = decision;
+        self.folded.decided_by = decided_by;
+        self.folded.reasons = reason.into_iter().collect();
     }
 
     /// Puts an `ask` to a person; without an answer it is a deny. Returns whether the person changed the
@@ -424,10 +454,13 @@ impl Chain {
             reasons.extend(reason.filter(|reason| !reasons.contains(reason)));
         }
         let reason = reasons.join("; ");
+        let asks = |hook: &&Arc<Hook>| hooks.contains(&&*hook.name);
+        let definitions = limits.hooks.all().filter(asks).map(|hook| hook.fingerprint).collect();
         let hooks = hooks.join(", ");
         let question = approvals::Question {
             hook: &hooks,
             file: "",
+            definitions,
             message: reason.clone(),
             event: moment.event(),
             timeout,
@@ -528,6 +561,9 @@ impl Chain {
                 let reason = format!("hook `{}` would rewrite again what {cause}", hook.name);
                 answer = Answer::decide(Decision::Deny, reason);
             }
+            if answer.decision == Some(Decision::Allow) && !rewrites(moment.event(), &answer) {
+                self.allowed.push((hook.name.clone(), answer.reason.clone(), version));
+            }
             answer.subject = None;
             answer.replace = false;
             answer.context = None;
@@ -593,6 +629,7 @@ fn run_member<'a>(
             Member::Block { contract, layer, members } => {
                 let mut chain = Chain::start(moment.clone());
                 chain.run(engine, limits, contract, members).await;
+                chain.settle_allow();
                 // People look for the hook that decided, not for the block that it is in.
                 let name = chain.folded.decided_by.clone().unwrap_or_else(|| contract.dialect.into());
                 let unchanged = chain.version == 0;

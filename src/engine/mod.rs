@@ -175,6 +175,11 @@ impl HooksInForce {
         selected
     }
 
+    /// Every hook, whether it applies or not.
+    fn all(&self) -> impl Iterator<Item = &Arc<Hook>> {
+        self.files.hooks.iter().chain(self.session.iter().flat_map(|set| &set.hooks))
+    }
+
     /// Who asks for the tool of an event that doesn't name it, and why that is a deny: it can't be told what the hook
     /// would say.
     fn unnamed(&self, event: &Event) -> Option<(Arc<str>, String)> {
@@ -185,8 +190,7 @@ impl HooksInForce {
         if !self.files.policies.is_empty() {
             return Some((policy::NAME.into(), why("the policy")));
         }
-        let mut hooks = self.files.hooks.iter().chain(self.session.iter().flat_map(|set| &set.hooks));
-        hooks
+        self.all()
             .find(|hook| hook.asks_for_tool(event))
             .map(|hook| (hook.name.clone(), why(&format!("hook `{}`", hook.name))))
     }
@@ -219,13 +223,14 @@ async fn decide_within(engine: &Engine, question: Question, depth: u8) -> Verdic
     let names = &question.hooks.files.tool_names;
     let moment = Moment::new(question.event.clone(), &engine.services.root).with_names(names);
     let moment = Arc::new(if engine.no_scripts { moment } else { moment.with_scripts() });
-    let limits = run::RunLimits {
+    let mut limits = run::RunLimits {
         deadline: deadline(&question.event, question.read_at),
         early_deadline: &question.early_deadline,
         client: question.client.as_ref(),
         hooks: &question.hooks,
         contract: question.contract,
         depth,
+        redacting: Vec::new(),
     };
     let (mut moment, refusal) = policy_gate::admit(engine, &limits, moment).await;
     let refusal =
@@ -237,6 +242,7 @@ async fn decide_within(engine: &Engine, question: Question, depth: u8) -> Verdic
         chain.refuse(by, reason, &selected);
         return finish(engine, &question, chain);
     }
+    limits.redacting = selected.iter().filter(|it| it.hook.handler.is_redacting()).map(|it| it.hook.clone()).collect();
     if selected.is_empty() {
         return finish(engine, &question, Chain::start(moment));
     }
@@ -245,6 +251,7 @@ async fn decide_within(engine: &Engine, question: Question, depth: u8) -> Verdic
         .run(engine, &limits, question.contract, compose::plan(selected, question.contract, question.event.spec))
         .await;
     chain.judge_again(engine, &limits, &question.hooks, Asks::Count).await;
+    chain.settle_allow();
     chain.judge_by_policies(engine, &limits).await;
     if let Some(timeout) = asks_a_person(engine, &question, &chain) {
         let changed = chain.ask(engine, &limits, timeout).await;

@@ -6,6 +6,7 @@ use super::sessions::Claim;
 use super::{Engine, HooksInForce, NestedJudge, Report, aside};
 use crate::contract::{Contract, Fail, NATIVE};
 use crate::event::{CONTEXT_MEMBERS, Event, Phase, merge_patch};
+use crate::handlers::said::{self, Redactor};
 use crate::handlers::{Call, Handler, HandlerError, Moment, Transcript};
 use crate::hook::Hook;
 use crate::hook_set::Selected;
@@ -34,6 +35,8 @@ pub(super) struct RunLimits<'a> {
     pub contract: &'static Contract,
     /// How many hooks' own acts this is within.
     pub depth: u8,
+    /// The hooks of the event that take something out of what passes.
+    pub redacting: Vec<Arc<Hook>>,
 }
 
 impl<'a> RunLimits<'a> {
@@ -41,6 +44,13 @@ impl<'a> RunLimits<'a> {
         let RunLimits { early_deadline, client, hooks, contract, depth, .. } = *self;
         NestedJudge { engine, hooks, contract, client, early_deadline, depth }
     }
+}
+
+/// What is taken out of all that a hook says: the value goes through the same hooks, those of its layer and of outer
+/// ones.
+fn redactors(redacting: &[Arc<Hook>], hook: &Hook) -> Vec<Redactor> {
+    let are_around = redacting.iter().filter(|it| it.source.layer <= hook.source.layer && !std::ptr::eq(&***it, hook));
+    are_around.filter_map(|it| it.handler.redactor()).collect()
 }
 
 impl RunLimits<'_> {
@@ -99,7 +109,10 @@ async fn run_now(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected, m
     let (started, began) = (Instant::now(), SystemTime::now());
     let transcript = Transcript::default();
     let result = match fixed(selected, event.spec.phase).or_else(|| uncertain(selected)) {
-        Some(result) => result,
+        Some(Ok(answer)) => {
+            said::redact(redactors(&limits.redacting, hook), Ok(answer)).await.map_err(|error| Failure::Error(error.0))
+        }
+        Some(Err(failure)) => Err(failure),
         // Boxed, or the largest handler's state would be part of every event's future.
         None => Box::pin(limited(engine, limits, selected, moment, &transcript)).await,
     };
@@ -112,9 +125,23 @@ async fn run_now(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected, m
     };
     let mut run = finish(selected, limits.contract, moment, result, is_partial, started.elapsed());
     run.outcome.started_at = Some(began);
-    run.outcome.transcript = transcript.take();
+    run.outcome.transcript = redacted_steps(limits, hook, transcript.take()).await;
     report(engine, moment, &run.outcome, false);
     run
+}
+
+/// The steps of a run as redacted as what it says; none if there is no time for that.
+async fn redacted_steps(limits: &RunLimits<'_>, hook: &Hook, steps: Vec<Value>) -> Vec<Value> {
+    let redactors = redactors(&limits.redacting, hook);
+    if steps.is_empty() || redactors.is_empty() {
+        return steps;
+    }
+    let redacted = tokio::select! {
+        biased;
+        redacted = said::redact_steps(redactors, steps) => redacted,
+        () = limits.wait_until_over() => return Vec::new(),
+    };
+    redacted
 }
 
 /// The outcome of a hook that was selected but not run.
@@ -180,9 +207,9 @@ async fn limited(
     let now = Instant::now();
     let timeout = now.checked_add(hook.timeout);
     let (until, why) = match (limits.deadline, timeout) {
-        (Some(deadline), Some(timeout)) if timeout < deadline => (Some(timeout), "its timeout"),
+        (Some(deadline), Some(timeout)) if timeout < deadline => (Some(timeout), OWN_LIMIT),
         (Some(deadline), _) => (Some(deadline), "the event's deadline"),
-        (None, timeout) => (timeout, "its timeout"),
+        (None, timeout) => (timeout, OWN_LIMIT),
     };
     if limits.early_deadline.is_cancelled() || until.is_some_and(|until| until <= now) {
         return Err(Failure::Stopped(format!("start before {why}")));
@@ -198,7 +225,7 @@ async fn limited(
     };
     let guarded = AssertUnwindSafe(async {
         assert!(!failpoint::is_due("handler"), "a test lets this handler panic");
-        carry_out(hook, &call).await
+        said::redact(redactors(&limits.redacting, hook), carry_out(hook, &call).await).await
     });
     // Unconstrained, because a handler that always finds something ready uses up the task's budget, and
     // a timer that counts against the budget would then never be due.
@@ -209,15 +236,29 @@ async fn limited(
         }
     });
     let early_deadline = tokio::task::unconstrained(limits.early_deadline.cancelled());
-    tokio::select! {
+    let stopped = || {
+        let took = rounded(now.elapsed());
+        // A timer is late by a moment, which says nothing.
+        let is_on_time = why == OWN_LIMIT && took < hook.timeout.saturating_add(LATE);
+        let had = if is_on_time { hook.timeout } else { took };
+        Failure::Stopped(format!("finish within {why} ({})", humantime::format_duration(had)))
+    };
+    let result = tokio::select! {
         biased;
         result = guarded.catch_unwind() => match result {
             Ok(Ok(answer)) => check(moment, answer).map_err(Failure::Error),
             Ok(Err(error)) => Err(Failure::Error(error.0)),
             Err(panic) => Err(panicked(hook, &*panic)),
         },
-        () = timer => Err(Failure::Stopped(format!("finish within {why} ({})", humantime::format_duration(rounded(now.elapsed()))))),
+        () = timer => Err(stopped()),
         () = early_deadline => Err(Failure::Stopped("finish before the input ended".into())),
+    };
+    // No timer stops a handler that computes. What a strict one lets pass after its time, it has not judged in time.
+    let is_late = until.is_some_and(|until| until < Instant::now());
+    let is_strict = hook.fail_at(moment.event().spec.phase) != Fail::Open;
+    match result {
+        Ok(answer) if is_late && is_strict && answer.decision != Some(Decision::Deny) => Err(stopped()),
+        result => result,
     }
 }
 
@@ -433,8 +474,7 @@ fn refuse_what_a_stop_ends(answer: &mut Answer, hook: &Hook, client: &Contract, 
 /// pass it over; for others it means no more.
 fn no_that_nobody_takes(answer: &mut Answer, hook: &Hook, client: &Contract, event: &Event) -> Option<String> {
     let decision = answer.decision.filter(|decision| *decision != Decision::Allow)?;
-    let is_passed_on = hook.contract == client && client.passes_every_no;
-    if is_passed_on || (hook.contract.takes_no)(&event.name) {
+    if (hook.contract.takes_no)(&event.name) {
         return None;
     }
     let reason = answer.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
@@ -445,8 +485,8 @@ fn no_that_nobody_takes(answer: &mut Answer, hook: &Hook, client: &Contract, eve
             (answer.subject, answer.replace) = (None, false);
         }
     }
-    let (word, dialect) = (decision.as_str(), hook.contract.dialect);
-    Some(format!("failed to {word}: {dialect} takes no \"no\" at {}{reason}", event.name))
+    let (word, dialect, name) = (decision.as_str(), hook.contract.dialect, (hook.contract.event_name)(event));
+    Some(format!("failed to {word}: {dialect} takes no \"no\" at {name}{reason}"))
 }
 
 /// Whether a reply lets the event pass only because part of it could not be understood.
@@ -483,7 +523,7 @@ fn detach(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected, moment: 
     };
     let phase = moment.event().spec.phase;
     let (engine, hooks, early_deadline) = (engine.clone(), limits.hooks.clone(), CancellationToken::new());
-    let (contract, depth) = (limits.contract, limits.depth);
+    let (contract, depth, redacting) = (limits.contract, limits.depth, limits.redacting.clone());
     let (selected_hook, moment, client) = (selected.clone(), moment.clone(), limits.client.cloned());
     tokio::spawn(async move {
         let (started, began) = (Instant::now(), SystemTime::now());
@@ -500,7 +540,9 @@ fn detach(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected, moment: 
             transcript: &transcript,
             judge: &judge,
         };
-        let work = AssertUnwindSafe(carry_out(hook, &call)).catch_unwind();
+        let redactors = redactors(&redacting, hook);
+        let work = async { said::redact(redactors.clone(), carry_out(hook, &call).await).await };
+        let work = AssertUnwindSafe(work).catch_unwind();
         let result = match tokio::time::timeout(hook.timeout, work).await {
             Ok(Ok(Ok(answer))) => check(&moment, answer).map_err(Failure::Error),
             Ok(Ok(Err(error))) => Err(Failure::Error(error.0)),
@@ -509,7 +551,7 @@ fn detach(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected, moment: 
         };
         let mut run = finish(&selected_hook, contract, &moment, result, false, started.elapsed());
         run.outcome.started_at = Some(began);
-        run.outcome.transcript = transcript.take();
+        run.outcome.transcript = said::redact_steps(redactors, transcript.take()).await;
         report(&engine, &moment, &run.outcome, true);
         drop(permit);
     });
@@ -533,6 +575,11 @@ fn report(engine: &Engine, moment: &Moment, outcome: &Outcome, detached: bool) {
 fn millis(time: SystemTime) -> String {
     humantime::format_rfc3339_millis(time).to_string()
 }
+
+/// What errors call the time that a hook's definition gives it.
+const OWN_LIMIT: &str = "its timeout";
+/// How late a timer may be before an error says how long it took.
+const LATE: Duration = Duration::from_millis(100);
 
 fn rounded(elapsed: Duration) -> Duration {
     Duration::from_millis(u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX))

@@ -142,6 +142,11 @@ impl HostClient for Client {
                 ("", _) => {}
                 ("hang", _) => std::future::pending().await,
                 ("sleep", millis) => tokio::time::sleep(Duration::from_millis(millis.parse().unwrap())).await,
+                // Time passes while nobody else can do anything.
+                ("compute", millis) => {
+                    let advance = tokio::time::advance(Duration::from_millis(millis.parse().unwrap()));
+                    let _ = futures_util::FutureExt::now_or_never(advance);
+                }
                 ("fail", _) => return Err("boom".into()),
                 ("panic", _) => panic!("a test's panic"),
                 ("add", text) => {
@@ -636,6 +641,8 @@ fn parallel() {
         "parallel/a, deny: no\n parallel/b, callback: add y\n parallel/c, callback: '{}'",
         "deny by a: no | a blocking, b success, c success",
     );
+    // Who allowed saw another value than the one that goes out.
+    check("parallel/a, allow: fine\n parallel/b, callback: add y", "allow => xy");
     // What only one changed is taken from each; the order of the list decides a conflict, not the clock.
     let set = |member: &str, value: &str| format!("{{\"subject\":{{\"command\":\"x\",\"{member}\":\"{value}\"}}}}");
     check(
@@ -787,6 +794,16 @@ fn a_rewrite_is_judged_again() {
             "deny by g: s stop s | r success, g blocking again",
         ),
         ("g, if: Bash(xy*), allow: fine\n r, callback: add y", "allow => xy | r success, g success again"),
+        // An allow is for the value that it saw or made, or for the one that its hook covers or judges again.
+        ("g, if: Bash(x), allow: fine\n r, callback: add y", "allow => xy | g success, r success"),
+        ("g, if: Bash(x), callback: '{\"decision\":\"allow\"}'\n r, callback: add y", "allow => xy"),
+        ("-- user\n g, if: Bash(x), allow: fine\n -- project\n r, callback: add y", "allow => xy"),
+        ("-- user\n g, if: Bash(x), allow: fine\n -- project\n parallel/r, callback: add y", "allow => xy"),
+        ("g, parallel: true, if: Bash(x), allow: fine\n r, parallel: true, callback: add y", "allow => xy"),
+        ("g, if: Bash(x*), allow: fine\n r, callback: add y", "allow by g: fine => xy"),
+        ("g, if: Bash(x), allow: g\n r, callback: 'add y then {\"decision\":\"allow\"}'", "allow by r => xy"),
+        ("r, callback: 'add y then {\"decision\":\"allow\"}'\n s, callback: add z", "allow => xyz"),
+        ("g, once: true, callback: '{\"decision\":\"allow\"}'\n r, callback: add y", "allow => xy"),
         // Side by side nobody has judged the other's part, nor the whole.
         (
             "g, parallel: true, callback: '{\"context\":{\"metadata\":{\"n\":1}}}'\n r, parallel: true, callback: add y",
@@ -1012,7 +1029,15 @@ fn code_that_is_not_shown_is_decided_by_the_hook() {
         let hooks = HooksInForce { files: world.set.clone(), session: None };
         let early_deadline = &world.early_deadline;
         let (client, contract) = (None, world.contract);
-        let limits = RunLimits { deadline: None, early_deadline, client, hooks: &hooks, contract, depth: 0 };
+        let limits = RunLimits {
+            deadline: None,
+            early_deadline,
+            client,
+            hooks: &hooks,
+            contract,
+            depth: 0,
+            redacting: Vec::new(),
+        };
         let moment = Arc::new(Moment::new(Arc::new(Event::from_json(call()).unwrap()), Path::new("/")));
         let run = block_on(super::run::run(&world.engine, &limits, &selected, &moment));
         let told = (run.answer.decision, run.answer.reason);
@@ -1145,6 +1170,14 @@ fn messages_and_context_travel_beside_the_decision() {
         &call(),
         "allow say {\"n\":1} context {\"metadata\":{\"m\":null,\"n\":1},\"systemPrompt\":\"p\"}",
     );
+    // They go through the guards that redact the value: those of the same layer and of outer ones.
+    let said = "a, callback: '{\"userMessages\":[\"password=hunter22\"],\"additionalContext\":[\"password=hunter22\"],\"context\":{\"metadata\":{\"t\":\"password=hunter22\"}},\"stop\":\"password=hunter22\"}'";
+    let guard = "r, guard: redact-secrets";
+    let told =
+        |word: &str| format!("allow stop {word} say {word} tell {word} context {{\"metadata\":{{\"t\":\"{word}\"}}}}");
+    for (outer, inner, word) in [(guard, said, "password=[redacted]"), (said, guard, "password=hunter22")] {
+        check(&format!("-- user\n{outer}\n-- project\n{inner}"), &at("PostToolUse"), &told(word));
+    }
     // In an onion the outermost hook has the last word on a retry; elsewhere the first word counts.
     check(
         "a, callback: '{\"retry\":{\"action\":\"retry\"}}'\n b, callback: '{\"retry\":{\"action\":\"fail\"}}'\n c, callback: '{}'",
@@ -1361,6 +1394,21 @@ fn the_deadline_bounds_the_whole_event() {
         World::new("native", "a, timeout: 300ms, callback: hang").decide(&event).await;
         assert_eq!(started.elapsed().as_millis(), 300);
     });
+    // What lets the event pass after its time hasn't judged it.
+    for (definition, expected) in [
+        (
+            "h, timeout: 1s, fail: closed, callback: compute 1200",
+            "deny by h: hook `h` failed to finish within its timeout (1s 200ms) | h cancelled",
+        ),
+        (
+            "h, timeout: 1s, fail: closed, callback: 'compute 1200 then {\"decision\":\"deny\",\"reason\":\"no\"}'",
+            "deny by h: no | h blocking",
+        ),
+        ("h, timeout: 1s, fail: open, callback: compute 1200", "allow | h success"),
+        ("h, timeout: 1s, fail: closed, callback: compute 1000", "allow | h success"),
+    ] {
+        check(definition, &call(), expected);
+    }
     // Judging again is within the deadline too, and a failure there denies.
     let mut event = call();
     event["deadlineMs"] = 1000.into();

@@ -17,6 +17,7 @@ use std::any::Any;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 /// What hooks may do at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -158,6 +159,8 @@ pub struct Event {
     pub original: Option<Arc<Original>>,
     /// What the program that embeds the host hands its own hooks along with it.
     pub(crate) attached: Option<Attached>,
+    /// When it happens in a test; everywhere else it happens now.
+    pub(crate) time: Option<SystemTime>,
 }
 
 /// A value of whatever type; it is on no wire.
@@ -381,7 +384,7 @@ impl Event {
             return Err(no_tool("tool.name"));
         }
         check_shape(&data)?;
-        Ok(Event { name: Arc::from(name), spec, id: next_id(), data, original: None, attached: None })
+        Ok(Event { name: Arc::from(name), spec, id: next_id(), data, original: None, attached: None, time: None })
     }
 
     /// The value that hooks may rewrite, if the moment has one.

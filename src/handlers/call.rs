@@ -50,6 +50,8 @@ pub struct HookView<'a> {
     pub on: &'a On,
     /// `if` and `unless`.
     pub tools: &'a Condition,
+    /// A hash of its definition.
+    pub fingerprint: u64,
     /// For one run.
     pub timeout: Duration,
     /// Started and forgotten.

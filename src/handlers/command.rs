@@ -15,12 +15,15 @@ use super::means::{Means, Obstacle, program_obstacle, shell_obstacle};
 use super::output_log::OutputLog;
 use super::process;
 use crate::contract::{Exit, NATIVE};
+use crate::matching::paths;
+use crate::matching::tools::MainArgument;
+use crate::syntax::source::Layer;
 use crate::template::Template;
 use crate::verdict::Answer;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::{MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use tokio::sync::Semaphore;
@@ -207,14 +210,26 @@ impl Kind for Command {
         let argv = match &self.run {
             Run::Shell(text) => vec!["/bin/sh".to_string(), "-c".to_string(), text.clone()],
             Run::Program { program, arguments } => {
-                let expand = |argument: &Template| argument.text(&|name| call.placeholder(name));
+                for name in arguments.iter().flat_map(Template::paths) {
+                    let Some(MainArgument::Unclear) = main_of(call, name) else { continue };
+                    // A list of words says all that there is.
+                    if !matches!(call.placeholder(name), Some(Value::Array(_))) {
+                        return Err(HandlerError(format!("fill in `{name}`: {UNCLEAR}")));
+                    }
+                }
+                let value = |name: &str| match main_of(call, name) {
+                    Some(MainArgument::Is(text)) => Some(text.into()),
+                    _ => call.placeholder(name),
+                };
+                let expand = |argument: &Template| argument.text(&value);
                 std::iter::once(self.program(program)).chain(arguments.iter().map(expand)).collect()
             }
         };
         let cwd = self.cwd(call).await;
+        let env = self.environment(call, &cwd).await?;
         let spec = process::Spec {
             argv,
-            env: self.environment(call, &cwd)?,
+            env,
             cwd,
             stdin: call.moment.stdin(call.hook.contract),
             limits: process::OutputLimits::default(),
@@ -232,18 +247,20 @@ impl Kind for Command {
             Err(error) => return Err(HandlerError(error.to_string())),
         };
         if self.stdout == Some(Stdout::Log) {
-            OutputLog::new(call.hook.name, self.secrets.clone()).read(&output.stdout[..]).await;
+            // The command has ended: what is too much of its output is left out.
+            let _ = OutputLog::new(call.hook.name, self.secrets.clone()).read(&output.stdout[..]).await;
         }
         let answer = self.answer(call, &output);
         self.note_stderr(call, &output, &answer);
         answer.map_err(HandlerError)
     }
 
-    fn obstacle(&self, _: &HookView<'_>, _: &Means) -> Option<Obstacle> {
-        match &self.run {
+    fn obstacle(&self, _: &HookView<'_>, means: &Means) -> Option<Obstacle> {
+        let obstacle = match &self.run {
             Run::Shell(text) => shell_obstacle(text, &self.env),
             Run::Program { program, .. } => program_obstacle(program, &self.env, &self.dir),
-        }
+        };
+        obstacle.or_else(|| self.missing_script(&means.root))
     }
 
     fn files(&self, root: &Path) -> Vec<PathBuf> {
@@ -276,6 +293,33 @@ fn empty() -> Mistake {
 }
 
 impl Command {
+    /// A script that an interpreter is given, and that isn't there. A relative one starts at the event's `cwd`: then it is
+    /// missed only if neither the project's root nor the definition's directory has it. A command that goes
+    /// elsewhere, asks what there is, or names a module, knows more.
+    fn missing_script(&self, root: &Path) -> Option<Obstacle> {
+        let first = match &self.run {
+            Run::Shell(text) => text.split_whitespace().next()?,
+            Run::Program { program, .. } => program,
+        };
+        let asks = ["||", "cd ", "pushd ", " -e ", " -f ", " -r ", " -s ", " -x ", " -m"];
+        if asks.iter().any(|it| self.label.contains(it)) {
+            return None;
+        }
+        let files = self.files(root);
+        let missing = files.iter().find(|file| {
+            let text = file.to_string_lossy();
+            // A program is looked for elsewhere, a bare word may belong to an option, and what a variable or a pattern
+            // stands for isn't known.
+            let is_open = text == first || text.starts_with('-') || text.contains(['$', '*', '?', '~']);
+            !is_open && text.contains(['/', '.']) && ![root, &self.dir].iter().any(|dir| dir.join(file).exists())
+        })?;
+        let obstacle = Obstacle::new("no-program", format!("there is no file `{}`", missing.display()));
+        Some(match missing.is_absolute() {
+            true => obstacle,
+            false => obstacle.help(format!("it starts at the event's `cwd`, usually {}", root.display())),
+        })
+    }
+
     /// What a command says on stderr is in its outcome and in the log, unless it is its reason or its error already.
     fn note_stderr(&self, call: &Call<'_>, output: &process::Output, answer: &Result<Answer, String>) {
         let stderr = self.secrets.mask(&String::from_utf8_lossy(&output.stderr));
@@ -347,8 +391,9 @@ impl Command {
     /// The definition's variables and the event's, of which the definition's win.
     ///
     /// # Errors
-    /// The command's text uses one that the event has and that couldn't be set: it would judge an empty text.
-    fn environment(&self, call: &Call<'_>, cwd: &Path) -> Result<Vec<(String, String)>, HandlerError> {
+    /// The command's text, or a script that it runs, uses one that the event has and that couldn't be set: it would
+    /// judge an empty text.
+    async fn environment(&self, call: &Call<'_>, cwd: &Path) -> Result<Vec<(String, String)>, HandlerError> {
         let event = call.moment.environment.get_or_init(|| Variables::of_event(&call.moment.facts));
         let spoken = (call.hook.contract.environment)(call.moment.event(), cwd);
         let mut env = self.env.clone();
@@ -356,10 +401,23 @@ impl Command {
         let fits = |value: &str| value.len() <= MAX_VARIABLE && !value.contains('\0');
         let (spoken, unspoken): (Vec<_>, Vec<_>) = spoken.into_iter().partition(|(_, value)| fits(value));
         let missing = event.missing().chain(unspoken.iter().map(|(name, _)| name.as_str()));
-        let mut used = missing.filter(|name| !own.contains(name) && names(&self.label, name));
-        if let Some(name) = used.next() {
-            return Err(HandlerError(format!("set `{name}`: no variable can be made of what the event has there")));
+        let missing: Vec<&str> = missing.filter(|name| !own.contains(name)).collect();
+        let mut texts = vec![self.label.clone()];
+        if !missing.is_empty() {
+            texts.extend(scripts(self.files(&call.services.root), cwd.to_path_buf()).await);
         }
+        if let Some(name) = missing.into_iter().find(|name| texts.iter().any(|text| names(text, name))) {
+            return Err(HandlerError(format!("set `{name}`: {UNCLEAR}")));
+        }
+        for name in words(&self.label).filter(|name| !own.contains(name)) {
+            match main_of(call, name) {
+                Some(MainArgument::Is(text)) if fits(&text) => env.push((name.to_string(), text.into_owned())),
+                Some(_) => return Err(HandlerError(format!("set `{name}`: {UNCLEAR}"))),
+                None => {}
+            }
+        }
+        let own: HashSet<&str> =
+            own.into_iter().chain(words(&self.label).filter(|name| main_of(call, name).is_some())).collect();
         let both = event.values().chain(spoken.iter().map(|(name, value)| (name.as_str(), value.as_str())));
         let both = both.filter(|(name, _)| !own.contains(name));
         env.extend(both.map(|(name, value)| (name.to_string(), value.to_string())));
@@ -386,13 +444,41 @@ fn names(text: &str, name: &str) -> bool {
         .any(|(at, _)| !text[..at].ends_with(is_part) && !text[at + name.len()..].starts_with(is_part))
 }
 
-/// Apart, because a file system may hang; then few threads hang with it.
+/// The words of a text that may be names of variables.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).filter(|word| !word.is_empty())
+}
+
+const UNCLEAR: &str = "no variable can be made of what the event has there";
+
+/// What a variable or a placeholder of a tool's input stands for, if that may be the call's main argument.
+fn main_of<'c>(call: &'c Call<'_>, name: &str) -> Option<MainArgument<'c>> {
+    let member = name.strip_prefix("tool_input_").or(name.strip_prefix("tool.input."))?;
+    let facts = &call.moment.facts;
+    facts.row(Layer::Session).main_by_name(member, facts.event.at("/tool/input")?)
+}
+
+/// The texts of scripts that a command runs, as far as they are at hand.
+async fn scripts(files: Vec<PathBuf>, cwd: PathBuf) -> Vec<String> {
+    const MOST: usize = 16;
+    let read = move || {
+        let text = |file: &PathBuf| paths::script(&file.to_string_lossy(), &cwd);
+        files.iter().take(MOST).filter_map(text).collect()
+    };
+    look(read).await.unwrap_or_default()
+}
+
 async fn is_directory(path: PathBuf) -> bool {
+    look(move || path.is_dir()).await.unwrap_or(false)
+}
+
+/// Apart, because a file system may hang; then few threads hang with it.
+async fn look<T: Send + 'static>(at: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     static LOOKS: Semaphore = Semaphore::const_new(16);
-    let Ok(permit) = LOOKS.acquire().await else { return false };
+    let permit = LOOKS.acquire().await.ok()?;
     let look = move || {
         let _permit = permit;
-        path.is_dir()
+        at()
     };
-    tokio::task::spawn_blocking(look).await.unwrap_or(false)
+    tokio::task::spawn_blocking(look).await.ok()
 }

@@ -2,7 +2,7 @@
 
 use super::compile::Mistake;
 use crate::matching::Facts;
-use crate::matching::tools::MainPath;
+use crate::matching::tools::MainArgument;
 use crate::syntax::source::Layer;
 use crate::verdict::Answer;
 use serde_json::Value;
@@ -36,24 +36,24 @@ pub(super) fn changed(env: &[(String, String)]) -> Vec<String> {
 
 /// Values that must not be in a log or an error.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Secrets(Vec<String>);
+pub(crate) struct Secrets {
+    all: Vec<String>,
+    /// Those that a model must not read either. What a definition itself sets may be a path that a hook tells it of.
+    kept_from_models: Vec<String>,
+}
 
 /// A shorter value is ordinary text as well, and masking `1` or `debug` would leave nothing to read.
 const SHORTEST_SECRET: usize = 8;
 
-/// Members of a reply in its own words that stay: words of a vocabulary, and what is meant for the model.
-const KEPT: [&str; 10] = [
-    "decision",
-    "permissionDecision",
-    "behavior",
-    "action",
-    "status",
-    "type",
-    "hookEventName",
-    "hook_event_name",
-    "additionalContext",
-    "additional_context",
-];
+/// Members of a reply in its own words that stay: words of a vocabulary.
+const KEPT: [&str; 8] =
+    ["decision", "permissionDecision", "behavior", "action", "status", "type", "hookEventName", "hook_event_name"];
+
+/// Members of such a reply that a model reads.
+const FOR_MODEL: [&str; 2] = ["additionalContext", "additional_context"];
+
+/// What a context changes that a model reads.
+const READ_BY_MODEL: [&str; 2] = ["messages", "systemPrompt"];
 
 impl Secrets {
     /// The lines of these values, since a log is read by lines.
@@ -63,7 +63,7 @@ impl Secrets {
         // One that contains another goes first.
         lines.sort_by_key(|line| std::cmp::Reverse(line.len()));
         lines.dedup();
-        Secrets(lines)
+        Secrets { kept_from_models: lines.clone(), all: lines }
     }
 
     /// The values that a definition sets or takes over by name.
@@ -72,34 +72,50 @@ impl Secrets {
         set: &BTreeMap<String, String>,
         inherit: &[String],
     ) -> Secrets {
-        let is_named = |name: &str| set.contains_key(name) || inherit.iter().any(|it| it == name);
-        let named = env.iter().filter(|(name, _)| is_named(name) && !DEFAULT_ENV.contains(&name.as_str()));
-        Secrets::new(named.map(|(_, value)| value.as_str()))
+        let is_inherited = |name: &str| inherit.iter().any(|it| it == name) && !set.contains_key(name);
+        let of = |is_one: &dyn Fn(&str) -> bool| {
+            let named = env.iter().filter(|(name, _)| is_one(name) && !DEFAULT_ENV.contains(&name.as_str()));
+            Secrets::new(named.map(|(_, value)| value.as_str())).all
+        };
+        let all = of(&|name| is_inherited(name) || set.contains_key(name));
+        Secrets { all, kept_from_models: of(&is_inherited) }
     }
 
-    /// Takes them out of what an answer says to people and logs. What it changes of the event and gives to the model
-    /// stays, since that is data which may be meant to hold one.
+    /// Takes them out of every text that an answer says: to people, to logs, to a model. The subject's new value and
+    /// the data of a context stay, since a tool or an agent may be meant to get one there.
     pub(super) fn mask_answer(&self, answer: &mut Answer) {
-        if self.0.is_empty() {
+        if self.all.is_empty() {
             return;
         }
-        let Answer { reason, stop, user_messages, remarks, signals, said, .. } = answer;
-        let messages = signals.iter_mut().map(|signal| &mut signal.message);
-        let lists = user_messages.iter_mut().chain(remarks).chain(messages);
+        let Answer { reason, stop, user_messages, additional_context, context, remarks, signals, said, .. } = answer;
+        for signal in signals {
+            signal.message = self.mask(&signal.message);
+            signal.source = signal.source.as_deref().map(|source| self.mask(source));
+            signal.context.values_mut().for_each(|value| self.mask_value(value, &self.all));
+        }
+        let lists = user_messages.iter_mut().chain(remarks);
         lists.chain(reason).chain(stop).for_each(|text| *text = self.mask(text));
+        additional_context.iter_mut().for_each(|text| *text = mask(text, &self.kept_from_models));
+        for key in READ_BY_MODEL {
+            if let Some(value) = context.as_mut().and_then(|context| context.get_mut(key)) {
+                self.mask_value(value, &self.kept_from_models);
+            }
+        }
         if let Some(said) = said {
-            self.mask_value(said);
+            self.mask_value(said, &self.all);
         }
     }
 
     /// As deep as JSON may be.
-    fn mask_value(&self, value: &mut Value) {
+    fn mask_value(&self, value: &mut Value, secrets: &[String]) {
         match value {
-            Value::String(text) => *text = self.mask(text),
-            Value::Array(items) => items.iter_mut().for_each(|item| self.mask_value(item)),
+            Value::String(text) => *text = mask(text, secrets),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.mask_value(item, secrets)),
             Value::Object(members) => {
-                let texts = members.iter_mut().filter(|(key, _)| !KEPT.contains(&key.as_str()));
-                texts.for_each(|(_, value)| self.mask_value(value));
+                for (key, value) in members.iter_mut().filter(|(key, _)| !KEPT.contains(&key.as_str())) {
+                    let is_for_model = FOR_MODEL.contains(&key.as_str());
+                    self.mask_value(value, if is_for_model { &self.kept_from_models } else { secrets });
+                }
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
@@ -107,14 +123,23 @@ impl Secrets {
 
     /// The text without them.
     pub(super) fn mask(&self, text: &str) -> String {
-        self.0.iter().fold(text.to_string(), |text, secret| {
-            if text.contains(secret) { text.replace(secret, "[masked]") } else { text }
-        })
+        mask(text, &self.all)
     }
+}
+
+fn mask(text: &str, secrets: &[String]) -> String {
+    secrets.iter().fold(
+        text.to_string(),
+        |text, secret| {
+            if text.contains(secret) { text.replace(secret, "[masked]") } else { text }
+        },
+    )
 }
 
 /// The variable of the path that a call is about.
 const MAIN_PATH: &str = "tool_input_path";
+/// The variable of the command that a call is about.
+const MAIN_COMMAND: &str = "tool_input_command";
 /// The largest value that becomes a variable, in bytes.
 pub(super) const MAX_VARIABLE: usize = 32 * 1024;
 /// All of an event's variables together; the kernel's own limit is some 2 MiB with the arguments.
@@ -163,9 +188,14 @@ impl Variables {
         if let Some(input) = event.at("/tool/input") {
             let row = facts.row(Layer::Session);
             match row.main_path(input) {
-                MainPath::Is(path) => out.put(MAIN_PATH.into(), path.into_owned()),
-                MainPath::Unclear => drop(out.omitted.insert(MAIN_PATH.into())),
-                MainPath::Absent => {}
+                MainArgument::Is(path) => out.put(MAIN_PATH.into(), path.into_owned()),
+                MainArgument::Unclear => drop(out.omitted.insert(MAIN_PATH.into())),
+                MainArgument::Absent => {}
+            }
+            match row.main_command(input) {
+                MainArgument::Is(command) => out.put(MAIN_COMMAND.into(), command.into_owned()),
+                MainArgument::Unclear => drop(out.omitted.insert(MAIN_COMMAND.into())),
+                MainArgument::Absent => {}
             }
             let unclear = row.unclear_command(input).into_iter().flatten();
             out.omitted.extend(unclear.map(|name| format!("tool_input_{}", plain(name))));
@@ -215,8 +245,9 @@ impl Variables {
                 members.sort_by_key(|(key, value)| (!named(key), value.is_object()));
                 for (key, value) in members {
                     let key = plain(key);
-                    // The main path stands there, whatever the argument is called, and no other.
-                    if name == "tool_input" && key == "path" && self.is_taken(MAIN_PATH) {
+                    // The main argument stands there, whatever it is called, and no other.
+                    let is_main = name == "tool_input" && (key == "path" || key == "command");
+                    if is_main && self.is_taken(&format!("{name}_{key}")) {
                         continue;
                     }
                     self.add(format!("{name}_{key}"), value);
@@ -254,15 +285,20 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn secrets_are_masked_in_what_is_said_and_nowhere_else() {
-        let secrets = Secrets::new(["debug", "continued", "hunter2hunter2"].into_iter());
+    fn secrets_are_masked_in_every_text_and_not_in_data() {
+        let env = [("A", "debug"), ("B", "continued"), ("C", "hunter2hunter2"), ("D", "/srv/project")];
+        let env = env.map(|(name, value)| (name.to_string(), value.to_string()));
+        let set = BTreeMap::from([("D".to_string(), "/srv/project".to_string())]);
+        let secrets = Secrets::from_definition(&env, &set, &["A", "B", "C"].map(String::from));
+        assert_eq!(secrets.mask("/srv/project hunter2hunter2"), "[masked] [masked]");
         let text = "debug: hunter2hunter2".to_string();
         let mut answer = Answer {
             stop: Some(text.clone()),
             user_messages: vec![text.clone()],
-            additional_context: vec![text.clone()],
+            additional_context: vec![text.clone(), "see /srv/project".into()],
             remarks: vec![text.clone()],
-            said: Some(json!({"decision": "continued", "reason": text, "list": [text]})),
+            context: Some(json!({"systemPrompt": text, "messages": [{"content": text}], "metadata": {"token": text}})),
+            said: Some(json!({"decision": "continued", "reason": text, "additionalContext": [text]})),
             subject: Some(json!({"command": text})),
             ..Answer::deny(text.as_str())
         };
@@ -271,9 +307,12 @@ mod tests {
         let expected = Answer {
             stop: Some(masked.clone()),
             user_messages: vec![masked.clone()],
-            additional_context: vec![text.clone()],
+            additional_context: vec![masked.clone(), "see /srv/project".into()],
             remarks: vec![masked.clone()],
-            said: Some(json!({"decision": "continued", "reason": masked, "list": [masked]})),
+            context: Some(
+                json!({"systemPrompt": masked, "messages": [{"content": masked}], "metadata": {"token": text}}),
+            ),
+            said: Some(json!({"decision": "continued", "reason": masked, "additionalContext": [masked]})),
             subject: Some(json!({"command": text})),
             ..Answer::deny(masked.as_str())
         };

@@ -6,6 +6,7 @@ use super::effect::Effect;
 use super::environment::Secrets;
 use super::error::HandlerError;
 use super::means::{Means, Obstacle};
+use super::said::Redactor;
 use crate::syntax::node::{Node, NodeValue};
 use crate::verdict::{Answer, Decision};
 use schemars::JsonSchema;
@@ -61,9 +62,9 @@ pub(crate) trait Kind: std::fmt::Debug + Sized + Send + Sync {
         false
     }
 
-    /// Whether it takes something out of what passes: then a failure must not let it pass.
-    fn is_redacting(&self) -> bool {
-        false
+    /// What it takes out of what passes, if it does: then a failure must not let it pass.
+    fn redactor(&self) -> Option<Redactor> {
+        None
     }
 
     /// Whether its answer depends on what it has counted or seen before.

@@ -18,6 +18,7 @@ mod effect;
 mod environment;
 mod error;
 mod fixed;
+mod flow;
 pub mod guards;
 mod headers;
 mod http;
@@ -32,6 +33,7 @@ pub mod process_tree;
 #[cfg(feature = "models")]
 mod prompt;
 pub(crate) mod rewrite;
+pub(crate) mod said;
 #[cfg(test)]
 mod sample;
 #[cfg(feature = "script")]
@@ -175,9 +177,14 @@ macro_rules! handlers {
 
             /// Whether it takes something out of what passes: then a failure must not let it pass.
             pub fn is_redacting(&self) -> bool {
+                self.redactor().is_some()
+            }
+
+            /// What it takes out of what passes.
+            pub(crate) fn redactor(&self) -> Option<said::Redactor> {
                 match self {
-                    $($(#[$attribute])* Handler::$variant(it) => it.is_redacting(),)*
-                    Handler::Closure(_) | Handler::Broken(_) => false,
+                    $($(#[$attribute])* Handler::$variant(it) => it.redactor(),)*
+                    Handler::Closure(_) | Handler::Broken(_) => None,
                 }
             }
 

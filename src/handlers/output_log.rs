@@ -2,6 +2,7 @@
 //! kept, because it often says why the program ended.
 
 use super::environment::Secrets;
+use super::flow::Flow;
 use parking_lot::Mutex;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -16,19 +17,27 @@ pub(super) struct OutputLog {
     /// The hook that the program was started for; others may share it.
     pub(super) hook: String,
     pub(super) secrets: Secrets,
+    /// What the program may still write; whoever calls it makes up for what that took.
+    pub(super) flow: Flow,
     last_line: Mutex<String>,
 }
 
 impl OutputLog {
     pub(super) fn new(hook: &str, secrets: Secrets) -> OutputLog {
-        OutputLog { hook: hook.to_string(), secrets, last_line: Mutex::default() }
+        OutputLog { hook: hook.to_string(), secrets, flow: Flow::default(), last_line: Mutex::default() }
     }
 
     /// Logs what comes through a pipe, until it is closed.
-    pub(super) async fn read(&self, mut pipe: impl AsyncRead + Unpin) {
+    ///
+    /// # Errors
+    /// The program writes too much, and is to be ended.
+    pub(super) async fn read(&self, mut pipe: impl AsyncRead + Unpin) -> Result<(), String> {
         let (mut chunk, mut line) = (Vec::with_capacity(8 * 1024), Vec::new());
         let mut limit = LineLimit { since: Instant::now(), n_lines: 0 };
         while read_some(&mut pipe, &mut chunk).await {
+            if !self.flow.takes("stderr", &chunk) {
+                return Err(self.flow.excess().unwrap_or_default());
+            }
             for (at, part) in chunk.split(|byte| *byte == b'\n').enumerate() {
                 if at > 0 {
                     self.log_line(&line, &mut limit);
@@ -39,6 +48,7 @@ impl OutputLog {
             }
         }
         self.log_line(&line, &mut limit);
+        Ok(())
     }
 
     fn log_line(&self, line: &[u8], limit: &mut LineLimit) {
@@ -49,11 +59,11 @@ impl OutputLog {
         let line = excerpt(&line, 2000);
         *self.last_line.lock() = excerpt(&line, 300);
         match limit.count(Instant::now()) {
-            Flow::Line => tracing::info!(hook = %self.hook, "{line}"),
-            Flow::Last => {
+            Logged::Line => tracing::info!(hook = %self.hook, "{line}"),
+            Logged::Last => {
                 tracing::warn!(hook = %self.hook, "A hook's program writes too much; the rest of this second is left out.")
             }
-            Flow::Nothing => {}
+            Logged::Nothing => {}
         }
     }
 
@@ -75,22 +85,22 @@ struct LineLimit {
     n_lines: u32,
 }
 
-enum Flow {
+enum Logged {
     Line,
     Last,
     Nothing,
 }
 
 impl LineLimit {
-    fn count(&mut self, now: Instant) -> Flow {
+    fn count(&mut self, now: Instant) -> Logged {
         if now - self.since >= Duration::from_secs(1) {
             *self = LineLimit { since: now, n_lines: 0 };
         }
         self.n_lines = self.n_lines.saturating_add(1);
         match self.n_lines {
-            ..=MAX_LINES => Flow::Line,
-            n if n == MAX_LINES + 1 => Flow::Last,
-            _ => Flow::Nothing,
+            ..=MAX_LINES => Logged::Line,
+            n if n == MAX_LINES + 1 => Logged::Last,
+            _ => Logged::Nothing,
         }
     }
 }

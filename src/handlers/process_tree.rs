@@ -67,8 +67,13 @@ impl Tree {
     pub(super) fn spawn(command: &mut Command, permit: SemaphorePermit<'static>) -> io::Result<(Self, Pipes)> {
         LazyLock::force(&SETUP);
         let number = NEXT_CALL.fetch_add(1, Ordering::Relaxed);
-        // Known before it exists: another call's sweep must not take it for a leftover.
-        registry().live.insert(number, None);
+        {
+            let mut registry = registry();
+            // Before the child: a host that is killed between the two leaves nobody behind.
+            registry.reaper_table.start_helper();
+            // Known before it exists: another call's sweep must not take it for a leftover.
+            registry.live.insert(number, None);
+        }
         let started = command.env(CALL_ID, format!("{}{}-{number}", HOST.outer, HOST.id)).process_group(0).spawn();
         let mut registry = registry();
         let mut child = started.inspect_err(|_| {
@@ -570,15 +575,17 @@ pub fn reaper_main() -> ! {
         below.into_iter().for_each(kill);
     }
     let host = host + "-";
-    // A process in the middle of a fork shows up in the next round.
+    // A process in the middle of a fork or of its start shows no mark yet, but in a later round.
+    let mut pause = Duration::from_millis(5);
     for _ in 0..100 {
         let left: Vec<u32> =
             processes().filter(|pid| marks(*pid).split('/').any(|mark| mark.starts_with(&host))).collect();
-        if left.is_empty() {
+        pause = if left.is_empty() { pause * 2 } else { Duration::from_millis(5) };
+        if pause > Duration::from_secs(1) {
             break;
         }
         left.into_iter().for_each(kill);
-        std::thread::sleep(Duration::from_millis(5));
+        std::thread::sleep(pause);
     }
     std::process::exit(0)
 }
@@ -601,16 +608,11 @@ struct Helper {
 }
 
 impl ReaperTable {
-    fn add(&mut self, group: u32) {
+    /// Starts the helper, if there is to be one and none runs.
+    fn start_helper(&mut self) {
         let Some((program, args)) = REAPER.get() else {
             return;
         };
-        let slot = self.slots.iter().position(|it| *it == 0).unwrap_or_else(|| {
-            self.slots.push(0);
-            self.slots.len() - 1
-        });
-        self.slots[slot] = group;
-
         let is_running = self.helper.as_mut().is_some_and(|helper| matches!(helper.process.try_wait(), Ok(None)));
         let may_start = self.last_start.is_none_or(|last| last.elapsed() >= BETWEEN_HELPERS);
         if !is_running && may_start {
@@ -619,6 +621,17 @@ impl ReaperTable {
                 .inspect_err(|error| warn!(%error, "Reaper could not be started; hooks may outlive a killed host."))
                 .ok();
         }
+    }
+
+    fn add(&mut self, group: u32) {
+        if REAPER.get().is_none() {
+            return;
+        }
+        let slot = self.slots.iter().position(|it| *it == 0).unwrap_or_else(|| {
+            self.slots.push(0);
+            self.slots.len() - 1
+        });
+        self.slots[slot] = group;
         self.write(slot);
     }
 
@@ -736,8 +749,8 @@ mod tests {
             .spawn()
             .expect("host");
         eventually(|| running(&words).len() == 4);
-        // The helper is started beside the first child, not before it. It is one as soon as it has a session
-        // of its own: before, this one writes to the host as tests do, and fails if nobody reads.
+        // It is a helper as soon as it has a session of its own: before, this one writes to the host as tests
+        // do, and fails if nobody reads.
         let helper = "handlers::process_tree::tests::helper --ignored";
         let is_ready = |pid: &u32| {
             let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();

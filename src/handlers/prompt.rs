@@ -314,6 +314,9 @@ impl Form {
                 };
                 match decision.filter(|_| yes_denies) {
                     Some(_) => Ok(Verdict { decision, reason: clean(text.trim(), MAX_REASON) }),
+                    None if yes_denies && first.is_some() && !without_fence(text.trim()).trim().starts_with('{') => {
+                        Err("it is neither YES nor NO".into())
+                    }
                     None => read(text, nonce).and_then(|verdict| match verdict.decision {
                         Some(Decision::Ask) | None if !may_ask => Err("its decision is not `allow` or `deny`".into()),
                         _ => Ok(verdict),
@@ -470,12 +473,12 @@ mod tests {
             (said("deny"), "Some(Deny) yes"),
             (said("allow"), "Some(Allow) yes"),
             (format!("```json\n{}\n```", said("deny")), "Some(Deny) yes"),
-            ("No, but YES if it is for school.".into(), "it is not one JSON object"),
-            ("NO NO".into(), "it is not one JSON object"),
-            ("I would say YES".into(), "it is not one JSON object"),
-            ("Yesterday".into(), "it is not one JSON object"),
-            ("I'm sorry, I can't help with that.".into(), "it is not one JSON object"),
-            (format!("Well: {}", said("allow")), "it is not one JSON object"),
+            ("No, but YES if it is for school.".into(), "it is neither YES nor NO"),
+            ("NO NO".into(), "it is neither YES nor NO"),
+            ("I would say YES".into(), "it is neither YES nor NO"),
+            ("Yesterday".into(), "it is neither YES nor NO"),
+            ("I'm sorry, I can't help with that.".into(), "it is neither YES nor NO"),
+            (format!("Well: {}", said("allow")), "it is neither YES nor NO"),
             (said("allow").replace(nonce, "4567"), "its nonce is not this request's"),
             (String::new(), "it is empty"),
         ] {

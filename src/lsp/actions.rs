@@ -5,7 +5,7 @@
 
 use super::document::Document;
 use super::editor::Encoding;
-use super::lenses::on_what;
+use super::lenses::{TRUST, on_what};
 use super::plain_text::{MAX_QUOTED, one_line, plain};
 use super::same_name::taken_names;
 use super::surroundings::Surroundings;
@@ -61,6 +61,21 @@ pub(super) fn actions(
                 ..CodeAction::default()
             });
         }
+    }
+    if wants(&CodeActionKind::QUICKFIX)
+        && is_near(&lines.first(), &place)
+        && let Some(distrust) = around.distrust(&document.path)
+    {
+        let code = NumberOrString::String(distrust.code);
+        let solved = params.context.diagnostics.iter().filter(|it| it.code.as_ref() == Some(&code)).cloned();
+        let (title, argument) = ("Review and trust these definitions".to_string(), json!({ "uri": document.uri }));
+        actions.push(CodeAction {
+            title: title.clone(),
+            kind: Some(CodeActionKind::QUICKFIX),
+            diagnostics: Some(solved.collect::<Vec<_>>()).filter(|it| !it.is_empty()),
+            command: Some(Command { title, command: TRUST.into(), arguments: Some(vec![argument]) }),
+            ..CodeAction::default()
+        });
     }
     if wants(&CodeActionKind::REFACTOR_REWRITE)
         && let Some(change) = program_of_shell(document, &place)
@@ -144,7 +159,11 @@ const MAX_FIXES: usize = 24;
 const PATIENCE: Duration = Duration::from_millis(500);
 
 fn is_at(diagnostic: &Diagnostic, place: &Range<usize>) -> bool {
-    diagnostic.span.start <= place.end && place.start <= diagnostic.span.end
+    is_near(&diagnostic.span, place)
+}
+
+fn is_near(span: &Span, place: &Range<usize>) -> bool {
+    span.start <= place.end && place.start <= span.end
 }
 
 /// Fixes of what is wrong at a place, each tested.

@@ -3,17 +3,20 @@
 
 use super::answer::{Answer, Refusal, off_the_reader, typed};
 use super::hints::Orders;
+use super::lenses::TRUST;
 use super::listed::{files, groups, listed_event, listed_hook};
 use super::live::Judged;
 use super::past::MAX_SUBJECT;
-use super::plain_text::{MAX_QUOTED, counts_in_words, number_of, one_line, plain};
+use super::plain_text::{MAX_QUOTED, counts_in_words, one_line, plain};
 use super::project::Project;
 use super::report::{Report, Row, outcome_in_words, tone_of_outcome};
 use super::run::{OfEvent, OfHook, closed, explain, run};
 use super::server::Snapshot;
 use super::standing::status;
 use super::timeline::{OfEvents, Redacting, timeline};
+use super::trusting::trust;
 use crate::hook::Hook;
+use crate::support::amounts::number_of;
 use crate::support::nearest::closest;
 use crate::syntax::node::{Node, decode};
 use crate::verdict::{Outcome, Status};
@@ -24,7 +27,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// Every command.
-pub const COMMANDS: [&str; 8] = [
+pub const COMMANDS: [&str; 9] = [
     "hookwire.run",
     "hookwire.explain",
     "hookwire.matches",
@@ -33,6 +36,7 @@ pub const COMMANDS: [&str; 8] = [
     "hookwire.event",
     "hookwire.status",
     "hookwire.reload",
+    TRUST,
 ];
 
 /// Carries a command out. Dropping the future ends what it has started.
@@ -86,6 +90,7 @@ async fn carry_out(snapshot: Snapshot, params: Value) -> Answer<Value> {
             };
             Ok(json!({ "reloaded": reloaded, "summary": summary }))
         }
+        TRUST => trust(snapshot, argument(arguments)?).await,
         unknown => {
             let nearest = closest(unknown, COMMANDS).map(|it| format!("; did you mean `{it}`?")).unwrap_or_default();
             Err(Refusal::Failed(format!("unknown command `{}`{nearest}", one_line(unknown, MAX_QUOTED))))

@@ -9,6 +9,8 @@ use super::plain_text::plain;
 use super::project::Project;
 use super::same_name::{same_name, taken_names};
 use super::server::Server;
+use crate::definitions::load::{CHANGED_SINCE, is_about_trust};
+use crate::host::Published;
 use crate::syntax::diagnostic::{self, Severity};
 use ls_types::{
     Diagnostic, DiagnosticRelatedInformation, DiagnosticSeverity, Location, NumberOrString, PublishDiagnosticsParams,
@@ -43,7 +45,7 @@ pub(super) async fn follow(server: Arc<Server>, workspace: Project) {
     let mut had_diagnostics = HashSet::new();
     loop {
         let published = workspace.published();
-        let files: HashSet<String> = published.diagnostics.iter().map(|it| it.file.clone()).collect();
+        let files = files_of(&published);
         for file in had_diagnostics.union(&files) {
             if let Some(uri) = Uri::from_file_path(file) {
                 publish_closed(&server, uri.as_str()).await;
@@ -66,14 +68,18 @@ pub(super) async fn follow(server: Arc<Server>, workspace: Project) {
 pub(super) fn withdraw(server: &Server, left: &Project) {
     let open = server.workspaces();
     let published: Vec<_> = open.iter().map(Project::published).collect();
-    let files: HashSet<String> = left.published().diagnostics.iter().map(|it| it.file.clone()).collect();
-    for file in files {
+    for file in files_of(&left.published()) {
         let Some(uri) = Uri::from_file_path(&file) else { continue };
         let is_told = published.iter().flat_map(|it| it.diagnostics.iter()).any(|it| it.file == file);
         if !is_told && !server.documents().contains_key(uri.as_str()) {
             publish(server, &PublishDiagnosticsParams { uri, diagnostics: Vec::new(), version: None });
         }
     }
+}
+
+/// The files that diagnostics are about. What keeps a project out of force is told in the files that are open.
+fn files_of(published: &Published) -> HashSet<String> {
+    published.diagnostics.iter().filter(|it| !is_about_trust(it)).map(|it| it.file.clone()).collect()
 }
 
 /// A file that isn't open has the diagnostics of what is on disk.
@@ -113,6 +119,14 @@ fn params_of_open(server: &Server, document: &Document) -> PublishDiagnosticsPar
     let means = workspace.as_ref().map(Project::means);
     let mut diagnostics = document.diagnostics(means.as_ref());
     diagnostics.extend(taken_names(workspace.as_ref(), document, &lines));
+    let documents = server.documents();
+    let distrust = server.around(&documents, workspace.clone()).distrust(&document.path);
+    diagnostics.extend(distrust.map(|it| diagnostic::Diagnostic {
+        span: lines.first(),
+        // Whoever edits a file knows that it isn't as it was.
+        severity: if it.code == CHANGED_SINCE { Severity::Hint } else { it.severity },
+        ..it
+    }));
     let diagnostics = as_lsp(server, document, &diagnostics);
     PublishDiagnosticsParams { uri: document.uri.clone(), diagnostics, version: Some(document.version) }
 }

@@ -336,6 +336,11 @@ impl Lines<'_> {
         Range::new(self.position(span.start), self.position(span.end.max(span.start)))
     }
 
+    /// The first line.
+    pub(super) fn first(&self) -> Span {
+        0..self.index.offset_of_utf8(0, usize::MAX)
+    }
+
     /// The way back. What is past the end of a line or of the text means that end.
     pub(super) fn offset(&self, position: Position) -> usize {
         let (line, column) = (position.line as usize, position.character as usize);

@@ -45,6 +45,8 @@ pub(super) struct Abilities {
     pub markdown_completions: bool,
     /// It shows other places beside a diagnostic.
     pub related_places: bool,
+    /// It opens a file when told to.
+    pub shows_documents: bool,
     /// It wants `hookwire/live` notifications.
     pub live: bool,
     /// It shows reports itself: results come with one, and no message is shown.
@@ -84,6 +86,11 @@ impl Abilities {
             location_links: definition.and_then(|it| it.link_support) == Some(true),
             versioned_edits: edit.and_then(|it| it.document_changes) == Some(true),
             related_places: diagnostics.and_then(|it| it.related_information) == Some(true),
+            shows_documents: capabilities
+                .window
+                .as_ref()
+                .and_then(|it| it.show_document.as_ref())
+                .is_some_and(|it| it.support),
             live: own.and_then(|it| it.get("live")) == Some(&Value::Bool(true)),
             panel: own.and_then(|it| it.get("panel")) == Some(&Value::Bool(true)),
         }

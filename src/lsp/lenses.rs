@@ -6,9 +6,11 @@ use super::plain_text::{counts_in_words, one_line, plain};
 use super::surroundings::Surroundings;
 use super::{effects, sample};
 use crate::definitions::compile::Compiled;
+use crate::definitions::load::NOT_TRUSTED;
 use crate::hook::Hook;
 use crate::journal::Counts;
-use ls_types::{CodeLens, Command};
+use crate::syntax::diagnostic::Diagnostic;
+use ls_types::{CodeLens, Command, Range};
 use serde_json::json;
 use std::collections::HashSet;
 
@@ -21,11 +23,12 @@ const MAX_EVENT: usize = 40;
 
 pub(super) fn lenses(document: &Document, around: &Surroundings<'_>, runs: &Runs) -> Vec<CodeLens> {
     let past = around.past();
-    let Some(readable) = document.readable() else { return Vec::new() };
     let lines = document.lines();
+    let first_line = lines.range(&lines.first());
+    let mut lenses: Vec<_> = around.distrust(&document.path).iter().map(|it| trust(document, it, first_line)).collect();
+    let Some(readable) = document.readable() else { return lenses };
     // Commands know a hook by its name: of two with one name, the first is meant.
     let mut names = HashSet::new();
-    let mut lenses = Vec::new();
     for compiled in readable.document.hooks() {
         let Some(name) = compiled.name.as_deref().filter(|name| names.insert(*name)) else { continue };
         if readable.part(&compiled.span).is_none() {
@@ -47,6 +50,24 @@ pub(super) fn lenses(document: &Document, around: &Surroundings<'_>, runs: &Runs
     }
     lenses
 }
+
+/// The lens above all hooks of a project that somebody has to look at before they count.
+fn trust(document: &Document, distrust: &Diagnostic, range: Range) -> CodeLens {
+    let why = match &*distrust.code {
+        NOT_TRUSTED => "Not in force: not trusted.",
+        _ => "Not in force as they are now: changed since trusted.",
+    };
+    let argument = json!({ "uri": document.uri });
+    let title = format!("{why} Review and trust");
+    CodeLens {
+        range,
+        command: Some(Command { title, command: TRUST.into(), arguments: Some(vec![argument]) }),
+        data: None,
+    }
+}
+
+/// Has a person review what a project's definitions are, and puts them in force.
+pub(super) const TRUST: &str = "hookwire.trust";
 
 /// The titles above a hook and the commands behind them, in order.
 fn titles(

@@ -16,7 +16,7 @@
 //!   `surroundings`, `standing`
 //! - features, each a function of a document and its [surroundings](surroundings::Surroundings): `tokens`, `symbols`,
 //!   `completion`, `hover`, `hints`, `report`, `listed`, `timeline`, `same_name`, `definition`, `rename`, `lenses`, `actions`
-//! - what acts: `server` (the state), `diagnostics`, `run`, `commands`, `serve`
+//! - what acts: `server` (the state), `diagnostics`, `run`, `trusting`, `commands`, `serve`
 //! - the tables of methods: `methods`
 
 mod actions;
@@ -53,6 +53,7 @@ mod symbols;
 mod texts;
 mod timeline;
 mod tokens;
+mod trusting;
 mod workspaces;
 mod written;
 

@@ -2,6 +2,7 @@
 //! for anything else than text. Also numbers in words.
 
 use crate::journal::Counts;
+use crate::support::visible::is_invisible;
 use serde_json::Value;
 
 /// The longest text of a hook or an event in a message, in characters.
@@ -48,15 +49,6 @@ pub(super) fn shown(text: &str, most: usize) -> String {
         shown.push('…');
     }
     shown
-}
-
-/// Whether a character can't be seen, or changes where others are shown.
-pub(super) fn is_invisible(c: char) -> bool {
-    matches!(
-        c,
-        '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}'
-            | '\u{e0000}'..='\u{e007f}'
-    )
 }
 
 /// A value as text, not too long.
@@ -152,21 +144,6 @@ pub(super) fn escaped(text: &str) -> String {
     escaped
 }
 
-/// `1 hook`, `2 hooks`.
-pub(super) fn number_of(n: usize, thing: &str) -> String {
-    format!("{n} {thing}{}", if n == 1 { "" } else { "s" })
-}
-
-/// A duration in words: `42 µs`, `0.3 ms`, `12 ms`, `1.2 s`.
-pub(super) fn duration(micros: u64) -> String {
-    match micros {
-        0..100 => format!("{micros} µs"),
-        100..9_950 => format!("{:.1} ms", micros as f64 / 1e3),
-        9_950..999_500 => format!("{:.0} ms", micros as f64 / 1e3),
-        _ => format!("{:.1} s", micros as f64 / 1e6),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -209,23 +186,6 @@ mod tests {
             (counts(9, 0, 1, 2, 3), false, Some("matched 9 times, asked 1, rewrote 2, failed 3")),
         ] {
             assert_eq!(counts_in_words(&counts, was_any_seen).as_deref(), expected);
-        }
-    }
-
-    #[test]
-    fn times_in_words() {
-        for (micros, expected) in [
-            (0, "0 µs"),
-            (99, "99 µs"),
-            (300, "0.3 ms"),
-            (9_949, "9.9 ms"),
-            (9_950, "10 ms"),
-            (12_300, "12 ms"),
-            (999_499, "999 ms"),
-            (999_500, "1.0 s"),
-            (61_000_000, "61.0 s"),
-        ] {
-            assert_eq!(duration(micros), expected);
         }
     }
 }

@@ -6,7 +6,8 @@
 //! `handlers`, `definitions::{check, compile, schema}`), the connection to the editor (`services::client`), and to attach
 //! to running hosts `journal` and `transport::{framing, socket}`.
 
-use crate::definitions::load::LayerDir;
+use crate::definitions::approved::DEFINITIONS;
+use crate::definitions::load::{LayerDir, is_about_trust};
 use crate::dialects;
 use crate::engine::{self, Engine, Honours, HooksInForce, Question};
 use crate::event::Event;
@@ -17,10 +18,11 @@ use crate::host::{Changed, Host, HostOptions, Published};
 use crate::journal::Journal;
 use crate::services::client::Client;
 use crate::services::state::Store;
+use crate::syntax::diagnostic::Diagnostic;
 use crate::syntax::source::Layer;
 use crate::transport::socket;
 use crate::verdict::Verdict;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::broadcast;
@@ -37,7 +39,7 @@ impl Opener {
     /// Projects are opened with the options of the connection's host, but each loads its own definitions.
     pub(super) fn new(connection: &Project) -> Opener {
         // What a hook that is run from the editor counts and remembers stays apart from the agent's.
-        Opener(HostOptions { project: true, state: Store::default(), ..connection.0.options.clone() })
+        Opener(HostOptions { as_written: true, state: Store::default(), ..connection.0.options.clone() })
     }
 
     pub(super) fn open(&self, root: &Path) -> Project {
@@ -78,6 +80,13 @@ impl Project {
     /// The definitions in force, with what is wrong in their files.
     pub(super) fn published(&self) -> Published {
         self.0.published()
+    }
+
+    /// What keeps the project's own definitions out of force as they are, if something does.
+    pub(super) fn distrust(&self) -> Option<Diagnostic> {
+        let home = home_of(self.root());
+        let published = self.0.published();
+        published.diagnostics.iter().find(|it| is_about_trust(it) && Path::new(&it.file) == home).cloned()
     }
 
     /// The hooks in force.
@@ -144,6 +153,11 @@ impl Project {
 }
 
 static N_RUNS: AtomicU64 = AtomicU64::new(0);
+
+/// Where a project has its own definitions.
+pub(super) fn home_of(root: &Path) -> PathBuf {
+    root.join(DEFINITIONS)
+}
 
 /// The key of a project by its root, the same for every path that leads to that directory.
 pub(super) fn key_of_root(root: &Path) -> String {

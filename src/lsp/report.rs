@@ -3,9 +3,10 @@
 
 use super::live::Judged;
 use super::past::argument;
-use super::plain_text::{counts_in_words, duration, one_line, plain, shown};
+use super::plain_text::{counts_in_words, one_line, plain, shown};
 use crate::event::Event;
 use crate::journal::Counts;
+use crate::support::amounts::duration;
 use crate::verdict::{Decision, Outcome, Status, Verdict};
 use serde::Serialize;
 use serde_json::Value;

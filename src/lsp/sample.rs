@@ -97,8 +97,10 @@ fn tools(hook: &Hook) -> Vec<String> {
     let of_rules = hook.tools.rules.iter().flat_map(|rule| rule.tools()).map(|(tool, _)| instance(tool));
     let of_matcher = match &hook.matcher {
         Some(Matcher::Names(names)) => names.iter().take(10).cloned().collect(),
-        Some(Matcher::Pattern { prefix, .. }) if !prefix.is_empty() => vec![prefix.clone(), format!("{prefix}x")],
-        Some(Matcher::Pattern { .. }) | None => Vec::new(),
+        Some(Matcher::Prefix(prefix) | Matcher::Pattern { prefix, .. }) if !prefix.is_empty() => {
+            vec![prefix.clone(), format!("{prefix}x")]
+        }
+        Some(Matcher::Prefix(_) | Matcher::Pattern { .. }) | None => Vec::new(),
     };
     let usual = TOOLS.iter().map(|tool| tool.name.to_string());
     let mut tools: Vec<_> = of_rules.chain(of_parts).chain(of_matcher).chain(usual).collect();

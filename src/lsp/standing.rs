@@ -1,9 +1,11 @@
 //! How things stand: which hosts are attached, and how many hooks and mistakes there are.
 
 use super::live::{Live, LiveHost};
-use super::plain_text::{escaped, number_of};
+use super::plain_text::escaped;
 use super::project::Project;
 use super::workspaces::Workspaces;
+use crate::definitions::load::is_about_trust;
+use crate::support::amounts::number_of;
 use crate::syntax::diagnostic::Severity;
 use serde::Serialize;
 use serde_json::Value;
@@ -35,7 +37,8 @@ pub(super) fn status(workspaces: &Workspaces, live: &Live) -> Value {
     let mut diagnostics = HashSet::new();
     let (mut errors, mut warnings) = (0, 0);
     for it in published.iter().flat_map(|it| it.diagnostics.iter()) {
-        if diagnostics.insert((&it.file, it.span.start, &it.code, &it.message)) {
+        // A lens on the first line of the definitions tells it.
+        if !is_about_trust(it) && diagnostics.insert((&it.file, it.span.start, &it.code, &it.message)) {
             match it.severity {
                 Severity::Error => errors += 1,
                 Severity::Warning => warnings += 1,

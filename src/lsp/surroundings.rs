@@ -5,8 +5,9 @@ use super::document::Documents;
 use super::editor::Abilities;
 use super::live::Live;
 use super::past::Past;
-use super::project::Project;
+use super::project::{Project, home_of};
 use crate::event::Event;
+use crate::syntax::diagnostic::Diagnostic;
 use crate::syntax::source::Layer;
 use std::path::Path;
 use std::sync::Arc;
@@ -35,6 +36,12 @@ impl Surroundings<'_> {
     /// The layer of a file in the project.
     pub(super) fn layer_of(&self, file: &Path) -> Option<Layer> {
         self.project.as_ref()?.layer_of(file)
+    }
+
+    /// What keeps a file of the project's own definitions out of force as it is, if something does.
+    pub(super) fn distrust(&self, file: &Path) -> Option<Diagnostic> {
+        let project = self.project.as_ref().filter(|it| file.starts_with(home_of(it.root())))?;
+        project.distrust()
     }
 
     /// The project's last events, newest first.

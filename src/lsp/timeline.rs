@@ -3,9 +3,9 @@
 use super::listed::{ListedEvent, listed_event};
 use super::live::Judged;
 use super::past::subject_after;
-use super::plain_text::number_of;
 use super::project::Project;
 use super::report::{Tone, verdict_in_words};
+use crate::support::amounts::number_of;
 use crate::verdict::{Decision, Verdict};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;

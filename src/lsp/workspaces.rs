@@ -1,7 +1,8 @@
 //! The folders that the editor works in, and what would be in force in each: unsaved texts left out,
 //! and without a part in judging events.
 
-use super::project::{Opener, Project};
+use super::project::{Opener, Project, home_of};
+use crate::definitions::approved::DEFINITIONS;
 use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
 use tokio_util::sync::CancellationToken;
@@ -78,15 +79,12 @@ impl Workspaces {
 /// The projects that a folder of the editor's is about: itself, and the one around it if only that has
 /// definitions.
 pub(super) fn projects(folder: &Path) -> Vec<PathBuf> {
-    let home = |dir: &&Path| dir.join(HOME).is_dir();
+    let home = |dir: &&Path| home_of(dir).is_dir();
     let around = folder.ancestors().skip(1).find(home).filter(|_| !home(&folder));
     std::iter::once(folder).chain(around).map(Path::to_path_buf).collect()
 }
 
 /// The project that a definition file is of, by where it is.
 pub(super) fn project_of(file: &Path) -> Option<&Path> {
-    file.ancestors().find(|dir| dir.file_name().is_some_and(|it| it == HOME))?.parent()
+    file.ancestors().find(|dir| dir.file_name().is_some_and(|it| it == DEFINITIONS))?.parent()
 }
-
-/// Where a project has its definitions.
-const HOME: &str = ".hookwire";

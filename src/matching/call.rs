@@ -2,12 +2,14 @@
 
 use super::paths::{self, PathViews};
 use super::patience;
-use super::shell::{self, Script, Shell};
+use super::recent;
+use super::shell::{Script, Shell};
 use super::tools::{self, ArgumentKind, Found, Row};
 use super::urls;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::path::Path;
+use std::sync::Arc;
 use url::Url;
 
 /// What a call is about. Where several arguments could be the main one and differ, it is about one of
@@ -18,6 +20,8 @@ pub struct Call {
     pub alternatives: Vec<Subject>,
     /// What else an unknown tool may do something with: one that a rule names is enough.
     pub others: Vec<Subject>,
+    /// A search that looks at another place than its pattern says: for Grep, outside of the event's directory.
+    pub is_elsewhere: bool,
 }
 
 /// What the main argument holds.
@@ -28,7 +32,7 @@ pub enum Subject {
         /// The text.
         text: String,
         /// What it would run.
-        script: Script,
+        script: Arc<Script>,
     },
     /// Paths, URLs or a text, each of which is judged.
     Items(Vec<Item>),
@@ -62,7 +66,7 @@ const QUICK_TEXT: usize = 4096;
 impl Call {
     /// A call of which nothing is known, for this reason.
     pub fn unclear(why: String) -> Call {
-        Call { alternatives: vec![Subject::Unclear(why)], others: Vec::new() }
+        Call { alternatives: vec![Subject::Unclear(why)], others: Vec::new(), is_elsewhere: false }
     }
 
     /// Reads the input of a call. `shell`: what reads its commands. Where there's no [patience] for it, the call is
@@ -91,10 +95,11 @@ impl Call {
             let subjects = |(kind, value)| subjects(kind, value, input, base, shell).unwrap_or_else(|| vec![nothing()]);
             row.others(input).into_iter().flat_map(subjects).collect::<Vec<_>>()
         });
-        Call { alternatives, others: others.collect() }
+        let is_elsewhere = input.is_some_and(|input| is_elsewhere(row, input, base));
+        Call { alternatives, others: others.collect(), is_elsewhere }
     }
 
-    /// Every program that the call could run, by the names that [`shell::CommandRule::program`] has; `None`
+    /// Every program that the call could run, by the names that [`CommandRule::program`](super::shell::CommandRule::program) has; `None`
     /// if it may be any.
     pub fn programs(&self) -> Option<Vec<&str>> {
         let mut all = Vec::new();
@@ -139,6 +144,25 @@ fn path(path: &str, base: &Path) -> Option<Thing> {
     patience::allows_slow().then(|| Thing::Path(paths::views(path, base)))
 }
 
+/// The same; a `file:` URL may be taken for the file that it names, and `~` for the home directory, too.
+fn path_or_url(text: &str, base: &Path) -> Option<Vec<Thing>> {
+    let file = match tools::file_of_url(text) {
+        Some(file) => Some(file?),
+        None => paths::of_home(text),
+    };
+    file.as_deref().into_iter().chain([text]).map(|it| path(it, base)).collect()
+}
+
+fn is_elsewhere(row: Row<'_>, input: &Value, base: &Path) -> bool {
+    let Some(search) = row.search(input) else { return false };
+    let is_here = |value: &Value| {
+        let Some(places) = tools::texts(value) else { return false };
+        let is_here = |place: &str| paths::views(place, base).is_in_base(search.is_text);
+        patience::allows_slow() && places.into_iter().all(is_here)
+    };
+    search.leaves || !search.places.into_iter().all(is_here)
+}
+
 /// Whether reading a value takes time, because it is long.
 fn is_long(value: &Value) -> bool {
     let length = match value {
@@ -162,12 +186,15 @@ fn subjects(kind: ArgumentKind, value: &Value, input: &Value, base: &Path, shell
                 return None;
             }
             let read = |text: Cow<'_, str>| {
-                let script = shell::read(&text, shell);
+                let script = recent::read_shared(&text, shell);
                 Subject::Shell { text: text.into_owned(), script }
             };
             return Some(texts.into_iter().map(read).collect());
         }
-        ArgumentKind::Path => items(tools::texts(value)?.into_iter().map(|it| path(it, base)).collect::<Option<_>>()?),
+        ArgumentKind::Path => {
+            let found = tools::texts(value)?.into_iter().map(|it| path_or_url(it, base)).collect::<Option<Vec<_>>>()?;
+            items(found.into_iter().flatten().collect())
+        }
         ArgumentKind::Url => {
             let texts = tools::texts(value)?;
             let found: Option<Vec<Vec<Url>>> = texts.into_iter().map(urls::urls).collect();

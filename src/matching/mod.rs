@@ -8,6 +8,7 @@ pub mod call;
 pub mod cel;
 pub mod paths;
 pub mod patience;
+mod recent;
 pub mod rule;
 pub mod shell;
 pub mod tools;
@@ -255,6 +256,8 @@ pub enum MatcherRule {
 pub enum Matcher {
     /// One of these names.
     Names(Vec<String>),
+    /// A name that begins so: `mcp__github__.*`, which needs no regex to be compiled.
+    Prefix(String),
     /// A regex; `prefix` is what every name that it matches begins with.
     Pattern {
         /// The regex, anchored if its rule says so.
@@ -290,6 +293,11 @@ impl Matcher {
         if plain && names.iter().all(|name| is_name(name)) {
             return Ok(Some(Matcher::Names(names.into_iter().map(str::to_string).collect())));
         }
+        if rule == MatcherRule::WholeName
+            && let Some(prefix) = text.strip_suffix(".*").filter(|prefix| is_name(prefix))
+        {
+            return Ok(Some(Matcher::Prefix(prefix.to_string())));
+        }
         let (source, prefix) = match rule {
             MatcherRule::WholeName => (format!("^(?:{text})$"), literal_prefix(text)),
             MatcherRule::ListOrSearch | MatcherRule::Search | MatcherRule::SearchOnly => {
@@ -304,6 +312,8 @@ impl Matcher {
     pub fn matches(&self, name: &str) -> bool {
         match self {
             Matcher::Names(names) => names.iter().any(|it| it == name),
+            // The `.` of a regex is no line break.
+            Matcher::Prefix(prefix) => name.strip_prefix(&**prefix).is_some_and(|rest| !rest.contains('\n')),
             Matcher::Pattern { regex, .. } => regex.is_match(name),
         }
     }
@@ -342,6 +352,9 @@ mod tests {
             (WholeName, "Write|Edit", "MultiEdit", false),
             (WholeName, "mcp__pay__.*", "mcp__pay__send", true),
             (WholeName, "mcp__pay__.*", "x_mcp__pay__send", false),
+            (WholeName, "mcp__pay__.*", "mcp__pay__", true),
+            (WholeName, "mcp__pay__.*", "mcp__pay__a\nb", false),
+            (WholeName, ".*", "Bash", true),
             (WholeName, "Edit, Bash", "Bash", false),
             (ListOrSearch, "Edit, Bash", "Bash", true),
             (ListOrSearch, "Bas", "Bash", false),

@@ -12,12 +12,12 @@ use std::ffi::OsStr;
 use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::{Duration, Instant};
 
 use super::patience;
 use crate::support::failpoint;
-use globset::{GlobBuilder, GlobMatcher};
+use globset::{Glob, GlobBuilder, GlobMatcher};
 use lru::LruCache;
 use parking_lot::Mutex;
 
@@ -57,6 +57,13 @@ fn both_forms(directory: &Path) -> Vec<PathBuf> {
 }
 
 impl PathViews {
+    /// Whether it is the directory that relative patterns count from, or `below` it, in every view.
+    pub fn is_in_base(&self, below: bool) -> bool {
+        let is_in =
+            |view: &PathBuf| self.bases.iter().any(|base| if below { view.starts_with(base) } else { view == base });
+        !self.magic && is_in(&self.lexical) && self.resolved.as_ref().is_some_and(is_in)
+    }
+
     /// Both views relative to the working directory, as far as they lie in it. `None` if more could match
     /// than the views show.
     pub fn relative(&self) -> Option<Vec<&str>> {
@@ -82,6 +89,12 @@ pub fn views(path: &str, cwd: &Path) -> PathViews {
     let mut walk = Walk { cwd, magic: false };
     let resolved = walk.resolve(&cwd.join(path));
     PathViews { lexical, resolved, magic: walk.magic, bases: both_forms(cwd), homes: &HOMES }
+}
+
+/// What `~/x` is to a tool that expands `~`. Others have a directory of that name, so it stands for both.
+pub fn of_home(path: &str) -> Option<String> {
+    let rest = path.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/'))?;
+    Some(format!("{}{rest}", home()?.to_str()?))
 }
 
 /// The text of a script of at most 64 KiB, relative to `cwd`. A directory stands for the file that an
@@ -121,7 +134,7 @@ pub fn script(path: &str, cwd: &Path) -> Option<String> {
 /// pattern count as written only: who may write in a directory may put a link there.
 #[derive(Debug, Clone)]
 pub struct PathPattern {
-    glob: GlobMatcher,
+    glob: LazyGlob,
     from: From,
     /// The fixed part: the directories before the first wildcard, or the whole path.
     prefix: String,
@@ -136,7 +149,7 @@ struct Elsewhere {
     looked_up: Option<Instant>,
     /// The fixed part as it is written, from the root.
     written: PathBuf,
-    glob: Option<Arc<GlobMatcher>>,
+    glob: Option<Arc<LazyGlob>>,
 }
 
 /// How long a look at the directories of a pattern holds.
@@ -221,13 +234,13 @@ impl PathPattern {
     }
 
     /// The pattern with its fixed part resolved, where links lead that elsewhere: `/usr/bin/*` of `/bin/*`.
-    fn elsewhere(&self, views: &PathViews) -> Option<Arc<GlobMatcher>> {
+    fn elsewhere(&self, views: &PathViews) -> Option<Arc<LazyGlob>> {
         let written = match self.from {
             From::Root => PathBuf::from(&self.prefix),
             From::Home => home()?.join(&self.prefix),
             // The working directory itself has both its forms.
             From::WorkingDirectory if self.prefix.is_empty() => return None,
-            From::WorkingDirectory => views.bases.first()?.join(&self.prefix),
+            From::WorkingDirectory => views.bases.last()?.join(&self.prefix),
         };
         let mut known = self.elsewhere.lock();
         if known.looked_up.is_none_or(|at| at.elapsed() > KNOWN) || known.written != written {
@@ -280,7 +293,7 @@ impl Default for Links {
 impl Links {
     /// The prefixes that lead to where a path is, so that patterns that begin with them may match it.
     pub fn to<'p>(&self, views: &PathViews, prefixes: impl Iterator<Item = &'p str>, mut found: impl FnMut(&str)) {
-        let Some(base) = views.bases.first() else { return };
+        let Some(base) = views.bases.last() else { return };
         let known = self.0.lock().get(base).filter(|(at, _)| at.elapsed() <= KNOWN).map(|(_, known)| known.clone());
         let known = known.unwrap_or_else(|| {
             let elsewhere = |prefix: &str| Some((prefix.into(), leads_elsewhere(&base.join(prefix))?));
@@ -300,9 +313,22 @@ impl Links {
     }
 }
 
-fn glob(pattern: &str) -> Result<GlobMatcher, String> {
+/// A glob that is compiled when a path is first held against it: of many rules, few are ever asked.
+#[derive(Debug, Clone)]
+struct LazyGlob {
+    glob: Glob,
+    matcher: OnceLock<GlobMatcher>,
+}
+
+impl LazyGlob {
+    fn is_match(&self, path: impl AsRef<Path>) -> bool {
+        self.matcher.get_or_init(|| self.glob.compile_matcher()).is_match(path)
+    }
+}
+
+fn glob(pattern: &str) -> Result<LazyGlob, String> {
     let glob = GlobBuilder::new(pattern).literal_separator(true).backslash_escape(true).build();
-    glob.map(|glob| glob.compile_matcher()).map_err(|error| error.kind().to_string())
+    glob.map(|glob| LazyGlob { glob, matcher: OnceLock::new() }).map_err(|error| error.kind().to_string())
 }
 
 /// The directories before the first wildcard; without any, the whole path.

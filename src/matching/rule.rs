@@ -10,7 +10,7 @@ use super::call::{Item, Subject, Thing};
 use super::paths::{self, PathPattern};
 use super::shell::{self, CommandRule, Judgement, Script};
 use super::tools::{self, ArgumentKind};
-use super::urls::UrlPattern;
+use super::urls::{self, UrlPattern};
 use super::{Facts, ToolNaming, Truth};
 use crate::syntax::source::Layer;
 use globset::{GlobBuilder, GlobMatcher};
@@ -195,9 +195,28 @@ impl ToolRule {
             (Thing::Path(views), Reading::Covers) => path.as_ref().map(|it| it.matches_all(views)),
             (Thing::Url(it), Reading::Hits) => url.as_ref().map(|url| url.hits(it)),
             (Thing::Url(it), Reading::Covers) => url.as_ref().map(|url| url.covers(it)),
-            (Thing::Text(it), _) => text.as_ref().map(|text| text.is_match(it)),
+            (Thing::Text(it), _) => return self.fits_text(it, text.as_ref(), url.as_ref(), reading),
         };
         fits.map_or_else(|| self.doubt("the pattern doesn't fit such an argument"), truth)
+    }
+
+    /// Whether a text fits, which is judged as URLs by a pattern over them.
+    fn fits_text(&self, value: &str, text: Option<&GlobMatcher>, url: Option<&UrlPattern>, reading: Reading) -> Truth {
+        let is_match = text.is_some_and(|text| text.is_match(value));
+        let Some(pattern) = url.filter(|url| !url.is_text()) else {
+            return if text.is_some() {
+                truth(is_match)
+            } else {
+                self.doubt("the pattern doesn't fit such an argument")
+            };
+        };
+        match (urls::urls(value), reading) {
+            (Some(urls), Reading::Covers) => truth(urls.iter().all(|url| pattern.covers(url))),
+            (None, Reading::Covers) => Truth::No,
+            (Some(urls), Reading::Hits) => truth(is_match || urls.iter().any(|url| pattern.hits(url))),
+            (None, Reading::Hits) if is_match || !value.contains("://") => truth(is_match),
+            (None, Reading::Hits) => self.doubt("the argument holds a URL that can't be read"),
+        }
     }
 
     /// What the rule says of a call as a whole, beside what it says of its commands and items.
@@ -209,11 +228,7 @@ impl ToolRule {
             (Argument::Named(named), _) => {
                 let Named { name, text, url } = &**named;
                 match input.get(name) {
-                    Some(Value::String(value)) => truth(match (url, url::Url::parse(value)) {
-                        (Some(pattern), Ok(value)) if reading == Reading::Hits => pattern.hits(&value),
-                        (Some(pattern), Ok(value)) => pattern.covers(&value),
-                        _ => text.is_match(value),
-                    }),
+                    Some(Value::String(value)) => self.fits_text(value, Some(text), url.as_ref(), reading),
                     Some(value @ (Value::Number(_) | Value::Bool(_))) => truth(text.is_match(value.to_string())),
                     Some(Value::Null) | None => Truth::No,
                     Some(_) => self.doubt(&format!("argument `{name}` is not plain text")),
@@ -438,7 +453,7 @@ pub fn holds(rules: &[&ToolRule], unless: &[&ToolRule], facts: &Facts, asker: As
     if rules.is_empty() && !has_none {
         return Truth::No;
     }
-    let judge = Judge {
+    let mut judge = Judge {
         tool,
         rules: if has_none { None } else { Some(rules) },
         unless,
@@ -452,6 +467,15 @@ pub fn holds(rules: &[&ToolRule], unless: &[&ToolRule], facts: &Facts, asker: As
         return judge.subject(&Subject::Unclear(String::new()), reading);
     }
     let call = facts.call(asker.layer);
+    if call.is_elsewhere {
+        // A pattern over what a search looks for names no other place than the event's directory.
+        let names_place = |rule: &&ToolRule| !matches!(rule.argument, Argument::Main(_));
+        match (reading, &mut judge.rules) {
+            (Reading::Hits, _) => judge.unless.retain(names_place),
+            (Reading::Covers, Some(rules)) => rules.retain(names_place),
+            (Reading::Covers, None) => {}
+        }
+    }
     let mut truths = call.alternatives.iter().map(|subject| judge.subject(subject, reading));
     let first = truths.next().unwrap_or(Truth::No);
     let holds = match truths.all(|truth| std::mem::discriminant(&truth) == std::mem::discriminant(&first)) {
@@ -670,6 +694,30 @@ mod tests {
                 "no",
             ),
             ("WebFetch(https://*.example.com/*)", "WebFetch", json!({"url": "a.example.com"}), "opaque", "opaque"),
+            ("mcp__web__get(https://*.b.c/*)", "mcp__web__get", json!({"uri": "https://evil/.b.c/"}), "no", "no"),
+            ("mcp__web__get(https://*.b.c/*)", "mcp__web__get", json!({"query": "https://evil/.b.c/"}), "yes", "no"),
+            ("mcp__web__get(https://*.b.c/*)", "mcp__web__get", json!({"link": "https://a.b.c/"}), "yes", "yes"),
+            ("mcp__web__get(https://b.c/*)", "mcp__web__get", json!({"uri": "HTTPS://u@B.c:443/x"}), "yes", "no"),
+            ("WebFetch(domain:localhost)", "WebFetch", json!({"url": "localhost:8080/x"}), "opaque", "opaque"),
+            (
+                "Edit(/etc/**)",
+                "MultiEdit",
+                json!({"path": "ok", "replacements": [{"filePath": "/etc/x"}]}),
+                "opaque",
+                "opaque",
+            ),
+            ("Edit(/etc/**)", "MultiEdit", json!({"replacements": [{"filePath": "/etc/x"}]}), "yes", "yes"),
+            ("Read(/etc/**)", "Read", json!({"path": "ok", "uri": "file:///etc/passwd"}), "opaque", "no"),
+            ("Read(/etc/**)", "Read", json!({"paths": ["ok"], "include": ["/etc/passwd"]}), "opaque", "opaque"),
+            ("Read(/p/**)", "Read", json!({"file_path": "a", "FilePath": "/etc/passwd"}), "opaque", "opaque"),
+            ("Bash(git push*)", "Bash", json!({"command": "ls", "Command": "git push"}), "opaque", "opaque"),
+            ("Glob(src/**)", "Glob", json!({"pattern": "src/**/*.rs"}), "yes", "yes"),
+            ("Glob(src/**)", "Glob", json!({"pattern": "src/../../etc/*"}), "yes", "no"),
+            ("Glob(src/**)", "Glob", json!({"pattern": "src/**", "path": "/etc"}), "yes", "no"),
+            ("Glob(src/**)", "Glob", json!({"pattern": "src/**", "path": "/p"}), "yes", "yes"),
+            ("Grep(TODO*)", "Grep", json!({"pattern": "TODO", "path": "src/a"}), "yes", "yes"),
+            ("Grep(TODO*)", "Grep", json!({"pattern": "TODO", "path": "src/../../etc"}), "yes", "no"),
+            ("Grep", "Grep", json!({"pattern": "TODO", "path": "/etc"}), "yes", "yes"),
             ("mcp__pay__*", "mcp__pay__send", json!({}), "yes", "yes"),
             ("mcp__pay__*(to=bob*)", "mcp__pay__send", json!({"to": "bobby"}), "yes", "yes"),
             ("mcp__pay__*(to=bob*)", "mcp__pay__send", json!({"to": "al"}), "no", "no"),
@@ -686,6 +734,197 @@ mod tests {
         }
         for bad in ["", "Bash(x", "Ba sh(x)", "(x)", "WebFetch(https://[)", "Write|(x)", "Write|Edit([)"] {
             assert!(ToolRule::new(bad).is_err(), "{bad}");
+        }
+    }
+
+    /// A rule about a command is about those that do the same in other words.
+    #[test]
+    fn twins() {
+        for (rule, same, others) in [
+            (
+                "Bash(docker rm *)",
+                &["docker container rm x", "docker --context a container rm -f x", "docker container remove x"][..],
+                &["docker image rm x", "docker compose rm x", "docker-compose rm x", "docker rmi x"][..],
+            ),
+            ("Bash(docker container rm *)", &["docker rm x"], &["docker rmi x"]),
+            ("Bash(docker rmi *)", &["docker image rm x", "docker image remove x"], &["docker rm x"]),
+            ("Bash(docker ps)", &["docker container ls", "docker container list"], &["docker image ls"]),
+            (
+                "Bash(docker compose down --volumes)",
+                &["docker-compose down -v", "docker-compose -f x down -v"],
+                &["docker-compose down"],
+            ),
+            ("Bash(docker-compose down *)", &["docker compose down", "docker compose -f x down"], &["docker down"]),
+            ("Bash(podman rm --force)", &["podman container rm -f x"], &["podman container rm x"]),
+            (
+                "Bash(terraform destroy *)",
+                &["terraform apply -destroy", "terraform -chdir=x apply -auto-approve --destroy"],
+                &["terraform apply", "terraform apply -destroy=false", "terraform plan -destroy"],
+            ),
+            ("Bash(tofu apply -destroy)", &["tofu destroy"], &["tofu apply"]),
+            (
+                "Bash(kill -9 *)",
+                &["kill -s 9 1", "kill -SIGKILL 1", "kill -KILL 1", "kill -n 9 1", "kill -s sigkill 1"],
+                &["kill 1", "kill -15 1", "kill -s TERM 9"],
+            ),
+            ("Bash(kill -KILL *)", &["kill -9 1", "kill -s KILL 1"], &["kill -15 1"]),
+            ("Bash(pkill -9 *)", &["pkill -KILL x", "pkill --signal KILL x", "pkill --signal=9 x"], &["pkill x"]),
+            ("Bash(tar -x*)", &["tar xf a", "tar xzf a", "tar fx a"], &["tar cf x", "tar tf x"]),
+            ("Bash(tar -x -C /*)", &["tar xfC a /"], &["tar xfC a b"]),
+            ("Bash(rustup toolchain uninstall *)", &["rustup toolchain remove x"], &["rustup toolchain list"]),
+        ] {
+            for (texts, expected) in [(same, true), (others, false)] {
+                for text in texts {
+                    let (hits, _) = judge(&[rule], &[], "Bash", json!({ "command": text }));
+                    assert_eq!(hits == "yes", expected, "{rule} on {text}: {hits}");
+                }
+            }
+        }
+    }
+
+    /// What no `*` of an allow covers, however it is spelt.
+    #[test]
+    fn never_covered() {
+        let (echo, git) = (&["Bash(echo *)", "Bash(printf *)", "Bash(cat *)", "Bash(ls*)"][..], &["Bash(git *)"][..]);
+        let many = &["Bash(tar *)", "Bash(rg *)", "Bash(sort *)", "Bash(ssh *)", "Bash(man *)", "Bash(ls*)"][..];
+        let named = &["Bash(tar --to-command=cat *)", "Bash(tar *)", "Bash(cat)", "Bash(ls)"][..];
+        let dry = &["Bash(npm publish --dry-run *)", "Bash(kubectl apply --dry-run *)"][..];
+        for (rules, texts, expected) in [
+            (
+                dry,
+                &[
+                    "npm publish --dry-run=false",
+                    "npm publish --dry-run=FALSE",
+                    "npm publish --dry-run --no-dry-run",
+                    "npm publish --dry-run --dry-run=false",
+                    "npm publish --dry-run=$X",
+                    "npm publish --dry-run $(cat f)",
+                    "kubectl apply --dry-run=none -f x",
+                ][..],
+                false,
+            ),
+            (
+                dry,
+                &[
+                    "npm publish --dry-run",
+                    "npm publish --dry-run --access public",
+                    "npm publish --dry-run=true x",
+                    "npm publish --dry-run --no-provenance",
+                    "kubectl apply --dry-run=client -f x",
+                ],
+                true,
+            ),
+            (
+                echo,
+                &[
+                    "echo x; > f",
+                    "echo \"$(>f)\"",
+                    "echo \"$(<a >b)\"",
+                    "(>f); echo",
+                    "{ >f; }; echo",
+                    "echo <(>f)",
+                    "echo x && >f",
+                    "if >f; then echo; fi",
+                    "echo \"$(< ~/.ssh/id_rsa)\"",
+                    "echo $(<.env)",
+                    "X=; $X >f; echo",
+                    "echo x < /dev/tcp/1.2.3.4/80",
+                    "echo \"$(> /dev/tcp/1.2.3.4/80)\"",
+                    "f=/dev/tcp/1.2.3.4/80; cat < $f",
+                    "for f in /dev/tcp/1.2.3.4/80 a; do cat < $f; done",
+                    "printf -v PATH /tmp/evil; ls",
+                    "printf -vPATH /tmp; ls",
+                    "for PATH in /tmp/evil; do ls; done",
+                    "cat < /dev/tcp/$HOST/80",
+                ][..],
+                false,
+            ),
+            (
+                echo,
+                &[
+                    "echo x",
+                    "cat < a",
+                    "echo x > /dev/null",
+                    "echo x 2>&1",
+                    "for f in a b; do cat < $f; done",
+                    "printf '%s' \"$USER\"",
+                    "cat <<< x",
+                ],
+                true,
+            ),
+            (
+                git,
+                &[
+                    "git -c alias.x='!sh' x",
+                    "git -calias.x='!sh' x",
+                    "git --config-env=core.pager=X log",
+                    "git rebase -x sh",
+                    "git rebase -ix sh",
+                    "git rebase --exe=sh",
+                    "git grep -O/bin/sh x",
+                    "git --exec-path=/tmp status",
+                    "git -C / status",
+                    "git --git-dir=/tmp/x status",
+                    "git difftool -x sh",
+                    "git clone -u sh a b",
+                    "git fetch --upload-pack=sh",
+                    "git log --output=x",
+                ],
+                false,
+            ),
+            (
+                git,
+                &[
+                    "git log -p -1",
+                    "git rebase -i main",
+                    "git -c user.name=x commit -m x",
+                    "git grep -n x",
+                    "git --no-pager log",
+                    "git commit -m 'a -x b'",
+                    "git clone https://a.test/x.git",
+                ],
+                true,
+            ),
+            (
+                many,
+                &[
+                    "tar --to-command=sh -xf x",
+                    "tar --to-comm sh -xf x",
+                    "tar -I sh -xf x",
+                    "tar xIf sh x",
+                    "tar -xf x --checkpoint-action=exec=sh",
+                    "rg --pre sh x",
+                    "sort --compress-program=ls f",
+                    "sort -o /etc/x f",
+                    "man -P ls x",
+                    "ssh -o ProxyCommand=ls x ls",
+                    "ssh -oProxyCommand=ls x ls",
+                    "ssh -vo ProxyCommand=ls x ls",
+                    "ssh -F f x ls",
+                    "ssh -I ./a.so x ls",
+                ],
+                false,
+            ),
+            (
+                many,
+                &[
+                    "tar -xzf x",
+                    "tar xzf x",
+                    "tar -C /tmp -xf x",
+                    "rg -n --pre-glob '*.gz' x",
+                    "sort -u f",
+                    "ssh -p 22 -o BatchMode=yes x ls",
+                    "ssh x ls -F",
+                ],
+                true,
+            ),
+            (named, &["tar --to-command=cat -xf x"], true),
+            (named, &["tar --to-command=ls -xf x", "tar --to-command=cat --to-command=ls -xf x"], false),
+        ] {
+            for text in texts {
+                let (_, covers) = judge(rules, &[], "Bash", json!({ "command": text }));
+                assert_eq!(covers == "yes", expected, "{rules:?} on {text}: {covers}");
+            }
         }
     }
 
@@ -712,6 +951,8 @@ mod tests {
             (&["Write(src/**)"], &["Write(src/gen/**)"], "Write", path("src/gen/a"), "no", "no"),
             (&["Write(src/**)"], &["Write(src/gen/**)"], "Write", path("src/a"), "yes", "yes"),
             (&["mcp__pay__*"], &["mcp__pay__*(to=bob)"], "mcp__pay__send", json!({"to": "bob"}), "no", "no"),
+            (&["Glob"], &["Glob(src/**)"], "Glob", json!({"pattern": "src/**", "path": "/etc"}), "yes", "no"),
+            (&["Glob"], &["Glob(src/**)"], "Glob", json!({"pattern": "src/**"}), "no", "no"),
             (&["mcp__pay__*"], &["mcp__pay__list"], "mcp__pay__send", json!({"to": "bob"}), "yes", "yes"),
         ] {
             assert_eq!(judge(rules, unless, tool, input.clone()), (hits, covers), "{rules:?} {unless:?} on {input}");

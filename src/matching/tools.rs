@@ -32,7 +32,8 @@ pub struct Tool {
     pub name: &'static str,
     /// How the main argument is read.
     pub kind: ArgumentKind,
-    /// The argument's names. An agent uses one of them; if several are given, all are judged.
+    /// The argument's names, in any letter case, with `_` and `-` or without. An agent uses one of them; if several are
+    /// given, all are judged.
     pub arguments: &'static [&'static str],
     /// What other agents, or the same one for a variant, call the tool.
     pub names: &'static [&'static str],
@@ -55,12 +56,54 @@ const PATH: &[&str] = &[
     "paths",
 ];
 
+/// The members that hold paths in the input of a file tool: of others they may be anything.
+const FILE: &[&str] = &[
+    "file_path",
+    "path",
+    "notebook_path",
+    "absolute_path",
+    "target_file",
+    "relative_workspace_path",
+    "dir_path",
+    "directory_path",
+    "target_directory",
+    "paths",
+    "file",
+    "files",
+    "filename",
+    "filenames",
+    "include",
+    "uri",
+];
+
+/// Lists of parts of a call, each with the members of a call of its own.
+const PARTS: &[&str] = &["replacements", "edits", "files", "file", "operations", "requests", "changes"];
+
+/// The members of a search that say where it looks.
+const PLACES: &[&str] = &[
+    "path",
+    "paths",
+    "dir_path",
+    "directory",
+    "directory_path",
+    "target_directory",
+    "target_directories",
+    "search_path",
+    "search_directory",
+    "file_path",
+    "files",
+    "folder",
+    "root",
+    "cwd",
+    "uri",
+];
+
 /// Every family.
 pub static TOOLS: &[Tool] = &[
     Tool {
         name: "Bash",
         kind: ArgumentKind::Shell,
-        arguments: &["command", "cmd", "command_line", "commandLine", "CommandLine"],
+        arguments: &["command", "cmd", "command_line", "script"],
         names: &[
             "bash",
             "shell",
@@ -86,7 +129,7 @@ pub static TOOLS: &[Tool] = &[
     Tool {
         name: "Read",
         kind: ArgumentKind::Path,
-        arguments: PATH,
+        arguments: FILE,
         names: &[
             "read_file",
             "readFile",
@@ -103,7 +146,7 @@ pub static TOOLS: &[Tool] = &[
     Tool {
         name: "Write",
         kind: ArgumentKind::Path,
-        arguments: PATH,
+        arguments: FILE,
         names: &[
             "write_file",
             "writeFile",
@@ -119,7 +162,7 @@ pub static TOOLS: &[Tool] = &[
     Tool {
         name: "Edit",
         kind: ArgumentKind::Path,
-        arguments: PATH,
+        arguments: FILE,
         names: &[
             "edit",
             "edit_file",
@@ -145,7 +188,7 @@ pub static TOOLS: &[Tool] = &[
     Tool {
         name: "LS",
         kind: ArgumentKind::Path,
-        arguments: PATH,
+        arguments: FILE,
         names: &["ls", "list", "list_directory", "list_dir", "list_files"],
     },
     Tool {
@@ -163,7 +206,7 @@ pub static TOOLS: &[Tool] = &[
     Tool {
         name: "WebFetch",
         kind: ArgumentKind::Url,
-        arguments: &["url", "urls", "uri", "Url"],
+        arguments: &["url", "urls", "uri", "link", "href"],
         names: &["web_fetch", "webfetch", "fetch", "fetch_url", "fetch_webpage", "read_url_content"],
     },
     Tool {
@@ -183,7 +226,8 @@ pub static TOOLS: &[Tool] = &[
 
 /// The tool whose argument is a patch: each file in it is written or edited.
 pub const PATCH: &str = "apply_patch";
-const PATCH_ARGUMENTS: &[&str] = &["input", "patch", "patchText", "patch_text", "command"];
+/// What that argument may be called.
+pub const PATCH_ARGUMENTS: &[&str] = &["input", "patch", "patchText", "patch_text", "command"];
 
 /// Where a command's arguments may stand beside it.
 const ARGUMENTS_BESIDE: [&str; 3] = ["args", "arguments", "argv"];
@@ -213,6 +257,10 @@ static BY_SHAPE: &[(&str, ArgumentKind)] = &[
     ("target_file", ArgumentKind::Path),
     ("notebook_path", ArgumentKind::Path),
     ("url", ArgumentKind::Url),
+    ("urls", ArgumentKind::Url),
+    ("uri", ArgumentKind::Url),
+    ("link", ArgumentKind::Url),
+    ("href", ArgumentKind::Url),
     ("query", ArgumentKind::Text),
     ("pattern", ArgumentKind::Text),
     ("prompt", ArgumentKind::Text),
@@ -265,6 +313,17 @@ pub struct Row<'a> {
     argument: Option<&'a str>,
 }
 
+/// Where a search looks.
+#[derive(Debug)]
+pub struct Search<'v> {
+    /// It is for texts in files, so that its pattern says nothing of a place.
+    pub is_text: bool,
+    /// Its pattern may lead out of the place.
+    pub leaves: bool,
+    /// The places.
+    pub places: Vec<&'v Value>,
+}
+
 /// What stands where a tool's main argument is looked for.
 #[derive(Debug, PartialEq)]
 pub enum Found<'v> {
@@ -306,16 +365,21 @@ impl<'a> Row<'a> {
         let Some(input) = input.as_object() else { return Found::Nothing };
         if self.name == PATCH {
             let patches: Vec<&str> =
-                PATCH_ARGUMENTS.iter().filter_map(|key| input.get(*key)).flat_map(patch_texts).collect();
+                members(input, PATCH_ARGUMENTS).into_iter().flat_map(|(_, value)| patch_texts(value)).collect();
             return if patches.is_empty() { Found::Nothing } else { Found::Patch(patches) };
         }
         let of_tool = |tool: &'static Tool| {
             let own = self.argument.and_then(|key| input.get(key));
-            let listed = input.get(COMMANDS).filter(|_| tool.kind == ArgumentKind::Shell);
+            let listed = members(input, if tool.kind == ArgumentKind::Shell { &[COMMANDS] } else { &[] });
             let listed =
-                listed.into_iter().flat_map(|it| it.as_array().map_or(std::slice::from_ref(it), Vec::as_slice));
-            let arguments = tool.arguments.iter().filter_map(|key| input.get(*key));
-            (tool.kind, own.into_iter().chain(arguments).chain(listed).collect())
+                listed.into_iter().flat_map(|(_, it)| it.as_array().map_or(std::slice::from_ref(it), Vec::as_slice));
+            let arguments = members(input, tool.arguments).into_iter();
+            let parts = if matches!(tool.kind, ArgumentKind::Path | ArgumentKind::Url) { PARTS } else { &[] };
+            // What is looked into as parts is no argument by itself.
+            let is_part = |key: &str| parts.iter().any(|name| is_same_name(name, key));
+            let arguments = arguments.filter(|(key, it)| !(is_part(key) && is_parts(it))).map(|(_, value)| value);
+            let parts = members(input, parts).into_iter().flat_map(|(_, it)| of_parts(it, tool.arguments));
+            (tool.kind, own.into_iter().chain(arguments).chain(listed).chain(parts).collect())
         };
         let (kind, mut found): (_, Vec<&Value>) = match self.tool {
             Some(tool) => of_tool(tool),
@@ -336,6 +400,21 @@ impl<'a> Row<'a> {
         if distinct.is_empty() { Found::Nothing } else { Found::Values(kind, distinct) }
     }
 
+    /// What a search says beside what it looks for.
+    pub fn search<'v>(&self, input: &'v Value) -> Option<Search<'v>> {
+        let tool = self.tool.filter(|tool| matches!(tool.name, "Glob" | "Grep"))?;
+        let is_text = tool.name == "Grep";
+        let input = input.as_object()?;
+        // Braces can spell `..`, too.
+        let leaves = |text: &str| {
+            text.contains("..") || text.contains('{') && ["{.", ",.", ".,", ".}"].iter().any(|it| text.contains(it))
+        };
+        let patterns = members(input, tool.arguments);
+        let leaves = !is_text && patterns.into_iter().any(|(_, value)| value.as_str().is_some_and(leaves));
+        let places = members(input, PLACES).into_iter().map(|(_, value)| value).filter(|it| !it.is_null()).collect();
+        Some(Search { is_text, leaves, places })
+    }
+
     /// What else an unknown tool may take for its main argument: nobody knows which member counts.
     pub fn others<'v>(&self, input: &'v Value) -> Vec<(ArgumentKind, &'v Value)> {
         let Some(input) = input.as_object().filter(|_| self.tool.is_none() && self.name != PATCH) else {
@@ -350,45 +429,77 @@ impl<'a> Row<'a> {
 
     /// The arguments that could be the command, by the name of each, where they differ or aren't texts: the tool may
     /// run another one than a guard reads.
-    pub fn unclear_command(&self, input: &Value) -> Option<Vec<&str>> {
+    pub fn unclear_command<'v>(&self, input: &'v Value) -> Option<Vec<&'v str>> {
         match self.find(input) {
             Found::Values(ArgumentKind::Shell, values)
                 if !matches!(values[..], [Value::String(_)]) || arguments_beside(input).is_some() =>
             {
-                Some(self.shell_names().filter(|name| input.get(name).is_some()).collect())
+                Some(self.given(input))
             }
             Found::Values(..) | Found::Patch(_) | Found::Nothing => None,
         }
     }
 
+    /// The command that a call is about, whatever the argument's name.
+    pub fn main_command<'v>(&self, input: &'v Value) -> MainArgument<'v> {
+        let is_shell = self.tool.is_some_and(|tool| tool.kind == ArgumentKind::Shell);
+        match self.find(input) {
+            Found::Values(ArgumentKind::Shell, values) => match values[..] {
+                [Value::String(text)] if arguments_beside(input).is_none() => MainArgument::Is(text.into()),
+                _ => MainArgument::Unclear,
+            },
+            Found::Values(..) | Found::Patch(_) | Found::Nothing if is_shell => MainArgument::Unclear,
+            Found::Values(..) | Found::Patch(_) | Found::Nothing => MainArgument::Absent,
+        }
+    }
+
+    /// What a member stands for that may be the main argument, whatever the argument's name is in this call. `None`:
+    /// it is none of those, and stands for itself.
+    pub fn main_by_name<'v>(&self, name: &str, input: &'v Value) -> Option<MainArgument<'v>> {
+        let is_among = |names: &[&str]| names.iter().any(|it| is_same_name(it, name));
+        let main = match self.tool {
+            Some(tool) if tool.kind == ArgumentKind::Shell && is_among(tool.arguments) => self.main_command(input),
+            Some(tool) if tool.kind == ArgumentKind::Path && is_among(tool.arguments) => self.main_path(input),
+            None if name == "command" || name == "cmd" => self.main_command(input),
+            _ => return None,
+        };
+        (main != MainArgument::Absent).then_some(main)
+    }
+
     /// The path that a call is about, whatever the argument's name.
-    pub fn main_path<'v>(&self, input: &'v Value) -> MainPath<'v> {
+    pub fn main_path<'v>(&self, input: &'v Value) -> MainArgument<'v> {
         let values = match self.find(input) {
             Found::Patch(patches) => {
                 let mut files: Vec<&str> = patches.into_iter().flat_map(files_of_patch).map(|(_, file)| file).collect();
                 files.dedup();
                 return match files[..] {
-                    [file] => MainPath::Is(file.into()),
-                    _ => MainPath::Unclear,
+                    [file] => MainArgument::Is(file.into()),
+                    _ => MainArgument::Unclear,
                 };
             }
             Found::Values(ArgumentKind::Path, values) if self.tool.is_some() => values,
+            Found::Nothing if !(input.is_object() || input.is_null()) && self.tool.is_some() => {
+                return MainArgument::Unclear;
+            }
             Found::Values(..) | Found::Nothing => distinct(PATH.iter().filter_map(|key| input.get(*key))),
         };
         match &values[..] {
-            [] => MainPath::Absent,
+            [] => MainArgument::Absent,
             [value] => match texts(value).as_deref() {
-                Some([path]) => MainPath::Is((*path).into()),
-                _ => MainPath::Unclear,
+                Some([path]) => match file_of_url(path) {
+                    None => MainArgument::Is((*path).into()),
+                    Some(file) => file.map_or(MainArgument::Unclear, |file| MainArgument::Is(file.into())),
+                },
+                _ => MainArgument::Unclear,
             },
-            _ => MainPath::Unclear,
+            _ => MainArgument::Unclear,
         }
     }
 }
 
-/// The path that a call is about.
+/// The path or the command that a call is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum MainPath<'v> {
+pub enum MainArgument<'v> {
     /// This one.
     Is(Cow<'v, str>),
     /// It is about several, or several arguments could be it and differ: the tool may take another one than a
@@ -403,15 +514,70 @@ fn by_shape(input: &Map<String, Value>) -> impl Iterator<Item = (ArgumentKind, &
     BY_SHAPE.iter().filter_map(|(key, kind)| Some((*kind, input.get(*key)?)))
 }
 
-/// The values that say something, each once.
+/// The values that say something, each once. Beyond [`MAX_VALUES`], one that nobody can read.
 fn distinct<'v>(values: impl IntoIterator<Item = &'v Value>) -> Vec<&'v Value> {
+    static TOO_MANY: Value = Value::Bool(true);
     let mut distinct: Vec<&Value> = Vec::new();
     for value in values.into_iter().filter(|it| !it.is_null()) {
         if !distinct.contains(&value) {
+            if distinct.len() == MAX_VALUES {
+                distinct.push(&TOO_MANY);
+                break;
+            }
             distinct.push(value);
         }
     }
     distinct
+}
+
+/// So many values of one call are told apart.
+const MAX_VALUES: usize = 256;
+
+/// The members that go by one of these names, exact ones first.
+fn members<'v>(input: &'v Map<String, Value>, names: &[&str]) -> Vec<(&'v str, &'v Value)> {
+    let exact = names.iter().filter_map(|name| input.get_key_value(*name));
+    let is_alike = |key: &str| !names.contains(&key) && names.iter().any(|name| is_same_name(name, key));
+    let alike = input.iter().filter(|(key, _)| !names.is_empty() && is_alike(key));
+    exact.chain(alike).map(|(key, value)| (key.as_str(), value)).collect()
+}
+
+/// Whether two names of a member differ in letter case and word joints alone.
+fn is_same_name(one: &str, other: &str) -> bool {
+    fn letters(name: &str) -> impl Iterator<Item = u8> {
+        name.bytes().filter(|byte| !matches!(byte, b'_' | b'-')).map(|byte| byte.to_ascii_lowercase())
+    }
+    let first = |name: &str| name.bytes().next().map(|byte| byte.to_ascii_lowercase());
+    let may_be = first(one) == first(other) || other.starts_with(['_', '-']);
+    may_be && other.len() <= 64 && letters(one).eq(letters(other))
+}
+
+/// Whether a value is a list of parts of a call, or one.
+fn is_parts(value: &Value) -> bool {
+    match value {
+        Value::Object(_) => true,
+        Value::Array(items) => items.iter().any(Value::is_object),
+        _ => false,
+    }
+}
+
+/// The values by these names in the parts of a call. A text among parts is a value by itself.
+fn of_parts<'v>(value: &'v Value, names: &'static [&'static str]) -> Vec<&'v Value> {
+    if !is_parts(value) {
+        return Vec::new();
+    }
+    let parts = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+    let of_part = |part: &'v Value| match part {
+        Value::Object(part) => members(part, names).into_iter().map(|(_, value)| value).collect(),
+        other => vec![other],
+    };
+    parts.iter().flat_map(of_part).collect()
+}
+
+/// The file that a `file:` URL names, if a path is one; within, `None` if it names none.
+pub fn file_of_url(path: &str) -> Option<Option<String>> {
+    path.get(..5).filter(|scheme| scheme.eq_ignore_ascii_case("file:"))?;
+    let file = url::Url::parse(path).ok().and_then(|url| url.to_file_path().ok());
+    Some(file.and_then(|file| file.into_os_string().into_string().ok()))
 }
 
 impl Row<'_> {
@@ -422,8 +588,7 @@ impl Row<'_> {
     /// Several could be the command and differ, or it isn't all of the command.
     pub fn shell_arguments(&self, input: &Value) -> Result<Vec<String>, String> {
         let Found::Values(ArgumentKind::Shell, values) = self.find(input) else { return Ok(Vec::new()) };
-        let mut names: Vec<&str> = self.shell_names().filter(|name| input.get(name).is_some()).collect();
-        names.dedup();
+        let names = self.given(input);
         let listed = input.get(COMMANDS).filter(|it| names.is_empty() && it.is_array()).and_then(Value::as_array);
         if arguments_beside(input).is_some() {
             return Err(format!("the arguments of `{}` stand beside its command", self.name));
@@ -436,11 +601,16 @@ impl Row<'_> {
         }
     }
 
-    /// The names that an argument with a command may have.
-    fn shell_names(&self) -> impl Iterator<Item = &str> {
-        let by_shape = BY_SHAPE.iter().filter(|(_, kind)| *kind == ArgumentKind::Shell).map(|(name, _)| *name);
-        let of_tool = self.tool.into_iter().flat_map(|tool| tool.arguments.iter().copied());
-        self.argument.into_iter().chain(of_tool).chain(by_shape.filter(|_| self.tool.is_none()))
+    /// The members of a call that may be its command, by name.
+    fn given<'v>(&self, input: &'v Value) -> Vec<&'v str> {
+        let Some(input) = input.as_object() else { return Vec::new() };
+        let by_shape =
+            || BY_SHAPE.iter().filter(|(_, kind)| *kind == ArgumentKind::Shell).map(|(name, _)| *name).collect();
+        let names = self.tool.map_or_else(by_shape, |tool| tool.arguments.to_vec());
+        let own = self.argument.and_then(|name| input.get_key_value(name)).map(|(name, _)| name.as_str());
+        let mut names: Vec<&str> = own.into_iter().chain(members(input, &names).into_iter().map(|it| it.0)).collect();
+        names.dedup();
+        names
     }
 }
 
@@ -549,8 +719,8 @@ pub fn main_argument<'v>(tool: &str, input: &'v Value) -> Option<(ArgumentKind, 
             _ => None,
         },
         Found::Patch(_) => match Row::of(tool).main_path(input) {
-            MainPath::Is(file) => Some((ArgumentKind::Path, file)),
-            MainPath::Unclear | MainPath::Absent => None,
+            MainArgument::Is(file) => Some((ArgumentKind::Path, file)),
+            MainArgument::Unclear | MainArgument::Absent => None,
         },
         Found::Nothing => None,
     }
@@ -608,7 +778,7 @@ mod tests {
         }
         for member in ["file_path", "filePath", "absolute_path", "path", "dir_path", "dirPath"] {
             let input = json!({ member: "/a" });
-            assert_eq!(Row::of("read_file").main_path(&input), MainPath::Is("/a".into()), "{member}");
+            assert_eq!(Row::of("read_file").main_path(&input), MainArgument::Is("/a".into()), "{member}");
         }
     }
 
@@ -635,6 +805,9 @@ mod tests {
             ("str_replace_based_edit_tool", json!({"command": "view", "path": "/a"}), Some("/a")),
             ("apply_patch", json!({"input": "*** Begin Patch\n*** Add File: a b.rs\n+x"}), Some("a b.rs")),
             ("unknown", json!({"x": "only"}), Some("only")),
+            ("Bash", json!({"Command": "ls"}), Some("ls")),
+            ("Bash", json!({"command": "ls", "Command": "git push"}), None),
+            ("Bash", json!({"command": "ls", "script": "git push"}), None),
         ] {
             let found = main_argument(tool, &input).map(|(_, text)| text);
             assert_eq!(found.as_deref(), expected, "{tool} {input}");
@@ -643,23 +816,52 @@ mod tests {
 
     #[test]
     fn main_paths() {
-        let is = |path: &'static str| MainPath::Is(path.into());
+        let is = |path: &'static str| MainArgument::Is(path.into());
         for (tool, input, expected) in [
             ("Write", json!({"file_path": "/a"}), is("/a")),
-            ("Write", json!({"file_path": "/etc/passwd", "path": "ok.txt"}), MainPath::Unclear),
-            ("Write", json!({"file_path": ["/etc/passwd"], "path": "ok.txt"}), MainPath::Unclear),
-            ("Write", json!({"file_path": 1, "path": "ok.txt"}), MainPath::Unclear),
+            ("Write", json!({"file_path": "/etc/passwd", "path": "ok.txt"}), MainArgument::Unclear),
+            ("Write", json!({"file_path": ["/etc/passwd"], "path": "ok.txt"}), MainArgument::Unclear),
+            ("Write", json!({"file_path": 1, "path": "ok.txt"}), MainArgument::Unclear),
             ("Write", json!({"file_path": "/a", "path": null}), is("/a")),
             ("read_many_files", json!({"paths": ["/a"]}), is("/a")),
-            ("read_many_files", json!({"paths": ["/a", "/b"]}), MainPath::Unclear),
-            ("read_many_files", json!({"paths": ["/a", "/b"], "path": "/a"}), MainPath::Unclear),
-            ("Write", json!({"content": "x"}), MainPath::Absent),
-            ("mcp__fs__write", json!({"path": "ok", "target_file": "/etc/passwd"}), MainPath::Unclear),
+            ("read_many_files", json!({"paths": ["/a", "/b"]}), MainArgument::Unclear),
+            ("read_many_files", json!({"paths": ["/a", "/b"], "path": "/a"}), MainArgument::Unclear),
+            ("Write", json!({"content": "x"}), MainArgument::Absent),
+            ("mcp__fs__write", json!({"path": "ok", "target_file": "/etc/passwd"}), MainArgument::Unclear),
             ("mcp__fs__write", json!({"path": "ok", "command": "x"}), is("ok")),
-            ("Bash", json!({"command": "ls"}), MainPath::Absent),
-            ("apply_patch", json!({"input": "*** Add File: a\n", "patch": "*** Add File: b\n"}), MainPath::Unclear),
+            ("Bash", json!({"command": "ls"}), MainArgument::Absent),
+            ("Read", json!({"filename": "/a"}), is("/a")),
+            ("Read", json!({"files": ["/a"]}), is("/a")),
+            ("Read", json!({"FilePath": "/a"}), is("/a")),
+            ("Read", json!({"uri": "file:///a%20b"}), is("/a b")),
+            ("Read", json!({"files": [{"path": "/a"}]}), is("/a")),
+            ("Read", json!({"path": "ok", "files": [{"path": "/a"}]}), MainArgument::Unclear),
+            ("Read", json!({"paths": ["ok"], "include": ["/a"]}), MainArgument::Unclear),
+            ("Read", json!("/a"), MainArgument::Unclear),
+            ("apply_patch", json!({"input": "*** Add File: a\n", "patch": "*** Add File: b\n"}), MainArgument::Unclear),
         ] {
             assert_eq!(Row::of(tool).main_path(&input), expected, "{tool} {input}");
+        }
+    }
+
+    #[test]
+    fn main_commands() {
+        let is = |command: &'static str| MainArgument::Is(command.into());
+        for (tool, input, expected) in [
+            ("Bash", json!({"command": "ls"}), is("ls")),
+            ("exec_command", json!({"cmd": "ls"}), is("ls")),
+            ("run_commands", json!({"commands": ["ls"]}), is("ls")),
+            ("run_commands", json!({"commands": ["ls", "rm x"]}), MainArgument::Unclear),
+            ("run_command", json!({"CommandLine": "ls"}), is("ls")),
+            ("Bash", json!({"Command": "ls"}), is("ls")),
+            ("Bash", json!({"argv": ["git", "push"]}), MainArgument::Unclear),
+            ("Bash", json!({}), MainArgument::Unclear),
+            ("Bash", json!("git push"), MainArgument::Unclear),
+            ("mcp__sh__run", json!({"cmd": "ls"}), is("ls")),
+            ("mcp__sh__run", json!({"x": "ls"}), MainArgument::Absent),
+            ("Read", json!({"path": "x", "command": "ls"}), MainArgument::Absent),
+        ] {
+            assert_eq!(Row::of(tool).main_command(&input), expected, "{tool} {input}");
         }
     }
 

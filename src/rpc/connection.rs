@@ -27,7 +27,7 @@ use std::any::Any;
 use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
@@ -40,7 +40,8 @@ const MAX_REPLY: usize = u32::MAX as usize;
 /// See the module.
 pub struct Connection {
     session: Arc<Session>,
-    router: Methods,
+    /// Made for the first method that it serves: an event needs none.
+    router: OnceLock<Methods>,
 }
 
 /// The params of a message.
@@ -63,13 +64,8 @@ enum Called {
 
 impl Connection {
     /// A connection of a session.
-    ///
-    /// # Panics
-    /// The method table has a name twice: a bug that every test would meet.
     pub fn new(session: Arc<Session>) -> Connection {
-        #[expect(clippy::expect_used, reason = "the table is static")]
-        let router = router(session.clone()).expect("the method table is sound");
-        Connection { session, router }
+        Connection { session, router: OnceLock::new() }
     }
 
     /// The session.
@@ -297,7 +293,10 @@ impl Connection {
         if let Some(Run::Direct(run)) = find(name).map(|method| method.run) {
             return Some(Callable::Direct(run));
         }
-        self.router.method(name).map(Callable::Routed)
+        // A name that is there twice is a bug that every test would meet.
+        #[expect(clippy::expect_used, reason = "the table is static")]
+        let router = self.router.get_or_init(|| router(self.session.clone()).expect("the method table is sound"));
+        router.method(name).map(Callable::Routed)
     }
 
     /// Calls a method on this thread up to where it would wait.

@@ -5,6 +5,7 @@ use parking_lot::{Condvar, Mutex};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 /// Requests that may wait at once.
@@ -18,6 +19,8 @@ pub(super) const MAX_BATCH_REPLIES: usize = 16 * 1024 * 1024;
 pub(super) struct InFlight {
     state: Mutex<State>,
     task_ended: Condvar,
+    /// The same for tasks that wait.
+    ended: Notify,
 }
 
 #[derive(Default)]
@@ -56,6 +59,7 @@ impl Drop for Task {
     fn drop(&mut self) {
         self.0.state.lock().tasks -= 1;
         self.0.task_ended.notify_all();
+        self.0.ended.notify_waiters();
     }
 }
 
@@ -138,6 +142,17 @@ impl InFlight {
             self.task_ended.wait_for(&mut state, left);
         }
         true
+    }
+
+    /// The same for a task, however long it takes.
+    pub(super) async fn until_idle(&self) {
+        loop {
+            let ended = self.ended.notified();
+            if self.state.lock().tasks == 0 {
+                return;
+            }
+            ended.await;
+        }
     }
 
     /// Ids and tasks, for tests.

@@ -14,6 +14,7 @@ pub mod protocol;
 pub mod schema;
 pub mod serve;
 pub mod session;
+pub mod single;
 
 /// The target of the log's lines about verdicts: `serve --log-verdicts` lets them through.
 pub const VERDICTS: &str = "verdicts";

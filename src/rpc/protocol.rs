@@ -15,7 +15,7 @@ use crate::services::approvals::{ApprovalReply, ApprovalRequest};
 use crate::services::state::Item;
 use crate::syntax::diagnostic::Diagnostic;
 use crate::syntax::source::Source;
-use crate::verdict::Verdict;
+use crate::verdict::{Decision, Verdict};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
@@ -53,6 +53,19 @@ pub mod code {
 pub struct InitializeParams {
     /// What the client can do.
     pub capabilities: ClientCapabilities,
+    /// Who the client is: for people who watch, and nothing else.
+    #[schemars(with = "Option<ClientInfo>")]
+    pub client_info: Option<Value>,
+}
+
+/// `clientInfo`, as LSP has it.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "for the schema: what a client says of itself wrongly is no reason to refuse it")]
+struct ClientInfo {
+    /// Its name.
+    name: String,
+    /// Its version.
+    version: Option<String>,
 }
 
 /// `capabilities`, or their LSP form.
@@ -321,7 +334,9 @@ impl ExplainResult {
                 why: found.why,
             });
             let rules = rules.collect();
-            Explanation { hook: hook.name.clone(), source: hook.source.clone(), applies, kept_out_by, opaque, rules }
+            let decision = hook.handler.fixed().map(|(decision, _)| decision);
+            let (hook, source) = (hook.name.clone(), hook.source.clone());
+            Explanation { hook, source, applies, kept_out_by, opaque, decision, rules }
         };
         let policies = policies.iter().filter(|_| policy::is_tool_request(&facts.event));
         let policy = policies
@@ -397,6 +412,9 @@ pub struct Explanation {
     /// Why its condition can be neither held nor refuted; it runs all the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub opaque: Option<String>,
+    /// What it decides when it runs, if that is always the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Decision>,
     /// What each rule of `if` and `unless` says by itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<RuleExplanation>,

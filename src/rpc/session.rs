@@ -10,6 +10,7 @@ use crate::engine::{Honours, HooksInForce};
 use crate::handlers::Means;
 use crate::hook_set::HookSet;
 use crate::host::Host;
+use crate::journal::clipped;
 use crate::lsp;
 use crate::services::client::{Answers, Client, Reply};
 use crate::services::state::Store;
@@ -36,6 +37,8 @@ pub struct Session {
     pub early_deadline: CancellationToken,
     pub(super) in_flight: Arc<InFlight>,
     settings: Mutex<Settings>,
+    /// The client's name, if it has said it.
+    client: OnceLock<Arc<str>>,
     registered: Mutex<Registered>,
     changing: Mutex<Changing>,
     /// What the client was asked; `None` when no answer can come any more.
@@ -56,8 +59,10 @@ pub struct Session {
 pub enum Side {
     /// From the program that started the host: over stdin and stdout.
     Parent,
-    /// From another program of the same user, over the host's socket.
+    /// From another program of the same user, over the host's socket or a WebSocket.
     Guest,
+    /// The same for one message only, over HTTP: the client takes the reply and can't be asked or told anything.
+    Caller,
 }
 
 /// Changes of the definitions that were read and aren't done yet. They are made one after the other, beside the
@@ -97,12 +102,14 @@ const NO_ANSWER: &str = "the connection has ended";
 impl Session {
     /// A new connection.
     pub fn new(host: Arc<Host>, outbox: Outbox, runtime: tokio::runtime::Handle, side: Side) -> Arc<Session> {
+        let is_told = side != Side::Caller;
         Arc::new_cyclic(|this| Session {
             host,
             outbox,
             runtime,
             early_deadline: CancellationToken::new(),
             in_flight: Arc::default(),
+            client: OnceLock::new(),
             settings: Mutex::new(Settings {
                 declared: None,
                 dialect: dialects::native(),
@@ -111,7 +118,7 @@ impl Session {
             }),
             registered: Mutex::default(),
             changing: Mutex::default(),
-            pending: Mutex::new(Some(HashMap::new())),
+            pending: Mutex::new(is_told.then(HashMap::new)),
             next_id: AtomicU64::new(1),
             initialized: AtomicBool::new(false),
             shut_down: AtomicBool::new(false),
@@ -127,7 +134,10 @@ impl Session {
     /// # Errors
     /// An unknown dialect, or a second `initialize`.
     pub fn initialize(&self, capabilities: Option<HookCapabilities>) -> Result<Vec<String>, RpcError> {
-        let capabilities = capabilities.unwrap_or_default();
+        let mut capabilities = capabilities.unwrap_or_default();
+        if self.side == Side::Caller {
+            (capabilities.requests, capabilities.notifications) = (Vec::new(), Vec::new());
+        }
         let dialect = dialects::by_name(capabilities.dialect.as_deref().unwrap_or(dialects::NATIVE))
             .map_err(|error| RpcError::params(format!("`dialect`: {error}")))?;
         if self.initialized.swap(true, Ordering::Relaxed) {
@@ -155,7 +165,7 @@ impl Session {
     /// # Errors
     /// The params are not those of LSP, or the client is only a guest.
     pub fn language_server(&self, params: &Value) -> Result<Arc<lsp::Server>, RpcError> {
-        if self.side == Side::Guest {
+        if self.side != Side::Parent {
             return Err(RpcError::request("over the shared socket there is no language server"));
         }
         let client = self.as_client().ok_or_else(|| RpcError::request("the connection has ended"))?;
@@ -191,6 +201,19 @@ impl Session {
     /// What the client can honour, as far as it has said so.
     pub fn declared(&self) -> Option<Honours> {
         self.settings.lock().declared
+    }
+
+    /// The client's name, if it has said it.
+    pub fn client(&self) -> Option<Arc<str>> {
+        self.client.get().cloned()
+    }
+
+    /// Remembers who the client is, for people who watch.
+    pub fn name_client(&self, name: &str) {
+        if !name.is_empty() {
+            // What the first `initialize` said holds.
+            let _ = self.client.set(clipped(&name.into()));
+        }
     }
 
     /// The client's vocabulary.
@@ -300,13 +323,17 @@ impl Session {
     /// It may not.
     pub(super) fn may_register(&self, hooks: &[Arc<crate::hook::Hook>]) -> Result<(), RpcError> {
         let is_callback = |hook: &Arc<crate::hook::Hook>| hook.handler.key() == "callback";
-        if self.side == Side::Parent || hooks.iter().all(is_callback) {
-            return Ok(());
+        match self.side {
+            Side::Parent => Ok(()),
+            Side::Guest if hooks.iter().all(is_callback) => Ok(()),
+            Side::Guest => Err(RpcError::request("over the shared socket only callbacks can be registered")),
+            Side::Caller => Err(RpcError::request(
+                "hooks are registered over a connection that stays; this one ends with its reply",
+            )),
         }
-        Err(RpcError::request("over the shared socket only callbacks can be registered"))
     }
 
-    /// The way to call the client, for callbacks.
+    /// The way to call the client, for callbacks, if it can be called.
     pub fn as_client(&self) -> Option<Arc<dyn Client>> {
         let session = self.this.upgrade()?;
         Some(session)

@@ -83,7 +83,7 @@ pub enum Approval {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Remember {
-    /// The same tool of the same agent with the same input, in the same directory.
+    /// The same question about the same tool of the same agent with the same input, in the same directory and shell.
     #[default]
     Input,
     /// The same tool of the same agent, with any input and anywhere.
@@ -98,6 +98,8 @@ pub struct Question<'a> {
     pub hook: &'a str,
     /// The file that it is written in.
     pub file: &'a str,
+    /// The hashes of their definitions: a hook that was edited asks something else.
+    pub definitions: Vec<u64>,
     /// Why.
     pub message: String,
     /// What is asked about.
@@ -119,6 +121,8 @@ pub enum NoAnswer {
 
 /// How long an answer is remembered: longer than a session lasts.
 const REMEMBERED: Duration = Duration::from_secs(7 * 24 * 3600);
+/// How long a file system may take to say which directory a path leads to.
+const RESOLVED_WITHIN: Duration = Duration::from_secs(2);
 /// Questions that may wait at once.
 const MAX_WAITING: usize = 1000;
 
@@ -157,7 +161,7 @@ impl Approvals {
         state: &Store,
         client: Option<&Arc<dyn Client>>,
     ) -> Result<ApprovalReply, NoAnswer> {
-        let key = remembered_key(&question);
+        let key = remembered_key(&question).await;
         if let Some(reply) = key.as_ref().and_then(|key| state.get(&Scope::Guards, key)) {
             return serde_json::from_value(reply)
                 .map_err(|error| NoAnswer::Error(format!("recall an approval: {error}")));
@@ -260,18 +264,35 @@ impl Approvals {
     }
 }
 
+/// The directory that an event is in, as it is written and where it leads: a link may lead elsewhere tomorrow.
+/// None if the file system doesn't say in time.
+async fn directory(event: &Event) -> Option<String> {
+    let Some(cwd) = event.text("/cwd") else { return Some(String::new()) };
+    let resolved = tokio::time::timeout(RESOLVED_WITHIN, tokio::fs::canonicalize(cwd)).await.ok()?;
+    let resolved = resolved.map(|path| path.as_os_str().as_encoded_bytes().to_vec()).unwrap_or_default();
+    Some(digest::hex(&digest::of_texts(&[cwd, &digest::hex(&resolved)])))
+}
+
 /// Where the answer to the same question would be kept. None without a session.
-fn remembered_key(question: &Question<'_>) -> Option<String> {
+async fn remembered_key(question: &Question<'_>) -> Option<String> {
     let event = question.event;
     let digest_at = |pointer: &str| event.at(pointer).map(digest::of_value).unwrap_or_default();
-    // What an input does depends on where: `rm -rf .` in a scratch directory is no approval for another one.
-    let (subject, cwd) = match question.remember {
-        Remember::Input => (event.subject().map(digest::of_value).unwrap_or_default(), digest_at("/cwd")),
+    // What an input does depends on where, and on what reads it: `rm -rf .` in a scratch directory is no approval for
+    // another one. What a person was told is part of what they said yes to.
+    let what = match question.remember {
+        Remember::Input => {
+            let subject = event.subject().map(digest::of_value).unwrap_or_default();
+            let cwd = directory(event).await?;
+            [subject, cwd, digest_at("/shell"), question.message.clone()]
+        }
         Remember::Tool => Default::default(),
         Remember::Never => return None,
     };
+    let definitions = question.definitions.iter().map(|it| format!("{it:x} ")).collect::<String>();
     let session = Some(event.session()).filter(|session| !session.is_empty())?;
     let (tool, agent) = (event.tool_name().unwrap_or_default(), digest_at("/agent"));
-    let key = digest::of_texts(&[session, question.file, question.hook, &event.name, tool, &agent, &subject, &cwd]);
+    let by = [question.file, question.hook, &definitions];
+    let about = [session, &event.name, tool, &agent].into_iter().chain(what.iter().map(String::as_str));
+    let key = digest::of_texts(&about.chain(by).collect::<Vec<_>>());
     Some(format!("approval {}", digest::hex(&key)))
 }

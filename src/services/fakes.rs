@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// What the fakes of a test answer.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -214,6 +214,9 @@ pub struct Fakes {
     unanswered: Mutex<Vec<String>>,
 }
 
+/// 2026-01-01T00:00:00Z, when each case begins.
+const START: Duration = Duration::from_secs(1_767_225_600);
+
 impl Fakes {
     /// Answers this from now on. What nobody has answered so far is forgotten.
     pub fn answer(&self, answers: Answers) {
@@ -234,6 +237,11 @@ impl Fakes {
     /// How far the clock has been put forward, in milliseconds.
     pub(crate) fn ahead(&self) -> u64 {
         self.ahead.load(Ordering::Relaxed)
+    }
+
+    /// The time of day in a case that began when the clock was so far ahead: the same in every test.
+    pub(crate) fn time(&self, began: u64) -> SystemTime {
+        SystemTime::UNIX_EPOCH + START + Duration::from_millis(self.ahead().saturating_sub(began))
     }
 
     /// Notes that nothing answers, and says what to write. The text stands behind "failed to ask somebody: ".

@@ -11,6 +11,7 @@ use super::decimal;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};
+use std::cell::Cell;
 
 /// Parses one JSON text.
 ///
@@ -18,9 +19,15 @@ use serde_json::{Map, Number, Value};
 /// Says what is wrong and where.
 pub fn parse(text: &str) -> Result<Value, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let value = Strict.deserialize(&mut deserializer)?;
+    let value = Strict { left: &Cell::new(MAX_VALUES) }.deserialize(&mut deserializer)?;
     deserializer.end()?;
     Ok(value)
+}
+
+/// A whole number, however it is written: `3` or `3.0`.
+pub(crate) fn whole(value: &Value) -> Option<u64> {
+    let float = || value.as_f64().filter(|it| it.fract() == 0.0 && (0.0..9e15).contains(it)).map(|it| it as u64);
+    value.as_u64().or_else(float)
 }
 
 /// Parses the JSON value that a text begins with, and says where it ends.
@@ -29,17 +36,32 @@ pub fn parse(text: &str) -> Result<Value, serde_json::Error> {
 /// Says what is wrong and where.
 pub(crate) fn parse_first(text: &str) -> Result<(Value, usize), serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let value = Strict.deserialize(&mut deserializer)?;
+    let value = Strict { left: &Cell::new(MAX_VALUES) }.deserialize(&mut deserializer)?;
     Ok((value, deserializer.into_iter::<IgnoredAny>().byte_offset()))
 }
 
 /// The member that stands for a number with all its digits in what serde_json hands on, and nowhere else.
 const NUMBER: &str = "$serde_json::private::Number";
 
-#[derive(Clone, Copy)]
-struct Strict;
+/// Values in one text. In memory a small one takes fifty times the place that it has in the text, and whoever walks
+/// over them takes their time for each.
+pub(crate) const MAX_VALUES: usize = 500_000;
 
-impl<'de> DeserializeSeed<'de> for Strict {
+#[derive(Clone, Copy)]
+struct Strict<'a> {
+    /// How many more values there may be.
+    left: &'a Cell<usize>,
+}
+
+impl Strict<'_> {
+    fn count<E: Error>(self) -> Result<(), E> {
+        let left = self.left.get().checked_sub(1);
+        self.left.set(left.ok_or_else(|| E::custom(format_args!("more than {MAX_VALUES} values")))?);
+        Ok(())
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Strict<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -47,7 +69,7 @@ impl<'de> DeserializeSeed<'de> for Strict {
     }
 }
 
-impl<'de> Visitor<'de> for Strict {
+impl<'de> Visitor<'de> for Strict<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -85,6 +107,7 @@ impl<'de> Visitor<'de> for Strict {
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
         let mut items = Vec::new();
         while let Some(item) = seq.next_element_seed(self)? {
+            self.count()?;
             items.push(item);
         }
         Ok(Value::Array(items))
@@ -93,6 +116,7 @@ impl<'de> Visitor<'de> for Strict {
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
         let mut map = Map::new();
         while let Some(key) = access.next_key::<String>()? {
+            self.count()?;
             if key == NUMBER {
                 return access.next_value_seed(Digits).map(Value::Number);
             }
@@ -159,6 +183,11 @@ mod tests {
         ] {
             let error = parse(text).unwrap_err().to_string();
             assert!(error.starts_with(expected), "{text}: {error}");
+        }
+        for (text, values) in [("[[0", ",0"), (r#"[{"a":1}"#, r#",{"b":1}"#)] {
+            let text = format!("{text}{}", values.repeat(MAX_VALUES));
+            let error = parse(&text).unwrap_err().to_string();
+            assert!(error.starts_with("more than 500000 values"), "{error}");
         }
         assert!(parse(&"[".repeat(10_000)).unwrap_err().to_string().starts_with("recursion limit"));
         for text in [

@@ -1,15 +1,18 @@
-//! Code that has nothing to do with hooks: strict JSON, numbers by their digits, digests, files, changes of a text,
-//! words for a shell, the nearest name.
+//! Code that has nothing to do with hooks: strict JSON, numbers by their digits, digests, files, changes of a text
+//! and what differs between two, texts that hide nothing, words for a shell, the nearest name, amounts in words.
 
+pub(crate) mod amounts;
 pub(crate) mod changes;
 pub(crate) mod decimal;
 pub mod digest;
 pub mod failpoint;
 pub mod file;
 pub mod json;
+pub(crate) mod line_diff;
 #[cfg(feature = "script")]
 pub(crate) mod memory;
 pub mod nearest;
 pub mod places;
 pub(crate) mod rotating;
 pub(crate) mod shell_word;
+pub(crate) mod visible;

@@ -20,11 +20,21 @@ pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
             // At least one letter must survive.
             *distance <= allowed && *distance < candidate.chars().count()
         })
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate);
+        .min_by_key(|(distance, _)| *distance);
     // The beginning of just one: `claude` → `claude-code`.
     let mut begun = candidates.iter().filter(|it| n_chars >= 3 && it.to_lowercase().starts_with(&word));
-    nearest.or_else(|| begun.next().copied().filter(|_| begun.next().is_none()))
+    let begun = begun.next().copied().filter(|_| begun.next().is_none());
+    match (nearest, begun) {
+        // What is long enough is more of a beginning than of another word with some letters wrong.
+        (Some((distance, _)), Some(begun)) if distance > 1 && n_chars > 4 => Some(begun),
+        (Some((_, nearest)), _) => Some(nearest),
+        (None, begun) => begun,
+    }
+}
+
+/// `error` and `errors`: another name, which is no slip.
+pub(crate) fn differ_in_number(a: &str, b: &str) -> bool {
+    a.strip_suffix('s') == Some(b) || b.strip_suffix('s') == Some(a)
 }
 
 /// A name that no table has.

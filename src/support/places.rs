@@ -6,14 +6,19 @@ fn absolute(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
+/// The user's home directory.
+pub fn home() -> Option<PathBuf> {
+    absolute("HOME")
+}
+
 /// The user's definitions.
 pub fn config() -> Option<PathBuf> {
-    Some(absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")))?.join("hookwire"))
+    Some(absolute("XDG_CONFIG_HOME").or_else(|| Some(home()?.join(".config")))?.join("hookwire"))
 }
 
 /// What is kept for the user: what was trusted.
 pub fn data() -> Option<PathBuf> {
-    Some(absolute("XDG_DATA_HOME").or_else(|| Some(absolute("HOME")?.join(".local/share")))?.join("hookwire"))
+    Some(absolute("XDG_DATA_HOME").or_else(|| Some(home()?.join(".local/share")))?.join("hookwire"))
 }
 
 /// The sockets of the user's hosts.

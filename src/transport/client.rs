@@ -12,7 +12,10 @@ use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::io::{Error, ErrorKind, Read, Result, Write};
+use std::net::Shutdown;
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// The longest message that is read, in bytes.
@@ -111,7 +114,12 @@ impl<'a> Received<'a> {
     }
 }
 
-/// A connection to a host, on which each request waits for its reply.
+/// A connection to a host in another process, on which each request waits for its reply.
+///
+/// For programs that don't want a [`Host`](crate::Host) within them; `docs/embedding.md` shows it. The methods
+/// are those of the protocol, `hookwire docs protocol`.
+///
+/// An error means that there is no verdict: don't act then. A host that was started by a client doesn't outlive it.
 pub struct Client {
     stream: UnixStream,
     decoder: Decoder,
@@ -120,17 +128,57 @@ pub struct Client {
     early: VecDeque<(String, Value)>,
     time_limit: Duration,
     log: Option<File>,
+    /// A host that was started for this connection.
+    process: Option<Child>,
 }
 
 impl Client {
-    /// Talks over a socket. Nothing is waited for longer than the time limit.
+    /// Starts a host, `hookwire serve` with its arguments, and talks over its stdin and stdout.
+    ///
+    /// # Errors
+    /// It can't be started.
+    pub fn start(command: &mut Command, time_limit: Duration) -> Result<Client> {
+        let (ours, theirs) = UnixStream::pair()?;
+        command.stdin(OwnedFd::from(theirs.try_clone()?)).stdout(OwnedFd::from(theirs));
+        let mut client = Client::new(ours, time_limit)?;
+        let process = command.spawn();
+        // Otherwise the command would hold the host's end of the socket open, and that the host has ended would not show.
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        client.process = Some(process?);
+        Ok(client)
+    }
+
+    /// Ends a host that was started for this connection, by closing its stdin, and waits until it has ended.
+    ///
+    /// # Errors
+    /// It doesn't end in time; then it is killed.
+    pub fn end(mut self) -> Result<()> {
+        self.stream.shutdown(Shutdown::Write)?;
+        let until = Instant::now() + self.time_limit;
+        loop {
+            match self.next_message(until) {
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof => break,
+                other => drop(other?),
+            }
+        }
+        self.process.take().map_or(Ok(()), |mut process| process.wait().map(drop))
+    }
+
+    /// The id of a host that was started for this connection.
+    pub fn process_id(&self) -> Option<u32> {
+        self.process.as_ref().map(Child::id)
+    }
+
+    /// Talks over a socket, such as one on which `hookwire serve --listen` waits. Nothing is waited for longer than the
+    /// time limit.
     ///
     /// # Errors
     /// The socket takes no time limit.
     pub fn new(stream: UnixStream, time_limit: Duration) -> Result<Client> {
         stream.set_write_timeout(Some(time_limit))?;
         let decoder = Decoder::new(MAX_MESSAGE);
-        Ok(Client { stream, decoder, requests: Requests::default(), early: VecDeque::new(), time_limit, log: None })
+        let (requests, early) = (Requests::default(), VecDeque::new());
+        Ok(Client { stream, decoder, requests, early, time_limit, log: None, process: None })
     }
 
     /// Writes every message into a file, too: `>` those that are sent, `<` those that come.
@@ -250,7 +298,7 @@ impl Client {
             }
             self.stream.set_read_timeout(Some(left))?;
             match self.stream.read(&mut bytes) {
-                Ok(0) => return Err(Error::other("the host has closed the connection")),
+                Ok(0) => return Err(Error::new(ErrorKind::UnexpectedEof, "the host has closed the connection")),
                 Ok(read) => self.decoder.push(bytes.get(..read).unwrap_or_default()),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if is_timeout(&error) => return Err(Error::new(ErrorKind::TimedOut, NO_ANSWER)),
@@ -264,6 +312,15 @@ impl Client {
             log.write_all(format!("{direction} {}\n", String::from_utf8_lossy(message)).as_bytes())?;
         }
         Ok(())
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        if let Some(process) = &mut self.process {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
     }
 }
 

@@ -2,6 +2,8 @@
 
 pub mod client;
 pub mod framing;
+pub mod guests;
+pub mod hosts;
 pub mod outbox;
 pub mod socket;
 pub mod stdio;

@@ -3,13 +3,15 @@
 //! A sender writes at once what the pipe takes without waiting, which saves a thread switch for
 //! nearly every reply; what is left goes to a thread of its own. Nothing sets `O_NONBLOCK`, since
 //! that would change the descriptor for every process that shares it.
+//!
+//! Where a message is answered as a whole, as over HTTP, replies are kept until they are taken.
 
 use super::framing::Framing;
 use parking_lot::{Condvar, Mutex};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::FileType;
 use rustix::io::Errno;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -27,7 +29,8 @@ const ATOMIC: usize = 4096;
 pub struct Outbox(Arc<Shared>);
 
 struct Shared {
-    fd: OwnedFd,
+    /// Nowhere to write to if replies are kept.
+    fd: Option<OwnedFd>,
     kind: Kind,
     framing: OnceLock<Framing>,
     state: Mutex<State>,
@@ -39,6 +42,7 @@ enum Kind {
     Pipe,
     Socket,
     File,
+    Kept,
 }
 
 #[derive(Default)]
@@ -72,8 +76,7 @@ impl Outbox {
             FileType::RegularFile => Kind::File,
             _ => Kind::Pipe,
         };
-        let shared = Shared { fd, kind, framing: OnceLock::new(), state: Mutex::default(), changed: Condvar::new() };
-        let outbox = Outbox(Arc::new(shared));
+        let outbox = Outbox::from_parts(Some(fd), kind);
         let writer = outbox.clone();
         std::thread::Builder::new().name("write".into()).spawn(move || writer.run(gone))?;
         if kind != Kind::File {
@@ -81,6 +84,21 @@ impl Outbox {
             std::thread::Builder::new().name("watch-stdout".into()).spawn(move || watcher.watch())?;
         }
         Ok(outbox)
+    }
+
+    /// Keeps what is sent, framed as lines, until it is taken.
+    pub fn kept() -> Outbox {
+        Outbox::from_parts(None, Kind::Kept)
+    }
+
+    fn from_parts(fd: Option<OwnedFd>, kind: Kind) -> Outbox {
+        let (framing, state, changed) = (OnceLock::new(), Mutex::default(), Condvar::new());
+        Outbox(Arc::new(Shared { fd, kind, framing, state, changed }))
+    }
+
+    /// What was kept so far.
+    pub fn take(&self) -> Vec<u8> {
+        std::mem::take(&mut self.0.state.lock().waiting)
     }
 
     /// Messages are framed as the client frames its own.
@@ -179,8 +197,9 @@ impl Outbox {
 
     /// Writes what can be written without waiting; 0 means that nothing can.
     fn write_now(&self, bytes: &[u8]) -> Result<usize, Errno> {
-        let fd = self.0.fd.as_fd();
+        let Some(fd) = self.0.fd.as_ref().map(OwnedFd::as_fd) else { return Ok(0) };
         match self.0.kind {
+            Kind::Kept => Ok(0),
             Kind::File => rustix::io::write(fd, bytes),
             Kind::Socket => {
                 use rustix::net::{SendFlags, send};
@@ -190,7 +209,7 @@ impl Outbox {
                 }
             }
             Kind::Pipe => {
-                if !self.is_writable(Duration::ZERO)? {
+                if !is_writable(fd, Duration::ZERO)? {
                     return Ok(0);
                 }
                 match rustix::io::write(fd, &bytes[..bytes.len().min(ATOMIC)]) {
@@ -201,20 +220,10 @@ impl Outbox {
         }
     }
 
-    fn is_writable(&self, timeout: Duration) -> Result<bool, Errno> {
-        let mut fds = [PollFd::new(&self.0.fd, PollFlags::OUT)];
-        let timeout = rustix::event::Timespec::try_from(timeout).unwrap_or_default();
-        match poll(&mut fds, Some(&timeout)) {
-            Ok(_) if fds[0].revents().contains(PollFlags::ERR) => Err(Errno::PIPE),
-            Ok(ready) => Ok(ready > 0),
-            Err(Errno::INTR) => Ok(false),
-            Err(error) => Err(error),
-        }
-    }
-
     /// Notices that the reader has gone even while there is nothing to write.
     fn watch(&self) {
-        let mut fds = [PollFd::new(&self.0.fd, PollFlags::empty())];
+        let Some(fd) = &self.0.fd else { return };
+        let mut fds = [PollFd::new(fd, PollFlags::empty())];
         while !fds[0].revents().intersects(PollFlags::ERR | PollFlags::HUP) {
             match poll(&mut fds, None) {
                 Ok(_) | Err(Errno::INTR) => {}
@@ -258,7 +267,8 @@ impl Outbox {
                         return false;
                     }
                     drop(state);
-                    if self.is_writable(Duration::from_millis(50)).is_err() {
+                    let ready = self.0.fd.as_ref().map(|fd| is_writable(fd.as_fd(), Duration::from_millis(50)));
+                    if ready.is_none_or(|ready| ready.is_err()) {
                         return false;
                     }
                 }
@@ -270,5 +280,16 @@ impl Outbox {
             }
         }
         true
+    }
+}
+
+fn is_writable(fd: BorrowedFd<'_>, timeout: Duration) -> Result<bool, Errno> {
+    let mut fds = [PollFd::new(&fd, PollFlags::OUT)];
+    let timeout = rustix::event::Timespec::try_from(timeout).unwrap_or_default();
+    match poll(&mut fds, Some(&timeout)) {
+        Ok(_) if fds[0].revents().contains(PollFlags::ERR) => Err(Errno::PIPE),
+        Ok(ready) => Ok(ready > 0),
+        Err(Errno::INTR) => Ok(false),
+        Err(error) => Err(error),
     }
 }

@@ -4,6 +4,7 @@
 //! well attach a debugger. The name contains a key of the project root, so that the hosts of a project
 //! can be found.
 
+use super::guests::{Guests, MAX_AGENTS};
 use crate::support::places;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
@@ -15,20 +16,16 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Connections that last, of a host that has a client of its own.
 const MAX_GUESTS: usize = 32;
-/// The same of a host that has none: its guests are the agents.
-const MAX_AGENTS: usize = 512;
 /// Connections beside them: those of hooks' own commands, which come and go, find a place whoever stays.
 const MAX_BRIEF_GUESTS: usize = 32;
 /// How long those are.
 const BRIEF: Duration = Duration::from_secs(5);
 const EXTENSION: &str = "sock";
-/// How often a socket that nobody uses is looked after.
-const LOOK: Duration = Duration::from_secs(5);
 /// How long another one may take to start a host.
 const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -36,16 +33,9 @@ const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 pub struct Socket {
     listener: UnixListener,
     path: PathBuf,
-    guests: Arc<Guests>,
-}
-
-/// The connections of a socket.
-struct Guests {
-    /// How many may last.
+    /// How many connections may last.
     lasting: usize,
-    /// How many there are, and when the last one ended.
-    open: Mutex<(usize, Instant)>,
-    changed: Condvar,
+    guests: Arc<Guests>,
 }
 
 impl Socket {
@@ -72,8 +62,7 @@ impl Socket {
     }
 
     fn new(listener: UnixListener, path: PathBuf, lasting: usize) -> Socket {
-        let guests = Guests { lasting, open: Mutex::new((0, Instant::now())), changed: Condvar::new() };
-        Socket { listener, path, guests: Arc::new(guests) }
+        Socket { listener, path, lasting, guests: Guests::new() }
     }
 
     /// Where it is.
@@ -87,7 +76,7 @@ impl Socket {
     /// No thread could be started.
     pub fn serve(&self, serve: impl Fn(UnixStream) -> Result<()> + Send + Sync + 'static) -> Result<()> {
         let listener = self.listener.try_clone()?;
-        let (serve, guests) = (Arc::new(serve), self.guests.clone());
+        let (serve, guests, lasting) = (Arc::new(serve), self.guests.clone(), self.lasting);
         let accept = move || {
             for stream in listener.incoming() {
                 let Ok(stream) = stream else {
@@ -95,23 +84,15 @@ impl Socket {
                     std::thread::sleep(Duration::from_millis(100));
                     continue;
                 };
-                let before = guests.enter();
-                let is_over = before >= guests.lasting + MAX_BRIEF_GUESTS;
-                if is_over || before >= guests.lasting && !ends_soon(&stream) {
-                    guests.leave();
+                let (place, before) = guests.enter();
+                let is_over = before >= lasting + MAX_BRIEF_GUESTS;
+                if is_over || before >= lasting && !ends_soon(&stream) {
                     tracing::warn!("A connection to the socket was refused: {before} are open.");
                     continue;
                 }
-                let (serve, here) = (serve.clone(), guests.clone());
-                let guest = move || {
-                    if let Err(error) = serve(stream) {
-                        tracing::debug!(%error, "A connection over the socket ended.");
-                    }
-                    here.leave();
-                };
-                if std::thread::Builder::new().name("guest".into()).spawn(guest).is_err() {
-                    guests.leave();
-                }
+                let serve = serve.clone();
+                // Without a thread the place is free again at once.
+                let _ = seat(place, stream, move |stream| serve(stream));
             }
         };
         std::thread::Builder::new().name("socket".into()).spawn(accept).map(drop)
@@ -130,35 +111,26 @@ impl Socket {
     /// Returns once nobody has been connected for this long, or nobody is and `is_over`, which is looked at now and
     /// then.
     pub fn await_idle(&self, time: Duration, is_over: impl Fn() -> bool) {
-        let mut open = self.guests.lock();
-        loop {
-            let idle = if open.0 == 0 { open.1.elapsed() } else { Duration::ZERO };
-            if idle >= time || open.0 == 0 && is_over() {
-                return;
-            }
-            let woken = self.guests.changed.wait_timeout(open, LOOK.min(time - idle));
-            open = woken.unwrap_or_else(PoisonError::into_inner).0;
-        }
+        self.guests.await_idle(time, is_over);
     }
 }
 
-impl Guests {
-    fn lock(&self) -> MutexGuard<'_, (usize, Instant)> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// How many there were before.
-    fn enter(&self) -> usize {
-        let mut open = self.lock();
-        open.0 += 1;
-        open.0 - 1
-    }
-
-    fn leave(&self) {
-        let mut open = self.lock();
-        *open = (open.0.saturating_sub(1), Instant::now());
-        self.changed.notify_all();
-    }
+/// Serves a connection on a thread of its own, which keeps its place.
+///
+/// # Errors
+/// No thread could be started.
+pub fn seat(
+    place: impl Send + 'static,
+    stream: UnixStream,
+    serve: impl FnOnce(UnixStream) -> Result<()> + Send + 'static,
+) -> Result<()> {
+    let guest = move || {
+        if let Err(error) = serve(stream) {
+            tracing::debug!(%error, "A connection over the socket ended.");
+        }
+        drop(place);
+    };
+    std::thread::Builder::new().name("guest".into()).spawn(guest).map(drop)
 }
 
 /// Sees to it that a connection ends; says whether it will.
@@ -191,7 +163,15 @@ fn listen_at(path: &Path) -> Result<UnixListener> {
 /// # Errors
 /// There is no directory that is the user's alone.
 pub fn shared_path(root: &Path, variant: &str) -> Result<PathBuf> {
-    Ok(directory()?.join(format!("{}-{variant}.{EXTENSION}", key(root))))
+    path_beside(root, &format!("{variant}.{EXTENSION}"))
+}
+
+/// A file beside the sockets, for this user alone.
+///
+/// # Errors
+/// There is no directory that is the user's alone.
+pub fn path_beside(root: &Path, name: &str) -> Result<PathBuf> {
+    Ok(directory()?.join(format!("{}-{name}", key(root))))
 }
 
 /// Connects to a shared socket; if nobody listens, `start` is given a listener for whom it starts. Of many
@@ -282,7 +262,10 @@ pub fn key(root: &Path) -> String {
 }
 
 /// `$XDG_RUNTIME_DIR/hookwire`, else a directory of the user's own under the temporary directory.
-fn directory() -> Result<PathBuf> {
+///
+/// # Errors
+/// It can't be made, or isn't the user's alone.
+pub fn directory() -> Result<PathBuf> {
     let user = rustix::process::getuid().as_raw();
     let path = places::runtime();
     match rustix::fs::mkdir(&path, Mode::RWXU) {

@@ -1,8 +1,10 @@
 //! A project's definitions come with a clone, so they are in force only in a state that a person has looked at. This
 //! room finds out what there is to look at and keeps what was approved; `definitions` reads what is kept.
 
+pub mod shown;
+
 use crate::definitions::approved::{DEFINITIONS, MAX_BYTES, Record, current, digest_of, record_file, tree, walk};
-use crate::definitions::load::{LayerDir, Loader, Look};
+use crate::definitions::load::{Kept, LayerDir, Loader, Look};
 use crate::handlers::Means;
 use crate::hook::Hook;
 use crate::matching::paths::normalise;
@@ -78,7 +80,7 @@ pub fn review(store: &Path, root: &Path) -> Result<Review, Refusal> {
         return Err(Refusal(format!("{}: there is no such directory; `hookwire init` makes it", dir.display())));
     }
     let mut loader = Loader::new(
-        vec![LayerDir { layer: Layer::Project, path: dir.clone(), approved: None }],
+        vec![LayerDir { layer: Layer::Project, path: dir.clone(), kept: Kept::AsItIs }],
         Means { root: root.clone(), ..Means::default() },
     );
     let loaded = loader.load(Look::Now);
@@ -99,12 +101,12 @@ pub fn review(store: &Path, root: &Path) -> Result<Review, Refusal> {
     };
     is_ours(&dir, &fs::metadata(&dir)?)?;
     walk(&root, &dir, &mut keep)?;
-    // What hooks run and load beside that: what is read when they are compiled comes from the copy, what is started
-    // where it is must stay as it is.
+    // What hooks run and load: what is read when they are compiled comes from the copy, what is started where it is, be it
+    // among the definitions, must stay as it is.
     let used = hooks.iter().flat_map(|hook| hook.handler.files(&root)).chain(loader.named());
     let used: BTreeSet<PathBuf> = used.map(|file| normalise(&root.join(file))).collect();
     let mut run = Vec::new();
-    for path in used.iter().filter(|path| !path.starts_with(&dir)) {
+    for path in &used {
         let Ok(about) = fs::metadata(path) else {
             run.push((path.clone(), false));
             continue;

@@ -2,12 +2,14 @@
 """Drives real coding agents against a stand-in model and says what hookwire's hooks came to: agents.py BIN [AGENT...]
 
 BIN is a directory with the agents' programs. Nothing leaves this machine: the model is a server of this program.
-Each agent has `hookwire install` done in a project of its own; what counts is what the agent really did.
+Each agent has `hookwire install` done in a project of its own, or http hooks that ask a host; what counts is what the
+agent really did.
 """
 
 import json
 import os
 import pathlib
+import secrets
 import shutil
 import signal
 import subprocess
@@ -239,6 +241,7 @@ def cline(url, home, prompt):
 # The program, what speaks to it, and what it can't do by itself.
 AGENTS = {
     "claude-code": (claude_code, anthropic, ()),
+    "claude-code, http": (claude_code, anthropic, ("session",)),
     "codex": (codex, responses, ()),
     # There a no after the run means: try again.
     "gemini": (gemini_cli, gemini, ()),
@@ -250,6 +253,23 @@ AGENTS = {
 
 # A deny ends the run.
 APART = ("cline",)
+
+
+def over_http(hookwire, project, base):
+    """Starts a host and writes the settings of an agent that asks it over HTTP; gives that agent's environment."""
+    known = {"HOOKWIRE_TOKEN": secrets.token_hex(32)}
+    host = subprocess.Popen(
+        [hookwire, "serve", "--root", str(project), "--listen", "http://127.0.0.1:0"],
+        cwd=project, env=base | known, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    )
+    url = host.stderr.readline().split("listening on ")[1].split(";")[0]
+    hook = {"type": "http", "url": f"{url}/hook/claude-code", "headers": {"Authorization": "Bearer $HOOKWIRE_TOKEN"},
+            "allowedEnvVars": ["HOOKWIRE_TOKEN"], "onFailure": "block", "timeout": 60}
+    events = ("UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop")
+    (project / ".claude").mkdir()
+    settings = {"hooks": {event: [{"hooks": [hook]}] for event in events}}
+    (project / ".claude/settings.json").write_text(json.dumps(settings))
+    return known
 
 
 def run(bin_dir, hookwire, agent, prompt, commands, between=None):
@@ -268,7 +288,10 @@ def run(bin_dir, hookwire, agent, prompt, commands, between=None):
     # The project's own definitions count only once a person has approved them.
     trust = lambda: subprocess.run([hookwire, "trust", "--yes"], cwd=project, env=base, check=True, stdout=subprocess.DEVNULL)
     trust()
-    subprocess.run([hookwire, "install", agent], cwd=project, env=base, check=True, stdout=subprocess.DEVNULL)
+    if agent.endswith(", http"):
+        base |= over_http(hookwire, project, base)
+    else:
+        subprocess.run([hookwire, "install", agent], cwd=project, env=base, check=True, stdout=subprocess.DEVNULL)
 
     turns = {}
 
@@ -351,11 +374,13 @@ def check_apart(bin_dir, hookwire, agent):
 def check(bin_dir, hookwire, agent):
     files, heard, seen, printed = run(bin_dir, hookwire, agent, "Do it.", COMMANDS, edit_and_kill)
     unsupported = AGENTS[agent][2]
+    # Over HTTP, nobody starts another host for the stop that comes after the kill.
+    at_stop = run(bin_dir, hookwire, agent, "Do it.", COMMANDS[:1])[1] if agent.endswith(", http") else heard
     found = {
         "deny": "allowed" in files and "forced" not in files and "Force pushes are off here." in heard,
         "rewrite": "rewritten" in files and "plain" not in files,
         "context": "the-word-is-heron" in heard,
-        "stop": "The tests were not run." in heard,
+        "stop": "The tests were not run." in at_stop,
         "session": "SessionStart" in seen and "PostToolUse" in seen,
         "edit": "edited" not in files,
         "host killed": "last" not in files,
@@ -376,12 +401,12 @@ def main():
     bin_dir, hookwire = os.path.abspath(sys.argv[1]), os.path.abspath(os.environ["HOOKWIRE"])
     names = sys.argv[2:] or list(AGENTS)
     failed = False
-    print(f"{'agent':<14}{'deny':<8}{'rewrite':<10}{'context':<10}{'prompt':<9}{'stop':<7}{'session':<16}{'edit':<7}host killed")
+    print(f"{'agent':<19}{'deny':<8}{'rewrite':<10}{'context':<10}{'prompt':<9}{'stop':<7}{'session':<16}{'edit':<7}host killed")
     for agent in names:
         found, printed = (check_apart if agent in APART else check)(bin_dir, hookwire, agent)
         words = {key: value if isinstance(value, str) else "passed" if value else "FAILED" for key, value in found.items()}
         failed |= "FAILED" in words.values()
-        print(f"{agent:<14}{words['deny']:<8}{words['rewrite']:<10}{words['context']:<10}{words['prompt']:<9}"
+        print(f"{agent:<19}{words['deny']:<8}{words['rewrite']:<10}{words['context']:<10}{words['prompt']:<9}"
               f"{words['stop']:<7}{words['session']:<16}{words['edit']:<7}{words['host killed']}", flush=True)
         if "FAILED" in words.values():
             print(printed[-4000:])

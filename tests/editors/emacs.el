@@ -147,6 +147,22 @@
   (hookwire-lens-mode 1)
   (set-buffer-modified-p nil))
 
+(defun test-what-is-shown-can-be-trusted ()
+  (call-process "hookwire" nil nil nil "trust" "revoke" (getenv "PROJECT"))
+  (edit "guard.yaml")
+  (lenses 1 "Not in force: not trusted. Review and trust")
+  (let (shown)
+    (cl-letf (((symbol-function 'completing-read)
+               (lambda (&rest _)
+                 (let ((page (seq-find (lambda (it) (string-match-p "/trust-.*diff" (or (buffer-file-name it) "")))
+                                       (buffer-list))))
+                   (setq shown (with-current-buffer page (buffer-string))))
+                 "Trust these definitions")))
+      (hookwire-trust)
+      (heard "These definitions are in force from now on"))
+    (check "shown" (and (string-match-p "guard.yaml (new)" shown) t) t))
+  (check "trusted" (call-process "hookwire" nil nil nil "trust" "show" (getenv "PROJECT")) 0))
+
 (defun test-events-are-listed-as-they-come ()
   (edit "guard.yaml")
   (hookwire-events)
@@ -171,6 +187,7 @@
                   test-completion-inserts-an-event
                   test-hover-tells-what-a-field-means
                   test-the-hook-runs-as-it-is-typed
+                  test-what-is-shown-can-be-trusted
                   test-events-are-listed-as-they-come))
     (when (string-match-p (or (getenv "ONLY") "") (symbol-name test))
       (condition-case problem

@@ -179,13 +179,16 @@ fn every_bound_is_an_error_in_the_hooks_direction() {
     let (verdict, asked) = verdict_of(ModelServer::always(look()), json!({"maxTokens": 10}));
     assert!(error(&verdict).starts_with("failed to judge within 10 tokens: "), "{verdict}");
     assert!(asked < 10, "{asked}");
-    // Time.
-    let mut slow = checker(Wire::Ollama, json!({}));
-    slow["timeout"] = json!("300ms");
-    let mut world = World::new([look(), Say::Hang], &[slow]);
-    let verdict = world.permission();
-    assert_eq!(outcomes(&verdict), ["tests cancelled"]);
-    assert_eq!(World::steps(&verdict).len(), 1, "what it had found is told");
+    // Time: what it had found until then is told. How long the first step takes is the machine's matter.
+    let has_told = ["300ms", "3s", "30s"].into_iter().any(|timeout| {
+        let mut slow = checker(Wire::Ollama, json!({}));
+        slow["timeout"] = json!(timeout);
+        let mut world = World::new([look(), Say::Hang], &[slow]);
+        let verdict = world.permission();
+        assert_eq!(outcomes(&verdict), ["tests cancelled"]);
+        World::steps(&verdict).len() == 1
+    });
+    assert!(has_told);
     // No verdict.
     for text in ["All tests pass, I allow it.", r#"{"decision": "allow", "reason": "", "nonce": "0"}"#, ""] {
         let (verdict, _) = verdict_of(ModelServer::with([look(), Say::text(text)]), json!({}));

@@ -87,6 +87,40 @@ hooks:
     assert_eq!(String::from_utf8_lossy(&said.stdout), "skipped: echo one (out of budget)\n");
 }
 
+/// A guard that is a program of its own, or gets the command as an argument, isn't shown less than the tool gets.
+#[test]
+fn a_program_or_an_argument_that_stands_for_the_command_is_all_of_it() {
+    let (mut host, dir) = TestHost::with(
+        r#"
+defaults: { fail: closed }
+hooks:
+  - { name: file, on: PreToolUse, when: "tool.name == 'Bash'", command: [sh, ./guard.sh] }
+  - { name: argument, on: PreToolUse, matcher: exec_command, command: [sh, -c, 'case "$1" in *push*) exit 2;; esac', sh, "${tool.input.command}"] }
+"#,
+    );
+    let script = r#"case "$tool_input_command" in *push*) exit 2;; esac"#;
+    std::fs::write(dir.path().join("guard.sh"), script).unwrap();
+    let big = "x".repeat(40_000);
+    for (tool, input, by) in [
+        ("Bash", json!({"command": "git push"}), "file"),
+        ("Bash", json!({"cmd": "git push"}), "file"),
+        ("Bash", json!({"command": format!("git push {big}")}), "file"),
+        ("Bash", json!({"command": "ls", "cmd": "git push"}), "file"),
+        ("Bash", json!({"command": ["git", "push"]}), "file"),
+        ("Bash", json!({"command": "ls", "list": [1]}), ""),
+        ("exec_command", json!({"cmd": "git push"}), "argument"),
+        ("exec_command", json!({"command": ["git", "push"]}), "argument"),
+        ("exec_command", json!({"command": "ls", "cmd": "git push"}), "argument"),
+        ("exec_command", json!({"command": "git", "args": ["push"]}), "argument"),
+        ("exec_command", json!({"cmd": "ls"}), ""),
+    ] {
+        let event = json!({"event": "PreToolUse", "cwd": dir.path(), "tool": {"name": tool, "input": input}});
+        let verdict = host.dispatch(event);
+        let said = verdict["reason"].as_str().unwrap_or_default();
+        assert_eq!(verdict["decidedBy"].as_str().unwrap_or_default(), by, "{tool} {said}");
+    }
+}
+
 #[test]
 fn an_allow_counts_for_what_its_rule_covers() {
     let (mut host, _dir) = TestHost::with(
@@ -102,13 +136,24 @@ fn an_allow_counts_for_what_its_rule_covers() {
 }
 
 #[test]
-fn an_approval_is_for_the_directory_and_the_agent_that_it_was_given_for() {
-    let (mut host, _dir) = TestHost::with("hooks: [{ name: careful, on: PreToolUse, matcher: Bash, ask: sure? }]");
+fn an_approval_is_for_all_that_it_was_given_for() {
+    let asks = "return ask(\"deploy to \" + event.metadata.host)";
+    let definitions = format!("hooks: [{{ name: careful, on: PreToolUse, matcher: Bash, script: '{asks}' }}]");
+    let (mut host, _dir) = TestHost::with(&definitions);
+    let place = tempfile::tempdir().unwrap();
+    let link = place.path().join("here");
+    let lead_to = |place: &str| {
+        let _ = std::fs::remove_file(&link);
+        std::os::unix::fs::symlink(place, &link).unwrap();
+        link.to_str().unwrap().to_string()
+    };
     host.request("initialize", json!({"capabilities": {"hooks": {"requests": ["approval/request"]}}}));
-    let mut is_asked = |cwd: &str, agent: &str| {
+    let is_asked = |host: &mut TestHost, cwd: &str, [agent, shell, to]: [&str; 3]| {
         let mut event = bash("rm -rf .");
         event["cwd"] = cwd.into();
         event["agent"] = json!({"name": agent});
+        event["shell"] = shell.into();
+        event["metadata"] = json!({"host": to});
         let id = host.ask("hooks/dispatch", event);
         let message = host.receive_where(|it| it["method"] == "approval/request" || it["id"] == id);
         if message["method"].is_null() {
@@ -120,15 +165,23 @@ fn an_approval_is_for_the_directory_and_the_agent_that_it_was_given_for() {
         host.reply(id);
         true
     };
-    for (cwd, agent, expected) in [
-        ("/tmp/scratch", "coder", true),
-        ("/tmp/scratch", "coder", false),
-        ("/home/dev", "coder", true),
-        ("/tmp/scratch", "intern", true),
-        ("/tmp/scratch", "coder", false),
+    let linked = lead_to("/tmp");
+    let usual = ["coder", "bash", "test"];
+    for (cwd, others, expected) in [
+        ("/tmp/scratch", usual, true),
+        ("/tmp/scratch", usual, false),
+        ("/home/dev", usual, true),
+        ("/tmp/scratch", ["intern", "bash", "test"], true),
+        ("/tmp/scratch", ["coder", "zsh", "test"], true),
+        ("/tmp/scratch", ["coder", "bash", "live"], true),
+        (&linked, usual, true),
+        (&linked, usual, false),
+        ("/tmp/scratch", usual, false),
     ] {
-        assert_eq!(is_asked(cwd, agent), expected, "{cwd} {agent}");
+        assert_eq!(is_asked(&mut host, cwd, others), expected, "{cwd} {others:?}");
     }
+    lead_to("/");
+    assert!(is_asked(&mut host, &linked, usual), "the link leads elsewhere");
 }
 
 #[test]
@@ -144,6 +197,7 @@ hooks:
   - { name: paths, on: PreToolUse, matcher: "Write|Read|mcp__.*|apply_patch", command: 'case "$tool_input_path" in /etc/*) exit 2;; esac' }
   - { name: words, on: PreToolUse, matcher: Bash, command: 'case "$tool_input_command" in *push*) exit 2;; esac' }
   - { name: inline, on: PreToolUse, matcher: Bash, command: [env, sh, -c, 'case "${tool_input_command}" in *push*) exit 2;; esac'] }
+  - { name: alias, on: PreToolUse, matcher: Edit, command: 'case "$tool_input_file_path" in /etc/*) exit 2;; esac' }
   - { name: rule, on: PreToolUse, if: Bash(git push*), deny: no pushes }
   - { name: unknown, on: PreToolUse, if: "mcp__fs__write(/etc/**)", deny: not there }
 "#,
@@ -164,6 +218,17 @@ hooks:
         ("Bash", json!({"command": ["bash", "-lc", "git push"]}), "words"),
         ("Bash", json!({"command": "git", "args": ["push"]}), "words"),
         ("Bash", Value::Object(filled), "words"),
+        ("exec_command", json!({"cmd": "git push"}), "words"),
+        ("run_commands", json!({"commands": ["git push"]}), "words"),
+        ("run_command", json!({"CommandLine": "git push"}), "words"),
+        ("Bash", json!({"Command": "git push"}), "words"),
+        ("Bash", json!({"argv": ["git", "push"]}), "words"),
+        ("Bash", json!("git push"), "words"),
+        ("Read", json!({"filename": "/etc/passwd"}), "paths"),
+        ("Read", json!({"files": ["/etc/passwd"]}), "paths"),
+        ("Read", json!({"uri": "file:///etc/passwd"}), "paths"),
+        ("Edit", json!({"path": "/etc/passwd"}), "alias"),
+        ("Glob", json!({"pattern": "x"}), ""),
         ("Bash", json!({"command": "ls"}), ""),
         ("Read", json!({"limit": 5}), ""),
     ] {
@@ -184,6 +249,7 @@ hooks:
   - { name: push, on: PreToolUse, if: Bash(git push*), deny: no pushes }
   - { name: etc, on: PreToolUse, if: ["Write|Edit(/etc/**)", "mcp__fs__write(/etc/**)"], deny: not there }
   - { name: search, on: PreToolUse, if: "WebSearch(*secret*)", deny: not that }
+  - { name: keys, on: PreToolUse, if: "Read(~/.ssh/**)", deny: not these }
 "#,
     );
     for (tool, input, by) in [
@@ -207,6 +273,8 @@ hooks:
         ("mcp__fs__write", json!({"path": "/tmp/x", "query": "x"}), ""),
         ("WebSearch", json!({"query": "cats", "q": "the secret"}), "search"),
         ("WebSearch", json!({"query": "cats"}), ""),
+        ("Read", json!({"file_path": "~/.ssh/id_rsa"}), "keys"),
+        ("Read", json!({"file_path": "~x/.ssh/id_rsa"}), ""),
     ] {
         let verdict =
             host.dispatch(json!({"event": "PreToolUse", "session": "s", "tool": {"name": tool, "input": input}}));

@@ -837,6 +837,15 @@ def flood():
 }
 
 #[test]
+fn a_worker_that_floods_is_ended() {
+    let flood = "echo '{\"ready\":true}'; read call; exec yes >&2";
+    let dir = definitions(&[("flood", "{ command: [sh, ./flood.sh] }")], &[("flood.sh", flood)]);
+    let mut host = TestHost::start(&mut serve(dir.path()));
+    let said = say(&mut host, "flood", json!({}));
+    assert!(said.contains("its worker is ended: it flooded stderr with more than 10000 lines"), "{said}");
+}
+
+#[test]
 fn the_environment_is_small() {
     if !is_there("python3") || !is_there("node") {
         return;

@@ -883,7 +883,7 @@ fn secrets_stay_where_they_belong() {
 fn a_rewrite_finds_the_command_of_every_tool() {
     let dir = hooks(&[(
         "hooks.yaml",
-        "hooks: [{ name: pnpm, on: PreToolUse, if: Bash(npm *), rewrite: { program: pnpm } }]",
+        "defaults: { fail: closed }\nhooks: [{ name: pnpm, on: PreToolUse, if: Bash(npm *), rewrite: { program: pnpm } }]",
     )]);
     let mut host = TestHost::serve(dir.path());
     for (tool, input, expected) in [
@@ -896,8 +896,12 @@ fn a_rewrite_finds_the_command_of_every_tool() {
         ("shell", json!({"command": ["npm", "i"]}), json!({"command": ["pnpm", "i"]})),
         ("run_commands", json!({"commands": ["npm i"]}), json!({"commands": ["pnpm i"]})),
         ("Bash", json!({"command": "ls"}), Value::Null),
+        // In doubt nothing is rewritten, and the defaults of the file are about guards.
+        ("Bash", json!({"command": "sh -c 'npm i y'"}), Value::Null),
+        ("Bash", json!({"command": "$X i y"}), Value::Null),
     ] {
         let verdict = host.dispatch(json!({"event": "PreToolUse", "tool": {"name": tool, "input": input}}));
         assert_eq!(verdict["subject"], expected, "{tool}: {verdict}");
+        assert_eq!(verdict["decision"], "allow", "{tool}: {verdict}");
     }
 }

@@ -10,6 +10,7 @@ mod callable;
 mod conformance;
 mod guards;
 mod handlers;
+mod http;
 #[cfg(feature = "mcp")]
 mod mcp;
 #[cfg(feature = "models")]

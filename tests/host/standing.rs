@@ -282,6 +282,15 @@ fn a_line_that_could_not_be_written_whole_spoils_no_other() {
 }
 
 #[test]
+fn a_state_file_beyond_the_limit_is_an_error_at_the_start() {
+    let dir = hooks(&[("hooks.yaml", "hooks: []")]);
+    let mut command = limited("ulimit -S -f 1", dir.path());
+    let output = command.arg("--state").arg(dir.path().join("state.db")).stdin(Stdio::null()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code().is_some() && said.contains("open the state file"), "{}: {said}", output.status);
+}
+
+#[test]
 fn a_record_that_the_disk_does_not_have_is_not_acknowledged() {
     let dir = hooks(&[("hooks.yaml", &format!("hooks:\n{}", audited("a.jsonl")))]);
     let mut host = TestHost::start(serve(dir.path()).env("HOOKWIRE_FAIL", "sync=3..3"));

@@ -137,7 +137,8 @@ fn guests_are_told_what_is_judged() {
         guest.read_line(&mut line).unwrap();
         serde_json::from_str(&line).unwrap()
     };
-    let wanted = json!({"capabilities": {"hooks": {"notifications": ["hooks/judged"]}}});
+    // Who calls itself by something else than a text has no name.
+    let wanted = json!({"clientInfo": 7, "capabilities": {"hooks": {"notifications": ["hooks/judged"]}}});
     next(Some(("initialize", wanted)));
     // Over several lines, in another vocabulary, in a list of one.
     let payload = json!({"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "git push"}});
@@ -151,8 +152,10 @@ fn guests_are_told_what_is_judged() {
     assert_eq!((&record["params"], &record["verdict"]), (&params, &verdict));
     let head = json!([record["seq"], record["event"], record["tool"], record["dialect"]]);
     assert_eq!(head, json!([1, "PreToolUse", "Bash", "claude-code"]));
+    assert_eq!(record.get("client"), None);
+    agent.request("initialize", json!({"clientInfo": {"name": "billing-bot"}, "capabilities": {}}));
     agent.dispatch(json!({"event": "Stop"}));
-    next(None);
+    assert_eq!(next(None)["params"]["client"], "billing-bot");
 
     let all = next(Some(("hooks/recent", json!({}))))["result"].take();
     assert_eq!(all["records"][0], *record);

@@ -26,7 +26,12 @@ fn main() {
         let rule = CommandRule::new(inside).map_err(|_| "a bad rule").unwrap();
         let script = read(&text, Shell::named(&shell));
         let cwd = std::path::Path::new(&cwd);
-        let file = |name: &str| std::fs::read_to_string(cwd.join(name)).ok().filter(|text| text.len() <= 64 * 1024);
+        // `/dev/stdin` is where the questions come from.
+        let file = |name: &str| {
+            let path = cwd.join(name);
+            let text = path.is_file().then(|| std::fs::read_to_string(path).ok()).flatten();
+            text.filter(|text| text.len() <= 64 * 1024)
+        };
         let place = Place { cwd, home: None, files: Some(&file) };
         let letter = match hits(&[&rule], &[], &script, &place) {
             // What isn't shown doesn't match, unless a hook says otherwise.

@@ -30,7 +30,7 @@ fn cases_tell_what_is_not_as_expected() {
         (&["all.test.yaml"], 0, "all.test.yaml: 1 of 1 as expected\n  no case reaches guard, other\n"),
         (&["."], 2, "x.test.yaml:1:9: `expect` is missing"),
         (&["none"], 2, "none: no cases"),
-        (&["missing"], 2, "missing: No such file"),
+        (&["missing"], 2, "missing: no such file or directory; .hookwire has no cases either"),
         (&["guard.test.yaml", "--report", "tap"], 1, "1..3\nok 1 - guard.test.yaml:2: git push -f\nnot ok 2 - "),
         (
             &["guard.test.yaml", "--report", "junit"],
@@ -43,6 +43,29 @@ fn cases_tell_what_is_not_as_expected() {
         let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
         assert!(output.status.code() == Some(code) && text.contains(says), "{args:?}: {text}");
     }
+    // What isn't there may be meant otherwise.
+    std::fs::create_dir(dir.path().join(".hookwire")).unwrap();
+    std::fs::copy(dir.path().join("all.test.yaml"), dir.path().join(".hookwire/guard.test.yaml")).unwrap();
+    for (name, says) in
+        [("guad", "did you mean .hookwire/guard.test.yaml?"), ("mine", "there is .hookwire/guard.test.yaml")]
+    {
+        let output = hookwire().current_dir(dir.path()).args(["test", name]).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(text.contains(&format!("{name}: no such file or directory; {says}")), "{text}");
+    }
+}
+
+/// It is told once, not for each case.
+#[test]
+fn no_case_counts_beside_a_broken_definition() {
+    let dir = hooks(&[
+        ("x.yaml", "hooks: [{ name: a, on: Stopp, deny: x }]"),
+        ("x.test.yaml", "cases: [{ bash: ls, expect: allow }, { bash: rm x, expect: deny }]"),
+    ]);
+    let output = hookwire().current_dir(dir.path()).args(["test", "x.test.yaml"]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.starts_with("x.test.yaml: 0 of 2 as expected\n  broken, so that no case counts: "), "{text}");
+    assert_eq!((output.status.code(), text.matches("unknown event").count()), (Some(1), 1), "{text}");
 }
 
 #[test]
@@ -57,7 +80,9 @@ hooks:
     deny: Off.
   - { name: code, on: PreToolUse, if: Bash(ls), fail: closed, command: exit 2 }
 ";
-    let dir = hooks(&[("guard.yaml", guard), ("guard.test.yaml", "cases: [{ bash: rm a, expect: deny }]")]);
+    // The second may run dd, which isn't to have tried it.
+    let cases = "cases: [{ bash: rm a, expect: deny }, { bash: d$X a, expect: doubt }]";
+    let dir = hooks(&[("guard.yaml", guard), ("guard.test.yaml", cases)]);
     let output = hookwire().current_dir(dir.path()).args(["test", "--coverage", "."]).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     let expected = "  no case reaches code
@@ -76,11 +101,14 @@ fn a_change_is_tried_again() {
     let dir = hooks(&[("guard.yaml", "hooks: [{ name: guard, on: PreToolUse, if: Bash(rm *), deny: Off. }]")]);
     let cases = dir.path().join("guard.test.yaml");
     write(&cases, "cases: [{ bash: rm a, expect: deny }]").unwrap();
+    // What is written beside the cases about them is no change: the log of this run, or a report.
+    let log = std::fs::File::create(dir.path().join("output")).unwrap();
     let mut command = hookwire();
-    command.current_dir(dir.path()).args(["test", "--watch", "."]).stdout(Stdio::piped()).stderr(Stdio::null());
+    command.current_dir(dir.path()).args(["test", "--watch", "."]).stdout(Stdio::piped()).stderr(log);
     let mut watching = command.spawn().unwrap();
     let mut lines = BufReader::new(watching.stdout.take().unwrap()).lines();
     assert!(lines.next().unwrap().unwrap().ends_with("1 of 1 as expected"));
+    write(dir.path().join("report.xml"), "<testsuites/>").unwrap();
     write(&cases, "cases: [{ bash: rm a, expect: deny }, { bash: ls, expect: deny }]").unwrap();
     let second = lines.next().unwrap().unwrap();
     watching.kill().unwrap();
@@ -100,6 +128,7 @@ hooks:
   - { name: push, on: PreToolUse, if: Bash(git push*), ask: Push? }
   - { name: publish, on: PreToolUse, if: Bash(npm publish*), guard: { approval: { message: Publish? } } }
   - { name: rate, on: PreToolUse, if: Bash(curl *), guard: { rate-limit: { max: 1, within: 60s } } }
+  - { name: stamp, on: PreToolUse, if: Bash(stamp), rewrite: { patch: { note: 'at ${timestamp}' } } }
   - { name: late, on: PreToolUse, if: Bash(sleep *), guard: { time-limit: { max: 10m } } }
   - name: recent
     on: PreToolUse
@@ -114,6 +143,8 @@ hooks:
             "",
         ),
         ("bash: psql -c x, expect: allow", ""),
+        ("bash: stamp, expect: { subject: { command: stamp, note: 'at 2026-01-01T00:00:00.000Z' } }", ""),
+        ("bash: stamp, wait: 61s, expect: { subject: { command: stamp, note: 'at 2026-01-01T00:01:01.000Z' } }", ""),
         ("bash: psql -c x, fakes: { models: { judge: Sure! } }, expect: deny, failure: not one JSON object", ""),
         (
             "bash: psql -c x, fakes: { models: { jugde: Sure! } }, expect: deny",
@@ -141,6 +172,12 @@ hooks:
         ),
         ("bash: ls, expect: allow", "http://192.168.0.9/audit: nothing is asked in a test"),
         ("bash: git push, expect: ask, reason: Push", ""),
+        ("bash: git push, expect: ask, outcomes: { push: ask, publish: absent }", ""),
+        ("bash: git push, expect: ask, outcomes: { push: deny }", "of `push`, deny expected, found ask"),
+        (
+            "bash: git push, expect: ask, outcomes: { psuh: deny }",
+            "`outcomes` names `psuh`, but no hook is called so; did you mean `push`?",
+        ),
         ("bash: git push, fakes: { person: approve }, expect: allow", ""),
         (
             "bash: git push, fakes: { person: { decision: deny, reason: Not on Fridays } }, expect: deny, reason: Fridays",
@@ -188,17 +225,25 @@ fn cases_are_updated_and_nothing_else_in_the_file() {
     assert_eq!(read_to_string(dir.path().join("guard.test.yaml")).unwrap(), after);
 }
 
-/// `check` names files without cases only where others have some.
+/// `check` names hooks and files that no case is about, where there are cases.
 #[test]
-fn files_without_cases_are_named_where_others_have_some() {
+fn hooks_without_cases_are_named_where_others_have_some() {
     let guard = |name: &str| format!("hooks: [{{ name: {name}, on: Stop, deny: x }}]");
     let (a, b) = (guard("a"), guard("b"));
-    let case = "cases: [{ event: { event: Stop }, expect: deny }]";
-    for (extra, says) in [("x.txt", false), ("a.test.yaml", true), ("all.test.yaml", false)] {
+    let stop = "cases: [{ event: { event: Stop }, expect: deny }]";
+    let call = "cases: [{ bash: ls, expect: allow }]";
+    let no_file = &["no case tries its hooks", "b.yaml:1:1"][..];
+    for (extra, case, says) in [
+        ("x.txt", stop, &[][..]),
+        ("a.test.yaml", stop, no_file),
+        ("all.test.yaml", stop, &[]),
+        ("all.test.yaml", call, &["no case reaches `a`", "a.yaml:1:1", "no case reaches `b`", "b.yaml:1:1"]),
+    ] {
         let dir = hooks(&[("a.yaml", &a), ("b.yaml", &b), (extra, case)]);
         let output = hookwire().args(["check", "--strict", "--isolated", "--hooks"]).arg(dir.path()).output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{text}");
-        assert!(text.contains("no case tries its hooks") == says && !text.contains("/a.yaml"), "{extra}: {text}");
+        assert!(says.iter().all(|it| text.contains(it)), "{extra}: {text}");
+        assert_eq!(text.matches("no-cases").count(), says.len() / 2, "{extra}: {text}");
     }
 }

@@ -113,15 +113,18 @@ fn stopped_by(rules: &Arc<Vec<Rule>>, commands: Vec<String>) -> Vec<Vec<usize>> 
 }
 
 #[test]
-fn every_case_is_as_expected() {
+fn cases_are_as_expected_and_reach_everything() {
     if !is_there("git") {
         return;
     }
-    let output = hookwire().arg("test").arg(repo("examples/cookbook")).output().unwrap();
+    let output = hookwire().args(["test", "--coverage"]).arg(repo("examples/cookbook")).output().unwrap();
     let (text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{text}{errors}");
     let last = text.lines().last().unwrap();
     assert!(last.ends_with(&format!(" cases in {} files, 0 not as expected", names().len())), "{last}");
+    let counted = text.lines().filter(|line| line.ends_with(" rules, sides and failures reached")).count();
+    let unreached: Vec<_> = text.lines().filter(|line| line.contains("no case reaches")).collect();
+    assert!(counted == names().len() && unreached.is_empty(), "{counted} files: {unreached:#?}");
 }
 
 #[test]
@@ -234,11 +237,15 @@ fn init_writes_rules_and_never_over_a_file() {
         (&["no-such-rule"][..], 2, "no rule of the cookbook is called `no-such-rule`"),
         (&["no-sudo", "no-sodu"], 2, "did you mean `no-sudo`?"),
         (&["./hooks"], 2, "For a directory write --hooks DIR"),
-        (&["no-sudo", "budget"], 0, "Wrote .hookwire/no-sudo.yaml.\nWrote .hookwire/budget.yaml.\n"),
+        (
+            &["no-sudo", "budget"],
+            0,
+            "Wrote .hookwire/no-sudo.yaml.\nWrote .hookwire/no-sudo.test.yaml.\nWrote .hookwire/budget.yaml.\n",
+        ),
         (
             &["no-sudo", "readonly"],
             0,
-            "no-sudo.yaml is there already, with the same text.\nWrote .hookwire/readonly.yaml.",
+            "no-sudo.test.yaml is there already, with the same text.\nWrote .hookwire/readonly.yaml.",
         ),
         (&["--hooks", ".hookwire/no-sudo.yaml", "budget"], 2, "it is a file; name a directory"),
         (&["--hooks", "other", "no-sudo"], 0, "Wrote other/no-sudo.yaml."),

@@ -8,35 +8,70 @@ use std::process::{Command, Output};
 struct Block {
     language: String,
     text: String,
+    /// The comment above it, which readers don't see: `before: SCRIPT` sets the scene, `not run: REASON` says why.
+    comment: String,
+    /// The file that the sentence before it names: "saved as `.hookwire/team.yaml`:".
+    file: Option<String>,
+}
+
+impl Block {
+    fn is_yaml(&self, key: &str) -> bool {
+        self.language == "yaml" && self.text.lines().any(|line| line.starts_with(key))
+    }
+
+    fn is_cases(&self) -> bool {
+        self.is_yaml("cases:")
+    }
+
+    /// Not so: cases, a workflow, the list of pre-commit.
+    fn is_definition(&self) -> bool {
+        self.language == "yaml" && !["cases:", "jobs:", "repos:"].iter().any(|key| self.is_yaml(key))
+    }
+}
+
+/// The Markdown files in a directory of the repository.
+fn markdown(dir: &str) -> Vec<PathBuf> {
+    let (mut found, mut rest) = (Vec::new(), vec![repo(dir)]);
+    while let Some(dir) = rest.pop() {
+        for path in std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()) {
+            if path.is_dir() && !path.ends_with("node_modules") && !path.ends_with("dist") {
+                rest.push(path);
+            } else if path.extension().is_some_and(|it| it == "md") {
+                found.push(path);
+            }
+        }
+    }
+    found
 }
 
 /// The README, the pages of the book, and the READMEs of the examples.
 fn pages() -> Vec<PathBuf> {
-    let mut pages = vec![repo("README.md")];
-    let mut rest = vec![repo("docs"), repo("examples")];
-    while let Some(dir) = rest.pop() {
-        for path in std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()) {
-            if path.is_dir() {
-                rest.push(path);
-            } else if path.extension().is_some_and(|it| it == "md") {
-                pages.push(path);
-            }
-        }
-    }
+    let mut pages = [vec![repo("README.md")], markdown("docs"), markdown("examples")].concat();
     pages.sort();
     pages
+}
+
+/// The file that a sentence before a block names.
+fn named_file(sentence: &str) -> Option<String> {
+    let names = sentence.strip_suffix(':')?.split('`').skip(1).step_by(2);
+    let files = names.filter(|it| it.contains('/') && (it.ends_with(".yaml") || it.ends_with(".py")));
+    files.last().map(String::from)
 }
 
 fn blocks(page: &Path) -> Vec<Block> {
     let text = std::fs::read_to_string(page).unwrap();
     let mut blocks: Vec<Block> = Vec::new();
-    let mut is_open = false;
+    let (mut is_open, mut in_comment) = (false, false);
+    let (mut comment, mut sentence) = (String::new(), "");
     for line in text.lines() {
         // Within a list, it stands further right.
-        match line.trim_start().strip_prefix("```") {
+        let trimmed = line.trim();
+        match trimmed.strip_prefix("```") {
             Some(_) if is_open => is_open = false,
             Some(language) => {
-                blocks.push(Block { language: language.into(), text: String::new() });
+                let file = named_file(std::mem::take(&mut sentence));
+                let comment = std::mem::take(&mut comment);
+                blocks.push(Block { language: language.into(), text: String::new(), comment, file });
                 is_open = true;
             }
             None if is_open => {
@@ -44,16 +79,27 @@ fn blocks(page: &Path) -> Vec<Block> {
                 block.text.push_str(line);
                 block.text.push('\n');
             }
-            None => {}
+            None if in_comment || trimmed.starts_with("<!--") => {
+                comment.push_str(trimmed.trim_start_matches("<!--").trim_end_matches("-->").trim());
+                comment.push('\n');
+                in_comment = !trimmed.ends_with("-->");
+            }
+            None => {
+                comment.clear();
+                sentence = if trimmed.is_empty() { sentence } else { trimmed };
+            }
         }
     }
-    assert!(!is_open, "{}: a fence isn't closed", page.display());
+    assert!(!is_open && !in_comment, "{}: a fence or a comment isn't closed", page.display());
     blocks
 }
 
-fn all_blocks(language: &str) -> Vec<String> {
-    let blocks = pages().into_iter().flat_map(|page| blocks(&page));
-    blocks.filter(|it| it.language == language).map(|it| it.text).collect()
+fn all_blocks(is_meant: impl Fn(&Block) -> bool) -> Vec<Block> {
+    pages().into_iter().flat_map(|page| blocks(&page)).filter(is_meant).collect()
+}
+
+fn texts(language: &str) -> Vec<String> {
+    all_blocks(|it| it.language == language).into_iter().map(|it| it.text).collect()
 }
 
 /// A project with the repository's examples in it, to run commands in. Nothing of this machine's user is seen.
@@ -82,6 +128,17 @@ impl Checkout {
         command
     }
 
+    /// Where a reader would save the block: as the file that the page names in the project, else beside the others.
+    fn save(&self, n: usize, block: &Block) -> PathBuf {
+        let kind = if block.is_cases() { ".test" } else { "" };
+        let name = block.file.clone().unwrap_or(format!("{n}{kind}.{}", block.language));
+        let dir = if name.starts_with(".hookwire/") { "project" } else { "project/snippets" };
+        let file = self.0.path().join(dir).join(name);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, &block.text).unwrap();
+        file
+    }
+
     fn bash(&self, script: &str) -> Output {
         self.command("bash").args(["-euc", script]).output().unwrap()
     }
@@ -91,18 +148,31 @@ fn said(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
-/// Each page's commands run in order, in a project of their own; what a `console` block shows is what they print.
+/// Each page's commands and cases run in order, in a project of their own; what a `console` block shows is what they
+/// print. Cases are tried on the definitions that stand before them.
 #[test]
 fn every_command_runs_and_prints_what_is_shown() {
-    let (mut n_run, mut n_shown) = (0, 0);
+    let (mut n_run, mut n_shown, mut n_cases) = (0, 0, 0);
     for page in pages() {
         let blocks = blocks(&page);
-        if !blocks.iter().any(|it| ["sh", "console"].contains(&&*it.language)) {
+        if !blocks.iter().any(|it| ["sh", "console"].contains(&&*it.language) || it.is_cases()) {
             continue;
         }
         let checkout = Checkout::new();
-        for block in blocks {
+        for (n, block) in blocks.into_iter().enumerate() {
+            if let Some(script) = block.comment.strip_prefix("before: ") {
+                let output = checkout.bash(script);
+                assert!(output.status.success(), "{}: {script}\n{}", page.display(), said(&output));
+            }
             match block.language.as_str() {
+                "yaml" | "python" => {
+                    let file = checkout.save(n, &block);
+                    if block.is_cases() {
+                        let output = checkout.command("hookwire").arg("test").arg(file).output().unwrap();
+                        assert!(output.status.success(), "{}: {}\n{}", page.display(), block.text, said(&output));
+                        n_cases += 1;
+                    }
+                }
                 "sh" => {
                     // Cargo is running already: what it would build is here, and the tests are these.
                     let script = block.text.replace("cargo run --release --", "hookwire");
@@ -142,7 +212,7 @@ fn every_command_runs_and_prints_what_is_shown() {
             }
         }
     }
-    assert!(n_run >= 14 && n_shown >= 9, "only {n_run} blocks and {n_shown} commands were found");
+    assert!(n_run >= 14 && n_shown >= 9 && n_cases >= 4, "found: {n_run} blocks, {n_shown} commands, {n_cases} cases");
 }
 
 /// Whether a page shows what was printed. A line `...` stands for any lines; numbers, and where a file is, differ.
@@ -168,15 +238,64 @@ fn is_shown(expected: &str, printed: &str) -> bool {
 
 /// A line without its times and directories.
 fn alike(line: &str) -> String {
-    let number = regex::Regex::new(r"\(\d+ µs\)|\d+\.\d+ ms|\d\d:\d\d:\d\d\.\d+").unwrap();
+    let number = regex::Regex::new(r"\(\d+ µs\)|\d+(\.\d+)? (µs|ms|s)\b|\d\d:\d\d:\d\d\.\d+").unwrap();
     let place = regex::Regex::new(r"[^ ]*/([^ /]*\.yaml:\d+)").unwrap();
     place.replace_all(&number.replace_all(line, "#"), "$1").trim_end().to_string()
+}
+
+/// What no test runs says why.
+#[test]
+fn every_block_is_run_or_says_why_not() {
+    for page in pages() {
+        for block in blocks(&page) {
+            let is_run = match block.language.as_str() {
+                "sh" | "console" | "yaml" | "toml" | "json" | "python" => true,
+                // The crate's documentation contains this page.
+                "rust" | "rust,no_run" => page.ends_with("docs/embedding.md"),
+                "text" => block.comment.strip_prefix("not run: ").is_some_and(|reason| !reason.trim().is_empty()),
+                _ => false,
+            };
+            let place = page.display();
+            assert!(is_run, "{place}: nothing runs this, and no `<!-- not run: REASON -->` says why:\n{}", block.text);
+        }
+    }
+}
+
+/// What a service and pre-commit run passes beside a rule of the cookbook, and fails when a case of it does. The
+/// snippets on the page lead to both.
+#[test]
+fn continuous_integration_fails_when_a_case_does() {
+    let value_of = |file: &str, key: &str| {
+        let text = std::fs::read_to_string(repo(file)).unwrap();
+        let value = text.lines().rev().find_map(|line| line.trim_start_matches([' ', '-']).strip_prefix(key));
+        value.unwrap().trim().to_string()
+    };
+    let version = env!("CARGO_PKG_VERSION");
+    let id = value_of(".pre-commit-hooks.yaml", "id:");
+    for (key, says) in [
+        ("jobs:", format!("uses: OWNER/hookwire@v{version} ")),
+        ("repos:", format!("rev: v{version}, hooks: [{{ id: {id} }}]")),
+    ] {
+        assert!(all_blocks(|it| it.is_yaml(key)).iter().any(|it| it.text.contains(&says)), "{says}");
+    }
+    for script in [value_of("action.yml", "run:"), value_of(".pre-commit-hooks.yaml", "entry:")] {
+        let checkout = Checkout::new();
+        assert!(checkout.bash("hookwire init no-force-push").status.success());
+        let output = checkout.bash(&script);
+        assert!(output.status.success(), "{script}\n{}", said(&output));
+        let wrong = "echo '  - { bash: git push -f, expect: allow }' >> .hookwire/no-force-push.test.yaml";
+        assert!(checkout.bash(wrong).status.success());
+        let output = checkout.bash(&script);
+        assert!(said(&output).contains("allow expected, found deny"), "{script}\n{}", said(&output));
+        assert!(!output.status.success(), "{script}");
+    }
 }
 
 #[test]
 fn every_definition_loads_without_a_diagnostic() {
     let dir = tempfile::tempdir().unwrap();
-    for (language, blocks) in [("yaml", all_blocks("yaml")), ("toml", all_blocks("toml"))] {
+    let yaml = all_blocks(Block::is_definition).into_iter().map(|it| it.text).collect();
+    for (language, blocks) in [("yaml", yaml), ("toml", texts("toml"))] {
         assert!(!blocks.is_empty());
         for (n, block) in blocks.iter().enumerate() {
             let file = dir.path().join(format!("{n}.{language}"));
@@ -197,7 +316,7 @@ fn every_json_is_what_it_stands_for() {
     use hookwire::event::Event;
     use hookwire::verdict;
     let mut kinds = Vec::new();
-    for block in all_blocks("json") {
+    for block in texts("json") {
         let value: serde_json::Value = serde_json::from_str(&block).unwrap();
         kinds.push(if value.get("method").is_some() {
             let request = serde_json::to_string(&value).unwrap();
@@ -205,6 +324,14 @@ fn every_json_is_what_it_stands_for() {
             let output = Checkout::new().command("bash").args(["-euc", host, &request]).output().unwrap();
             assert!(said(&output).contains(r#""result":"#), "{block}\n{}", said(&output));
             "request"
+        } else if value.get("steps").is_some() {
+            let file = tempfile::NamedTempFile::new().unwrap();
+            std::fs::write(file.path(), value.to_string()).unwrap();
+            let mut command = hookwire();
+            command.args(["conformance", "--cases"]).arg(file.path()).arg("--").arg(env!("CARGO_BIN_EXE_hookwire"));
+            let output = command.args(["serve", "--isolated"]).output().unwrap();
+            assert!(said(&output).contains("1 of 1 cases passed"), "{block}\n{}", said(&output));
+            "conversation"
         } else if value.get("event").is_some() {
             Event::from_json(value).map(drop).unwrap();
             "event"
@@ -220,23 +347,32 @@ fn every_json_is_what_it_stands_for() {
     }
     kinds.sort_unstable();
     kinds.dedup();
-    assert_eq!(kinds, ["answer", "event", "in another system's words", "request", "verdict"]);
+    assert_eq!(kinds, ["answer", "conversation", "event", "in another system's words", "request", "verdict"]);
 }
 
 #[test]
 fn every_python_program_runs_or_is_the_file() {
     let mut said_by = Vec::new();
-    for program in all_blocks("python") {
-        if program == std::fs::read_to_string(repo("examples/agents/minimal.py")).unwrap() {
-            said_by.push("minimal.py".to_string());
-        } else {
-            let output = Checkout::new().command("python3").args(["-c", &program]).output().unwrap();
-            assert!(output.status.success(), "{program}\n{}", said(&output));
-            said_by.push(String::from_utf8_lossy(&output.stdout).trim().to_string());
+    for page in pages() {
+        let blocks = blocks(&page);
+        for Block { text: program, file, .. } in blocks.iter().filter(|it| it.language == "python") {
+            match file {
+                Some(file) if repo(file).exists() => {
+                    assert_eq!(*program, std::fs::read_to_string(repo(file)).unwrap());
+                    said_by.push(file.clone());
+                }
+                // A hook's function, which the cases of its page call.
+                Some(_) => assert!(blocks.iter().any(Block::is_cases), "{}: nothing runs {program}", page.display()),
+                None => {
+                    let output = Checkout::new().command("python3").args(["-c", program]).output().unwrap();
+                    assert!(output.status.success(), "{program}\n{}", said(&output));
+                    said_by.push(String::from_utf8_lossy(&output.stdout).trim().to_string());
+                }
+            }
         }
     }
     let denied = "deny because: Force pushes are off; push a branch and open a pull request.";
-    assert_eq!(said_by, [denied, "minimal.py"]);
+    assert_eq!(said_by, [denied, "examples/agents/minimal.py"]);
 }
 
 #[test]
@@ -343,4 +479,42 @@ fn every_page_is_in_the_book() {
 fn the_readme_is_short() {
     let n_lines = std::fs::read_to_string(repo("README.md")).unwrap().lines().count();
     assert!(n_lines <= 200, "{n_lines} lines; the book is for the rest");
+}
+
+const MAX_WORDS: usize = 40;
+
+/// The sentences of a page outside code, tables and headings.
+fn sentences(page: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(page).unwrap();
+    let mut paragraphs = vec![String::new()];
+    let mut in_code = false;
+    for line in text.lines().map(str::trim) {
+        let is_fence = line.starts_with("```");
+        in_code ^= is_fence;
+        let is_prose = !in_code && !is_fence && !["|", "#", "<"].iter().any(|it| line.starts_with(it));
+        let is_item = line.starts_with("- ") || line.split_once(". ").is_some_and(|(n, _)| n.parse::<u8>().is_ok());
+        if !is_prose || line.is_empty() || is_item {
+            paragraphs.push(String::new());
+        }
+        if is_prose {
+            *paragraphs.last_mut().unwrap() += &format!("{line} ");
+        }
+    }
+    let end = regex::Regex::new(r"[.!?][)*_]* ").unwrap();
+    paragraphs.iter().flat_map(|it| end.split(it).map(String::from).collect::<Vec<_>>()).collect()
+}
+
+/// Readers whose first language isn't English lose a longer sentence before it ends.
+#[test]
+fn no_sentence_is_long() {
+    let pages = [pages(), markdown("clients"), markdown("editors")].concat();
+    let mut n_sentences = 0;
+    for page in &pages {
+        for sentence in sentences(page) {
+            let n_words = sentence.split(' ').filter(|word| word.contains(char::is_alphanumeric)).count();
+            assert!(n_words <= MAX_WORDS, "{}: {n_words} words: {sentence}", page.display());
+            n_sentences += 1;
+        }
+    }
+    assert!(n_sentences > 1000, "only {n_sentences} sentences");
 }

@@ -77,7 +77,8 @@ fn what_is_odd_about_a_reply_is_listed_beside_it() {
     let dir = hooks(&[
         (
             "policy.py",
-            "def block(**kwargs):\n    return {'decision': 'block', 'reason': 'no'}\n\ndef number(**kwargs):\n    return 3\n",
+            "def block(**kwargs):\n    return {'decision': 'block', 'reason': 'no'}\n\ndef number(**kwargs):\n    return 3\n\n\
+             def typo(**kwargs):\n    return {'decison': 'deny'}\n",
         ),
         ("hooks.yaml", ""),
     ]);
@@ -100,6 +101,13 @@ fn what_is_odd_about_a_reply_is_listed_beside_it() {
             json!({"decision": "allow"}),
             "`hookSpecificOutput` means nothing to agentpool",
         ),
+        (
+            command("echo '{\"decison\": \"deny\"}'"),
+            json!({"decision": "allow"}),
+            "its reply counts as none: it has `decison`, which means nothing; did you mean `decision`?",
+        ),
+        (command("echo '{\"verdict\": 1}'"), json!({"decision": "allow"}), "it has none of `decision`, `reason`"),
+        ("{type: callable, import_path: policy.typo}".into(), json!({"decision": "allow"}), "did you mean `decision`?"),
         (
             command("echo '{decision: deny}'"),
             json!({"decision": "allow", "additional_context": "{decision: deny}"}),

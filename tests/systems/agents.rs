@@ -361,7 +361,7 @@ fn fatal(signal: &str) -> tempfile::TempDir {
     hooks(&[("hooks.yaml", &format!("defaults: {{ timeout: 5s, fail: closed }}\nhooks: [{hook}]"))])
 }
 
-/// The loop in Rust has no client that replaces a host.
+/// The crate's client replaces no host.
 const LEFT_ALONE: &str = "\
 > Write the release note.
 coder: Read: There is no release.md yet.

@@ -200,7 +200,8 @@ fn an_import_takes_nothing_away() {
     assert!(text.contains("# .claude/settings.local.json:"), "{text}");
 
     for (args, code, expected) in [
-        (&["cline"][..], 2, "the hooks of cline are programs of their own"),
+        (&["opencode"][..], 2, "the hooks of opencode are code that runs within it"),
+        (&["cline"], 0, "cline has no hooks to carry over"),
         (&["gemini"], 0, "gemini has no hooks to carry over"),
         (&["claude-code", "--from", "missing.json"], 2, "--from missing.json: "),
     ] {
@@ -209,6 +210,32 @@ fn an_import_takes_nothing_away() {
         assert_eq!(output.status.code(), Some(code), "{args:?}");
         assert!(String::from_utf8_lossy(&said).contains(expected), "{args:?}");
     }
+}
+
+/// Programs in Cline's directory, which an installed hookwire takes the places of.
+#[test]
+fn clines_programs_are_copied() {
+    let guard = script(&json!({"cancel": true, "errorMessage": "A secret."}));
+    let project = project(&[("project/.cline/hooks/PreToolUse", &guard), ("project/.cline/hooks/notes.txt", "none")]);
+    let (rows, text) = import(&project, &["cline"]);
+    assert_eq!(rows.iter().map(|row| &row["hook"]).collect::<Vec<_>>(), ["PreToolUse"], "{rows:?}");
+    assert!(text.contains("dialect: cline\n") && text.contains("command: .hookwire/cline/PreToolUse\n"), "{text}");
+    let original = project.root().join(".cline/hooks/PreToolUse");
+    let refused = project.run(&["install", "cline"], "");
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("another hook is there"), "{refused:?}");
+    fs::remove_file(&original).unwrap();
+    project.run(&["install", "cline"], "");
+    project.run(&["trust", "--yes"], "");
+    for (words, expected) in [("ls", Value::Null), ("cat secret", json!("A secret."))] {
+        let call = json!({"id": "1", "name": "execute_command", "input": {"command": words}});
+        let payload =
+            json!({"hookName": "tool_call", "taskId": "t", "workspaceRoots": [project.root()], "tool_call": call});
+        let reply = said(project.command(&["hook", "cline", "--event", "PreToolUse"]), &payload);
+        assert_eq!(reply["errorMessage"], expected, "{words}: {reply}");
+    }
+    // What hookwire wrote there is no hook to carry over.
+    let again = project.run(&["import", "cline", "--dry-run"], "");
+    assert!(String::from_utf8_lossy(&again.stdout).contains("cline has no hooks to carry over"), "{again:?}");
 }
 
 /// A user's hooks come with those of the plugins that are installed and enabled.

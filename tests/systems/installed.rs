@@ -12,6 +12,7 @@ const GUARD: &str = r#"
 defaults: { fail: closed }
 hooks:
   - { name: no-force-push, on: PreToolUse, if: Bash(git push --force*), deny: Force pushes are off. }
+  - { name: pnpm, on: PreToolUse, if: Bash(npm i *), rewrite: { program: pnpm } }
   - { name: first, on: PreToolUse, once: true, command: "echo '{\"additionalContext\": [\"the first\"]}'" }
 "#;
 
@@ -151,6 +152,10 @@ fn a_host_tells_what_it_judged() {
     let text = String::from_utf8(output.stdout).unwrap();
     let expected = "claude-code  PreToolUse  Bash  git push -f\n  deny by no-force-push: Force pushes are off.  ";
     assert!(text.contains(expected), "{text}");
+    project.run(&["hook", "claude-code", "--project"], &event("npm i x").to_string());
+    let output = project.run(&["tail", "--no-follow", "--last", "1"], "");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("Bash  npm i x\n  allow, rewritten by pnpm: pnpm i x  "), "{text}");
 }
 
 #[test]
@@ -215,6 +220,10 @@ fn what_was_judged_is_explained_and_replayed() {
     for command in ["git push -f", "make deploy"] {
         project.hook(command);
     }
+    // What came of a call is no call.
+    let mut after = event("make deploy");
+    after["hook_event_name"] = "PostToolUse".into();
+    project.run(&["hook", "claude-code", "--project"], &after.to_string());
     let said = |args: &[&str]| {
         let output = project.run(args, "");
         let text = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
@@ -224,6 +233,7 @@ fn what_was_judged_is_explained_and_replayed() {
         (&["explain", "--last"][..], 0, &["Bash  make deploy\n", "no      no-force-push "][..]),
         (&["explain", "--last", "2"], 0, &["deny by no-force-push", "reads   git push -f", "runs    no-force-push "]),
         (&["explain", "--last", "3"], 2, &["have 2 events"]),
+        (&["explain"], 2, &["there is no event on stdin; give one as an argument ('{\"event\":\"PreToolUse\""]),
     ] {
         let (found, text) = said(args);
         assert!(found == code && says.iter().all(|part| text.contains(part)), "{args:?}: {text}");

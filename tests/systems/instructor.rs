@@ -81,6 +81,21 @@ fn replies_that_cannot_be_meant() {
         ("before_step", r#"{"decision":"deny"}"#, "failed to read the reply: a HookContext has no `decision`"),
         ("before_step", r#"{"state":7}"#, "failed to read the reply: `state` is not an object"),
         ("before_step", r#"{"state":{"messages":"x"}}"#, "failed to read the reply: `state.messages` is not a list"),
+        (
+            "before_step",
+            r#"{"state":{"system_prompt":"x"}}"#,
+            "failed to read the reply: a state has no `system_prompt`; did you mean `systemPrompt`?",
+        ),
+        (
+            "before_step",
+            r#"{"state":{"systmPrompt":"x"}}"#,
+            "failed to read the reply: a state has no `systmPrompt`; did you mean `systemPrompt`?",
+        ),
+        (
+            "before_tool_use",
+            r#"{"state":{"isToolExecutionBlocked":true}}"#,
+            "failed to read the reply: `isToolExecutionBlocked` stands beside the state, not in it",
+        ),
         ("before_step", r#"{"metadata":"x"}"#, "failed to read the reply: `metadata` is not an object"),
         (
             "before_tool_use",
@@ -112,6 +127,10 @@ fn replies_that_cannot_be_meant() {
         told.as_object_mut().unwrap().remove("hooksExecuted");
         assert_eq!(told, payload, "{answer}");
     }
+    // An agent may have members of its own in the state.
+    let payload = context("before_step", json!({"metadata": {"reply": r#"{"state":{"message":"m","plan":[1]}}"#}}));
+    let state = reply(&mut host, payload)["state"].take();
+    assert_eq!((&state["message"], &state["plan"]), (&json!("m"), &json!([1])));
     // Nothing can be blocked there, which is told.
     let payload = context("after_step", json!({"metadata": {"reply": r#"{"isToolExecutionBlocked":true}"#}}));
     let verdict = dispatch(&mut host, payload)["verdict"].take();

@@ -10,6 +10,7 @@ mod clients;
 mod coding_agents;
 mod embed;
 mod examples;
+mod generate;
 mod hooks_article;
 mod import;
 mod installed;

@@ -121,21 +121,31 @@ fn a_no_that_nobody_takes_is_an_error() {
             "{ name: h, on: post_compaction, command: 'echo no >&2; exit 2' }",
             json!({"method": "post_compaction"}),
             json!({"event": "PostCompact"}),
-            "failed to deny: agent-hook-trait takes no \"no\" at PostCompact: no",
+            "failed to deny: agent-hook-trait takes no \"no\" at post_compaction: no",
+        ),
+        (
+            "instructor",
+            "{ name: h, on: on_stop, deny: 'no' }",
+            json!({"triggerType": "on_stop", "state": {}}),
+            json!({"event": "Stop"}),
+            "failed to deny: instructor takes no \"no\" at on_stop: no",
         ),
         (
             "agentpool",
             "{ name: h, on: post_tool_use, command: 'echo no >&2; exit 2' }",
             json!({"event": "post_tool_use", "tool_name": "Bash", "tool_input": {}, "tool_output": "o"}),
             json!({"event": "PostToolUse", "tool": {"name": "Bash", "input": {}, "output": "o"}}),
-            "failed to deny: agentpool takes no \"no\" at PostToolUse: no",
+            "failed to deny: agentpool takes no \"no\" at post_tool_use: no",
         ),
     ] {
         let (mut host, _dir) = TestHost::with(&format!("dialect: {dialect}\nhooks: [{hook}]"));
         let own = ask(&mut host, dialect, payload);
-        // agentpool itself gives a post hook's "no" to its caller as it is.
-        let said = if dialect == "agentpool" { json!(null) } else { json!(what) };
-        assert_eq!(own["verdict"]["outcomes"][0]["error"], said, "{own}");
+        assert_eq!(own["verdict"]["outcomes"][0]["error"], what, "{own}");
+        match dialect {
+            "workflow-framework" => assert_eq!(own["reply"]["Decision"], 1, "{own}"),
+            "agentpool" => assert_eq!(own["reply"], json!({"decision": "deny", "reason": "no"}), "{own}"),
+            _ => {}
+        }
         let verdict = host.dispatch(native);
         let outcome = &verdict["outcomes"][0];
         assert_eq!((&verdict["decision"], &outcome["error"]), (&json!("allow"), &json!(what)), "{verdict}");
@@ -158,16 +168,47 @@ fn an_import_path_that_leads_nowhere_lets_nothing_pass() {
         ("gone/hooks.yaml", &file("nothing_like_it.check")),
         ("gap/hooks.yaml", &file("guard.nothing_like_it")),
         ("gap/guard.py", ""),
+        ("syntax/hooks.yaml", &file("guard.check")),
+        ("syntax/guard.py", "def check(**kwargs)\n    pass\n"),
+        ("package/hooks.yaml", &file("guard.part.check")),
+        ("package/guard/__init__.py", "raise SystemExit\n"),
+        ("package/guard/part.py", "def check(**kwargs): pass\n"),
+        ("import/hooks.yaml", &file("guard.check")),
+        ("import/guard.py", "from json import nothing_like_it\ndef check(**kwargs): pass\n"),
+        ("load/hooks.yaml", &file("guard.check")),
+        ("load/guard.py", "raise RuntimeError\ndef check(**kwargs): pass\n"),
+        ("class/hooks.yaml", &file("guard.Check")),
+        ("class/guard.py", "class Check:\n    def __call__(self, **kwargs): pass\n"),
+        ("constant/hooks.yaml", &file("guard.CHECK")),
+        ("constant/guard.py", "CHECK = {}\n"),
         ("crash/hooks.yaml", &file("guard.check")),
         ("crash/guard.py", "def check(**kwargs):\n    raise ValueError('mine')\n"),
         ("linked/README", ""),
     ]);
     std::os::unix::fs::symlink("../real/hooks.yaml", dir.path().join("linked/hooks.yaml")).unwrap();
+    // What needs no import is told before.
+    for (of, told) in [
+        ("syntax", "`guard:check` can't be imported: "),
+        ("class", "`guard:Check` is a class, which isn't called"),
+        ("real", ""),
+    ] {
+        let mut check = hookwire();
+        check.args(["check", "--isolated", "--format", "json", "--hooks"]).arg(dir.path().join(of));
+        let checked: Value = serde_json::from_slice(&check.output().unwrap().stdout).unwrap();
+        let said = checked["diagnostics"][0]["message"].as_str().unwrap_or_default();
+        assert!(said.starts_with(told) && said.is_empty() == told.is_empty(), "{of}: {checked}");
+    }
     for (of, decision, reason) in [
         ("real", "deny", "found"),
         ("linked", "deny", "found"),
         ("gone", "deny", "nothing_like_it"),
         ("gap", "deny", "nothing_like_it"),
+        ("syntax", "deny", "SyntaxError"),
+        ("package", "deny", "SystemExit"),
+        ("import", "deny", "ImportError"),
+        ("load", "deny", "RuntimeError"),
+        ("class", "deny", "is a class"),
+        ("constant", "deny", "is not a function"),
         ("crash", "allow", "mine"),
     ] {
         let mut host = TestHost::serve(&dir.path().join(of));
@@ -185,7 +226,7 @@ fn what_would_do_nothing_is_told() {
     let rows: Vec<(&str, &str)> = page
         .lines()
         .filter_map(|line| line.strip_prefix("| `{")?.strip_suffix(" |")?.split_once("}` | "))
-        .filter(|(text, _)| is_there("python3") || !(text.contains("python") || text.contains("import_path: n")))
+        .filter(|(text, _)| is_there("python3") || !(text.contains("python") || text.contains("import_path")))
         .collect();
     assert!(rows.len() >= 30, "{}", rows.len());
     let files: Vec<_> =
@@ -292,6 +333,13 @@ fn guards_with_empty_settings() {
         let text = |it: &Value| format!("{}: {}", it["reason"].as_str().unwrap(), it["message"].as_str().unwrap());
         assert_eq!(signals.iter().map(text).collect::<Vec<_>>().join("; "), expected, "{file}: {reply}");
     }
+    // The count is one however PHP writes it.
+    for count in [json!(30), json!(30.0), json!("30")] {
+        let (mut host, _dir) = TestHost::with("dialect: instructor\nuseGuards: { maxSteps: 5 }");
+        let payload = json!({"triggerType": "before_step", "state": {"stepCount": count, "usage": {"total": 1}}});
+        let reply = ask(&mut host, "instructor", payload)["reply"].take();
+        assert_eq!(reply["stopSignals"][0]["message"], "Step limit reached: 30/5", "{reply}");
+    }
     // Native guards still say that a limit of 0 can't be meant.
     let (mut host, _dir) = TestHost::with("hooks: [{ name: h, on: Stop, guard: { step-limit: { max: 0 } } }]");
     assert_eq!(host.request("hooks/check", json!({}))["diagnostics"][0]["code"], "bad-handler");
@@ -311,6 +359,13 @@ fn defaults_and_moments() {
         let reply = ask(&mut host, "instructor", payload)["reply"].take();
         assert_eq!((&reply["metadata"]["seen"], reply["updatedAt"] == "then"), (&seen, seen.is_null()), "{reply}");
     }
+    // A change where agentpool takes none.
+    let (mut host, _dir) = TestHost::with(
+        r#"agents: { a: { hooks: { pre_run: [{ type: command, command: 'echo "{\"modified_input\": {\"prompt\": 1}}"' }] } } }"#,
+    );
+    let told = ask(&mut host, "agentpool", json!({"event": "pre_run", "agent_name": "a", "prompt": "p"}));
+    let expected = "hook `a/pre_run#1`: `modified_input` counts only at pre_tool_use: nothing is changed";
+    assert_eq!(told["verdict"]["errors"], json!([expected]), "{told}");
     // agentpool's time limit.
     let (mut host, _dir) =
         TestHost::with("agents: { a: { hooks: { pre_run: [{ type: command, command: 'true' }] } } }");

@@ -1,12 +1,12 @@
 //! A project's definitions come with a clone: they are in force only in a state that a person has approved.
 
 use super::installed::Project;
-use super::support::{TestHost, hookwire, replace};
-use serde_json::json;
+use super::support::{Framing, TestHost, hookwire, replace};
+use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
-use std::process::Output;
+use std::process::{Output, Stdio};
 
 const GUARD: &str = r#"
 defaults: { fail: closed }
@@ -131,12 +131,15 @@ fn what_is_broken_is_not_approved() {
 
 #[test]
 fn an_edit_is_told_and_shown() {
+    const LS: &str = r#"{"event":"PreToolUse","tool":{"name":"Bash","input":{"command":"ls"}}}"#;
     let project = project();
     project.run(&["trust", "--yes"], "");
     replace(&project.root().join(".hookwire/guard.yaml"), &GUARD.replace("Bash(kept)", "Bash(never)"));
     write(&project.root().join(".hookwire/more.yaml"), "hooks: []\n");
     for (args, part) in [
         (&["check"][..], "`.hookwire/guard.yaml` and 1 more changed since somebody trusted these definitions"),
+        (&["explain", LS], "with --project, the files judge as they are now"),
+        (&["dispatch", LS], "with --project, the files judge as they are now"),
         (&["trust", "list"], "2 files changed since"),
         (&["trust", "show"], "-   - { name: kept, on: PreToolUse, if: Bash(kept), command: [./deny.sh] }"),
         (&["trust", "show"], "+   - { name: kept, on: PreToolUse, if: Bash(never), command: [./deny.sh] }"),
@@ -145,6 +148,149 @@ fn an_edit_is_told_and_shown() {
         let output = project.run(args, "");
         assert!(text(&output).contains(part), "{args:?} {part}: {}", text(&output));
     }
+}
+
+/// Whoever checks a project wants to know what is wrong with what they have written, trusted or not.
+#[test]
+fn check_judges_the_files_as_they_are_now() {
+    let project = project();
+    let guard = project.root().join(".hookwire/guard.yaml");
+    let broken = GUARD.replace("deny: Force", "denny: Force");
+    let told = |args: &[&str]| {
+        let output = project.run(args, "");
+        (output.status.code(), text(&output))
+    };
+    let in_force = "5 hooks in force, 0 errors";
+    for (is_trusted, file, code, says) in [
+        (false, GUARD, 0, "nobody has trusted these definitions"),
+        (false, GUARD, 0, "5 hooks as the files are now, 0 errors"),
+        (false, &broken, 1, "denny"),
+        (true, GUARD, 0, in_force),
+        (true, &broken, 1, "denny"),
+        (true, &broken, 1, "what was trusted stays in force"),
+        (true, &broken, 1, "5 hooks as the files are now, 1 error"),
+    ] {
+        replace(&guard, GUARD);
+        if is_trusted {
+            project.run(&["trust", "--yes"], "");
+        }
+        replace(&guard, file);
+        let (found, text) = told(&["check"]);
+        assert!(found == Some(code) && text.contains(says), "{is_trusted} {says}: {text}");
+    }
+    replace(&guard, GUARD);
+    // Named on the command line too, they are there once.
+    let (_, text) = told(&["check", "--hooks", ".hookwire"]);
+    assert!(text.contains(in_force), "{text}");
+}
+
+/// An editor that works in a project.
+struct Editor(TestHost, String);
+
+impl Editor {
+    fn new(project: &Project, shows: bool) -> Editor {
+        let mut command = project.command(&["serve"]);
+        let mut host = TestHost::framed(command.stderr(Stdio::inherit()), Framing::Headers);
+        host.may_leave_unread = true;
+        let capabilities = json!({ "textDocument": {}, "window": { "showDocument": { "support": shows } } });
+        let root = format!("file://{}", project.root().display());
+        host.request("initialize", json!({ "processId": null, "rootUri": root, "capabilities": capabilities }));
+        host.notify("initialized", json!({}));
+        let uri = format!("{root}/.hookwire/guard.yaml");
+        let document = json!({ "uri": uri, "languageId": "yaml", "version": 1, "text": GUARD });
+        host.notify("textDocument/didOpen", json!({ "textDocument": document }));
+        Editor(host, uri)
+    }
+
+    /// Waits until the diagnostics of the definitions have this one, or none that is about trust.
+    fn await_notice(&mut self, code: Option<&str>) {
+        self.0.receive_where(|it| {
+            let codes = it["params"]["diagnostics"].as_array().into_iter().flatten().map(|it| it["code"].as_str());
+            let notice = codes.flatten().find(|it| it.contains("trusted"));
+            it["method"] == "textDocument/publishDiagnostics" && it["params"]["version"] == 1 && notice == code
+        });
+    }
+
+    /// The titles of what leads to a review: lenses, and actions on the first line.
+    fn leads(&mut self) -> Vec<String> {
+        let document = json!({ "uri": self.1 });
+        let start = json!({ "line": 0, "character": 0 });
+        let actions = json!({ "textDocument": document, "range": { "start": start, "end": start }, "context": { "diagnostics": [] } });
+        let lenses = self.0.request("textDocument/codeLens", json!({ "textDocument": document }));
+        let actions = self.0.request("textDocument/codeAction", actions);
+        let all = [lenses, actions].into_iter().flat_map(|it| it.as_array().unwrap().clone());
+        let leads = all.filter(|it| it["command"]["command"] == "hookwire.trust");
+        leads.map(|it| it["command"]["title"].as_str().unwrap().to_string()).collect()
+    }
+
+    fn answer(&mut self, request: &Value, result: Value) {
+        self.0.send(&json!({ "jsonrpc": "2.0", "id": request["id"], "result": result }));
+    }
+
+    /// Reviews: `read` gets what is shown, and says whether it was and what a person answers.
+    fn review(&mut self, read: impl FnOnce(&str) -> (bool, Value)) -> Value {
+        let command = json!({ "command": "hookwire.trust", "arguments": [{ "uri": self.1 }] });
+        let id = self.0.ask("workspace/executeCommand", command);
+        let show = self.0.receive_where(|it| it["method"] == "window/showDocument");
+        let path = show["params"]["uri"].as_str().unwrap().strip_prefix("file://").unwrap().to_string();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        let (is_shown, answer) = read(&fs::read_to_string(&path).unwrap());
+        self.answer(&show, json!({ "success": is_shown }));
+        if is_shown {
+            let question = self.0.receive_where(|it| it["method"] == "window/showMessageRequest");
+            assert!(question["params"]["message"].as_str().unwrap().contains("5 hooks: no-force-push"), "{question}");
+            self.answer(&question, answer);
+        }
+        let reply = self.0.reply(id);
+        assert!(!Path::new(&path).exists());
+        reply
+    }
+}
+
+#[test]
+fn a_person_at_an_editor_trusts_what_the_editor_showed() {
+    let project = project();
+    let guard = project.root().join(".hookwire/guard.yaml");
+    let yes = || json!({ "title": "Trust these definitions" });
+    assert_eq!(project.hook_with(&[], "git push -f"), "", "a host runs");
+    let mut editor = Editor::new(&project, true);
+    editor.await_notice(Some("not-trusted"));
+    let lens = "Not in force: not trusted. Review and trust";
+    assert_eq!(editor.leads(), [lens, "Review and trust these definitions"]);
+    for (is_shown, answer) in
+        [(false, yes()), (true, json!({ "title": "Not now" })), (true, Value::Null), (true, json!({ "title": "Yes" }))]
+    {
+        let reply = editor.review(|_| (is_shown, answer));
+        assert_ne!(reply["result"]["isTrusted"], true, "{reply}");
+        assert_eq!(project.hook_with(&[], "git push -f"), "");
+    }
+    // An agent writes while the person reads.
+    let reply = editor.review(|text| {
+        assert_eq!(text, String::from_utf8(project.run(&["trust", "show"], "").stdout).unwrap());
+        replace(&guard, "hooks: []\n");
+        (true, yes())
+    });
+    assert_eq!(reply["result"]["isTrusted"], true, "{reply}");
+    assert_eq!(project.hook_with(&[], "git push -f"), "deny", "the host that runs has it");
+    editor.await_notice(Some("changed-since-trusted"));
+    let lens = "Not in force as they are now: changed since trusted. Review and trust";
+    assert_eq!(editor.leads(), [lens, "Review and trust these definitions"]);
+    replace(&guard, "hooks: [");
+    let id = json!({ "command": "hookwire.trust", "arguments": [{ "uri": editor.1 }] });
+    let refused = editor.0.refused("workspace/executeCommand", id);
+    assert!(refused["message"].as_str().unwrap().starts_with("nothing was changed: mend the mistake"), "{refused}");
+    replace(&guard, GUARD);
+    editor.await_notice(None);
+    assert_eq!(editor.leads(), Vec::<String>::new());
+}
+
+#[test]
+fn an_editor_that_shows_nothing_approves_nothing() {
+    let project = project();
+    let mut editor = Editor::new(&project, false);
+    let command = json!({ "command": "hookwire.trust", "arguments": [{ "uri": editor.1 }] });
+    let refused = editor.0.refused("workspace/executeCommand", command);
+    assert!(refused["message"].as_str().unwrap().contains("in a terminal"), "{refused}");
 }
 
 #[test]
@@ -192,14 +338,18 @@ fn what_others_can_change_isnt_approved() {
 fn what_init_writes_is_in_force_and_what_came_along_isnt() {
     let project = Project::new();
     fs::remove_dir_all(project.root().join(".hookwire")).unwrap();
-    project.run(&["init"], "");
+    let steps = text(&project.run(&["init"], ""));
+    assert!(steps.contains("  hookwire check\n  hookwire dispatch '"), "{steps}");
     assert_eq!(project.hook_with(&["--no-host"], "git push -f"), "deny");
     project.run(&["init", "no-rm-rf"], "");
     assert_eq!(project.hook_with(&["--no-host"], "rm -rf src"), "deny");
 
     let project = Project::new();
-    project.run(&["init", "no-rm-rf"], "");
+    let steps = text(&project.run(&["init", "no-rm-rf"], ""));
+    assert!(steps.contains("  hookwire trust\n  hookwire check\n"), "{steps}");
     assert_eq!(project.hook_with(&["--no-host"], "rm -rf src"), "", "a clone's directory stays as it was");
+    let steps = text(&project.run(&["init", "--hooks", "my hooks"], ""));
+    assert!(steps.contains("  hookwire check --hooks 'my hooks'\n"), "{steps}");
 }
 
 /// What a tool does, and whether a person is asked.
@@ -207,7 +357,7 @@ const ACTS: &[(&str, &str, bool)] = &[
     ("Write", "/home/dev/project/.hookwire/guard.yaml", true),
     ("Edit", "sub/../.hookwire/guard.yaml", true),
     ("Read", ".hookwire/guard.yaml", false),
-    ("Write", "~/.config/hookwire/guard.yaml", false),
+    ("Write", "~/.config/hookwire/guard.yaml", true),
     ("Write", "/etc/hookwire/guard.yaml", true),
     ("Write", ".claude/settings.local.json", true),
     ("mcp__files__write", ".codex/hooks.json", true),
@@ -219,6 +369,10 @@ const ACTS: &[(&str, &str, bool)] = &[
     ("Bash", "hookwire state set denied 0", true),
     ("Bash", "hookwire state get denied", false),
     ("Bash", "hookwire trust list", false),
+    ("Bash", "hookwire serve < messages", true),
+    ("Bash", "printf '{\"command\": \"hookwire.trust\"}' | hookwire serve", true),
+    ("Bash", "python3 -c \"run(['hookwire', 'serve'], input='hookwire.trust')\"", true),
+    ("Bash", "grep -rn hookwire.trust docs", false),
     ("Bash", "hookwire check --hooks .hookwire", false),
     ("Bash", "rm -rf .hookwire", true),
     ("Bash", "rm -rf .hook*", true),

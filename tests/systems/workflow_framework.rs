@@ -63,7 +63,11 @@ fn near_misses_are_told() {
         ),
         (
             r#"{"permissionDecision":"deny"}"#,
-            "its reply has none of `Decision`, `Reason`, `ModifiedArgs`, `OutputMessage`: it is an allow",
+            "its reply on stdout can't be read (an allow in WorkflowFramework): it has none of `Decision`, `Reason`, `ModifiedArgs`, `OutputMessage`",
+        ),
+        (
+            r#"{"Decison":1}"#,
+            "its reply on stdout can't be read (an allow in WorkflowFramework): it has `Decison`, which means nothing; did you mean `Decision`?",
         ),
         (r#"{"Decision":2}"#, "`Decision` is 2 (Modify) without `ModifiedArgs`: nothing is changed"),
         (r#"{"ModifiedArgs":"{}"}"#, "`ModifiedArgs` counts only with `Decision` 2 (Modify): nothing is changed"),
@@ -105,6 +109,11 @@ fn near_misses_of_other_handlers_close_a_gate() {
             "PreToolCall",
             json!({"decision": "deny"}),
             result(1, Some(&failed("it has `decision`, which means nothing; write `Decision`"))),
+        ),
+        (
+            "PreToolCall",
+            json!({"Decison": 1}),
+            result(1, Some(&failed("it has `Decison`, which means nothing; did you mean `Decision`?"))),
         ),
         (
             "PreToolCall",
@@ -314,7 +323,7 @@ fn its_hooks_serve_clients_of_others() {
     let told = host.request("hooks/dispatch", claude("PostToolUse", "ls"));
     // There the result of such a hook is passed over: what it says is told, and is no "no".
     assert_eq!(told["reply"], json!({}));
-    let error = r#"failed to deny: workflow-framework takes no "no" at PostToolUse: ["{\"command\":\"ls\"}",{"Content":"out","IsError":false}]"#;
+    let error = r#"failed to deny: workflow-framework takes no "no" at PostToolCall: ["{\"command\":\"ls\"}",{"Content":"out","IsError":false}]"#;
     assert_eq!(told["verdict"]["outcomes"][1]["error"], error);
 }
 

@@ -228,6 +228,46 @@ class ClientTest(unittest.TestCase):
             self.assertIsNone(host.poll())
         self.assertEqual(verdict.decided_by, "no-force")
 
+    def test_a_websocket(self):
+        token = "0123456789abcdef0123456789abcdef"
+        command = [hookwire.find_program(), "serve", "--isolated", "--no-share", "--hooks", "hooks"]
+        host = subprocess.Popen(
+            [*command, "--listen", "http://127.0.0.1:0"],
+            cwd=self.scratch,
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "HOOKWIRE_TOKEN": token},
+        )
+        self.addCleanup(lambda: (host.kill(), host.wait(), host.stderr.close()))
+        while b"listening on" not in (line := host.stderr.readline()):
+            self.assertTrue(line)
+        url = line.decode().split()[3].rstrip(";").replace("http:", "ws:")
+        hooks = self.hooks(connect=url, token=token)
+
+        @hooks.on("PreToolUse", rule="Bash(mine)")
+        def mine(event):
+            return {"decision": "deny", "reason": "x" * 100_000}
+
+        self.assertEqual(hooks.sync.dispatch(bash("git push -f")).decided_by, "no-force")
+        self.assertEqual(hooks.sync.dispatch(bash("mine")).reason, "x" * 100_000)
+        for length in (10, 1_000, 100_000):
+            self.assertEqual(commanded(hooks.sync.dispatch(bash("echo " + "i" * length))), "echo " + "i" * length)
+
+        async def many():
+            return await asyncio.gather(*(hooks.dispatch(bash(f"npm run {n}")) for n in range(100)))
+
+        self.assertEqual([commanded(it) for it in asyncio.run(many())], [f"pnpm run {n}" for n in range(100)])
+        refused = self.hooks(connect=url, token="0" * 32, fail="closed").sync.dispatch(bash("ls"))
+        self.assertEqual((refused.decision, "401" in refused.failure), ("deny", True), refused.failure)
+        for connect in ("ws://example.com:80", "http://10.0.0.1:80", "ws://me@127.0.0.1:80"):
+            with self.assertRaises(ValueError):
+                self.hooks(connect=connect, token=token)
+        with self.assertRaises(ValueError):
+            self.hooks(connect=url)
+        host.kill()
+        gone = hooks.sync.dispatch(bash("ls"))
+        self.assertEqual((gone.decision, gone.failure is not None), ("deny", True))
+
     def test_a_forked_process_has_a_host_of_its_own(self):
         hooks = self.hooks().sync
         hooks.start()

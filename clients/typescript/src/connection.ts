@@ -1,8 +1,9 @@
-// One host on the other end of two pipes or a socket, until it is gone.
+// One host on the other end of two pipes, a socket or a WebSocket, until it is gone.
 
 import { type ChildProcess, spawn } from "node:child_process";
-import { connect, type Socket } from "node:net";
-import type { Readable, Writable } from "node:stream";
+import { connect } from "node:net";
+import type { Duplex, Readable, Writable } from "node:stream";
+import { WebSocketPipe } from "./websocket.ts";
 
 /** The host has ended, hangs, or can't be started. */
 export class HostGone extends Error {
@@ -26,7 +27,7 @@ export interface Serves {
   notification(method: string, params: any): void;
 }
 
-export type Origin = { path: string } | { program: string; arguments: string[]; env?: NodeJS.ProcessEnv | undefined };
+export type Origin = { path: string } | { url: string; token: string } | { program: string; arguments: string[]; env?: NodeJS.ProcessEnv | undefined };
 
 /** What is done with a reply, at once: before the next message is looked at. */
 export interface Pending {
@@ -47,7 +48,7 @@ export class Connection {
   #lastId = 0;
   #serves: Serves;
   #child: ChildProcess | undefined;
-  #socket: Socket | undefined;
+  #socket: Duplex | undefined;
   #input: Readable & { ref?(): unknown; unref?(): unknown };
   #output: Writable & { unref?(): unknown };
   #parts: string[] = [];
@@ -56,8 +57,8 @@ export class Connection {
 
   constructor(origin: Origin, serves: Serves) {
     this.#serves = serves;
-    if ("path" in origin) {
-      this.#socket = connect(origin.path);
+    if (!("program" in origin)) {
+      this.#socket = "path" in origin ? connect(origin.path) : new WebSocketPipe(origin.url, origin.token);
       this.#input = this.#output = this.#socket;
     } else {
       // Its own session, because a Ctrl-C that interrupts the agent's turn mustn't end the host.

@@ -22,6 +22,7 @@ import {
   VERSION,
 } from "./protocol.ts";
 import { Verdict } from "./verdict.ts";
+import { address } from "./websocket.ts";
 
 /** An event, with whatever else the agent wants hooks to know. */
 export type Sent = Event & Record<string, unknown>;
@@ -34,8 +35,10 @@ export interface Options {
   /** Also the definitions of the project's `.hookwire`, in `root` or the current directory. */
   project?: boolean;
   root?: string;
-  /** A host's socket, instead of a host of one's own. */
+  /** A host's socket or its `ws://127.0.0.1:PORT`, instead of a host of one's own. */
   connect?: string;
+  /** What a host at a port wants to be shown; without it, HOOKWIRE_TOKEN. */
+  token?: string;
   /** The program to run, instead of the one that is found; more arguments for its `serve`; its environment. */
   program?: string;
   arguments?: string[];
@@ -80,6 +83,8 @@ export class Hooks {
   readonly show: (text: string) => void;
   readonly state = new State(this);
   #options: Options;
+  /** Set if the host is at a port. */
+  #token: string | undefined;
   #callbacks = new Map<string, { hook: Record<string, unknown>; callback: Callback }>();
   #connection: Connection | undefined;
   #inVain = 0;
@@ -94,6 +99,11 @@ export class Hooks {
     const own = ["hooks", "project", "root", "program", "arguments", "env"] as const;
     if (connect !== undefined && own.some((it) => this.#options[it] !== undefined)) {
       throw new TypeError("a host that runs already has its own definitions: connect takes no others");
+    }
+    if (connect !== undefined && /^(ws|http):/.test(connect)) {
+      address(connect);
+      this.#token = this.#options.token ?? process.env.HOOKWIRE_TOKEN ?? "";
+      if (this.#token === "") throw new TypeError("a host at a port of this machine wants a token, or HOOKWIRE_TOKEN");
     }
     this.fail = fail ?? "closed";
     this.deadline = deadline ?? (approve ? 330_000 : 30_000);
@@ -229,7 +239,9 @@ export class Hooks {
     const origin: Origin =
       connect === undefined
         ? { program: this.#options.program ?? findProgram(), arguments: ["serve", ...options], env }
-        : { path: connect.replace(/^unix:/, "") };
+        : this.#token === undefined
+          ? { path: connect.replace(/^unix:/, "") }
+          : { url: connect, token: this.#token };
     const connection: Connection = new Connection(origin, {
       request: (method, params, signal) => this.#serve(method, params, signal),
       notification: (method, params) => listen[method as NotificationKind]?.(params),

@@ -138,6 +138,14 @@ export interface ClientCapabilities {
   hooks?: HookCapabilities | null;
 }
 
+/** `clientInfo`, as LSP has it. */
+export interface ClientInfo {
+  /** Its name. */
+  name: string;
+  /** Its version. */
+  version?: string | null;
+}
+
 /** The params of `model/complete`: a request, and which of the client's models is meant. */
 export interface CompleteParams {
   /** At most so many tokens in the reply. */
@@ -306,6 +314,8 @@ export interface ExplainResult {
 export interface Explanation {
   /** Whether it would run. */
   applies: boolean;
+  /** What it decides when it runs, if that is always the same. */
+  decision?: Decision | null;
   /** The hook. */
   hook: string;
   /** The first test that keeps it out. */
@@ -403,6 +413,8 @@ export interface InForce {
 export interface InitializeParams {
   /** What the client can do. */
   capabilities?: ClientCapabilities;
+  /** Who the client is: for people who watch, and nothing else. */
+  clientInfo?: ClientInfo | null;
 }
 
 /** The reply to `initialize`. */
@@ -592,6 +604,8 @@ export interface RecentParams {
 export interface Record {
   /** When it was judged: RFC 3339, in UTC, to the millisecond. */
   at: string;
+  /** The client that sent it, if it said at `initialize` who it is. */
+  client?: string | null;
   /** The vocabulary in which it was read. */
   dialect: string;
   /** The canonical name. */

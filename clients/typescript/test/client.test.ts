@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -194,4 +195,37 @@ test("a socket", async () => {
     verdict = await mine.dispatch(bash("git push -f"));
   }
   assert.equal(verdict.decidedBy, "no-force");
+});
+
+test("a WebSocket", { skip: globalThis.WebSocket === undefined }, async () => {
+  const token = "0123456789abcdef0123456789abcdef";
+  const listen = ["--listen", "http://127.0.0.1:0"];
+  const host = spawn(findProgram(), ["serve", "--isolated", "--no-share", "--hooks", "hooks", ...listen], {
+    cwd: scratch,
+    stdio: ["ignore", "ignore", "pipe"],
+    env: { ...process.env, HOOKWIRE_TOKEN: token },
+  });
+  open.push(() => host.kill("SIGKILL"));
+  let said = "";
+  for await (const part of host.stderr) {
+    said += part;
+    if (/listening on .*;/.test(said)) break;
+  }
+  const connect = /http:[^;]*/.exec(said)![0].replace("http:", "ws:");
+  const mine = hooks({ connect, token });
+  mine.on("PreToolUse", { name: "mine", rule: "Bash(mine)" }, () => ({ decision: "deny", reason: "x".repeat(100_000) }));
+  assert.equal((await mine.dispatch(bash("git push -f"))).decidedBy, "no-force");
+  assert.equal((await mine.dispatch(bash("mine"))).reason, "x".repeat(100_000));
+  const many = await Promise.all(Array.from({ length: 100 }, (_, n) => mine.dispatch(bash(`npm run ${n}`))));
+  assert.deepEqual(many.map(commanded), Array.from({ length: 100 }, (_, n) => `pnpm run ${n}`));
+  const refused = hooks({ connect, token: "0".repeat(32) });
+  assert.match((await refused.dispatch(bash("ls"))).failure ?? "", /refuses/);
+  for (const other of ["ws://example.com:80", "http://10.0.0.1:80", "ws://me@127.0.0.1:80"]) {
+    assert.throws(() => hooks({ connect: other, token }), TypeError);
+  }
+  assert.throws(() => hooks({ connect, token: "" }), TypeError);
+  host.kill("SIGKILL");
+  await once(host, "close");
+  assert.equal((await mine.dispatch(bash("ls"))).decision, "deny");
+  await mine.close();
 });

@@ -17,7 +17,7 @@ vim.api.nvim_create_user_command('Hookwire', function(args)
   require('hookwire').command(args.fargs)
 end, {
   nargs = '+',
-  desc = 'What hooks do: run, explain, matches, hooks, events, status, reload',
+  desc = 'What hooks do: run, explain, matches, hooks, events, trust, status, reload',
   complete = function(lead, line)
     return require('hookwire').complete(lead, line)
   end,

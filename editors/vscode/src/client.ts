@@ -76,12 +76,28 @@ export class Server {
   private become(stage: Stage): void {
     this.stage = stage;
     void commands.executeCommand("setContext", "hookwire.state", stage);
+    this.tellProgress(true);
     this.changes.fire();
+  }
+
+  // VS Code marks a step of the walkthrough as done when its condition becomes true while the walkthrough is known, and
+  // not when it is true already.
+  async showProgress(open: () => Thenable<unknown>): Promise<void> {
+    this.tellProgress(false);
+    await open();
+    this.tellProgress(true);
+  }
+
+  private tellProgress(isTold: boolean): void {
+    const isAttached = (this.status?.hosts.length ?? 0) > 0;
+    void commands.executeCommand("setContext", "hookwire.serverRuns", isTold && this.stage === "running");
+    void commands.executeCommand("setContext", "hookwire.agentSeen", isTold && isAttached);
   }
 
   private showStatus(status: Status | undefined): void {
     this.status = status;
     void commands.executeCommand("setContext", "hookwire.attached", (status?.hosts.length ?? 0) > 0);
+    this.tellProgress(true);
     this.changes.fire();
   }
 
@@ -195,9 +211,10 @@ export function minimumServer({ extension }: ExtensionContext): string {
 
 /** A folder that nobody trusts runs nothing. */
 function isRefused(command: string): boolean {
-  if (command !== "hookwire.run" || workspace.isTrusted) return false;
+  const refused = { "hookwire.run": "Hooks are run", "hookwire.trust": "Definitions are put in force" }[command];
+  if (refused === undefined || workspace.isTrusted) return false;
   const trust = "Manage trust";
-  void window.showWarningMessage("Hooks are run once this folder is trusted: they may start programs.", trust).then(
+  void window.showWarningMessage(`${refused} once this folder is trusted: they may start programs.`, trust).then(
     (action) => action === trust && commands.executeCommand("workbench.trust.manage"),
   );
   return true;

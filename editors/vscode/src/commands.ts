@@ -1,9 +1,9 @@
 // The extension's commands. The server's own commands (`hookwire.run`, ...) are registered by the
 // language client.
 
-import { commands, env, Uri, version, window, workspace, type ExtensionContext } from "vscode";
+import { commands, env, languages, Uri, version, window, workspace, type ExtensionContext } from "vscode";
 import starter from "../../../src/cli/starter.yaml";
-import { report, type Server } from "./client";
+import { report, selector, type Server } from "./client";
 import type { HookNode, HooksView } from "./hooks";
 import type { ResultView } from "./result";
 import type { EventNode, OutcomeNode, Timeline } from "./timeline";
@@ -20,6 +20,7 @@ export function register(context: ExtensionContext, server: Server, { hooks, tim
     newDefinitions,
     runHook: (node?: HookNode) => withHook(server, node, "hookwire.run"),
     explainHook: (node?: HookNode) => withHook(server, node, "hookwire.explain"),
+    trustDefinitions: () => trustDefinitions(server),
     showMatches: (node?: HookNode) => withHook(server, node, "hookwire.matches"),
     runOnEvent: (node?: EventNode | OutcomeNode) => runOnEvent(server, node),
     showEvent: async (node?: EventNode | OutcomeNode) => {
@@ -40,7 +41,10 @@ export function register(context: ExtensionContext, server: Server, { hooks, tim
       await env.clipboard.writeText(report(server, context, { name: env.appName, version }));
       void window.showInformationMessage("The report is on the clipboard.");
     },
-    howTo: () => commands.executeCommand("workbench.action.openWalkthrough", `${context.extension.id}#start`, false),
+    howTo: () =>
+      server.showProgress(() =>
+        commands.executeCommand("workbench.action.openWalkthrough", `${context.extension.id}#start`, false),
+      ),
     menu: () => menu(context),
   };
   for (const [name, handler] of Object.entries(handlers)) {
@@ -79,6 +83,14 @@ async function exists(uri: Uri): Promise<boolean> {
     () => true,
     () => false,
   );
+}
+
+/** Has the server show what is to be trusted, of the file at hand if it is a definition, and ask. */
+async function trustDefinitions(server: Server): Promise<void> {
+  await server.ensure();
+  const document = window.activeTextEditor?.document;
+  const isDefinition = document !== undefined && languages.match(selector(), document) > 0;
+  await commands.executeCommand("hookwire.trust", isDefinition ? { uri: document.uri.toString() } : {});
 }
 
 /** Has the server do something with a hook; it tells what came of it. */
@@ -137,7 +149,7 @@ async function reloadHosts(server: Server): Promise<void> {
   if (answer !== undefined) void window.showInformationMessage(answer.summary);
 }
 
-const MENU = ["showTimeline", "runHook", "explainHook", "newDefinitions", "reloadHosts", "restart", "showOutput", "copyReport", "howTo"];
+const MENU = ["showTimeline", "runHook", "explainHook", "newDefinitions", "trustDefinitions", "reloadHosts", "restart", "showOutput", "copyReport", "howTo"];
 
 /** Titles and icons are those of package.json. */
 async function menu({ extension }: ExtensionContext): Promise<void> {
@@ -145,7 +157,7 @@ async function menu({ extension }: ExtensionContext): Promise<void> {
   const choices = MENU.flatMap((name) => known.filter((it) => it.command === `hookwire.${name}`)).map(
     ({ command, title, icon }) => ({ label: `${icon} ${title}`, command }),
   );
-  choices.splice(4, 0, { label: "$(warning) Show problems", command: "workbench.actions.view.problems" });
+  choices.splice(5, 0, { label: "$(warning) Show problems", command: "workbench.actions.view.problems" });
   const choice = await window.showQuickPick(choices, { placeHolder: "hookwire" });
   if (choice !== undefined) await commands.executeCommand(choice.command);
 }

@@ -22,10 +22,12 @@ impl Coverage {
             let is_asked = matches!(applies, Ok(_) | Err(Condition::Rule | Condition::When));
             let mut is_hit = None;
             for (field, rule, found) in hook.rules(facts) {
-                let holds = found.holds != Some(false);
-                reach(format!("{field}: {}", rule.text()), is_asked && holds);
+                let may_hold = found.holds != Some(false);
+                // A doubt reaches no rule of `if`: `$CMD` would reach every one about commands.
+                let is_reached = if field == "if" { found.holds == Some(true) } else { may_hold };
+                reach(format!("{field}: {}", rule.text()), is_asked && is_reached);
                 if field == "if" {
-                    is_hit = Some(holds || is_hit == Some(true));
+                    is_hit = Some(may_hold || is_hit == Some(true));
                 }
             }
             // A rule that was never seen to miss may hold for everything.

@@ -8,6 +8,7 @@ mod update;
 use super::output::Output;
 use super::serve::runtime;
 use super::{Failure, Finding};
+use crate::definitions::approved::DEFINITIONS;
 use crate::definitions::cases::{self, CameOut, Case, Cases, Happening, Scene};
 use crate::engine::Honours;
 use crate::host::{Host, HostOptions};
@@ -17,11 +18,17 @@ use crate::services::fakes::Fakes;
 use crate::services::state::Store;
 use crate::support::file::replace;
 use crate::support::nearest::closest;
+use crate::support::places;
+use crate::support::shell_word;
 use crate::verdict::Verdict;
 use clap::ValueEnum;
 use coverage::Coverage;
 use place::Place;
 use std::collections::BTreeSet;
+use std::fs::{File, Metadata};
+use std::io::ErrorKind;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -64,6 +71,8 @@ enum Report {
 struct Tested {
     file: String,
     results: Vec<Tried>,
+    /// Definitions that aren't in force: each case fails because of them.
+    broken: Vec<String>,
     /// Hooks that no case has reached.
     untouched: Vec<Arc<str>>,
     /// With `--coverage`: what of their conditions no case has reached.
@@ -75,6 +84,8 @@ struct Tried {
     line: usize,
     took: Duration,
     mismatch: Option<String>,
+    /// It fails because a definition is broken.
+    is_broken: bool,
     /// From now on what came out is expected.
     is_updated: bool,
 }
@@ -87,7 +98,7 @@ impl Tried {
 
 pub(super) fn run(args: &TestArgs, out: &mut Output) -> Result<Finding, Failure> {
     let runtime = runtime()?;
-    let given = if args.paths.is_empty() { &[PathBuf::from(".hookwire")][..] } else { &args.paths };
+    let given = if args.paths.is_empty() { &[PathBuf::from(DEFINITIONS)][..] } else { &args.paths };
     if !args.watch {
         return once(given, args, &runtime, out);
     }
@@ -106,21 +117,33 @@ pub(super) fn run(args: &TestArgs, out: &mut Output) -> Result<Finding, Failure>
 /// How often files are looked at.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// What is beside the given files and in the given directories: each file with its time and length.
-fn stamps(given: &[PathBuf]) -> BTreeSet<(PathBuf, Option<SystemTime>, u64)> {
-    fn look(dir: &Path, depth: usize, found: &mut BTreeSet<(PathBuf, Option<SystemTime>, u64)>) {
+type Stamps = BTreeSet<(PathBuf, Option<SystemTime>, u64)>;
+
+/// What is beside the given files and in the given directories: each file with its time and length. What is written
+/// about the cases is no change of them.
+fn stamps(given: &[PathBuf]) -> Stamps {
+    fn look(dir: &Path, depth: usize, is_report: &dyn Fn(&Path, &Metadata) -> bool, found: &mut Stamps) {
         for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
             let (path, about) = (entry.path(), entry.metadata());
             match about {
-                Ok(about) if about.is_dir() && depth < MAX_DEPTH => look(&path, depth + 1, found),
+                Ok(about) if about.is_dir() && depth < MAX_DEPTH => look(&path, depth + 1, is_report, found),
+                Ok(about) if is_report(&path, &about) => {}
                 Ok(about) => drop(found.insert((path, about.modified().ok(), about.len()))),
                 Err(_) => {}
             }
         }
     }
+    // Where the results go.
+    let outputs = [std::io::stdout().as_fd().try_clone_to_owned(), std::io::stderr().as_fd().try_clone_to_owned()];
+    let outputs = outputs.into_iter().flatten().filter_map(|fd| File::from(fd).metadata().ok());
+    let outputs: Vec<_> = outputs.map(|about| (about.dev(), about.ino())).collect();
+    let is_report = |path: &Path, about: &Metadata| {
+        path.extension().is_some_and(|it| ["xml", "tap", "log"].iter().any(|report| it.eq_ignore_ascii_case(report)))
+            || outputs.contains(&(about.dev(), about.ino()))
+    };
     let mut found = BTreeSet::new();
     for path in given {
-        look(if path.is_dir() { path } else { cases::directory(path) }, 0, &mut found);
+        look(if path.is_dir() { path } else { cases::directory(path) }, 0, &is_report, &mut found);
     }
     found
 }
@@ -128,7 +151,10 @@ fn stamps(given: &[PathBuf]) -> BTreeSet<(PathBuf, Option<SystemTime>, u64)> {
 fn once(given: &[PathBuf], args: &TestArgs, runtime: &Runtime, out: &mut Output) -> Result<Finding, Failure> {
     let mut files = BTreeSet::new();
     for path in given {
-        collect(path, &mut files, 0).map_err(|error| Failure(format!("{}: {error}", path.display())))?;
+        collect(path, &mut files, 0).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => missing(path),
+            _ => Failure(format!("{}: {error}", path.display())),
+        })?;
     }
     if files.is_empty() {
         let given: Vec<_> = given.iter().map(|path| path.display().to_string()).collect();
@@ -148,6 +174,33 @@ fn once(given: &[PathBuf], args: &TestArgs, runtime: &Runtime, out: &mut Output)
     let failed = tested.iter().any(|it| it.results.iter().any(Tried::has_failed));
     Ok(if failed { Finding::Found } else { Finding::Fine })
 }
+
+/// What is said of a path that isn't there: people may mean a file by its beginning, or a case by its name.
+fn missing(path: &Path) -> Failure {
+    let mut files = BTreeSet::new();
+    // Without a directory, there is nothing to name.
+    let _ = collect(Path::new(DEFINITIONS), &mut files, 0);
+    let name = path.display().to_string();
+    let stem = |file: &Path| file.file_name()?.to_str()?.split('.').next().map(str::to_string);
+    let known: Vec<(String, String)> =
+        files.iter().filter_map(|it| Some((stem(it)?, it.display().to_string()))).collect();
+    let near = closest(&name, known.iter().map(|(stem, _)| &**stem));
+    let near = near.and_then(|near| known.iter().find(|(stem, _)| stem == near));
+    let there: Vec<&str> = known.iter().take(MAX_NAMED).map(|(_, file)| &**file).collect();
+    let what = match (near, there.len()) {
+        (Some((_, file)), _) => format!("did you mean {file}?"),
+        (None, 0) => {
+            format!("{DEFINITIONS} has no cases either; write some beside `guard.yaml` into `guard.test.yaml`")
+        }
+        (None, n) if n < known.len() => format!("there are {} and {} more", there.join(", "), known.len() - n),
+        (None, _) => format!("there is {}", there.join(", ")),
+    };
+    let pick = shell_word::argument(&name);
+    Failure(format!("{name}: no such file or directory; {what} (cases by name: `--filter {pick}`)"))
+}
+
+/// The most files that a message names.
+const MAX_NAMED: usize = 8;
 
 /// How deep directories may be in one another.
 const MAX_DEPTH: usize = 16;
@@ -203,20 +256,22 @@ fn test(file: &Path, args: &TestArgs, runtime: &Runtime) -> Result<Tested, Failu
         let took = started.elapsed();
         let mismatch = judged.as_ref().map_or_else(|problem| Some(problem.clone()), |verdict| case.mismatch(verdict));
         let mismatch = mismatch.map(|text| text.replace(&copied, &known));
-        let news = judged.ok().filter(|_| args.update && mismatch.is_some()).and_then(|it| CameOut::new(&it));
+        let is_broken = mismatch.is_some() && judged.as_ref().is_ok_and(|verdict| !verdict.errors.is_empty());
+        let news = judged.ok().filter(|_| args.update && mismatch.is_some()).and_then(|it| CameOut::new(case, &it));
         let Case { name, line, .. } = case;
         let is_updated = news.is_some();
         came_out.extend(news.map(|news| (position, news)));
-        results.push(Tried { name: name.clone(), line: *line, took, mismatch, is_updated });
+        results.push(Tried { name: name.clone(), line: *line, took, mismatch, is_broken, is_updated });
     }
     if !came_out.is_empty() {
         let updated =
             update::updated(&name, &text, &came_out).map_err(|problem| Failure(format!("{name}: {problem}")))?;
         replace(file, &updated, 0o644).map_err(|error| Failure(format!("{name}: {error}")))?;
     }
+    let broken = bench.host.hooks().broken.iter().map(|it| it.replace(&copied, &known)).collect();
     let mut untouched: Vec<_> = bench.host.hooks().hooks.iter().map(|hook| hook.name.clone()).collect();
     untouched.retain(|name| !bench.reached.contains(name));
-    Ok(Tested { file: name, results, untouched, coverage: bench.coverage })
+    Ok(Tested { file: name, results, broken, untouched, coverage: bench.coverage })
 }
 
 /// How long a person would have for an answer; in a test nobody waits.
@@ -245,7 +300,7 @@ impl Bench {
             fakes: Some(fakes.clone()),
             ..HostOptions::default()
         });
-        let home = std::env::var_os("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from);
+        let home = places::home().unwrap_or_else(|| PathBuf::from("/"));
         let coverage = has_coverage.then(Coverage::default);
         Bench { host, store, fakes, home, files, reached: BTreeSet::new(), coverage }
     }
@@ -253,12 +308,11 @@ impl Bench {
     /// The verdict on the last event of a case, or why there is none that counts.
     async fn judge(&mut self, case: &Case) -> Result<Verdict, String> {
         let hooks = self.host.hooks();
-        if let Some(stranger) =
-            case.fakes.hooks_with_models().find(|it| !hooks.hooks.iter().any(|hook| *hook.name == **it))
-        {
+        let is_known = |name: &str| hooks.hooks.iter().any(|hook| *hook.name == *name);
+        if let Some((place, stranger)) = case.names().find(|(_, name)| !is_known(name)) {
             let near = closest(stranger, hooks.hooks.iter().map(|hook| &*hook.name));
             let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-            return Err(format!("`fakes` speak for the model of `{stranger}`, but no hook is called so{near}"));
+            return Err(format!("`{place}` names `{stranger}`, but no hook is called so{near}"));
         }
         let root = self.host.root().to_path_buf();
         let session = format!("{}-{}", std::process::id(), case.line);
@@ -266,9 +320,11 @@ impl Bench {
         let happenings = case.happenings(&scene)?;
         self.fakes.answer(case.fakes.clone());
         let mut last = None;
-        for Happening { event, dialect, wait } in happenings {
+        let began = self.fakes.ahead();
+        for Happening { mut event, dialect, wait } in happenings {
             self.fakes.pass(wait);
             self.store.pass(wait);
+            event.time = Some(self.fakes.time(began));
             let event = Arc::new(event);
             // Without anybody who answers, an `ask` is what comes out.
             let honours = Honours { ask: !case.fakes.has_person(), ..Honours::default() };

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 impl Tested {
     pub(super) fn json(&self, out: &mut Output) {
-        for Tried { name, line, took, mismatch, is_updated } in &self.results {
+        for Tried { name, line, took, mismatch, is_updated, .. } in &self.results {
             out.json(&serde_json::json!({
                 "file": self.file, "line": line, "name": name, "micros": took.as_micros() as u64,
                 "passed": mismatch.is_none(), "mismatch": mismatch, "updated": is_updated,
@@ -24,7 +24,7 @@ impl Tested {
 
 pub(super) fn text(tested: &[Tested], out: &mut Output) {
     let (mut n_cases, mut n_failed) = (0, 0);
-    for Tested { file, results, untouched, coverage } in tested {
+    for Tested { file, results, broken, untouched, coverage } in tested {
         let told: Vec<_> = results.iter().filter_map(|it| Some((it, it.mismatch.as_ref()?))).collect();
         let n_updated = told.iter().filter(|(it, _)| it.is_updated).count();
         let tone = if told.len() == n_updated { Tone::Good } else { Tone::Bad };
@@ -33,7 +33,11 @@ pub(super) fn text(tested: &[Tested], out: &mut Output) {
         let count = out.tone(tone, &format!("{} of {}", results.len() - told.len(), results.len()));
         let updated = if n_updated > 0 { format!(", {n_updated} updated") } else { String::new() };
         out.line(&format!("{}: {count} as expected{updated}", safe(file)));
-        for (Tried { name, line, is_updated, .. }, mismatch) in told {
+        for it in broken {
+            let mark = out.tone(Tone::Bad, "broken");
+            out.line(&format!("  {mark}, so that no case counts: {}", safe(it)));
+        }
+        for (Tried { name, line, is_updated, .. }, mismatch) in told.into_iter().filter(|(it, _)| !it.is_broken) {
             let mark = if *is_updated { out.tone(Tone::Warn, "updated ") } else { String::new() };
             out.line(&format!("  {}:{line}: {mark}{}: {}", safe(file), safe(name), safe(mismatch)));
         }

@@ -38,10 +38,16 @@ impl Writer<'_> {
     fn changes(&self, news: &CameOut) -> Option<Vec<Change>> {
         let NodeValue::Map(members) = &self.case.value else { return None };
         let text = |text: &Option<String>| text.as_ref().map(|text| self.scalar(text));
+        let outcomes: Vec<String> = news
+            .outcomes
+            .iter()
+            .map(|(hook, part)| self.member(&self.scalar(hook), &self.scalar(part.as_str())))
+            .collect();
         let wanted = [
             ("expect", Some(self.expected(&news.expected))),
             ("reason", text(&news.reason)),
             ("failure", text(&news.failure)),
+            ("outcomes", (!outcomes.is_empty()).then(|| format!("{{ {} }}", outcomes.join(", ")))),
         ];
         let mut changes = Vec::new();
         let mut new = Vec::new();
@@ -140,10 +146,25 @@ mod tests {
 
     #[test]
     fn only_what_is_expected_changes() {
-        let deny = || CameOut { expected: Expected::Deny, reason: Some("Off: no.".into()), failure: None };
-        let allow = || CameOut { expected: Expected::Allow, reason: None, failure: None };
-        let failed = || CameOut { expected: Expected::Ask, reason: None, failure: Some("status 503".into()) };
-        let command = || CameOut { expected: Expected::Command("pnpm i".into()), reason: None, failure: None };
+        let deny = || CameOut {
+            expected: Expected::Deny,
+            reason: Some("Off: no.".into()),
+            failure: None,
+            outcomes: [].into(),
+        };
+        let allow = || CameOut { expected: Expected::Allow, reason: None, failure: None, outcomes: [].into() };
+        let failed = || CameOut {
+            expected: Expected::Ask,
+            reason: None,
+            failure: Some("status 503".into()),
+            outcomes: [].into(),
+        };
+        let command = || CameOut {
+            expected: Expected::Command("pnpm i".into()),
+            reason: None,
+            failure: None,
+            outcomes: [].into(),
+        };
         for (file, before, news, after) in [
             (
                 "a.yaml",

@@ -1,9 +1,10 @@
 //! What is expected of a verdict, how a verdict differs from it, and what would have been right.
 
 use super::Case;
-use crate::verdict::{Decision, Verdict};
+use crate::verdict::{Decision, Outcome, Status, Verdict};
 use serde::Deserialize;
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// What a verdict is to be.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,12 +23,79 @@ pub(crate) enum Expected {
     Context(String),
 }
 
+/// A hook's part in a verdict. More than one may be true of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Part {
+    /// It failed, and its direction decided.
+    Failed,
+    /// It can't tell whether it applies.
+    Doubt,
+    /// It changed the subject or the context.
+    Rewrote,
+    Allow,
+    Ask,
+    Defer,
+    Deny,
+    /// It was selected and not run, or not waited for.
+    Skipped,
+    Ran,
+    /// It wasn't selected.
+    Absent,
+}
+
+impl Part {
+    /// The most telling first.
+    const ALL: [(Part, &str); 10] = [
+        (Part::Failed, "failed"),
+        (Part::Doubt, "doubt"),
+        (Part::Rewrote, "rewrote"),
+        (Part::Allow, "allow"),
+        (Part::Ask, "ask"),
+        (Part::Defer, "defer"),
+        (Part::Deny, "deny"),
+        (Part::Skipped, "skipped"),
+        (Part::Ran, "ran"),
+        (Part::Absent, "absent"),
+    ];
+
+    /// As a case has it.
+    pub(crate) fn as_str(self) -> &'static str {
+        Part::ALL.iter().find(|(part, _)| *part == self).map_or("", |(_, word)| word)
+    }
+
+    /// Whether it is true of a hook in a verdict.
+    fn holds(self, hook: &str, verdict: &Verdict) -> bool {
+        let mut outcomes = verdict.outcomes.iter().filter(|it| *it.hook == *hook);
+        let mut has = |is_so: fn(&Outcome) -> bool| outcomes.any(is_so);
+        match self {
+            Part::Failed => has(|it| it.error.is_some() && it.opaque.is_none()),
+            Part::Doubt => has(|it| it.opaque.is_some()),
+            Part::Rewrote => has(|it| it.rewrote),
+            Part::Allow => has(|it| it.decision == Some(Decision::Allow)),
+            Part::Ask => has(|it| it.decision == Some(Decision::Ask)),
+            Part::Defer => has(|it| it.decision == Some(Decision::Defer)),
+            Part::Deny => has(|it| it.decision == Some(Decision::Deny)),
+            Part::Skipped => has(|it| it.status == Status::Skipped),
+            Part::Ran => has(|it| it.status != Status::Skipped),
+            Part::Absent => !has(|_| true),
+        }
+    }
+
+    /// What is true of a hook in a verdict, the most telling first.
+    fn of(hook: &str, verdict: &Verdict) -> Part {
+        Part::ALL.into_iter().map(|(part, _)| part).find(|part| part.holds(hook, verdict)).unwrap_or(Part::Absent)
+    }
+}
+
 /// What a case would have to expect of a verdict.
 #[derive(Debug, PartialEq)]
 pub(crate) struct CameOut {
     pub(crate) expected: Expected,
     pub(crate) reason: Option<String>,
     pub(crate) failure: Option<String>,
+    /// Of the hooks that the case names.
+    pub(crate) outcomes: BTreeMap<String, Part>,
 }
 
 pub(super) enum RawExpected {
@@ -93,21 +161,26 @@ impl Expected {
 impl Case {
     /// Whether this is what it expects.
     pub(crate) fn expects(&self, came_out: &CameOut) -> bool {
-        let CameOut { expected, reason, failure } = came_out;
+        let CameOut { expected, reason, failure, outcomes } = came_out;
         (self.expected.as_ref(), &self.reason, &self.failure) == (Some(expected), reason, failure)
+            && self.outcomes == *outcomes
     }
 
     /// How a verdict on the last event differs from what is expected; `None` if it doesn't.
     pub(crate) fn mismatch(&self, verdict: &Verdict) -> Option<String> {
         let Some(expected) = &self.expected else { return Some("nothing is expected yet".into()) };
-        let doubt = verdict.outcomes.iter().find_map(|outcome| Some((&outcome.hook, outcome.opaque.as_deref()?)));
+        let is_named = |hook: &str, part| self.outcomes.get(hook) == Some(&part);
+        let doubts = verdict.outcomes.iter().filter_map(|outcome| Some((&*outcome.hook, outcome.opaque.as_deref()?)));
+        let doubt = doubts.clone().find(|(hook, _)| !is_named(hook, Part::Doubt));
         let failed = failure(verdict);
+        let other = self.outcomes.iter().find(|(hook, part)| !part.holds(hook, verdict));
         let command = verdict.subject.as_ref().and_then(|subject| subject["command"].as_str());
         let found = if let Some(error) = verdict.errors.first() {
             format!("a broken definition: {error}")
-        } else if let Some((hook, error)) =
-            failed.filter(|(_, error)| !self.failure.as_deref().is_some_and(|part| error.contains(part)))
-        {
+        } else if let Some((hook, error)) = failed.filter(|(hook, error)| match &self.failure {
+            Some(part) => !error.contains(part),
+            None => !is_named(hook, Part::Failed),
+        }) {
             format!("a failure of `{hook}`: {error}")
         } else if self.failure.is_some() && failed.is_none() {
             format!("no failure: {}", describe(verdict))
@@ -121,7 +194,7 @@ impl Case {
                 Expected::Deny => verdict.decision == Decision::Deny,
                 Expected::Ask => verdict.decision == Decision::Ask,
                 Expected::Allow => is_allowed && is_plain,
-                Expected::Doubt => doubt.is_some(),
+                Expected::Doubt => doubts.count() > 0,
                 Expected::Command(expected) => is_allowed && command == Some(expected.as_str()),
                 Expected::Subject(expected) => is_allowed && verdict.subject.as_ref() == Some(expected),
                 Expected::Context(part) => {
@@ -129,10 +202,21 @@ impl Case {
                     is_allowed && told
                 }
             };
-            if fits && self.reason.as_deref().is_none_or(says) {
-                return None;
+            match other {
+                _ if !fits => describe(verdict),
+                _ if !self.reason.as_deref().is_none_or(says) => {
+                    return Some(format!(
+                        "the reason doesn't say `{}`: {}",
+                        self.reason.as_deref().unwrap_or_default(),
+                        describe(verdict)
+                    ));
+                }
+                Some((hook, part)) => {
+                    let found = Part::of(hook, verdict).as_str();
+                    return Some(format!("of `{hook}`, {} expected, found {found}", part.as_str()));
+                }
+                None => return None,
             }
-            describe(verdict)
         };
         let reason = self.reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
         let failure = self.failure.as_ref().map(|part| format!(" by a failure ({part})")).unwrap_or_default();
@@ -162,7 +246,7 @@ fn describe(verdict: &Verdict) -> String {
 
 impl CameOut {
     /// What a case would have to expect of a verdict; `None` if a case can't say it.
-    pub(crate) fn new(verdict: &Verdict) -> Option<CameOut> {
+    pub(crate) fn new(case: &Case, verdict: &Verdict) -> Option<CameOut> {
         if !verdict.errors.is_empty() {
             return None;
         }
@@ -179,7 +263,8 @@ impl CameOut {
             (Decision::Allow, None, None) => Expected::Allow,
         };
         let reason = verdict.reason.clone().filter(|_| expected.has_reason());
-        Some(CameOut { expected, reason, failure: failure(verdict).map(|(_, error)| error.to_string()) })
+        let outcomes = case.outcomes.keys().map(|hook| (hook.clone(), Part::of(hook, verdict))).collect();
+        Some(CameOut { expected, reason, failure: failure(verdict).map(|(_, error)| error.to_string()), outcomes })
     }
 }
 
@@ -236,6 +321,12 @@ mod tests {
             ("ask, failure: wh", json!({"decision": "ask"}), false),
             ("ask, failure: who", outcome("error"), false),
             ("deny, failure: why", outcome("error"), false),
+            ("ask, outcomes: { h: failed }", outcome("error"), true),
+            ("ask, outcomes: { h: ask }", outcome("error"), false),
+            ("ask, outcomes: { h: doubt }", outcome("opaque"), true),
+            ("ask, outcomes: { h: ran, i: absent }", outcome("reason"), true),
+            ("ask, outcomes: { h: skipped }", outcome("reason"), false),
+            ("ask, outcomes: { i: ran }", outcome("reason"), false),
         ] {
             let text = format!("cases: [{{ bash: ls, expect: {expected} }}]");
             let case = read("a.test.yaml", &text).unwrap().cases.remove(0);
@@ -243,8 +334,8 @@ mod tests {
             let mismatch = case.mismatch(&verdict);
             assert_eq!(mismatch.is_none(), fits, "{expected} against {extra}: {mismatch:?}");
             // What came out is what would have been right.
-            if let Some(CameOut { expected, reason, failure }) = CameOut::new(&verdict) {
-                let case = Case { expected: Some(expected), reason, failure, ..case };
+            if let Some(CameOut { expected, reason, failure, outcomes }) = CameOut::new(&case, &verdict) {
+                let case = Case { expected: Some(expected), reason, failure, outcomes, ..case };
                 assert_eq!(case.mismatch(&verdict), None, "{extra}");
             }
         }

@@ -14,6 +14,7 @@
 //!   - { bash: ls, before: [{ bash: ls, times: 2 }], wait: 61s, expect: allow }
 //!   - { recorded: "week.jsonl:12", expect: deny }
 //!   - { bash: git push, fakes: { person: approve }, expect: allow }
+//!   - { bash: git push -f, expect: deny, outcomes: { no-force-push: deny, audit: ran } }
 //! ```
 //!
 //! Beside `cases` it may say how to set the scene (`setup`, a text for `sh -c`), what answers instead of models, web
@@ -21,8 +22,10 @@
 //! who hold them against other commands. Running the cases is up to the caller.
 
 mod expected;
+mod untried;
 
-pub(crate) use expected::{CameOut, Expected};
+pub(crate) use expected::{CameOut, Expected, Part};
+pub(crate) use untried::untried;
 
 use crate::dialects::recorded::Recorded;
 use crate::dialects::{self, Dialect, NATIVE};
@@ -37,7 +40,7 @@ use expected::RawExpected;
 use regex::Regex;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -69,6 +72,8 @@ pub struct Case {
     reason: Option<String>,
     /// A part of what a hook says about its failure, which decides in its direction.
     failure: Option<String>,
+    /// What is to be true of hooks, by their names.
+    outcomes: BTreeMap<String, Part>,
 }
 
 #[derive(Debug)]
@@ -147,6 +152,7 @@ struct RawCase {
     expect: Option<RawExpected>,
     reason: Option<String>,
     failure: Option<String>,
+    outcomes: BTreeMap<String, Part>,
 }
 
 /// Whether a file holds cases by its name: `*.test.yaml`, or the same in another format.
@@ -172,21 +178,6 @@ pub(crate) fn subject(file: &Path) -> PathBuf {
 /// The directory that a file is in.
 pub(crate) fn directory(file: &Path) -> &Path {
     file.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
-/// Those of these definition files that no file of cases beside them is about, though others there have one. Who
-/// writes no cases needs none.
-pub(crate) fn untried(files: BTreeSet<PathBuf>) -> Vec<PathBuf> {
-    let mut subjects: HashMap<PathBuf, Vec<PathBuf>> = HashMap::new();
-    let mut is_untried = |file: &PathBuf| {
-        let dir = directory(file);
-        let tried = subjects.entry(dir.to_path_buf()).or_insert_with(|| {
-            let files = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
-            files.filter(|path| is_cases_file(path)).map(|path| subject(&path)).collect()
-        });
-        !tried.is_empty() && !tried.iter().any(|subject| subject == file || subject == dir)
-    };
-    files.into_iter().filter(|file| file.is_file() && is_untried(file)).collect()
 }
 
 /// Reads a file of cases. The name's extension tells the format, YAML if it tells none.
@@ -256,6 +247,7 @@ fn case(node: &Node, lines: &LineIndex<'_>, fakes: &Answers) -> Result<Case, Pro
     let mut before = Vec::new();
     for step in &raw.before {
         let expects = step.expect.is_some() || step.reason.is_some() || step.failure.is_some();
+        let expects = expects || !step.outcomes.is_empty();
         if expects || !step.before.is_empty() {
             return Err(wrong(&place("before"), "of an event in `before`, nothing is expected"));
         }
@@ -265,7 +257,8 @@ fn case(node: &Node, lines: &LineIndex<'_>, fakes: &Answers) -> Result<Case, Pro
     let name = raw.name.clone().unwrap_or_else(|| raw.about());
     let line = lines.position(node.span.start).line;
     let fakes = raw.fakes.or(fakes);
-    Ok(Case { line, name, fakes, before, step, expected, reason: raw.reason, failure: raw.failure })
+    let RawCase { reason, failure, outcomes, .. } = raw;
+    Ok(Case { line, name, fakes, before, step, expected, reason, failure, outcomes })
 }
 
 fn wrong(span: &Span, message: &str) -> Problem {
@@ -378,6 +371,12 @@ impl Step {
 }
 
 impl Case {
+    /// The hooks of which it says something by their names, and where.
+    pub(crate) fn names(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let models = self.fakes.hooks_with_models().map(|hook| ("fakes", hook));
+        models.chain(self.outcomes.keys().map(|hook| ("outcomes", &**hook)))
+    }
+
     /// The events of the case in order; the last one is the one that is judged. They take place in a session of their
     /// own. A path that begins with `~/` is one of the home directory.
     ///
@@ -414,6 +413,7 @@ mod tests {
             ("cases:\n  - { expect: deny }", 2, "one of `bash`"),
             ("cases:\n  - { bash: ls, content: a, expect: deny }", 2, "`content` is for"),
             ("cases:\n  - { bash: ls, times: 2, expect: deny }", 2, "`times` is for"),
+            ("cases:\n  - { bash: ls, expect: deny, outcomes: { a: denied } }", 2, "unknown value `denied`"),
             ("cases:\n  - { bash: ls, expect: allow, reason: x }", 2, "has a reason"),
             ("cases:\n  - { bash: ls, expect: { command: a, context: b } }", 2, "one of `command`"),
             ("cases:\n  - { recorded: week.jsonl, expect: deny }", 2, "such as `session.jsonl:3`"),

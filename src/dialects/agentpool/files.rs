@@ -6,6 +6,8 @@ use crate::syntax::node::{Entry, Node, NodeValue};
 use crate::syntax::problem::Problem;
 use crate::syntax::values::COMMON_FIELDS;
 
+/// The member of a file that holds hooks.
+pub(in crate::dialects) const MEMBERS: [&str; 1] = ["agents"];
 /// The members of an agent's `hooks`.
 const EVENTS: [&str; 4] = ["pre_run", "post_run", "pre_tool_use", "post_tool_use"];
 /// How far `inherits` is followed.

@@ -5,7 +5,7 @@ use crate::syntax::node::{Entry, Node, NodeValue, Span};
 use crate::syntax::problem::Problem;
 
 /// The members of a file that register hooks: its two capabilities.
-const CAPABILITIES: [&str; 2] = ["useGuards", "useContextConfig"];
+pub(in crate::dialects) const CAPABILITIES: [&str; 2] = ["useGuards", "useContextConfig"];
 
 /// A file that names one of the capabilities.
 pub(super) fn recognises(root: &Node) -> bool {

@@ -108,6 +108,22 @@ impl Launch {
     }
 
     fn ask_for_module(&self, module: &str) -> Option<Module> {
+        // Only a plain "no" counts.
+        match self.ask(FIND_MODULE, module)? {
+            (0, place) if !place.is_empty() => Some(Module::At(place.into())),
+            (1, _) => Some(Module::Nowhere),
+            _ => None,
+        }
+    }
+
+    /// What keeps Python from reading a file, and its line. Nothing of it is run; who is asked is the same as for a module.
+    pub(super) fn mistake_in(&self, file: &Path) -> Option<String> {
+        let (code, said) = self.ask(PARSE_FILE, file.to_str()?)?;
+        (code == 1 && !said.is_empty()).then_some(said)
+    }
+
+    /// The exit code and the text of a Python script of hookwire's own.
+    fn ask(&self, script: &str, argument: &str) -> Option<(i32, String)> {
         let Runtime::Python { venv: None, venvs, .. } = &self.runtime else { return None };
         let is_own = |name: &String| name == PROJECT_DIR;
         if venvs.iter().any(|venv| python_of(venv).is_some()) || !changed(&self.env).iter().all(is_own) {
@@ -115,26 +131,21 @@ impl Launch {
         }
         let python = self.on_path("python3", "").ok()?;
         let mut command = std::process::Command::new(python);
-        command.args(["-c", FIND_MODULE, module]).env_clear().envs(self.env.iter().cloned()).current_dir("/");
+        command.args(["-c", script, argument]).env_clear().envs(self.env.iter().cloned()).current_dir("/");
         let mut asked = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
         let stdout = asked.stdout.take()?;
         let (said, hear) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
-            let mut place = String::new();
-            let read = stdout.take(MAX_PLACE).read_to_string(&mut place);
+            let mut text = String::new();
+            let read = stdout.take(MAX_SAID).read_to_string(&mut text);
             // An error means that nobody waits any more.
-            let _ = said.send(read.ok().map(|_| place));
+            let _ = said.send(read.ok().map(|_| text));
         });
-        let place = hear.recv_timeout(FIND_TIME).ok().flatten();
-        if place.is_none() {
+        let text = hear.recv_timeout(ASK_TIME).ok().flatten();
+        if text.is_none() {
             asked.kill().ok()?;
         }
-        // Only a plain "no" counts.
-        match (asked.wait().ok()?.code()?, place?) {
-            (0, place) if !place.is_empty() => Some(Module::At(place.into())),
-            (1, _) => Some(Module::Nowhere),
-            _ => None,
-        }
+        Some((asked.wait().ok()?.code()?, text?))
     }
 
     fn spec(&self, argv: Vec<String>) -> Spec {
@@ -188,10 +199,23 @@ for part in parts:
 print(file or '', end='')
 ";
 
-/// How long an interpreter has to find a module.
-const FIND_TIME: Duration = Duration::from_secs(5);
-/// The longest place of a module that is read, in bytes.
-const MAX_PLACE: u64 = 4096;
+/// Prints what is wrong with a file's syntax and exits with 1. `ast.parse` runs nothing of it.
+const PARSE_FILE: &str = "
+import ast, sys
+try:
+    with open(sys.argv[1], 'rb') as file:
+        text = file.read(1 << 20)
+    if len(text) < 1 << 20:
+        ast.parse(text)
+except SyntaxError as error:
+    print(ascii(error.msg)[1:-1], 'in line', error.lineno, end='')
+    sys.exit(1)
+";
+
+/// How long an interpreter has to answer.
+const ASK_TIME: Duration = Duration::from_secs(5);
+/// The longest answer that is read, in bytes.
+const MAX_SAID: u64 = 4096;
 
 /// A virtual environment's interpreter. Not resolved further: its own path is how Python knows where
 /// its packages are.

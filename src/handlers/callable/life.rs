@@ -127,7 +127,10 @@ async fn converse(
                     Ok(()) => deaf_since = Some(Instant::now()),
                     Err(why) => break Exit::Killed(why),
                 },
-                () = &mut log => is_mute = true,
+                result = &mut log => match result {
+                    Ok(()) => is_mute = true,
+                    Err(why) => break Exit::Killed(format!("its worker is ended: {why}")),
+                },
                 () = tokio::time::sleep_until(deaf_since.unwrap_or_else(Instant::now) + LEAVE), if is_deaf => {
                     break Exit::Killed("its worker closed its output without exiting".into());
                 }
@@ -136,8 +139,9 @@ async fn converse(
         };
         let hear = async { if deaf_since.is_none() { hear.await } else { Ok(()) } };
         let log = async {
+            // It has ended, or is about to.
             if !is_mute {
-                log.await
+                let _ = log.await;
             }
         };
         let rest = async { tokio::join!(hear, log) };

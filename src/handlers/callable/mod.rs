@@ -269,12 +269,18 @@ impl Callable {
     /// the interpreter knows, which is asked if it may be started.
     fn python_obstacle(&self, launch: &Launch, search: &[PathBuf], may_start: bool) -> Option<Obstacle> {
         let (files, function) = python_files(&self.label, &launch.dir, search)?;
+        let name = function.split('.').next()?;
+        let is_lone = name == function;
+        let misnamed = |file: &Path| {
+            unnamed(file, name, &self.label).or_else(|| class(file, name, &self.label).filter(|_| is_lone))
+        };
         if let Some(file) = files.iter().find(|file| file.is_file()) {
-            return unnamed(file, function.split('.').next()?, &self.label);
+            let unread = || if may_start { launch.mistake_in(file) } else { None };
+            return misnamed(file).or_else(|| Some(unimportable(file, &self.label, &unread()?)));
         }
         let (module, _) = self.label.rsplit_once(':')?;
         match if may_start { launch.find_module(module) } else { Module::Unclear } {
-            Module::At(file) => return unnamed(&file, function.split('.').next()?, &self.label),
+            Module::At(file) => return misnamed(&file),
             Module::Unclear => return None,
             Module::Nowhere => {}
         }
@@ -294,6 +300,27 @@ fn unnamed(file: &Path, name: &str, target: &str) -> Option<Obstacle> {
         return None;
     }
     Some(Obstacle::new("no-module", format!("`{target}`: there is no `{name}` in {}", file.display())))
+}
+
+/// A target that its file makes as a class: a worker calls functions only.
+fn class(file: &Path, name: &str, target: &str) -> Option<Obstacle> {
+    let text = std::fs::read_to_string(file).ok()?;
+    let is_made = |line: &str| {
+        let rest = line.strip_prefix("class ").and_then(|rest| rest.trim_start().strip_prefix(name));
+        rest.is_some_and(|rest| rest.trim_start().starts_with(['(', ':']))
+    };
+    // What is made of the class later may have its name.
+    let is_other = text.lines().any(|line| line.starts_with(name) || line.starts_with(&format!("def {name}")));
+    if is_other || !text.lines().any(is_made) {
+        return None;
+    }
+    let help = format!("name a function, or a method of an object that {} makes", file.display());
+    Some(Obstacle::new("no-module", format!("`{target}` is a class, which isn't called")).help(help))
+}
+
+/// A file that Python can't read.
+fn unimportable(file: &Path, target: &str, said: &str) -> Obstacle {
+    Obstacle::new("no-module", format!("`{target}` can't be imported: {said} of {}", file.display()))
 }
 
 fn kind(value: &Value) -> &'static str {

@@ -337,7 +337,10 @@ def told(result):
     """What agentpool reads of a result. The rest needn't be JSON, and a value that isn't is told as a text."""
     if isinstance(result, dict):
         members = ("decision", "reason", "modified_input", "additional_context", "continue_")
-        return {name: plain(result[name]) for name in members if name in result}
+        # Of one that has none of them, names tell what was probably meant.
+        near = [name for name in result if isinstance(name, str)][:8]
+        said = {name: plain(result[name]) for name in members if name in result}
+        return said or dict.fromkeys(near)
     return result if result is None or isinstance(result, (str, bool)) else []
 
 
@@ -352,12 +355,12 @@ def plain(value):
 
 
 class Call:
-    __slots__ = ("id", "message", "cancelled", "in_thread", "task")
+    __slots__ = ("id", "message", "cancelled", "in_thread", "is_found", "task")
 
     def __init__(self, message):
         self.id = message["id"]
         self.message = message
-        self.cancelled = self.in_thread = False
+        self.cancelled = self.in_thread = self.is_found = False
         self.task = None
 
 
@@ -399,6 +402,7 @@ def run(call):
     current.set(call)
     try:
         function = find(call.message["call"], call.message["dialect"])
+        call.is_found = True
         if function.is_async:
             return on_loop(call, function, None)
         positional, named = function.bind(call.message)
@@ -474,7 +478,7 @@ def failure(call, error):
         message["error"] = text(error)[:4000]
     elif call.cancelled:
         message["error"] = "cancelled"
-    elif call.message["dialect"] == "agentpool" and text(error):
+    elif call.message["dialect"] == "agentpool" and call.is_found and text(error):
         # The error's own text is the reason that is given.
         message["error"] = text(error)[:4000]
         files = place_of(error)[1]
@@ -490,6 +494,9 @@ def failure(call, error):
         if place:
             message["place"] = text(place)
         tell(error)
+    if call.message["dialect"] == "agentpool" and not (call.is_found or call.cancelled):
+        # There too the host has to know that nothing was judged.
+        message["error"] = f"can't import it: {message['error']}"
     return message, files
 
 

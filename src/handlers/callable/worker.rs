@@ -186,6 +186,7 @@ impl Worker {
         state.next_id += 1;
         state.idle = state.idle.max(request.idle);
         state.was_called = true;
+        self.log.flow.refill();
         let (event, handed) = (request.event.clone(), request.handed.clone());
         state
             .calls

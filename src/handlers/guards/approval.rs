@@ -90,6 +90,7 @@ impl Kind for Approval {
         let question = approvals::Question {
             hook: hook.name,
             file: &hook.source.file,
+            definitions: vec![hook.fingerprint],
             message: message.clone(),
             event: call.moment.event(),
             timeout: self.wait.min(hook.timeout),

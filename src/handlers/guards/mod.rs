@@ -32,6 +32,7 @@ use super::compile::{Compile, Mistake};
 use super::effect::Effect;
 use super::error::HandlerError;
 use super::kind::{Kind, TextKind};
+use super::said::Redactor;
 use crate::event::{EventSpec, On};
 use crate::support::nearest::closest;
 use crate::syntax::node::{Node, NodeValue};
@@ -161,9 +162,9 @@ macro_rules! guards {
                 }
             }
 
-            fn is_redacting(&self) -> bool {
+            fn redactor(&self) -> Option<Redactor> {
                 match self {
-                    $(Guard::$variant(it) => it.is_redacting(),)*
+                    $(Guard::$variant(it) => it.redactor(),)*
                 }
             }
 

@@ -5,7 +5,8 @@ use super::super::compile::{Compile, Mistake};
 use super::super::error::HandlerError;
 use super::super::kind::{Kind, TextKind};
 use super::super::pattern::Pattern;
-use super::super::text::{self, Place};
+use super::super::said::Redactor;
+use super::super::text::{self, Abandoned, Place};
 use super::guard_kind::{GuardKind, has_subject};
 use super::refusal::deny;
 use crate::event::{Event, EventSpec, Phase};
@@ -96,8 +97,10 @@ impl Kind for PatternGuard {
         Ok(PatternGuard(Arc::new(Rules { deny, ask, redact, replacement, input, output, reason })))
     }
 
-    fn is_redacting(&self) -> bool {
-        !self.0.redact.is_empty()
+    fn redactor(&self) -> Option<Redactor> {
+        let rules = self.0.clone();
+        let redactor = move |value: &Value, abandoned: &Abandoned| rules.rewrite(value, abandoned, &mut Vec::new());
+        (!self.0.redact.is_empty()).then(|| Arc::new(redactor) as Redactor)
     }
 
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
@@ -109,34 +112,38 @@ impl Kind for PatternGuard {
         };
         let Some(subject) = event.subject().filter(|_| wanted) else { return Ok(Answer::default()) };
         let (rules, shared) = (self.0.clone(), event.clone());
-        text::look_through(subject, move || rules.judge(&shared)).await
+        text::look_through(subject, move |abandoned| rules.judge(&shared, abandoned)).await
     }
 }
 
 impl Rules {
-    fn judge(&self, event: &Event) -> Answer {
+    fn judge(&self, event: &Event, abandoned: &Abandoned) -> Answer {
         let Some(subject) = event.subject() else { return Answer::default() };
         let describe = |pattern: &Pattern| {
             let what = if event.spec.phase == Phase::After { "output" } else { "input" };
             self.reason.clone().unwrap_or_else(|| format!("The {what} matches `{}`", pattern.0.as_str()))
         };
-        if let Some(pattern) = first(&self.deny, subject) {
+        if let Some(pattern) = first(&self.deny, subject, abandoned) {
             return deny(event, describe(pattern));
         }
-        if let Some(pattern) = first(&self.ask, subject) {
+        if let Some(pattern) = first(&self.ask, subject, abandoned) {
             return match event.spec.phase {
                 Phase::Gate | Phase::Note => Answer::decide(Decision::Ask, describe(pattern)),
                 Phase::After => deny(event, describe(pattern)),
             };
         }
         let mut matched: Vec<&str> = Vec::new();
-        // Keys mostly are a tool's own words: they are judged, and stay.
-        let rewritten = text::rewrite(subject, &mut |place, text| match place {
-            Place::Value(_) => self.redacted(text, &mut matched),
-            Place::Key => None,
-        });
+        let rewritten = self.rewrite(subject, abandoned, &mut matched);
         let reason = (!matched.is_empty()).then(|| format!("Redacted what matches {}", matched.join(", ")));
         Answer { subject: rewritten, reason, ..Answer::default() }
+    }
+
+    /// Keys mostly are a tool's own words: they are judged, and stay.
+    fn rewrite<'r>(&'r self, value: &Value, abandoned: &Abandoned, matched: &mut Vec<&'r str>) -> Option<Value> {
+        text::rewrite(value, &mut |place, text| match place {
+            Place::Value(_) if !abandoned.is_set() => self.redacted(text, matched),
+            Place::Value(_) | Place::Key => None,
+        })
     }
 
     fn redacted<'r>(&'r self, text: &str, matched: &mut Vec<&'r str>) -> Option<String> {
@@ -155,10 +162,10 @@ impl Rules {
 }
 
 /// The first pattern that matches a text of a value.
-fn first<'p>(patterns: &'p [Pattern], value: &Value) -> Option<&'p Pattern> {
+fn first<'p>(patterns: &'p [Pattern], value: &Value, abandoned: &Abandoned) -> Option<&'p Pattern> {
     patterns.iter().find(|pattern| {
         let mut found = false;
-        text::each(value, &mut |text| found = found || pattern.0.is_match(text));
+        text::each(value, &mut |text| found = found || !abandoned.is_set() && pattern.0.is_match(text));
         found
     })
 }

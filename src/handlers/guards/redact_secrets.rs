@@ -6,6 +6,7 @@ use super::super::compile::{Compile, Mistake};
 use super::super::error::HandlerError;
 use super::super::kind::{Kind, TextKind};
 use super::super::pattern::Pattern;
+use super::super::said::Redactor;
 use super::super::text;
 use super::guard_kind::{GuardKind, has_subject};
 use super::refusal::deny;
@@ -16,9 +17,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 
-/// Looks through every text of the subject, the names of members included. The outcome names the rules that
-/// found something, never what they found. What is too large to be looked through, more than 16 MiB of text,
-/// is denied.
+/// Looks through every text of the subject, the names of members included, and through what hooks of its layer and of
+/// inner ones say beside it: there a secret is replaced whatever `action` is. The outcome names the rules that found
+/// something, never what they found. What is too large to be looked through, more than 16 MiB of text, is denied.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "RedactSecretsGuard")]
@@ -75,8 +76,9 @@ impl Kind for RedactSecrets {
         Ok(RedactSecrets { action: raw.action, redaction })
     }
 
-    fn is_redacting(&self) -> bool {
-        true
+    fn redactor(&self) -> Option<Redactor> {
+        let redaction = self.redaction.clone();
+        Some(Arc::new(move |value, abandoned| secrets::redact(value, &redaction, abandoned).map(|(clean, _)| clean)))
     }
 
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
@@ -88,7 +90,8 @@ impl Kind for RedactSecrets {
             return Ok(deny(event, format!("{bytes} bytes of text can't be looked through for secrets, only {most}")));
         }
         let (redaction, shared) = (self.redaction.clone(), event.clone());
-        let redacted = text::look_through(subject, move || secrets::redact(shared.subject()?, &redaction));
+        let redacted =
+            text::look_through(subject, move |abandoned| secrets::redact(shared.subject()?, &redaction, abandoned));
         let Some((redacted, rules)) = redacted.await? else { return Ok(Answer::default()) };
         let (rules, found) = (rules.join(", "), event.spec.subject.unwrap_or_default());
         let found = format!("Secrets in `{}`: {rules}", found.trim_start_matches('/').replace('/', "."));

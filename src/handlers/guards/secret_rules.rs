@@ -17,6 +17,8 @@ pub(super) struct Rule {
     pub(super) entropy: f64,
     /// The secret has both letters and digits.
     pub(super) mixed: bool,
+    /// The secret may be a word: those that stand where nobody has written a password are none.
+    pub(super) word: bool,
 }
 
 /// How a rule's regex is meant.
@@ -35,15 +37,15 @@ pub(super) enum Form {
 }
 
 const fn token(name: &'static str, keywords: &'static str, regex: &'static str) -> Rule {
-    Rule { name, keywords, form: Form::Token(regex), entropy: 2.8, mixed: false }
+    Rule { name, keywords, form: Form::Token(regex), entropy: 2.8, mixed: false, word: false }
 }
 
 const fn assigned(name: &'static str, keywords: &'static str, start: &'static str, value: &'static str) -> Rule {
-    Rule { name, keywords, form: Form::Assigned { name: start, value }, entropy: 3.0, mixed: false }
+    Rule { name, keywords, form: Form::Assigned { name: start, value }, entropy: 3.0, mixed: false, word: false }
 }
 
 const fn whole(name: &'static str, keywords: &'static str, regex: &'static str, entropy: f64) -> Rule {
-    Rule { name, keywords, form: Form::Whole(regex), entropy, mixed: false }
+    Rule { name, keywords, form: Form::Whole(regex), entropy, mixed: false, word: false }
 }
 
 const UUID: &str = "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}";
@@ -87,27 +89,103 @@ pub(super) const RULES: &[Rule] = &[
         },
         entropy: 3.5,
         mixed: true,
+        word: false,
     },
     Rule {
         name: "short-password",
         keywords: "password passwd passphrase pwd",
         form: Form::Whole(
-            r#"(?i:password|passwd|passphrase|(?-u:\b|_)pwd)[\\"'`\]]{0,3}[ \t]{0,3}(?::=|=>|=|:)[ \t]{0,3}[\\"'`]{0,3}([^\s\\"'`,;&|()\[\]{}<>$]{6,11})(?:["'`\s\\;,)\[\]}&<|]|$)"#,
+            r#"(?i:password|passwd|passphrase|(?-u:\b|_)pwd)s?[0-9]{0,2}[\\"'`\]]{0,8}[ \t]{0,3}(?::=|=>|=|:)[ \t]{0,3}\[?[\\"'`]{0,8}([^\s\\"'`,;&|()\[\]{}<>$]{6,11}|[^\s\\"'`,;&|()\[\]{}<>$./]{12,20})(?:["'`\s\\;,)\[\]}&<|]|$)"#,
         ),
         entropy: 2.5,
         mixed: true,
+        word: false,
+    },
+    Rule {
+        name: "quoted-password",
+        keywords: "password passwd passphrase pwd",
+        form: Form::Whole(
+            r#"(?i:password|passwd|passphrase|(?-u:\b|_)pwd)s?[0-9]{0,2}[\\"'`\]]{0,8}[ \t]{0,3}(?::=|=>|=|:)[ \t]{0,3}\[?\\{0,7}["']([A-Za-z!@#^*+=_~-]{6,64})\\{0,7}["']"#,
+        ),
+        entropy: 2.0,
+        mixed: false,
+        word: true,
+    },
+    Rule {
+        name: "plain-password",
+        keywords: "password passwd passphrase pwd",
+        // In code such a word is a name: it ends a line here, or an assignment without blanks.
+        form: Form::Whole(
+            r#"(?m)(?i:password|passwd|passphrase|(?-u:\b|_)pwd)s?[0-9]{0,2}["']{0,1}(?:=|[ \t]{0,3}:[ \t]{1,3})([a-z!@#^*+~-]{6,40})(?:\r?$|["'\\]|=?[ &;])"#,
+        ),
+        entropy: 2.0,
+        mixed: false,
+        word: true,
     },
     whole(
+        "number-password",
+        "password passwd passphrase pwd",
+        r#"(?i:password|passwd|passphrase|(?-u:\b|_)pwd)s?[0-9]{0,2}[\\"'`]{0,8}[ \t]{0,3}[:=][ \t]{0,3}[\\"'`]{0,8}([0-9]{6,20})(?:[\s\\"'`,;&}\]]|$)"#,
+        1.5,
+    ),
+    Rule {
+        name: "password-below",
+        keywords: "password passwd passphrase pwd",
+        form: Form::Whole(
+            r#"(?m)(?i:password|passwd|passphrase|(?-u:\b|_)pwd)["']?:[ \t]{0,3}(?:[>|]-?[ \t]{0,3})?\r?\n[ \t]{1,20}([^\s\\"'`,;&|()\[\]{}<>$:]{6,100})[ \t]{0,3}\r?$"#,
+        ),
+        entropy: 2.0,
+        mixed: true,
+        word: false,
+    },
+    whole(
+        "named-password",
+        "password passwd passphrase secret apikey api_key api-key token",
+        // As lists of variables, properties and forms have it: the name and the value beside each other.
+        r#"(?i)(?:name|key|id)[\\"']{0,8}[ \t]{0,3}[:=]\s{0,20}[\\"']{0,8}[a-z0-9_.-]{0,40}(?:password|passwd|passphrase|secret|api[_-]?key|token)[0-9]{0,2}[\\"']{0,8}[,\s]{1,40}[\\"']{0,8}value[\\"']{0,8}[ \t]{0,3}[:=]\s{0,20}[\\"']{1,8}([^\s"'\\<>$%{}\[\]]{4,200})[\\"']"#,
+        1.5,
+    ),
+    whole(
+        "plist-password",
+        "password passwd passphrase secret apikey api_key token",
+        r"(?i)<key>[^<>]{0,40}(?:password|passwd|passphrase|secret|api[_-]?key|token)[0-9]{0,2}</key>\s{0,40}<string>([^\s<>$%{}\[\]]{4,200})</string>",
+        1.5,
+    ),
+    whole(
+        "mysql-password",
+        "mysql mariadb",
+        r#"(?-u:\b)(?:mysql|mariadb)(?:dump|admin|import|show|check)?(?-u:\b)[^\n|;&]{0,200}?\s-p["']?([^\s"'`$<>|;&(){}\[\]-][^\s"'`$<>|;&(){}\[\]]{3,100})"#,
+        1.5,
+    ),
+    whole(
+        "login-password",
+        "sshpass login",
+        r#"(?-u:\b)(?:sshpass(?-u:\b)|(?:docker|podman|nerdctl|helm registry|buildah|skopeo|oc|az|cf)\s{1,5}login(?-u:\b))[^\n|;&]{0,200}?\s-p[ =]{0,3}["']?([^\s"'`$<>|;&(){}\[\]-][^\s"'`$<>|;&(){}\[\]]{3,100})"#,
+        1.5,
+    ),
+    whole(
+        "shell-password",
+        "password passwd passphrase",
+        r#"(?:^|[\s;])set\s{1,5}(?:-[a-zA-Z]{1,5}\s{1,5}){1,3}[A-Za-z0-9_]{0,30}(?i:password|passwd|passphrase)[0-9]{0,2}\s{1,5}["']?([^\s"'`$()]{4,100})"#,
+        1.5,
+    ),
+    whole(
+        "sql-password",
+        "identified password",
+        r#"(?i)(?:identified\s{1,5}by|with\s{1,5}(?:encrypted\s{1,5})?password)\s{1,5}["']([^\s"'$<>{}]{4,100})["']"#,
+        1.5,
+    ),
+    whole(
         "option-password",
-        "--pass --pwd --token --secret --api-key --apikey --access-token --auth-token --client-secret",
+        "-pass --pwd --token --secret --api-key --apikey --access-token --auth-token --client-secret",
         // A word in capitals stands for a value, as in a usage text.
-        r#"(?:^|[\s"'`\[(])--(?:password|passwd|passphrase|pass|pwd|token|secret|api-?key|access-token|auth-token|client-secret)(?:=|[ \t]+)["']?([^\s"'`$<>|;&(){}\[\]-][^\s"'`$<>|;&(){}\[\]]{0,100}?[a-z0-9][^\s"'`$<>|;&(){}\[\]]{0,100})"#,
+        r#"(?:^|[\s"'`\[(])--(?:(?:(?:http|ftp|proxy|db|admin|user|smtp|root|auth|login|registry|store|key)-)?(?:password|passwd|passphrase|pass)|pwd|token|secret|api-?key|access-token|auth-token|client-secret)(?:=|[ \t]+)["']?([^\s"'`$<>|;&(){}\[\]-][^\s"'`$<>|;&(){}\[\]]{0,100}?[a-z0-9][^\s"'`$<>|;&(){}\[\]]{0,100})"#,
         1.5,
     ),
     whole(
         "xml-password",
         "password passwd passphrase secret apikey api_key token",
-        r"(?i)<(?:[a-z0-9_-]{1,40}:)?(?:password|passwd|passphrase|pwd|secret|client[_-]?secret|api[_-]?key|token|auth[_-]?token)(?:\s[^<>]{0,200})?>\s{0,20}([^\s<>$%{}\[\]]{4,200})\s{0,20}</",
+        r"(?i)<(?:[a-z0-9_-]{1,40}:)?(?:password|passwd|passphrase|pwd|secret|client[_-]?secret|api[_-]?key|token|auth[_-]?token)(?:\s[^<>]{0,200})?>\s{0,20}(?:<!\[CDATA\[)?([^\s<>$%{}\[\]]{4,200})(?:\]\]>)?\s{0,20}</",
         1.5,
     ),
     whole(

@@ -3,7 +3,7 @@
 //! One pass over a text tells which rules have a keyword in it; only their regexes are run. All of
 //! it is compiled when the first text is looked at: a host without these guards pays nothing.
 
-use super::super::text::{self, Place};
+use super::super::text::{self, Abandoned, Place};
 use super::secret_rules::{Form, RULES, Rule};
 use regex::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
 use serde_json::Value;
@@ -23,10 +23,20 @@ pub(super) struct Redaction {
 /// A key longer than this says nothing about its value.
 const LONGEST_KEY: usize = 64;
 
+/// No rule finds a shorter secret, in bytes.
+const SHORTEST: usize = 3;
+
 /// The value without secrets, those in keys included, and the names of the rules that found some; `None` if there are none.
-pub(super) fn redact(value: &Value, redaction: &Redaction) -> Option<(Value, Vec<&'static str>)> {
+pub(super) fn redact(
+    value: &Value,
+    redaction: &Redaction,
+    abandoned: &Abandoned,
+) -> Option<(Value, Vec<&'static str>)> {
     let mut found = BTreeSet::new();
     let redacted = text::rewrite(value, &mut |place, text| {
+        if text.len() < SHORTEST || abandoned.is_set() {
+            return None;
+        }
         // What makes a text a password is often only the key that it stands under.
         let key = match place {
             Place::Value(key) => key.filter(|key| key.len() <= LONGEST_KEY),
@@ -34,7 +44,7 @@ pub(super) fn redact(value: &Value, redaction: &Redaction) -> Option<(Value, Vec
         };
         let named = key.map(|key| format!("{key}={text}"));
         let offset = key.map_or(0, |key| key.len() + 1);
-        let mut spans = find(named.as_deref().unwrap_or(text), redaction, &mut found);
+        let mut spans = find(named.as_deref().unwrap_or(text), redaction, abandoned, &mut found);
         spans.retain(|span| span.start >= offset);
         if spans.is_empty() {
             return None;
@@ -55,13 +65,21 @@ pub(super) fn redact(value: &Value, redaction: &Redaction) -> Option<(Value, Vec
 /// The value with `[redacted]` in place of every secret.
 pub fn without_secrets(value: Value) -> Value {
     let redaction = Redaction { allow: Vec::new(), replacement: "[redacted]".into() };
-    redact(&value, &redaction).map_or(value, |(clean, _)| clean)
+    redact(&value, &redaction, &Abandoned::default()).map_or(value, |(clean, _)| clean)
 }
 
 /// The places of secrets in a text, in order and apart; `found` gets the names of their rules.
-fn find(text: &str, redaction: &Redaction, found: &mut BTreeSet<&'static str>) -> Vec<Range<usize>> {
+fn find(
+    text: &str,
+    redaction: &Redaction,
+    abandoned: &Abandoned,
+    found: &mut BTreeSet<&'static str>,
+) -> Vec<Range<usize>> {
     let mut spans = Vec::new();
     for index in KEYWORDS.matches(text) {
+        if abandoned.is_set() {
+            break;
+        }
         let rule = &RULES[index];
         let Some(regex) = COMPILED[index].get_or_init(|| compile(rule)) else { continue };
         for captures in regex.captures_iter(text) {
@@ -130,7 +148,81 @@ fn compile(rule: &Rule) -> Option<Regex> {
 /// Whether a secret is as random as its rule asks: what stands in documentation seldom is.
 fn is_random(secret: &str, rule: &Rule) -> bool {
     let has = |is: fn(&u8) -> bool| secret.as_bytes().iter().any(is);
-    (!rule.mixed || has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic)) && entropy(secret) >= rule.entropy
+    (!rule.mixed || has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic))
+        && !(rule.word && is_no_password(secret))
+        && entropy(secret) >= rule.entropy
+}
+
+/// Whether a word is one that stands behind `password` where nobody has written one: types, placeholders, what a form
+/// or a message says.
+fn is_no_password(word: &str) -> bool {
+    const PARTS: [&str; 21] = [
+        "pass",
+        "pwd",
+        "secret",
+        "token",
+        "example",
+        "placeholder",
+        "your",
+        "string",
+        "redact",
+        "mask",
+        "hidden",
+        "required",
+        "optional",
+        "credential",
+        "prompt",
+        "input",
+        "environ",
+        "config",
+        "param",
+        "value",
+        "field",
+    ];
+    const WORDS: [&str; 40] = [
+        "undefined",
+        "boolean",
+        "object",
+        "number",
+        "integer",
+        "unknown",
+        "varchar",
+        "missing",
+        "invalid",
+        "incorrect",
+        "expired",
+        "changed",
+        "updated",
+        "correct",
+        "forgot",
+        "forgotten",
+        "disabled",
+        "enabled",
+        "default",
+        "username",
+        "account",
+        "request",
+        "response",
+        "result",
+        "private",
+        "public",
+        "protected",
+        "readonly",
+        "encrypted",
+        "hashed",
+        "plaintext",
+        "keyring",
+        "option",
+        "options",
+        "confirm",
+        "accepted",
+        "rejected",
+        "failed",
+        "success",
+        "nullable",
+    ];
+    let word = word.to_ascii_lowercase();
+    PARTS.iter().any(|part| word.contains(part)) || WORDS.contains(&word.as_str())
 }
 
 /// Shannon's, in bits a byte.
@@ -153,6 +245,11 @@ mod tests {
 
     fn redaction() -> Redaction {
         Redaction { allow: Vec::new(), replacement: "[redacted]".into() }
+    }
+
+    /// The value without secrets, by whoever waits for it.
+    fn redact(value: &Value, redaction: &Redaction) -> Option<(Value, Vec<&'static str>)> {
+        super::redact(value, redaction, &Abandoned::default())
     }
 
     fn first_word(words: &str) -> &str {
@@ -225,6 +322,26 @@ mod tests {
             (["DB_PASS", "WORD=", "tr0ub4dor&3xYz"].concat(), "generic-credential"),
             (["pass", "word=", "hunter2"].concat(), "short-password"),
             (["{\"pass", "word\": \"hunter2\"}"].concat(), "short-password"),
+            (["pass", "word: dragonfly"].concat(), "plain-password"),
+            (["DB_PASS", "WORD=letmein"].concat(), "plain-password"),
+            (["a: 1\npass", "word: correcthorse\nb: 2"].concat(), "plain-password"),
+            (["{\"pass", "word\": \"dragonfly\"}"].concat(), "quoted-password"),
+            (["{\"pass", "word\":12345678}"].concat(), "number-password"),
+            (["{\"pass", "word2\": \"s3cr3tpw\"}"].concat(), "short-password"),
+            (["{\"pass", "words\": [\"s3cr3tpw\"]}"].concat(), "short-password"),
+            (["{\\\\\\\"pass", "word\\\\\\\": \\\\\\\"s3cr3tpw\\\\\\\"}"].concat(), "short-password"),
+            (["{\"name\": \"DB_PASS", "WORD\", \"value\": \"s3cr3tpw\"}"].concat(), "named-password"),
+            (["<add key=\"pass", "word\" value=\"s3cr3tpw\"/>"].concat(), "named-password"),
+            (["- name: API_TO", "KEN\n  value: \"s3cr3tpw\""].concat(), "named-password"),
+            (["<key>pass", "word</key>\n <string>s3cr3tpw</string>"].concat(), "plist-password"),
+            (["<pass", "word><![CDATA[s3cr3tpw]]></pass", "word>"].concat(), "xml-password"),
+            (["pass", "word:\n  s3cr3tpw\n"].concat(), "password-below"),
+            (["mysql -u root -p", "s3cr3tpw shop"].concat(), "mysql-password"),
+            (["sshpass -p ", "s3cr3tpw ssh x"].concat(), "login-password"),
+            (["docker login -u bob -p ", "s3cr3tpw"].concat(), "login-password"),
+            (["wget --http-pass", "word s3cr3tpw x"].concat(), "option-password"),
+            (["set -x PASS", "WORD s3cr3tpw"].concat(), "shell-password"),
+            (["CREATE USER x IDENTIFIED ", "BY 's3cr3tpw'"].concat(), "sql-password"),
             (["mysqldump --pass", "word swordfish shop"].concat(), "option-password"),
             (["x --to", "ken='correct.horse'"].concat(), "option-password"),
             (["<pass", "word>swordfish</pass", "word>"].concat(), "xml-password"),
@@ -245,6 +362,19 @@ mod tests {
     fn a_key_tells_what_its_value_is() {
         let (clean, _) = redact(&json!({"db": {"password": "hunter2"}}), &redaction()).unwrap();
         assert_eq!(clean, json!({"db": {"password": "[redacted]"}}));
+        for (value, is_secret) in [
+            (json!({"password": "dragonfly"}), true),
+            (json!({"password2": "hunter22"}), true),
+            (json!({"passwords": ["hunter22"]}), true),
+            (json!({"password": {"value": "hunter22"}}), true),
+            (json!({"name": "DB_PASSWORD", "value": "hunter22"}), true),
+            (json!([{"Key": "password", "Value": "dragonfly"}]), true),
+            (json!({"password": {"type": "string", "default": ""}, "name": "password", "value": "$PASSWORD"}), false),
+            (json!({"name": "color", "value": "hunter22"}), false),
+        ] {
+            let clean = redact(&value, &redaction()).map(|(clean, _)| clean.to_string()).unwrap_or_default();
+            assert_eq!(clean.contains("[redacted]"), is_secret, "{value}: {clean}");
+        }
         let secret = ["q7Zt", "P3xV", "9mLk", "2Ws8"].concat();
         let (clean, rules) = redact(&json!({"cmd": "x", "apiKey": secret, "n": 1}), &redaction()).unwrap();
         assert_eq!((clean, rules), (json!({"cmd": "x", "apiKey": "[redacted]", "n": 1}), vec!["generic-credential"]));
@@ -270,6 +400,14 @@ mod tests {
             "<password>${env.DB_PASSWORD}</password> <token/> Vec<token::Token>",
             "the password is asked for; password: string, password=$PASS, password = prompt()",
             "a machine with a default password policy",
+            "login(user=user, password=password, token=token)\nself.password = secrets\npassword=args.password",
+            "{\"password\": {\"type\": \"string\"}, \"password\": \"required\", \"pwd\": \"/home/me/project\"}",
+            "interface X { password: string; passwords: string[] }\npassword: Optional[str] = None\npassword: String,",
+            "Enter password: then press return. Wrong password: try again, password: incorrect\nPWD=/home/me",
+            "User { name, password: hashed, .. } password: credentials\n  password:\n    type: string\n",
+            "mysql -p shop -u root -h db; mkdir -p /srv/data; docker login -u bob --password-stdin",
+            "- name: API_TOKEN\n  valueFrom: {secretKeyRef: {name: x}}\n{\"name\": \"token\", \"value\": \"${TOKEN}\"}",
+            "<input type=\"password\" name=\"password\" value=\"\"> autocomplete=\"current-password\"",
             "token = os.environ[\"GITHUB_TOKEN\"]",
             "ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
             "https://example.com:8080/path@x and user@example.com",

@@ -67,6 +67,8 @@ const PATHS: &[&str] = &[
 /// What only a person says.
 const COMMANDS: &[&str] = &[
     "Bash(hookwire trust*)",
+    // Its language server has definitions trusted, too.
+    "Bash(hookwire serve*)",
     "Bash(hookwire approve*)",
     "Bash(hookwire deny*)",
     "Bash(hookwire uninstall*)",
@@ -126,20 +128,7 @@ const READING: &[(&str, &[&str])] = &[
     ("git", &["add", "blame", "commit", "diff", "grep", "log", "ls-files", "show", "status"]),
     (
         "hookwire",
-        &[
-            "approvals",
-            "check",
-            "dispatch",
-            "docs",
-            "explain",
-            "list",
-            "replay",
-            "schema",
-            "serve",
-            "tail",
-            "test",
-            "trust",
-        ],
+        &["approvals", "check", "dispatch", "docs", "explain", "list", "replay", "schema", "tail", "test", "trust"],
     ),
 ];
 

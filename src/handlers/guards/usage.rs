@@ -4,6 +4,7 @@ use super::super::call::Call;
 use super::super::error::HandlerError;
 use crate::contract::Tally;
 use crate::event::{Event, Phase};
+use crate::support::json::whole;
 use serde_json::Value;
 
 /// The agent's own counts of the run, if its system has them.
@@ -32,12 +33,6 @@ pub(super) fn usage(event: &Event) -> Result<(u64, u64), HandlerError> {
         ))),
         (input, output) => Ok((input.unwrap_or_default(), output.unwrap_or_default())),
     }
-}
-
-/// A whole number, however it is written.
-fn whole(value: &Value) -> Option<u64> {
-    let float = || value.as_f64().filter(|it| it.fract() == 0.0 && (0.0..9e15).contains(it)).map(|it| it as u64);
-    value.as_u64().or_else(float)
 }
 
 /// Whether an event says how many tokens a model call used.

@@ -5,7 +5,8 @@
 //! or with the host. A call that waits for a start may give up; the start goes on for the next call.
 
 use super::super::approved::run_by_words;
-use super::flow::{Flow, Lines, MAX_MESSAGE, Messages};
+use super::super::flow::Flow;
+use super::flow::{Lines, MAX_MESSAGE, Messages};
 use crate::handlers::effect::Program;
 use crate::handlers::environment::{Secrets, changed};
 use crate::handlers::headers::Headers;

@@ -145,7 +145,7 @@ impl Kind for Rewrite {
                 let event = call.moment.event();
                 let Some(subject) = event.subject() else { return Ok(Answer::default()) };
                 let (replace, shared) = (replace.clone(), event.clone());
-                let rewritten = text::look_through(subject, move || replace.rewrite(&shared)).await??;
+                let rewritten = text::look_through(subject, move |_| replace.rewrite(&shared)).await??;
                 Ok(rewritten.map_or_else(Answer::default, Answer::rewrite))
             }
             Rewrite::Commands { change, .. } => {

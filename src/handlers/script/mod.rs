@@ -13,6 +13,7 @@ use super::compile::{Compile, Mistake};
 use super::digits::{self, Language};
 use super::error::HandlerError;
 use super::kind::{Kind, TextKind};
+use super::means::{Means, Obstacle};
 use crate::handlers::call::HookView;
 use crate::services::state::Scope;
 use crate::syntax::values::text_or_map;
@@ -196,6 +197,12 @@ impl Kind for Script {
         })
     }
 
+    fn obstacle(&self, _: &HookView<'_>, _: &Means) -> Option<Obstacle> {
+        let reply = dropped_reply(&self.program.code)?;
+        let message = format!("`{reply}` is made and not returned: to return nothing is to agree");
+        Some(Obstacle::new("never-decides", message).help("write `return` before it"))
+    }
+
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
         let event = call.moment.event();
         Language::JavaScript.reaches(&event.data).map_err(|error| HandlerError(format!("read the event: {error}")))?;
@@ -263,6 +270,39 @@ fn offset(text: &str, line: usize, column: usize) -> usize {
     start + (0..=end.min(column.saturating_sub(1))).rev().find(|at| rest.is_char_boundary(*at)).unwrap_or(0)
 }
 
+/// Members of replies that say what is decided.
+const DECIDING: [&str; 7] =
+    ["decision", "Decision", "action", "blocked", "isToolExecutionBlocked", "permissionDecision", "state"];
+
+/// A reply that is a statement of its own, by its beginning. Only its place is looked at, so one that an expression
+/// hides isn't seen.
+fn dropped_reply(code: &str) -> Option<&str> {
+    let is_map = |rest: &str| {
+        let word = rest.trim_start_matches(['{', '"', '\'']).trim_start().trim_start_matches(['"', '\'']);
+        let deciding = DECIDING.iter().find_map(|key| word.strip_prefix(key));
+        deciding.is_some_and(|rest| rest.trim_start_matches(['"', '\'']).trim_start().starts_with(':'))
+    };
+    let made = code.match_indices(['H', '{']).map(|(at, _)| at);
+    let made = made
+        .filter(|at| code[*at..].starts_with("HookResult.") || code[*at..].starts_with('{') && is_map(&code[*at..]));
+    let dropped = |at: &usize| {
+        let before = code[..*at].trim_end();
+        // An expression in brackets is where they are.
+        let (before, at) = before.strip_suffix('(').map_or((before, *at), |it| (it.trim_end(), it.len()));
+        let begins_line = code[before.len()..at].contains('\n');
+        match before.chars().next_back() {
+            None | Some(';' | '}' | ')') => true,
+            Some('{') => !before.ends_with("${"),
+            Some(c) => before.ends_with("else") || begins_line && (c.is_alphanumeric() || "'\"`]".contains(c)),
+        }
+    };
+    let at = made.into_iter().find(dropped)?;
+    code[at..]
+        .split(['\n', ';'])
+        .next()
+        .map(|line| line.split_at_checked(60).map_or(line, |(start, _)| start).trim_end())
+}
+
 fn about(hook: HookView<'_>) -> Arc<str> {
     let about = json!({
         "name": hook.name,
@@ -271,4 +311,34 @@ fn about(hook: HookView<'_>) -> Arc<str> {
         "file": hook.source.file,
     });
     about.to_string().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replies_that_nobody_gets() {
+        for (code, expected) in [
+            ("HookResult.DenyResult('no')", Some("HookResult.DenyResult('no')")),
+            ("({action: 'Reject', reason: 'x'})", Some("{action: 'Reject', reason: 'x'})")),
+            ("{ \"decision\": \"deny\" }", Some("{ \"decision\": \"deny\" }")),
+            ("if (event.x) HookResult.DenyResult('no'); return;", Some("HookResult.DenyResult('no')")),
+            ("if (event.x) { HookResult.DenyResult('no') }", Some("HookResult.DenyResult('no') }")),
+            ("const x = 1\nHookResult.DenyResult('no')", Some("HookResult.DenyResult('no')")),
+            ("return\nHookResult.DenyResult('no')", Some("HookResult.DenyResult('no')")),
+            ("if (a) return; else HookResult.DenyResult('é')", Some("HookResult.DenyResult('é')")),
+            ("return HookResult.DenyResult('no')", None),
+            ("return event.x\n  ? HookResult.DenyResult('no')\n  : HookResult.AllowResult()", None),
+            ("return (\n  {decision: 'deny'}\n)", None),
+            ("const deny = (why) => ({decision: 'deny', reason: why}); return deny('x')", None),
+            ("const reply = {decision: 'deny'}; return reply", None),
+            ("log.info({action: 1})", None),
+            ("log.info(`${HookResult.x}`)", None),
+            ("({decision} = event)", None),
+            ("console.log('x')", None),
+        ] {
+            assert_eq!(dropped_reply(code), expected, "{code}");
+        }
+    }
 }

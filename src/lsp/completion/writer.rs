@@ -2,9 +2,9 @@
 
 use super::super::context::Here;
 use super::super::half_typed::Completing;
-use super::super::plain_text::is_invisible;
 use crate::event::Event;
 use crate::matching::tools::TOOLS;
+use crate::support::visible::is_invisible;
 use crate::syntax::formats::{self, Format};
 use crate::syntax::node::Span;
 use ls_types::CompletionItemKind as ItemKind;

@@ -1038,19 +1038,22 @@ impl<'t> Reader<'t> {
             RedirectKind::ReadWrite(self.target()?)
         } else if self.eat(">&") || self.eat("<&") {
             let reads = self.text[self.at - 2] == b'<';
+            let from = self.at - 2;
             self.blanks()?;
             let word = self.word(Context::Plain)?;
+            // The whole of it is what can't be told.
+            let outside = |parser: &Self, why| Err(Outside { why, at: from..parser.at });
             match word.plain() {
                 Some("-") => RedirectKind::Duplicate(word),
                 Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => RedirectKind::Duplicate(word),
                 Some(text) if text.starts_with('-') || text.ends_with('-') || reads => {
-                    return self.outside("a redirection in another form");
+                    return outside(self, "a redirection in another form");
                 }
                 Some(_) => {
                     self.bash_only()?;
                     RedirectKind::Write(word)
                 }
-                None => return self.outside("a redirection to what is computed"),
+                None => return outside(self, "a redirection to what is computed"),
             }
         } else if self.eat(">>") || self.eat(">|") {
             self.blanks()?;

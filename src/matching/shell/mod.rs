@@ -41,6 +41,9 @@ pub enum Shell {
 }
 
 impl Shell {
+    /// How many there are.
+    pub const COUNT: usize = Shell::Other as usize + 1;
+
     /// The shell of that name or path.
     pub fn named(name: &str) -> Shell {
         match name.rsplit(['/', '\\']).next().unwrap_or_default().trim_end_matches(".exe") {
@@ -211,7 +214,10 @@ impl Script {
         }
         let mut names = Vec::with_capacity(self.commands.len());
         for command in &self.commands {
-            names.push(commands::base_name(command.words.first()?.as_constant()?));
+            let name = commands::base_name(command.words.first()?.as_constant()?);
+            names.extend(
+                [Some(name), programs::same_program(name), programs::other_program(name)].into_iter().flatten(),
+            );
         }
         if self.unseen.is_some() {
             let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '+');

@@ -50,6 +50,8 @@ struct OptionPattern {
     names: Vec<String>,
     /// Operands that say the same.
     operands: Vec<&'static str>,
+    /// Options that say the same if all of a list are there.
+    together: Vec<Vec<OptionPattern>>,
     value: Option<String>,
 }
 
@@ -171,7 +173,7 @@ impl CommandRule {
                 (None, _) => text,
                 (Some(open), Some(end)) if end < open => &text[..=end],
                 (Some(_), _) => {
-                    let pattern = OptionPattern { written: name.to_string(), names, operands: Vec::new(), value: None };
+                    let pattern = OptionPattern::new(name.to_string(), names);
                     match pattern.could_be(item) {
                         Held::No => continue,
                         Held::Doubt(_) | Held::Yes => {
@@ -208,9 +210,9 @@ impl CommandRule {
             }
             let other = match same {
                 Act::Operand(pattern) => parsed.operands.iter().find(|item| glob(pattern, item.word.beginning())),
-                Act::Option(other) => parsed.options.iter().find(|item| {
+                Act::Option(_) | Act::Options(_) => parsed.options.iter().find(|item| {
                     let is_place = places.iter().any(|place| place_of(command, item.word) == Some(place.word));
-                    !is_place && denotes(item.word.beginning(), other, item.row)
+                    !is_place && same.options().iter().any(|it| denotes(item.word.beginning(), it, item.row))
                 }),
             };
             if let Some(other) = other {
@@ -436,17 +438,21 @@ impl Stage {
 
     fn add_option(&mut self, name: &str, value: Option<String>, row: Option<&Row>, path: &str) {
         let mut names = spellings(name, row);
-        let mut operands = Vec::new();
+        let (mut operands, mut together) = (Vec::new(), Vec::new());
         for (act, option, same) in options::ACTS {
             if *act == path && names.iter().any(|it| it == option) {
                 match same {
                     Act::Option(other) => names.push(other.to_string()),
+                    Act::Options(others) => {
+                        let all = others.iter().map(|it| OptionPattern::new(it.to_string(), spellings(it, row)));
+                        together.push(all.collect());
+                    }
                     Act::Operand(glob) => operands.push(*glob),
                 }
             }
         }
         names.dedup();
-        self.options.push(OptionPattern { written: name.to_string(), names, operands, value });
+        self.options.push(OptionPattern { operands, together, value, ..OptionPattern::new(name.to_string(), names) });
     }
 
     /// Whether the command is one of this pattern's program.
@@ -461,11 +467,25 @@ impl Stage {
                 || self.program.contains('*') && head.text.starts_with(literal);
         }
         let name = head.text.rsplit('/').next().unwrap_or_default();
-        self.program == "*" || glob(&self.program, name)
+        let by_name = |name: &str| glob(&self.program, name);
+        self.program == "*" || by_name(name) || programs::same_program(name).is_some_and(by_name)
+    }
+
+    /// The command in the other words that mean the same, if the pattern may be about them.
+    fn twin(&self, command: &Command) -> Option<Command> {
+        let words = if programs::has_twins(&self.program) { programs::twin(&command.words)? } else { return None };
+        Some(Command { words, ..command.clone() })
     }
 
     /// Whether the command does what the pattern says: any reading of it is enough.
     fn hits(&self, command: &Command, piped: bool) -> Held {
+        match self.hits_words(command, piped) {
+            Held::Yes => Held::Yes,
+            held => self.twin(command).map_or(held, |twin| held.max(self.hits_words(&twin, piped))),
+        }
+    }
+
+    fn hits_words(&self, command: &Command, piped: bool) -> Held {
         let is_shell = piped && self.program == "sh" && runs_what_flows_in(command);
         if !is_shell && !self.is_program(command) {
             return Held::No;
@@ -574,8 +594,33 @@ impl Stage {
         held
     }
 
-    /// Whether the pattern names all of the command.
+    /// Whether the pattern names all of the command; what runs code it must name itself.
     fn covers(&self, command: &Command, place: &Place) -> Held {
+        let held = self.covers_words(command, place);
+        let name = command.words.first().map_or("", |head| base_name(&head.text));
+        let names_all = || {
+            let parsed = Parsed::new(&command.words[1..], self.row.as_deref(), &[]);
+            programs::running_options(name, &command.words).into_iter().all(|option| {
+                match parsed.options.iter().find(|item| std::ptr::eq(item.word, option)) {
+                    Some(item) => self
+                        .options
+                        .iter()
+                        .any(|pattern| pattern.is(&option.text, item.row) && pattern.value_fits(item) == Held::Yes),
+                    None => self.names_option(&option.text),
+                }
+            })
+        };
+        if held == Held::Yes && !names_all() { Held::Doubt("an option that runs code") } else { held }
+    }
+
+    fn covers_words(&self, command: &Command, place: &Place) -> Held {
+        match self.covers_these(command, place) {
+            Held::Yes => Held::Yes,
+            held => self.twin(command).map_or(held, |twin| held.max(self.covers_these(&twin, place))),
+        }
+    }
+
+    fn covers_these(&self, command: &Command, place: &Place) -> Held {
         let Some(head) = command.words.first() else { return Held::No };
         if let Some(whole) = &self.whole {
             return to_held(glob(whole, &command.normal()));
@@ -598,16 +643,15 @@ impl Stage {
         }
         // Options: each of the rule's is there, and none that it doesn't name.
         for option in &self.options {
-            if parsed.has(option) != Held::Yes {
+            if parsed.has(option) != Held::Yes || parsed.takes_back(option) {
                 return Held::No;
             }
         }
         for option in &parsed.options {
-            let named = self
-                .options
-                .iter()
-                .any(|pattern| pattern.names.iter().any(|name| denotes(&option.word.text, name, option.row)))
-                || self.names_cluster(option);
+            let named =
+                self.options.iter().any(|pattern| {
+                    pattern.is(&option.word.text, option.row) && pattern.value_fits(option) == Held::Yes
+                }) || self.names_cluster(option);
             let after = option.depth >= self.commands.min(1) && self.open;
             if !named && !after {
                 return Held::No;
@@ -769,6 +813,7 @@ fn stands_as_program(text: &str, at: usize) -> bool {
                         | "time"
                         | "env"
                         | "nohup"
+                        | "spawn"
                         | "RUN"
                         | "command"
                         | "eval"
@@ -869,6 +914,10 @@ impl<'c> Parsed<'c> {
         let mut parsed = Parsed { options: Vec::new(), operands: Vec::new(), open: None };
         let mut node = row;
         let (mut depth, mut unsure, mut ended, mut at) = (0, false, false, 0);
+        // `cargo +nightly publish`
+        if row.is_some_and(|row| row.takes_toolchain()) && words.first().is_some_and(|it| it.text.starts_with('+')) {
+            at += 1;
+        }
         while let Some(word) = words.get(at) {
             at += 1;
             let beginning = word.beginning();
@@ -973,6 +1022,9 @@ impl<'c> Parsed<'c> {
                 held = held.max(this);
             }
         }
+        for all in &option.together {
+            held = held.max(all.iter().map(|it| self.has(it)).min().unwrap_or(Held::No));
+        }
         match (held, self.open) {
             (Held::No, Some(why)) => Held::Doubt(why),
             (held, _) => held,
@@ -980,7 +1032,35 @@ impl<'c> Parsed<'c> {
     }
 }
 
+/// What a flag is given to say that it isn't meant: `--dry-run=false`, kubectl's `--dry-run=none`.
+const NO: [&str; 8] = ["false", "f", "no", "n", "none", "never", "off", "0"];
+
+impl Parsed<'_> {
+    /// Whether an option is there and may be taken back: `--dry-run=false`, `--no-dry-run`, or a word that only the run
+    /// tells.
+    fn takes_back(&self, option: &OptionPattern) -> bool {
+        let is_negated = |item: &Item| {
+            let text = item.word.text.as_str();
+            let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
+            let is_no = |value: &str| NO.iter().any(|no| value.eq_ignore_ascii_case(no));
+            let opposes = |ours: &String| {
+                ours.strip_prefix("--")
+                    .is_some_and(|ours| name.strip_prefix("--no-").or(name.strip_prefix("--no")) == Some(ours))
+            };
+            option.names.iter().any(opposes)
+                || option.value.is_none()
+                    && option.is(name, item.row)
+                    && value.is_some_and(|value| is_no(value) || item.word.openness != Openness::Constant)
+        };
+        self.open.is_some() || self.options.iter().any(is_negated)
+    }
+}
+
 impl OptionPattern {
+    fn new(written: String, names: Vec<String>) -> OptionPattern {
+        OptionPattern { written, names, operands: Vec::new(), together: Vec::new(), value: None }
+    }
+
     fn value_fits(&self, item: &Item) -> Held {
         let Some(wanted) = &self.value else { return Held::Yes };
         let attached = item.word.text.split_once('=').map(|(_, value)| value);
@@ -1319,19 +1399,16 @@ pub fn covers(rules: &[&CommandRule], unless: &[&CommandRule], script: &Script, 
         if command.role == Role::Transparent && script.commands.len() > 1 && !command.writes {
             continue;
         }
-        let covered = rules.iter().any(|rule| match rule.stages.as_slice() {
-            [stage] => stage.covers(command, place) == Held::Yes,
-            _ => false,
+        let covered = rules.iter().map(|rule| match rule.stages.as_slice() {
+            [stage] => stage.covers(command, place),
+            _ => Held::No,
         });
         // No rule names a redirection to a file or an assignment.
-        if !covered || command.writes || command.assigns {
-            return Judgement::No;
-        }
-        let name = command.words.first().map_or("", |head| base_name(&head.text));
-        if let Some(option) = programs::running_option(name, &command.words)
-            && !rules.iter().flat_map(|rule| &rule.stages).any(|stage| stage.names_option(&option.text))
-        {
-            return Judgement::Doubt(Doubt { why: "an option that runs code", at: command.span.clone() });
+        match covered.max() {
+            Some(Held::Yes | Held::Doubt(_)) if command.writes || command.assigns => return Judgement::No,
+            Some(Held::Yes) => {}
+            Some(Held::Doubt(why)) => return Judgement::Doubt(Doubt { why, at: command.span.clone() }),
+            Some(Held::No) | None => return Judgement::No,
         }
     }
     if let Some(gap) = &script.beside {

@@ -4,6 +4,7 @@
 use crate::dialects::{self, Dialect};
 use crate::engine::{Engine, Honours, HooksInForce, Question};
 use crate::event::Event;
+use crate::journal::Sender;
 use crate::matching::Facts;
 use crate::rpc::VERDICTS;
 use crate::rpc::aside::aside;
@@ -52,7 +53,8 @@ pub(super) async fn dispatch(session: &Session, sent: Value, text: &str, out: &m
         micros = verdict.outcomes.iter().map(|it| it.duration_micros).sum::<u64>(),
         "Judged."
     );
-    session.host.journal.write(&event, dialect.name(), text, &verdict, written);
+    let from = Sender { dialect: dialect.name(), client: session.client() };
+    session.host.journal.write(&event, from, text, &verdict, written);
     if is_translated {
         out.push(b'}');
     }

@@ -19,6 +19,7 @@ pub(super) fn initialize(session: &Session, sent: Value) -> RpcResult<Initialize
     let editor = lsp::is_editor(&sent).then(|| session.language_server(&sent)).transpose()?;
     let is_agent = capabilities.is_some();
     let remarks = session.initialize(capabilities)?;
+    params.client_info.as_ref().and_then(|it| it["name"].as_str()).into_iter().for_each(|it| session.name_client(it));
     let mut features = json!({ "positionEncoding": "utf-16" });
     if let Some(server) = editor {
         features = lsp::capabilities(&server);

@@ -1,5 +1,7 @@
 //! Texts from outside, made fit for a message.
 
+use crate::support::visible::is_invisible;
+
 /// A text from outside in one line of at most so many characters.
 pub(crate) fn clean(text: &str, max: usize) -> String {
     let words = text.split(|c: char| c.is_whitespace() || c.is_control() || is_invisible(c));
@@ -8,11 +10,6 @@ pub(crate) fn clean(text: &str, max: usize) -> String {
         Some((at, _)) => format!("{}...", &line[..at]),
         None => line,
     }
-}
-
-/// Characters that reorder or hide the text around them.
-fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
 }
 
 #[cfg(test)]

@@ -35,8 +35,17 @@ pub(super) struct File {
 struct Shared {
     waiting: Mutex<Waiting>,
     changed: Condvar,
-    /// The last change that is on the disk, and what went wrong since.
-    saved: watch::Sender<(u64, Option<String>)>,
+    /// The last change that is on the disk, and why later ones aren't.
+    saved: watch::Sender<(u64, Option<Unsaved>)>,
+}
+
+/// Why changes aren't on the disk.
+#[derive(Clone)]
+enum Unsaved {
+    /// Another host has the file open. What is counted meanwhile counts in memory, which the log says once: a guard that
+    /// failed instead would stop the agent for as long as the other host runs.
+    Held,
+    Failed(String),
 }
 
 #[derive(Default)]
@@ -68,7 +77,7 @@ impl File {
         let shared = Arc::new(Shared {
             waiting: Mutex::default(),
             changed: Condvar::new(),
-            saved: watch::Sender::new((0, None)),
+            saved: watch::Sender::new((0, open.is_none().then_some(Unsaved::Held))),
         });
         let writer = shared.clone();
         let path = path.to_path_buf();
@@ -91,7 +100,7 @@ impl File {
         self.shared.changed.notify_one();
     }
 
-    /// Returns when every change taken so far is on the disk.
+    /// Returns when every change taken so far is on the disk, or counts in memory because another host has the file.
     pub(super) fn saved(&self) -> impl Future<Output = Result<(), StateError>> + use<> {
         let mine = self.shared.waiting.lock().last;
         let mut saved = self.shared.saved.subscribe();
@@ -99,7 +108,8 @@ impl File {
             let done = saved.wait_for(|(last, problem)| *last >= mine || problem.is_some()).await;
             match done.as_deref() {
                 Ok((last, _)) if *last >= mine => Ok(()),
-                Ok((_, Some(problem))) => Err(StateError(format!("write the state file: {problem}"))),
+                Ok((_, Some(Unsaved::Held))) => Ok(()),
+                Ok((_, Some(Unsaved::Failed(problem)))) => Err(StateError(format!("write the state file: {problem}"))),
                 _ => Err(StateError("write the state file: its thread has ended".into())),
             }
         }
@@ -143,9 +153,14 @@ impl Shared {
                     self.saved.send_replace((last, None));
                 }
                 Err(error) => {
-                    tracing::error!(%error, "The state file can't be written; state is kept in memory meanwhile.");
                     let before = self.saved.borrow().0;
-                    self.saved.send_replace((before, Some(error.to_string())));
+                    let why = if let redb::Error::DatabaseAlreadyOpen = error {
+                        Unsaved::Held
+                    } else {
+                        tracing::error!(%error, "The state file can't be written; state is kept in memory meanwhile.");
+                        Unsaved::Failed(error.to_string())
+                    };
+                    self.saved.send_replace((before, Some(why)));
                     if closed {
                         return;
                     }

@@ -469,7 +469,7 @@ mod tests {
         // Another host has its values in memory meanwhile.
         let beside = Store::open(&path).unwrap();
         beside.set(&Scope::Global, "beside", json!(1), None).unwrap();
-        drop(beside);
+        assert_eq!(beside.saved().await, Ok(()), "it counts");
         let session = Scope::of(Some("s"));
         store.set(&session, "k", json!({"a": 1}), Some(Duration::from_secs(3600))).unwrap();
         store.set(&Scope::Global, "gone", json!(1), Some(Duration::ZERO)).unwrap();
@@ -478,7 +478,11 @@ mod tests {
         assert!(store.delete(&Scope::Global, "deleted"));
         store.saved().await.unwrap();
         drop(store);
+        // Now the file is free.
+        drop(beside);
         let store = Store::open(&path).unwrap();
+        assert_eq!(store.get(&Scope::Global, "beside"), Some(json!(1)));
+        assert!(store.delete(&Scope::Global, "beside"));
         assert_eq!((store.get(&session, "k"), store.get(&Scope::Guards, "k")), (Some(json!({"a": 1})), Some(json!(1))));
         assert_eq!(store.list(&Scope::Global, "", 10), []);
         assert!(store.list(&session, "", 10)[0].ttl_ms.is_some());

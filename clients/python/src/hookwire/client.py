@@ -29,6 +29,7 @@ from .protocol import (
     ReloadResult,
 )
 from .verdict import Verdict
+from .websocket import address
 
 log = logging.getLogger("hookwire")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -48,6 +49,7 @@ class _Client:
         project: bool = False,
         root: str | os.PathLike[str] | None = None,
         connect: str | os.PathLike[str] | None = None,
+        token: str | None = None,
         program: str | os.PathLike[str] | None = None,
         arguments: Iterable[str] = (),
         env: Mapping[str, str] | None = None,
@@ -62,7 +64,8 @@ class _Client:
         show: Callable[[str], Any] | None = None,
     ):
         """`hooks`: directories of definitions. `project`: also those of the project's `.hookwire`, in `root` or the
-        current directory. `connect`: a host's socket instead of a host of one's own. `program`: the hookwire to run,
+        current directory. `connect`: a host's socket, or its `ws://127.0.0.1:PORT` with a `token` (else that of
+        HOOKWIRE_TOKEN), instead of a host of one's own. `program`: the hookwire to run,
         `arguments`: more arguments for its `serve`, `env`: its environment.
 
         `fail`: what holds while there is no host: `closed` denies, `open` allows. `deadline`: seconds for a verdict;
@@ -83,6 +86,11 @@ class _Client:
         self.agent = agent
         self._patience, self._decisions = patience, list(decisions)
         self._connect = None if connect is None else os.fspath(connect).removeprefix("unix:")
+        self._url, self._token = None, token or os.environ.get("HOOKWIRE_TOKEN", "")
+        if self._connect is not None and self._connect.startswith(("ws:", "http:")):
+            self._url, _ = self._connect, address(self._connect)
+            if not self._token:
+                raise ValueError("a host at a port of this machine wants a token: token= or HOOKWIRE_TOKEN")
         self._program, self._env = program, env
         self._arguments = [it for path in hooks for it in ("--hooks", os.fspath(path))]
         self._arguments += ["--project"] if project else []
@@ -180,7 +188,9 @@ class _Client:
             return connection
 
     def _start(self) -> Connection:
-        if self._connect is not None:
+        if self._url is not None:
+            connection = Connection(self._serve, self._notified, url=self._url, token=self._token)
+        elif self._connect is not None:
             connection = Connection(self._serve, self._notified, path=self._connect)
         else:
             command = [os.fspath(self._program or find_program()), "serve", *self._arguments]

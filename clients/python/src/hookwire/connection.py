@@ -1,4 +1,4 @@
-"""One host on the other end of two pipes or a socket, until it is gone."""
+"""One host on the other end of two pipes, a socket or a WebSocket, until it is gone."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import threading
 import time
 from concurrent.futures import Future, InvalidStateError
 from typing import IO, Any, Callable
+
+from .websocket import WebSocket
 
 # No message is longer; a verdict may hold a whole file.
 LONGEST = 256 << 20
@@ -37,6 +39,8 @@ class Connection:
         *,
         command: list[str] | None = None,
         path: str | None = None,
+        url: str | None = None,
+        token: str = "",
         options: dict[str, Any] | None = None,
     ):
         self._on_request, self._on_notification = on_request, on_notification
@@ -50,11 +54,14 @@ class Connection:
         self.gone: str | None = None
         #: When a request was sent to which the host has given no sign of life.
         self.silent_since: float | None = None
-        self._input: IO[bytes]
-        self._output: IO[bytes]
+        self._input: IO[bytes] | WebSocket
+        self._output: IO[bytes] | WebSocket
         self._process: subprocess.Popen[bytes] | None = None
         self._socket: socket.socket | None = None
-        if path is not None:
+        if url is not None:
+            self._input = self._output = websocket = WebSocket(url, token)
+            self._socket = websocket.socket
+        elif path is not None:
             self._socket = socket.socket(socket.AF_UNIX)
             try:
                 self._socket.connect(path)
@@ -139,7 +146,10 @@ class Connection:
         except (OSError, ValueError):
             self.end("the host has ended")
         try:
-            self._output.close()
+            if isinstance(self._output, WebSocket):
+                self._output.finish()
+            else:
+                self._output.close()
             if self._socket:
                 self._socket.shutdown(socket.SHUT_WR)
         except (OSError, ValueError):

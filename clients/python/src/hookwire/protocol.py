@@ -155,6 +155,15 @@ class ClientCapabilities(TypedDict):
     hooks: NotRequired[HookCapabilities | None]
 
 
+class ClientInfo(TypedDict):
+    """`clientInfo`, as LSP has it."""
+
+    # Its name.
+    name: str
+    # Its version.
+    version: NotRequired[str | None]
+
+
 class CompleteParams(TypedDict):
     """The params of `model/complete`: a request, and which of the client's models is meant."""
 
@@ -331,6 +340,8 @@ class Explanation(TypedDict):
 
     # Whether it would run.
     applies: bool
+    # What it decides when it runs, if that is always the same.
+    decision: NotRequired[Decision | None]
     # The hook.
     hook: str
     # The first test that keeps it out.
@@ -402,6 +413,8 @@ class InitializeParams(TypedDict):
 
     # What the client can do.
     capabilities: NotRequired[ClientCapabilities]
+    # Who the client is: for people who watch, and nothing else.
+    clientInfo: NotRequired[ClientInfo | None]
 
 
 class InitializeResult(TypedDict):
@@ -599,6 +612,8 @@ class Record(TypedDict):
 
     # When it was judged: RFC 3339, in UTC, to the millisecond.
     at: str
+    # The client that sent it, if it said at `initialize` who it is.
+    client: NotRequired[str | None]
     # The vocabulary in which it was read.
     dialect: str
     # The canonical name.

@@ -240,6 +240,12 @@ local commands = {
   events = function(client)
     events(client)
   end,
+  -- The server shows what is to be trusted, and asks.
+  trust = function(client)
+    local path = vim.api.nvim_buf_get_name(0)
+    local here = path:find('/.hookwire/', 1, true) and { uri = vim.uri_from_bufnr(0) } or vim.empty_dict()
+    execute(client, 'trust', here, function() end)
+  end,
   status = function(client)
     execute(client, 'status', vim.empty_dict(), function(status)
       tell(status.summary)

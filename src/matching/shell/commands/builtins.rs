@@ -5,6 +5,13 @@ use super::super::{Role, Shell, Span, grammar};
 use super::{Directory, Facts, Input, Walk, base_name, looks_expandable};
 use std::rc::Rc;
 
+const SETS_VARIABLES: &str = "a builtin that sets variables";
+
+/// Whether the word is computed from its beginning.
+fn begins_computed(word: &Word) -> bool {
+    matches!(word.openness, Openness::Computed(0, _))
+}
+
 impl Walk {
     /// Runs a builtin that matters; false if it's none.
     pub(super) fn builtin(&mut self, name: &str, words: &[Word], span: &Span, facts: &Facts) -> bool {
@@ -103,6 +110,7 @@ impl Walk {
                     }
                 }
                 self.guard_subscripts(args, span);
+                self.beside(SETS_VARIABLES, span);
             }
             "jobs" if first.is_some_and(|word| word.text == "-x") => {
                 self.emit(words, span, facts, Role::Plain);
@@ -290,7 +298,16 @@ impl Walk {
         if name == "let"
             || matches!(name, "declare" | "typeset" | "local" | "export" | "readonly" | "read" | "unset" | "getopts")
         {
-            self.beside("a builtin that sets variables", span);
+            self.beside(SETS_VARIABLES, span);
+        }
+        // `printf -v PATH`, `wait -p PATH`: one whose first word is computed may have the option.
+        let names_variable = match name {
+            "printf" => args.first().is_some_and(|word| word.text.starts_with("-v") || begins_computed(word)),
+            "wait" => args.iter().any(|word| word.text.starts_with('-') && word.text.contains('p')),
+            _ => false,
+        };
+        if names_variable {
+            self.beside(SETS_VARIABLES, span);
         }
         if !matches!(name, "declare" | "typeset" | "local" | "export" | "readonly") {
             return;

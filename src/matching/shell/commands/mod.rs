@@ -9,7 +9,7 @@ mod simple;
 use super::expand::{Openness, Resolved, Variables, Word};
 use super::grammar::{self, Change, List, Node, Part, Pipeline, Redirect, RedirectKind, Stage, Word as Written};
 use super::output::{self, Output};
-use super::{Command, Gap, Shell, Span};
+use super::{Command, Gap, Shell, Span, programs};
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -268,7 +268,10 @@ impl Walk {
                 lists.iter().for_each(|list| self.list(list));
                 self.forget_directory(directory);
             }
-            Node::For { words, body, .. } => {
+            Node::For { name, words, body } => {
+                if programs::hazard(name, None) != programs::Hazard::None {
+                    self.beside("a loop that sets a variable which decides what code runs", &stage.span);
+                }
                 for word in words {
                     self.expand(word);
                 }
@@ -344,10 +347,14 @@ impl Walk {
                                 Output::Anything => Input::Computed,
                             }
                         }
-                        _ => match self.one(word) {
-                            Some(word) if word.openness == Openness::Constant => Input::File(word.text),
-                            _ => Input::Computed,
-                        },
+                        _ => {
+                            let files = self.expand(word);
+                            writes |= files.iter().flatten().any(opens_connection);
+                            match files.iter().map(Vec::as_slice).collect::<Vec<_>>().as_slice() {
+                                [[file]] if file.openness == Openness::Constant => Input::File(file.text.clone()),
+                                _ => Input::Computed,
+                            }
+                        }
                     };
                     if redirect.fd.is_none_or(|fd| fd == 0) {
                         self.input = input;
@@ -577,6 +584,15 @@ struct Facts {
 
 pub(super) fn base_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
+}
+
+/// Whether to read from there opens a connection.
+fn opens_connection(file: &Word) -> bool {
+    let known = file.beginning();
+    ["/dev/tcp/", "/dev/udp/"].iter().any(|place| match file.openness {
+        Openness::Constant | Openness::Files(_) | Openness::Operand(0) => known.starts_with(place),
+        Openness::Operand(_) | Openness::Computed(..) => known.starts_with(place) || place.starts_with(known),
+    })
 }
 
 /// Text that arithmetic would run: a subscript with a substitution in it.

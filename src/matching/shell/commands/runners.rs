@@ -234,26 +234,24 @@ impl Walk {
 
     /// Options whose value is a command line: it is read. Whether there are any.
     pub(super) fn text_options(&mut self, program: &str, words: &[Word], span: &Span) -> bool {
-        let Some((_, letters, names)) = programs::TEXT_OPTIONS.iter().find(|(name, ..)| *name == program) else {
-            return false;
-        };
         let mut found = false;
+        for (at, skip) in programs::text_operands(program, words) {
+            found = true;
+            let text = tail(&words[at], skip);
+            self.text_of(std::slice::from_ref(&text), Shell::Posix, "an argument is computed and run", span);
+        }
+        let Some((_, letters, names)) = programs::TEXT_OPTIONS.iter().find(|(name, ..)| *name == program) else {
+            return found;
+        };
         for (at, word) in words.iter().enumerate().skip(1) {
             let option = word.beginning();
             let next = words.get(at + 1).cloned();
-            let texts: Vec<Word> = if let Some(long) = option.strip_prefix("--") {
-                let (name, attached) = long.split_once('=').map_or((long, false), |(name, _)| (name, true));
-                if name.is_empty() || !names.iter().any(|it| it.starts_with(name)) {
-                    continue;
-                }
-                if attached { vec![tail(word, name.len() + 3)] } else { next.into_iter().collect() }
-            } else if option.starts_with('-') && option.len() > 1 {
-                let Some(letter) = option[1..].find(|c| letters.contains(c)) else { continue };
-                let skip = letter + 2;
-                if word.text.len() > skip { vec![tail(word, skip)] } else { next.into_iter().collect() }
-            } else {
-                continue;
+            let Some(skip) = programs::text_option(option, letters, names) else { continue };
+            let attached = match option.starts_with("--") {
+                true => option.get(..skip).is_some_and(|name| name.ends_with('=')),
+                false => word.text.len() > skip,
             };
+            let texts: Vec<Word> = if attached { vec![tail(word, skip)] } else { next.into_iter().collect() };
             found = true;
             for text in texts {
                 let text = match text.text.strip_prefix("exec=") {

@@ -1,10 +1,15 @@
 //! A simple command: its words, what it prints, and what it runs in turn.
 
 use super::super::expand::{Openness, Word, join};
-use super::super::grammar::{Assign, Part, RedirectKind, Stage, Value, Word as Written};
+use super::super::grammar::{Assign, Part, Redirect, RedirectKind, Stage, Value, Word as Written};
 use super::super::{Command, Role, Shell, Span, grammar, output, programs};
 use super::{Facts, Function, Input, MAX_ALTERNATIVES, MAX_COMMANDS, TOO_LARGE, Walk, base_name};
 use std::rc::Rc;
+
+/// Whether a redirection reads a file, which `$(< file)` prints.
+fn reads_file(redirect: &Redirect) -> bool {
+    matches!(&redirect.kind, RedirectKind::Read(word) if word.plain() != Some("/dev/null"))
+}
 
 impl Walk {
     pub(super) fn simple(&mut self, stage: &Stage, assigns: &[Assign], words: &[Written], piped: bool) -> Input {
@@ -70,6 +75,10 @@ impl Walk {
         };
         if words.is_empty() && !assigns.is_empty() {
             self.beside("an assignment", &stage.span);
+        }
+        // No command of the list says that a file is emptied or read.
+        if alternatives.iter().any(Vec::is_empty) && (writes || stage.redirects.iter().any(reads_file)) {
+            self.beside("a redirection without a command", &stage.span);
         }
         let facts = Facts { assigns: !assigns.is_empty(), writes, data: !piped && !output && !self.captured };
         for words in &alternatives {

@@ -2,6 +2,9 @@
 //! options decide what code runs, and how each takes its options ([`options`]).
 
 pub(super) mod options;
+mod twins;
+
+pub(super) use twins::{has_twins, other_program, twin};
 
 use super::expand::{Openness, Word};
 use std::collections::{HashMap, HashSet};
@@ -221,6 +224,12 @@ static WRAPPERS: &[Wrapper] = &[
         ..elsewhere("kubectl exec", "it", "cn", 1)
     },
     Wrapper {
+        long: "stdin tty attach quiet share-processes same-node replace",
+        valued_long: "container image target profile copy-to env namespace set-image image-pull-policy custom",
+        remote: true,
+        ..elsewhere("kubectl debug", "itq", "cn", 1)
+    },
+    Wrapper {
         long: "yes no-install quiet no",
         valued_long: "package",
         text_letter: Some('c'),
@@ -306,7 +315,7 @@ pub(super) static SHELLS: Names = Names::new(
 static INTERPRETERS: Names = Names::new(
     "\
     python pypy perl ruby node nodejs php lua luajit tclsh wish Rscript julia osascript guile \
-    racket irb groovy scala ghci runghc ipython ts-node tsx elixir erl swipl ocaml sbcl clisp deno bun",
+    expect racket irb groovy scala ghci runghc ipython ts-node tsx elixir erl swipl ocaml sbcl clisp deno bun",
 );
 
 /// They print, compare or change the shell's own state: no argument of theirs becomes code.
@@ -346,16 +355,28 @@ pub(super) static DECODERS: Names = Names::new(
 pub(super) fn is_known(name: &str) -> bool {
     static OTHERS: Names = Names::new(
         "\
-        make gmake cmake ninja meson gcc g++ cc clang ld ar cargo rustc rustup go gofmt javac java mvn gradle npm \
+        make gmake ninja meson gcc g++ cc clang ld ar cargo rustc rustup go gofmt javac java mvn gradle npm \
         pip pip3 pipx poetry uv conda brew apt apt-get apt-cache dpkg yum dnf pacman apk snap service journalctl \
-        systemctl eslint prettier jest vitest pytest mypy ruff black flake8 tsc top htop fd fdfind bat ssh-keygen \
+        systemctl eslint prettier jest vitest pytest mypy ruff black flake8 tsc top htop bat ssh-keygen \
         ssh-add openssl gpg aws gcloud az reboot shutdown halt poweroff useradd userdel passwd mkfs fdisk iptables \
-        helm terraform tofu pulumi ansible ansible-playbook kubectl docker podman psql mysql mysqldump pg_dump pg_restore createdb dropdb sqlite3 \
-        redis-cli mongosh rsync scp sftp tar zip vercel netlify fly flyctl heroku wrangler firebase supabase stripe gsutil twilio composer \
-        gem bundle rake rails dotnet swift xcodebuild bazel just task nix code claude cursor vi vim nvim nano emacs ed ex sha1 pg_ctl initdb openssl \
-        tmux screen crontab at parted sgdisk lvm mdadm ufw nft usermod groupadd visudo chpasswd hugo jekyll webpack vite esbuild rollup turbo nx lerna",
+        helm terraform tofu pulumi ansible ansible-playbook kubectl docker podman psql mysql mysqldump pg_dump pg_restore createdb dropdb \
+        redis-cli mongosh rsync scp sftp tar zip vercel netlify fly flyctl wrangler firebase supabase stripe gsutil twilio composer \
+        gem bundle rake rails dotnet swift xcodebuild bazel just task code claude cursor vi vim nvim nano emacs ed ex sha1 pg_ctl initdb openssl \
+        crontab at parted sgdisk lvm mdadm ufw nft usermod groupadd visudo chpasswd hugo jekyll webpack vite esbuild rollup turbo nx lerna",
     );
     OTHERS.has(name)
+}
+
+/// The name by which a program is mostly known, if this is another one of it.
+pub(super) fn same_program(name: &str) -> Option<&'static str> {
+    Some(match name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.') {
+        "pip" => "pip",
+        "python" => "python",
+        "nodejs" => "node",
+        "gmake" => "make",
+        "gtar" | "bsdtar" => "tar",
+        _ => return None,
+    })
 }
 
 pub(super) fn is_interpreter(name: &str) -> bool {
@@ -522,6 +543,8 @@ pub(super) fn is_harmless_ssh_option(letter: char, value: &Word) -> bool {
             !text.contains("command")
                 && !text.contains("exec")
                 && !text.contains("include")
+                && !text.contains("provider")
+                && !text.contains("xauthlocation")
                 && !matches!(value.openness, Openness::Computed(0, _))
         }
         'F' => false,
@@ -651,6 +674,8 @@ pub(super) static TEXT_OPTIONS: &[(&str, &str, &[&str])] = &[
     ("fd", "xX", &["exec", "exec-batch"]),
     ("fdfind", "xX", &["exec", "exec-batch"]),
     ("bat", "", &["pager"]),
+    ("ag", "", &["pager"]),
+    ("ack", "", &["pager"]),
     ("git grep", "O", &["open-files-in-pager"]),
     ("git rebase", "x", &["exec"]),
     ("git clone", "u", &["upload-pack"]),
@@ -708,8 +733,112 @@ static RUNNING_OPTIONS: &[(&str, &str)] = &[
     ("zip", "-T --unzip"),
 ];
 
-/// The option that makes the command run code, if it has one.
-pub(super) fn running_option<'w>(name: &str, words: &'w [Word]) -> Option<&'w Word> {
-    let (_, starts) = RUNNING_OPTIONS.iter().find(|(program, _)| *program == name)?;
-    words.iter().skip(1).find(|word| starts.split(' ').any(|start| word.text.starts_with(start)))
+/// Operands that hold a command line: which words, and where in them it begins.
+pub(super) fn text_operands(program: &str, words: &[Word]) -> Vec<(usize, usize)> {
+    let all = words.iter().enumerate().skip(1);
+    match program {
+        // `less '+!make'` begins with a command of less, here one that runs the rest.
+        "less" | "more" | "most" => all
+            .filter(|(_, word)| word.text.starts_with('+'))
+            .filter_map(|(at, word)| Some((at, word.text.find(['!', '|', '#'])? + 1)))
+            .collect(),
+        // `gh alias set p '!make'`, or the last word with `--shell`.
+        "gh" | "glab" if words.get(1).is_some_and(|word| word.text == "alias") => {
+            let is_shell = words.iter().any(|word| matches!(word.text.as_str(), "-s" | "--shell"));
+            let last = words.len() - 1;
+            all.filter(|(at, word)| word.text.starts_with('!') || is_shell && *at == last)
+                .map(|(at, word)| (at, usize::from(word.text.starts_with('!'))))
+                .collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Where the value of an option of [`TEXT_OPTIONS`] begins in its word, or would; none if it is another option.
+pub(super) fn text_option(option: &str, letters: &str, names: &[&str]) -> Option<usize> {
+    if let Some(long) = option.strip_prefix("--") {
+        let (name, attached) = long.split_once('=').map_or((long, false), |(name, _)| (name, true));
+        let is_one = !name.is_empty() && names.iter().any(|it| it.starts_with(name));
+        return is_one.then_some(name.len() + 2 + usize::from(attached));
+    }
+    let cluster = option.strip_prefix('-')?;
+    cluster.find(|c| letters.contains(c)).map(|at| at + 2)
+}
+
+/// The options that make the command run code.
+pub(super) fn running_options<'w>(name: &str, words: &'w [Word]) -> Vec<&'w Word> {
+    let args = words.get(1..).unwrap_or_default();
+    let mut found: Vec<&Word> = Vec::new();
+    if let Some((_, starts)) = RUNNING_OPTIONS.iter().find(|(program, _)| *program == name) {
+        found.extend(args.iter().filter(|word| starts.split(' ').any(|start| word.text.starts_with(start))));
+    }
+    let verb = if name == "git" { git_verb(words).0 } else { None };
+    let path = match verb.and_then(|at| words.get(at)) {
+        Some(verb) => format!("git {}", verb.text),
+        None => name.to_string(),
+    };
+    if let Some((_, letters, names)) = TEXT_OPTIONS.iter().find(|(program, ..)| *program == path) {
+        let own = words.get(verb.unwrap_or(0) + 1..).unwrap_or_default();
+        found.extend(own.iter().filter(|word| text_option(word.beginning(), letters, names).is_some()));
+        // `tar xIf sh`: its first word may be letters without a dash.
+        let bare = own.first().filter(|word| name.ends_with("tar") && !word.text.starts_with('-'));
+        found.extend(bare.filter(|word| word.text.contains(|c| letters.contains(c))));
+    }
+    let mut add = |letters, names: &[_]| {
+        found.extend(args.iter().filter(|word| text_option(word.beginning(), letters, names).is_some()));
+    };
+    match path.as_str() {
+        // It writes where it says.
+        "sort" => add("o", &["output"]),
+        "git clone" => add("c", &["config"]),
+        _ => {}
+    }
+    match name {
+        "git" => found.extend(git_settings(words, verb)),
+        "ssh" | "scp" | "sftp" => found.extend(ssh_settings(name, args)),
+        _ => {}
+    }
+    found
+}
+
+/// Git's global options that may have it run code: settings, and another repository with settings of its own.
+fn git_settings(words: &[Word], verb: Option<usize>) -> impl Iterator<Item = &Word> {
+    let global = words.get(1..verb.unwrap_or(words.len())).unwrap_or_default();
+    let (_, has_settings) = git_verb(words);
+    global.iter().filter(move |word| {
+        let text = word.text.as_str();
+        let sets = ["-c", "--config-env", "--exec-path="].iter().any(|start| text.starts_with(start));
+        has_settings && sets
+            || text.starts_with("-C")
+            || text.starts_with("--git-dir")
+            || text.starts_with("--work-tree")
+    })
+}
+
+/// Options of ssh and its kin before its command that name a program, a library or a file with settings.
+fn ssh_settings<'w>(name: &str, args: &'w [Word]) -> Vec<&'w Word> {
+    const VALUED: &str = "BbcDEeFIiJLlmOoPpQRSWw";
+    let (mut found, mut at, mut operands) = (Vec::new(), 0, 0);
+    while let Some(word) = args.get(at).filter(|_| operands < 2 || name != "ssh") {
+        at += 1;
+        let text = word.beginning();
+        let Some(letters) = text.strip_prefix('-').filter(|letters| !letters.is_empty()) else {
+            operands += 1;
+            continue;
+        };
+        let Some((place, letter)) = letters.char_indices().find(|(_, letter)| VALUED.contains(*letter)) else {
+            continue;
+        };
+        let rest = &letters[place + letter.len_utf8()..];
+        let attached = Word::constant(rest);
+        let value = if rest.is_empty() { args.get(at) } else { Some(&attached) };
+        at += usize::from(rest.is_empty());
+        let is_code = letter == 'I'
+            || letter == 'D' && name != "ssh"
+            || value.is_some_and(|value| !is_harmless_ssh_option(letter, value));
+        if is_code {
+            found.push(word);
+        }
+    }
+    found
 }

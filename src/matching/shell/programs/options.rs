@@ -57,7 +57,23 @@ pub(in super::super) struct Row {
     deep: bool,
 }
 
+impl Act {
+    /// The options that are part of it.
+    pub(in super::super) fn options(&self) -> &[&'static str] {
+        match self {
+            Act::Option(one) => std::slice::from_ref(one),
+            Act::Options(all) => all,
+            Act::Operand(_) => &[],
+        }
+    }
+}
+
 impl Row {
+    /// Whether a word before the sub-command may name a toolchain, as rustup's stand-ins take it.
+    pub(in super::super) fn takes_toolchain(&self) -> bool {
+        self.names.iter().any(|name| ["cargo", "rustc", "rustdoc"].contains(name))
+    }
+
     pub(in super::super) fn child(&self, name: &str) -> Option<&Row> {
         self.children.iter().find(|row| row.names.contains(&name))
     }
@@ -191,6 +207,8 @@ fn parse(path: &'static str, habits: &str, options: &'static str) -> Row {
 pub(in super::super) enum Act {
     /// This option.
     Option(&'static str),
+    /// All of these options.
+    Options(&'static [&'static str]),
     /// An operand that matches this glob.
     Operand(&'static str),
 }
@@ -202,7 +220,9 @@ pub(in super::super) static ACTS: &[(&str, &str, Act)] = &[
     ("git push", "--delete", Act::Operand(":*")),
     ("git push", "--delete", Act::Option("--mirror")),
     ("git push", "--delete", Act::Option("--prune")),
-    ("git branch", "-D", Act::Option("--delete")),
+    ("git branch", "-D", Act::Options(&["--delete", "--force"])),
+    ("git branch", "-M", Act::Options(&["--move", "--force"])),
+    ("git branch", "-C", Act::Options(&["--copy", "--force"])),
     ("git checkout", "--force", Act::Option("-f")),
     ("rm", "-r", Act::Option("-R")),
     ("rm", "-r", Act::Option("--recursive")),

@@ -46,12 +46,10 @@ class _Guard:
             call = await moments.before_tool(use["name"], id, jsonable(use["input"]))
             if call.rewritten:
                 context = context.replace(tool_use={**use, "input": call.input})
-            done = None
-            async for event in next_fn(context):
-                if isinstance(event, ToolResultEvent):
-                    done = event
-                else:
-                    yield event
+            events = _Events(next_fn(context), ToolResultEvent)
+            async for event in events:
+                yield event
+            done = events.last
             if done is None:
                 return  # a person is asked first
             content, status = done.tool_result["content"], done.tool_result["status"]
@@ -86,16 +84,14 @@ class _Guard:
             context = context.replace(system_prompt=value.get("systemPrompt"), messages=value["messages"])
         if notes:
             context = context.replace(messages=_with(context.messages, notes))
-        done = None
+        events = _Events(next_fn(context), ModelStopReason)
         try:
-            async for event in next_fn(context):
-                if isinstance(event, ModelStopReason):
-                    done = event
-                else:
-                    yield event
+            async for event in events:
+                yield event
         except Exception as error:
             await moments.send("ModelCallError", model={"name": name, "error": {"message": str(error)}})
             raise
+        done = events.last
         if done is None:
             return
         usage = {"inputTokens": done.usage["inputTokens"], "outputTokens": done.usage["outputTokens"]}
@@ -129,6 +125,20 @@ class _Guard:
             event.resume = verdict.reason or "a hook says that there is more to do"
         elif verdict.rewritten:
             message["content"] = [_content(verdict.value)]
+
+
+class _Events:
+    """Events on their way, without the last one, which is kept."""
+
+    def __init__(self, events: Any, kind: type):
+        self.events, self.kind, self.last = events, kind, None
+
+    async def __aiter__(self) -> Any:
+        async for event in self.events:
+            if isinstance(event, self.kind):
+                self.last = event
+            else:
+                yield event
 
 
 def _text(text: str) -> dict[str, Any]:

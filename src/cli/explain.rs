@@ -1,0 +1,170 @@
+//! `explain`: for each hook, whether it would run on an event, and why or why not.
+
+use super::output::{Output, Tone, safe, short};
+use super::replay::EventArgs;
+use super::{DefinitionArgs, Failure, Finding};
+use crate::matching::Facts;
+use crate::rpc::protocol::{ExplainResult, Explanation};
+use crate::transport::client::Client;
+use crate::transport::socket;
+use crate::verdict::Decision;
+use serde_json::{Value, json};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+#[derive(clap::Args)]
+pub(super) struct ExplainArgs {
+    #[command(flatten)]
+    event: EventArgs,
+    /// Instead of an event, the last call of a tool that this project's running hosts judged, or the Nth last; any
+    /// event, where there was no call. By the definitions that are in force in that host now.
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "1", conflicts_with = "event")]
+    last: Option<usize>,
+    #[command(flatten)]
+    hooks: DefinitionArgs,
+}
+
+/// How long a running host may take to answer.
+const TIME_LIMIT: Duration = Duration::from_secs(5);
+
+/// What the running host says of the Nth last event that it judged, which is printed first, and the hook that decided.
+fn explain_last(root: &Path, n: usize, out: &mut Output) -> Result<(ExplainResult, Option<String>), Failure> {
+    let mut judged: Vec<(Value, usize)> = Vec::new();
+    let mut hosts = Vec::new();
+    for (_, stream) in socket::connect_to_hosts(Some(root))? {
+        let mut client = Client::new(stream, TIME_LIMIT)?;
+        let mut recent = client.request("hooks/recent", &json!({}))?;
+        if let Value::Array(records) = recent["records"].take() {
+            judged.extend(records.into_iter().map(|record| (record, hosts.len())));
+        }
+        hosts.push(client);
+    }
+    // A session ends with events about itself, and a call with one about its result: who asks means what the agent
+    // wanted to do.
+    let is_before = |(record, _): &(Value, usize)| record["event"] == "PreToolUse";
+    let is_call = |(record, _): &(Value, usize)| record["tool"].is_string();
+    if judged.iter().any(is_before) {
+        judged.retain(is_before);
+    } else if judged.iter().any(is_call) {
+        judged.retain(is_call);
+    }
+    judged.sort_by(|(a, _), (b, _)| a["at"].as_str().cmp(&b["at"].as_str()));
+    let n_judged = judged.len();
+    let Some((record, host)) = n_judged.checked_sub(n.max(1)).map(|at| judged.swap_remove(at)) else {
+        let problem = format!("the running hosts of this project have {n_judged} events; `hookwire tail` shows them");
+        return Err(Failure(format!("--last: {problem}")));
+    };
+    let mut params = record["params"].clone();
+    if params.get("payload").is_some() && params.get("dialect").is_none() {
+        // The client had said so when it connected.
+        params["dialect"] = record["dialect"].clone();
+    }
+    if params.is_null() {
+        return Err(Failure("--last: that event was too large to be kept".into()));
+    }
+    if !out.json {
+        super::tail::print(&record, out);
+    }
+    let explained = hosts[host].request("hooks/explain", &params)?;
+    let decided_by = record["verdict"]["decidedBy"].as_str().map(str::to_string);
+    Ok((serde_json::from_value(explained)?, decided_by))
+}
+
+pub(super) fn explain(args: &ExplainArgs, out: &mut Output) -> Result<Finding, Failure> {
+    let (result, decided_by) = match args.last {
+        Some(n) => explain_last(&args.hooks.root, n, out)?,
+        None => {
+            let event = Arc::new(args.event.read()?);
+            let host = args.hooks.host(args.hooks.options())?;
+            super::replay::tell_notices(&host);
+            let hooks = host.hooks();
+            let facts = Facts::new(event, &host.engine.services.root).with_names(&hooks.tool_names);
+            (ExplainResult::new(hooks.hooks.iter(), &hooks.policies, &hooks.broken, &facts), None)
+        }
+    };
+    if out.json {
+        out.json(&result);
+        return Ok(Finding::Fine);
+    }
+    for it in &result.broken {
+        let mark = out.tone(Tone::Bad, "broken");
+        out.line(&format!("{mark}  {}", safe(it)));
+    }
+    for it in &result.policy {
+        let Some(why) = &it.denies else { continue };
+        let mark = out.tone(Tone::Bad, "denies");
+        let place = out.tone(Tone::Dim, &safe(&format!("{}:{}", it.source.file, it.source.line)));
+        out.line(&format!("{mark}  {:<24} {}  {place}", "policy", safe(why)));
+    }
+    // What decides comes first, then what else runs, then what nearly would have.
+    let mut hooks: Vec<&Explanation> = result.hooks.iter().collect();
+    hooks.sort_by_key(|it| rank(it, decided_by.as_deref()));
+    let (near, far): (Vec<_>, Vec<_>) = hooks.into_iter().partition(|it| !is_for_others(it));
+    near.into_iter().for_each(|it| print(it, out));
+    if !far.is_empty() {
+        let names: Vec<&str> = far.iter().map(|it| &*it.hook).collect();
+        let mark = out.tone(Tone::Dim, "no    ");
+        let what = "are for other events, tools or agents, or switched off";
+        out.line(&format!("{mark}  {} {what}: {}", names.len(), short(&names.join(", "), MAX_NAMES)));
+    }
+    for it in &result.commands {
+        out.line(&out.tone(Tone::Dim, &safe(&format!("reads   {} ({}..{})", it.command, it.start, it.end))));
+    }
+    Ok(Finding::Fine)
+}
+
+/// The longest list of hooks that are for something else, in characters.
+const MAX_NAMES: usize = 300;
+
+fn rank(it: &Explanation, decided_by: Option<&str>) -> usize {
+    match (it.applies, it.decision) {
+        _ if decided_by == Some(&*it.hook) => 0,
+        (false, _) => 6,
+        (true, _) if it.opaque.is_some() => 5,
+        (true, Some(Decision::Deny)) => 1,
+        (true, Some(Decision::Ask | Decision::Defer)) => 2,
+        (true, None) => 3,
+        (true, Some(Decision::Allow)) => 4,
+    }
+}
+
+/// Whether no edit of the call would make the hook run: nobody asks why.
+fn is_for_others(it: &Explanation) -> bool {
+    it.kept_out_by.as_ref().is_some_and(|miss| ["enabled", "on", "agents", "matcher"].contains(&&*miss.test))
+}
+
+/// How many of a hook's rules that miss are shown.
+const MAX_MISSES: usize = 3;
+
+fn print(it: &Explanation, out: &mut Output) {
+    let decision = it.decision.map(|it| it.as_str().to_string());
+    let (mark, why) = match (&it.kept_out_by, &it.opaque) {
+        (Some(miss), _) => (out.tone(Tone::Dim, "no    "), format!("{}: {}", miss.test, miss.why)),
+        (None, Some(opaque)) => (out.tone(Tone::Warn, "opaque"), opaque.clone()),
+        (None, None) => (out.tone(Tone::Good, "runs  "), decision.unwrap_or_default()),
+    };
+    let place = out.tone(Tone::Dim, &safe(&format!("{}:{}", it.source.file, it.source.line)));
+    out.line(&format!("{mark}  {:<24} {}  {place}", short(&it.hook, 24), safe(&why)));
+    // With one rule, the line above says it all, unless that is why it runs.
+    let says_more = it.rules.len() > 1 || it.kept_out_by.is_none() && it.opaque.is_none();
+    let mut n_missed = 0;
+    for rule in it.rules.iter().filter(|_| says_more) {
+        n_missed += usize::from(rule.holds == Some(false));
+        // A long list of rules that miss hides the one that holds.
+        if rule.holds == Some(false) && n_missed > MAX_MISSES {
+            continue;
+        }
+        let word = match rule.holds {
+            Some(true) => "holds",
+            Some(false) => "misses",
+            None => "doubt",
+        };
+        let told = format!("        {:<6} {word:<6} {}: {}", rule.field, rule.rule, rule.why);
+        out.line(&out.tone(Tone::Dim, &safe(&told)));
+    }
+    if n_missed > MAX_MISSES {
+        let more = format!("        {} more rules miss (--format json shows them)", n_missed - MAX_MISSES);
+        out.line(&out.tone(Tone::Dim, &more));
+    }
+}

@@ -1,0 +1,81 @@
+//! What a program that stays up says unasked, and the end of one that floods: it takes time from all events.
+
+use parking_lot::Mutex;
+use std::sync::OnceLock;
+use tokio::time::Instant;
+
+/// What a program may say without being asked: lines or messages and bytes, at once and in each second. Each call
+/// makes up for what it took.
+const MAX_UNASKED: Volume = Volume { lines: 10_000, bytes: 32 * 1024 * 1024 };
+const UNASKED_A_SECOND: Volume = Volume { lines: 100, bytes: 1024 * 1024 };
+
+/// So much of what a program says.
+#[derive(Clone, Copy, Debug)]
+struct Volume {
+    lines: usize,
+    bytes: usize,
+}
+
+/// What a program may still say unasked.
+#[derive(Debug)]
+pub(super) struct Flow {
+    left: Mutex<(Volume, Instant)>,
+    excess: OnceLock<String>,
+}
+
+impl Default for Flow {
+    fn default() -> Flow {
+        Flow { left: Mutex::new((MAX_UNASKED, Instant::now())), excess: OnceLock::new() }
+    }
+}
+
+impl Flow {
+    /// A call is made.
+    pub(super) fn refill(&self) {
+        *self.left.lock() = (MAX_UNASKED, Instant::now());
+    }
+
+    /// Whether the program may say this on a stream.
+    pub(super) fn takes(&self, stream: &str, said: &[u8]) -> bool {
+        let lines = memchr::memchr_iter(b'\n', said).count();
+        self.takes_volume(stream, Volume { lines, bytes: said.len() })
+    }
+
+    /// Whether the program may send one more message.
+    #[cfg(feature = "mcp")]
+    pub(super) fn takes_message(&self, stream: &str) -> bool {
+        self.takes_volume(stream, Volume { lines: 1, bytes: 0 })
+    }
+
+    fn takes_volume(&self, stream: &str, said: Volume) -> bool {
+        let mut left = self.left.lock();
+        let seconds = usize::try_from(left.1.elapsed().as_secs()).unwrap_or(usize::MAX);
+        if seconds > 0 {
+            let more =
+                |left: usize, rate: usize, most: usize| left.saturating_add(rate.saturating_mul(seconds)).min(most);
+            left.0.lines = more(left.0.lines, UNASKED_A_SECOND.lines, MAX_UNASKED.lines);
+            left.0.bytes = more(left.0.bytes, UNASKED_A_SECOND.bytes, MAX_UNASKED.bytes);
+            left.1 = Instant::now();
+        }
+        match (left.0.lines.checked_sub(said.lines), left.0.bytes.checked_sub(said.bytes)) {
+            (Some(lines), Some(bytes)) => {
+                left.0 = Volume { lines, bytes };
+                true
+            }
+            (None, _) => self.exceeds(format!("it flooded {stream} with more than {} lines", MAX_UNASKED.lines)),
+            (_, None) => self.exceeds(format!("it flooded {stream} with more than {} bytes", MAX_UNASKED.bytes)),
+        }
+    }
+
+    /// Notes what it did too much.
+    pub(super) fn exceeds(&self, why: String) -> bool {
+        // The first excess is why it is ended.
+        let _ = self.excess.set(why);
+        false
+    }
+
+    /// What it did too much, in words that end a sentence.
+    pub(super) fn excess(&self) -> Option<String> {
+        self.excess.get().cloned()
+    }
+}

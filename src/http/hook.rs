@@ -1,0 +1,94 @@
+//! `POST /hook/AGENT`: an agent's event in, the agent's own reply out, as `hookwire hook AGENT` gives it.
+//!
+//! To the agents, no status code is a "no": one that isn't 2xx is a hook that failed, and the tool runs. So what fails
+//! in here is said as a verdict, in words that the agent obeys.
+
+use super::Service;
+use super::body;
+use super::reply::{self, Reply};
+use crate::dialects::Dialect;
+use crate::dialects::asked::{self, TIME_LIMIT};
+use crate::rpc::single;
+use crate::support::json;
+use crate::transport::client::Received;
+use hyper::Request;
+use hyper::body::Incoming;
+use serde_json::Value;
+use serde_json::json;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// How much longer than its deadline an event may take before it counts as lost.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// What the address says of the hook.
+struct Asked {
+    agent: &'static Dialect,
+    /// Empty until it is known.
+    event: String,
+    /// What hookwire's own failures come to.
+    fails_open: bool,
+    time_limit: Duration,
+}
+
+/// Answers one event. The connection ends with the reply, because an agent that uses it again just when it is closed
+/// would take that for a hook that failed.
+pub(super) async fn answer(service: &Service, agent: &'static Dialect, request: Request<Incoming>) -> Reply {
+    let time_limit = humantime::parse_duration(TIME_LIMIT).unwrap_or_default();
+    let mut asked = Asked { agent, event: String::new(), fails_open: false, time_limit };
+    let query = request.uri().query().unwrap_or_default().to_string();
+    // The body is read whatever the address says, because an agent reads no reply before it has sent all.
+    let body = body::read(request.into_body(), service.max_message).await;
+    let body = body.map_err(|unread| unread.to_string());
+    let judged = match (asked.read(&query), body) {
+        (Ok(()), Ok(body)) => asked.judge(service, &body).await,
+        (Err(problem), _) | (_, Err(problem)) => Err(problem),
+    };
+    let said = judged.unwrap_or_else(|problem| {
+        let refusal = asked.agent.refusing_reply(&asked::refusal(&problem), &asked.event);
+        let refusal = refusal.filter(|_| !asked.fails_open);
+        // What can't be denied isn't, but somebody should know.
+        let is_denied = refusal.is_some();
+        tracing::warn!(agent = asked.agent.name(), event = asked.event, is_denied, "An http hook failed: {problem}");
+        refusal.map(|it| it.to_string()).unwrap_or_default()
+    });
+    reply::last(reply::json(said))
+}
+
+impl Asked {
+    /// Reads the options, which are those of `hookwire hook`.
+    fn read(&mut self, query: &str) -> Result<(), String> {
+        for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
+            match (&*name, &*value) {
+                ("event", event) => self.event = event.to_string(),
+                ("fail", "open") => self.fails_open = true,
+                ("fail", "closed") => self.fails_open = false,
+                ("time-limit", time) => {
+                    self.time_limit =
+                        humantime::parse_duration(time).map_err(|error| format!("?time-limit={error}"))?;
+                }
+                (name, _) => return Err(format!("?{name}: there are event, fail=open or closed, and time-limit")),
+            }
+        }
+        Ok(())
+    }
+
+    async fn judge(&mut self, service: &Service, body: &[u8]) -> Result<String, String> {
+        let text = std::str::from_utf8(body).map_err(|_| "the event is not UTF-8")?;
+        let mut payload: Value = json::parse(text).map_err(|error| format!("the event is not JSON: {error}"))?;
+        asked::name_event(self.agent, &mut self.event, &mut payload).map_err(|problem| format!("?event={problem}"))?;
+        let params = asked::params(self.agent, &payload, self.time_limit);
+        let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "hooks/dispatch", "params": params }).to_string();
+        let answer = single::answer(&service.host, &service.runtime, message.as_bytes());
+        let answer = timeout(self.time_limit.saturating_add(GRACE), answer).await;
+        let answer = answer.map_err(|_| "there was no verdict in time")?;
+        let unreadable = |error: serde_json::Error| format!("the verdict can't be read: {error}");
+        match Received::read(&answer).map_err(unreadable)? {
+            Received::Reply { result, .. } => {
+                let mut result: Value = serde_json::from_str(result?.get()).map_err(unreadable)?;
+                Ok(asked::said(&result["reply"].take()))
+            }
+            Received::Notification { .. } | Received::Other => Err("there was no verdict".into()),
+        }
+    }
+}

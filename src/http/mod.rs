@@ -1,0 +1,98 @@
+//! The host over loopback HTTP: agents' http hooks, single JSON-RPC messages, and WebSockets as sessions.
+//!
+//! Every request is checked before anything of its body is read: it has the token, names this host, and no web page
+//! has sent it. What comes in is bounded, in size, number and time.
+
+mod access;
+mod body;
+mod hook;
+mod listen;
+mod reply;
+mod websocket;
+
+pub use access::{Origin, Token};
+pub use listen::{Address, Listener};
+
+use crate::dialects::asked;
+use crate::host::Host;
+use crate::rpc::single;
+use access::{Access, Refused};
+use body::Unread;
+use hyper::body::Incoming;
+use hyper::header::ALLOW;
+use hyper::{Method, Request, StatusCode};
+use reply::Reply;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use tokio::runtime::Handle;
+
+/// Where agents' http hooks ask; behind it comes the agent's name.
+const HOOK: &str = "/hook/";
+/// Where JSON-RPC messages go, and where a WebSocket is opened.
+const RPC: &str = "/rpc";
+
+/// What is served.
+pub struct Service {
+    /// The host.
+    pub host: Arc<Host>,
+    /// Where requests are answered: a runtime with several threads.
+    pub runtime: Handle,
+    /// The longest message, in bytes.
+    pub max_message: usize,
+    /// What every request has to show.
+    pub token: Token,
+    /// Web pages that may ask, though the browser says that it is they.
+    pub origins: Vec<Origin>,
+    /// Serves a session on a socket, as long as it lasts.
+    pub session: Arc<dyn Fn(UnixStream) -> std::io::Result<()> + Send + Sync>,
+}
+
+impl Service {
+    /// Answers a request. What keeps the connection's place is kept for as long as a session lasts.
+    async fn answer(&self, request: Request<Incoming>, access: &Access, place: impl Send + 'static) -> Reply {
+        let (method, path) = (request.method().clone(), request.uri().path().to_string());
+        if let Err(refused) = access.check(&request, &self.token, &self.origins) {
+            // What it sent may hold secrets.
+            tracing::warn!("A request over HTTP was refused: {refused}.");
+            let status = match refused {
+                Refused::Token => StatusCode::UNAUTHORIZED,
+                Refused::Host | Refused::Origin => StatusCode::FORBIDDEN,
+            };
+            return reply::refusal(status, &refused.to_string());
+        }
+        match path.strip_prefix(HOOK) {
+            Some(agent) if method == Method::POST => match asked::agent(agent) {
+                Ok(agent) => hook::answer(self, agent, request).await,
+                Err(known) => reply::refusal(StatusCode::NOT_FOUND, &format!("the agent is {known}")),
+            },
+            Some(_) => not_allowed("POST"),
+            None if path == RPC && method == Method::POST => self.rpc(request).await,
+            None if path == RPC && method == Method::GET => websocket::open(self, request, place),
+            None if path == RPC => not_allowed("GET, POST"),
+            None => reply::refusal(StatusCode::NOT_FOUND, "there are /hook/AGENT and /rpc"),
+        }
+    }
+
+    async fn rpc(&self, request: Request<Incoming>) -> Reply {
+        match body::read(request.into_body(), self.max_message).await {
+            Ok(message) => match single::answer(&self.host, &self.runtime, &message).await {
+                replies if replies.is_empty() => reply::nothing(),
+                replies => reply::json(replies),
+            },
+            Err(unread) => {
+                let status = match unread {
+                    Unread::TooLong(_) => StatusCode::PAYLOAD_TOO_LARGE,
+                    Unread::TooSlow => StatusCode::REQUEST_TIMEOUT,
+                    Unread::Broken(_) => StatusCode::BAD_REQUEST,
+                };
+                reply::refusal(status, &unread.to_string())
+            }
+        }
+    }
+}
+
+fn not_allowed(methods: &'static str) -> Reply {
+    let mut refusal = reply::refusal(StatusCode::METHOD_NOT_ALLOWED, methods);
+    refusal.headers_mut().insert(ALLOW, hyper::header::HeaderValue::from_static(methods));
+    refusal
+}

@@ -1,0 +1,125 @@
+//! `GET /rpc` as a WebSocket: a session as over the socket, in both directions, one message a frame.
+//!
+//! The session's reader and writer are those of the socket. Between them and the WebSocket, messages have
+//! `Content-Length` headers, so that whatever is in a frame stays one message.
+
+use super::Service;
+use super::reply::{self, Reply};
+use crate::transport::framing::{Decoder, Framing, Incoming};
+use crate::transport::socket::seat;
+use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::{SinkExt, StreamExt};
+use http_body_util::Full;
+use hyper::header::{HeaderMap, HeaderValue, SEC_WEBSOCKET_PROTOCOL};
+use hyper::{Request, StatusCode, body};
+use hyper_util::rt::TokioIo;
+use std::io;
+use std::os::unix::net::UnixStream as StdStream;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::handshake::server::create_response_with_body;
+use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{Bytes, Message};
+
+/// The protocol that is spoken, for clients that name some: browsers want one of theirs.
+const PROTOCOL: &str = "hookwire";
+const READ_SIZE: usize = 64 * 1024;
+
+type Socket = WebSocketStream<TokioIo<hyper::upgrade::Upgraded>>;
+
+/// The protocols that a client offers for its WebSocket.
+pub(super) fn protocols(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+    let lists = headers.get_all(SEC_WEBSOCKET_PROTOCOL).iter().filter_map(|it| it.to_str().ok());
+    lists.flat_map(|list| list.split(',').map(str::trim))
+}
+
+/// Opens a WebSocket. The session keeps the connection's place.
+pub(super) fn open(service: &Service, request: Request<body::Incoming>, place: impl Send + 'static) -> Reply {
+    let mut reply = match create_response_with_body(&request, Full::<Bytes>::default) {
+        Ok(reply) => reply,
+        Err(error) => return reply::refusal(StatusCode::BAD_REQUEST, &format!("a WebSocket is opened here: {error}")),
+    };
+    // Never the protocol that holds the token.
+    if protocols(request.headers()).any(|it| it == PROTOCOL) {
+        reply.headers_mut().insert(SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(PROTOCOL));
+    }
+    let ours = match begin(service, place) {
+        Ok(ours) => ours,
+        Err(error) => return reply::refusal(StatusCode::SERVICE_UNAVAILABLE, &format!("no session: {error}")),
+    };
+    let max = service.max_message;
+    service.runtime.spawn(async move {
+        match hyper::upgrade::on(request).await {
+            Ok(upgraded) => relay(TokioIo::new(upgraded), ours, max).await,
+            Err(error) => tracing::debug!(%error, "A WebSocket was not opened."),
+        }
+    });
+    reply
+}
+
+/// Starts a session; gives the other end of its socket.
+fn begin(service: &Service, place: impl Send + 'static) -> io::Result<UnixStream> {
+    let (ours, theirs) = StdStream::pair()?;
+    ours.set_nonblocking(true)?;
+    let ours = UnixStream::from_std(ours)?;
+    let session = service.session.clone();
+    seat(place, theirs, move |stream| session(stream))?;
+    Ok(ours)
+}
+
+/// Passes messages on until one side has ended. What the session still has to say then is sent, if the client takes it.
+async fn relay(upgraded: TokioIo<hyper::upgrade::Upgraded>, ours: UnixStream, max: usize) {
+    let config = WebSocketConfig::default().max_message_size(Some(max)).max_frame_size(Some(max));
+    let socket = WebSocketStream::from_raw_socket(upgraded, Role::Server, Some(config)).await;
+    let (to_client, from_client) = socket.split();
+    let (from_session, to_session) = ours.into_split();
+    let inward = async {
+        pass_in(from_client, to_session).await;
+        // The other direction ends last.
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        () = inward => {}
+        () = pass_out(from_session, to_client) => {}
+    }
+}
+
+async fn pass_in(mut from_client: SplitStream<Socket>, mut to_session: OwnedWriteHalf) {
+    let mut framed = Vec::new();
+    loop {
+        let message = match from_client.next().await {
+            Some(Ok(message @ (Message::Text(_) | Message::Binary(_)))) => message.into_data(),
+            Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => continue,
+            Some(Ok(Message::Close(_))) | None => return,
+            Some(Err(error)) => {
+                tracing::debug!(%error, "A WebSocket ended.");
+                return;
+            }
+        };
+        framed.clear();
+        Framing::Headers.write(&message, &mut framed);
+        if to_session.write_all(&framed).await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn pass_out(mut from_session: OwnedReadHalf, mut to_client: SplitSink<Socket, Message>) {
+    // What the session says is bounded by what it was asked.
+    let mut decoder = Decoder::new(usize::MAX);
+    let mut bytes = vec![0; READ_SIZE];
+    while let Ok(read @ 1..) = from_session.read(&mut bytes).await {
+        decoder.push(bytes.get(..read).unwrap_or_default());
+        while let Some(incoming) = decoder.next_message() {
+            // The session writes nothing else.
+            let Incoming::Message(message) = incoming else { return };
+            let Ok(text) = String::from_utf8(message.into()) else { return };
+            if to_client.send(Message::text(text)).await.is_err() {
+                return;
+            }
+        }
+    }
+    let _ = to_client.close().await;
+}

@@ -1,0 +1,57 @@
+//! The texts that were read last. A call's command is judged when it is about to run, when a permission is asked for
+//! it, and after it ran; and agents repeat what they do.
+
+use super::shell::{Script, Shell, read};
+use lru::LruCache;
+use parking_lot::Mutex;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, LazyLock};
+
+/// How many texts are kept, for each shell.
+const KEPT: NonZeroUsize = NonZeroUsize::new(64).unwrap();
+/// A longer text is read anew each time, in bytes.
+const MAX_LENGTH: usize = 4096;
+/// What runs more commands is read anew each time.
+const MAX_COMMANDS: usize = 64;
+
+type Recent = Mutex<LruCache<Box<str>, Arc<Script>>>;
+
+/// [`read`], which depends on nothing but its arguments, kept for whoever asks for the same text next.
+pub fn read_shared(text: &str, shell: Shell) -> Arc<Script> {
+    static RECENT: LazyLock<[Recent; Shell::COUNT]> =
+        LazyLock::new(|| std::array::from_fn(|_| Mutex::new(LruCache::new(KEPT))));
+    if text.len() > MAX_LENGTH {
+        return Arc::new(read(text, shell));
+    }
+    let recent = &RECENT[shell as usize];
+    if let Some(script) = recent.lock().get(text) {
+        return script.clone();
+    }
+    let script = Arc::new(read(text, shell));
+    if script.commands().len() <= MAX_COMMANDS {
+        recent.lock().put(text.into(), script.clone());
+    }
+    script
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_read_once_for_each_shell() {
+        let text = "echo >& x; ls";
+        let [bash, again, dash] = [Shell::Bash, Shell::Bash, Shell::Posix].map(|shell| read_shared(text, shell));
+        assert!(Arc::ptr_eq(&bash, &again) && !Arc::ptr_eq(&bash, &dash));
+        assert_eq!(format!("{bash:?}"), format!("{:?}", read(text, Shell::Bash)));
+        assert_eq!(format!("{dash:?}"), format!("{:?}", read(text, Shell::Posix)));
+    }
+
+    #[test]
+    fn what_is_large_is_not_kept() {
+        for text in [format!("echo {}", "x".repeat(MAX_LENGTH)), "a;".repeat(MAX_COMMANDS + 1)] {
+            let [first, second] = [(); 2].map(|()| read_shared(&text, Shell::Bash));
+            assert!(!Arc::ptr_eq(&first, &second), "{} bytes", text.len());
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! One message without a connection around it, as over HTTP: taken in, answered, forgotten.
+
+use super::connection::Connection;
+use super::session::{Session, Side};
+use crate::host::Host;
+use crate::transport::outbox::Outbox;
+use std::sync::Arc;
+use tokio::runtime::Handle;
+use tokio::task::block_in_place;
+
+/// Messages that are longer, in bytes, keep a thread of the runtime for so long that others take over its tasks.
+const LONG: usize = 64 * 1024;
+
+/// The reply to a message or a batch of them, without its end of line; empty if it is of notifications only. Returns
+/// when all of it is done, and cancels what isn't when it is dropped. To be called on the runtime.
+pub async fn answer(host: &Arc<Host>, runtime: &Handle, message: &[u8]) -> Vec<u8> {
+    struct Cancel(Connection, bool);
+    impl Drop for Cancel {
+        fn drop(&mut self) {
+            if !self.1 {
+                self.0.abandon();
+            }
+        }
+    }
+    let outbox = Outbox::kept();
+    let session = Session::new(host.clone(), outbox.clone(), runtime.clone(), Side::Caller);
+    let in_flight = session.in_flight.clone();
+    let mut connection = Cancel(Connection::new(session), false);
+    let mut replies = Vec::new();
+    if message.len() > LONG {
+        block_in_place(|| connection.0.receive(message, &mut replies));
+    } else {
+        connection.0.receive(message, &mut replies);
+    }
+    in_flight.until_idle().await;
+    connection.1 = true;
+    replies.append(&mut outbox.take());
+    replies.truncate(replies.trim_ascii_end().len());
+    replies
+}

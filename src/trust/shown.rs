@@ -1,0 +1,62 @@
+//! What a person reads before they approve: the same lines on a terminal and in an editor.
+
+use super::{Change, Review};
+use crate::support::line_diff::{Fate, line_diff};
+use crate::support::visible::safe;
+
+/// What a line is, which decides how it looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// The name of a file, and what has become of it.
+    Head,
+    /// It is new.
+    Added,
+    /// It is gone.
+    Removed,
+    /// It stands beside what has changed.
+    Beside,
+    /// Something else to know.
+    Plain,
+    /// A mistake.
+    Mistake,
+}
+
+/// What is to be approved, line by line. Nothing in a line can hide or reorder others.
+pub fn shown(review: &Review) -> Vec<(Look, String)> {
+    if review.is_as_before() {
+        let root = safe(&review.root.to_string_lossy());
+        return vec![(Look::Plain, format!("{root}: trusted as it is, {} hooks.", review.hooks.len()))];
+    }
+    let mut lines: Vec<_> = review.changes().iter().flat_map(of_file).collect();
+    for (path, is_there) in review.named_changes() {
+        let what = if is_there { "runs, as it is now" } else { "would run; there is no such file" };
+        lines.push((Look::Plain, format!("{what}: {}", safe(&path.to_string_lossy()))));
+    }
+    lines.extend(review.errors().map(|it| (Look::Mistake, safe(&it.one_line()))));
+    let names: Vec<&str> = review.hooks.iter().map(|hook| &*hook.name).collect();
+    lines.push((Look::Plain, format!("{} hooks: {}", names.len(), safe(&names.join(", ")))));
+    lines
+}
+
+fn of_file(change: &Change<'_>) -> Vec<(Look, String)> {
+    let what = match (&change.old, change.new) {
+        (None, _) => "new",
+        (_, None) => "gone",
+        _ => "changed",
+    };
+    let mut lines = vec![(Look::Head, format!("{} ({what})", safe(&change.path.to_string_lossy())))];
+    let (old, new) = (change.old.as_deref().unwrap_or_default(), change.new.unwrap_or_default());
+    let (Ok(old), Ok(new)) = (std::str::from_utf8(old), std::str::from_utf8(new)) else {
+        lines.push((Look::Plain, format!("  {} bytes that are not text", new.len())));
+        return lines;
+    };
+    lines.extend(line_diff(old, new).into_iter().map(|(fate, text)| {
+        let look = match fate {
+            Fate::Added => Look::Added,
+            Fate::Removed => Look::Removed,
+            Fate::Same | Fate::Gap => Look::Beside,
+        };
+        (look, format!("  {text}"))
+    }));
+    lines
+}
