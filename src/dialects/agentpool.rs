@@ -387,11 +387,12 @@ fn foreign_stop(verdict: &Verdict) -> Option<&str> {
     foreign.next().or(other)
 }
 
-/// The reason that a hook itself gave; that of a failed hook counts only if the failure decided something.
+/// The reason that a hook itself gave; that of a failed hook, which says no decision, counts only if the failure decided
+/// something.
 fn reason(outcome: &Outcome) -> Option<&str> {
     let text = match &outcome.said {
         _ if outcome.status == Status::Skipped => None,
-        Some(said) if outcome.reason.is_some() || outcome.error.is_none() || outcome.decision.is_none() => {
+        Some(said) if outcome.error.is_none() || outcome.decision.is_none() || said.get("decision").is_some() => {
             said.get("reason")?.as_str()
         }
         _ => outcome.decision.and(outcome.reason.as_deref().or(outcome.error.as_deref())),

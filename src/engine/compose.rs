@@ -548,7 +548,7 @@ impl Chain {
             let mut run = run::run(engine, limits, &selected, &moment).await;
             run.outcome.rejudged = true;
             let mut answer = std::mem::take(&mut run.answer);
-            if run.outcome.error.is_some() && answer.decision != Some(Decision::Deny) {
+            if run.has_failed && answer.decision != Some(Decision::Deny) {
                 let error = run.outcome.error.as_deref().unwrap_or("run");
                 answer =
                     Answer::decide(Decision::Deny, format!("hook `{}` {error}, judging a rewritten value", hook.name));
@@ -609,11 +609,11 @@ fn run_member<'a>(
                 let run = run::run(engine, limits, &selected, moment).await;
                 let hook = selected.hook;
                 let event = moment.event();
-                let withheld = run.outcome.error.is_some()
+                let withheld = run.has_failed
                     && event.spec.phase == Phase::After
                     && event.spec.subject.is_some()
                     && run.answer.decision.is_some();
-                let HookRun { answer, outcome } = run;
+                let HookRun { answer, outcome, .. } = run;
                 let rewrote = rewrites(event, &answer).then(|| (hook.clone(), true)).into_iter().collect();
                 MemberRun {
                     name: hook.name.clone(),

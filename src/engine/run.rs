@@ -73,6 +73,14 @@ impl RunLimits<'_> {
 pub(super) struct HookRun {
     pub answer: Answer,
     pub outcome: Outcome,
+    /// It gave no answer: the one here is what its failure counts as.
+    pub has_failed: bool,
+}
+
+impl HookRun {
+    fn without_answer(outcome: Outcome) -> HookRun {
+        HookRun { answer: Answer::default(), outcome, has_failed: false }
+    }
 }
 
 enum Failure {
@@ -88,10 +96,10 @@ pub(super) async fn run(engine: &Engine, limits: &RunLimits<'_>, selected: &Sele
     let event = moment.event();
     let claim = if hook.once { engine.sessions.claim(event, hook) } else { Claim::First };
     if claim == Claim::Ran {
-        return HookRun { answer: Answer::default(), outcome: skipped(selected, "ran once in this session") };
+        return HookRun::without_answer(skipped(selected, "ran once in this session"));
     }
     let mut run = match hook.detached {
-        true => HookRun { answer: Answer::default(), outcome: detach(engine, limits, selected, moment) },
+        true => HookRun::without_answer(detach(engine, limits, selected, moment)),
         false => run_now(engine, limits, selected, moment).await,
     };
     if claim == Claim::Unknown {
@@ -450,7 +458,7 @@ fn finish(
     } else {
         answer.signals.clear();
     }
-    HookRun { answer, outcome }
+    HookRun { answer, outcome, has_failed }
 }
 
 /// A run that ends doesn't do one more thing: at a gate a `stop` is a deny, and where the agent wants to rest it

@@ -228,7 +228,7 @@ fn cases_are_updated_and_nothing_else_in_the_file() {
 /// `check` names hooks and files that no case is about, where there are cases.
 #[test]
 fn hooks_without_cases_are_named_where_others_have_some() {
-    let guard = |name: &str| format!("hooks: [{{ name: {name}, on: Stop, deny: x }}]");
+    let guard = |name: &str| format!("# Rests.\nhooks: [{{ name: {name}, on: Stop, deny: x }}]");
     let (a, b) = (guard("a"), guard("b"));
     let stop = "cases: [{ event: { event: Stop }, expect: deny }]";
     let call = "cases: [{ bash: ls, expect: allow }]";
@@ -237,7 +237,7 @@ fn hooks_without_cases_are_named_where_others_have_some() {
         ("x.txt", stop, &[][..]),
         ("a.test.yaml", stop, no_file),
         ("all.test.yaml", stop, &[]),
-        ("all.test.yaml", call, &["no case reaches `a`", "a.yaml:1:1", "no case reaches `b`", "b.yaml:1:1"]),
+        ("all.test.yaml", call, &["no case reaches `a`", "a.yaml:2:1", "no case reaches `b`", "2 | hooks: [{ name: b"]),
     ] {
         let dir = hooks(&[("a.yaml", &a), ("b.yaml", &b), (extra, case)]);
         let output = hookwire().args(["check", "--strict", "--isolated", "--hooks"]).arg(dir.path()).output().unwrap();

@@ -315,6 +315,28 @@ def odd(**_): return {'decision': 'deny', 'reason': 'no', 'modified_input': {(1,
     }
 }
 
+/// agentpool passes it on and takes nothing away: the reply is its own, and what is wrong stands in the outcome.
+#[test]
+fn a_no_where_agentpool_has_none_is_passed_on_as_it_is() {
+    for (function, reply, error) in [
+        ("return False", json!({"decision": "deny"}), "failed to deny: agentpool takes no \"no\" at post_run"),
+        ("return {'decision': 'ask', 'reason': 'r'}", json!({"decision": "ask", "reason": "r"}), "at post_run: r"),
+        (
+            "return {'decision': 'ask', 'modified_input': {'n': 1}}",
+            json!({"decision": "ask", "modified_input": {"n": 1}}),
+            "failed to ask: agentpool takes no \"no\" at post_run",
+        ),
+    ] {
+        let policy = format!("def rest(**kwargs):\n    {function}\n");
+        let hook = "agents: { a: { hooks: { post_run: [{type: callable, import_path: policy.rest}] } } }";
+        let dir = hooks(&[("policy.py", &policy), ("hooks.yaml", hook)]);
+        let run = json!({"event": "post_run", "agent_name": "a", "prompt": "p", "result": "done"});
+        let told = ask(&mut TestHost::serve(dir.path()), run);
+        assert_eq!((&told["reply"], told["verdict"].get("subject")), (&reply, None), "{told}");
+        assert!(told["verdict"]["outcomes"][0]["error"].as_str().unwrap().ends_with(error), "{told}");
+    }
+}
+
 /// Whose hooks are meant can't be told: they run, and the outcome says why.
 #[test]
 fn hooks_run_where_no_agent_is_named() {

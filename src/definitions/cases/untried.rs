@@ -45,6 +45,7 @@ pub(crate) fn untried(
         let mut hint = |line: usize, message: String| {
             let start = lines.offset_of_utf8(line - 1, 0);
             let end = lines.offset_of_utf8(line - 1, usize::MAX);
+            let start = start + text.get(start..end).map_or(0, |line| line.len() - line.trim_start().len());
             let hint = Problem::hint(&(start..end), "no-cases", message);
             hints.push(hint.help("`hookwire docs testing` shows how to write some").to_diagnostic(&name, &lines));
         };
