@@ -95,6 +95,10 @@ pub(super) fn doctor(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Fai
             Some(program) => version(agent, program, &mut report)?,
             None => report.say(Health::Doubtful, &format!("there is no `{}` on PATH", agent.program)),
         }
+        if found.is_empty() {
+            let health = if is_wanted { Health::Bad } else { Health::Doubtful };
+            report.say(health, &format!("it doesn't ask hookwire: `hookwire install {}`", agent.name));
+        }
         look_at(agent, &found, &host, &args.hooks.definitions.root, &mut report);
     }
     if n_agents == 0 {
@@ -119,9 +123,6 @@ fn definitions(host: &Host, report: &mut Report<'_>) {
 
 fn look_at(agent: &Agent, found: &[(PathBuf, Entry)], host: &Host, root: &Path, report: &mut Report<'_>) {
     let Ok(dialect) = dialects::by_name(agent.name) else { return };
-    if found.is_empty() {
-        return report.say(Health::Doubtful, &format!("it doesn't ask hookwire: `hookwire install {}`", agent.name));
-    }
     for (path, entry) in found {
         let path = path.display();
         let (commands, missing) = match entry {

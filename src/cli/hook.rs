@@ -5,8 +5,8 @@
 //! event is judged here. What fails inside is said in words that the agent obeys.
 
 use super::serve::{runtime, share};
-use super::{DefinitionArgs, Failure, StandingArgs};
-use crate::definitions::approved::{self, DEFINITIONS};
+use super::{DefinitionArgs, Failure, StandingArgs, nearest, project};
+use crate::definitions::approved;
 use crate::dialects::asked::{self, TIME_LIMIT, agent};
 use crate::dialects::{Dialect, Said};
 use crate::support::digest;
@@ -21,7 +21,7 @@ use std::fs::File;
 use std::io::{IsTerminal, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
@@ -112,7 +112,7 @@ fn judge(args: &HookArgs, event: &mut String) -> Result<String, Failure> {
     named.map_err(|problem| Failure(format!("--event {problem}")))?;
     let mut hooks = args.hooks.clone();
     hooks.host.definitions.self_defence = !args.no_self_defence;
-    if hooks.host.definitions.root == Path::new(".") {
+    if hooks.host.definitions.root == project() {
         hooks.host.definitions.root = project_root(&hooks.host.definitions);
     }
     let reply = match ask_host(args, &hooks, &payload) {
@@ -128,15 +128,13 @@ fn judge(args: &HookArgs, event: &mut String) -> Result<String, Failure> {
     Ok(asked::said(&reply))
 }
 
-/// The nearest directory upwards that is a project's, else the working directory. A directory that nobody has
-/// trusted doesn't stand in the way of one that somebody has, or an agent could make one to be rid of its guards.
+/// The nearest directory upwards that is a project's. A directory that nobody has trusted doesn't stand in the way of one
+/// that somebody has, or an agent could make one to be rid of its guards.
 fn project_root(hooks: &DefinitionArgs) -> PathBuf {
-    let Ok(here) = std::env::current_dir() else { return ".".into() };
-    let nearest = |is: &dyn Fn(&Path) -> bool| here.ancestors().find(|dir| is(dir)).map(Path::to_path_buf);
     let counts_trusted = !hooks.project && !hooks.isolated;
-    let trusted = if counts_trusted { nearest(&approved::is_approved) } else { None };
-    let holding = |name: &str| nearest(&|dir| dir.join(name).exists());
-    trusted.or_else(|| holding(DEFINITIONS)).or_else(|| holding(".git")).unwrap_or(here)
+    let trusted = if counts_trusted { nearest(approved::is_approved) } else { None };
+    let root = trusted.unwrap_or_else(project);
+    root.canonicalize().unwrap_or(root)
 }
 
 /// Why no host has judged.

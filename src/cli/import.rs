@@ -6,7 +6,7 @@
 use super::init::{Written, tell_written, write_new};
 use super::install::{Agent, InstallArgs};
 use super::output::{Output, Tone, safe};
-use super::{Failure, Finding};
+use super::{Failure, Finding, project};
 use crate::definitions::approved::DEFINITIONS;
 use crate::definitions::compile::{compile, native};
 use crate::definitions::origin::Origin;
@@ -40,8 +40,8 @@ pub(super) struct ImportArgs {
     /// Settings elsewhere, a plugin's hooks.json, a plugin's directory, or one of programs.
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
-    /// The project root.
-    #[arg(long, value_name = "DIR", default_value = ".")]
+    /// The project root; else the nearest directory upwards that is a project's.
+    #[arg(long, value_name = "DIR", default_value_os_t = project(), hide_default_value = true)]
     root: PathBuf,
     /// Show what would be written, and write nothing.
     #[arg(long)]

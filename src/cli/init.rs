@@ -2,7 +2,7 @@
 
 use super::cookbook::{self, RULES};
 use super::output::{Output, Tone};
-use super::{Failure, Finding};
+use super::{Failure, Finding, definitions};
 use crate::definitions::approved::{self, DEFINITIONS};
 use crate::support::shell_word::argument;
 use crate::trust;
@@ -17,7 +17,7 @@ pub(super) struct InitArgs {
     #[arg(value_name = "NAME")]
     names: Vec<String>,
     /// Where to write. A file that is there already is left as it is.
-    #[arg(long, value_name = "DIR", default_value = ".hookwire")]
+    #[arg(long, value_name = "DIR", default_value_os_t = definitions())]
     hooks: PathBuf,
     /// List the rules of the cookbook instead.
     #[arg(long, conflicts_with = "names")]
@@ -96,18 +96,26 @@ fn list(out: &mut Output) {
 
 fn next_steps(dir: &Path, is_trusted: bool, has_cases: bool, out: &mut Output) {
     // A project's own definitions are found where they are.
-    let is_projects = dir.ends_with(DEFINITIONS) && dir.parent().is_some_and(|it| it.as_os_str().is_empty());
-    let hooks = if is_projects { String::new() } else { format!(" --hooks {}", argument(&dir.to_string_lossy())) };
+    let is_projects = dir == definitions();
+    let place = argument(&dir.to_string_lossy());
+    let hooks = if is_projects { String::new() } else { format!(" --hooks {place}") };
+    let mut step = |what: &str, command: &str| {
+        let what = out.tone(Tone::Dim, &format!("{what:<16}"));
+        out.line(&format!("  {what} {command}"));
+    };
     if is_projects && !is_trusted {
-        out.line("  hookwire trust");
+        step("put in force", "hookwire trust");
     }
-    out.line(&format!("  hookwire check{hooks}"));
+    step("look for slips", &format!("hookwire check{hooks}"));
     if has_cases {
-        let place = if is_projects { String::new() } else { format!(" {}", argument(&dir.to_string_lossy())) };
-        out.line(&format!("  hookwire test{place}"));
+        step("try the cases", &if is_projects { "hookwire test".into() } else { format!("hookwire test {place}") });
     }
-    out.line(&format!("  hookwire dispatch{hooks} '{{\"event\":\"PreToolUse\",\"tool\":{{\"name\":\"Bash\",\"input\":{{\"command\":\"git push --force\"}}}}}}'"));
-    out.line(&format!("  hookwire serve{hooks}"));
+    let call = r#"'{"event":"PreToolUse","tool":{"name":"Bash","input":{"command":"git push --force"}}}'"#;
+    step("judge a call", &format!("hookwire dispatch{hooks} {call}"));
+    if is_projects {
+        step("guard an agent", "hookwire install claude-code");
+    }
+    step("guard your own", &format!("hookwire serve{hooks}"));
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

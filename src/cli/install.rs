@@ -1,7 +1,7 @@
 //! `hookwire install AGENT` and `uninstall`: one entry of an agent's own configuration, and nothing else in it.
 
 use super::output::{Output, Tone, safe};
-use super::{Failure, Finding};
+use super::{Failure, Finding, project};
 use crate::definitions::approved::{self, DEFINITIONS};
 use crate::dialects::{self, OPENCODE_PLUGIN};
 use crate::support::file::replace;
@@ -25,8 +25,8 @@ pub(super) struct InstallArgs {
     /// Have edits of the project's own definitions in force at once, without `hookwire trust`: for whoever writes them.
     #[arg(long)]
     live: bool,
-    /// The project root.
-    #[arg(long, value_name = "DIR", default_value = ".")]
+    /// The project root; else the nearest directory upwards that is a project's.
+    #[arg(long, value_name = "DIR", default_value_os_t = project(), hide_default_value = true)]
     root: PathBuf,
     /// Show what would be written, and write nothing.
     #[arg(long)]

@@ -27,7 +27,7 @@ mod test;
 mod trust;
 mod version;
 
-use crate::definitions::approved;
+use crate::definitions::approved::{self, DEFINITIONS};
 use crate::definitions::cases::is_definition_file;
 use crate::dialects;
 use crate::handlers::HostPort;
@@ -39,7 +39,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use deferred::Deferred;
 use output::Output;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -155,8 +155,8 @@ struct DefinitionArgs {
     /// Ask a person before a tool changes hookwire's own files or answers for one, as `hookwire hook` does.
     #[arg(long)]
     self_defence: bool,
-    /// The project root.
-    #[arg(long, value_name = "DIR", default_value = ".")]
+    /// The project root; else the nearest directory upwards that has a .hookwire, or a .git, or this one.
+    #[arg(long, value_name = "DIR", default_value_os_t = project(), hide_default_value = true)]
     root: PathBuf,
     /// Leave out the machine's and the user's definitions (/etc/hookwire, $XDG_CONFIG_HOME/hookwire).
     #[arg(long)]
@@ -280,8 +280,8 @@ impl DefinitionArgs {
     /// Paths in a text as they were given on the command line: the host knows them in full.
     fn as_given(&self, text: &str) -> String {
         let project = match self.root.to_str() {
-            Some(".") => ".hookwire".into(),
-            _ => self.root.join(".hookwire"),
+            Some(".") => DEFINITIONS.into(),
+            _ => self.root.join(DEFINITIONS),
         };
         self.hooks.iter().chain([&project]).fold(text.to_string(), |text, given| match std::path::absolute(given) {
             Ok(full) if full != *given => text.replace(&*full.to_string_lossy(), &given.to_string_lossy()),
@@ -294,7 +294,7 @@ impl DefinitionArgs {
     fn host(&self, options: HostOptions) -> Result<Arc<Host>, Failure> {
         let host = self.host_with(options)?;
         // Whoever looks here wonders why the project's own guards do nothing.
-        let project = self.root.join(approved::DEFINITIONS);
+        let project = self.root.join(DEFINITIONS);
         let full = |dir: &PathBuf| dir.canonicalize().ok();
         let is_loaded = self.project || self.hooks.iter().any(|dir| full(dir) == full(&project));
         let is_trusted = || !self.isolated && approved::is_approved(&self.root);
@@ -322,6 +322,25 @@ impl DefinitionArgs {
         }
         Ok(Host::new(options))
     }
+}
+
+/// The project that the working directory is in: the nearest directory upwards that has definitions, else one that has a
+/// repository, else the working directory. Written as it looks from here.
+fn project() -> PathBuf {
+    let holding = |name: &str| nearest(|dir| dir.join(name).exists());
+    holding(DEFINITIONS).or_else(|| holding(".git")).unwrap_or_else(|| ".".into())
+}
+
+fn nearest(is: impl Fn(&Path) -> bool) -> Option<PathBuf> {
+    let here = std::env::current_dir().ok()?;
+    let n_up = here.ancestors().position(is)?;
+    Some(if n_up == 0 { ".".into() } else { PathBuf::from_iter(std::iter::repeat_n("..", n_up)) })
+}
+
+/// Where the definitions of that project are.
+fn definitions() -> PathBuf {
+    let root = project();
+    if root == Path::new(".") { DEFINITIONS.into() } else { root.join(DEFINITIONS) }
 }
 
 /// Why a command failed. It is printed, and the exit code is 2.

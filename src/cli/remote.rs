@@ -1,7 +1,7 @@
 //! `state`, `approvals`, `approve` and `deny`: what talks to a running host over its socket.
 
 use super::output::{Output, Tone, safe, short};
-use super::{Failure, Finding};
+use super::{Failure, Finding, project};
 use crate::rpc::protocol::ApprovalList;
 use crate::transport::client::Client;
 use crate::transport::hosts::{TIME_LIMIT, ask_all};
@@ -21,8 +21,8 @@ pub(super) struct StateArgs {
     /// Use the values that all sessions share, even if a session is given.
     #[arg(long, global = true)]
     shared: bool,
-    /// The project root of the host.
-    #[arg(long, global = true, value_name = "DIR", default_value = ".")]
+    /// The project root of the host; else the nearest directory upwards that is a project's.
+    #[arg(long, global = true, value_name = "DIR", default_value_os_t = project(), hide_default_value = true)]
     root: PathBuf,
 }
 

@@ -2,7 +2,7 @@
 
 use super::output::{Output, Tone, safe, short};
 use super::replay::decision_tone;
-use super::{Failure, Finding};
+use super::{Failure, Finding, project};
 use crate::dialects;
 use crate::event::Event;
 use crate::matching::tools::main_argument;
@@ -28,8 +28,8 @@ pub(super) struct TailArgs {
 /// Events of running hosts.
 #[derive(clap::Args)]
 pub(super) struct EventsArgs {
-    /// The project root of the hosts.
-    #[arg(long, value_name = "DIR", default_value = ".")]
+    /// The project root of the hosts; else the nearest directory upwards that is a project's.
+    #[arg(long, value_name = "DIR", default_value_os_t = project(), hide_default_value = true)]
     root: PathBuf,
     /// Watch the hosts of all projects.
     #[arg(long, conflicts_with = "root")]

@@ -1,7 +1,7 @@
 //! `hookwire trust`: which projects' own definitions are in force, and in which state.
 
 use super::output::{Output, Tone, safe};
-use super::{Failure, Finding};
+use super::{Failure, Finding, project};
 use crate::definitions::approved::store;
 use crate::transport::hosts::reload_all;
 use crate::trust::shown::{Look, shown};
@@ -26,22 +26,22 @@ enum Action {
     List,
     /// Show what would be asked, and ask nothing. Exits with 1 if there is something to approve.
     Show {
-        /// The project root.
-        #[arg(value_name = "DIR", default_value = ".")]
+        /// The project root; else the nearest directory upwards that is a project's.
+        #[arg(value_name = "DIR", default_value_os_t = project(), hide_default_value = true)]
         root: PathBuf,
     },
     /// Take a project's definitions out of force. Exits with 1 if they weren't in force.
     Revoke {
-        /// The project root.
-        #[arg(value_name = "DIR", default_value = ".")]
+        /// The project root; else the nearest directory upwards that is a project's.
+        #[arg(value_name = "DIR", default_value_os_t = project(), hide_default_value = true)]
         root: PathBuf,
     },
 }
 
 #[derive(clap::Args)]
 struct AddArgs {
-    /// The project root.
-    #[arg(value_name = "DIR", default_value = ".")]
+    /// The project root; else the nearest directory upwards that is a project's.
+    #[arg(value_name = "DIR", default_value_os_t = project(), hide_default_value = true)]
     root: PathBuf,
     /// Approve without being asked.
     #[arg(long)]

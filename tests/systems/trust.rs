@@ -293,6 +293,45 @@ fn an_editor_that_shows_nothing_approves_nothing() {
     assert!(refused["message"].as_str().unwrap().contains("in a terminal"), "{refused}");
 }
 
+/// Whoever works below the root means the project: what is said there differs only in how paths look.
+#[test]
+fn commands_find_the_project_from_below() {
+    const LS: &str = r#"{"event":"PreToolUse","tool":{"name":"Bash","input":{"command":"git push -f"}}}"#;
+    let project = project();
+    let below = project.root().join("src/deep");
+    fs::create_dir_all(&below).unwrap();
+    write(&project.root().join(".hookwire/guard.test.yaml"), "cases: [{ bash: git push -f, expect: deny }]\n");
+    let say = |args: &[&str], at: &Path| {
+        let output = project.command(args).current_dir(at).stdin(Stdio::null()).output().unwrap();
+        let text = text(&output).replace("../../", "").replace("./", "");
+        (output.status.code(), text)
+    };
+    for args in [
+        &["check"][..],
+        &["trust", "show"],
+        &["trust", "--yes"],
+        &["list", "--format", "json"],
+        &["test", "--report", "tap"],
+        &["test", "gard"],
+        &["dispatch", "--dialect", "hookwire", LS],
+        &["explain", LS],
+        &["install", "claude-code", "--dry-run"],
+        &["init", "no-rm-rf"],
+        &["doctor", "claude-code"],
+        &["trust", "revoke"],
+    ] {
+        let (code, text) = say(args, &below);
+        if !["trust", "init"].contains(&args[0]) || args[1] == "show" {
+            assert_eq!((code, &*text), (say(args, &project.root()).0, &*say(args, &project.root()).1), "{args:?}");
+        }
+        assert!(!below.join(".hookwire").exists() && !below.join(".claude").exists(), "{args:?}: {text}");
+    }
+    assert!(project.root().join(".hookwire/no-rm-rf.yaml").exists());
+    // A directory that is named is that one.
+    let (_, text) = say(&["check", "--root", "."], &below);
+    assert!(text.contains("0 hooks"), "{text}");
+}
+
 #[test]
 fn a_directory_of_the_agents_own_doesnt_stand_before_the_projects() {
     let project = project();
@@ -339,17 +378,17 @@ fn what_init_writes_is_in_force_and_what_came_along_isnt() {
     let project = Project::new();
     fs::remove_dir_all(project.root().join(".hookwire")).unwrap();
     let steps = text(&project.run(&["init"], ""));
-    assert!(steps.contains("  hookwire check\n  hookwire dispatch '"), "{steps}");
+    assert!(steps.contains(" hookwire check\n  judge a call     hookwire dispatch '"), "{steps}");
     assert_eq!(project.hook_with(&["--no-host"], "git push -f"), "deny");
     project.run(&["init", "no-rm-rf"], "");
     assert_eq!(project.hook_with(&["--no-host"], "rm -rf src"), "deny");
 
     let project = Project::new();
     let steps = text(&project.run(&["init", "no-rm-rf"], ""));
-    assert!(steps.contains("  hookwire trust\n  hookwire check\n"), "{steps}");
+    assert!(steps.contains(" hookwire trust\n  look for slips   hookwire check\n"), "{steps}");
     assert_eq!(project.hook_with(&["--no-host"], "rm -rf src"), "", "a clone's directory stays as it was");
     let steps = text(&project.run(&["init", "--hooks", "my hooks"], ""));
-    assert!(steps.contains("  hookwire check --hooks 'my hooks'\n"), "{steps}");
+    assert!(steps.contains(" hookwire check --hooks 'my hooks'\n"), "{steps}");
 }
 
 /// What a tool does, and whether a person is asked.

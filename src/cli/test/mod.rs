@@ -7,7 +7,7 @@ mod update;
 
 use super::output::Output;
 use super::serve::runtime;
-use super::{Failure, Finding};
+use super::{Failure, Finding, definitions};
 use crate::definitions::approved::DEFINITIONS;
 use crate::definitions::cases::{self, CameOut, Case, Cases, Happening, Scene};
 use crate::engine::Honours;
@@ -98,7 +98,7 @@ impl Tried {
 
 pub(super) fn run(args: &TestArgs, out: &mut Output) -> Result<Finding, Failure> {
     let runtime = runtime()?;
-    let given = if args.paths.is_empty() { &[PathBuf::from(DEFINITIONS)][..] } else { &args.paths };
+    let given = if args.paths.is_empty() { &[definitions()][..] } else { &args.paths };
     if !args.watch {
         return once(given, args, &runtime, out);
     }
@@ -179,7 +179,7 @@ fn once(given: &[PathBuf], args: &TestArgs, runtime: &Runtime, out: &mut Output)
 fn missing(path: &Path) -> Failure {
     let mut files = BTreeSet::new();
     // Without a directory, there is nothing to name.
-    let _ = collect(Path::new(DEFINITIONS), &mut files, 0);
+    let _ = collect(&definitions(), &mut files, 0);
     let name = path.display().to_string();
     let stem = |file: &Path| file.file_name()?.to_str()?.split('.').next().map(str::to_string);
     let known: Vec<(String, String)> =
