@@ -17,6 +17,7 @@ use super::process;
 use crate::contract::{Exit, NATIVE};
 use crate::matching::paths;
 use crate::matching::tools::MainArgument;
+use crate::support::looks::look;
 use crate::syntax::source::Layer;
 use crate::template::Template;
 use crate::verdict::Answer;
@@ -26,7 +27,6 @@ use serde::de::{MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
-use tokio::sync::Semaphore;
 
 /// A text for `sh -c`, a program with its arguments, or either with an environment.
 pub(crate) struct RawCommand(RawLong);
@@ -470,15 +470,4 @@ async fn scripts(files: Vec<PathBuf>, cwd: PathBuf) -> Vec<String> {
 
 async fn is_directory(path: PathBuf) -> bool {
     look(move || path.is_dir()).await.unwrap_or(false)
-}
-
-/// Apart, because a file system may hang; then few threads hang with it.
-async fn look<T: Send + 'static>(at: impl FnOnce() -> T + Send + 'static) -> Option<T> {
-    static LOOKS: Semaphore = Semaphore::const_new(16);
-    let permit = LOOKS.acquire().await.ok()?;
-    let look = move || {
-        let _permit = permit;
-        at()
-    };
-    tokio::task::spawn_blocking(look).await.ok()
 }

@@ -5,8 +5,9 @@
 //! followed as far as the path exists, then the rest. A rule that denies looks at either, a rule that
 //! allows needs both.
 //!
-//! A path is data: nothing in it is expanded, while `~` at the start of a pattern is the home directory. Whether the case-insensitive or Windows rules apply, hard
-//! links (which a path can't show) and a link that changes between judging and use are left to others.
+//! A path is data: nothing in it is expanded, while `~` at the start of a pattern is the home directory. Whether the case-insensitive
+//! or Windows rules apply, hard links (which a path can't show) and a link that changes between judging and use are left
+//! to others.
 
 use std::ffi::OsStr;
 use std::num::NonZeroUsize;
@@ -136,7 +137,16 @@ pub fn script(path: &str, cwd: &Path) -> Option<String> {
 pub struct PathPattern {
     glob: LazyGlob,
     from: From,
-    /// The fixed part: the directories before the first wildcard, or the whole path.
+    /// The directories before the first wildcard, or the whole path.
+    prefix: String,
+    /// One, or those of each alternative in braces.
+    beginnings: Vec<Beginning>,
+}
+
+/// A pattern, or one of its alternatives in braces, by its fixed part.
+#[derive(Debug, Clone)]
+struct Beginning {
+    /// The directories before the first wildcard, or the whole path.
     prefix: String,
     /// What is behind the prefix.
     rest: String,
@@ -198,8 +208,11 @@ impl PathPattern {
             text.push_str("/**");
         }
         let prefix = fixed_part(&text);
-        let rest = text[prefix.len()..].to_string();
-        Ok(Self { glob: glob(&text)?, from, prefix, rest, elsewhere: Arc::default() })
+        let glob = glob(&text)?;
+        // Those of names that are behind a wildcard aren't looked up.
+        let is_looked_up = text.find('{').is_some_and(|at| !text[..at].contains(['*', '?', '[']));
+        let alternatives = if is_looked_up { alternatives(&text)? } else { vec![text] };
+        Ok(Self { glob, from, prefix, beginnings: alternatives.iter().map(|it| Beginning::new(it)).collect() })
     }
 
     /// For a rule that denies, asks or runs: one view is enough, and so is a path that can't be resolved.
@@ -209,7 +222,7 @@ impl PathPattern {
         };
         let paths = [&views.lexical, resolved];
         paths.iter().any(|path| self.matches_as_written(path, views))
-            || self.elsewhere(views).is_some_and(|glob| paths.iter().any(|path| glob.is_match(path)))
+            || self.elsewhere(views).any(|glob| paths.iter().any(|path| glob.is_match(path)))
     }
 
     /// For a rule that allows: both views have to match and no magic link may take part.
@@ -217,10 +230,9 @@ impl PathPattern {
         let Some(resolved) = views.resolved.as_ref().filter(|_| !views.magic) else {
             return false;
         };
-        let elsewhere = || if self.from == From::WorkingDirectory { None } else { self.elsewhere(views) };
-        [&views.lexical, resolved]
-            .into_iter()
-            .all(|path| self.matches_as_written(path, views) || elsewhere().is_some_and(|glob| glob.is_match(path)))
+        let is_elsewhere =
+            |path: &Path| self.from != From::WorkingDirectory && self.elsewhere(views).any(|glob| glob.is_match(path));
+        [&views.lexical, resolved].into_iter().all(|path| self.matches_as_written(path, views) || is_elsewhere(path))
     }
 
     /// Whether it matches an absolute path as it is written.
@@ -233,9 +245,31 @@ impl PathPattern {
         (self.from == From::WorkingDirectory).then_some(&*self.prefix)
     }
 
+    /// The pattern, and each alternative of it, with the fixed part resolved, where links lead that elsewhere.
+    fn elsewhere(&self, views: &PathViews) -> impl Iterator<Item = Arc<LazyGlob>> {
+        self.beginnings.iter().filter_map(|it| it.elsewhere(self.from, views))
+    }
+
+    fn matches_as_written(&self, view: &Path, views: &PathViews) -> bool {
+        let bases = match self.from {
+            From::Root => return self.glob.is_match(view),
+            From::Home => views.homes,
+            From::WorkingDirectory => &views.bases,
+        };
+        bases.iter().filter_map(|base| view.strip_prefix(base).ok()).any(|inner| self.glob.is_match(inner))
+    }
+}
+
+impl Beginning {
+    fn new(pattern: &str) -> Beginning {
+        let prefix = fixed_part(pattern);
+        let rest = pattern[prefix.len()..].to_string();
+        Beginning { prefix, rest, elsewhere: Arc::default() }
+    }
+
     /// The pattern with its fixed part resolved, where links lead that elsewhere: `/usr/bin/*` of `/bin/*`.
-    fn elsewhere(&self, views: &PathViews) -> Option<Arc<LazyGlob>> {
-        let written = match self.from {
+    fn elsewhere(&self, from: From, views: &PathViews) -> Option<Arc<LazyGlob>> {
+        let written = match from {
             From::Root => PathBuf::from(&self.prefix),
             From::Home => home()?.join(&self.prefix),
             // The working directory itself has both its forms.
@@ -255,15 +289,6 @@ impl PathPattern {
             *known = Elsewhere { looked_up: Some(Instant::now()), written, glob: glob.map(Arc::new) };
         }
         known.glob.clone()
-    }
-
-    fn matches_as_written(&self, view: &Path, views: &PathViews) -> bool {
-        let bases = match self.from {
-            From::Root => return self.glob.is_match(view),
-            From::Home => views.homes,
-            From::WorkingDirectory => &views.bases,
-        };
-        bases.iter().filter_map(|base| view.strip_prefix(base).ok()).any(|inner| self.glob.is_match(inner))
     }
 }
 
@@ -336,6 +361,60 @@ fn fixed_part(pattern: &str) -> String {
     let Some(end) = pattern.find(['*', '?', '[', ']', '{', '}', '\\']) else { return pattern.to_string() };
     let end = pattern[..end].rfind('/').map_or(0, |at| at + 1);
     pattern[..end].to_string()
+}
+
+/// How many alternatives of a pattern are looked up.
+const MAX_ALTERNATIVES: usize = 64;
+
+/// A pattern without its braces: `/bin/*` and `/sbin/*` of `/{bin,sbin}/*`.
+fn alternatives(pattern: &str) -> Result<Vec<String>, String> {
+    let mut done = Vec::new();
+    let mut pending = vec![pattern.to_string()];
+    while let Some(text) = pending.pop() {
+        let Some((before, inner, after)) = first_braces(&text) else {
+            done.push(text);
+            continue;
+        };
+        pending.extend(inner.iter().map(|it| format!("{before}{it}{after}")));
+        if pending.len() + done.len() > MAX_ALTERNATIVES {
+            return Err(format!("its braces stand for more than {MAX_ALTERNATIVES} paths; write several patterns"));
+        }
+    }
+    Ok(done)
+}
+
+/// What is before the first braces, in them, separated by their commas, and behind them.
+fn first_braces(pattern: &str) -> Option<(&str, Vec<&str>, &str)> {
+    let mut depth = 0usize;
+    let (mut start, mut from) = (0, 0);
+    let mut inner = Vec::new();
+    let (mut is_escaped, mut is_class) = (false, false);
+    for (at, character) in pattern.char_indices() {
+        match character {
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = true,
+            '[' => is_class = true,
+            ']' => is_class = false,
+            _ if is_class => {}
+            '{' => {
+                depth += 1;
+                if depth == 1 {
+                    (start, from) = (at, at + 1);
+                }
+            }
+            ',' if depth == 1 => {
+                inner.push(&pattern[from..at]);
+                from = at + 1;
+            }
+            '}' if depth == 1 => {
+                inner.push(&pattern[from..at]);
+                return Some((&pattern[..start], inner, &pattern[at + 1..]));
+            }
+            '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    None
 }
 
 /// An absolute path without `.`, `..` and `//`, as far as its names tell.
@@ -604,6 +683,12 @@ mod tests {
             ("TOP/projlink/src/link_out/**", "TOP/outside/x.ts", true, true),
             // A link below the pattern's stars is for the path to follow.
             ("TOP/*link/src/**", "TOP/proj/src/a.ts", false, false),
+            // Each alternative in braces is looked up.
+            ("TOP/{none,projlink}/src/**", "TOP/proj/src/a.ts", true, true),
+            ("TOP/{a{b,c},proj{x,link}}/src/**", "TOP/proj/src/a.ts", true, true),
+            ("TOP/projlink/{docs,src}/*.{js,ts}", "TOP/proj/src/a.ts", true, true),
+            ("{docs,src}/link_out/**", "TOP/outside/x.ts", true, false),
+            ("TOP/{none,projlink}/docs/**", "TOP/proj/src/a.ts", false, false),
             // Relative ones, where the path doesn't go through the link; the agent may have made that.
             ("src/link_out/**", "TOP/outside/x.ts", true, false),
             ("src/link_out", "TOP/outside", true, false),
@@ -661,6 +746,8 @@ mod tests {
             ("../x", None),
             ("~/../x", None),
             ("src/[", None),
+            ("/{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}/x", None),
+            ("*{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}/x", Some(Some(""))),
         ] {
             let pattern = PathPattern::new(pattern).ok();
             assert_eq!(pattern.as_ref().map(PathPattern::literal_prefix), expected);

@@ -8,6 +8,7 @@ use crate::services::client::{self, Client};
 use crate::services::fakes::{Fakes, Person};
 use crate::services::state::{Scope, Store};
 use crate::support::digest;
+use crate::support::looks::look;
 use parking_lot::{Mutex, MutexGuard};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -268,7 +269,9 @@ impl Approvals {
 /// None if the file system doesn't say in time.
 async fn directory(event: &Event) -> Option<String> {
     let Some(cwd) = event.text("/cwd") else { return Some(String::new()) };
-    let resolved = tokio::time::timeout(RESOLVED_WITHIN, tokio::fs::canonicalize(cwd)).await.ok()?;
+    let path = cwd.to_string();
+    let resolve = look(move || std::fs::canonicalize(path));
+    let resolved = tokio::time::timeout(RESOLVED_WITHIN, resolve).await.ok()??;
     let resolved = resolved.map(|path| path.as_os_str().as_encoded_bytes().to_vec()).unwrap_or_default();
     Some(digest::hex(&digest::of_texts(&[cwd, &digest::hex(&resolved)])))
 }

@@ -9,6 +9,7 @@ pub mod failpoint;
 pub mod file;
 pub mod json;
 pub(crate) mod line_diff;
+pub(crate) mod looks;
 #[cfg(feature = "script")]
 pub(crate) mod memory;
 pub mod nearest;

@@ -194,6 +194,13 @@ pub(super) const RULES: &[Rule] = &[
         r"(?i)(?:^|[\s])(?:machine\s{1,20}\S{1,200}|default\s{1,20}login\s{1,20}\S{1,200})(?:\s{1,20}(?:login|account|user)\s{1,20}\S{1,200}){0,2}\s{1,20}passw(?:or)?d\s{1,20}([^\s\[\]]{3,200})",
         1.0,
     ),
+    // A line of PostgreSQL's password file: host:port:database:user:password.
+    whole(
+        "pgpass-password",
+        ":5432: :5433: :*:",
+        r"(?m)(?:^|\\n)[^\s:#\\]{1,200}:(?:543[23]|\*):[^\s:\\]{1,100}:[^\s:\\]{1,100}:([^\s:\\]{4,200})(?:\r?$|\\n)",
+        1.5,
+    ),
     // Models.
     token("anthropic-key", "sk-ant-", "sk-ant-[a-z0-9]{3,10}-[A-Za-z0-9_-]{80,120}"),
     token("openai-key", "sk-proj- sk-svcacct- sk-admin-", "sk-(?:proj|svcacct|admin)-[A-Za-z0-9_-]{40,200}"),

@@ -349,6 +349,8 @@ mod tests {
             (["machine example.com login bob pass", "word abc123"].concat(), "netrc-password"),
             (["machine example.com\n  login bob\n  pass", "word abc123"].concat(), "netrc-password"),
             (["default login bob pass", "word abc123"].concat(), "netrc-password"),
+            ("db.example.com:5432:shop:bob:s3cr3tpw".to_string(), "pgpass-password"),
+            ("# mine\n*:*:*:postgres:swordfish\n".to_string(), "pgpass-password"),
             (pem("PRIVATE KEY", "\n"), "private-key"),
             (pem("RSA PRIVATE KEY", "\\n"), "private-key"),
             (pem("OPENSSH PRIVATE KEY", "\r\n"), "private-key"),
