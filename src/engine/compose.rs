@@ -463,6 +463,7 @@ impl Chain {
             definitions,
             message: reason.clone(),
             event: moment.event(),
+            files: moment.facts.files_run(),
             timeout,
             remember: Remember::Input,
         };

@@ -102,10 +102,7 @@ pub(super) fn run_by_text(text: &str, cwd: Option<&Path>, root: &Path) -> Vec<Pa
         false => text.replace(&format!("\"{variable}\""), &variable).replace(&variable, &word),
     });
     let script = shell::read(&text, Shell::Posix);
-    let programs = script.commands().iter().filter_map(|command| command.words.first()?.as_constant());
-    let programs = programs.filter(|program| program.contains('/'));
-    let names = programs.chain(script.scripts().iter().map(String::as_str));
-    names.map(|name| cwd.map_or_else(|| name.into(), |cwd| cwd.join(name))).collect()
+    script.files().map(|name| cwd.map_or_else(|| name.into(), |cwd| cwd.join(name))).collect()
 }
 
 /// The same of a program with its arguments.

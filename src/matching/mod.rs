@@ -222,6 +222,24 @@ impl Facts {
         [self.call(Layer::Managed)].into_iter().chain(declared)
     }
 
+    /// The files that the commands of a shell call run, as far as they name them.
+    pub fn files_run(&self) -> Vec<PathBuf> {
+        // Other calls are paths, which would be looked up.
+        if self.all_names().all(|name| name != "Bash") {
+            return Vec::new();
+        }
+        let subjects = self.all_calls().flat_map(|call| call.alternatives.iter().chain(&call.others));
+        let mut files = Vec::new();
+        for subject in subjects {
+            if let call::Subject::Shell { script, .. } = subject {
+                files.extend(
+                    script.files().map(|file| paths::of_home(file).map_or(self.base.join(file), PathBuf::from)),
+                );
+            }
+        }
+        files
+    }
+
     fn read(&self, row: Row<'_>) -> Call {
         if let Some(why) = self.unread {
             return Call::unclear(why.into());

@@ -4,6 +4,7 @@
 //! What waits here belongs to its event, not to the definitions: a reload changes nothing about it.
 
 use crate::event::Event;
+use crate::matching::paths;
 use crate::services::client::{self, Client};
 use crate::services::fakes::{Fakes, Person};
 use crate::services::state::{Scope, Store};
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
@@ -105,6 +107,8 @@ pub struct Question<'a> {
     pub message: String,
     /// What is asked about.
     pub event: &'a Event,
+    /// The files that it runs: a script that was edited does something else.
+    pub files: Vec<PathBuf>,
     /// How long an answer is waited for.
     pub timeout: Duration,
     /// What counts as the same question.
@@ -122,8 +126,10 @@ pub enum NoAnswer {
 
 /// How long an answer is remembered: longer than a session lasts.
 const REMEMBERED: Duration = Duration::from_secs(7 * 24 * 3600);
-/// How long a file system may take to say which directory a path leads to.
-const RESOLVED_WITHIN: Duration = Duration::from_secs(2);
+/// How long a file system may take to say which directory a path leads to, and what stands in scripts.
+const READ_WITHIN: Duration = Duration::from_secs(2);
+/// The scripts of a question that are read.
+const MAX_FILES: usize = 16;
 /// Questions that may wait at once.
 const MAX_WAITING: usize = 1000;
 
@@ -265,15 +271,21 @@ impl Approvals {
     }
 }
 
-/// The directory that an event is in, as it is written and where it leads: a link may lead elsewhere tomorrow.
-/// None if the file system doesn't say in time.
-async fn directory(event: &Event) -> Option<String> {
-    let Some(cwd) = event.text("/cwd") else { return Some(String::new()) };
-    let path = cwd.to_string();
-    let resolve = look(move || std::fs::canonicalize(path));
-    let resolved = tokio::time::timeout(RESOLVED_WITHIN, resolve).await.ok()??;
-    let resolved = resolved.map(|path| path.as_os_str().as_encoded_bytes().to_vec()).unwrap_or_default();
-    Some(digest::hex(&digest::of_texts(&[cwd, &digest::hex(&resolved)])))
+/// The directory that an event is in, as it is written and where it leads: a link may lead elsewhere tomorrow. With it the
+/// texts of the scripts that run there. None if the file system doesn't say in time.
+async fn place(question: &Question<'_>) -> Option<String> {
+    let cwd = question.event.text("/cwd").unwrap_or_default().to_string();
+    let (path, files) = (PathBuf::from(&cwd), question.files.clone());
+    let read = look(move || {
+        let resolved = std::fs::canonicalize(path).unwrap_or_default();
+        let scripts = files.iter().take(MAX_FILES).map(|file| paths::script(&file.to_string_lossy(), Path::new("/")));
+        let scripts = scripts.map(|text| text.unwrap_or_default().into_bytes());
+        let seen = [resolved.into_os_string().into_encoded_bytes()].into_iter().chain(scripts);
+        seen.map(|bytes| digest::of_bytes(&bytes)).collect::<Vec<_>>()
+    });
+    let seen = tokio::time::timeout(READ_WITHIN, read).await.ok()??;
+    let texts: Vec<&str> = [&*cwd].into_iter().chain(seen.iter().map(String::as_str)).collect();
+    Some(digest::hex(&digest::of_texts(&texts)))
 }
 
 /// Where the answer to the same question would be kept. None without a session.
@@ -285,8 +297,7 @@ async fn remembered_key(question: &Question<'_>) -> Option<String> {
     let what = match question.remember {
         Remember::Input => {
             let subject = event.subject().map(digest::of_value).unwrap_or_default();
-            let cwd = directory(event).await?;
-            [subject, cwd, digest_at("/shell"), question.message.clone()]
+            [subject, place(question).await?, digest_at("/shell"), question.message.clone()]
         }
         Remember::Tool => Default::default(),
         Remember::Never => return None,

@@ -149,7 +149,7 @@ fn an_approval_is_for_all_that_it_was_given_for() {
     };
     host.request("initialize", json!({"capabilities": {"hooks": {"requests": ["approval/request"]}}}));
     let is_asked = |host: &mut TestHost, cwd: &str, [agent, shell, to]: [&str; 3]| {
-        let mut event = bash("rm -rf .");
+        let mut event = bash("rm -rf . && ./deploy.sh && sh more.sh");
         event["cwd"] = cwd.into();
         event["agent"] = json!({"name": agent});
         event["shell"] = shell.into();
@@ -182,6 +182,12 @@ fn an_approval_is_for_all_that_it_was_given_for() {
     }
     lead_to("/");
     assert!(is_asked(&mut host, &linked, usual), "the link leads elsewhere");
+    let here = place.path().to_str().unwrap();
+    for (file, text) in [("deploy.sh", "ship test"), ("deploy.sh", "ship live"), ("more.sh", "ship more")] {
+        std::fs::write(place.path().join(file), text).unwrap();
+        assert!(is_asked(&mut host, here, usual), "{file} is `{text}` now");
+        assert!(!is_asked(&mut host, here, usual));
+    }
 }
 
 #[test]

@@ -93,6 +93,7 @@ impl Kind for Approval {
             definitions: vec![hook.fingerprint],
             message: message.clone(),
             event: call.moment.event(),
+            files: call.moment.facts.files_run(),
             timeout: self.wait.min(hook.timeout),
             remember: self.remember,
         };

@@ -205,6 +205,12 @@ impl Script {
         &self.scripts
     }
 
+    /// The files that it runs, as far as it names them: programs by their paths as written, and scripts.
+    pub fn files(&self) -> impl Iterator<Item = &str> {
+        let programs = self.commands.iter().filter_map(|command| command.words.first()?.as_constant());
+        programs.filter(|program| program.contains('/')).chain(self.scripts.iter().map(String::as_str))
+    }
+
     /// Every name that the [program](CommandRule::program) of a rule must be one of for the rule to hold or be
     /// in doubt; nothing if any program could be run.
     pub fn programs(&self) -> Option<Vec<&str>> {
