@@ -1,10 +1,12 @@
 //! GitHub Copilot CLI's hooks, as of 1.0.102: names in camel case, flat replies.
 //!
 //! A payload mostly doesn't name its event: the command that reads it adds `hook_event_name`, from where it is
-//! registered. What a hook writes to stderr is lost there, so a "no" is always a reply. That it takes a
-//! rewrite is not proven, so a rewrite is a deny; so is the end of the run, but where the agent rests.
+//! registered. What a hook writes to stderr is lost there, so a "no" is always a reply. New arguments, results and
+//! prompts replace the old ones whole. The end of the run is a deny, but where the agent rests. All of it is what the
+//! CLI did when it was driven.
 //!
-//! VS Code's Copilot reads the same files with Claude Code's names of events and takes Claude Code's replies.
+//! VS Code's Copilot reads the same files with Claude Code's names of events and takes Claude Code's replies. That it
+//! takes a rewrite is not proven, so there a rewrite is a deny.
 //!
 //! Its own files give timeouts in seconds (`timeoutSec`). A hook that fails blocks there.
 
@@ -14,11 +16,11 @@ use super::replies::{BLOCKED, bad_exit, denied, is_decided, members, or, parse_s
 use super::settings::{self, Settings};
 use super::{Agent, Dialect, EventRow, Files, Refusal};
 use crate::contract::{Composition, Contract, Exit, Fail, TOOL_NAME, Target};
-use crate::event::{Event, Phase, set_pointer, spec};
+use crate::event::{Event, set_pointer, spec};
 use crate::matching::MatcherRule;
 use crate::support::json::parse;
 use crate::verdict::{Answer, Decision, Verdict};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// An event with VS Code's name for it.
 const fn row(name: &'static str, also: &'static [&'static str], canonical: &'static str) -> EventRow {
@@ -50,9 +52,9 @@ pub(super) static DIALECT: Dialect = Dialect {
     events: &[
         row("sessionStart", &["SessionStart"], "SessionStart"),
         row("sessionEnd", &["SessionEnd"], "SessionEnd"),
-        row("userPromptSubmitted", &["UserPromptSubmit"], "UserPromptSubmit"),
-        row("preToolUse", &["PreToolUse"], "PreToolUse").blocks(),
-        row("postToolUse", &["PostToolUse"], "PostToolUse"),
+        row("userPromptSubmitted", &["UserPromptSubmit"], "UserPromptSubmit").blocks().rewrites(),
+        row("preToolUse", &["PreToolUse"], "PreToolUse").blocks().rewrites(),
+        row("postToolUse", &["PostToolUse"], "PostToolUse").blocks().rewrites(),
         row("postToolUseFailure", &[], "PostToolUseFailure").members(&[("/error", "/tool/error")]),
         row("permissionRequest", &[], "PermissionRequest").blocks(),
         row("agentStop", &["Stop"], "Stop").blocks(),
@@ -82,6 +84,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         ("/toolInput", "/tool/input"),
         ("/tool_input", "/tool/input"),
         ("/toolResult", "/tool/output"),
+        ("/tool_result", "/tool/output"),
         ("/tool_response", "/tool/output"),
         ("/prompt", "/prompt"),
         ("/agentName", "/agent/name"),
@@ -122,18 +125,27 @@ fn payload(event: &Event) -> Value {
 }
 
 fn write_reply(event: &Event, verdict: &Verdict) -> Value {
-    let mut verdict = match &*event.name {
+    let verdict = match &*event.name {
         "Stop" | "SubagentStop" => verdict.clone(),
         _ => stop_denies(verdict),
     };
-    let is_gate = event.spec.phase == Phase::Gate && verdict.decision != Decision::Deny;
-    if is_gate && verdict.subject.is_some() {
-        verdict = denied(&verdict, "a hook rewrote this, and Copilot isn't known to take a rewrite");
-    }
-    verdict.subject = None;
     if DIALECT.original(event).is_some_and(|payload| payload.get("hookEventName").is_some()) {
+        let verdict = match verdict.subject {
+            Some(_) => denied(&verdict, "a hook rewrote this, and VS Code's Copilot isn't known to take a rewrite"),
+            None => verdict,
+        };
         return claude_code::write_reply(&claude_code::DIALECT, event, &verdict);
     }
+    let verdict = match (&*event.name, &verdict.subject, verdict.decision) {
+        (_, None, _) | (_, Some(_), Decision::Deny) => verdict,
+        ("PreToolUse", Some(Value::Object(_)), Decision::Allow) => verdict,
+        ("PostToolUse" | "UserPromptSubmit", Some(_), _) => verdict,
+        // Whether a person would be asked about the new arguments isn't known.
+        ("PreToolUse", Some(Value::Object(_)), _) => {
+            denied(&verdict, "a hook rewrote this, and Copilot isn't known to ask about a rewrite")
+        }
+        (_, Some(_), _) => denied(&verdict, "a hook rewrote this, and Copilot takes no such rewrite"),
+    };
     let reason = verdict.reason.as_deref().unwrap_or_default();
     let mut reply = Map::new();
     let mut say = |key: &str, value: &str| drop(reply.insert(key.into(), value.into()));
@@ -152,14 +164,43 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
             say("behavior", "deny");
             say("message", &or(reason, BLOCKED));
         }
-        ("Stop" | "SubagentStop", Decision::Ask | Decision::Defer | Decision::Deny) if verdict.stop.is_none() => {
+        (
+            "Stop" | "SubagentStop" | "PostToolUse" | "UserPromptSubmit",
+            Decision::Ask | Decision::Defer | Decision::Deny,
+        ) if verdict.stop.is_none() || event.spec.subject.is_some() => {
             say("decision", "block");
             say("reason", &or(reason, BLOCKED));
         }
         // A question goes on to the person; the rest can't be blocked.
         _ => {}
     }
+    if let Some(subject) = verdict.subject.as_ref().filter(|_| verdict.decision == Decision::Allow) {
+        let (key, value) = match &*event.name {
+            "PreToolUse" => ("modifiedArgs", subject.clone()),
+            "PostToolUse" => ("modifiedResult", result(event, subject)),
+            _ => ("modifiedPrompt", subject.clone()),
+        };
+        reply.insert(key.into(), value);
+    }
+    let is_read = ["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse"].contains(&&*event.name);
+    if is_read && !verdict.additional_context.is_empty() {
+        reply.insert("additionalContext".into(), verdict.additional_context.join("\n").into());
+    }
     Value::Object(reply)
+}
+
+/// A tool's result in the form that it takes: another one is passed over.
+fn result(event: &Event, subject: &Value) -> Value {
+    let text = match subject {
+        Value::Object(members) if members.get("textResultForLlm").is_some_and(Value::is_string) => {
+            return subject.clone();
+        }
+        Value::Null => "[withheld by a hook]".to_string(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let kind = event.at("/tool/output/resultType").cloned().unwrap_or_else(|| "success".into());
+    json!({ "resultType": kind, "textResultForLlm": text })
 }
 
 fn read_reply(event: &Event, value: Value) -> Result<Answer, String> {
@@ -182,7 +223,25 @@ fn read_reply(event: &Event, value: Value) -> Result<Answer, String> {
                 .ok_or_else(|| unreadable(format_args!("`{decision}` is `{word}`")))?,
         ),
     };
-    Ok(Answer { decision: decided, reason: text(object, reason)?, ..Answer::default() })
+    let mut answer = Answer { decision: decided, reason: text(object, reason)?, ..Answer::default() };
+    answer.additional_context = text(object, "additionalContext")?.into_iter().collect();
+    let (key, is_fit): (_, fn(&Value) -> bool) = match &*event.name {
+        "PreToolUse" => ("modifiedArgs", Value::is_object),
+        "PostToolUse" => ("modifiedResult", Value::is_object),
+        "UserPromptSubmit" => ("modifiedPrompt", Value::is_string),
+        _ => return Ok(answer),
+    };
+    answer.subject = match object.get(key).filter(|it| !it.is_null()) {
+        // Arguments may be a text that holds JSON.
+        Some(Value::String(text)) if key == "modifiedArgs" => {
+            Some(parse(text).map_err(|error| unreadable(format_args!("`{key}` can't be read: {error}")))?)
+        }
+        given => given.cloned(),
+    };
+    match &answer.subject {
+        Some(subject) if !is_fit(subject) => Err(unreadable(format_args!("`{key}` is not what it replaces"))),
+        _ => Ok(answer),
+    }
 }
 
 fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {

@@ -238,6 +238,12 @@ def cline(url, home, prompt):
     return ["sh", "-c", f"{' '.join(auth)} >&2; exec cline '{prompt}'"], {}
 
 
+def copilot(url, home, prompt):
+    env = {"COPILOT_OFFLINE": "true", "COPILOT_PROVIDER_BASE_URL": f"{url}/v1", "COPILOT_MODEL": "gpt-4.1",
+           "COPILOT_PROVIDER_API_KEY": "x", "COPILOT_ALLOW_ALL": "true", "COPILOT_AUTO_UPDATE": "false"}
+    return ["copilot", "-p", prompt], env
+
+
 # The program, what speaks to it, and what it can't do by itself.
 AGENTS = {
     "claude-code": (claude_code, anthropic, ()),
@@ -248,6 +254,7 @@ AGENTS = {
     "qwen": (qwen, chat, ("rewrite", "session")),
     "opencode": (opencode, chat, ("context", "stop")),
     "cline": (cline, chat, ()),
+    "copilot": (copilot, chat, ()),
 }
 
 

@@ -346,6 +346,10 @@ fn copilot() {
         "ModelCallError",
         "RunError",
         "SessionEnd",
+        // The same agent, where hooks have Claude Code's names of events.
+        "SessionStart",
+        "PreToolUse",
+        "PostToolUse",
     ];
     let pre =
         |decision: &str, reason: &str| json!({"permissionDecision": decision, "permissionDecisionReason": reason});
@@ -354,6 +358,11 @@ fn copilot() {
     let request = || json!({"hookName": "permissionRequest", "toolName": "bash", "toolInput": {"command": "ls"}});
     let of_vs_code = || json!({"sessionId": "s", "hookEventName": "PreToolUse", "tool_name": "x", "tool_input": {}});
     let hso = json!({"permissionDecision": "deny", "permissionDecisionReason": "No."});
+    let unproven = "a hook rewrote this, and VS Code's Copilot isn't known to take a rewrite";
+    let of_vs_code_no = json!({"permissionDecision": "deny", "permissionDecisionReason": unproven});
+    let unasked = "Sure? (a hook rewrote this, and Copilot isn't known to ask about a rewrite)";
+    let result = json!({"resultType": "success", "textResultForLlm": "out"});
+    let done = || json!({"toolName": "bash", "toolArgs": {"command": "ls"}, "toolResult": result});
     check_replies(
         "copilot",
         "hook_event_name",
@@ -362,15 +371,46 @@ fn copilot() {
             ("preToolUse", call(), json!({"decision": "deny", "reason": ""}), pre("deny", "Blocked by hook")),
             ("preToolUse", call(), ask(), pre("ask", "Sure?")),
             ("preToolUse", call(), allow(), json!({"permissionDecision": "allow"})),
-            ("preToolUse", call(), rewrite(), pre("deny", NO_REWRITE)),
+            ("preToolUse", call(), rewrite(), json!({"modifiedArgs": {"command": "pwd"}})),
+            (
+                "preToolUse",
+                call(),
+                json!({"decision": "ask", "reason": "Sure?", "subject": {"command": "pwd"}}),
+                pre("deny", unasked),
+            ),
+            (
+                "preToolUse",
+                call(),
+                json!({"subject": "pwd"}),
+                pre("deny", "a hook rewrote this, and Copilot takes no such rewrite"),
+            ),
+            ("preToolUse", call(), context(), json!({"additionalContext": "a\nb"})),
             ("preToolUse", call(), stop(), pre("deny", ENDS)),
+            ("postToolUse", done(), no(), json!({"decision": "block", "reason": "No."})),
+            (
+                "postToolUse",
+                done(),
+                json!({"subject": "x"}),
+                json!({"modifiedResult": {"resultType": "success", "textResultForLlm": "x"}}),
+            ),
+            (
+                "postToolUse",
+                done(),
+                json!({"patch": {"textResultForLlm": "y"}}),
+                json!({"modifiedResult": {"resultType": "success", "textResultForLlm": "y"}}),
+            ),
+            ("postToolUse", done(), context(), json!({"additionalContext": "a\nb"})),
+            ("permissionRequest", request(), rewrite(), json!({"behavior": "deny", "message": NO_REWRITE})),
             ("permissionRequest", request(), no(), json!({"behavior": "deny", "message": "No."})),
             ("permissionRequest", request(), allow(), json!({"behavior": "allow"})),
             ("permissionRequest", request(), ask(), json!({})),
             ("agentStop", json!({"stop_hook_active": false}), no(), json!({"decision": "block", "reason": "No."})),
             ("agentStop", json!({}), stop(), json!({})),
-            ("userPromptSubmitted", json!({"prompt": "hi"}), no(), json!({})),
+            ("userPromptSubmitted", json!({"prompt": "hi"}), no(), json!({"decision": "block", "reason": "No."})),
+            ("userPromptSubmitted", json!({"prompt": "hi"}), json!({"subject": "ho"}), json!({"modifiedPrompt": "ho"})),
+            ("sessionStart", json!({}), context(), json!({"additionalContext": "a\nb"})),
             ("PreToolUse", of_vs_code(), no(), specific("PreToolUse", hso)),
+            ("PreToolUse", of_vs_code(), rewrite(), specific("PreToolUse", of_vs_code_no)),
         ],
     );
 }
