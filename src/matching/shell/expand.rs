@@ -152,6 +152,10 @@ fn is_odd(text: &str) -> bool {
     text.contains(['[', '`']) || text.contains("$(")
 }
 
+pub(super) fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// Builtins that set the variables they are given by name.
 fn sets_names(name: &str) -> bool {
     matches!(
@@ -191,6 +195,27 @@ impl Variables {
         variable.odd || variable.sources.iter().chain(variable.array.iter().flatten()).any(mentions)
     }
 
+    /// Whether the output of commands could be text that arithmetic would run.
+    pub(super) fn output_is_odd(&self, list: &List) -> bool {
+        let is_odd_part = |part: &Part| match part {
+            Part::Text { text, .. } => text.len() > 1 && is_odd(text),
+            Part::Variable { name, .. } => self.is_odd(name),
+            Part::Command { list, .. } => self.output_is_odd(list),
+            _ => false,
+        };
+        list.0.iter().flat_map(|pipeline| &pipeline.stages).any(|stage| match &stage.node {
+            Node::Simple { words, .. } => words.iter().flat_map(|word| &word.parts).any(is_odd_part),
+            _ => self.brackets,
+        })
+    }
+
+    /// Whether the text gives it nothing but numbers.
+    pub(super) fn is_number(&self, name: &str) -> bool {
+        let is_digits = |it: &Resolved| matches!(it.openness, Openness::Constant) && is_number(&it.text);
+        let values = self.values(name);
+        !values.is_empty() && values.iter().all(is_digits)
+    }
+
     /// Whether the text sets it to an array, as a whole or in part.
     pub(super) fn is_array(&self, name: &str) -> bool {
         self.by_name.get(name).is_some_and(|variable| variable.array.is_some() || variable.elements)
@@ -228,7 +253,7 @@ impl Variables {
                     self.add(name, source);
                     self.collect_word(word);
                 }
-                self.by_name.entry(name.clone()).or_default();
+                self.by_name.entry(name.clone()).or_default().odd |= words.iter().any(|it| parts_are_odd(&it.parts));
                 self.collect(body);
             }
             Node::Case { subject, patterns, arms } => {

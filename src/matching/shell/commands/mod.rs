@@ -546,28 +546,37 @@ impl Walk {
         }
     }
 
-    /// Arithmetic evaluates what its names hold, and runs a substitution in a subscript of that.
+    /// Arithmetic evaluates what its names hold and what is expanded in it, and runs a substitution in a subscript of that.
     fn check_numbers(&mut self, parts: &[Part], span: &Span) {
-        let mut odd = false;
+        // Whether a text could run another one, and whether it could set a variable.
+        let look_at = |text: &str, variables: &Variables| {
+            let mut names = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+            let is_odd = looks_expandable(text) || names.any(|name| variables.is_odd(name));
+            (is_odd, text.contains(char::is_alphabetic))
+        };
+        let (mut odd, mut sets) = (false, false);
         for part in parts {
-            match part {
-                Part::Text { text, .. } => {
-                    odd |= looks_expandable(text);
-                    for name in text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')) {
-                        odd |= self.variables.is_odd(name);
-                    }
+            let (is_odd, may_set) = match part {
+                Part::Text { text, .. } => look_at(text, &self.variables),
+                Part::Variable { name, change, .. } => {
+                    // Those of one character are numbers, or operands: `$#`, `$?`, `$1`.
+                    let is_special = name.len() == 1 && !name.starts_with(|c: char| c.is_alphabetic() || c == '_');
+                    let is_number = is_special || matches!(change, Change::Length) || self.variables.is_number(name);
+                    (self.variables.is_odd(name), !is_number)
                 }
-                Part::Variable { name, .. } => odd |= self.variables.is_odd(name),
-                _ => {}
-            }
+                Part::Command { list, .. } => match output::of(list) {
+                    Output::Constant(text) => look_at(&text, &self.variables),
+                    _ => (self.variables.output_is_odd(list), true),
+                },
+                _ => continue,
+            };
+            odd |= is_odd;
+            sets |= may_set;
         }
         if odd {
             self.gap("text that arithmetic may expand again", span);
         }
-        if parts
-            .iter()
-            .any(|part| matches!(part, Part::Text { text, .. } if text.contains(|c: char| c.is_alphabetic())))
-        {
+        if sets {
             self.beside("arithmetic, which may set variables", span);
         }
     }
