@@ -42,6 +42,8 @@ pub struct Word {
     /// It began with an unquoted `~`.
     pub(super) home: bool,
     pub(super) quoted: bool,
+    /// A declaration's assignment, as written: what it sets is known.
+    pub(super) assigned: bool,
 }
 
 impl Word {

@@ -262,6 +262,9 @@ const ZSH_WORDS: &[&str] = &[
     "unsetopt",
     "emulate",
     "zmodload",
+    "private",
+    "zformat",
+    "sysread",
     "autoload",
     "sched",
     "print",
@@ -1589,6 +1592,9 @@ impl<'t> Reader<'t> {
             self.bash_only()?;
             self.at += 1;
             Change::Cut { operands: self.operand(quoted)?, numbers: false }
+        } else if self.shell == Shell::Zsh && self.text[self.at..].starts_with(b"::") {
+            // `::=` sets the variable.
+            return self.outside("an expansion in another form");
         } else if self.peek() == Some(b':') {
             self.bash_only()?;
             self.at += 1;

@@ -312,6 +312,12 @@ impl Walk {
         if !matches!(name, "declare" | "typeset" | "local" | "export" | "readonly") {
             return;
         }
+        // Other names for a variable, or other letters in its value.
+        let changes_meaning =
+            |word: &Word| !word.assigned && word.text.starts_with('-') && word.text.contains(['n', 'l', 'u', 'c']);
+        if matches!(name, "declare" | "typeset" | "local") && args.iter().any(changes_meaning) {
+            self.gap("a declaration that changes what a variable means", span);
+        }
         for word in args {
             let Some((variable, _)) = word.text.split_once('=') else {
                 if word.openness.from().is_some() {
@@ -323,9 +329,8 @@ impl Walk {
                 self.gap("the name of a variable is computed", span);
                 continue;
             }
-            // A quoted declaration sets a variable that the grammar doesn't see as an assignment.
-            if word.quoted || !self.variables.is_set(variable) {
-                self.gap("a declaration that is quoted", span);
+            if !word.assigned {
+                self.gap("a declaration that is quoted or made by an expansion", span);
             }
         }
     }

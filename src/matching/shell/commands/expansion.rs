@@ -319,6 +319,7 @@ impl Build {
                 openness: std::mem::take(&mut self.openness),
                 home: std::mem::take(&mut self.home),
                 quoted: std::mem::take(&mut self.quoted),
+                assigned: false,
             });
         }
         self.started = false;

@@ -629,5 +629,6 @@ fn tail(word: &Word, skip: usize) -> Word {
         openness,
         home: false,
         quoted: word.quoted,
+        assigned: false,
     }
 }

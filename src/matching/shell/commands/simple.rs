@@ -25,6 +25,7 @@ impl Walk {
                     text: format!("{}={}", assign.name, value.text),
                     span,
                     openness,
+                    assigned: true,
                     ..Word::default()
                 });
             }
