@@ -92,6 +92,13 @@ pub fn views(path: &str, cwd: &Path) -> PathViews {
     PathViews { lexical, resolved, magic: walk.magic, bases: both_forms(cwd), homes: &HOMES }
 }
 
+/// Where links lead an absolute path, as far as it exists. `None`: it can't be resolved, or what it means depends on who
+/// looks.
+pub fn resolved(path: &Path) -> Option<PathBuf> {
+    let mut walk = Walk { cwd: Path::new("/"), magic: false };
+    walk.resolve(path).filter(|_| !walk.magic)
+}
+
 /// What `~/x` is to a tool that expands `~`. Others have a directory of that name, so it stands for both.
 pub fn of_home(path: &str) -> Option<String> {
     let rest = path.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/'))?;

@@ -11,7 +11,7 @@ use super::paths::{self, PathPattern};
 use super::shell::{self, CommandRule, Judgement, Script};
 use super::tools::{self, ArgumentKind};
 use super::urls::{self, UrlPattern};
-use super::{Facts, ToolNaming, Truth};
+use super::{Facts, ToolNaming, Truth, patience};
 use crate::syntax::source::Layer;
 use globset::{GlobBuilder, GlobMatcher};
 use serde_json::Value;
@@ -327,7 +327,7 @@ impl Condition {
         let families = facts.families(asker);
         let is_about = |rule: &&ToolRule| rule.names_any(tool, families);
         let unless: Vec<_> = self.unless.iter().filter(is_about).filter_map(ToolRule::command).collect();
-        let place = shell::Place { cwd: facts.base(), home: paths::home(), files: None };
+        let place = shell::Place { cwd: facts.base(), home: paths::home(), files: None, links: Some(&links) };
         let mut hits: Vec<(usize, &CommandRule)> = Vec::new();
         for rule in self.rules.iter().filter(is_about).filter_map(ToolRule::command) {
             if let Judgement::Yes(commands) = shell::hits(&[rule], &unless, script, &place) {
@@ -580,7 +580,8 @@ impl Judge<'_> {
             return Truth::No;
         }
         let script_at = |path: &str| self.facts.script(path);
-        let place = shell::Place { cwd: self.facts.base(), home: paths::home(), files: Some(&script_at) };
+        let place =
+            shell::Place { cwd: self.facts.base(), home: paths::home(), files: Some(&script_at), links: Some(&links) };
         let judge = |rules: &[&CommandRule]| match reading {
             Reading::Hits => shell::hits(rules, &except, script, &place),
             Reading::Covers => shell::covers(rules, &except, script, &place),
@@ -603,6 +604,12 @@ impl Judge<'_> {
             _ => Truth::Opaque(told.into()),
         }
     }
+}
+
+/// Where links lead an absolute path.
+fn links(path: &str) -> Option<String> {
+    let resolved = patience::allows_slow().then(|| paths::resolved(path.as_ref())).flatten()?;
+    resolved.into_os_string().into_string().ok()
 }
 
 /// The place that a doubt is about, on one line and not long.
@@ -779,6 +786,55 @@ mod tests {
                     assert_eq!(hits == "yes", expected, "{rule} on {text}: {hits}");
                 }
             }
+        }
+    }
+
+    /// An exception for a directory is for what lies in it, wherever links lead and commands run.
+    #[test]
+    fn an_exception_is_for_what_lies_in_the_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path();
+        for name in ["build/x", "outside"] {
+            std::fs::create_dir_all(top.join(name)).unwrap();
+        }
+        std::os::unix::fs::symlink(top.join("outside"), top.join("build/leads-out")).unwrap();
+        std::os::unix::fs::symlink(top.join("build"), top.join("leads-in")).unwrap();
+        std::os::unix::fs::symlink(top, top.join("here")).unwrap();
+        let compiled = |rule: &str| vec![ToolRule::new(rule).unwrap()];
+        let condition = Condition { rules: compiled("Bash(rm -rf *)"), unless: compiled("Bash(rm -rf ./build/**)") };
+        let asker = Asker { layer: Layer::Project, naming: ToolNaming::Canonical };
+        for (cwd, command, is_excepted) in [
+            ("", "rm -rf ./build/x", true),
+            ("", "rm -rf build/x build/new", true),
+            ("here", "rm -rf ./build/x", true),
+            ("", "rm -rf ./build/x/*", true),
+            ("", "sudo rm -rf build/x", true),
+            ("", "env A=1 timeout 5 rm -rf build/x", true),
+            ("", "ls && rm -rf build/x && ln -s a b", true),
+            ("", "rm -rf ./build/leads-out/x", false),
+            ("", "rm -rf leads-in/x", false),
+            ("", "ln -sfn .. build/l; rm -rf ./build/l/x", false),
+            ("", "mv build b2; ln -s . build; rm -rf ./build/x", false),
+            ("", "cd /; rm -rf ./build/x", false),
+            ("", "env -C / rm -rf ./build/x", false),
+            ("", "env --chdir=/ rm -rf ./build/x", false),
+            ("", "sudo -D / rm -rf ./build/x", false),
+            ("", "sudo -i rm -rf ./build/x", false),
+            ("", "unshare --wd=/ rm -rf ./build/x", false),
+            ("", "systemd-run --working-directory=/ rm -rf ./build/x", false),
+            ("", "ssh h rm -rf ./build/x", false),
+            ("", "docker exec c rm -rf ./build/x", false),
+            ("", "chroot /x rm -rf ./build/x", false),
+            ("", "pnpm -C / exec rm -rf ./build/x", false),
+            ("", "uv run --directory / rm -rf ./build/x", false),
+            ("", "su - u -c 'rm -rf ./build/x'", false),
+            ("", "git submodule foreach 'rm -rf ./build/x'", false),
+            ("", "find / -execdir rm -rf ./build/x \\;", false),
+        ] {
+            let event = json!({"event": "PreToolUse", "cwd": top.join(cwd), "tool": {"name": "Bash", "input": {"command": command}}});
+            let facts = Facts::new(Arc::new(Event::from_json(event).unwrap()), Path::new("/"));
+            let holds = word(condition.holds(&facts, asker, Reading::Hits));
+            assert_eq!(holds == "no", is_excepted, "{command}: {holds}");
         }
     }
 

@@ -87,6 +87,8 @@ pub struct Command {
     writes: bool,
     data: bool,
     directory: commands::Directory,
+    /// An earlier command may have changed where paths lead.
+    relinked: bool,
     shell_text: bool,
 }
 
@@ -128,6 +130,8 @@ pub struct Place<'a> {
     pub home: Option<&'a Path>,
     /// Looks into a script by its path as written, if it is at hand and small.
     pub files: Option<&'a Files<'a>>,
+    /// Says where links lead an absolute path, as far as it exists; nothing if that can't be told.
+    pub links: Option<&'a Files<'a>>,
 }
 
 /// What couldn't be told.

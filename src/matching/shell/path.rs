@@ -2,7 +2,7 @@
 
 use super::commands::Directory;
 use super::expand::{Openness, Word};
-use super::{Place, rule};
+use super::{Files, Place, rule};
 
 /// Whether the word, taken as a path where its command runs, is certain to match the pattern, which is taken
 /// against the directory where the text begins. `**` is any number of directories.
@@ -17,15 +17,46 @@ pub(super) fn is_within(pattern: &str, word: &Word, directory: &Directory, place
     let home = place.home.and_then(|home| home.to_str());
     let Some(base) = rule::base(directory, place) else { return false };
     let Some(path) = absolute(text, word.home, &base, home) else { return false };
-    let (text, at_home) = pattern.strip_prefix('~').map_or((pattern, false), |rest| (rest, true));
-    let Some(pattern) = absolute(text, at_home, cwd, home) else { return false };
+    let (text_of_pattern, at_home) = pattern.strip_prefix('~').map_or((pattern, false), |rest| (rest, true));
+    let Some(pattern) = absolute(text_of_pattern, at_home, cwd, home) else { return false };
     let hidden = |part: &&str| part.starts_with('.') && part.contains(['*', '?', '[']);
     if matches!(word.openness, Openness::Files(_)) && path.iter().any(|part| hidden(&part.as_str())) {
         return false;
     }
-    let pattern: Vec<&str> = pattern.iter().map(String::as_str).collect();
-    let path: Vec<&str> = path.iter().map(String::as_str).collect();
-    matches(&pattern, &path)
+    let fits = |pattern: &[String], path: &[String]| {
+        let [pattern, path] = [pattern, path].map(|parts| parts.iter().map(String::as_str).collect::<Vec<_>>());
+        matches(&pattern, &path)
+    };
+    if !fits(&pattern, &path) {
+        return false;
+    }
+    let Some(links) = place.links else { return true };
+    // Links below the directory that a relative pattern counts from are for the path to follow: who may write there may
+    // put one.
+    let is_relative = !at_home && !text_of_pattern.starts_with('/');
+    let known = if is_relative { absolute("", false, cwd, home).map_or(0, |it| it.len()) } else { fixed(&pattern) };
+    let lead = |parts: &[String], known: usize| lead(parts, known, links);
+    match (lead(&pattern, known), lead(&path, fixed(&path))) {
+        (Some(pattern), Some(path)) => fits(&pattern, &path),
+        _ => false,
+    }
+}
+
+/// How many parts a pattern has before its first wildcard.
+fn fixed(parts: &[String]) -> usize {
+    parts.iter().position(|part| part.contains(['*', '?', '['])).unwrap_or(parts.len())
+}
+
+/// The path with its first parts resolved.
+fn lead(parts: &[String], known: usize, links: &Files<'_>) -> Option<Vec<String>> {
+    let (known, rest) = parts.split_at(known.min(parts.len()));
+    let mut resolved = parts_of(&links(&format!("/{}", known.join("/")))?);
+    resolved.extend_from_slice(rest);
+    Some(resolved)
+}
+
+fn parts_of(path: &str) -> Vec<String> {
+    path.split('/').filter(|part| !part.is_empty()).map(str::to_string).collect()
 }
 
 /// The parts of a path without `.` and `..`; nothing if it leads above the root or the home isn't known.

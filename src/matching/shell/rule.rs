@@ -877,7 +877,7 @@ impl Operand {
             return true;
         }
         if self.is_path() {
-            return super::path::is_within(&self.glob, word, &command.directory, place);
+            return !command.relinked && super::path::is_within(&self.glob, word, &command.directory, place);
         }
         if self.glob == "*" {
             return !matches!(word.openness, Openness::Computed(_, true));

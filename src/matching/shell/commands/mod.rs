@@ -68,6 +68,7 @@ pub(super) struct Walk {
     directory: Directory,
     aliases: bool,
     flowing_into: usize,
+    relinked: bool,
     /// Output is read by somebody: a substitution, a pipe.
     captured: bool,
     /// What the last process substitution prints.
@@ -115,6 +116,7 @@ impl Walk {
             directory: Directory::Same,
             aliases: false,
             flowing_into: 0,
+            relinked: false,
             captured: false,
             process: None,
             zero: None,

@@ -3,7 +3,7 @@
 use super::super::expand::{Openness, Word, join};
 use super::super::programs::{self, Wrapper};
 use super::super::{Command, Role, Shell, Span};
-use super::{Facts, Input, Walk, base_name, tail};
+use super::{Directory, Facts, Input, Walk, base_name, tail};
 use std::rc::Rc;
 
 impl Walk {
@@ -202,7 +202,8 @@ impl Walk {
             Some((Some("submodule"), _)) if words.iter().any(|word| word.text == "foreach") => {
                 let at = words.iter().position(|word| word.text == "foreach").unwrap_or(0);
                 let skip = words[at + 1..].iter().take_while(|word| word.text.starts_with('-')).count();
-                self.text_of(&words[at + 1 + skip..], Shell::Posix, "git is given computed text", span);
+                let text = &words[at + 1 + skip..];
+                self.elsewhere(|this| this.text_of(text, Shell::Posix, "git is given computed text", span));
             }
             Some((Some(name), _)) if programs::GIT_COMMANDS.has(name) => {
                 let name = format!("git {name}");
@@ -310,7 +311,10 @@ impl Walk {
                 }
             }
             let inner = Facts { data: false, ..*facts };
-            self.run(&slice, span, &inner);
+            match word.text.ends_with("dir") {
+                true => self.elsewhere(|this| this.run(&slice, span, &inner)),
+                false => self.run(&slice, span, &inner),
+            }
             at = end;
         }
         if runs {
@@ -545,10 +549,17 @@ impl Walk {
     }
 
     /// Takes a wrapper off. Where an option isn't known, every reading of the rest is listed.
+    /// Reads what runs in a directory that the text doesn't tell.
+    pub(super) fn elsewhere(&mut self, read: impl FnOnce(&mut Self)) {
+        let outer = std::mem::replace(&mut self.directory, Directory::Unknown);
+        read(self);
+        self.directory = outer;
+    }
+
     pub(super) fn unwrap(&mut self, wrapper: &Wrapper, words: &[Word], span: &Span) {
         let facts = Facts { assigns: false, writes: false, data: false };
         let mut at = 1;
-        let mut unsure = false;
+        let (mut unsure, mut moves) = (false, false);
         while let Some(word) = words.get(at) {
             let option = word.beginning();
             if !option.starts_with('-') {
@@ -574,6 +585,7 @@ impl Walk {
                 let (name, value) = long
                     .split_once('=')
                     .map_or((long, None), |(name, _)| (name, Some(tail(word, name_end(&word.text)))));
+                moves |= programs::moves(wrapper.name, name);
                 let known = |list: &str| {
                     list.split(' ')
                         .filter(|it| !it.is_empty())
@@ -607,6 +619,7 @@ impl Walk {
             }
             for (n, letter) in letters.char_indices() {
                 let skip = 1 + n + letter.len_utf8();
+                moves |= programs::moves(wrapper.name, letter.encode_utf8(&mut [0; 4]));
                 let attached = word.text.len() > skip;
                 if wrapper.text_letter == Some(letter) {
                     let text = if attached { Some(tail(word, skip)) } else { words.get(at).cloned() };
@@ -700,6 +713,10 @@ impl Walk {
             self.beside("an option of a wrapper that isn't known", span);
             readings.extend((1..rest.len().min(4)).map(|skip| &rest[skip..]));
         }
+        let outer = self.directory.clone();
+        if moves {
+            self.directory = Directory::Unknown;
+        }
         for reading in readings {
             if wrapper.joins {
                 self.text_of(reading, Shell::Posix, "a shell is given computed text", span);
@@ -707,6 +724,7 @@ impl Walk {
                 self.run(reading, span, &facts);
             }
         }
+        self.directory = outer;
     }
 
     fn split_string(&mut self, words: &[Word], span: &Span) {

@@ -239,8 +239,11 @@ impl Walk {
             writes: facts.writes,
             data: false,
             directory: self.directory.clone(),
+            relinked: self.relinked,
             shell_text: false,
         });
+        let program = words.first().and_then(Word::as_constant).map_or("", base_name);
+        self.relinked |= matches!(program, "ln" | "mv" | "mount");
     }
 
     /// One simple command, or what it runs in turn.
@@ -317,7 +320,15 @@ impl Walk {
         }
         if let Some((wrapper, at)) = programs::wrapper_of(name, words) {
             self.emit(words, span, facts, Role::Plain);
-            return self.unwrap(wrapper, &words[at..], span);
+            // Options before its verb: `pnpm -C dir exec`.
+            let moves = |word: &Word| match word.text.strip_prefix("--") {
+                Some(long) => programs::moves(wrapper.name, long.split('=').next().unwrap_or(long)),
+                None => word.text.starts_with("-C"),
+            };
+            return match words[..at].iter().any(moves) || programs::runs_elsewhere(wrapper.name) {
+                true => self.elsewhere(|this| this.unwrap(wrapper, &words[at..], span)),
+                false => self.unwrap(wrapper, &words[at..], span),
+            };
         }
         if !self.builtin(name, words, span, facts) {
             self.program(name, words, span, facts);
@@ -330,7 +341,12 @@ impl Walk {
             "find" => self.find(words, span, facts),
             "xargs" => self.xargs(words, span, facts),
             "parallel" => self.parallel(words, span, facts),
-            "su" | "runuser" | "script" | "sg" | "newgrp" => self.switch_user(name, words, span, facts),
+            "su" | "runuser" | "script" | "sg" | "newgrp" => {
+                match words.iter().any(|word| matches!(word.text.as_str(), "-" | "-l" | "--login")) {
+                    true => self.elsewhere(|this| this.switch_user(name, words, span, facts)),
+                    false => self.switch_user(name, words, span, facts),
+                }
+            }
             "awk" | "gawk" | "mawk" | "nawk" | "sed" | "gsed" => self.awk(name, words, span, facts),
             _ if programs::is_interpreter(name) => self.interpreter(name, words, span, facts),
             "git" => self.git(words, span, facts),

@@ -274,6 +274,30 @@ static WRAPPERS: &[Wrapper] = &[
     elsewhere("ip netns", "", "", 2),
 ];
 
+/// Whether a wrapper runs its command in another directory than its own, or on another machine.
+pub(super) fn runs_elsewhere(wrapper: &str) -> bool {
+    let program = wrapper.split(' ').next().unwrap_or(wrapper);
+    matches!(program, "ssh" | "chroot" | "nsenter" | "systemd-run" | "docker" | "podman" | "kubectl")
+}
+
+/// Whether a letter or a long option of a wrapper says in which directory its command runs.
+pub(super) fn moves(wrapper: &str, option: &str) -> bool {
+    let letters = match wrapper {
+        "env" | "pnpm exec" | "pnpm dlx" => "C",
+        "sudo" => "DRi",
+        "unshare" => "wR",
+        "su" | "runuser" => "l",
+        _ => "",
+    };
+    const LONG: &[&str] =
+        &["chdir", "chroot", "wd", "root", "directory", "dir", "working-directory", "cwd", "prefix", "login"];
+    match option.chars().count() {
+        0 => false,
+        1 => letters.contains(option),
+        _ => LONG.iter().any(|it| it.starts_with(option)),
+    }
+}
+
 /// The wrapper that a command is, and where among its words the wrapper's own name ends.
 pub(super) fn wrapper_of(name: &str, words: &[Word]) -> Option<(&'static Wrapper, usize)> {
     type Rows = HashMap<&'static str, Vec<(&'static str, &'static Wrapper)>>;
