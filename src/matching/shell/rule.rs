@@ -6,7 +6,7 @@
 use super::commands::{Directory, base_name};
 use super::expand::{Openness, Word};
 use super::programs::options::{Act, Row, Style, Takes};
-use super::programs::{self, options};
+use super::programs::{self, options, running};
 use super::{Command, Doubt, Judgement, Place, Role, Script, Span};
 use std::ops::Range;
 
@@ -31,6 +31,8 @@ struct Stage {
     options: Vec<OptionPattern>,
     /// Ends in a `*`: anything may follow.
     open: bool,
+    /// The words after the program, until the first `*`.
+    leading: Vec<String>,
     /// `*push*`: a glob over the whole command, where the program isn't named.
     whole: Option<String>,
 }
@@ -357,6 +359,7 @@ impl Stage {
             commands: 0,
             options: Vec::new(),
             open: open || everything,
+            leading: rest.iter().take_while(|word| !word.contains('*')).cloned().collect(),
             whole,
         };
         let row = stage.row.clone();
@@ -600,17 +603,37 @@ impl Stage {
         let name = command.words.first().map_or("", |head| base_name(&head.text));
         let names_all = || {
             let parsed = Parsed::new(&command.words[1..], self.row.as_deref(), &[]);
-            programs::running_options(name, &command.words).into_iter().all(|option| {
+            let names = |item: &Item| {
+                let is_it = |pattern: &OptionPattern| pattern.is(&item.word.text, item.row);
+                self.options.iter().any(|pattern| is_it(pattern) && pattern.value_fits(item) == Held::Yes)
+            };
+            // Who allows an interpreter whole allows its code.
+            let is_whole = self.leading.is_empty() && programs::is_interpreter(name);
+            let code = if is_whole { Vec::new() } else { running::code_options(name, &command.words) };
+            let is_code = |item: &&Item| code.iter().any(|option| denotes(&item.word.text, option, item.row));
+            running::running_options(name, &command.words).into_iter().all(|option| {
                 match parsed.options.iter().find(|item| std::ptr::eq(item.word, option)) {
-                    Some(item) => self
-                        .options
-                        .iter()
-                        .any(|pattern| pattern.is(&option.text, item.row) && pattern.value_fits(item) == Held::Yes),
+                    Some(item) => names(item),
                     None => self.names_option(&option.text),
                 }
-            })
+            }) && parsed.options.iter().filter(is_code).all(names)
         };
-        if held == Held::Yes && !names_all() { Held::Doubt("an option that runs code") } else { held }
+        match held {
+            Held::Yes if !names_all() => Held::Doubt("an option that runs code"),
+            Held::Yes if running::script_runs_code(name, &command.words) => {
+                Held::Doubt("a script that may run code or write a file")
+            }
+            Held::Yes if programs::is_interpreter(name) && !self.leads(command) => {
+                Held::Doubt("what an interpreter runs comes before what the rule names")
+            }
+            held => held,
+        }
+    }
+
+    /// Whether the command begins as the pattern does, word for word.
+    fn leads(&self, command: &Command) -> bool {
+        let mut words = command.words.iter().skip(1);
+        self.leading.iter().all(|wanted| words.next().and_then(Word::as_constant).is_some_and(|word| word == wanted))
     }
 
     fn covers_words(&self, command: &Command, place: &Place) -> Held {
@@ -633,7 +656,11 @@ impl Stage {
         if !glob(&self.program, name) {
             return Held::No;
         }
-        if written.is_some() && written != self.directory.as_deref() && !programs::is_system_path(&head.text) {
+        let is_elsewhere = match &self.directory {
+            Some(own) => written != Some(own),
+            None => written.is_some() && !programs::is_system_path(&head.text),
+        };
+        if is_elsewhere {
             return Held::No;
         }
         let parsed = Parsed::new(&command.words[1..], self.row.as_deref(), &[]);

@@ -111,6 +111,8 @@ fn doubtful_commands_are_never_missed() {
         "x=ls; declare $(echo x=git); $x push",
         "kv=x=git; x=ls; declare $kv; $x push",
         "x=ls; export $(echo x=git); $x push",
+        "find . $Y-exec git push \\;",
+        "find . ${PATH/*/-exec} git push \\;",
         "for x in 'a[$(git push)]'; do echo $(( $x )); done",
         "echo $(( $(echo 'a[$(git push)]') ))",
         "for x in 'a[$(git push)]'; do echo ${PATH:$x}; done",

@@ -118,7 +118,7 @@ impl Walk {
     }
 
     fn variable(&mut self, name: &str, change: &Change, quoted: bool) -> Vec<Next> {
-        let open = |openness| vec![Next::Open(format!("${name}"), openness)];
+        let open = |openness| vec![Next::Open(format!("${{{name}}}"), openness)];
         let values = |values: Vec<Resolved>| -> Vec<Next> {
             values
                 .into_iter()
@@ -209,6 +209,10 @@ impl Walk {
                 }
                 nexts
             }
+            // What takes the place of a part may begin with the dash of an option.
+            Change::Cut { operands, .. } if operands.iter().any(has_dash) => {
+                vec![Next::Open(format!("${{{name}/-…}}"), Openness::Computed(0, !quoted))]
+            }
             Change::Cut { .. } => {
                 let values = self.variables.values(name);
                 let dashes = |value: &Resolved| {
@@ -224,6 +228,10 @@ impl Walk {
             }
         }
     }
+}
+
+fn has_dash(part: &Part) -> bool {
+    matches!(part, Part::Text { text, .. } if text.contains("/-"))
 }
 
 /// A word under construction.

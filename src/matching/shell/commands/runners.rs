@@ -1,7 +1,7 @@
 //! Programs that run others: shells, interpreters, wrappers, and options that are commands.
 
 use super::super::expand::{Openness, Word, join};
-use super::super::programs::{self, Wrapper};
+use super::super::programs::{self, Wrapper, running};
 use super::super::{Command, Role, Shell, Span};
 use super::{Directory, Facts, Input, Walk, base_name, tail};
 use std::rc::Rc;
@@ -286,7 +286,7 @@ impl Walk {
         };
         while let Some(word) = words.get(at) {
             at += 1;
-            if matches!(word.openness, Openness::Computed(0, true)) {
+            if matches!(word.openness, Openness::Computed(0, true)) || running::may_be_option(word) {
                 self.gap("find may be given an action that is computed", span);
             }
             if !matches!(word.text.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir") {

@@ -2,6 +2,7 @@
 //! options decide what code runs, and how each takes its options ([`options`]).
 
 pub(super) mod options;
+pub(super) mod running;
 mod twins;
 
 pub(super) use twins::{has_twins, other_program, twin};
@@ -614,6 +615,10 @@ pub(super) fn is_plain_sed(script: &str) -> bool {
             None => return true,
             Some('{' | '}') => continue,
             Some('p' | 'P' | 'd' | 'D' | '=' | 'n' | 'N' | 'h' | 'H' | 'g' | 'G' | 'x' | 'F' | 'z') => {}
+            // Labels, and jumps to them.
+            Some(':' | 'b' | 't' | 'T') => {
+                while rest.next_if(|c| c.is_alphanumeric() || matches!(c, ' ' | '_')).is_some() {}
+            }
             Some('q' | 'Q') => while rest.next_if(char::is_ascii_digit).is_some() {},
             Some('a' | 'i' | 'c') => {
                 // The text ends with the line; a backslash carries it on.
@@ -739,24 +744,6 @@ pub(super) static GIT_PLUMBING: Names = Names::new(
     annex merge-one-file mergetool--lib remote-ssh",
 );
 
-/// Further options, by their start, that make a program run code; no `*` of a rule that allows covers them.
-static RUNNING_OPTIONS: &[(&str, &str)] = &[
-    ("go", "-exec --exec -toolexec --toolexec -vettool"),
-    ("gcc", "-wrapper -fplugin -B"),
-    ("g++", "-wrapper -fplugin -B"),
-    ("cc", "-wrapper -fplugin -B"),
-    ("wget", "-e --exe --config"),
-    ("curl", "-K --config"),
-    ("cargo", "--config"),
-    ("cmake", "-E -P"),
-    ("less", "+ -k --lesskey"),
-    ("more", "+"),
-    ("openssl", "-engine"),
-    ("find", "-exec -ok -fprint -fls -delete"),
-    ("git", "--output --ext-diff --textconv"),
-    ("zip", "-T --unzip"),
-];
-
 /// Operands that hold a command line: which words, and where in them it begins.
 pub(super) fn text_operands(program: &str, words: &[Word]) -> Vec<(usize, usize)> {
     let all = words.iter().enumerate().skip(1);
@@ -787,82 +774,4 @@ pub(super) fn text_option(option: &str, letters: &str, names: &[&str]) -> Option
     }
     let cluster = option.strip_prefix('-')?;
     cluster.find(|c| letters.contains(c)).map(|at| at + 2)
-}
-
-/// The options that make the command run code.
-pub(super) fn running_options<'w>(name: &str, words: &'w [Word]) -> Vec<&'w Word> {
-    let args = words.get(1..).unwrap_or_default();
-    let mut found: Vec<&Word> = Vec::new();
-    if let Some((_, starts)) = RUNNING_OPTIONS.iter().find(|(program, _)| *program == name) {
-        found.extend(args.iter().filter(|word| starts.split(' ').any(|start| word.text.starts_with(start))));
-    }
-    let verb = if name == "git" { git_verb(words).0 } else { None };
-    let path = match verb.and_then(|at| words.get(at)) {
-        Some(verb) => format!("git {}", verb.text),
-        None => name.to_string(),
-    };
-    if let Some((_, letters, names)) = TEXT_OPTIONS.iter().find(|(program, ..)| *program == path) {
-        let own = words.get(verb.unwrap_or(0) + 1..).unwrap_or_default();
-        found.extend(own.iter().filter(|word| text_option(word.beginning(), letters, names).is_some()));
-        // `tar xIf sh`: its first word may be letters without a dash.
-        let bare = own.first().filter(|word| name.ends_with("tar") && !word.text.starts_with('-'));
-        found.extend(bare.filter(|word| word.text.contains(|c| letters.contains(c))));
-    }
-    let mut add = |letters, names: &[_]| {
-        found.extend(args.iter().filter(|word| text_option(word.beginning(), letters, names).is_some()));
-    };
-    match path.as_str() {
-        // It writes where it says.
-        "sort" => add("o", &["output"]),
-        "git clone" => add("c", &["config"]),
-        _ => {}
-    }
-    match name {
-        "git" => found.extend(git_settings(words, verb)),
-        "ssh" | "scp" | "sftp" => found.extend(ssh_settings(name, args)),
-        _ => {}
-    }
-    found
-}
-
-/// Git's global options that may have it run code: settings, and another repository with settings of its own.
-fn git_settings(words: &[Word], verb: Option<usize>) -> impl Iterator<Item = &Word> {
-    let global = words.get(1..verb.unwrap_or(words.len())).unwrap_or_default();
-    let (_, has_settings) = git_verb(words);
-    global.iter().filter(move |word| {
-        let text = word.text.as_str();
-        let sets = ["-c", "--config-env", "--exec-path="].iter().any(|start| text.starts_with(start));
-        has_settings && sets
-            || text.starts_with("-C")
-            || text.starts_with("--git-dir")
-            || text.starts_with("--work-tree")
-    })
-}
-
-/// Options of ssh and its kin before its command that name a program, a library or a file with settings.
-fn ssh_settings<'w>(name: &str, args: &'w [Word]) -> Vec<&'w Word> {
-    const VALUED: &str = "BbcDEeFIiJLlmOoPpQRSWw";
-    let (mut found, mut at, mut operands) = (Vec::new(), 0, 0);
-    while let Some(word) = args.get(at).filter(|_| operands < 2 || name != "ssh") {
-        at += 1;
-        let text = word.beginning();
-        let Some(letters) = text.strip_prefix('-').filter(|letters| !letters.is_empty()) else {
-            operands += 1;
-            continue;
-        };
-        let Some((place, letter)) = letters.char_indices().find(|(_, letter)| VALUED.contains(*letter)) else {
-            continue;
-        };
-        let rest = &letters[place + letter.len_utf8()..];
-        let attached = Word::constant(rest);
-        let value = if rest.is_empty() { args.get(at) } else { Some(&attached) };
-        at += usize::from(rest.is_empty());
-        let is_code = letter == 'I'
-            || letter == 'D' && name != "ssh"
-            || value.is_some_and(|value| !is_harmless_ssh_option(letter, value));
-        if is_code {
-            found.push(word);
-        }
-    }
-    found
 }

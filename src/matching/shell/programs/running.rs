@@ -1,0 +1,299 @@
+//! What makes a program run code, write a file or read its settings elsewhere: no `*` of a rule that allows covers it.
+
+use super::super::expand::{Openness, Word};
+use super::{TEXT_OPTIONS, git_verb, is_harmless_ssh_option, is_plain_sed, skip_delimited, text_option};
+
+/// Options of programs, or of one of their commands, in the table's spelling.
+static CODE_OPTIONS: &[(&str, &[&str])] = &[
+    ("curl", &["-K", "--config", "--libcurl", "--trace", "--trace-ascii"]),
+    ("wget", &["-e", "--execute", "--config", "--use-askpass"]),
+    ("kubectl", &["-s", "--server", "--kubeconfig", "--kuberc", "--cache-dir", "--profile-output"]),
+    ("man", &["-C", "--config-file"]),
+    ("pip", &["--python", "--editor"]),
+    ("pip3", &["--python", "--editor"]),
+    ("tar", &["--index-file", "--volno-file"]),
+    ("git archive", &["-o", "--output"]),
+    ("git format-patch", &["-o", "--output-directory"]),
+    ("git fetch-pack", &["--exec", "--upload-pack"]),
+    ("git send-pack", &["--exec", "--receive-pack"]),
+    ("git clone", &["--template"]),
+    ("git init", &["--template"]),
+    ("node", &["-r", "--require", "--import", "--loader", "--experimental-loader", "-e", "--eval", "-p", "--print"]),
+    ("perl", &["-e", "-E", "-M", "-m", "-I", "-x", "-d"]),
+    ("ruby", &["-e", "-r", "-I", "-x"]),
+    ("php", &["-r", "-B", "-E", "-R", "-F", "-d", "-c"]),
+];
+
+/// The same of programs without a table, as they are written: with a `*`, whatever begins so.
+static WRITTEN_OPTIONS: &[(&str, &str)] = &[
+    ("go", "-exec --exec -toolexec --toolexec -vettool"),
+    ("gcc", "-wrapper -fplugin* -B*"),
+    ("g++", "-wrapper -fplugin* -B*"),
+    ("cc", "-wrapper -fplugin* -B*"),
+    ("cargo", "--config"),
+    ("npm", "--script-shell --shell --prefix -C* --userconfig --globalconfig --editor"),
+    ("cmake", "-E -P*"),
+    ("less", "+* -k* --lesskey*"),
+    ("more", "+*"),
+    ("openssl", "-engine"),
+    ("find", "-exec -execdir -ok -okdir -fprint -fprint0 -fprintf -fls -delete"),
+    ("git", "--output --ext-diff --textconv"),
+    ("zip", "-T* --unzip*"),
+];
+
+/// The program, or git's command: what the options belong to.
+fn path_of(name: &str, words: &[Word]) -> (String, usize) {
+    let verb = if name == "git" { git_verb(words).0 } else { None };
+    match verb.and_then(|at| words.get(at)) {
+        Some(word) => (format!("git {}", word.text), verb.unwrap_or(0)),
+        None => (name.to_string(), 0),
+    }
+}
+
+/// The names of the options of a command that make it run code, if the table spells them.
+pub(in super::super) fn code_options(name: &str, words: &[Word]) -> Vec<&'static str> {
+    let (path, _) = path_of(name, words);
+    let name = name.trim_start_matches('g');
+    let is_its = |program: &str| program == path || program == "tar" && name == "tar";
+    CODE_OPTIONS
+        .iter()
+        .filter(|(program, _)| is_its(program))
+        .flat_map(|(_, options)| options.iter().copied())
+        .collect()
+}
+
+/// The options that make the command run code, whatever its table says, and words that may be such options.
+pub(in super::super) fn running_options<'w>(name: &str, words: &'w [Word]) -> Vec<&'w Word> {
+    let args = words.get(1..).unwrap_or_default();
+    let own = args.iter().take_while(|word| word.text != "--");
+    let mut found: Vec<&Word> = Vec::new();
+    let written = WRITTEN_OPTIONS.iter().find(|(program, _)| *program == name);
+    if let Some((_, options)) = written {
+        let is_one = |word: &&Word| options.split(' ').any(|option| is_written(option, &word.text));
+        found.extend(own.clone().filter(is_one));
+    }
+    let (path, verb) = path_of(name, words);
+    let with_text = TEXT_OPTIONS.iter().find(|(program, ..)| *program == path);
+    if let Some((_, letters, names)) = with_text {
+        let own = words.get(verb + 1..).unwrap_or_default();
+        found.extend(own.iter().filter(|word| text_option(word.beginning(), letters, names).is_some()));
+        // `tar xIf sh`: its first word may be letters without a dash.
+        let bare = own.first().filter(|word| name.ends_with("tar") && !word.text.starts_with('-'));
+        found.extend(bare.filter(|word| word.text.contains(|c| letters.contains(c))));
+    }
+    let mut add = |letters, names: &[_]| {
+        found.extend(args.iter().filter(|word| text_option(word.beginning(), letters, names).is_some()));
+    };
+    match path.as_str() {
+        // It writes where it says.
+        "sort" => add("o", &["output"]),
+        "git clone" => add("c", &["config"]),
+        _ => {}
+    }
+    match name {
+        "git" => found.extend(git_settings(words, git_verb(words).0)),
+        "ssh" | "scp" | "sftp" => found.extend(ssh_settings(name, args)),
+        _ => {}
+    }
+    if written.is_some() || with_text.is_some() || path == "sort" || !code_options(name, words).is_empty() {
+        found.extend(own.filter(|word| may_be_option(word)));
+    }
+    found
+}
+
+fn is_written(option: &str, word: &str) -> bool {
+    match option.strip_suffix('*') {
+        Some(start) => word.starts_with(start),
+        None => word == option || word.strip_prefix(option).is_some_and(|rest| rest.starts_with('=')),
+    }
+}
+
+/// Whether a word that isn't constant has what makes it an option: its dash, and then anything. `$X` alone, and `--name=$X`,
+/// have not.
+pub(in super::super) fn may_be_option(word: &Word) -> bool {
+    let beginning = word.beginning();
+    match word.openness {
+        Openness::Constant => false,
+        Openness::Files(_) => word.text.starts_with('-'),
+        Openness::Operand(_) | Openness::Computed(..) if !beginning.is_empty() => {
+            // The value of a letter, a number or a path mostly: `-n$N`, `-C"$DIR/x"`.
+            let behind = behind_expansions(word.text.get(beginning.len()..).unwrap_or_default());
+            beginning.starts_with('-') && !beginning.contains('=') && !behind.is_empty() && !behind.starts_with('/')
+        }
+        Openness::Operand(_) | Openness::Computed(..) => {
+            let behind = behind_expansions(&word.text);
+            // `${PATH/*/-exec}` puts it there itself.
+            behind.starts_with('-') || word.text.starts_with("${") && word.text.contains("/-")
+        }
+    }
+}
+
+/// What follows the expansions that a text begins with.
+fn behind_expansions(text: &str) -> &str {
+    let mut rest = text;
+    loop {
+        rest = rest.trim_start_matches('"');
+        let Some(name) = rest.strip_prefix('$') else { return rest };
+        let end = match name.as_bytes().first() {
+            Some(b'{') => name.find('}').map(|at| at + 1),
+            Some(b'(') => name.rfind(')').map(|at| at + 1),
+            _ => Some(name.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(name.len())),
+        };
+        match end {
+            Some(end) if end > 0 => rest = &name[end..],
+            _ => return rest,
+        }
+    }
+}
+
+/// Whether the script that a program is given does more than edit and print; so does one that isn't known.
+pub(in super::super) fn script_runs_code(name: &str, words: &[Word]) -> bool {
+    let (letters, is_plain): (_, fn(&str) -> bool) = match name {
+        "sed" | "gsed" => (SED, is_plain_sed),
+        "awk" | "gawk" | "mawk" | "nawk" => (AWK, is_plain_awk),
+        _ => return false,
+    };
+    !scripts(words, &letters).is_some_and(|scripts| scripts.into_iter().all(is_plain))
+}
+
+/// What letters of sed and awk mean, beside `-e script`.
+struct Letters {
+    /// They name a file with a script.
+    files: &'static str,
+    /// They take a value.
+    valued: &'static str,
+    /// What is attached to it is no letter.
+    suffixed: &'static str,
+}
+
+const SED: Letters = Letters { files: "f", valued: "l", suffixed: "i" };
+const AWK: Letters = Letters { files: "filE", valued: "Fv", suffixed: "" };
+
+/// The scripts of a command: those of `-e`, else its first operand. None if one isn't known.
+fn scripts<'w>(words: &'w [Word], letters: &Letters) -> Option<Vec<&'w str>> {
+    let (mut found, mut operand) = (Vec::new(), None);
+    let mut args = words.iter().skip(1);
+    while let Some(word) = args.next() {
+        let Some(option) = word.beginning().strip_prefix('-').filter(|it| !it.is_empty()) else {
+            if operand.is_none() {
+                operand = Some(word.as_constant()?);
+            }
+            continue;
+        };
+        word.as_constant()?;
+        if option == "-" {
+            if operand.is_none() {
+                operand = args.next().map(|word| word.as_constant().ok_or(())).transpose().ok()?;
+            }
+            break;
+        }
+        if let Some(long) = option.strip_prefix('-') {
+            let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
+            if ["expression", "source"].iter().any(|it| it.starts_with(name)) {
+                found.push(value.or_else(|| args.next()?.as_constant())?);
+            } else if ["file", "exec", "include", "load"].iter().any(|it| it.starts_with(name)) {
+                return None;
+            }
+            continue;
+        }
+        for (at, letter) in option.char_indices() {
+            let attached = Some(&option[at + letter.len_utf8()..]).filter(|it| !it.is_empty());
+            if letters.files.contains(letter) {
+                return None;
+            }
+            if letter == 'e' {
+                found.push(attached.or_else(|| args.next()?.as_constant())?);
+            } else if letters.valued.contains(letter) && attached.is_none() {
+                args.next();
+            }
+            if letter == 'e' || letters.valued.contains(letter) || letters.suffixed.contains(letter) {
+                break;
+            }
+        }
+    }
+    if found.is_empty() {
+        found.extend(operand);
+    }
+    Some(found)
+}
+
+fn begins_regex(before: char) -> bool {
+    matches!(before, '(' | ',' | '~' | '!' | '{' | '}' | ';' | '&' | '|' | '\n')
+}
+
+/// Whether a program of awk runs nothing, reads no other command's output and writes into no file. Anything not understood
+/// isn't plain.
+fn is_plain_awk(program: &str) -> bool {
+    if ["system", "getline", "@"].iter().any(|it| program.contains(it)) {
+        return false;
+    }
+    let mut rest = program.chars().peekable();
+    // Where a `/` begins a regex, and whether a `>` writes.
+    let (mut before, mut prints, mut depth) = (';', false, 0usize);
+    let mut word = String::new();
+    while let Some(c) = rest.next() {
+        if c.is_alphanumeric() || c == '_' {
+            word.push(c);
+        } else {
+            prints |= word.starts_with("print");
+            word.clear();
+        }
+        match c {
+            '"' if !skip_delimited(&mut rest, '"') => return false,
+            '/' if begins_regex(before) && !skip_delimited(&mut rest, '/') => return false,
+            '|' if rest.next_if_eq(&'|').is_none() => return false,
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            // In brackets it compares.
+            '>' if prints && depth == 0 => return false,
+            ';' | '}' | '\n' => prints = false,
+            _ => {}
+        }
+        if c != ' ' && c != '\t' {
+            before = if c == '"' { 'x' } else { c };
+        }
+    }
+    true
+}
+
+/// Git's global options that may have it run code: settings, and another repository with settings of its own.
+fn git_settings(words: &[Word], verb: Option<usize>) -> impl Iterator<Item = &Word> {
+    let global = words.get(1..verb.unwrap_or(words.len())).unwrap_or_default();
+    let (_, has_settings) = git_verb(words);
+    global.iter().filter(move |word| {
+        let text = word.text.as_str();
+        let sets = ["-c", "--config-env", "--exec-path="].iter().any(|start| text.starts_with(start));
+        has_settings && sets
+            || text.starts_with("-C")
+            || text.starts_with("--git-dir")
+            || text.starts_with("--work-tree")
+    })
+}
+
+/// Options of ssh and its kin before its command that name a program, a library or a file with settings.
+fn ssh_settings<'w>(name: &str, args: &'w [Word]) -> Vec<&'w Word> {
+    const VALUED: &str = "BbcDEeFIiJLlmOoPpQRSWw";
+    let (mut found, mut at, mut operands) = (Vec::new(), 0, 0);
+    while let Some(word) = args.get(at).filter(|_| operands < 2 || name != "ssh") {
+        at += 1;
+        let text = word.beginning();
+        let Some(letters) = text.strip_prefix('-').filter(|letters| !letters.is_empty()) else {
+            operands += 1;
+            continue;
+        };
+        let Some((place, letter)) = letters.char_indices().find(|(_, letter)| VALUED.contains(*letter)) else {
+            continue;
+        };
+        let rest = &letters[place + letter.len_utf8()..];
+        let attached = Word::constant(rest);
+        let value = if rest.is_empty() { args.get(at) } else { Some(&attached) };
+        at += usize::from(rest.is_empty());
+        let is_code = letter == 'I'
+            || letter == 'D' && name != "ssh"
+            || value.is_some_and(|value| !is_harmless_ssh_option(letter, value));
+        if is_code {
+            found.push(word);
+        }
+    }
+    found
+}
