@@ -153,7 +153,17 @@ fn path_or_url(text: &str, base: &Path) -> Option<Vec<Thing>> {
     file.as_deref().into_iter().chain([text]).map(|it| path(it, base)).collect()
 }
 
+/// Whether a call happens at another place than its main argument tells, or in an environment of its own.
 fn is_elsewhere(row: Row<'_>, input: &Value, base: &Path) -> bool {
+    let mut directories = tools::working_directories(input, row.is_shell());
+    let is_moved = match row.is_shell() {
+        // One is where the text runs.
+        true => directories.next().is_some_and(|first| directories.any(|other| other != first)),
+        false => directories.any(|directory| paths::normalise(&base.join(directory)) != paths::normalise(base)),
+    };
+    if is_moved || row.is_shell() && tools::has_environment(input) {
+        return true;
+    }
     let Some(search) = row.search(input) else { return false };
     let is_here = |value: &Value| {
         let Some(places) = tools::texts(value) else { return false };

@@ -95,6 +95,7 @@ pub struct Facts {
     /// The event.
     pub event: Arc<Event>,
     base: PathBuf,
+    working_directory: Option<PathBuf>,
     names: Arc<ToolNames>,
     families: &'static [&'static str],
     has_scripts: bool,
@@ -137,7 +138,7 @@ impl Facts {
     /// A script that a call runs, if it is at hand.
     pub fn script(&self, path: &str) -> Option<String> {
         let is_at_hand = self.has_scripts && patience::allows_slow();
-        let text = is_at_hand.then(|| paths::script(path, &self.base)).flatten()?;
+        let text = is_at_hand.then(|| paths::script(path, self.runs_in())).flatten()?;
         let mut scripts = self.scripts.lock();
         if !scripts.iter().any(|it| it.path == path) {
             scripts.push(LookedInto { path: path.to_string(), sha256: digest::of_bytes(text.as_bytes()) });
@@ -158,9 +159,12 @@ impl Facts {
     fn at(base: PathBuf, event: Arc<Event>, names: Arc<ToolNames>) -> Facts {
         let families = event.tool_name().map_or(&[][..], |name| Row::of(name).families());
         let (call, declared) = (OnceLock::new(), OnceLock::new());
+        let input = event.at("/tool/input").filter(|_| families.contains(&"Bash"));
+        let working_directory = input.and_then(tools::working_directory).map(|directory| base.join(directory));
         Facts {
             event,
             base,
+            working_directory,
             names,
             families,
             has_scripts: false,
@@ -174,6 +178,11 @@ impl Facts {
     /// The directory that relative paths are taken against.
     pub fn base(&self) -> &Path {
         &self.base
+    }
+
+    /// The directory that a shell call runs in: the event's, if the call names none.
+    pub fn runs_in(&self) -> &Path {
+        self.working_directory.as_deref().unwrap_or(&self.base)
     }
 
     /// The canonical names of the event's tool, as far as a definition knows them.
@@ -233,7 +242,7 @@ impl Facts {
         for subject in subjects {
             if let call::Subject::Shell { script, .. } = subject {
                 files.extend(
-                    script.files().map(|file| paths::of_home(file).map_or(self.base.join(file), PathBuf::from)),
+                    script.files().map(|file| paths::of_home(file).map_or(self.runs_in().join(file), PathBuf::from)),
                 );
             }
         }

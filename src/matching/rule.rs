@@ -327,7 +327,7 @@ impl Condition {
         let families = facts.families(asker);
         let is_about = |rule: &&ToolRule| rule.names_any(tool, families);
         let unless: Vec<_> = self.unless.iter().filter(is_about).filter_map(ToolRule::command).collect();
-        let place = shell::Place { cwd: facts.base(), home: paths::home(), files: None, links: Some(&links) };
+        let place = place(facts, None);
         let mut hits: Vec<(usize, &CommandRule)> = Vec::new();
         for rule in self.rules.iter().filter(is_about).filter_map(ToolRule::command) {
             if let Judgement::Yes(commands) = shell::hits(&[rule], &unless, script, &place) {
@@ -541,7 +541,9 @@ impl Judge<'_> {
         let whole = self.whole(rules, subject, Reading::Covers);
         let rules = rules.unwrap_or_default();
         match subject {
-            Subject::Shell { text, script } => whole.or(|| self.commands(rules, &[], script, text, Reading::Covers)),
+            Subject::Shell { text, script } => {
+                whole.or(|| self.commands(rules, &self.unless, script, text, Reading::Covers))
+            }
             Subject::Items(items) if !items.is_empty() => {
                 let covered = |item| whole.clone().or(|| self.item(rules, item, Reading::Covers));
                 items.iter().fold(Truth::Yes, |all, item| all.and(|| covered(item)))
@@ -580,8 +582,7 @@ impl Judge<'_> {
             return Truth::No;
         }
         let script_at = |path: &str| self.facts.script(path);
-        let place =
-            shell::Place { cwd: self.facts.base(), home: paths::home(), files: Some(&script_at), links: Some(&links) };
+        let place = place(self.facts, Some(&script_at));
         let judge = |rules: &[&CommandRule]| match reading {
             Reading::Hits => shell::hits(rules, &except, script, &place),
             Reading::Covers => shell::covers(rules, &except, script, &place),
@@ -604,6 +605,11 @@ impl Judge<'_> {
             _ => Truth::Opaque(told.into()),
         }
     }
+}
+
+/// Where the text of a shell call runs.
+fn place<'a>(facts: &'a Facts, files: Option<&'a shell::Files<'a>>) -> shell::Place<'a> {
+    shell::Place { cwd: facts.runs_in(), patterns: facts.base(), home: paths::home(), files, links: Some(&links) }
 }
 
 /// Where links lead an absolute path.
@@ -1116,6 +1122,23 @@ mod tests {
                 ],
                 true,
             ),
+            (
+                &["Bash(npx eslint *)", "Bash(docker exec web ls *)", "Bash(uv run pytest *)", "Bash(npx)"],
+                &["npx eslint .", "npx -y eslint --fix src", "docker exec -it web ls -la", "uv run pytest -x"],
+                true,
+            ),
+            (
+                &["Bash(npx eslint *)", "Bash(docker exec web ls *)", "Bash(uv run pytest *)", "Bash(npx *)"],
+                &[
+                    "npx rimraf eslint",
+                    "npx rimraf x",
+                    "docker exec web rm ls",
+                    "docker exec db ls",
+                    "uv run x",
+                    "eslint .",
+                ],
+                false,
+            ),
             (named, &["tar --to-command=cat -xf x"], true),
             (named, &["tar --to-command=ls -xf x", "tar --to-command=cat --to-command=ls -xf x"], false),
         ] {
@@ -1155,6 +1178,54 @@ mod tests {
             (&["Glob"], &["Glob(src/**)"], "Glob", json!({"pattern": "src/**", "path": "/etc"}), "yes", "no"),
             (&["Glob"], &["Glob(src/**)"], "Glob", json!({"pattern": "src/**"}), "no", "no"),
             (&["mcp__pay__*"], &["mcp__pay__list"], "mcp__pay__send", json!({"to": "bob"}), "yes", "yes"),
+            // Where a call happens that names a directory, and what it brings along.
+            (&["Bash(cat src/**)"], &[], "Bash", json!({"command": "cat src/x", "workdir": "/etc"}), "yes", "no"),
+            (
+                &["Bash(cat /etc/*)"],
+                &["Bash(cat /etc/x)"],
+                "Bash",
+                json!({"command": "cat x", "cwd": "/etc"}),
+                "no",
+                "no",
+            ),
+            (
+                &["Bash(cat src/**)"],
+                &[],
+                "run_shell_command",
+                json!({"command": "cat x", "directory": "src"}),
+                "no",
+                "yes",
+            ),
+            (
+                &["Bash(cat src/**)"],
+                &[],
+                "Bash",
+                json!({"command": "cat src/x", "cwd": "/p", "workdir": "/etc"}),
+                "yes",
+                "no",
+            ),
+            (&["Bash(ls*)"], &[], "Bash", json!({"command": "ls", "env": {"PATH": "/tmp/x"}}), "yes", "no"),
+            (&["Bash(ls*)"], &[], "Bash", json!({"command": "ls", "env": {}, "cwd": ""}), "yes", "yes"),
+            (&["Read(src/**)"], &[], "Read", json!({"file_path": "src/a", "cwd": "/etc"}), "yes", "no"),
+            (&["Read(src/**)"], &[], "Read", json!({"file_path": "src/a", "cwd": "/p"}), "yes", "yes"),
+            (
+                &["Bash(git commit *)"],
+                &[],
+                "Bash",
+                command("git commit -m \"$(cat <<'EOF'\nfix: a\nEOF\n)\""),
+                "yes",
+                "yes",
+            ),
+            (&["Bash(git commit *)"], &[], "Bash", command("git commit -m \"$(echo x | tee f)\""), "yes", "no"),
+            (
+                &["Bash(git commit *)"],
+                &[],
+                "Bash",
+                command("echo() { rm x; }; git commit -m \"$(echo x)\""),
+                "yes",
+                "no",
+            ),
+            (&["Bash(git commit *)"], &[], "Bash", command("git commit -m \"$(echo x > f)\""), "yes", "no"),
         ] {
             assert_eq!(judge(rules, unless, tool, input.clone()), (hits, covers), "{rules:?} {unless:?} on {input}");
         }

@@ -346,6 +346,11 @@ impl<'a> Row<'a> {
         Row { name: &it.name, tool: family(it.family), argument: it.argument.as_deref() }
     }
 
+    /// Whether it runs commands.
+    pub fn is_shell(&self) -> bool {
+        self.families().contains(&"Bash")
+    }
+
     /// The canonical names.
     pub fn families(&self) -> &'static [&'static str] {
         match self.tool {
@@ -571,6 +576,30 @@ fn of_parts<'v>(value: &'v Value, names: &'static [&'static str]) -> Vec<&'v Val
         other => vec![other],
     };
     parts.iter().flat_map(of_part).collect()
+}
+
+/// The directory that a shell call names to run in.
+pub fn working_directory(input: &Value) -> Option<&str> {
+    working_directories(input, true).next()
+}
+
+/// The directories that a call names to happen in; `directory` is one only of a shell, because other tools are about one.
+pub fn working_directories(input: &Value, is_shell: bool) -> impl Iterator<Item = &str> {
+    const ANY: &[&str] = &["workdir", "cwd", "working_directory", "workingDirectory"];
+    const SHELL: &[&str] = &["directory", "dir_path"];
+    let names = ANY.iter().chain(if is_shell { SHELL } else { &[] });
+    names.filter_map(|name| input.get(name)?.as_str()).filter(|directory| !directory.is_empty())
+}
+
+/// Whether a shell call brings variables along.
+pub fn has_environment(input: &Value) -> bool {
+    let is_filled = |value: &Value| match value {
+        Value::Object(members) => !members.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::String(text) => !text.is_empty(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    };
+    ["env", "environment", "envs"].iter().filter_map(|name| input.get(name)).any(is_filled)
 }
 
 /// The file that a `file:` URL names, if a path is one; within, `None` if it names none.

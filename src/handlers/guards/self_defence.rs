@@ -219,7 +219,7 @@ impl SelfDefence {
                     }
                 }
                 Subject::Shell { text, script } => {
-                    let named = self.named(text, script, facts.base());
+                    let named = self.named(text, script, facts.runs_in());
                     if let Some(what) = named.filter(|_| !only_shows(script)) {
                         return Some(format!("this names `{what}` in a command that may change it"));
                     }

@@ -126,6 +126,8 @@ pub type Files<'a> = dyn Fn(&str) -> Option<String> + 'a;
 pub struct Place<'a> {
     /// The working directory.
     pub cwd: &'a Path,
+    /// The directory that relative patterns count from.
+    pub patterns: &'a Path,
     /// The user's home.
     pub home: Option<&'a Path>,
     /// Looks into a script by its path as written, if it is at hand and small.

@@ -13,7 +13,7 @@ pub(super) fn is_within(pattern: &str, word: &Word, directory: &Directory, place
         Openness::Files(_) => word.text.as_str(),
         Openness::Operand(_) | Openness::Computed(..) => return false,
     };
-    let Some(cwd) = place.cwd.to_str() else { return false };
+    let Some(cwd) = place.patterns.to_str() else { return false };
     let home = place.home.and_then(|home| home.to_str());
     let Some(base) = rule::base(directory, place) else { return false };
     let Some(path) = absolute(text, word.home, &base, home) else { return false };

@@ -1410,6 +1410,15 @@ pub fn covers(rules: &[&CommandRule], unless: &[&CommandRule], script: &Script, 
             Judgement::Doubt(doubt) => return Judgement::Doubt(doubt),
             Judgement::Yes(_) => return Judgement::No,
         }
+        // Paths are the same however they are written: `cd /etc; cat x` is `cat /etc/x`.
+        let is_named = |command: &Command| {
+            unless
+                .iter()
+                .any(|rule| matches!(rule.stages.as_slice(), [stage] if stage.covers(command, place) != Held::No))
+        };
+        if script.commands.iter().any(is_named) {
+            return Judgement::No;
+        }
     }
     let everything = rules.iter().any(|rule| matches!(rule.stages.as_slice(), [stage] if stage.program == "*" && stage.operands.is_empty() && stage.options.is_empty() && stage.whole.is_none()));
     if everything {
@@ -1421,7 +1430,10 @@ pub fn covers(rules: &[&CommandRule], unless: &[&CommandRule], script: &Script, 
     if script.commands.is_empty() {
         return Judgement::No;
     }
-    for command in &script.commands {
+    for (at, command) in script.commands.iter().enumerate() {
+        if is_named_by_wrapper(rules, &script.commands[..at], command, place) {
+            continue;
+        }
         // A shell that is given a text is what the text does.
         if command.role == Role::Transparent && script.commands.len() > 1 && !command.writes {
             continue;
@@ -1442,6 +1454,21 @@ pub fn covers(rules: &[&CommandRule], unless: &[&CommandRule], script: &Script, 
         return Judgement::Doubt(Doubt { why: gap.why, at: gap.at.clone() });
     }
     Judgement::Yes((0..script.commands.len()).collect())
+}
+
+/// Whether a rule covers the wrapper of a command and names the command too, as `npx eslint *` does `eslint`.
+fn is_named_by_wrapper(rules: &[&CommandRule], before: &[Command], command: &Command, place: &Place) -> bool {
+    let Some(name) = command.words.first().and_then(Word::as_constant) else { return false };
+    let is_same = |(one, other): (&Word, &Word)| one.text == other.text && one.openness == other.openness;
+    let wraps = |wrapper: &&Command| {
+        let skipped = wrapper.words.len().saturating_sub(command.words.len());
+        skipped > 0 && wrapper.span == command.span && wrapper.words[skipped..].iter().zip(&command.words).all(is_same)
+    };
+    let names = |stage: &Stage| stage.operands.iter().any(|operand| operand.glob == name);
+    before.iter().filter(wraps).any(|wrapper| {
+        let covers = |stage: &Stage| names(stage) && stage.covers(wrapper, place) == Held::Yes;
+        rules.iter().any(|rule| matches!(rule.stages.as_slice(), [stage] if covers(stage)))
+    })
 }
 
 /// Whether the text stays where it began, for paths.

@@ -2,7 +2,13 @@ use super::*;
 
 fn judgement(pattern: &str, text: &str) -> Judgement {
     let rule = CommandRule::new(pattern).unwrap();
-    let place = Place { cwd: Path::new("/p"), home: Some(Path::new("/home/u")), files: None, links: None };
+    let place = Place {
+        cwd: Path::new("/p"),
+        patterns: Path::new("/p"),
+        home: Some(Path::new("/home/u")),
+        files: None,
+        links: None,
+    };
     hits(&[&rule], &[], &read(text, Shell::Bash), &place)
 }
 

@@ -9,7 +9,7 @@ mod simple;
 use super::expand::{Openness, Resolved, Variables, Word};
 use super::grammar::{self, Change, List, Node, Part, Pipeline, Redirect, RedirectKind, Stage, Word as Written};
 use super::output::{self, Output};
-use super::{Command, Gap, Shell, Span, programs};
+use super::{Command, Gap, Role, Shell, Span, programs};
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -503,6 +503,22 @@ impl Walk {
         from..self.commands.len()
     }
 
+    /// Whether it is one command that prints a constant text and does nothing else.
+    fn is_text(&self, list: &List) -> bool {
+        let [Pipeline { stages, .. }] = list.0.as_slice() else { return false };
+        let [stage] = stages.as_slice() else { return false };
+        let is_cat = matches!(&stage.node, Node::Simple { assigns, words }
+            if assigns.is_empty() && matches!(words.as_slice(), [name] if name.plain() == Some("cat")));
+        match stage.redirects.as_slice() {
+            [] => matches!(output::of(list), Output::Constant(_)),
+            [Redirect { kind: RedirectKind::HereDocument(at), .. }] if is_cat => {
+                let is_constant = |body: &Written| body.parts.iter().all(|part| matches!(part, Part::Text { .. }));
+                self.documents.get(*at).is_some_and(is_constant)
+            }
+            _ => false,
+        }
+    }
+
     /// Walks what parts hold, whatever they give.
     fn walk_parts(&mut self, parts: &[Part], span: &Span) {
         for part in parts {
@@ -512,8 +528,12 @@ impl Walk {
                     if *moved {
                         self.place = Some(self.at(span));
                     }
-                    self.inner_list(list, span, false);
+                    let inner = self.inner_list(list, span, false);
                     self.place = outer;
+                    // `"$(cat <<'EOF' ...)"` is a way to write a text: what prints it does nothing else.
+                    if self.is_text(list) && self.functions.is_empty() && !self.aliases {
+                        self.commands[inner].iter_mut().for_each(|command| command.role = Role::Transparent);
+                    }
                 }
                 Part::Process { list, reads } => {
                     self.inner_list(list, span, !reads);
