@@ -841,7 +841,7 @@ mod tests {
             ("copilot", "preToolUse", (deny, "", 0)),
             ("copilot", "", (deny, "", 0)),
             ("copilot", "permissionRequest", (r#"{"behavior":"deny","message":"Down."}"#, "", 0)),
-            ("copilot", "userPromptSubmitted", ("", "", 0)),
+            ("copilot", "userPromptSubmitted", (r#"{"decision":"block","reason":"Down."}"#, "", 0)),
             ("cline", pre, (cancel, "", 0)),
             ("cline", "tool_call", (cancel, "", 0)),
             ("cline", "TaskComplete", ("", "", 0)),
