@@ -1016,7 +1016,7 @@ impl<'t> Reader<'t> {
         if !digits && self.text.get(at + 1) == Some(&b'(') {
             return Ok(None);
         }
-        let fd = match digits {
+        let mut fd = match digits {
             true => match self.source[from..at].parse::<u32>() {
                 Ok(fd) if at - from <= 3 => Some(fd),
                 _ => return self.outside("a redirection with a large number"),
@@ -1041,6 +1041,7 @@ impl<'t> Reader<'t> {
             RedirectKind::ReadWrite(self.target()?)
         } else if self.eat(">&") || self.eat("<&") {
             let reads = self.text[self.at - 2] == b'<';
+            fd = fd.or(reads.then_some(0));
             let from = self.at - 2;
             self.blanks()?;
             let word = self.word(Context::Plain)?;

@@ -2,7 +2,7 @@
 
 use super::super::expand::{Openness, Word};
 use super::super::{Role, Shell, Span, grammar};
-use super::{Directory, Facts, Input, Walk, base_name, looks_expandable};
+use super::{Directory, Facts, Input, MAX_FILES, Walk, base_name, looks_expandable};
 use std::rc::Rc;
 
 const SETS_VARIABLES: &str = "a builtin that sets variables";
@@ -176,8 +176,7 @@ impl Walk {
 
     fn source(&mut self, file: &Word, span: &Span) {
         if file.text.starts_with("/dev/fd/") || matches!(file.text.as_str(), "/dev/stdin" | "-") {
-            let input = if file.text == "/dev/fd/…" { self.process.clone() } else { Some(self.input.clone()) };
-            return match input {
+            return match self.device_input(&file.text) {
                 Some(Input::Text(text)) => self.nested(&text, self.shell, span),
                 _ => self.gap("`source` is given computed text", span),
             };
@@ -188,6 +187,7 @@ impl Walk {
                 self.started(&path, span, true);
                 self.unseen("a script runs that the text doesn't show", span);
             }
+            None if self.has_written(&file.text) => self.started(&file.text, span, true),
             None if matches!(file.openness, Openness::Operand(_)) || file.home => {
                 self.unseen("a script runs that the text doesn't show", span);
             }
@@ -199,11 +199,20 @@ impl Walk {
     pub(super) fn started(&mut self, path: &str, span: &Span, shell: bool) {
         let name = base_name(path);
         let mut texts: Vec<Option<Rc<str>>> = Vec::new();
-        for file in self.files.iter().filter(|file| file.name == name) {
+        for file in self.files.iter().filter(|file| file.name == name || file.name == "*") {
             texts.push(file.content.clone());
         }
-        if texts.is_empty() && self.scripts.len() < 32 {
-            self.scripts.push(path.to_string());
+        if self.files.len() > MAX_FILES {
+            texts.push(None);
+        }
+        if texts.is_empty() {
+            let at = self.at(span);
+            if self.awaited.len() < MAX_FILES {
+                self.awaited.push((path.to_string(), shell, at));
+            }
+            if self.scripts.len() < 32 {
+                self.scripts.push(path.to_string());
+            }
         }
         for text in texts {
             match text {

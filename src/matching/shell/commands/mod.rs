@@ -57,6 +57,10 @@ pub(super) struct Walk {
     functions: Vec<(String, Function)>,
     calling: Vec<String>,
     files: Vec<WrittenFile>,
+    /// Files that are started before the text writes any by that name: whether by a shell, and where.
+    awaited: Vec<(String, bool, Span)>,
+    /// What is open under a number.
+    numbers: Vec<(u32, Input)>,
     documents: Rc<Vec<Written>>,
     positional: Option<Rc<Vec<Word>>>,
     input: Input,
@@ -90,6 +94,8 @@ pub(super) enum Directory {
 const MAX_COMMANDS: usize = 20_000;
 const MAX_ALTERNATIVES: usize = 16;
 const MAX_WORK: usize = 400_000;
+/// Files that a text writes and numbers that it opens, as far as they are told apart.
+const MAX_FILES: usize = 256;
 const TOO_LARGE: &str = "it is nested too deeply or too large";
 
 impl Walk {
@@ -106,6 +112,8 @@ impl Walk {
             functions: Vec::new(),
             calling: Vec::new(),
             files: Vec::new(),
+            awaited: Vec::new(),
+            numbers: Vec::new(),
             documents: Rc::default(),
             positional: None,
             input: Input::Outer,
@@ -163,6 +171,12 @@ impl Walk {
     /// Reads a text and walks it.
     pub(super) fn read(&mut self, text: &str) {
         self.walk_text(text, &(0..text.len()));
+        // A file may be started before it is written: in a loop, or beside what writes it.
+        for (name, shell, span) in std::mem::take(&mut self.awaited) {
+            if self.has_written(&name) {
+                self.started(&name, &span, shell);
+            }
+        }
     }
 
     /// A text within the text: of this shell if it is `eval`'s.
@@ -358,11 +372,10 @@ impl Walk {
                             }
                         }
                     };
-                    if redirect.fd.is_none_or(|fd| fd == 0) {
-                        self.input = input;
-                    } else if !matches!(input, Input::File(_)) {
+                    if redirect.fd.is_some_and(|fd| fd > 0) && !matches!(input, Input::File(_)) {
                         self.beside("a file that is open under a number", span);
                     }
+                    self.opened(redirect.fd, input);
                 }
                 RedirectKind::HereString(word) => {
                     let words = self.one(word);
@@ -370,15 +383,14 @@ impl Walk {
                         let text = word.beginning().to_string();
                         self.text(&text, span);
                     }
-                    if redirect.fd.is_none_or(|fd| fd == 0) {
-                        self.input = match words {
-                            Some(word) if word.openness == Openness::Constant => {
-                                Input::Text(format!("{}\n", word.text).into())
-                            }
-                            Some(word) if matches!(word.openness, Openness::Operand(_)) => Input::Operands,
-                            _ => Input::Computed,
-                        };
-                    }
+                    let input = match words {
+                        Some(word) if word.openness == Openness::Constant => {
+                            Input::Text(format!("{}\n", word.text).into())
+                        }
+                        Some(word) if matches!(word.openness, Openness::Operand(_)) => Input::Operands,
+                        _ => Input::Computed,
+                    };
+                    self.opened(redirect.fd, input);
                 }
                 RedirectKind::HereDocument(at) => {
                     let documents = Rc::clone(&self.documents);
@@ -428,46 +440,72 @@ impl Walk {
                             if constant { Input::Text(text.into()) } else { Input::Computed }
                         }
                     };
-                    if redirect.fd.is_none_or(|fd| fd == 0) {
-                        self.input = input;
-                    }
+                    self.opened(redirect.fd, input);
                 }
                 RedirectKind::Write(word) | RedirectKind::ReadWrite(word) => {
-                    let target = match word.parts.as_slice() {
+                    let targets = match word.parts.as_slice() {
                         [Part::Process { list, .. }] => {
                             self.inner_list(list, &word.span, true);
-                            None
+                            Vec::new()
                         }
-                        _ => self.one(word),
+                        _ => self.expand(word),
                     };
-                    let path = target.as_ref().filter(|word| word.openness == Openness::Constant);
-                    match path.map(|word| word.text.as_str()) {
-                        Some("/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/tty") => {}
-                        Some(path) => {
-                            let content = match prints {
-                                Some(Input::Text(text)) if redirect.fd.is_none_or(|fd| fd == 1) => {
-                                    Some(Rc::clone(text))
-                                }
-                                _ => None,
-                            };
-                            self.wrote(path, content);
-                            writes = true;
-                        }
-                        None => writes = true,
+                    let is_device = |word: &Word| {
+                        word.openness == Openness::Constant
+                            && matches!(word.text.as_str(), "/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/tty")
+                    };
+                    let content = match prints {
+                        Some(Input::Text(text)) if redirect.fd.is_none_or(|fd| fd == 1) => Some(Rc::clone(text)),
+                        _ => None,
+                    };
+                    for target in targets.iter().flatten().filter(|target| !is_device(target)) {
+                        self.wrote(&target.text, content.clone());
                     }
+                    writes |= targets.is_empty() || !targets.iter().flatten().all(is_device);
                     output |= redirect.fd.is_none_or(|fd| fd == 1);
                 }
-                RedirectKind::Duplicate(_) => {
+                RedirectKind::Duplicate(word) => {
                     output |= redirect.fd.is_none_or(|fd| fd == 1);
+                    let number = word.plain().and_then(|text| text.parse::<u32>().ok());
+                    if let (Some(number), Some(fd)) = (number, redirect.fd.filter(|fd| *fd == 0 || *fd > 2)) {
+                        let input = self.open_under(number);
+                        self.opened(Some(fd), input);
+                    }
                 }
             }
         }
         (output, writes)
     }
 
+    /// Notes what is read under a number, or as the input.
+    fn opened(&mut self, fd: Option<u32>, input: Input) {
+        match fd {
+            None | Some(0) => self.input = input,
+            Some(fd) if self.numbers.len() < MAX_FILES => self.numbers.push((fd, input)),
+            Some(_) => {}
+        }
+    }
+
+    /// What is read from a number: computed unless the text says so once.
+    fn open_under(&self, number: u32) -> Input {
+        let mut found = self.numbers.iter().filter(|(fd, _)| *fd == number).map(|(_, input)| input);
+        match (number, found.next(), found.next()) {
+            (0, ..) => self.input.clone(),
+            (_, Some(input), None) => input.clone(),
+            _ => Input::Computed,
+        }
+    }
+
+    /// Whether the text writes a file by that name, or one whose name only the run tells.
+    fn has_written(&self, path: &str) -> bool {
+        let name = base_name(path);
+        self.files.len() > MAX_FILES || self.files.iter().any(|file| file.name == name || file.name == "*")
+    }
+
+    /// Notes a file that is written. What the text leaves open of its path stands in it as it is written.
     fn wrote(&mut self, path: &str, content: Option<Rc<str>>) {
         let name = base_name(path).to_string();
-        if self.files.len() > 256 {
+        if self.files.len() > MAX_FILES {
             return;
         }
         if matches!(name.as_str(), "config" | ".gitconfig" | "gitconfig") || path.contains(".git/") {
@@ -638,7 +676,7 @@ fn looks_expandable(text: &str) -> bool {
 }
 
 /// A word without its first `skip` bytes.
-fn tail(word: &Word, skip: usize) -> Word {
+pub(super) fn tail(word: &Word, skip: usize) -> Word {
     let openness = match word.openness {
         Openness::Constant => Openness::Constant,
         Openness::Operand(at) => Openness::Operand(at.saturating_sub(skip)),

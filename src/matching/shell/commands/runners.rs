@@ -90,8 +90,7 @@ impl Walk {
     fn script(&mut self, script: &Word, shell: Shell, span: &Span) {
         let path = script.text.replace("/./", "/").replace("//", "/");
         if ["/dev/stdin", "/dev/fd/", "/proc/"].iter().any(|start| path.starts_with(start)) {
-            let input = if script.text == "/dev/fd/…" { self.process.clone() } else { Some(self.input.clone()) };
-            return match input {
+            return match self.device_input(&path) {
                 Some(Input::Text(text)) => self.nested(&text, shell, span),
                 _ => self.gap("a shell is given computed text", span),
             };
@@ -102,10 +101,22 @@ impl Walk {
                 self.started(&path, span, true);
                 self.unseen("a script runs that the text doesn't show", span);
             }
+            None if self.has_written(&script.text) => self.started(&script.text, span, true),
             None if matches!(script.openness, Openness::Computed(0, _)) => {
                 self.gap("a shell is given a computed script", span)
             }
             None => self.unseen("a script runs that the text doesn't show", span),
+        }
+    }
+
+    /// What is read from `/dev/stdin`, `/dev/fd/3` and the like.
+    pub(super) fn device_input(&self, path: &str) -> Option<Input> {
+        if path == "/dev/fd/…" {
+            return self.process.clone();
+        }
+        match path.rsplit('/').next().unwrap_or_default() {
+            "stdin" | "-" => Some(self.input.clone()),
+            number => number.parse().ok().map(|number| self.open_under(number)),
         }
     }
 

@@ -368,7 +368,8 @@ impl Walk {
             if self.paths && !slashes {
                 self.scripts.push(name.to_string());
             }
-            if slashes && !programs::is_system_path(&words[0].text) {
+            // One reading of a wrapper's words may begin with a URL.
+            if slashes && !words[0].text.contains("://") && !programs::is_system_path(&words[0].text) {
                 self.started(&words[0].text.clone(), span, false);
             }
             self.unseen("a program runs code that the text doesn't show", span);
@@ -394,6 +395,7 @@ impl Walk {
         let operands: Vec<String> =
             args.iter().filter(|word| !word.text.starts_with('-')).map(|word| word.text.clone()).collect();
         match name {
+            "curl" | "wget" => programs::downloads(name, args).iter().for_each(|path| self.wrote(path, None)),
             "tee" => operands.iter().for_each(|path| self.wrote(path, input.clone())),
             "dd" => {
                 for path in operands.iter().filter_map(|word| word.strip_prefix("of=")) {

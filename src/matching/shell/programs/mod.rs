@@ -1,10 +1,12 @@
 //! What is known of programs: which run other programs, which only read and print, which variables and
 //! options decide what code runs, and how each takes its options ([`options`]).
 
+mod given;
 pub(super) mod options;
 pub(super) mod running;
 mod twins;
 
+pub(super) use given::Given;
 pub(super) use twins::{has_twins, other_program, twin};
 
 use super::expand::{Openness, Word};
@@ -763,6 +765,42 @@ pub(super) fn text_operands(program: &str, words: &[Word]) -> Vec<(usize, usize)
         }
         _ => Vec::new(),
     }
+}
+
+/// The files that `curl` and `wget` write, by their names; `*` is one whose name only the run tells.
+pub(super) fn downloads(program: &str, args: &[Word]) -> Vec<String> {
+    let Some(row) = options::row(program) else { return Vec::new() };
+    let given = Given::new(&row, args);
+    let mut names: Vec<String> = Vec::new();
+    let is_wget = program == "wget";
+    let output = if is_wget { "-O" } else { "-o" };
+    names.extend(given.values(output).map(|word| word.text.clone()));
+    let remote = is_wget && names.is_empty() || given.has("-O") && !is_wget || given.has("--remote-name-all");
+    if !remote {
+        return names;
+    }
+    let chosen_by_server = match is_wget {
+        true => ["--content-disposition", "--trust-server-names", "-i", "-r", "-m"].iter().any(|it| given.has(it)),
+        false => given.has("-J"),
+    };
+    if chosen_by_server {
+        names.push("*".to_string());
+    }
+    let urls = given.operands.iter().copied().chain(given.values("--url"));
+    for url in urls {
+        let text = url.text.split('#').next().unwrap_or_default();
+        // wget keeps the query.
+        let path = if is_wget { text } else { text.split('?').next().unwrap_or_default() };
+        let path = path.split_once("://").map_or(path, |(_, rest)| rest);
+        let (place, name) = path.rsplit_once('/').unwrap_or((path, ""));
+        let is_open = url.openness.from().is_some() && place.is_empty() || name.contains(['{', '[', '…']);
+        names.push(match name {
+            _ if is_open => "*".to_string(),
+            "" => "index.html".to_string(),
+            name => name.to_string(),
+        });
+    }
+    names
 }
 
 /// Where the value of an option of [`TEXT_OPTIONS`] begins in its word, or would; none if it is another option.
