@@ -850,7 +850,9 @@ mod tests {
         let (echo, git) = (&["Bash(echo *)", "Bash(printf *)", "Bash(cat *)", "Bash(ls*)"][..], &["Bash(git *)"][..]);
         let many = &["Bash(tar *)", "Bash(rg *)", "Bash(sort *)", "Bash(ssh *)", "Bash(man *)", "Bash(ls*)"][..];
         let named = &["Bash(tar --to-command=cat *)", "Bash(tar *)", "Bash(cat)", "Bash(ls)"][..];
-        let dry = &["Bash(npm publish --dry-run *)", "Bash(kubectl apply --dry-run *)"][..];
+        let dry =
+            &["Bash(npm publish --dry-run *)", "Bash(kubectl apply --dry-run=client *)", "Bash(git push --dry-run *)"]
+                [..];
         let mut wrong = Vec::new();
         for (rules, texts, expected) in [
             (
@@ -863,6 +865,8 @@ mod tests {
                     "npm publish --dry-run=$X",
                     "npm publish --dry-run $(cat f)",
                     "kubectl apply --dry-run=none -f x",
+                    "kubectl apply --dry-run=client --dry-run=none -f x",
+                    "git push --dry-run --no-dry",
                 ][..],
                 false,
             ),

@@ -1070,14 +1070,17 @@ impl Parsed<'_> {
             let text = item.word.text.as_str();
             let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
             let is_no = |value: &str| NO.iter().any(|no| value.eq_ignore_ascii_case(no));
+            // Git takes beginnings of it, as `--no-dry`.
             let opposes = |ours: &String| {
-                ours.strip_prefix("--")
-                    .is_some_and(|ours| name.strip_prefix("--no-").or(name.strip_prefix("--no")) == Some(ours))
+                let no = name.strip_prefix("--no-").or(name.strip_prefix("--no")).filter(|no| !no.is_empty());
+                no.is_some_and(|no| ours.strip_prefix("--").is_some_and(|ours| ours.starts_with(no)))
             };
-            option.names.iter().any(opposes)
-                || option.value.is_none()
-                    && option.is(name, item.row)
-                    && value.is_some_and(|value| is_no(value) || item.word.openness != Openness::Constant)
+            let is_another = || match option.value {
+                None => value.is_some_and(|value| is_no(value) || item.word.openness != Openness::Constant),
+                // The last one of several counts.
+                Some(_) => option.value_fits(item) != Held::Yes,
+            };
+            option.names.iter().any(opposes) || option.is(name, item.row) && is_another()
         };
         self.open.is_some() || self.options.iter().any(is_negated)
     }

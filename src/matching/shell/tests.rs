@@ -369,8 +369,30 @@ fn rules_mean_the_act() {
             &["git branch -d x", "git branch --delete x", "git branch -f x"],
         ),
         (
+            "npm publish*",
+            &["npx npm@latest publish", "npx -y npm@9 publish", "pnpm dlx npm@9 publish"],
+            &["npx npm@9 pack", "npx @scope/x@1 publish"],
+        ),
+        (
+            "twine upload *",
+            &[
+                "uvx twine@5.0 upload x",
+                "pipx run twine==5.0 upload x",
+                "python -X dev -m twine upload x",
+                "python3 -W ignore -Imtwine upload x",
+            ],
+            &["python -c twine upload x", "python twine upload x"],
+        ),
+        ("git push --force*", &["setarch -R git push -f", "setarch x86_64 -R git push -f"], &["setarch -R git push"]),
+        (
             "pip install *",
-            &["pip3 install x", "pip3.11 install x", "/usr/bin/pip3 install x"],
+            &[
+                "pip3 install x",
+                "python3 -mpip install x",
+                "python3 -Im pip install x",
+                "pip3.11 install x",
+                "/usr/bin/pip3 install x",
+            ],
             &["pip3 list", "pipx install x"],
         ),
         ("cargo publish *", &["cargo +nightly publish"], &["cargo +nightly build"]),

@@ -137,11 +137,8 @@ impl Walk {
         self.emit(words, span, facts, Role::Plain);
         self.unseen("an interpreter runs code", span);
         // `python -m pip` is pip.
-        let module = words.iter().skip(1).position(|word| !word.text.starts_with('-') || word.text == "-m");
-        if let Some(at) = module.filter(|at| words[at + 1].text == "-m" && name.starts_with("py"))
-            && words.get(at + 2).is_some()
-        {
-            self.emit(&words[at + 2..], span, facts, Role::Transparent);
+        if let Some(module) = programs::python_module(words).filter(|_| name.starts_with("py")) {
+            self.emit(&module, span, facts, Role::Transparent);
         }
         let script = words.iter().skip(1).find(|word| !word.text.starts_with('-'));
         match script {
@@ -719,7 +716,14 @@ impl Walk {
         if wrapper.remote {
             self.unseen("it runs elsewhere", span);
         }
-        let mut readings = vec![rest];
+        let versioned = programs::without_version(wrapper.name, rest);
+        let mut readings = vec![versioned.as_deref().unwrap_or(rest)];
+        if wrapper.name == "setarch" {
+            // Options may stand on either side of its architecture, which may be left out behind them.
+            let n_options = rest.iter().take_while(|word| word.text.starts_with('-')).count();
+            readings = vec![&rest[n_options..]];
+            readings.extend(words.get(at..).filter(|_| at > 1));
+        }
         if unsure {
             self.beside("an option of a wrapper that isn't known", span);
             readings.extend((1..rest.len().min(4)).map(|skip| &rest[skip..]));

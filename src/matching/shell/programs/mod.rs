@@ -301,6 +301,51 @@ pub(super) fn moves(wrapper: &str, option: &str) -> bool {
     }
 }
 
+/// The module that python is told to run, with its arguments: its options are letters, of which `W` and `X` take a value and
+/// `m` and `c` end them.
+pub(super) fn python_module(words: &[Word]) -> Option<Vec<Word>> {
+    let mut at = 1;
+    while let Some(word) = words.get(at) {
+        at += 1;
+        let letters = word.as_constant()?.strip_prefix('-')?;
+        if letters.starts_with('-') {
+            continue;
+        }
+        let Some((place, letter)) = letters.char_indices().find(|(_, letter)| "mcWX".contains(*letter)) else {
+            continue;
+        };
+        let attached = &letters[place + 1..];
+        match (letter, attached) {
+            ('c', _) => return None,
+            ('m', "") => return words.get(at..).filter(|rest| !rest.is_empty()).map(<[Word]>::to_vec),
+            ('m', module) => {
+                let module = std::iter::once(Word::constant(module));
+                return Some(module.chain(words[at..].iter().cloned()).collect());
+            }
+            _ => at += usize::from(attached.is_empty()),
+        }
+    }
+    None
+}
+
+/// What a runner of packages runs, if that is written with a version or is another name's package: `npm@9`, `twine==5.0`.
+pub(super) fn without_version(wrapper: &str, words: &[Word]) -> Option<Vec<Word>> {
+    if !matches!(wrapper, "npx" | "bunx" | "npm exec" | "npm x" | "pnpm dlx" | "yarn dlx" | "uvx" | "pipx run") {
+        return None;
+    }
+    let (first, rest) = words.split_first()?;
+    let name = first.as_constant()?;
+    let end = name.char_indices().skip(1).find(|(at, c)| *c == '@' || name[*at..].starts_with("=="));
+    let bare = &name[..end.map_or(name.len(), |(at, _)| at)];
+    let program = match bare {
+        "netlify-cli" => "netlify",
+        "firebase-tools" => "firebase",
+        "aws-cdk" => "cdk",
+        bare => bare,
+    };
+    (program != name).then(|| [Word::constant(program)].into_iter().chain(rest.iter().cloned()).collect())
+}
+
 /// The wrapper that a command is, and where among its words the wrapper's own name ends.
 pub(super) fn wrapper_of(name: &str, words: &[Word]) -> Option<(&'static Wrapper, usize)> {
     type Rows = HashMap<&'static str, Vec<(&'static str, &'static Wrapper)>>;
