@@ -150,7 +150,7 @@ impl CommandRule {
         let Some((stage, parsed)) = self.parsed(command) else { return Vec::new() };
         let mut items = parsed.operands.iter();
         let named = stage.operands.iter().map_while(|operand| {
-            let item = items.find(|item| operand.could_be(item.word, &item.names) == Held::Yes)?;
+            let item = items.find(|item| operand.could_be_item(item) == Held::Yes)?;
             place_of(command, item.word)
         });
         named.collect()
@@ -508,7 +508,7 @@ impl Stage {
         let parsed = Parsed::new(&command.words[1..], self.row.as_deref(), &self.operands[..self.commands]);
         // A sub-command that a variable gives may bring options of its own.
         for (wanted, item) in self.operands.iter().take(self.commands).zip(&parsed.operands) {
-            match wanted.could_be(item.word, &item.names) {
+            match wanted.could_be_item(item) {
                 Held::No => break,
                 Held::Doubt(_) => return Held::Doubt("the sub-command is computed"),
                 Held::Yes => {}
@@ -555,7 +555,7 @@ impl Stage {
                 index < self.commands || index == 0 && matches!(self.program.as_str(), "chmod" | "chown" | "chgrp");
             let mut found = Held::No;
             while let Some(item) = parsed.operands.get(at) {
-                let this = operand.could_be(item.word, &item.names);
+                let this = operand.could_be_item(item);
                 if !spreads(item.word) {
                     at += 1;
                 }
@@ -863,8 +863,16 @@ impl OptionPattern {
 }
 
 impl Operand {
+    fn could_be_item(&self, item: &Item) -> Held {
+        let is_perhaps = item.names.is_empty() && item.perhaps.iter().any(|name| glob(&self.glob, name));
+        let held = self.could_be(item.word, &item.names);
+        if is_perhaps { held.max(Held::Doubt("a sub-command that may be short for another")) } else { held }
+    }
+
     fn could_be(&self, word: &Word, names: &[&'static str]) -> Held {
-        if self.names.iter().any(|name| names.contains(name)) {
+        // `publish*` means the command by its main name, however it is spelt.
+        let is_glob_of = || self.glob.contains('*') && names.first().is_some_and(|name| glob(&self.glob, name));
+        if self.names.iter().any(|name| names.contains(name)) || is_glob_of() {
             return Held::Yes;
         }
         match word.openness {
@@ -926,6 +934,8 @@ struct Item<'c> {
     /// A value that follows an option as a word of its own.
     value: Option<&'c Word>,
     names: Vec<&'static str>,
+    /// Names of sub-commands that it may be short for.
+    perhaps: Vec<&'static str>,
     depth: usize,
     row: Option<&'c Row>,
     /// An option before it isn't known, so it may be that one's value.
@@ -957,7 +967,8 @@ impl<'c> Parsed<'c> {
                     continue;
                 }
                 let (known, value) = takes_value(word, node);
-                let mut item = Item { word, value: None, names: Vec::new(), depth, row: node, unsure };
+                let mut item =
+                    Item { word, value: None, names: Vec::new(), perhaps: Vec::new(), depth, row: node, unsure };
                 if value {
                     item.value = words.get(at);
                     // What comes after an unknown option may be an option though it stands where a value does.
@@ -969,7 +980,7 @@ impl<'c> Parsed<'c> {
                 parsed.options.push(item);
                 continue;
             }
-            let mut item = Item { word, value: None, names: Vec::new(), depth, row: node, unsure };
+            let mut item = Item { word, value: None, names: Vec::new(), perhaps: Vec::new(), depth, row: node, unsure };
             if !ended || unsure {
                 match word.openness {
                     Openness::Computed(at, splits) if at == 0 || splits => {
@@ -990,7 +1001,13 @@ impl<'c> Parsed<'c> {
             }
             match node.filter(|row| row.has_commands) {
                 Some(parent) if depth == parsed.operands.len() || unsure => {
-                    if let Some(child) = word.as_constant().and_then(|name| parent.child(name)) {
+                    let short_for = word.as_constant().map(|name| parent.abbreviated(name)).unwrap_or_default();
+                    let clear = match short_for.as_slice() {
+                        [(_, child)] => Some(*child),
+                        _ => None,
+                    };
+                    item.perhaps = short_for.iter().map(|(name, _)| *name).collect();
+                    if let Some(child) = word.as_constant().and_then(|name| parent.child(name)).or(clear) {
                         item.names = child.names.clone();
                         node = Some(child);
                         depth += 1;
@@ -998,9 +1015,9 @@ impl<'c> Parsed<'c> {
                         continue;
                     }
                     // A name that isn't constant may be the one that the rule wants.
-                    if word.openness != Openness::Constant
+                    if (word.openness != Openness::Constant || !item.perhaps.is_empty())
                         && let Some(wanted) = wanted.get(depth)
-                        && wanted.could_be(word, &[]) != Held::No
+                        && wanted.could_be_item(&item) != Held::No
                     {
                         node = parent.child(&wanted.glob);
                         depth += 1;

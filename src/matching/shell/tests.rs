@@ -463,6 +463,13 @@ fn what_others_run_is_found() {
         ),
         ("git push --force*", &["exec 3<<<'git push -f'; sh <&3", "sh 3<<<'git push -f' <&3"][..], &[][..]),
         ("rm -rf *", &["mkfifo p; sh p & echo 'rm -rf v' > p"][..], &[][..]),
+        (
+            "npm publish*",
+            &["npm pub", "npm publi", "npm --access public publi", "npm p"][..],
+            &["npm pack", "npm i x", "npm run publi", "npm ins publish-x"][..],
+        ),
+        ("npm unpublish*", &["npm unp x"][..], &[][..]),
+        ("npm uninstall *", &["npm uninst x"][..], &[][..]),
     ] {
         for text in stopped.iter().chain(passed) {
             let judged = judgement(pattern, text);

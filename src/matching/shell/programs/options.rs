@@ -78,6 +78,16 @@ impl Row {
         self.children.iter().find(|row| row.names.contains(&name))
     }
 
+    /// The names that a word may be the beginning of: npm takes one that is clear.
+    pub(in super::super) fn abbreviated(&self, word: &str) -> Vec<(&'static str, &Row)> {
+        if word.is_empty() || !self.names.contains(&"npm") || self.child(word).is_some() {
+            return Vec::new();
+        }
+        let names = |child: &Row| child.names.clone();
+        let all = self.children.iter().flat_map(|child| names(child).into_iter().map(move |name| (name, child)));
+        all.filter(|(name, _)| name.starts_with(word)).collect()
+    }
+
     fn add(&mut self, mut child: Row) {
         self.has_commands = true;
         if self.deep {
