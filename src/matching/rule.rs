@@ -853,6 +853,19 @@ mod tests {
         let dry =
             &["Bash(npm publish --dry-run *)", "Bash(kubectl apply --dry-run=client *)", "Bash(git push --dry-run *)"]
                 [..];
+        let programs = &[
+            "Bash(find *)",
+            "Bash(curl *)",
+            "Bash(wget *)",
+            "Bash(cargo *)",
+            "Bash(git *)",
+            "Bash(tar *)",
+            "Bash(sort *)",
+        ][..];
+        let filters = &["Bash(sed *)", "Bash(awk *)"][..];
+        let interpreters =
+            &["Bash(python -m pytest *)", "Bash(node --test *)", "Bash(python3 run.py *)", "Bash(perl *)"][..];
+        let verbs = &["Bash(npm run *)", "Bash(kubectl get *)", "Bash(./x.sh *)"][..];
         let mut wrong = Vec::new();
         for (rules, texts, expected) in [
             (
@@ -986,15 +999,7 @@ mod tests {
                 true,
             ),
             (
-                &[
-                    "Bash(find *)",
-                    "Bash(curl *)",
-                    "Bash(wget *)",
-                    "Bash(cargo *)",
-                    "Bash(git *)",
-                    "Bash(tar *)",
-                    "Bash(sort *)",
-                ],
+                programs,
                 &[
                     "find . $Y-exec mark {} +",
                     "find . -exe${Y}c mark {} +",
@@ -1024,15 +1029,7 @@ mod tests {
                 false,
             ),
             (
-                &[
-                    "Bash(find *)",
-                    "Bash(curl *)",
-                    "Bash(wget *)",
-                    "Bash(cargo *)",
-                    "Bash(git *)",
-                    "Bash(tar *)",
-                    "Bash(sort *)",
-                ],
+                programs,
                 &[
                     "find . -executable",
                     "find $DIR -name '*.rs' -maxdepth $N",
@@ -1050,7 +1047,7 @@ mod tests {
                 true,
             ),
             (
-                &["Bash(sed *)", "Bash(awk *)"],
+                filters,
                 &[
                     "sed -n '1e mark' f",
                     "sed 's/.*/mark/e' f",
@@ -1069,7 +1066,7 @@ mod tests {
                 false,
             ),
             (
-                &["Bash(sed *)", "Bash(awk *)"],
+                filters,
                 &[
                     "sed -n '1,5p' f",
                     "sed -i.bak 's/a/b/g; s|x|y|' f",
@@ -1084,7 +1081,7 @@ mod tests {
                 true,
             ),
             (
-                &["Bash(python -m pytest *)", "Bash(node --test *)", "Bash(python3 run.py *)", "Bash(perl *)"],
+                interpreters,
                 &[
                     "python -c x -m pytest",
                     "python -m x -m pytest",
@@ -1096,12 +1093,12 @@ mod tests {
                 false,
             ),
             (
-                &["Bash(python -m pytest *)", "Bash(node --test *)", "Bash(python3 run.py *)", "Bash(perl *)"],
+                interpreters,
                 &["python -m pytest -x tests -c p.ini", "node --test src", "python3 run.py -c x", "perl -ne print f"],
                 true,
             ),
             (
-                &["Bash(npm run *)", "Bash(kubectl get *)", "Bash(./x.sh *)"],
+                verbs,
                 &[
                     "npm run t --script-shell=./x",
                     "npm run --script-shell ./x t",
@@ -1116,7 +1113,7 @@ mod tests {
                 false,
             ),
             (
-                &["Bash(npm run *)", "Bash(kubectl get *)", "Bash(./x.sh *)"],
+                verbs,
                 &[
                     "npm run t -- --script-shell=./x -C y",
                     "npm run build --silent",

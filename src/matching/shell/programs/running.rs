@@ -1,7 +1,9 @@
 //! What makes a program run code, write a file or read its settings elsewhere: no `*` of a rule that allows covers it.
 
 use super::super::expand::{Openness, Word};
-use super::{TEXT_OPTIONS, git_verb, is_harmless_ssh_option, is_plain_sed, skip_delimited, text_option};
+use super::{
+    Given, TEXT_OPTIONS, git_verb, is_harmless_ssh_option, is_plain_sed, options, skip_delimited, text_option,
+};
 
 /// Options of programs, or of one of their commands, in the table's spelling.
 static CODE_OPTIONS: &[(&str, &[&str])] = &[
@@ -12,11 +14,12 @@ static CODE_OPTIONS: &[(&str, &[&str])] = &[
     ("pip", &["--python", "--editor"]),
     ("pip3", &["--python", "--editor"]),
     ("tar", &["--index-file", "--volno-file"]),
+    ("sort", &["-o", "--output"]),
     ("git archive", &["-o", "--output"]),
     ("git format-patch", &["-o", "--output-directory"]),
     ("git fetch-pack", &["--exec", "--upload-pack"]),
     ("git send-pack", &["--exec", "--receive-pack"]),
-    ("git clone", &["--template"]),
+    ("git clone", &["-c", "--config", "--template"]),
     ("git init", &["--template"]),
     ("node", &["-r", "--require", "--import", "--loader", "--experimental-loader", "-e", "--eval", "-p", "--print"]),
     ("perl", &["-e", "-E", "-M", "-m", "-I", "-x", "-d"]),
@@ -81,21 +84,12 @@ pub(in super::super) fn running_options<'w>(name: &str, words: &'w [Word]) -> Ve
         let bare = own.first().filter(|word| name.ends_with("tar") && !word.text.starts_with('-'));
         found.extend(bare.filter(|word| word.text.contains(|c| letters.contains(c))));
     }
-    let mut add = |letters, names: &[_]| {
-        found.extend(args.iter().filter(|word| text_option(word.beginning(), letters, names).is_some()));
-    };
-    match path.as_str() {
-        // It writes where it says.
-        "sort" => add("o", &["output"]),
-        "git clone" => add("c", &["config"]),
-        _ => {}
-    }
     match name {
         "git" => found.extend(git_settings(words, git_verb(words).0)),
         "ssh" | "scp" | "sftp" => found.extend(ssh_settings(name, args)),
         _ => {}
     }
-    if written.is_some() || with_text.is_some() || path == "sort" || !code_options(name, words).is_empty() {
+    if written.is_some() || with_text.is_some() || !code_options(name, words).is_empty() {
         found.extend(own.filter(|word| may_be_option(word)));
     }
     found
@@ -148,73 +142,24 @@ fn behind_expansions(text: &str) -> &str {
 
 /// Whether the script that a program is given does more than edit and print; so does one that isn't known.
 pub(in super::super) fn script_runs_code(name: &str, words: &[Word]) -> bool {
-    let (letters, is_plain): (_, fn(&str) -> bool) = match name {
-        "sed" | "gsed" => (SED, is_plain_sed),
-        "awk" | "gawk" | "mawk" | "nawk" => (AWK, is_plain_awk),
+    let (table, files, is_plain): (_, &[&str], fn(&str) -> bool) = match name {
+        "sed" | "gsed" => ("sed", &["-f"], is_plain_sed),
+        "awk" | "gawk" | "mawk" | "nawk" => ("gawk", &["-f", "-i", "-l", "-E"], is_plain_awk),
         _ => return false,
     };
-    !scripts(words, &letters).is_some_and(|scripts| scripts.into_iter().all(is_plain))
-}
-
-/// What letters of sed and awk mean, beside `-e script`.
-struct Letters {
-    /// They name a file with a script.
-    files: &'static str,
-    /// They take a value.
-    valued: &'static str,
-    /// What is attached to it is no letter.
-    suffixed: &'static str,
-}
-
-const SED: Letters = Letters { files: "f", valued: "l", suffixed: "i" };
-const AWK: Letters = Letters { files: "filE", valued: "Fv", suffixed: "" };
-
-/// The scripts of a command: those of `-e`, else its first operand. None if one isn't known.
-fn scripts<'w>(words: &'w [Word], letters: &Letters) -> Option<Vec<&'w str>> {
-    let (mut found, mut operand) = (Vec::new(), None);
-    let mut args = words.iter().skip(1);
-    while let Some(word) = args.next() {
-        let Some(option) = word.beginning().strip_prefix('-').filter(|it| !it.is_empty()) else {
-            if operand.is_none() {
-                operand = Some(word.as_constant()?);
-            }
-            continue;
-        };
-        word.as_constant()?;
-        if option == "-" {
-            if operand.is_none() {
-                operand = args.next().map(|word| word.as_constant().ok_or(())).transpose().ok()?;
-            }
-            break;
-        }
-        if let Some(long) = option.strip_prefix('-') {
-            let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
-            if ["expression", "source"].iter().any(|it| it.starts_with(name)) {
-                found.push(value.or_else(|| args.next()?.as_constant())?);
-            } else if ["file", "exec", "include", "load"].iter().any(|it| it.starts_with(name)) {
-                return None;
-            }
-            continue;
-        }
-        for (at, letter) in option.char_indices() {
-            let attached = Some(&option[at + letter.len_utf8()..]).filter(|it| !it.is_empty());
-            if letters.files.contains(letter) {
-                return None;
-            }
-            if letter == 'e' {
-                found.push(attached.or_else(|| args.next()?.as_constant())?);
-            } else if letters.valued.contains(letter) && attached.is_none() {
-                args.next();
-            }
-            if letter == 'e' || letters.valued.contains(letter) || letters.suffixed.contains(letter) {
-                break;
-            }
-        }
+    let Some(row) = options::row(table) else { return true };
+    let args = words.get(1..).unwrap_or_default();
+    let given = Given::new(&row, args);
+    let is_open = |word: &Word| word.beginning().starts_with('-') && !word.is_constant();
+    if args.iter().any(is_open) || files.iter().any(|option| given.has(option)) {
+        return true;
     }
-    if found.is_empty() {
-        found.extend(operand);
+    // Those of `-e`, else the first operand.
+    let is_plain = |word: &Word| word.as_constant().is_some_and(is_plain);
+    match given.has("-e") {
+        true => given.values("-e").next().is_none() || !given.values("-e").all(is_plain),
+        false => given.operands.first().is_some_and(|word| !is_plain(word)),
     }
-    Some(found)
 }
 
 fn begins_regex(before: char) -> bool {
