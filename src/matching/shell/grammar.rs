@@ -898,6 +898,9 @@ impl<'t> Reader<'t> {
                 assigns.push(Assign { argument: declares, ..assign });
                 continue;
             }
+            if words.is_empty() && self.shell == Shell::Zsh && self.peek() == Some(b'{') {
+                return self.outside("a brace that begins a group, as zsh reads it");
+            }
             let word = self.word(Context::Plain)?;
             if words.is_empty() {
                 let plain = word.plain();

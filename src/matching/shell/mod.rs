@@ -232,11 +232,21 @@ impl Script {
             );
         }
         if self.unseen.is_some() {
+            // `prlimit g$x push`: a program may be one whose name a variable ends.
+            let is_open = |word: &Word| word.openness.from().is_some_and(|at| at > 0 && !word.text[..at].contains('/'));
+            let unknown = self.commands.iter().filter(|command| command.role == Role::Unknown);
+            if unknown.flat_map(|command| &command.words).any(is_open) {
+                return None;
+            }
             let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '+');
             let texts = self.texts.iter().map(|(text, _)| text.as_str());
             let words = self.commands.iter().filter(|command| !command.data).flat_map(|command| &command.words);
             for text in texts.chain(words.map(|word| word.text.as_str())) {
-                names.extend(text.split(|c| !is_part(c)).filter(|name| !name.is_empty()));
+                for name in text.split(|c| !is_part(c)).filter(|name| !name.is_empty()) {
+                    // `1egit push` is how sed runs git.
+                    names.extend(name.trim_start_matches(|c: char| c.is_ascii_digit()).strip_prefix('e'));
+                    names.push(name);
+                }
             }
         }
         Some(names)

@@ -70,7 +70,9 @@ fn of_stage(node: &Node, redirects: &[super::grammar::Redirect]) -> Output {
     let third = words.get(2).and_then(Word::plain).unwrap_or_default();
     match (first, second, third) {
         ("which", name, "") | ("command", "-v", name) | ("type", "-p" | "-P", name) if !name.is_empty() => {
-            Output::Constant(name.to_string())
+            // Where programs are: a rule takes any such place for the same.
+            let place = if name.contains('/') { "" } else { "/usr/bin/" };
+            Output::Constant(format!("{place}{name}"))
         }
         ("date", ..) => match words.iter().skip(1).all(|word| constant(word).is_none_or(|text| !text.contains(" -"))) {
             true => Output::Operands,
@@ -112,6 +114,21 @@ pub(super) fn constant(word: &Word) -> Option<&str> {
 
 /// What `echo` or `printf` prints; `escapes`: this shell's `echo` reads backslashes.
 pub(super) fn printed(words: &[&str], escapes: bool) -> Option<String> {
+    spelt(words, escapes).filter(|text| text.exact).map(|text| text.text)
+}
+
+/// The same, where shells differ or more is needed to tell it: as near as it can be told.
+pub(super) fn nearly_printed(words: &[&str], escapes: bool) -> Option<String> {
+    spelt(words, escapes).map(|text| text.text)
+}
+
+struct Text {
+    text: String,
+    /// All shells print it so.
+    exact: bool,
+}
+
+fn spelt(words: &[&str], escapes: bool) -> Option<Text> {
     match words {
         ["echo", rest @ ..] => {
             let (mut rest, mut newline, mut decodes) = (rest, true, escapes);
@@ -128,19 +145,15 @@ pub(super) fn printed(words: &[&str], escapes: bool) -> Option<String> {
                 }
                 rest = after;
             }
-            let mut text = rest.join(" ");
-            if decodes && text.contains('\\') {
-                text = decoded(&text)?;
-            }
-            text.extend(newline.then_some('\n'));
+            let text = rest.join(" ");
+            let mut text = if decodes { decoded(&text) } else { Text { text, exact: true } };
+            text.text.extend(newline.then_some('\n'));
             Some(text)
         }
         ["printf", "--", format, rest @ ..] | ["printf", format, rest @ ..] if !format.starts_with('-') => {
-            let format = decoded(format)?;
+            let Text { text: format, mut exact } = decoded(format);
             let pieces: Vec<&str> = format.split("%s").collect();
-            if pieces.iter().any(|piece| piece.contains('%')) {
-                return None;
-            }
+            exact &= !pieces.iter().any(|piece| piece.contains('%'));
             let places = pieces.len() - 1;
             let mut text = String::new();
             let mut rest = rest;
@@ -155,7 +168,7 @@ pub(super) fn printed(words: &[&str], escapes: bool) -> Option<String> {
                     }
                 }
                 if rest.is_empty() || places == 0 || text.len() > 64 * 1024 {
-                    return Some(text);
+                    return Some(Text { text, exact });
                 }
             }
         }
@@ -163,22 +176,43 @@ pub(super) fn printed(words: &[&str], escapes: bool) -> Option<String> {
     }
 }
 
-/// Backslashes read as `echo -e` and `printf` do; nothing for those that aren't plain.
-fn decoded(text: &str) -> Option<String> {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text.chars();
+/// Backslashes read as `echo -e` and `printf` do.
+fn decoded(text: &str) -> Text {
+    let mut read = Text { text: String::with_capacity(text.len()), exact: true };
+    let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {
         if c != '\\' {
-            out.push(c);
+            read.text.push(c);
             continue;
         }
-        out.push(match rest.next()? {
+        let Some(escape) = rest.next() else {
+            read.text.push('\\');
+            break;
+        };
+        read.text.push(match escape {
             'n' => '\n',
             't' => '\t',
             '\\' => '\\',
             '"' => '"',
-            _ => return None,
+            _ => {
+                read.exact = false;
+                let (radix, digits, first) = match escape {
+                    'x' => (16, 2, None),
+                    'u' => (16, 4, None),
+                    'U' => (16, 8, None),
+                    // `\0` may have three more digits.
+                    _ => (8, if escape == '0' { 3 } else { 2 }, escape.to_digit(8)),
+                };
+                let mut value = first.unwrap_or(0);
+                for _ in 0..digits {
+                    let digit = rest.peek().and_then(|c| c.to_digit(radix));
+                    let Some(digit) = digit.filter(|_| radix == 16 || first.is_some()) else { break };
+                    value = value.wrapping_mul(radix) + digit;
+                    rest.next();
+                }
+                char::from_u32(value).filter(|c| *c != '\0').unwrap_or(' ')
+            }
         });
     }
-    Some(out)
+    read
 }

@@ -469,7 +469,7 @@ impl Stage {
             return literal.starts_with(&head.text[..at])
                 || self.program.contains('*') && head.text.starts_with(literal);
         }
-        let name = head.text.rsplit('/').next().unwrap_or_default();
+        let name = base_name(&head.text);
         let by_name = |name: &str| glob(&self.program, name);
         self.program == "*" || by_name(name) || programs::same_program(name).is_some_and(by_name)
     }
@@ -739,20 +739,8 @@ impl Stage {
         if self.program.contains('*') {
             return false;
         }
-        let mut from = 0;
-        while let Some(found) =
-            text.get(from..).and_then(|rest| memchr::memmem::find(rest.as_bytes(), self.program.as_bytes()))
-        {
-            let at = from + found;
-            from = at + self.program.len();
-            if !is_whole(text, at, from) || !stands_as_program(text, at) {
-                continue;
-            }
-            if self.rest_is_named_in(&text[from..]) {
-                return true;
-            }
-        }
-        false
+        named_at(text, &self.program)
+            .any(|at| stands_as_program(text, at) && self.rest_is_named_in(&text[at + self.program.len()..]))
     }
 
     fn rest_is_named_in(&self, rest: &str) -> bool {
@@ -809,10 +797,22 @@ impl Stage {
     }
 }
 
+/// Where a name stands as a word of its own.
+fn named_at<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = usize> {
+    memchr::memmem::find_iter(text.as_bytes(), name).filter(move |at| is_whole(text, *at, *at + name.len()))
+}
+
 fn is_whole(text: &str, from: usize, to: usize) -> bool {
     let is_part = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
     let bytes = text.as_bytes();
-    !is_part(from.checked_sub(1).and_then(|at| bytes.get(at))) && !is_part(bytes.get(to))
+    let begins = !is_part(from.checked_sub(1).and_then(|at| bytes.get(at))) || follows_e_of_sed(&text[..from]);
+    begins && !is_part(bytes.get(to))
+}
+
+/// Whether a text ends as sed's command that runs the rest does: `1egit push`.
+fn follows_e_of_sed(text: &str) -> bool {
+    let before = text.strip_suffix('e').and_then(|address| address.chars().next_back());
+    before.is_some_and(|c| c.is_ascii_digit() || "/$!,~".contains(c))
 }
 
 /// Whether a program's name could stand here: at a line's start, after a sign or a word that runs others.
@@ -830,8 +830,9 @@ fn stands_as_program(text: &str, at: usize) -> bool {
             text[..at].ends_with(['/', '.'])
                 || word.len() < 4 && word.ends_with('e')
                 || matches!(
-                    word,
+                    word.trim_start_matches(['.', '\\']),
                     "shell"
+                        | "system"
                         | "sudo"
                         | "exec"
                         | "then"
@@ -1048,6 +1049,16 @@ impl<'c> Parsed<'c> {
                 _ => option.could_be(item),
             };
             held = held.max(this);
+        }
+        // `$x-f` is `-f` if `x` is empty.
+        for item in self.operands.iter().filter(|item| item.word.openness.from() == Some(0)) {
+            let behind = running::behind_expansions(&item.word.text);
+            if behind.len() > 1 && behind.starts_with('-') && option.is(behind, item.row) {
+                let (is_known, _) = takes_value(&Word::constant(behind), item.row);
+                if is_known || item.row.is_none() {
+                    held = held.max(Held::Doubt("an option behind a variable that may be empty"));
+                }
+            }
         }
         for glob_text in &option.operands {
             for item in &self.operands {
@@ -1349,24 +1360,27 @@ fn named_somewhere(stage: &Stage, script: &Script, place: &Place) -> Option<Span
         }) {
             return Some(command.span.clone());
         }
-        // A copy of the program under another name.
+        // A copy of the program under another name; `$(which git)` is where it is.
         let head = command.words.first().map(|head| base_name(&head.text)).unwrap_or_default();
-        if matches!(head, "cp" | "ln" | "mv" | "install" | "dd")
-            && command
-                .words
-                .iter()
-                .skip(1)
-                .any(|word| word.text.contains('/') && base_name(&word.text) == stage.program)
-        {
+        let is_the_program = |word: &Word| match word.openness {
+            Openness::Computed(..) => named_at(&word.text, &stage.program).next().is_some(),
+            _ => word.text.contains('/') && base_name(&word.text) == stage.program,
+        };
+        if matches!(head, "cp" | "ln" | "mv" | "install" | "dd") && command.words.iter().skip(1).any(is_the_program) {
             return Some(command.span.clone());
         }
-        // An unknown program that is given a command line may run it.
-        if command.role == Role::Unknown {
-            for at in 1..command.words.len() {
-                let inner = Command { words: command.words[at..].to_vec(), ..command.clone() };
-                if !stage.program.contains('*') && stage.hits(&inner, false) != Held::No {
-                    return Some(command.span.clone());
-                }
+        // An unknown program that is given a command line may run it, and a known one what follows `--`.
+        let starts = match command.role {
+            Role::Unknown => 1..command.words.len(),
+            Role::Plain | Role::Transparent => {
+                let end = command.words.iter().position(|word| word.text == "--");
+                end.map_or(0..0, |end| end + 1..command.words.len().min(end + 2))
+            }
+        };
+        for at in starts.filter(|_| !stage.program.contains('*')) {
+            let inner = Command { words: command.words[at..].to_vec(), ..command.clone() };
+            if stage.hits(&inner, false) != Held::No {
+                return Some(command.span.clone());
             }
         }
     }

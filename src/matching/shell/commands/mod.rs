@@ -332,7 +332,8 @@ impl Walk {
                     || name.starts_with("TRAP")
                     || matches!(name.as_str(), "precmd" | "preexec" | "chpwd" | "zshexit")
                 {
-                    self.call(name, &function, &[Word::constant(name.as_str())], &stage.span);
+                    // The shell calls it, with words that aren't known.
+                    self.call(name, &function, &[Word::constant(name.as_str()), Word::computed()], &stage.span);
                 }
             }
         }
@@ -652,7 +653,9 @@ struct Facts {
 }
 
 pub(super) fn base_name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
+    let name = path.rsplit('/').next().unwrap_or(path);
+    // A program of Windows, which its subsystem for Linux and its own bash run too.
+    name.strip_suffix(".exe").filter(|name| !name.is_empty()).unwrap_or(name)
 }
 
 /// Whether to read from there opens a connection.

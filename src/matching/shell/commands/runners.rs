@@ -1,7 +1,7 @@
 //! Programs that run others: shells, interpreters, wrappers, and options that are commands.
 
 use super::super::expand::{Openness, Word, join};
-use super::super::programs::{self, Wrapper, running};
+use super::super::programs::{self, Given, Wrapper, running};
 use super::super::{Command, Role, Shell, Span};
 use super::{Directory, Facts, Input, Walk, base_name, tail};
 use std::rc::Rc;
@@ -166,12 +166,9 @@ impl Walk {
         self.emit(words, span, facts, Role::Plain);
         let program = words[1..].iter().filter(|word| !word.text.starts_with('-') || word.text.len() > 2);
         let computed = words[1..].iter().any(|word| matches!(word.openness, Openness::Computed(0, _)));
-        for (at, word) in words[1..].iter().enumerate() {
-            if matches!(word.text.as_str(), "-f" | "--file")
-                && let Some(path) = words[1..].get(at + 1)
-            {
-                self.scripts.push(path.text.clone());
-            }
+        if let Some(row) = programs::options::row(if name.ends_with("sed") { "sed" } else { "gawk" }) {
+            let given = Given::new(&row, &words[1..]);
+            self.scripts.extend(given.values("-f").map(|path| path.text.clone()));
         }
         let plain = match name.contains("sed") {
             true => program.clone().take(1).all(|word| word.as_constant().is_some_and(programs::is_plain_sed)),
@@ -542,6 +539,13 @@ impl Walk {
             given = true;
             self.text_of(std::slice::from_ref(text), Shell::Posix, "a shell is given computed text", span);
         }
+        // On a Mac a command follows the file: `script -q /dev/null git push`.
+        if name == "script" {
+            let file = words.iter().skip(1).position(|word| !word.text.starts_with('-'));
+            let command = file.and_then(|file| words.get(file + 2..)).unwrap_or_default();
+            self.run(command, span, facts);
+            given |= !command.is_empty();
+        }
         if name == "runuser" {
             for at in 1..words.len() {
                 if words[at].text.starts_with('-') {
@@ -556,7 +560,6 @@ impl Walk {
         }
     }
 
-    /// Takes a wrapper off. Where an option isn't known, every reading of the rest is listed.
     /// Reads what runs in a directory that the text doesn't tell.
     pub(super) fn elsewhere(&mut self, read: impl FnOnce(&mut Self)) {
         let outer = std::mem::replace(&mut self.directory, Directory::Unknown);
@@ -564,10 +567,11 @@ impl Walk {
         self.directory = outer;
     }
 
+    /// Takes a wrapper off. Where an option isn't known, every reading of the rest is listed.
     pub(super) fn unwrap(&mut self, wrapper: &Wrapper, words: &[Word], span: &Span) {
         let facts = Facts { assigns: false, writes: false, data: false };
         let mut at = 1;
-        let (mut unsure, mut moves) = (false, false);
+        let (mut unsure, mut moves, mut entry_point) = (false, false, None);
         while let Some(word) = words.get(at) {
             let option = word.beginning();
             if !option.starts_with('-') {
@@ -616,7 +620,11 @@ impl Walk {
                     self.text_of(&all, Shell::Posix, "a shell is given computed text", span);
                     at += skip;
                 } else if known(wrapper.valued_long) {
-                    at += usize::from(value.is_none());
+                    let skip = usize::from(value.is_none());
+                    if name == "entrypoint" {
+                        entry_point = value.or_else(|| words.get(at).cloned());
+                    }
+                    at += skip;
                 } else if !known(wrapper.long) {
                     unsure = true;
                 }
@@ -707,6 +715,10 @@ impl Walk {
         if rest.first().is_some_and(|word| word.text == "--") {
             rest = &rest[1..];
         }
+        // `docker run --entrypoint git image push` runs `git push`.
+        let entered: Option<Vec<Word>> =
+            entry_point.map(|program| std::iter::once(program).chain(rest.iter().cloned()).collect());
+        let rest = entered.as_deref().unwrap_or(rest);
         if rest.is_empty() {
             if wrapper.bare_shell {
                 self.input_text(Shell::Unknown, span);

@@ -91,6 +91,11 @@ impl Walk {
                 }
                 printed = Input::Text(text.into());
             } else if let Some(name) = words.first().and_then(Word::as_constant) {
+                if !facts.data
+                    && let Some(text) = self.nearly_prints(words)
+                {
+                    self.text(&text, &stage.span);
+                }
                 printed = match (base_name(name), &self.input) {
                     ("cat" | "tee", Input::Text(text)) if words.len() == 1 || base_name(name) == "tee" => {
                         Input::Text(Rc::clone(text))
@@ -169,6 +174,12 @@ impl Walk {
         }
         let texts: Vec<&str> = words.iter().map(Word::as_constant).collect::<Option<_>>()?;
         output::printed(&texts, self.shell != Shell::Bash)
+    }
+
+    /// The same as near as it can be told, if it may end up as code.
+    fn nearly_prints(&self, words: &[Word]) -> Option<String> {
+        let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
+        output::nearly_printed(&texts, self.shell != Shell::Bash)
     }
 
     /// What an assignment sets a variable to.
@@ -260,7 +271,8 @@ impl Walk {
                 let name = &head.text[slash..];
                 let plain = slash > at && !name.is_empty() && !name.contains(['$', '*', '?', '[', '…', '{', '}']);
                 if !plain || matches!(head.openness, Openness::Computed(_, true)) {
-                    self.emit(words, span, facts, Role::Plain);
+                    // `nohup$x git push` runs git if `x` is empty.
+                    self.emit(words, span, facts, Role::Unknown);
                     let elsewhere = slash > 0 && slash <= at && !programs::is_system_path(&head.text);
                     if matches!(head.openness, Openness::Files(_)) && elsewhere {
                         return self.unseen("the program is one of several files", span);
@@ -309,11 +321,8 @@ impl Walk {
             }
             self.calling.pop();
         }
-        // `git-push` in git's own directory is `git push`.
-        if let Some(verb) = name.strip_prefix("git-").filter(|verb| !verb.is_empty()) {
-            let mut spelt = vec![Word::constant("git"), Word::constant(verb)];
-            spelt.extend_from_slice(&words[1..]);
-            return self.run(&spelt, span, facts);
+        if let Some(short) = programs::in_short(name, words) {
+            return self.run(&short, span, facts);
         }
         if programs::SHELLS.has(name) {
             return self.shell(name, words, span, facts);
@@ -380,7 +389,11 @@ impl Walk {
         if programs::RUNS_INPUT.has(name) {
             match self.input.clone() {
                 Input::Text(text) => self.text(&text, span),
-                Input::Computed => self.unseen("a program runs code that the text doesn't show", span),
+                Input::Computed => {
+                    self.unseen("a program runs code that the text doesn't show", span);
+                    // `(crontab -l; echo ...) | crontab -`: what was printed before may be what it reads.
+                    self.commands.iter_mut().for_each(|command| command.data = false);
+                }
                 _ => {}
             }
         }

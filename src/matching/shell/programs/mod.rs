@@ -210,13 +210,13 @@ static WRAPPERS: &[Wrapper] = &[
     },
     Wrapper {
         long: "rm interactive tty detach privileged init read-only",
-        valued_long: "name network volume mount env user workdir platform env-file memory publish",
+        valued_long: "name network volume mount env user workdir platform env-file memory publish entrypoint",
         remote: true,
         ..wrapper("docker run", "dit", "evupwhlm", 1)
     },
     Wrapper {
         long: "rm interactive tty detach privileged init read-only",
-        valued_long: "name network volume mount env user workdir platform env-file memory publish",
+        valued_long: "name network volume mount env user workdir platform env-file memory publish entrypoint",
         remote: true,
         ..wrapper("podman run", "dit", "evupwhlm", 1)
     },
@@ -326,6 +326,23 @@ pub(super) fn python_module(words: &[Word]) -> Option<Vec<Word>> {
         }
     }
     None
+}
+
+/// The words of a command as they are mostly written, if its program has longer ones for the same.
+pub(super) fn in_short(name: &str, words: &[Word]) -> Option<Vec<Word>> {
+    let is = |at: usize, text: &str| words.get(at).and_then(Word::as_constant) == Some(text);
+    let (short, skipped): (&[&str], usize) = match name {
+        "uv" if is(1, "tool") && is(2, "run") => (&["uvx"], 3),
+        "gcloud" if is(1, "alpha") || is(1, "beta") => (&["gcloud"], 2),
+        _ => {
+            // `git-push` in git's own directory is `git push`.
+            let verb = name.strip_prefix("git-").filter(|verb| !verb.is_empty())?;
+            let spelt = ["git", verb].map(Word::constant).into_iter();
+            return Some(spelt.chain(words[1..].iter().cloned()).collect());
+        }
+    };
+    let short = short.iter().map(|text| Word::constant(*text));
+    Some(short.chain(words.get(skipped..)?.iter().cloned()).collect())
 }
 
 /// What a runner of packages runs, if that is written with a version or is another name's package: `npm@9`, `twine==5.0`.
@@ -447,6 +464,10 @@ pub(super) fn same_program(name: &str) -> Option<&'static str> {
         "nodejs" => "node",
         "gmake" => "make",
         "gtar" | "bsdtar" => "tar",
+        "yarnpkg" => "yarn",
+        "vc" => "vercel",
+        "ntl" => "netlify",
+        "flyctl" => "fly",
         _ => return None,
     })
 }
@@ -776,7 +797,6 @@ pub(super) static TEXT_OPTIONS: &[(&str, &str, &[&str])] = &[
     ),
     ("git send-email", "", &["sendmail-cmd", "to-cmd", "cc-cmd"]),
     ("start-stop-daemon", "ax", &["exec", "startas"]),
-    ("xterm", "e", &[]),
     ("entr", "", &[]),
     ("gcc", "", &["wrapper"]),
 ];

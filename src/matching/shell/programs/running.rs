@@ -123,7 +123,7 @@ pub(in super::super) fn may_be_option(word: &Word) -> bool {
 }
 
 /// What follows the expansions that a text begins with.
-fn behind_expansions(text: &str) -> &str {
+pub(in super::super) fn behind_expansions(text: &str) -> &str {
     let mut rest = text;
     loop {
         rest = rest.trim_start_matches('"');
