@@ -90,6 +90,8 @@ pub struct Command {
     /// An earlier command may have changed where paths lead.
     relinked: bool,
     shell_text: bool,
+    /// It may run its own words as another command.
+    runs_words: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,8 +99,6 @@ enum Role {
     Plain,
     /// It runs other commands of the list and does nothing else.
     Transparent,
-    /// Nobody knows what it does with its arguments.
-    Unknown,
 }
 
 impl Command {
@@ -234,7 +234,7 @@ impl Script {
         if self.unseen.is_some() {
             // `prlimit g$x push`: a program may be one whose name a variable ends.
             let is_open = |word: &Word| word.openness.from().is_some_and(|at| at > 0 && !word.text[..at].contains('/'));
-            let unknown = self.commands.iter().filter(|command| command.role == Role::Unknown);
+            let unknown = self.commands.iter().filter(|command| command.runs_words);
             if unknown.flat_map(|command| &command.words).any(is_open) {
                 return None;
             }

@@ -146,12 +146,12 @@ fn spelt(words: &[&str], escapes: bool) -> Option<Text> {
                 rest = after;
             }
             let text = rest.join(" ");
-            let mut text = if decodes { decoded(&text) } else { Text { text, exact: true } };
+            let mut text = if decodes { decoded(&text, false) } else { Text { text, exact: true } };
             text.text.extend(newline.then_some('\n'));
             Some(text)
         }
         ["printf", "--", format, rest @ ..] | ["printf", format, rest @ ..] if !format.starts_with('-') => {
-            let Text { text: format, mut exact } = decoded(format);
+            let Text { text: format, mut exact } = decoded(format, true);
             let pieces: Vec<&str> = format.split("%s").collect();
             exact &= !pieces.iter().any(|piece| piece.contains('%'));
             let places = pieces.len() - 1;
@@ -176,8 +176,8 @@ fn spelt(words: &[&str], escapes: bool) -> Option<Text> {
     }
 }
 
-/// Backslashes read as `echo -e` and `printf` do.
-fn decoded(text: &str) -> Text {
+/// Backslashes read as `printf` does, or as `echo -e`, which keeps the one before a quote.
+fn decoded(text: &str, format: bool) -> Text {
     let mut read = Text { text: String::with_capacity(text.len()), exact: true };
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {
@@ -189,11 +189,15 @@ fn decoded(text: &str) -> Text {
             read.text.push('\\');
             break;
         };
-        read.text.push(match escape {
+        let read_as = match escape {
             'n' => '\n',
             't' => '\t',
             '\\' => '\\',
-            '"' => '"',
+            '"' if format => '"',
+            '"' => {
+                read.text.push('\\');
+                escape
+            }
             _ => {
                 read.exact = false;
                 let (radix, digits, first) = match escape {
@@ -212,7 +216,8 @@ fn decoded(text: &str) -> Text {
                 }
                 char::from_u32(value).filter(|c| *c != '\0').unwrap_or(' ')
             }
-        });
+        };
+        read.text.push(read_as);
     }
     read
 }

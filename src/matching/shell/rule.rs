@@ -739,8 +739,38 @@ impl Stage {
         if self.program.contains('*') {
             return false;
         }
-        named_at(text, &self.program)
-            .any(|at| stands_as_program(text, at) && self.rest_is_named_in(&text[at + self.program.len()..]))
+        named_at(text, &self.program).any(|at| {
+            let rest = &text[at + self.program.len()..];
+            stands_as_program(text, at) && (self.rest_is_named_in(rest) || self.is_put_together_in(text, at))
+        })
+    }
+
+    /// Whether code that names the program puts its words together from what it holds elsewhere: `["git", *args]`,
+    /// `f"git push {option}"`, `git push $(FLAGS)`.
+    fn is_put_together_in(&self, text: &str, at: usize) -> bool {
+        let behind = &text[at + self.program.len()..];
+        let line = behind.find('\n').map_or(behind, |end| &behind[..end]);
+        let is_literal = behind.starts_with(['"', '\'']) && text[..at].ends_with(['"', '\'']);
+        if !is_literal && !line.contains(['$', '{', '%', '@']) || text.len() > 64 * 1024 {
+            return false;
+        }
+        let words = || {
+            let is_end = |c: char| c.is_whitespace() || "\"',[]();`{}".contains(c);
+            text.split(is_end).flat_map(|word| word.split('=')).filter(|word| word.len() > 1)
+        };
+        let is_there = |operand: &Operand| {
+            let names = operand.names.iter().copied().chain([operand.glob.as_str()]);
+            operand.glob.contains('*') || names.into_iter().any(|name| words().any(|word| word == name))
+        };
+        let n_parts = self.commands.min(self.operands.len()) + self.options.len();
+        n_parts > 0
+            && self.operands.iter().take(self.commands).all(is_there)
+            && self.options.iter().all(|option| {
+                words().any(|word| {
+                    word.starts_with('-') && option.is(word, self.deepest())
+                        || option.operands.iter().any(|operand| glob(operand, word))
+                })
+            })
     }
 
     fn rest_is_named_in(&self, rest: &str) -> bool {
@@ -817,42 +847,34 @@ fn follows_e_of_sed(text: &str) -> bool {
 
 /// Whether a program's name could stand here: at a line's start, after a sign or a word that runs others.
 fn stands_as_program(text: &str, at: usize) -> bool {
-    let before = text[..at].trim_end_matches([' ', '\t']);
+    const RUNNERS: [&str; 18] = [
+        "shell", "system", "sudo", "exec", "then", "do", "else", "time", "env", "spawn", "RUN", "CMD", "command",
+        "eval", "not", "n", "b", "in",
+    ];
+    let mut before = text[..at].trim_end_matches([' ', '\t']);
     match before.chars().next_back() {
-        None => true,
-        Some(c) if !(c.is_alphanumeric() || c == '_' || c == '-' || c == '.') => c != '#' || at - before.len() > 1,
-        Some('-') => true,
-        Some(_) => {
-            let word = before
-                .rsplit(|c: char| c.is_whitespace() || matches!(c, ';' | '&' | '|' | '(' | '"' | '\'' | '`'))
-                .next()
-                .unwrap_or_default();
-            text[..at].ends_with(['/', '.'])
-                || word.len() < 4 && word.ends_with('e')
-                || matches!(
-                    word.trim_start_matches(['.', '\\']),
-                    "shell"
-                        | "system"
-                        | "sudo"
-                        | "exec"
-                        | "then"
-                        | "do"
-                        | "else"
-                        | "time"
-                        | "env"
-                        | "nohup"
-                        | "spawn"
-                        | "RUN"
-                        | "command"
-                        | "eval"
-                        | "xargs"
-                        | "not"
-                        | "n"
-                        | "b"
-                        | "in"
-                )
-                || word.contains('=')
+        None => return true,
+        Some(c) if !(c.is_alphanumeric() || c == '_' || c == '-' || c == '.') => {
+            return c != '#' || at - before.len() > 1;
         }
+        Some('-') => return true,
+        Some(_) if text[..at].ends_with(['/', '.']) => return true,
+        Some(_) => {}
+    }
+    // `timeout -k 5 60 git push`: what a wrapper takes before the command.
+    loop {
+        let place = before.rfind(|c: char| c.is_whitespace() || ";&|(\"'`@".contains(c)).map_or(0, |at| at + 1);
+        let word = before[place..].trim_start_matches(['.', '\\']);
+        let is_runner = RUNNERS.contains(&word) || word == "xargs" || programs::is_wrapper(word);
+        if is_runner || word.contains('=') || word.len() < 4 && word.ends_with('e') {
+            return true;
+        }
+        let is_argument = word.starts_with('-') || word.starts_with(|c: char| c.is_ascii_digit());
+        let next = before[..place].trim_end_matches([' ', '\t']);
+        if !is_argument || next.len() == before.len() || place == 0 {
+            return false;
+        }
+        before = next;
     }
 }
 
@@ -1064,7 +1086,7 @@ impl<'c> Parsed<'c> {
             for item in &self.operands {
                 let this = match item.word.openness {
                     Openness::Constant if glob(glob_text, &item.word.text) => Held::Yes,
-                    Openness::Constant | Openness::Operand(_) | Openness::Files(_) => {
+                    Openness::Constant | Openness::Operand(_) | Openness::Files(_) | Openness::Computed(1.., _) => {
                         if !item.word.beginning().is_empty() && glob(glob_text, item.word.beginning()) {
                             Held::Yes
                         } else {
@@ -1072,7 +1094,6 @@ impl<'c> Parsed<'c> {
                         }
                     }
                     Openness::Computed(0, _) => Held::Doubt("a computed word"),
-                    Openness::Computed(..) => Held::No,
                 };
                 held = held.max(this);
             }
@@ -1103,8 +1124,12 @@ impl Parsed<'_> {
                 let no = name.strip_prefix("--no-").or(name.strip_prefix("--no")).filter(|no| !no.is_empty());
                 no.is_some_and(|no| ours.strip_prefix("--").is_some_and(|ours| ours.starts_with(no)))
             };
+            // `--dry-run false`: some programs take it for the value.
+            let is_apart = || self.operands.iter().any(|operand| operand.word.text == "false");
             let is_another = || match option.value {
-                None => value.is_some_and(|value| is_no(value) || item.word.openness != Openness::Constant),
+                None => {
+                    value.is_some_and(|value| is_no(value) || item.word.openness != Openness::Constant) || is_apart()
+                }
                 // The last one of several counts.
                 Some(_) => option.value_fits(item) != Held::Yes,
             };
@@ -1366,13 +1391,15 @@ fn named_somewhere(stage: &Stage, script: &Script, place: &Place) -> Option<Span
             Openness::Computed(..) => named_at(&word.text, &stage.program).next().is_some(),
             _ => word.text.contains('/') && base_name(&word.text) == stage.program,
         };
-        if matches!(head, "cp" | "ln" | "mv" | "install" | "dd") && command.words.iter().skip(1).any(is_the_program) {
+        if matches!(head, "cp" | "ln" | "mv" | "install" | "dd" | "rsync" | "scp")
+            && command.words.iter().skip(1).any(is_the_program)
+        {
             return Some(command.span.clone());
         }
         // An unknown program that is given a command line may run it, and a known one what follows `--`.
-        let starts = match command.role {
-            Role::Unknown => 1..command.words.len(),
-            Role::Plain | Role::Transparent => {
+        let starts = match command.runs_words {
+            true => 1..command.words.len(),
+            false => {
                 let end = command.words.iter().position(|word| word.text == "--");
                 end.map_or(0..0, |end| end + 1..command.words.len().min(end + 2))
             }

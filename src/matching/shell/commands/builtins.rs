@@ -1,8 +1,8 @@
 //! What the shell does itself: builtins that run text, change how later words are read, or where they run.
 
-use super::super::expand::{Openness, Word};
+use super::super::expand::{Openness, Word, is_variable};
 use super::super::{Role, Shell, Span, grammar};
-use super::{Directory, Facts, Input, MAX_FILES, Walk, base_name, looks_expandable};
+use super::{Awaited, Directory, Facts, Input, MAX_FILES, Walk, base_name, looks_expandable, tail};
 use std::rc::Rc;
 
 const SETS_VARIABLES: &str = "a builtin that sets variables";
@@ -26,7 +26,7 @@ impl Walk {
             "." | "source" => {
                 self.emit(words, span, facts, Role::Plain);
                 match first {
-                    Some(file) => self.source(file, span),
+                    Some(file) => self.source(file, &args[1..], span),
                     None => self.gap("`source` without a file", span),
                 }
             }
@@ -73,12 +73,14 @@ impl Walk {
                             word.as_constant().is_some_and(|text| !(text.starts_with('-') && text.contains('x')))
                         }))
                     || (name == "hash"
-                        && args.iter().all(|word| word.as_constant().is_some_and(|text| !text.starts_with('-'))));
+                        && args.iter().all(|word| {
+                            word.as_constant().is_some_and(|text| !text.starts_with('-') && !text.contains('='))
+                        }));
                 if !harmless {
                     self.gap("a builtin that changes what later words mean", span);
                 }
             }
-            "start-stop-daemon" => {
+            "start-stop-daemon" | "zargs" => {
                 self.emit(words, span, facts, Role::Plain);
                 self.gap("a program that starts another one", span);
             }
@@ -111,6 +113,7 @@ impl Walk {
                 }
                 self.guard_subscripts(args, span);
                 self.beside(SETS_VARIABLES, span);
+                self.sets_all(args, "", span);
             }
             "jobs" if first.is_some_and(|word| word.text == "-x") => {
                 self.emit(words, span, facts, Role::Plain);
@@ -136,6 +139,13 @@ impl Walk {
             _ => return false,
         }
         true
+    }
+
+    /// A builtin sets the variables that its words name.
+    fn sets_all(&mut self, names: &[Word], value: &str, span: &Span) {
+        for name in names.iter().filter(|name| is_variable(&name.text)) {
+            self.sets(&name.text, value, span);
+        }
     }
 
     /// Words that are joined and read as shell text.
@@ -174,20 +184,20 @@ impl Walk {
         self.gap(why, span);
     }
 
-    fn source(&mut self, file: &Word, span: &Span) {
+    fn source(&mut self, file: &Word, args: &[Word], span: &Span) {
         if file.text.starts_with("/dev/fd/") || matches!(file.text.as_str(), "/dev/stdin" | "-") {
             return match self.device_input(&file.text) {
-                Some(Input::Text(text)) => self.nested(&text, self.shell, span),
+                Some(Input::Text(text)) => self.nested_with(&text, args, self.shell, span),
                 _ => self.gap("`source` is given computed text", span),
             };
         }
         match file.as_constant() {
             Some(path) => {
                 let path = path.to_string();
-                self.started(&path, span, true);
+                self.started(&path, args, span, true);
                 self.unseen("a script runs that the text doesn't show", span);
             }
-            None if self.has_written(&file.text) => self.started(&file.text, span, true),
+            None if self.has_written(&file.text) => self.started(&file.text, args, span, true),
             None if matches!(file.openness, Openness::Operand(_)) || file.home => {
                 self.unseen("a script runs that the text doesn't show", span);
             }
@@ -195,8 +205,8 @@ impl Walk {
         }
     }
 
-    /// A file is run: text that the same text wrote into it is read.
-    pub(super) fn started(&mut self, path: &str, span: &Span, shell: bool) {
+    /// A file is run with arguments: text that the same text wrote into it is read.
+    pub(super) fn started(&mut self, path: &str, args: &[Word], span: &Span, shell: bool) {
         let name = base_name(path);
         let mut texts: Vec<Option<Rc<str>>> = Vec::new();
         for file in self.files.iter().filter(|file| file.name == name || file.name == "*") {
@@ -208,7 +218,7 @@ impl Walk {
         if texts.is_empty() {
             let at = self.at(span);
             if self.awaited.len() < MAX_FILES {
-                self.awaited.push((path.to_string(), shell, at));
+                self.awaited.push(Awaited { path: path.to_string(), args: args.to_vec(), shell, at });
             }
             if self.scripts.len() < 32 {
                 self.scripts.push(path.to_string());
@@ -221,7 +231,7 @@ impl Walk {
                         || !text.starts_with("#!")
                         || text.lines().next().is_some_and(|line| line.contains("sh")) =>
                 {
-                    self.nested(&text, Shell::Unknown, span)
+                    self.nested_with(&text, args, Shell::Unknown, span)
                 }
                 Some(_) => {}
                 None => self.gap("it runs a file that it has written itself", span),
@@ -318,12 +328,24 @@ impl Walk {
         if names_variable {
             self.beside(SETS_VARIABLES, span);
         }
+        match (name, args) {
+            ("read" | "getopts", _) => self.sets_all(args, "", span),
+            ("printf", [option, variable, text @ ..]) if option.text == "-v" => {
+                let text: Vec<&str> = text.iter().map(|word| word.text.as_str()).collect();
+                self.sets_all(std::slice::from_ref(variable), &text.join(" "), span);
+            }
+            ("printf", [option, text @ ..]) if option.text.starts_with("-v") => {
+                let text: Vec<&str> = text.iter().map(|word| word.text.as_str()).collect();
+                self.sets_all(&[tail(option, 2)], &text.join(" "), span);
+            }
+            _ => {}
+        }
         if !matches!(name, "declare" | "typeset" | "local" | "export" | "readonly") {
             return;
         }
         // Other names for a variable, or other letters in its value.
         let changes_meaning =
-            |word: &Word| !word.assigned && word.text.starts_with('-') && word.text.contains(['n', 'l', 'u', 'c']);
+            |word: &Word| !word.assigned && word.text.starts_with('-') && word.text.contains(['n', 'l', 'u', 'c', 'T']);
         if matches!(name, "declare" | "typeset" | "local") && args.iter().any(changes_meaning) {
             self.gap("a declaration that changes what a variable means", span);
         }

@@ -117,6 +117,23 @@ impl Walk {
         output::printed(&texts, self.shell != Shell::Bash).map(|text| text.trim_end_matches('\n').to_string())
     }
 
+    /// `"$*"`: one word of several, with blanks in between.
+    fn joined(&self, words: &[Word]) -> Next {
+        let (mut text, mut openness) = (String::new(), Openness::Constant);
+        for (at, word) in words.iter().enumerate() {
+            if at > 0 {
+                text.push(' ');
+            }
+            openness = join(text.len(), openness, word.openness);
+            text.push_str(&word.text);
+        }
+        match openness {
+            _ if self.variables.separators => Next::Open(text, Openness::Computed(0, false)),
+            Openness::Constant => Next::Value(text, true),
+            openness => Next::Open(text, openness),
+        }
+    }
+
     fn variable(&mut self, name: &str, change: &Change, quoted: bool) -> Vec<Next> {
         let open = |openness| vec![Next::Open(format!("${{{name}}}"), openness)];
         let values = |values: Vec<Resolved>| -> Vec<Next> {
@@ -129,6 +146,7 @@ impl Walk {
                 })
                 .collect()
         };
+        let name = if name == "argv" && self.shell == Shell::Zsh && self.positional.is_some() { "@" } else { name };
         if matches!(name, "@" | "*") || name.bytes().all(|byte| byte.is_ascii_digit()) {
             return match &self.positional {
                 // What the whole text was given is an operand; nobody but the caller sets it.
@@ -142,10 +160,15 @@ impl Walk {
                         Some(word) => vec![Next::Words(vec![word.clone()], quoted)],
                         None => vec![Next::Value(String::new(), quoted)],
                     },
-                    Err(_) => vec![Next::Words(words.to_vec(), quoted && name == "@")],
+                    Err(_) if quoted && name == "*" => vec![self.joined(words)],
+                    Err(_) => vec![Next::Words(words.to_vec(), quoted)],
                 },
                 Some(_) => open(Openness::Computed(0, !quoted)),
             };
+        }
+        // What the shell sets of what it has run.
+        if matches!(name, "_" | "BASH_COMMAND" | "BASH_EXECUTION_STRING" | "BASH_REMATCH" | "MATCH" | "match") {
+            return open(Openness::Computed(0, !quoted));
         }
         if !is_variable(name) {
             return open(Openness::Operand(0));
@@ -156,33 +179,24 @@ impl Walk {
         match change {
             Change::Length => open(Openness::Operand(0)),
             Change::Element(element) => match (element.as_str(), self.variables.elements(name)) {
-                ("@" | "*", Some(elements)) => {
-                    let words = elements.into_iter().map(|value| Word {
-                        text: value.text,
-                        openness: value.openness,
-                        quoted: true,
-                        ..Word::default()
-                    });
-                    vec![Next::Words(words.collect(), quoted)]
-                }
-                (index, Some(elements)) => match index.parse::<usize>().ok().and_then(|at| elements.get(at)) {
-                    Some(value) => values(vec![value.clone()]),
-                    None => open(Openness::Operand(0)),
+                ("*", Some(elements)) if quoted => vec![self.joined(&whole(elements))],
+                ("@" | "*", Some(elements)) => vec![Next::Words(whole(elements), quoted)],
+                // Zsh counts from one.
+                (index, Some(elements)) => match index.parse::<usize>() {
+                    Ok(0) if self.shell == Shell::Zsh => open(Openness::Computed(0, true)),
+                    Ok(at) => match elements.get(at - usize::from(self.shell == Shell::Zsh)) {
+                        Some(value) => values(vec![value.clone()]),
+                        None => open(Openness::Operand(0)),
+                    },
+                    Err(_) => open(Openness::Computed(0, true)),
                 },
                 (_, None) if self.variables.is_set(name) => open(Openness::Computed(0, true)),
                 (_, None) => open(Openness::Operand(0)),
             },
             Change::None if self.shell == Shell::Zsh && self.variables.is_array(name) => {
                 match self.variables.elements(name) {
-                    Some(elements) => {
-                        let words = elements.into_iter().map(|value| Word {
-                            text: value.text,
-                            openness: value.openness,
-                            quoted: true,
-                            ..Word::default()
-                        });
-                        vec![Next::Words(words.collect(), true)]
-                    }
+                    Some(elements) if quoted => vec![self.joined(&whole(elements))],
+                    Some(elements) => vec![Next::Words(whole(elements), true)],
                     None => open(Openness::Computed(0, true)),
                 }
             }
@@ -213,6 +227,7 @@ impl Walk {
             Change::Cut { operands, .. } if operands.iter().any(has_dash) => {
                 vec![Next::Open(format!("${{{name}/-…}}"), Openness::Computed(0, !quoted))]
             }
+            Change::Cut { .. } if self.variables.is_array(name) => open(Openness::Computed(0, true)),
             Change::Cut { .. } => {
                 let values = self.variables.values(name);
                 let dashes = |value: &Resolved| {
@@ -228,6 +243,12 @@ impl Walk {
             }
         }
     }
+}
+
+/// The elements of an array as words that stay whole.
+fn whole(elements: Vec<Resolved>) -> Vec<Word> {
+    let word = |it: Resolved| Word { text: it.text, openness: it.openness, quoted: true, ..Word::default() };
+    elements.into_iter().map(word).collect()
 }
 
 fn has_dash(part: &Part) -> bool {

@@ -38,6 +38,14 @@ struct WrittenFile {
     content: Option<Rc<str>>,
 }
 
+/// A file that the text starts.
+struct Awaited {
+    path: String,
+    args: Vec<Word>,
+    shell: bool,
+    at: Span,
+}
+
 /// The walk through a text and the texts within it.
 pub(super) struct Walk {
     pub(super) commands: Vec<Command>,
@@ -57,8 +65,8 @@ pub(super) struct Walk {
     functions: Vec<(String, Function)>,
     calling: Vec<String>,
     files: Vec<WrittenFile>,
-    /// Files that are started before the text writes any by that name: whether by a shell, and where.
-    awaited: Vec<(String, bool, Span)>,
+    /// Files that are started before the text writes any by that name.
+    awaited: Vec<Awaited>,
     /// What is open under a number.
     numbers: Vec<(u32, Input)>,
     documents: Rc<Vec<Written>>,
@@ -163,6 +171,19 @@ impl Walk {
         }
     }
 
+    /// A variable is set otherwise than by an assignment: a later program may run its value.
+    fn sets(&mut self, name: &str, value: &str, span: &Span) {
+        match programs::hazard(name, None) {
+            programs::Hazard::None => {}
+            programs::Hazard::Shell => self.gap("it sets a variable that changes how the shell reads", span),
+            programs::Hazard::Text | programs::Hazard::Unseen => {
+                self.beside("it sets a variable that decides which code runs", span);
+                self.unseen("it sets a variable that decides which code runs", span);
+                self.text(value, span);
+            }
+        }
+    }
+
     fn spend(&mut self, work: usize) -> bool {
         self.work += work;
         self.work <= MAX_WORK
@@ -172,9 +193,9 @@ impl Walk {
     pub(super) fn read(&mut self, text: &str) {
         self.walk_text(text, &(0..text.len()));
         // A file may be started before it is written: in a loop, or beside what writes it.
-        for (name, shell, span) in std::mem::take(&mut self.awaited) {
-            if self.has_written(&name) {
-                self.started(&name, &span, shell);
+        for Awaited { path, args, shell, at } in std::mem::take(&mut self.awaited) {
+            if self.has_written(&path) {
+                self.started(&path, &args, &at, shell);
             }
         }
     }
@@ -190,6 +211,13 @@ impl Walk {
         self.walk_text(text, span);
         self.depth -= 1;
         (self.place, self.shell) = outer;
+    }
+
+    /// A text that is run with arguments.
+    fn nested_with(&mut self, text: &str, args: &[Word], shell: Shell, span: &Span) {
+        let outer = self.positional.replace(Rc::new(args.to_vec()));
+        self.nested(text, shell, span);
+        self.positional = outer;
     }
 
     fn walk_text(&mut self, text: &str, span: &Span) {
@@ -285,11 +313,9 @@ impl Walk {
                 self.forget_directory(directory);
             }
             Node::For { name, words, body } => {
-                if programs::hazard(name, None) != programs::Hazard::None {
-                    self.beside("a loop that sets a variable which decides what code runs", &stage.span);
-                }
                 for word in words {
-                    self.expand(word);
+                    let values: Vec<Word> = self.expand(word).into_iter().flatten().collect();
+                    values.iter().for_each(|value| self.sets(name, value.beginning(), &stage.span));
                 }
                 self.list(body);
                 self.forget_directory(directory);
@@ -509,7 +535,8 @@ impl Walk {
         if self.files.len() > MAX_FILES {
             return;
         }
-        if matches!(name.as_str(), "config" | ".gitconfig" | "gitconfig") || path.contains(".git/") {
+        let holds_aliases = [".git/", ".husky/", ".cargo/", ".aws/cli/"].iter().any(|place| path.contains(place));
+        if matches!(name.as_str(), "config" | ".gitconfig" | "gitconfig") || holds_aliases {
             self.aliases = true;
         }
         self.files.push(WrittenFile { name, content });
@@ -587,10 +614,16 @@ impl Walk {
                     self.check_numbers(parts, span);
                     self.walk_parts(parts, span);
                 }
-                Part::Variable { change, .. } => match change {
+                Part::Variable { name, change, .. } => match change {
                     Change::Other(parts) => self.walk_parts(parts, span),
                     Change::Assign(parts) => {
                         self.beside("an expansion that sets a variable", span);
+                        let text = |part: &Part| match part {
+                            Part::Text { text, .. } => Some(text.clone()),
+                            _ => None,
+                        };
+                        let text: String = parts.iter().filter_map(text).collect();
+                        self.sets(name, &text, span);
                         self.walk_parts(parts, span);
                     }
                     Change::Cut { operands, numbers } => {

@@ -34,7 +34,7 @@ impl Walk {
                 "--rcfile" | "--init-file" | "-rcfile" | "-init-file" => {
                     self.beside("a shell that reads a file first", span);
                     if let Some(file) = words.get(at).cloned() {
-                        self.script(&file, shell, span);
+                        self.script(&file, &[], shell, span);
                     }
                     at += 1;
                 }
@@ -60,13 +60,13 @@ impl Walk {
         if let Some(command) = self.commands.get_mut(emitted) {
             command.shell_text = true;
         }
+        let rest = words.get(at..).unwrap_or_default();
         for name in [".profile", ".bashrc", ".bash_profile", ".bash_login", ".zshenv", ".zshrc", ".zprofile", ".kshrc"]
         {
             if self.files.iter().any(|file| file.name == name) {
-                self.started(name, span, true);
+                self.started(name, &[], span, true);
             }
         }
-        let rest = words.get(at..).unwrap_or_default();
         match rest.first() {
             Some(word) if command => {
                 let arguments = rest.get(2..).unwrap_or_default().to_vec();
@@ -78,7 +78,11 @@ impl Walk {
                 (self.positional, self.zero) = outer;
             }
             None if command => {}
-            Some(script) if !from_input => self.script(script, shell, span),
+            Some(script) if !from_input => {
+                // A script may run its arguments.
+                self.commands[emitted].runs_words = true;
+                self.script(script, &rest[1..], shell, span);
+            }
             _ => {
                 let outer = self.positional.replace(Rc::new(rest.to_vec()));
                 self.input_text(shell, span);
@@ -87,21 +91,21 @@ impl Walk {
         }
     }
 
-    fn script(&mut self, script: &Word, shell: Shell, span: &Span) {
+    fn script(&mut self, script: &Word, args: &[Word], shell: Shell, span: &Span) {
         let path = script.text.replace("/./", "/").replace("//", "/");
         if ["/dev/stdin", "/dev/fd/", "/proc/"].iter().any(|start| path.starts_with(start)) {
             return match self.device_input(&path) {
-                Some(Input::Text(text)) => self.nested(&text, shell, span),
+                Some(Input::Text(text)) => self.nested_with(&text, args, shell, span),
                 _ => self.gap("a shell is given computed text", span),
             };
         }
         match script.as_constant() {
             Some(path) => {
                 let path = path.to_string();
-                self.started(&path, span, true);
+                self.started(&path, args, span, true);
                 self.unseen("a script runs that the text doesn't show", span);
             }
-            None if self.has_written(&script.text) => self.started(&script.text, span, true),
+            None if self.has_written(&script.text) => self.started(&script.text, args, span, true),
             None if matches!(script.openness, Openness::Computed(0, _)) => {
                 self.gap("a shell is given a computed script", span)
             }
@@ -126,7 +130,7 @@ impl Walk {
             Input::Text(text) => self.nested(&text, shell, span),
             Input::Outer => self.unseen("a shell reads what it is given", span),
             Input::File(path) => {
-                self.started(&path, span, true);
+                self.started(&path, &[], span, true);
                 self.unseen("a script runs that the text doesn't show", span);
             }
             Input::Operands | Input::Computed => self.gap("a shell reads computed text", span),
@@ -135,10 +139,12 @@ impl Walk {
 
     pub(super) fn interpreter(&mut self, name: &str, words: &[Word], span: &Span, facts: &Facts) {
         self.emit(words, span, facts, Role::Plain);
+        self.runs_words();
         self.unseen("an interpreter runs code", span);
         // `python -m pip` is pip.
         if let Some(module) = programs::python_module(words).filter(|_| name.starts_with("py")) {
             self.emit(&module, span, facts, Role::Transparent);
+            self.runs_words();
         }
         let script = words.iter().skip(1).find(|word| !word.text.starts_with('-'));
         match script {
@@ -164,17 +170,13 @@ impl Walk {
 
     pub(super) fn awk(&mut self, name: &str, words: &[Word], span: &Span, facts: &Facts) {
         self.emit(words, span, facts, Role::Plain);
-        let program = words[1..].iter().filter(|word| !word.text.starts_with('-') || word.text.len() > 2);
         let computed = words[1..].iter().any(|word| matches!(word.openness, Openness::Computed(0, _)));
+        self.runs_words();
         if let Some(row) = programs::options::row(if name.ends_with("sed") { "sed" } else { "gawk" }) {
             let given = Given::new(&row, &words[1..]);
             self.scripts.extend(given.values("-f").map(|path| path.text.clone()));
         }
-        let plain = match name.contains("sed") {
-            true => program.clone().take(1).all(|word| word.as_constant().is_some_and(programs::is_plain_sed)),
-            false => false,
-        };
-        if plain && !computed {
+        if !computed && !running::script_runs_code(name, words) {
             self.mark_data(facts);
         } else {
             self.unseen("a program of its own is run by awk or sed", span);
@@ -219,11 +221,14 @@ impl Walk {
                         text.starts_with("--config")
                             || text.starts_with('-') && !text.starts_with("--") && text.contains('c')
                     });
-                if self.text_options(&name, words, span) {
+                if transport {
+                    // Its URL is a command line with escapes of its own.
+                    self.gap("a URL of git that runs a program", span);
+                } else if self.text_options(&name, words, span) {
                     self.unseen("an option of git runs a program", span);
                 } else if self.aliases {
                     self.unseen("git has settings or hooks that the text has written", span);
-                } else if transport || configures {
+                } else if configures {
                     self.unseen("an option of git runs a program", span);
                 } else if !settings {
                     self.mark_data(facts);
@@ -257,6 +262,13 @@ impl Walk {
                 true => option.get(..skip).is_some_and(|name| name.ends_with('=')),
                 false => word.text.len() > skip,
             };
+            if matches!(program, "fd" | "fdfind") && !attached {
+                // What follows is its command, up to a `;`.
+                let rest = words.get(at + 1..).unwrap_or_default();
+                let end = rest.iter().position(|word| word.text == ";").unwrap_or(rest.len());
+                self.run(&rest[..end], span, &Facts { assigns: false, writes: false, data: false });
+                return true;
+            }
             let texts: Vec<Word> = if attached { vec![tail(word, skip)] } else { next.into_iter().collect() };
             found = true;
             for text in texts {
@@ -716,6 +728,7 @@ impl Walk {
             rest = &rest[1..];
         }
         // `docker run --entrypoint git image push` runs `git push`.
+        let image = words.get(at);
         let entered: Option<Vec<Word>> =
             entry_point.map(|program| std::iter::once(program).chain(rest.iter().cloned()).collect());
         let rest = entered.as_deref().unwrap_or(rest);
@@ -727,6 +740,12 @@ impl Walk {
         }
         if wrapper.remote {
             self.unseen("it runs elsewhere", span);
+        }
+        if wrapper.name.ends_with(" run")
+            && let Some(program) = image.filter(|_| entered.is_none()).and_then(programs::entry_point)
+        {
+            let words: Vec<Word> = std::iter::once(Word::constant(program)).chain(rest.iter().cloned()).collect();
+            self.run(&words, span, &facts);
         }
         let versioned = programs::without_version(wrapper.name, rest);
         let mut readings = vec![versioned.as_deref().unwrap_or(rest)];

@@ -252,7 +252,10 @@ impl Walk {
             directory: self.directory.clone(),
             relinked: self.relinked,
             shell_text: false,
+            runs_words: false,
         });
+        let touches_hooks = |word: &Word| word.text.contains(".git/") || word.text.contains(".husky/");
+        self.aliases |= words.iter().any(touches_hooks);
         let program = words.first().and_then(Word::as_constant).map_or("", base_name);
         self.relinked |= matches!(program, "ln" | "mv" | "mount");
     }
@@ -272,7 +275,8 @@ impl Walk {
                 let plain = slash > at && !name.is_empty() && !name.contains(['$', '*', '?', '[', '…', '{', '}']);
                 if !plain || matches!(head.openness, Openness::Computed(_, true)) {
                     // `nohup$x git push` runs git if `x` is empty.
-                    self.emit(words, span, facts, Role::Unknown);
+                    self.emit(words, span, facts, Role::Plain);
+                    self.runs_words();
                     let elsewhere = slash > 0 && slash <= at && !programs::is_system_path(&head.text);
                     if matches!(head.openness, Openness::Files(_)) && elsewhere {
                         return self.unseen("the program is one of several files", span);
@@ -370,7 +374,15 @@ impl Walk {
             return;
         }
         self.copies(name, &words[1..]);
-        if programs::DATA.has(name) {
+        if self.aliases && matches!(name, "cargo" | "gh" | "glab" | "aws" | "hg") {
+            self.gap("it may have aliases that the text has written", span);
+        }
+        if matches!(name, "gh" | "glab") && words.iter().any(|word| word.text == "alias") {
+            self.aliases = true;
+        }
+        // `gh codespace ssh -- CMD`
+        let passes_on = matches!(name, "gh" | "glab") && words.iter().any(|word| word.text == "--");
+        if programs::DATA.has(name) && !passes_on {
             self.mark_data(facts);
         } else if !programs::INERT.has(name) {
             let slashes = words[0].text.contains('/');
@@ -379,11 +391,11 @@ impl Walk {
             }
             // One reading of a wrapper's words may begin with a URL.
             if slashes && !words[0].text.contains("://") && !programs::is_system_path(&words[0].text) {
-                self.started(&words[0].text.clone(), span, false);
+                self.started(&words[0].text.clone(), &words[1..], span, false);
             }
             self.unseen("a program runs code that the text doesn't show", span);
-            if let Some(last) = self.commands.last_mut() {
-                last.role = if programs::is_known(name) { Role::Plain } else { Role::Unknown };
+            if !programs::is_known(name) {
+                self.runs_words();
             }
         }
         if programs::RUNS_INPUT.has(name) {
@@ -427,6 +439,13 @@ impl Walk {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// The last command may run its own words as another one.
+    pub(super) fn runs_words(&mut self) {
+        if let Some(last) = self.commands.last_mut() {
+            last.runs_words = true;
         }
     }
 

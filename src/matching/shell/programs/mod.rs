@@ -240,6 +240,13 @@ static WRAPPERS: &[Wrapper] = &[
         ..script_runner("npx", "yq", "p")
     },
     script_runner("bunx", "", ""),
+    script_runner("bun x", "", ""),
+    script_runner("corepack", "", ""),
+    wrapper("podman unshare", "", "", 0),
+    wrapper("bundle e", "", "", 0),
+    wrapper("composer exec", "v", "", 0),
+    wrapper("netlify dev:exec", "", "", 0),
+    wrapper("coreutils", "", "", 0),
     Wrapper {
         text_letter: Some('c'),
         text_long: "call",
@@ -345,15 +352,36 @@ pub(super) fn in_short(name: &str, words: &[Word]) -> Option<Vec<Word>> {
     Some(short.chain(words.get(skipped..)?.iter().cloned()).collect())
 }
 
+/// The program that an image of containers starts, where its name says so.
+pub(super) fn entry_point(image: &Word) -> Option<&'static str> {
+    const PROGRAMS: [(&str, &str); 8] = [
+        ("aws-cli", "aws"),
+        ("terraform", "terraform"),
+        ("opentofu", "tofu"),
+        ("git", "git"),
+        ("kubectl", "kubectl"),
+        ("helm", "helm"),
+        ("flyctl", "fly"),
+        ("pulumi", "pulumi"),
+    ];
+    let name = image.as_constant()?.rsplit('/').next()?;
+    let name = name.split([':', '@']).next()?;
+    PROGRAMS.iter().find(|(it, _)| *it == name).map(|(_, program)| *program)
+}
+
 /// What a runner of packages runs, if that is written with a version or is another name's package: `npm@9`, `twine==5.0`.
 pub(super) fn without_version(wrapper: &str, words: &[Word]) -> Option<Vec<Word>> {
-    if !matches!(wrapper, "npx" | "bunx" | "npm exec" | "npm x" | "pnpm dlx" | "yarn dlx" | "uvx" | "pipx run") {
+    if !matches!(
+        wrapper,
+        "npx" | "bunx" | "bun x" | "corepack" | "npm exec" | "npm x" | "pnpm dlx" | "yarn dlx" | "uvx" | "pipx run"
+    ) {
         return None;
     }
     let (first, rest) = words.split_first()?;
     let name = first.as_constant()?;
     let end = name.char_indices().skip(1).find(|(at, c)| *c == '@' || name[*at..].starts_with("=="));
     let bare = &name[..end.map_or(name.len(), |(at, _)| at)];
+    let bare = bare.strip_prefix("npm:").unwrap_or(bare);
     let program = match bare {
         "netlify-cli" => "netlify",
         "firebase-tools" => "firebase",
@@ -361,6 +389,11 @@ pub(super) fn without_version(wrapper: &str, words: &[Word]) -> Option<Vec<Word>
         bare => bare,
     };
     (program != name).then(|| [Word::constant(program)].into_iter().chain(rest.iter().cloned()).collect())
+}
+
+/// Whether a name alone is one of a wrapper.
+pub(super) fn is_wrapper(name: &str) -> bool {
+    WRAPPERS.iter().any(|row| row.name == name)
 }
 
 /// The wrapper that a command is, and where among its words the wrapper's own name ends.
@@ -385,7 +418,10 @@ pub(super) fn wrapper_of(name: &str, words: &[Word]) -> Option<(&'static Wrapper
             after_option = true;
             continue;
         }
-        if let Some((_, row)) = rows.iter().find(|(verb, _)| !verb.is_empty() && *verb == word.text) {
+        // npm takes the beginning of a verb.
+        let is_short = |verb: &str| name == "npm" && word.text.len() > 2 && verb.starts_with(&word.text);
+        if let Some((_, row)) = rows.iter().find(|(verb, _)| !verb.is_empty() && (*verb == word.text || is_short(verb)))
+        {
             return Some((row, at));
         }
         let is_group = at == 1 && matches!(word.text.as_str(), "compose" | "container");
@@ -468,6 +504,15 @@ pub(super) fn same_program(name: &str) -> Option<&'static str> {
         "vc" => "vercel",
         "ntl" => "netlify",
         "flyctl" => "fly",
+        "hub" | "yadm" => "git",
+        "kubecolor" | "microk8s.kubectl" => "kubectl",
+        "grm" => "rm",
+        "gmv" => "mv",
+        "gcp" => "cp",
+        "gchmod" => "chmod",
+        "gchown" => "chown",
+        "gdd" => "dd",
+        "gfind" => "find",
         _ => return None,
     })
 }
@@ -514,7 +559,9 @@ pub(super) fn hazard(name: &str, value: Option<&str>) -> Hazard {
     if matches!(
         name,
         "BASH_ENV"
-            | "ENV"
+            | "commands"
+            | "galiases"
+            | "saliases"
             | "SHELLOPTS"
             | "BASHOPTS"
             | "POSIXLY_CORRECT"
@@ -530,8 +577,14 @@ pub(super) fn hazard(name: &str, value: Option<&str>) -> Hazard {
             | "PYTHONUSERBASE"
     ) || name.starts_with("BASH_FUNC_")
         || name.starts_with("GIT_CONFIG")
+        || name.starts_with("CARGO_ALIAS_")
+        // A file that `sh -i` reads; as a rule it is the name of an environment.
+        || name == "ENV" && value.is_some_and(|value| value.contains(['/', '.', '$', '`']))
     {
         return Hazard::Shell;
+    }
+    if matches!(name, "LESS" | "LESSEDIT") && value.is_none_or(|value| value.contains(['!', '|', '%'])) {
+        return Hazard::Text;
     }
     if matches!(name, "PS1" | "PS2" | "PROMPT" | "RPROMPT")
         && value.is_some_and(|value| value.contains("$(") || value.contains('`'))
@@ -565,7 +618,7 @@ pub(super) fn hazard(name: &str, value: Option<&str>) -> Hazard {
     if git
         || CODE_VARIABLES.has(name)
         || ["LD_", "DYLD_", "BASH_", "npm_config_", "NPM_CONFIG_"].iter().any(|prefix| name.starts_with(prefix))
-        || ["editor", "pager", "_command", "_askpass", "_wrapper", "_rsh", "_shell", "_runner"]
+        || ["editor", "pager", "_browser", "_command", "_askpass", "_wrapper", "_rsh", "_shell", "_runner"]
             .iter()
             .any(|suffix| lower.ends_with(suffix))
     {

@@ -78,9 +78,12 @@ impl Row {
         self.children.iter().find(|row| row.names.contains(&name))
     }
 
-    /// The names that a word may be the beginning of: npm takes one that is clear.
+    /// The names that a word may be the beginning of: npm and some others take one that is clear.
     pub(in super::super) fn abbreviated(&self, word: &str) -> Vec<(&'static str, &Row)> {
-        if word.is_empty() || !self.names.contains(&"npm") || self.child(word).is_some() {
+        if word.is_empty()
+            || !self.names.iter().any(|name| ["npm", "gem", "bundle", "hg"].contains(name))
+            || self.child(word).is_some()
+        {
             return Vec::new();
         }
         let names = |child: &Row| child.names.clone();
@@ -234,6 +237,7 @@ pub(in super::super) static ACTS: &[(&str, &str, Act)] = &[
     ("git branch", "-M", Act::Options(&["--move", "--force"])),
     ("git branch", "-C", Act::Options(&["--copy", "--force"])),
     ("git checkout", "--force", Act::Option("-f")),
+    ("rm", "-f", Act::Option("--i*=n*")),
     ("rm", "-r", Act::Option("-R")),
     ("rm", "-r", Act::Option("--recursive")),
     ("npm install", "-g", Act::Option("--global")),
