@@ -492,7 +492,7 @@ impl<'t> Reader<'t> {
                         self.at += 3;
                         self.blanks()?;
                     }
-                    if self.peek() == Some(b'-') || self.at_edge() {
+                    if self.peek() == Some(b'-') || self.at_edge() && self.peek() != Some(b'(') {
                         return self.outside("`time` without a plain command");
                     }
                 }

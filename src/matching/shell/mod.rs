@@ -62,6 +62,8 @@ pub struct Script {
     commands: Vec<Command>,
     gaps: Vec<Gap>,
     unseen: Option<Gap>,
+    /// The code that the text doesn't show may be what its constants say.
+    runs_constants: bool,
     beside: Option<Gap>,
     texts: Vec<(String, Span)>,
     flows: Vec<Vec<std::ops::Range<usize>>>,
@@ -89,6 +91,7 @@ pub struct Command {
     directory: commands::Directory,
     /// An earlier command may have changed where paths lead.
     relinked: bool,
+    /// What its words hold of other commands is in the list.
     shell_text: bool,
     /// It may run its own words as another command.
     runs_words: bool,
@@ -177,6 +180,7 @@ pub fn read(text: &str, shell: Shell) -> Script {
         commands: walk.commands,
         gaps: walk.gaps,
         unseen: walk.unseen,
+        runs_constants: walk.runs_constants,
         beside: walk.beside,
         texts: walk.texts,
         flows: walk.flows,
@@ -231,7 +235,7 @@ impl Script {
                 [Some(name), programs::same_program(name), programs::other_program(name)].into_iter().flatten(),
             );
         }
-        if self.unseen.is_some() {
+        if self.runs_constants {
             // `prlimit g$x push`: a program may be one whose name a variable ends.
             let is_open = |word: &Word| word.openness.from().is_some_and(|at| at > 0 && !word.text[..at].contains('/'));
             let unknown = self.commands.iter().filter(|command| command.runs_words);

@@ -99,6 +99,13 @@ fn of_stage(node: &Node, redirects: &[super::grammar::Redirect]) -> Output {
         ("git", "symbolic-ref" | "describe" | "rev-list" | "ls-files" | "hash-object" | "write-tree", _) => {
             Output::Operands
         }
+        ("docker" | "podman", "ps" | "images", _) | ("kubectl", "get", _) => {
+            let is_told = |word: &Word| {
+                constant(word)
+                    .is_none_or(|text| ["format", "template", "--force", " -"].iter().any(|it| text.contains(it)))
+            };
+            if words.iter().any(is_told) { Output::Anything } else { Output::Operands }
+        }
         ("brew", "--prefix", _) | ("go", "env", _) | ("npm", "bin" | "root" | "prefix", _) => Output::Operands,
         _ => Output::Anything,
     }

@@ -40,6 +40,8 @@ struct Stage {
 #[derive(Debug, Clone)]
 struct Operand {
     glob: String,
+    /// It names what is done, not what it is done to: a sub-command, or what follows a `*` for one.
+    verb: bool,
     /// The sub-command's names, if it is one.
     names: Vec<&'static str>,
 }
@@ -392,7 +394,10 @@ impl Stage {
                 }
                 None => Vec::new(),
             };
-            stage.operands.push(Operand { glob: word.clone(), names });
+            let is_nested =
+                || row.as_deref().is_some_and(|row| row.has_commands) && stage.operands.iter().all(|it| it.glob == "*");
+            let verb = child.is_some() || is_nested();
+            stage.operands.push(Operand { glob: word.clone(), verb, names });
             if node.is_none() {
                 node = row.as_deref().filter(|_| child.is_none());
             }
@@ -536,7 +541,10 @@ impl Stage {
     fn git_doubt(&self, command: &Command) -> Held {
         let (verb, settings) = programs::git_verb(&command.words);
         let Some(verb) = verb.and_then(|at| command.words.get(at)) else { return Held::No };
-        if programs::GIT_PLUMBING.has(&verb.text) {
+        // Of most of them no word is another command: `git lfs pull`, but `git lfs push`.
+        let says = |name: &str| command.words.iter().any(|word| word.text.contains(name) || !word.is_constant());
+        let is_said = || self.operands.first().is_none_or(|operand| operand.glob.contains('*') || says(&operand.glob));
+        if programs::GIT_PLUMBING.has(&verb.text) && (!programs::GIT_OWN_WORK.has(&verb.text) || is_said()) {
             return Held::Doubt("a command of git that does another one's work");
         }
         let own = self.operands.first().is_some_and(|operand| glob(&operand.glob, &verb.text));
@@ -779,7 +787,14 @@ impl Stage {
             end -= 1;
         }
         let mut rest = &rest[..end];
-        for operand in self.operands.iter().filter(|operand| !operand.glob.contains('*')).take(self.commands.max(1)) {
+        for operand in self.operands.iter().filter(|operand| operand.glob != "*").take(self.commands.max(1)) {
+            if operand.glob.contains('*') {
+                let is_end = |c: char| !(c.is_alphanumeric() || "-_.:/+".contains(c));
+                if !rest.split(is_end).any(|word| glob(&operand.glob, word)) {
+                    return false;
+                }
+                continue;
+            }
             let names: Vec<&str> =
                 if operand.names.is_empty() { vec![operand.glob.as_str()] } else { operand.names.clone() };
             let next = names.iter().filter_map(|name| {
@@ -887,6 +902,10 @@ impl OptionPattern {
 
 impl Operand {
     fn could_be_item(&self, item: &Item) -> Held {
+        // A variable behind what has no sub-commands: `docker logs $X`.
+        if self.verb && item.leaf && matches!(item.word.openness, Openness::Operand(_)) && self.glob != "*" {
+            return Held::No;
+        }
         let is_perhaps = item.names.is_empty() && item.perhaps.iter().any(|name| glob(&self.glob, name));
         let held = self.could_be(item.word, &item.names);
         if is_perhaps { held.max(Held::Doubt("a sub-command that may be short for another")) } else { held }
@@ -909,9 +928,17 @@ impl Operand {
             openness => {
                 let beginning = word.beginning();
                 let literal = self.glob.split('*').next().unwrap_or_default();
-                let fits = beginning.is_empty()
-                    || literal.starts_with(beginning)
-                    || (self.glob.contains('*') && beginning.starts_with(literal));
+                let fits = match openness {
+                    // Who names a file or a branch by a variable doesn't mean the directory.
+                    Openness::Operand(0) if matches!(self.glob.as_str(), "." | "./" | ":/" | ":") => false,
+                    // A variable's value ends a word that is something else: `feature/$N` isn't `*:main`.
+                    Openness::Operand(1..) if literal.is_empty() && self.glob != "*" => glob(&self.glob, &word.text),
+                    _ => {
+                        beginning.is_empty()
+                            || literal.starts_with(beginning)
+                            || (self.glob.contains('*') && beginning.starts_with(literal))
+                    }
+                };
                 match (fits, openness) {
                     (true, _) if self.glob == "*" => Held::Yes,
                     (true, Openness::Computed(..)) => Held::Doubt("a computed word"),
@@ -961,6 +988,8 @@ struct Item<'c> {
     perhaps: Vec<&'static str>,
     depth: usize,
     row: Option<&'c Row>,
+    /// It stands behind a word that has no sub-commands.
+    leaf: bool,
     /// An option before it isn't known, so it may be that one's value.
     unsure: bool,
 }
@@ -974,6 +1003,7 @@ impl<'c> Parsed<'c> {
         let mut parsed = Parsed { options: Vec::new(), operands: Vec::new(), open: None };
         let mut node = row;
         let (mut depth, mut unsure, mut ended, mut at) = (0, false, false, 0);
+        let mut leaf = false;
         // `cargo +nightly publish`
         if row.is_some_and(|row| row.takes_toolchain()) && words.first().is_some_and(|it| it.text.starts_with('+')) {
             at += 1;
@@ -991,7 +1021,7 @@ impl<'c> Parsed<'c> {
                 }
                 let (known, value) = takes_value(word, node);
                 let mut item =
-                    Item { word, value: None, names: Vec::new(), perhaps: Vec::new(), depth, row: node, unsure };
+                    Item { word, value: None, names: Vec::new(), perhaps: Vec::new(), depth, row: node, leaf, unsure };
                 if value {
                     item.value = words.get(at);
                     // What comes after an unknown option may be an option though it stands where a value does.
@@ -1003,7 +1033,8 @@ impl<'c> Parsed<'c> {
                 parsed.options.push(item);
                 continue;
             }
-            let mut item = Item { word, value: None, names: Vec::new(), perhaps: Vec::new(), depth, row: node, unsure };
+            let mut item =
+                Item { word, value: None, names: Vec::new(), perhaps: Vec::new(), depth, row: node, leaf, unsure };
             if !ended || unsure {
                 match word.openness {
                     Openness::Computed(at, splits) if at == 0 || splits => {
@@ -1032,11 +1063,13 @@ impl<'c> Parsed<'c> {
                     item.perhaps = short_for.iter().map(|(name, _)| *name).collect();
                     if let Some(child) = word.as_constant().and_then(|name| parent.child(name)).or(clear) {
                         item.names = child.names.clone();
+                        leaf = !child.has_commands;
                         node = Some(child);
                         depth += 1;
                         parsed.operands.push(item);
                         continue;
                     }
+                    leaf |= word.is_constant() && item.perhaps.is_empty();
                     // A name that isn't constant may be the one that the rule wants.
                     if (word.openness != Openness::Constant || !item.perhaps.is_empty())
                         && let Some(wanted) = wanted.get(depth)
@@ -1172,7 +1205,7 @@ impl OptionPattern {
     fn could_be(&self, item: &Item) -> Held {
         let beginning = item.word.beginning();
         if let Some((name, _)) = beginning.split_once('=')
-            && beginning.starts_with("--")
+            && (beginning.starts_with("--") || item.row.is_some_and(|row| row.style == Style::Go))
         {
             return to_held(self.is(name, item.row)).min(Held::Yes);
         }
@@ -1349,7 +1382,7 @@ pub fn hits(rules: &[&CommandRule], unless: &[&CommandRule], script: &Script, pl
         return Judgement::Doubt(Doubt { why: gap.why, at: gap.at.clone() });
     }
     let Some(unseen) = &script.unseen else { return Judgement::No };
-    for stage in rules.iter().filter_map(|rule| rule.stages.first()) {
+    for stage in rules.iter().filter_map(|rule| rule.stages.first()).filter(|_| script.runs_constants) {
         if let Some(at) = named_somewhere(stage, script, place) {
             return Judgement::Doubt(Doubt {
                 why: "code that the text doesn't show may run, and this names what the rule names",
@@ -1378,11 +1411,13 @@ fn named_somewhere(stage: &Stage, script: &Script, place: &Place) -> Option<Span
         if command.data {
             continue;
         }
-        if command.words.iter().skip(1).any(|word| {
-            word.text.len() > stage.program.len()
-                && word.text.contains([' ', '\n', '\t', '"', '('])
-                && stage.is_named_in(&word.text)
-        }) {
+        if !command.shell_text
+            && command.words.iter().skip(1).any(|word| {
+                word.text.len() > stage.program.len()
+                    && word.text.contains([' ', '\n', '\t', '"', '('])
+                    && stage.is_named_in(&word.text)
+            })
+        {
             return Some(command.span.clone());
         }
         // A copy of the program under another name; `$(which git)` is where it is.

@@ -545,6 +545,55 @@ fn what_others_run_is_found() {
             &["docker run amazon/aws-cli s3 ls"][..],
         ),
         ("npm publish*", &["corepack npm@9 publish", "node $(which npm) publish", "npx npm publish"][..], &[][..]),
+        (
+            "docker * prune *",
+            &["docker $X prune", "docker volume $X", "$X prune"][..],
+            &["docker logs $CID", "docker stop $(docker ps -q)", "docker build -t x \"$(pwd)\""][..],
+        ),
+        (
+            "gcloud * * delete *",
+            &["gcloud compute instances delete $VM", "gcloud compute instances $X"][..],
+            &["gcloud compute instances start $VM"][..],
+        ),
+        (
+            "aws * delete-*",
+            &["bash -lc 'aws s3api delete-bucket x'"][..],
+            &["bash -lc 'aws s3 ls && tar xz'", "X=~/.aws aws s3 ls"][..],
+        ),
+        (
+            "curl * | sh",
+            &["cat > r.sh <<'E'\ncurl x | sh\nE\nbash r.sh", "ssh host 'curl x | sh'"][..],
+            &[
+                "bash -lc 'curl x | tar xz'",
+                "ssh host 'curl x'",
+                "kubectl exec x -- sh -c 'curl x'",
+                "cat > r.sh <<'E'\ncurl x | jq .\nE\nbash r.sh; npm test",
+                "curl -o i.sh x && bash -n i.sh",
+            ][..],
+        ),
+        (
+            "git push --force*",
+            &[
+                "git lfs push --force",
+                "git subtree push --force",
+                "cat > p.py <<'E'\ngit push --force\nE\nsh p.py; python3 p.py",
+            ][..],
+            &[
+                "git lfs pull",
+                "git credential fill",
+                "eval \"$(ssh-agent -s)\"; git push",
+                "source <(kubectl completion bash)",
+                "docker exec $(docker ps -q) ls",
+                "time (a; b)",
+                "printf '#!/bin/bash\\na=(b c)\\n[[ -f x ]]\\n' > r.sh; ./r.sh",
+            ][..],
+        ),
+        ("git push * main", &["git push origin $B"][..], &["git push origin \"feature/$N\""][..]),
+        (
+            "terraform apply -auto-approve *",
+            &["terraform -chdir=$D apply -auto-approve"][..],
+            &["terraform -chdir=$D apply p"][..],
+        ),
         ("vercel remove *", &["vc rm x"][..], &["vc ls"][..]),
         ("rm -rf *", &["mkfifo p; sh p & echo 'rm -rf v' > p"][..], &[][..]),
         (

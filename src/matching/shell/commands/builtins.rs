@@ -1,11 +1,53 @@
 //! What the shell does itself: builtins that run text, change how later words are read, or where they run.
 
 use super::super::expand::{Openness, Word, is_variable};
-use super::super::{Role, Shell, Span, grammar};
+use super::super::{Command, Role, Shell, Span, grammar, programs};
 use super::{Awaited, Directory, Facts, Input, MAX_FILES, Walk, base_name, looks_expandable, tail};
 use std::rc::Rc;
 
 const SETS_VARIABLES: &str = "a builtin that sets variables";
+
+/// Whether a command prints what a shell is to set, as its manual says to be evaluated.
+fn prints_environment(command: &Command) -> bool {
+    const PRINTERS: [(&str, &[&str]); 22] = [
+        ("ssh-agent", &[]),
+        ("dircolors", &[]),
+        ("direnv", &["export", "hook"]),
+        ("brew", &["shellenv"]),
+        ("conda", &["shell.bash", "shell.zsh", "shell.posix"]),
+        ("pyenv", &["init", "virtualenv-init"]),
+        ("rbenv", &["init"]),
+        ("nodenv", &["init"]),
+        ("jenv", &["init"]),
+        ("goenv", &["init"]),
+        ("fnm", &["env"]),
+        ("mise", &["activate", "env"]),
+        ("opam", &["env"]),
+        ("zoxide", &["init"]),
+        ("starship", &["init"]),
+        ("minikube", &["docker-env"]),
+        ("docker-machine", &["env"]),
+        ("kubectl", &["completion"]),
+        ("helm", &["completion"]),
+        ("gh", &["completion"]),
+        ("npm", &["completion"]),
+        ("uv", &["generate-shell-completion"]),
+    ];
+    let Some(words) = command.words.iter().map(Word::as_constant).collect::<Option<Vec<_>>>() else { return false };
+    let [name, rest @ ..] = words.as_slice() else { return false };
+    PRINTERS.iter().any(|(program, verbs)| {
+        program == name && (verbs.is_empty() || rest.first().is_some_and(|word| verbs.contains(word)))
+    })
+}
+
+/// The shell that a script is run by; none if another program runs it.
+fn shell_of_script(text: &str) -> Option<Shell> {
+    let Some(interpreter) = text.lines().next().and_then(|line| line.strip_prefix("#!")) else {
+        return Some(Shell::Unknown);
+    };
+    let name = interpreter.split_whitespace().map(base_name).find(|word| *word != "env" && !word.starts_with('-'))?;
+    programs::SHELLS.has(name).then(|| Shell::named(name))
+}
 
 /// Whether the word is computed from its beginning.
 fn begins_computed(word: &Word) -> bool {
@@ -21,7 +63,13 @@ impl Walk {
             "eval" => {
                 self.emit(words, span, facts, Role::Transparent);
                 let skip = usize::from(first.is_some_and(|word| word.text == "--"));
-                self.text_of(&args[skip..], self.shell, "`eval` is given computed text", span);
+                let is_substitution = matches!(&args[skip..], [word] if begins_computed(word));
+                if is_substitution && self.commands.iter().rev().nth(1).is_some_and(prints_environment) {
+                    self.beside(SETS_VARIABLES, span);
+                    self.unseen("a program says what the shell sets", span);
+                } else {
+                    self.text_of(&args[skip..], self.shell, "`eval` is given computed text", span);
+                }
             }
             "." | "source" => {
                 self.emit(words, span, facts, Role::Plain);
@@ -188,16 +236,24 @@ impl Walk {
         if file.text.starts_with("/dev/fd/") || matches!(file.text.as_str(), "/dev/stdin" | "-") {
             return match self.device_input(&file.text) {
                 Some(Input::Text(text)) => self.nested_with(&text, args, self.shell, span),
+                // `source <(kubectl completion bash)`
+                _ if self.commands.iter().rev().nth(1).is_some_and(prints_environment) => {
+                    self.beside(SETS_VARIABLES, span);
+                    self.unseen("a program says what the shell sets", span);
+                }
                 _ => self.gap("`source` is given computed text", span),
             };
         }
         match file.as_constant() {
             Some(path) => {
                 let path = path.to_string();
-                self.started(&path, args, span, true);
-                self.unseen("a script runs that the text doesn't show", span);
+                if !self.started(&path, args, span, Some(self.shell)) {
+                    self.unseen("a script runs that the text doesn't show", span);
+                }
             }
-            None if self.has_written(&file.text) => self.started(&file.text, args, span, true),
+            None if self.has_written(&file.text) => {
+                self.started(&file.text, args, span, Some(self.shell));
+            }
             None if matches!(file.openness, Openness::Operand(_)) || file.home => {
                 self.unseen("a script runs that the text doesn't show", span);
             }
@@ -205,8 +261,9 @@ impl Walk {
         }
     }
 
-    /// A file is run with arguments: text that the same text wrote into it is read.
-    pub(super) fn started(&mut self, path: &str, args: &[Word], span: &Span, shell: bool) {
+    /// A file is run with arguments, by that shell or by itself: text that the same text wrote into it is read. Whether
+    /// that is all that it can be.
+    pub(super) fn started(&mut self, path: &str, args: &[Word], span: &Span, shell: Option<Shell>) -> bool {
         let name = base_name(path);
         let mut texts: Vec<Option<Rc<str>>> = Vec::new();
         for file in self.files.iter().filter(|file| file.name == name || file.name == "*") {
@@ -224,19 +281,21 @@ impl Walk {
                 self.scripts.push(path.to_string());
             }
         }
+        let mut is_read = !texts.is_empty();
         for text in texts {
-            match text {
-                Some(text)
-                    if shell
-                        || !text.starts_with("#!")
-                        || text.lines().next().is_some_and(|line| line.contains("sh")) =>
-                {
-                    self.nested_with(&text, args, Shell::Unknown, span)
+            let Some(text) = text else {
+                self.gap("it runs a file that it has written itself", span);
+                continue;
+            };
+            match shell.or_else(|| shell_of_script(&text)) {
+                Some(shell) => {
+                    self.nested_with(&text, args, shell, span);
+                    self.read_files.push(text);
                 }
-                Some(_) => {}
-                None => self.gap("it runs a file that it has written itself", span),
+                None => is_read = false,
             }
         }
+        is_read
     }
 
     fn set(&mut self, words: &[Word], span: &Span, facts: &Facts) {

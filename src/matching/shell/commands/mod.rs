@@ -42,7 +42,7 @@ struct WrittenFile {
 struct Awaited {
     path: String,
     args: Vec<Word>,
-    shell: bool,
+    shell: Option<Shell>,
     at: Span,
 }
 
@@ -89,6 +89,10 @@ pub(super) struct Walk {
     named: Vec<(String, Option<String>)>,
     /// `PATH` is set.
     paths: bool,
+    /// What stood in files that a shell has run: all of it was read as that shell's text.
+    read_files: Vec<Rc<str>>,
+    /// Code runs that the text doesn't show, and some of the text's constants may be it.
+    pub(super) runs_constants: bool,
 }
 
 /// Where commands run, against where the text began.
@@ -138,6 +142,8 @@ impl Walk {
             zero: None,
             named: Vec::new(),
             paths: false,
+            read_files: Vec::new(),
+            runs_constants: false,
         }
     }
 
@@ -153,6 +159,12 @@ impl Walk {
     }
 
     fn unseen(&mut self, why: &'static str, span: &Span) {
+        self.runs_constants = true;
+        self.delegates(why, span);
+    }
+
+    /// Code runs that the text doesn't show, and that none of its constants can be.
+    fn delegates(&mut self, why: &'static str, span: &Span) {
         if self.unseen.is_none() {
             self.unseen = Some(Gap { why, at: self.at(span) });
         }
@@ -197,6 +209,28 @@ impl Walk {
             if self.has_written(&path) {
                 self.started(&path, &args, &at, shell);
             }
+        }
+        self.forget_read_files();
+    }
+
+    /// What a shell has run as a file needn't be looked for names, unless another program may have run that file.
+    fn forget_read_files(&mut self) {
+        let head = |command: &Command| command.words.first().map(|word| base_name(&word.text).to_string());
+        if self.commands.iter().filter_map(head).any(|name| programs::is_interpreter(&name)) {
+            return;
+        }
+        for text in std::mem::take(&mut self.read_files) {
+            self.was_read(&text);
+        }
+    }
+
+    /// A text was read as a shell's: nothing is left in it that could be other code.
+    fn was_read(&mut self, text: &str) {
+        let is_it = |(other, _): &(String, Span)| other.trim_end() == text.trim_end();
+        self.texts.retain(|it| !is_it(it));
+        for at in (0..self.commands.len()).filter(|at| !self.commands[*at].data).collect::<Vec<_>>() {
+            let printed = self.prints(&self.commands[at].words);
+            self.commands[at].data |= printed.is_some_and(|printed| printed.trim_end() == text.trim_end());
         }
     }
 

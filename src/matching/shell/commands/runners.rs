@@ -43,10 +43,12 @@ impl Walk {
                 _ if option.len() > 1 && option.starts_with(['-', '+']) => {
                     for letter in option.chars().skip(1) {
                         match letter {
+                            // It only looks for mistakes.
+                            'n' if option.starts_with('-') => return,
                             'c' => command = true,
                             's' => from_input = true,
                             'o' | 'O' => at += 1,
-                            _ if "abefhiklmnprtuvxBCEHPT".contains(letter) => {}
+                            _ if "abefhiklmprtuvxBCEHPT".contains(letter) => {}
                             _ => return self.gap("an unknown option of a shell", span),
                         }
                     }
@@ -64,7 +66,7 @@ impl Walk {
         for name in [".profile", ".bashrc", ".bash_profile", ".bash_login", ".zshenv", ".zshrc", ".zprofile", ".kshrc"]
         {
             if self.files.iter().any(|file| file.name == name) {
-                self.started(name, &[], span, true);
+                self.started(name, &[], span, Some(shell));
             }
         }
         match rest.first() {
@@ -102,10 +104,13 @@ impl Walk {
         match script.as_constant() {
             Some(path) => {
                 let path = path.to_string();
-                self.started(&path, args, span, true);
-                self.unseen("a script runs that the text doesn't show", span);
+                if !self.started(&path, args, span, Some(shell)) {
+                    self.unseen("a script runs that the text doesn't show", span);
+                }
             }
-            None if self.has_written(&script.text) => self.started(&script.text, args, span, true),
+            None if self.has_written(&script.text) => {
+                self.started(&script.text, args, span, Some(shell));
+            }
             None if matches!(script.openness, Openness::Computed(0, _)) => {
                 self.gap("a shell is given a computed script", span)
             }
@@ -127,11 +132,15 @@ impl Walk {
     /// A shell that reads its commands from its input.
     fn input_text(&mut self, shell: Shell, span: &Span) {
         match self.input.clone() {
-            Input::Text(text) => self.nested(&text, shell, span),
+            Input::Text(text) => {
+                self.nested(&text, shell, span);
+                self.was_read(&text);
+            }
             Input::Outer => self.unseen("a shell reads what it is given", span),
             Input::File(path) => {
-                self.started(&path, &[], span, true);
-                self.unseen("a script runs that the text doesn't show", span);
+                if !self.started(&path, &[], span, Some(shell)) {
+                    self.unseen("a script runs that the text doesn't show", span);
+                }
             }
             Input::Operands | Input::Computed => self.gap("a shell reads computed text", span),
         }

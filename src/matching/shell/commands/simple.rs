@@ -168,7 +168,7 @@ impl Walk {
     }
 
     /// What `echo` and `printf` print with these words.
-    fn prints(&self, words: &[Word]) -> Option<String> {
+    pub(super) fn prints(&self, words: &[Word]) -> Option<String> {
         if !matches!(words.first()?.text.as_str(), "echo" | "printf") {
             return None;
         }
@@ -333,6 +333,10 @@ impl Walk {
         }
         if let Some((wrapper, at)) = programs::wrapper_of(name, words) {
             self.emit(words, span, facts, Role::Plain);
+            // Those may write what they are told into a file.
+            if !matches!(wrapper.name, "time" | "strace" | "ltrace" | "systemd-run" | "unbuffer") {
+                self.reads_words();
+            }
             // Options before its verb: `pnpm -C dir exec`.
             let moves = |word: &Word| match word.text.strip_prefix("--") {
                 Some(long) => programs::moves(wrapper.name, long.split('=').next().unwrap_or(long)),
@@ -391,7 +395,9 @@ impl Walk {
             }
             // One reading of a wrapper's words may begin with a URL.
             if slashes && !words[0].text.contains("://") && !programs::is_system_path(&words[0].text) {
-                self.started(&words[0].text.clone(), &words[1..], span, false);
+                if self.started(&words[0].text.clone(), &words[1..], span, None) {
+                    return;
+                }
             }
             self.unseen("a program runs code that the text doesn't show", span);
             if !programs::is_known(name) {
@@ -446,6 +452,13 @@ impl Walk {
     pub(super) fn runs_words(&mut self) {
         if let Some(last) = self.commands.last_mut() {
             last.runs_words = true;
+        }
+    }
+
+    /// All that the last command runs of its words is read.
+    pub(super) fn reads_words(&mut self) {
+        if let Some(last) = self.commands.last_mut() {
+            last.shell_text = true;
         }
     }
 

@@ -864,6 +864,13 @@ pub(super) static GIT_PLUMBING: Names = Names::new(
     annex merge-one-file mergetool--lib remote-ssh",
 );
 
+/// Those of them that do another command's work only where they name it.
+pub(super) static GIT_OWN_WORK: Names = Names::new(
+    "\
+    lfs subtree credential fast-import send-email imap-send instaweb gui citool daemon svn p4 web--browse \
+    filter-branch filter-repo shell scalar annex",
+);
+
 /// Operands that hold a command line: which words, and where in them it begins.
 pub(super) fn text_operands(program: &str, words: &[Word]) -> Vec<(usize, usize)> {
     let all = words.iter().enumerate().skip(1);

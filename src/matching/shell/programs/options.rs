@@ -151,7 +151,7 @@ pub(in super::super) fn row(name: &str) -> Option<Arc<Row>> {
     if known.is_some() || name.is_empty() {
         return known;
     }
-    let row = Arc::new(read(name)?);
+    let row = Arc::new(read(name).or_else(|| read(super::same_program(name)?))?);
     if let Ok(mut rows) = ROWS.lock() {
         rows.insert(name.to_string(), row.clone());
     }
