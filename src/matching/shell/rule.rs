@@ -678,16 +678,19 @@ impl Stage {
         }
         // Options: each of the rule's is there, and none that it doesn't name.
         for option in &self.options {
-            if parsed.has(option) != Held::Yes || parsed.takes_back(option) {
+            if parsed.has(option) != Held::Yes || parsed.takes_back(option) || self.is_undone(option, &command.words) {
                 return Held::No;
             }
         }
+        // The value of an option may be a path as well: `cp -t /etc ./build/a`.
+        let has_paths = self.operands.iter().skip(self.commands).any(Operand::is_path);
         for option in &parsed.options {
             let named =
                 self.options.iter().any(|pattern| {
                     pattern.is(&option.word.text, option.row) && pattern.value_fits(option) == Held::Yes
                 }) || self.names_cluster(option);
-            let after = option.depth >= self.commands.min(1) && self.open;
+            let has_value = option.value.is_some() || option.word.text.contains('=');
+            let after = option.depth >= self.commands.min(1) && self.open && !(has_paths && has_value);
             if !named && !after {
                 return Held::No;
             }
@@ -723,6 +726,16 @@ impl Stage {
             return Held::No;
         }
         Held::Yes
+    }
+
+    /// Whether another option of the command undoes one that the rule names.
+    fn is_undone(&self, option: &OptionPattern, words: &[Word]) -> bool {
+        let path = self.path();
+        let names = |list: &[&str]| option.names.iter().any(|name| list.contains(&name.as_str()));
+        options::UNDONE.iter().filter(|(of, ours, _)| *of == path && names(ours)).any(|(.., others)| {
+            let is_other = |word: &Word| others.iter().any(|it| denotes(&word.text, it, self.deepest()));
+            words.iter().skip(1).any(is_other)
+        })
     }
 
     /// Whether the rule writes this option.
@@ -962,6 +975,10 @@ impl Operand {
             return true;
         }
         if self.is_path() {
+            // `feature/x:main` is two names.
+            if word.text.contains(':') && !self.glob.contains(':') {
+                return false;
+            }
             return !command.relinked && super::path::is_within(&self.glob, word, &command.directory, place);
         }
         if self.glob == "*" {

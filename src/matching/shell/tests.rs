@@ -614,3 +614,20 @@ fn what_others_run_is_found() {
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
+
+/// What a rule that allows covers, and what no `*` of it does.
+#[test]
+fn covers_what_it_names() {
+    let rows = include_str!("../../../tests/data/corpora/covers.jsonl").lines();
+    let place = Place { cwd: Path::new("/p"), patterns: Path::new("/p"), home: None, files: None, links: None };
+    let mut wrong = Vec::new();
+    for row in rows.map(|row| serde_json::from_str::<serde_json::Value>(row).unwrap()) {
+        let [pattern, text] = ["rule", "command"].map(|name| row[name].as_str().unwrap());
+        let rule = CommandRule::new(pattern).unwrap();
+        let judged = covers(&[&rule], &[], &read(text, Shell::Bash), &place);
+        if matches!(judged, Judgement::Yes(_)) != row["covers"].as_bool().unwrap() {
+            wrong.push(format!("{pattern}: {text}: {judged:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}

@@ -266,7 +266,9 @@ impl Walk {
         for (at, word) in words.iter().enumerate().skip(1) {
             let option = word.beginning();
             let next = words.get(at + 1).cloned();
-            let Some(skip) = programs::text_option(option, letters, names) else { continue };
+            // zip's `-TT` is one letter twice.
+            let twice = option.find("TT").filter(|_| program == "zip" && option.starts_with('-')).map(|at| at + 2);
+            let Some(skip) = twice.or_else(|| programs::text_option(option, letters, names)) else { continue };
             let attached = match option.starts_with("--") {
                 true => option.get(..skip).is_some_and(|name| name.ends_with('=')),
                 false => word.text.len() > skip,

@@ -2,6 +2,7 @@
 
 use super::super::expand::{Openness, Word, join};
 use super::super::grammar::{Assign, Part, Redirect, RedirectKind, Stage, Value, Word as Written};
+use super::super::programs::running;
 use super::super::{Command, Role, Shell, Span, grammar, output, programs};
 use super::{Facts, Function, Input, MAX_ALTERNATIVES, MAX_COMMANDS, TOO_LARGE, Walk, base_name};
 use std::rc::Rc;
@@ -200,7 +201,9 @@ impl Walk {
             }
         }
         let constant = value.as_ref().and_then(Word::as_constant);
-        match programs::hazard(&assign.name, constant) {
+        // A prompt is expanded again each time that it is shown.
+        let prompt = value.as_ref().filter(|_| assign.name.starts_with("PS")).map(|word| word.text.as_str());
+        match programs::hazard(&assign.name, constant.or(prompt)) {
             programs::Hazard::None => {}
             programs::Hazard::Unseen => {
                 self.unseen("it sets a variable that decides which code runs", &assign.span);
@@ -274,9 +277,17 @@ impl Walk {
                 let name = &head.text[slash..];
                 let plain = slash > at && !name.is_empty() && !name.contains(['$', '*', '?', '[', '…', '{', '}']);
                 if !plain || matches!(head.openness, Openness::Computed(_, true)) {
-                    // `nohup$x git push` runs git if `x` is empty.
                     self.emit(words, span, facts, Role::Plain);
                     self.runs_words();
+                    // `nohup$x git push` runs git if `x` is empty.
+                    let prefix = &head.text[..at];
+                    if at > 0 && !prefix.ends_with('/') && running::behind_expansions(&head.text[at..]).is_empty() {
+                        let words: Vec<Word> =
+                            std::iter::once(Word::constant(prefix)).chain(words[1..].iter().cloned()).collect();
+                        self.depth += 1;
+                        self.dispatch(base_name(prefix), &words, span, facts);
+                        self.depth -= 1;
+                    }
                     let elsewhere = slash > 0 && slash <= at && !programs::is_system_path(&head.text);
                     if matches!(head.openness, Openness::Files(_)) && elsewhere {
                         return self.unseen("the program is one of several files", span);
@@ -394,10 +405,12 @@ impl Walk {
                 self.scripts.push(name.to_string());
             }
             // One reading of a wrapper's words may begin with a URL.
-            if slashes && !words[0].text.contains("://") && !programs::is_system_path(&words[0].text) {
-                if self.started(&words[0].text.clone(), &words[1..], span, None) {
-                    return;
-                }
+            if slashes
+                && !words[0].text.contains("://")
+                && !programs::is_system_path(&words[0].text)
+                && self.started(&words[0].text.clone(), &words[1..], span, None)
+            {
+                return;
             }
             self.unseen("a program runs code that the text doesn't show", span);
             if !programs::is_known(name) {

@@ -691,9 +691,10 @@ pub(super) fn is_harmless_ssh_option(letter: char, value: &Word) -> bool {
                 && !text.contains("include")
                 && !text.contains("provider")
                 && !text.contains("xauthlocation")
+                && !text.contains("smartcard")
                 && !matches!(value.openness, Openness::Computed(0, _))
         }
-        'F' => false,
+        'F' | 'E' => false,
         _ => true,
     }
 }
@@ -846,6 +847,7 @@ pub(super) static TEXT_OPTIONS: &[(&str, &str, &[&str])] = &[
             "commit-filter",
             "parent-filter",
             "tag-name-filter",
+            "setup",
         ],
     ),
     ("git send-email", "", &["sendmail-cmd", "to-cmd", "cc-cmd"]),

@@ -104,6 +104,11 @@ impl Row {
         self.children.push(child);
     }
 
+    /// Whether an option of that name is its own, or one of its sub-commands'.
+    pub(in super::super) fn knows(&self, name: &str) -> bool {
+        self.option(name).is_some() || self.children.iter().any(|child| child.knows(name))
+    }
+
     pub(in super::super) fn option(&self, name: &str) -> Option<&Opt> {
         self.options.iter().find(|option| option.names.contains(&name))
     }
@@ -225,6 +230,21 @@ pub(in super::super) enum Act {
     /// An operand that matches this glob.
     Operand(&'static str),
 }
+
+/// Options that undo another one that stands before or behind them: a rule that names only the other doesn't cover both.
+pub(in super::super) static UNDONE: &[(&str, &[&str], &[&str])] = &[
+    ("git reset", &["--soft"], &["--hard", "--mixed", "--merge", "--keep"]),
+    ("git apply", &["--check", "--stat", "--numstat", "--summary"], &["--apply"]),
+    ("git branch", &["-d", "--delete"], &["-D", "-f", "--force"]),
+    ("rm", &["-i", "-I"], &["-f", "--i*=n*"]),
+    ("cp", &["-n", "-i"], &["-f", "--remove-destination"]),
+    ("mv", &["-n", "-i"], &["-f"]),
+    ("bash", &["-n"], &["+n"]),
+    ("apt-get", &["-s"], &["-o"]),
+    ("prettier", &["--check", "-c", "-l"], &["--write", "-w"]),
+    ("gofmt", &["-l", "-d"], &["-w"]),
+    ("curl", &["-I", "--head"], &["-X", "--request", "-d", "--data", "-T", "--upload-file"]),
+];
 
 /// Second spellings of an act: program and sub-command, an option, what means the same.
 pub(in super::super) static ACTS: &[(&str, &str, Act)] = &[

@@ -2,7 +2,8 @@
 
 use super::super::expand::{Openness, Word};
 use super::{
-    Given, TEXT_OPTIONS, git_verb, is_harmless_ssh_option, is_plain_sed, options, skip_delimited, text_option,
+    Given, TEXT_OPTIONS, git_verb, is_harmless_setting, is_harmless_ssh_option, is_plain_sed, options, skip_delimited,
+    text_option,
 };
 
 /// Options of programs, or of one of their commands, in the table's spelling.
@@ -10,7 +11,9 @@ static CODE_OPTIONS: &[(&str, &[&str])] = &[
     ("curl", &["-K", "--config", "--libcurl", "--trace", "--trace-ascii"]),
     ("wget", &["-e", "--execute", "--config", "--use-askpass"]),
     ("kubectl", &["-s", "--server", "--kubeconfig", "--kuberc", "--cache-dir", "--profile-output"]),
-    ("man", &["-C", "--config-file"]),
+    ("man", &["-C", "--config-file", "--config"]),
+    ("docker", &["-H", "--host", "--config", "-c", "--context"]),
+    ("podman", &["--connection", "-c", "--url", "--module"]),
     ("pip", &["--python", "--editor"]),
     ("pip3", &["--python", "--editor"]),
     ("tar", &["--index-file", "--volno-file"]),
@@ -21,7 +24,23 @@ static CODE_OPTIONS: &[(&str, &[&str])] = &[
     ("git send-pack", &["--exec", "--receive-pack"]),
     ("git clone", &["-c", "--config", "--template"]),
     ("git init", &["--template"]),
-    ("node", &["-r", "--require", "--import", "--loader", "--experimental-loader", "-e", "--eval", "-p", "--print"]),
+    (
+        "node",
+        &[
+            "-r",
+            "--require",
+            "--import",
+            "--loader",
+            "--experimental-loader",
+            "-e",
+            "--eval",
+            "-p",
+            "--print",
+            "--test-reporter",
+            "--env-file",
+            "--openssl-config",
+        ],
+    ),
     ("perl", &["-e", "-E", "-M", "-m", "-I", "-x", "-d"]),
     ("ruby", &["-e", "-r", "-I", "-x"]),
     ("php", &["-r", "-B", "-E", "-R", "-F", "-d", "-c"]),
@@ -29,16 +48,36 @@ static CODE_OPTIONS: &[(&str, &[&str])] = &[
 
 /// The same of programs without a table, as they are written: with a `*`, whatever begins so.
 static WRITTEN_OPTIONS: &[(&str, &str)] = &[
-    ("go", "-exec --exec -toolexec --toolexec -vettool"),
-    ("gcc", "-wrapper -fplugin* -B*"),
-    ("g++", "-wrapper -fplugin* -B*"),
-    ("cc", "-wrapper -fplugin* -B*"),
-    ("cargo", "--config"),
-    ("npm", "--script-shell --shell --prefix -C* --userconfig --globalconfig --editor"),
+    (
+        "go",
+        "-exec --exec -toolexec --toolexec -vettool --vettool -C* -overlay --overlay -modfile --modfile -ldflags --ldflags \
+        -gcflags --gcflags -asmflags --asmflags -pkgdir --pkgdir -o* --o",
+    ),
+    ("gcc", "-wrapper -fplugin* -B* @*"),
+    ("g++", "-wrapper -fplugin* -B* @*"),
+    ("cc", "-wrapper -fplugin* -B* @*"),
+    ("rustc", "-C* --codegen -Z* @*"),
+    ("cargo", "--config --manifest-path -C* -Z*"),
+    ("make", "-f* --file --makefile -C* --directory -E* --eval -I* --include-dir SHELL=* MAKEFLAGS=* MAKEFILES=*"),
+    ("pytest", "-p* -c* --config-file --rootdir --pyargs --confcutdir --override-ini -o*"),
+    ("mvn", "-f* --file -s* --settings -D*"),
+    ("gradle", "-I* --init-script -c* -b* -p* --project-dir"),
+    ("eslint", "-c* --config --rulesdir --plugin --resolve-plugins-relative-to -o* --output-file"),
+    ("jest", "-c* --config --globalSetup --globalTeardown --setupFiles --testRunner --runner --transform"),
+    ("mocha", "-r* --require --config -R* --reporter"),
+    ("pylint", "--init-hook --rcfile --load-plugins"),
+    ("pandoc", "-F* --filter -L* --lua-filter -o* --output"),
+    ("helm", "--post-renderer --kubeconfig"),
+    ("tree", "-o*"),
+    ("vim", "-c* --cmd +* -S* -s* -u* -w* -W*"),
+    (
+        "npm",
+        "--script-shell --shell --prefix -C* --userconfig --globalconfig --editor --node-options --viewer --browser --git",
+    ),
     ("cmake", "-E -P*"),
-    ("less", "+* -k* --lesskey*"),
+    ("less", "+* -k* --lesskey* -o* -O* --log-file --LOG-FILE"),
     ("more", "+*"),
-    ("openssl", "-engine"),
+    ("openssl", "-engine -out -provider-path -provider"),
     ("find", "-exec -execdir -ok -okdir -fprint -fprint0 -fprintf -fls -delete"),
     ("git", "--output --ext-diff --textconv"),
     ("zip", "-T* --unzip*"),
@@ -68,12 +107,25 @@ pub(in super::super) fn code_options(name: &str, words: &[Word]) -> Vec<&'static
 /// The options that make the command run code, whatever its table says, and words that may be such options.
 pub(in super::super) fn running_options<'w>(name: &str, words: &'w [Word]) -> Vec<&'w Word> {
     let args = words.get(1..).unwrap_or_default();
-    let own = args.iter().take_while(|word| word.text != "--");
+    // What follows an option may be its value: `find -name -- -delete`.
+    let ends =
+        |at: &usize| args[*at].text == "--" && !at.checked_sub(1).is_some_and(|it| args[it].text.starts_with('-'));
+    let end = (0..args.len()).find(ends).filter(|_| name != "find").unwrap_or(args.len());
+    let own = args[..end].iter();
     let mut found: Vec<&Word> = Vec::new();
     let written = WRITTEN_OPTIONS.iter().find(|(program, _)| *program == name);
     if let Some((_, options)) = written {
-        let is_one = |word: &&Word| options.split(' ').any(|option| is_written(option, &word.text));
+        let is_one = |word: &&Word| options.split_whitespace().any(|option| is_written(option, &word.text));
         found.extend(own.clone().filter(is_one));
+        // Git and npm take the beginning of a name.
+        let row = options::row(name).filter(|row| row.abbreviates());
+        let is_short = |word: &&Word| {
+            let text = word.text.split('=').next().unwrap_or_default();
+            let is_other = row.as_ref().is_some_and(|row| row.knows(text));
+            let is_long = text.len() > 4 && text.starts_with("--");
+            is_long && !is_other && options.split_whitespace().any(|option| option.starts_with(text))
+        };
+        found.extend(own.clone().filter(|word| row.is_some() && is_short(word)));
     }
     let (path, verb) = path_of(name, words);
     let with_text = TEXT_OPTIONS.iter().find(|(program, ..)| *program == path);
@@ -85,7 +137,14 @@ pub(in super::super) fn running_options<'w>(name: &str, words: &'w [Word]) -> Ve
         found.extend(bare.filter(|word| word.text.contains(|c| letters.contains(c))));
     }
     match name {
-        "git" => found.extend(git_settings(words, git_verb(words).0)),
+        "git" => {
+            found.extend(git_settings(words, git_verb(words).0));
+            found.extend(git_configured(words));
+        }
+        "zip" => found.extend(own.clone().filter(|word| word.text.starts_with('-') && word.text[1..].contains('T'))),
+        // They write into their second operand.
+        "uniq" | "xxd" => found.extend(args.iter().filter(|word| !word.text.starts_with('-')).nth(1)),
+        "sqlite3" | "psql" | "mysql" | "mariadb" => found.extend(args.iter().filter(|word| runs_in_client(word))),
         "ssh" | "scp" | "sftp" => found.extend(ssh_settings(name, args)),
         _ => {}
     }
@@ -150,7 +209,11 @@ pub(in super::super) fn script_runs_code(name: &str, words: &[Word]) -> bool {
     let Some(row) = options::row(table) else { return true };
     let args = words.get(1..).unwrap_or_default();
     let given = Given::new(&row, args);
-    let is_open = |word: &Word| word.beginning().starts_with('-') && !word.is_constant();
+    // `-W exec` is mawk's `-f`, and gawk writes what it parsed.
+    let is_awk = table == "gawk";
+    let writes =
+        |word: &Word| is_awk && ["-W", "-o", "-p", "-d", "-D", "--p", "--d"].iter().any(|it| word.text.starts_with(it));
+    let is_open = |word: &Word| word.beginning().starts_with('-') && !word.is_constant() || writes(word);
     if args.iter().any(is_open) || files.iter().any(|option| given.has(option)) {
         return true;
     }
@@ -166,6 +229,29 @@ fn begins_regex(before: char) -> bool {
     matches!(before, '(' | ',' | '~' | '!' | '{' | '}' | ';' | '&' | '|' | '\n')
 }
 
+/// Skips a regex of awk; false if it holds a bracket, in which a `/` doesn't end it.
+fn skip_regex(rest: &mut impl Iterator<Item = char>) -> bool {
+    while let Some(c) = rest.next() {
+        match c {
+            '\\' => drop(rest.next()),
+            '[' => {
+                // `[^/]` is known not to hold one unless it says so.
+                loop {
+                    match rest.next() {
+                        Some(']') => break,
+                        Some('/') | None => return false,
+                        Some('\\') => drop(rest.next()),
+                        Some(_) => {}
+                    }
+                }
+            }
+            '/' => return true,
+            _ => {}
+        }
+    }
+    false
+}
+
 /// Whether a program of awk runs nothing, reads no other command's output and writes into no file. Anything not understood
 /// isn't plain.
 fn is_plain_awk(program: &str) -> bool {
@@ -176,22 +262,34 @@ fn is_plain_awk(program: &str) -> bool {
     // Where a `/` begins a regex, and whether a `>` writes.
     let (mut before, mut prints, mut depth) = (';', false, 0usize);
     let mut word = String::new();
+    const BEFORE_REGEX: [&str; 6] = ["print", "printf", "return", "in", "case", "exit"];
     while let Some(c) = rest.next() {
         if c.is_alphanumeric() || c == '_' {
             word.push(c);
         } else {
             prints |= word.starts_with("print");
+            // A `/` behind a word of the language begins a regex, as behind a sign.
+            if BEFORE_REGEX.contains(&word.as_str()) {
+                before = ';';
+            }
             word.clear();
         }
         match c {
+            '#' => {
+                while rest.next_if(|c| *c != '\n').is_some() {}
+                continue;
+            }
+            // The line goes on.
+            '\\' => return false,
             '"' if !skip_delimited(&mut rest, '"') => return false,
-            '/' if begins_regex(before) && !skip_delimited(&mut rest, '/') => return false,
+            '/' if begins_regex(before) && !skip_regex(&mut rest) => return false,
             '|' if rest.next_if_eq(&'|').is_none() => return false,
             '(' => depth += 1,
             ')' => depth = depth.saturating_sub(1),
             // In brackets it compares.
             '>' if prints && depth == 0 => return false,
-            ';' | '}' | '\n' => prints = false,
+            ';' | '}' => prints = false,
+            '\n' if before != ',' => prints = false,
             _ => {}
         }
         if c != ' ' && c != '\t' {
@@ -199,6 +297,31 @@ fn is_plain_awk(program: &str) -> bool {
         }
     }
     true
+}
+
+/// Whether a word holds a command of a database's client itself, which may run a program or write a file.
+fn runs_in_client(word: &Word) -> bool {
+    const HARMLESS: [&str; 8] =
+        [".tables", ".schema", ".headers", ".mode", ".width", ".indexes", ".databases", ".dump"];
+    let text = word.text.trim_start();
+    let is_dot = text.lines().map(str::trim_start).any(|line| {
+        line.starts_with('.') && !HARMLESS.iter().any(|it| line.starts_with(it)) && !line.starts_with("./")
+    });
+    let lower = text.to_ascii_lowercase();
+    let names = ["\\!", "\\o", "\\g", "\\w", "\\copy", "\\i", "writefile", "load_extension", "outfile", "program"];
+    let begins = ["system", "source", "tee", "pager"].iter().any(|it| lower.starts_with(it));
+    is_dot || begins || names.iter().any(|it| lower.contains(it))
+}
+
+/// A setting that `git config` makes and that may have a later command run a program.
+fn git_configured(words: &[Word]) -> Option<&Word> {
+    let verb = git_verb(words).0.filter(|at| words[*at].text == "config")?;
+    let rest = words.get(verb + 1..)?;
+    let is_key = |word: &&Word| word.text.contains('.') && !word.text.starts_with('-');
+    let key = rest.iter().position(|word| is_key(&word))?;
+    let value = rest.get(key + 1)?;
+    let is_harmless = value.as_constant().is_some_and(|value| is_harmless_setting(&rest[key].text, value));
+    (!is_harmless).then_some(&rest[key])
 }
 
 /// Git's global options that may have it run code: settings, and another repository with settings of its own.
