@@ -536,7 +536,12 @@ fn what_others_run_is_found() {
         ),
         (
             "rm -rf *",
-            &["rm -r --interactive=never x", "grm -rf x", "rsync /bin/rm ./x; ./x -rf y"][..],
+            &[
+                "rm -r --interactive=never x",
+                "grm -rf x",
+                "rsync /bin/rm ./x; ./x -rf y",
+                "docker create alpine rm -rf x",
+            ][..],
             &["rm -r --interactive=once x"][..],
         ),
         (

@@ -148,6 +148,21 @@ impl Walk {
 
     pub(super) fn interpreter(&mut self, name: &str, words: &[Word], span: &Span, facts: &Facts) {
         self.emit(words, span, facts, Role::Plain);
+        let code = match (words.get(1..).unwrap_or_default(), &self.input) {
+            ([option, code], _) if matches!(option.text.as_str(), "-c" | "-e") => code.as_constant(),
+            ([], Input::Text(text)) => Some(&**text),
+            ([dash], Input::Text(text)) if dash.text == "-" => Some(&**text),
+            _ => None,
+        };
+        // A module of that name beside it would be another one.
+        let is_inert = code.is_some_and(|code| programs::inline::starts_nothing(name, code))
+            && !self
+                .files
+                .iter()
+                .any(|file| file.name.ends_with(".py") || file.name.ends_with(".js") || file.name == "*");
+        if is_inert {
+            return self.delegates("an interpreter runs code", span);
+        }
         self.runs_words();
         self.unseen("an interpreter runs code", span);
         // `python -m pip` is pip.
@@ -752,7 +767,7 @@ impl Walk {
         if wrapper.remote {
             self.unseen("it runs elsewhere", span);
         }
-        if wrapper.name.ends_with(" run")
+        if wrapper.valued_long.ends_with(" entrypoint")
             && let Some(program) = image.filter(|_| entered.is_none()).and_then(programs::entry_point)
         {
             let words: Vec<Word> = std::iter::once(Word::constant(program)).chain(rest.iter().cloned()).collect();

@@ -2,6 +2,7 @@
 //! options decide what code runs, and how each takes its options ([`options`]).
 
 mod given;
+pub(super) mod inline;
 pub(super) mod options;
 pub(super) mod running;
 mod twins;
@@ -88,6 +89,19 @@ const SETARCH_FLAGS: &str = "vRFZLXBIS3T";
 const UNSHARE_LONG: &str = "\
     map-root-user map-current-user fork mount uts ipc net pid user cgroup time mount-proc \
     kill-child keep-caps";
+const CONTAINER_EXEC: Wrapper = Wrapper {
+    long: "detach interactive tty privileged",
+    valued_long: "env user workdir env-file detach-keys",
+    remote: true,
+    ..elsewhere("docker exec", "dit", "euw", 1)
+};
+const CONTAINER_RUN: Wrapper = Wrapper {
+    long: "rm interactive tty detach privileged init read-only",
+    valued_long: "name network volume mount env user workdir platform env-file memory publish entrypoint",
+    remote: true,
+    ..wrapper("docker run", "dit", "evupwhlm", 1)
+};
+
 static WRAPPERS: &[Wrapper] = &[
     Wrapper {
         assigns: true,
@@ -196,30 +210,12 @@ static WRAPPERS: &[Wrapper] = &[
     Wrapper { joins: true, remote: true, ..elsewhere("ssh", "46AaCfGgKkMNnqsTtVvXxYy", "BbcDEeFIiJLlmOoPpQRSWw", 1) },
     elsewhere("busybox", "", "", 0),
     elsewhere("toybox", "", "", 0),
-    Wrapper {
-        long: "detach interactive tty privileged",
-        valued_long: "env user workdir env-file detach-keys",
-        remote: true,
-        ..elsewhere("docker exec", "dit", "euw", 1)
-    },
-    Wrapper {
-        long: "detach interactive tty privileged",
-        valued_long: "env user workdir env-file detach-keys",
-        remote: true,
-        ..elsewhere("podman exec", "dit", "euw", 1)
-    },
-    Wrapper {
-        long: "rm interactive tty detach privileged init read-only",
-        valued_long: "name network volume mount env user workdir platform env-file memory publish entrypoint",
-        remote: true,
-        ..wrapper("docker run", "dit", "evupwhlm", 1)
-    },
-    Wrapper {
-        long: "rm interactive tty detach privileged init read-only",
-        valued_long: "name network volume mount env user workdir platform env-file memory publish entrypoint",
-        remote: true,
-        ..wrapper("podman run", "dit", "evupwhlm", 1)
-    },
+    CONTAINER_EXEC,
+    Wrapper { name: "podman exec", ..CONTAINER_EXEC },
+    CONTAINER_RUN,
+    Wrapper { name: "podman run", ..CONTAINER_RUN },
+    Wrapper { name: "docker create", ..CONTAINER_RUN },
+    Wrapper { name: "podman create", ..CONTAINER_RUN },
     Wrapper {
         long: "stdin tty",
         valued_long: "container namespace",
