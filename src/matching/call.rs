@@ -78,12 +78,11 @@ impl Call {
         let alternatives = match found {
             Found::Nothing => vec![nothing()],
             Found::Patch(patches) => {
-                let files: Vec<_> = patches.into_iter().flat_map(tools::files_of_patch).collect();
-                let item = |(family, file)| Some(Item::new(Some(family), path(file, base)?));
-                vec![match files.is_empty() {
+                let subject = |files: Vec<_>| match files.is_empty() {
                     true => unclear(format!("the patch of `{tool}` names no file")),
-                    false => files.into_iter().map(item).collect::<Option<_>>().map_or_else(nothing, Subject::Items),
-                }]
+                    false => items_of_patch(&files, base).map_or_else(nothing, Subject::Items),
+                };
+                tools::readings_of_patches(&patches).into_iter().map(subject).collect()
             }
             Found::Values(kind, values) => {
                 let input = input.unwrap_or(&Value::Null);
@@ -144,13 +143,26 @@ fn path(path: &str, base: &Path) -> Option<Thing> {
     patience::allows_slow().then(|| Thing::Path(paths::views(path, base)))
 }
 
-/// The same; a `file:` URL may be taken for the file that it names, and `~` for the home directory, too.
+/// The same; a `file:` URL may be taken for the file that it names, `~` for the home directory, and blanks at the ends
+/// for none, too.
 fn path_or_url(text: &str, base: &Path) -> Option<Vec<Thing>> {
-    let file = match tools::file_of_url(text) {
+    let trimmed = text.trim_matches(|c: char| c.is_whitespace() || c.is_control());
+    let file = match tools::file_of_url(trimmed) {
         Some(file) => Some(file?),
-        None => paths::of_home(text),
+        None => paths::of_home(trimmed),
     };
-    file.as_deref().into_iter().chain([text]).map(|it| path(it, base)).collect()
+    // Without blanks there is nothing left of some names, and a tool takes them as they are.
+    let trimmed = Some(trimmed).filter(|it| *it != text && !it.is_empty());
+    file.as_deref().into_iter().chain(trimmed).chain([text]).map(|it| path(it, base)).collect()
+}
+
+/// The files of a patch, each with the family that its change belongs to.
+fn items_of_patch(files: &[(&'static str, &str)], base: &Path) -> Option<Vec<Item>> {
+    let mut items = Vec::new();
+    for (family, file) in files {
+        items.extend(path_or_url(file, base)?.into_iter().map(|it| Item::new(Some(family), it)));
+    }
+    Some(items)
 }
 
 /// Whether a call happens at another place than its main argument tells, or in an environment of its own.

@@ -1236,6 +1236,7 @@ mod tests {
     fn families() {
         let patch =
             json!({"input": "*** Begin Patch\n*** Add File: src/a\n+x\n*** Update File: /etc/b\n*** End Patch"});
+        let split = |end: char| json!({ "input": format!("*** Update File: src/a{end}*** Add File: /etc/x\n") });
         for (rule, tool, input, hits, covers) in [
             ("Bash(git push*)", "run_shell_command", json!({"command": "cd x && git push"}), "yes", "no"),
             ("Bash(git push*)", "shell", json!({"command": ["bash", "-lc", "git push"]}), "yes", "yes"),
@@ -1257,6 +1258,19 @@ mod tests {
             ("apply_patch", "apply_patch", patch.clone(), "yes", "yes"),
             ("apply_patch(src/**)", "apply_patch", patch.clone(), "yes", "no"),
             ("Write(src/**)", "apply_patch", json!({"input": "?"}), "opaque", "opaque"),
+            // A patch names files in every way in which an argument does.
+            ("Write(~/.ssh/**)", "apply_patch", json!({"input": "*** Add File: ~/.ssh/x"}), "yes", "no"),
+            ("Write(/etc/**)", "apply_patch", json!({"input": "*** Add File: file:///etc/x"}), "yes", "no"),
+            // To some programs these end a line.
+            ("Write(/etc/**)", "apply_patch", split('\x0c'), "opaque", "no"),
+            ("Edit(src/**)", "apply_patch", split('\x0b'), "yes", "opaque"),
+            ("Edit(src/**)", "apply_patch", split('\r'), "yes", "opaque"),
+            ("Edit(src/**)", "apply_patch", split('\u{85}'), "yes", "opaque"),
+            ("Edit(src/**)", "apply_patch", split('\u{2028}'), "yes", "opaque"),
+            // Some tools trim.
+            ("Read(/etc/**)", "Read", json!({"file_path": " /etc/x\n"}), "yes", "no"),
+            ("Read(src/.env)", "Read", json!({"file_path": "src/.env "}), "yes", "no"),
+            ("Read(src/**)", "Read", json!({"file_path": "src/a b.ts"}), "yes", "yes"),
             ("PowerShell(git push*)", "powershell", json!({"command": "git push"}), "yes", "yes"),
             ("PowerShell(git push*)", "powershell", json!({"command": "x; git push"}), "opaque", "opaque"),
         ] {

@@ -475,7 +475,8 @@ impl<'a> Row<'a> {
     pub fn main_path<'v>(&self, input: &'v Value) -> MainArgument<'v> {
         let values = match self.find(input) {
             Found::Patch(patches) => {
-                let mut files: Vec<&str> = patches.into_iter().flat_map(files_of_patch).map(|(_, file)| file).collect();
+                let readings = readings_of_patches(&patches);
+                let mut files: Vec<&str> = readings.into_iter().flatten().map(|(_, file)| file).collect();
                 files.dedup();
                 return match files[..] {
                     [file] => MainArgument::Is(file.into()),
@@ -658,8 +659,26 @@ fn only_text(input: &Map<String, Value>) -> Option<&Value> {
     texts.next().is_none().then_some(first)
 }
 
+/// The files of patches, each with the family that its change belongs to: mostly one reading. Tools differ in what ends
+/// a line: to some, a form feed within a header or a text does.
+pub fn readings_of_patches<'p>(patches: &[&'p str]) -> Vec<Vec<(&'static str, &'p str)>> {
+    let read = |of: fn(&'p str) -> Vec<(&'static str, &'p str)>| patches.iter().flat_map(|it| of(it)).collect();
+    let mut readings: Vec<_> = vec![read(files_of_patch), read(|it| files_of_lines(it.split(ends_line)))];
+    readings.dedup();
+    readings
+}
+
+/// What ends a line to some program: the set of Python's `splitlines`.
+fn ends_line(c: char) -> bool {
+    matches!(c, '\n' | '\r' | '\x0b' | '\x0c' | '\x1c'..='\x1e' | '\u{85}' | '\u{2028}' | '\u{2029}')
+}
+
 /// The files of a patch, each with the family that its change belongs to.
 pub fn files_of_patch(patch: &str) -> Vec<(&'static str, &str)> {
+    files_of_lines(patch.lines())
+}
+
+fn files_of_lines<'p>(lines: impl Iterator<Item = &'p str>) -> Vec<(&'static str, &'p str)> {
     const HEADERS: [(&str, &str); 4] = [
         ("*** Add File: ", "Write"),
         ("*** Update File: ", "Edit"),
@@ -668,7 +687,7 @@ pub fn files_of_patch(patch: &str) -> Vec<(&'static str, &str)> {
     ];
     let file =
         |line| HEADERS.iter().find_map(|(header, family)| Some((*family, str::strip_prefix(line, header)?.trim())));
-    patch.lines().map(str::trim).filter_map(file).collect()
+    lines.map(str::trim).filter_map(file).collect()
 }
 
 /// The options behind which a shell of the Bourne family takes the text that it runs.
@@ -868,6 +887,8 @@ mod tests {
             ("Read", json!({"paths": ["ok"], "include": ["/a"]}), MainArgument::Unclear),
             ("Read", json!("/a"), MainArgument::Unclear),
             ("apply_patch", json!({"input": "*** Add File: a\n", "patch": "*** Add File: b\n"}), MainArgument::Unclear),
+            ("apply_patch", json!({"input": "*** Add File: a\x0c*** Add File: b\n"}), MainArgument::Unclear),
+            ("apply_patch", json!({"input": "*** Add File: a\n+x\x0c+y\r\n"}), is("a")),
         ] {
             assert_eq!(Row::of(tool).main_path(&input), expected, "{tool} {input}");
         }
