@@ -1267,6 +1267,8 @@ mod tests {
             ("Edit(src/**)", "apply_patch", split('\r'), "yes", "opaque"),
             ("Edit(src/**)", "apply_patch", split('\u{85}'), "yes", "opaque"),
             ("Edit(src/**)", "apply_patch", split('\u{2028}'), "yes", "opaque"),
+            ("Read(/etc/**)", "read_files", json!({"files": [{"path": "/etc/x"}]}), "yes", "yes"),
+            ("Read(/etc/**)", "view_image", json!({"path": "/etc/x"}), "yes", "yes"),
             // Some tools trim.
             ("Read(/etc/**)", "Read", json!({"file_path": " /etc/x\n"}), "yes", "no"),
             ("Read(src/.env)", "Read", json!({"file_path": "src/.env "}), "yes", "no"),
