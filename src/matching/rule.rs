@@ -169,6 +169,11 @@ impl ToolRule {
         })
     }
 
+    /// Whether it is about what a patch in a shell text does.
+    fn names_patch(&self, families: &[&str]) -> bool {
+        !families.is_empty() && self.names_any("", families)
+    }
+
     /// A necessary condition for an index.
     pub fn key(&self) -> Key<'_> {
         // Only where it is certain how the argument is read.
@@ -354,7 +359,7 @@ impl ToolRule {
     pub fn explain(&self, facts: &Facts, asker: Asker, reading: Reading) -> Finding {
         let no = |why: &str| Finding { holds: Some(false), why: why.to_string() };
         let Some(tool) = facts.event.tool_name() else { return no("the event names no tool") };
-        if !self.names_any(tool, facts.families(asker)) {
+        if !self.names_any(tool, facts.families(asker)) && !self.names_patch(facts.patched(asker)) {
             return no(&format!("another tool, `{tool}`"));
         }
         let holds = match holds(&[self], &[], facts, asker, reading) {
@@ -372,8 +377,9 @@ impl ToolRule {
                 value.map_or_else(|| format!("no `{name}`"), |value| format!("`{name}` is {}", quoted_value(value)));
             return Finding { holds: Some(holds), why };
         }
-        let told =
-            facts.call(asker.layer).alternatives.iter().find_map(|subject| self.decisive(subject, holds, reading));
+        let call = facts.call(asker.layer);
+        let mut subjects = call.alternatives.iter().chain(&call.patch);
+        let told = subjects.find_map(|subject| self.decisive(subject, holds, reading));
         Finding { holds: Some(holds), why: told.unwrap_or_default() }
     }
 
@@ -444,6 +450,27 @@ fn quoted_value(value: &Value) -> String {
 
 /// Whether any of `rules` holds for an event and `unless` doesn't take it away.
 pub fn holds(rules: &[&ToolRule], unless: &[&ToolRule], facts: &Facts, asker: Asker, reading: Reading) -> Truth {
+    let own = holds_for_call(rules, unless, facts, asker, reading);
+    let patched = facts.patched(asker);
+    fn of_patch<'r>(rules: &[&'r ToolRule], families: &[&str]) -> Vec<&'r ToolRule> {
+        rules.iter().filter(|rule| rule.names_patch(families)).copied().collect()
+    }
+    let (rules, unless) = (of_patch(rules, patched), of_patch(unless, patched));
+    let hits = |rules, unless| {
+        let input = facts.event.at("/tool/input").unwrap_or(&Value::Null);
+        let judge = Judge { tool: "", rules: Some(rules), unless, has_families: true, facts, input };
+        let patch = facts.call(asker.layer).patch.iter();
+        patch.fold(Truth::No, |all, subject| all.or(|| judge.subject(subject, Reading::Hits)))
+    };
+    match reading {
+        Reading::Hits if !rules.is_empty() => own.or(|| hits(rules, unless)),
+        Reading::Covers if !unless.is_empty() => own.and(|| hits(unless, Vec::new()).not()),
+        Reading::Hits | Reading::Covers => own,
+    }
+}
+
+/// The same, without what a patch in a shell text does.
+fn holds_for_call(rules: &[&ToolRule], unless: &[&ToolRule], facts: &Facts, asker: Asker, reading: Reading) -> Truth {
     let has_none = rules.is_empty();
     let Some(tool) = facts.event.tool_name() else { return truth(has_none) };
     let families = facts.families(asker);
@@ -1157,6 +1184,7 @@ mod tests {
     fn lists() {
         let command = |text: &str| json!({ "command": text });
         let path = |path: &str| json!({ "file_path": path });
+        let patch = |path: &str| command(&format!("apply_patch <<'E'\n*** Add File: {path}\nE"));
         for (rules, unless, tool, input, hits, covers) in [
             (&["Bash(git *)", "Bash(ls*)"][..], &[][..], "Bash", command("ls; git log"), "yes", "yes"),
             (&["Bash(git *)", "Bash(ls*)"], &[], "Bash", command("ls; rm x"), "yes", "no"),
@@ -1205,6 +1233,10 @@ mod tests {
                 "yes",
                 "no",
             ),
+            (&["Write|Edit"], &["Write|Edit(src/**)"], "Bash", patch("src/a"), "no", "no"),
+            (&["Write|Edit"], &["Write|Edit(src/**)"], "Bash", patch("src/../a"), "yes", "no"),
+            (&["Bash(apply_patch *)"], &["Write(/etc/**)"], "Bash", patch("/etc/a"), "yes", "no"),
+            (&["Bash(apply_patch *)"], &["Write(/etc/**)"], "Bash", patch("a"), "yes", "yes"),
             (&["Bash(ls*)"], &[], "Bash", json!({"command": "ls", "env": {"PATH": "/tmp/x"}}), "yes", "no"),
             (&["Bash(ls*)"], &[], "Bash", json!({"command": "ls", "env": {}, "cwd": ""}), "yes", "yes"),
             (&["Read(src/**)"], &[], "Read", json!({"file_path": "src/a", "cwd": "/etc"}), "yes", "no"),
@@ -1236,6 +1268,10 @@ mod tests {
     fn families() {
         let patch =
             json!({"input": "*** Begin Patch\n*** Add File: src/a\n+x\n*** Update File: /etc/b\n*** End Patch"});
+        let heredoc = |file: &str| {
+            let patch = format!("*** Begin Patch\n*** Add File: {file}\n+x\n*** End Patch");
+            json!({ "command": format!("apply_patch <<'EOF'\n{patch}\nEOF") })
+        };
         let split = |end: char| json!({ "input": format!("*** Update File: src/a{end}*** Add File: /etc/x\n") });
         for (rule, tool, input, hits, covers) in [
             ("Bash(git push*)", "run_shell_command", json!({"command": "cd x && git push"}), "yes", "no"),
@@ -1273,6 +1309,34 @@ mod tests {
             ("Read(/etc/**)", "Read", json!({"file_path": " /etc/x\n"}), "yes", "no"),
             ("Read(src/.env)", "Read", json!({"file_path": "src/.env "}), "yes", "no"),
             ("Read(src/**)", "Read", json!({"file_path": "src/a b.ts"}), "yes", "yes"),
+            // A patch in a shell text is the edit that it is.
+            ("Write(/etc/**)", "Bash", heredoc("/etc/x"), "yes", "no"),
+            ("Write(/etc/**)", "shell", json!({"command": ["bash", "-lc", heredoc("/etc/x")["command"]]}), "yes", "no"),
+            ("Write(/etc/**)", "shell", json!({"command": ["apply_patch", "*** Add File: /etc/x\n+x"]}), "yes", "no"),
+            (
+                "Write(/etc/**)",
+                "exec_command",
+                json!({"cmd": "applypatch $'*** Add File: /etc/x\\n+x'"}),
+                "opaque",
+                "no",
+            ),
+            ("Write(/etc/**)", "Bash", json!({"command": "applypatch $'*** Add File: /etc/x\\n+x'"}), "yes", "no"),
+            ("Write(/etc/**)", "Bash", heredoc("etc/x"), "no", "no"),
+            ("Write(/etc/**)", "Bash", json!({"command": heredoc("x")["command"], "workdir": "/etc"}), "yes", "no"),
+            (
+                "Write(/etc/**)",
+                "Bash",
+                json!({"command": format!("cd /etc && {}", heredoc("x")["command"].as_str().unwrap())}),
+                "yes",
+                "no",
+            ),
+            ("Write(~/.ssh/**)", "Bash", heredoc("~/.ssh/x"), "yes", "no"),
+            ("Write(/etc/**)", "Bash", heredoc("app/$id.tsx"), "no", "no"),
+            ("Write(/etc/**)", "Bash", json!({"command": "apply_patch <<E\n*** Add File: $X/y\nE"}), "opaque", "no"),
+            ("Edit(/etc/**)", "Bash", heredoc("/etc/x"), "no", "no"),
+            ("Write(/etc/**)", "Bash", json!({"command": "cat <<'E'\n*** Add File: /etc/x\nE"}), "no", "no"),
+            ("Write", "Bash", heredoc("x"), "yes", "no"),
+            ("Bash(apply_patch*)", "Bash", heredoc("x"), "yes", "yes"),
             ("PowerShell(git push*)", "powershell", json!({"command": "git push"}), "yes", "yes"),
             ("PowerShell(git push*)", "powershell", json!({"command": "x; git push"}), "opaque", "opaque"),
         ] {

@@ -231,6 +231,11 @@ pub const PATCH: &str = "apply_patch";
 /// What that argument may be called.
 pub const PATCH_ARGUMENTS: &[&str] = &["input", "patch", "patchText", "patch_text", "command"];
 
+/// The families of what a patch does.
+pub const PATCH_FAMILIES: &[&str] = &["Write", "Edit"];
+/// The programs that a shell text runs to apply a patch.
+pub const PATCH_PROGRAMS: [&str; 2] = [PATCH, "applypatch"];
+
 /// Where a command's arguments may stand beside it.
 const ARGUMENTS_BESIDE: [&str; 3] = ["args", "arguments", "argv"];
 
@@ -353,10 +358,15 @@ impl<'a> Row<'a> {
         self.families().contains(&"Bash")
     }
 
+    /// Whether it is one of the shells.
+    pub fn runs_text(&self) -> bool {
+        self.tool.is_some_and(|tool| tool.kind == ArgumentKind::Shell)
+    }
+
     /// The canonical names.
     pub fn families(&self) -> &'static [&'static str] {
         match self.tool {
-            _ if self.name == PATCH => &["Write", "Edit"],
+            _ if self.name == PATCH => PATCH_FAMILIES,
             Some(tool) => std::slice::from_ref(&tool.name),
             None => &[],
         }
@@ -659,6 +669,22 @@ fn only_text(input: &Map<String, Value>) -> Option<&Value> {
     let mut texts = input.values().filter(|value| value.is_string());
     let first = texts.next()?;
     texts.next().is_none().then_some(first)
+}
+
+/// Whether some text of a value may hold a patch.
+pub fn may_hold_patch(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains("*** "),
+        Value::Array(items) => items.iter().any(may_hold_patch),
+        Value::Object(members) => members.values().any(may_hold_patch),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// Whether a shell takes every here-document of a text as it is.
+pub fn quotes_documents(text: &str) -> bool {
+    let is_quoted = |rest: &str| rest.trim_start_matches(['-', ' ', '\t']).starts_with(['\'', '"', '\\']);
+    text.split("<<").skip(1).all(is_quoted)
 }
 
 /// The files of patches, each with the family that its change belongs to: mostly one reading. Tools differ in what ends
