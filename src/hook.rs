@@ -195,7 +195,9 @@ impl Hook {
     fn matches_family(&self, matcher: &Matcher, facts: &Facts) -> bool {
         let families = facts.families(self.asker());
         let is_apart = || self.contract.tools_apart.contains(&facts.event.tool_name().unwrap_or_default());
-        !families.is_empty() && !is_apart() && families.iter().any(|name| matcher.matches(name))
+        // What allows a patch says nothing of the commands beside it.
+        let patched = if self.reading() == Reading::Hits { facts.patched(self.asker()) } else { &[] };
+        !families.is_empty() && !is_apart() && families.iter().chain(patched).any(|name| matcher.matches(name))
     }
 
     /// Whether it can't be told without the name of the event's tool whether the hook is for the event.

@@ -22,6 +22,10 @@ pub struct Call {
     pub others: Vec<Subject>,
     /// A search that looks at another place than its pattern says: for Grep, outside of the event's directory.
     pub is_elsewhere: bool,
+    /// What a file tool may do something with beside its main argument: to allow, a rule must name it, too.
+    pub beside: Vec<Subject>,
+    /// The patches in a shell text. Agents read them out of it and apply them themselves.
+    pub patch: Vec<Subject>,
 }
 
 /// What the main argument holds.
@@ -66,7 +70,13 @@ const QUICK_TEXT: usize = 4096;
 impl Call {
     /// A call of which nothing is known, for this reason.
     pub fn unclear(why: String) -> Call {
-        Call { alternatives: vec![Subject::Unclear(why)], others: Vec::new(), is_elsewhere: false }
+        Call {
+            alternatives: vec![Subject::Unclear(why)],
+            others: Vec::new(),
+            is_elsewhere: false,
+            beside: Vec::new(),
+            patch: Vec::new(),
+        }
     }
 
     /// Reads the input of a call. `shell`: what reads its commands. Where there's no [patience] for it, the call is
@@ -75,15 +85,14 @@ impl Call {
         let unclear = |why: String| Subject::Unclear(why);
         let nothing = || unclear(format!("the input of `{tool}` has no main argument that is a text"));
         let found = input.map_or(Found::Nothing, |input| row.find(input));
-        let alternatives = match found {
+        let alternatives: Vec<Subject> = match found {
             Found::Nothing => vec![nothing()],
             Found::Patch(patches) => {
-                let files: Vec<_> = patches.into_iter().flat_map(tools::files_of_patch).collect();
-                let item = |(family, file)| Some(Item::new(Some(family), path(file, base)?));
-                vec![match files.is_empty() {
+                let subject = |files: Vec<_>| match files.is_empty() {
                     true => unclear(format!("the patch of `{tool}` names no file")),
-                    false => files.into_iter().map(item).collect::<Option<_>>().map_or_else(nothing, Subject::Items),
-                }]
+                    false => items_of_patch(&files, base, &[]).map_or_else(nothing, Subject::Items),
+                };
+                tools::readings_of_patches(&patches).into_iter().map(subject).collect()
             }
             Found::Values(kind, values) => {
                 let input = input.unwrap_or(&Value::Null);
@@ -96,7 +105,19 @@ impl Call {
             row.others(input).into_iter().flat_map(subjects).collect::<Vec<_>>()
         });
         let is_elsewhere = input.is_some_and(|input| is_elsewhere(row, input, base));
-        Call { alternatives, others: others.collect(), is_elsewhere }
+        let may_hold_patch = |input: &&Value| row.runs_text() && tools::may_hold_patch(input);
+        let patch = input.filter(may_hold_patch).map_or_else(Vec::new, |input| {
+            let directory = tools::working_directory(input).unwrap_or(".");
+            alternatives.iter().flat_map(|it| patch_of_shell(it, base, directory)).collect()
+        });
+        let beside: Vec<&str> = input.map_or_else(Vec::new, |input| row.beside(input));
+        let things = beside.iter().map(|it| path_or_url(it, base, &[])).collect::<Option<Vec<_>>>();
+        let items = |things: Vec<Vec<Thing>>| things.into_iter().flatten().map(|it| Item::new(None, it)).collect();
+        let beside = match beside.is_empty() {
+            true => Vec::new(),
+            false => vec![things.map_or_else(nothing, |things| Subject::Items(items(things)))],
+        };
+        Call { alternatives, others: others.collect(), is_elsewhere, beside, patch }
     }
 
     /// Every program that the call could run, by the names that [`CommandRule::program`](super::shell::CommandRule::program) has; `None`
@@ -116,7 +137,7 @@ impl Call {
     /// Every path that the call is about; `None` if there may be more.
     pub fn paths(&self) -> Option<Vec<&PathViews>> {
         let mut all = Vec::new();
-        for subject in self.alternatives.iter().chain(&self.others) {
+        for subject in self.alternatives.iter().chain(&self.others).chain(&self.beside).chain(&self.patch) {
             match subject {
                 Subject::Shell { .. } => {}
                 Subject::Items(items) => {
@@ -144,13 +165,80 @@ fn path(path: &str, base: &Path) -> Option<Thing> {
     patience::allows_slow().then(|| Thing::Path(paths::views(path, base)))
 }
 
-/// The same; a `file:` URL may be taken for the file that it names, and `~` for the home directory, too.
-fn path_or_url(text: &str, base: &Path) -> Option<Vec<Thing>> {
-    let file = match tools::file_of_url(text) {
+/// The same; a `file:` URL may be taken for the file that it names, `~` for the home directory, and blanks at the ends
+/// for none, too. It may count from other `directories` as well.
+pub(super) fn path_or_url(text: &str, base: &Path, directories: &[String]) -> Option<Vec<Thing>> {
+    let trimmed = text.trim_matches(|c: char| c.is_whitespace() || c.is_control());
+    let file = match tools::file_of_url(trimmed) {
         Some(file) => Some(file?),
-        None => paths::of_home(text),
+        None => paths::of_home(trimmed),
     };
-    file.as_deref().into_iter().chain([text]).map(|it| path(it, base)).collect()
+    // Without blanks there is nothing left of some names, and a tool takes them as they are.
+    let trimmed = Some(trimmed).filter(|it| *it != text && !it.is_empty());
+    let mut things = Vec::new();
+    for name in file.as_deref().into_iter().chain(trimmed).chain([text]) {
+        things.push(path(name, base)?);
+        for directory in directories.iter().filter(|_| !name.starts_with('/')) {
+            things.push(path(&format!("{directory}/{name}"), base)?);
+        }
+    }
+    Some(things)
+}
+
+/// The files of a patch, each with the family that its change belongs to.
+fn items_of_patch(files: &[(&'static str, &str)], base: &Path, directories: &[String]) -> Option<Vec<Item>> {
+    let mut items = Vec::new();
+    for (family, file) in files {
+        items.extend(path_or_url(file, base, directories)?.into_iter().map(|it| Item::new(Some(family), it)));
+    }
+    Some(items)
+}
+
+/// What the patches in a shell text are about, and what can't be told of them. `directory`: where the text runs.
+fn patch_of_shell(subject: &Subject, base: &Path, directory: &str) -> Vec<Subject> {
+    const MAX: usize = 256;
+    let Subject::Shell { text, script } = subject else { return Vec::new() };
+    let bare = text.replace(['\'', '"', '\\'], "");
+    if !tools::PATCH_PROGRAMS.iter().any(|name| bare.contains(name)) {
+        return Vec::new();
+    }
+    // The text shows here-documents as they are, words stand for the rest.
+    let words = script.commands().iter().flat_map(|command| &command.words).filter(|it| it.text.contains("*** "));
+    let sources = words.map(|word| (&*word.text, word.is_constant()));
+    // What can't be read may write a patch in other words.
+    let (mut files, mut is_open) = (Vec::new(), !script.names_all() && text.contains("*** "));
+    for (source, is_constant) in sources.chain([(&**text, tools::quotes_documents(text))]) {
+        for (family, file) in tools::readings_of_patches(&[source]).into_iter().flatten() {
+            is_open |= !is_constant && file.contains(['$', '`', '…']) || files.len() >= MAX;
+            if files.len() < MAX && !files.contains(&(family, file)) {
+                files.push((family, file));
+            }
+        }
+    }
+    if files.is_empty() && !is_open {
+        return Vec::new();
+    }
+    let mut directories = vec![directory.to_string()];
+    for command in script.commands() {
+        let Some((program, operands)) = command.words.split_first() else { continue };
+        if !matches!(program.as_constant(), Some("cd" | "pushd")) {
+            continue;
+        }
+        for operand in operands {
+            let to = operand.as_constant().filter(|_| directories.len() < 16);
+            let to = to.map(|to| paths::of_home(to).unwrap_or_else(|| to.to_string()));
+            let from =
+                |from: &String, to: &String| if to.starts_with('/') { to.clone() } else { format!("{from}/{to}") };
+            match (to, directories.last()) {
+                // The one before may be that of a subshell.
+                (Some(to), Some(last)) => directories.extend([from(&directory.to_string(), &to), from(last, &to)]),
+                _ => is_open |= files.iter().any(|(_, file)| !file.starts_with('/')),
+            }
+        }
+    }
+    let unclear = || Subject::Unclear("the patch in the command names a file that is computed".into());
+    let items = items_of_patch(&files, base, &directories).map_or_else(unclear, Subject::Items);
+    [items].into_iter().chain(is_open.then(unclear)).collect()
 }
 
 /// Whether a call happens at another place than its main argument tells, or in an environment of its own.
@@ -202,7 +290,9 @@ fn subjects(kind: ArgumentKind, value: &Value, input: &Value, base: &Path, shell
             return Some(texts.into_iter().map(read).collect());
         }
         ArgumentKind::Path => {
-            let found = tools::texts(value)?.into_iter().map(|it| path_or_url(it, base)).collect::<Option<Vec<_>>>()?;
+            let directories: Vec<String> = tools::working_directories(input, false).map(str::to_string).collect();
+            let things = |text| path_or_url(text, base, &directories);
+            let found = tools::texts(value)?.into_iter().map(things).collect::<Option<Vec<_>>>()?;
             items(found.into_iter().flatten().collect())
         }
         ArgumentKind::Url => {

@@ -103,6 +103,7 @@ pub struct Facts {
     unread: Option<&'static str>,
     call: OnceLock<Call>,
     declared: OnceLock<Call>,
+    may_hold_patch: OnceLock<bool>,
 }
 
 impl Facts {
@@ -172,6 +173,7 @@ impl Facts {
             unread: None,
             call,
             declared,
+            may_hold_patch: OnceLock::new(),
         }
     }
 
@@ -192,6 +194,19 @@ impl Facts {
             (ToolNaming::Canonical, Some(declared)) => Row::declared(declared).families(),
             (ToolNaming::Canonical, None) => self.families,
         }
+    }
+
+    /// The canonical names of what a patch in a shell text does, as far as a definition knows them.
+    pub fn patched(&self, asker: Asker) -> &'static [&'static str] {
+        match asker.naming {
+            ToolNaming::Canonical if self.holds_patch(self.row(asker.layer)) => tools::PATCH_FAMILIES,
+            ToolNaming::Canonical | ToolNaming::Own => &[],
+        }
+    }
+
+    fn holds_patch(&self, row: Row<'_>) -> bool {
+        let is_there = || self.event.at("/tool/input").is_some_and(tools::may_hold_patch);
+        row.runs_text() && *self.may_hold_patch.get_or_init(is_there)
     }
 
     /// What the tool call is about, as a definition of a layer reads it.
@@ -222,7 +237,11 @@ impl Facts {
     /// Every name that some definition may call the tool by.
     pub fn all_names(&self) -> impl Iterator<Item = &str> {
         let declared = self.declared(Layer::Session).map_or(&[][..], |it| Row::declared(it).families());
-        self.event.tool_name().into_iter().chain(self.families.iter().chain(declared).copied())
+        let patched = match self.event.tool_name().is_some() && self.holds_patch(self.row(Layer::Session)) {
+            true => tools::PATCH_FAMILIES,
+            false => &[],
+        };
+        self.event.tool_name().into_iter().chain(self.families.iter().chain(declared).chain(patched).copied())
     }
 
     /// The tool call in every way in which some definition may read it.

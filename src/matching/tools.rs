@@ -139,6 +139,8 @@ pub static TOOLS: &[Tool] = &[
             "cat_file",
             "open_file",
             "read_many_files",
+            "read_files",
+            "view_image",
             "fs_read",
             "NotebookRead",
         ],
@@ -228,6 +230,11 @@ pub static TOOLS: &[Tool] = &[
 pub const PATCH: &str = "apply_patch";
 /// What that argument may be called.
 pub const PATCH_ARGUMENTS: &[&str] = &["input", "patch", "patchText", "patch_text", "command"];
+
+/// The families of what a patch does.
+pub const PATCH_FAMILIES: &[&str] = &["Write", "Edit"];
+/// The programs that a shell text runs to apply a patch.
+pub const PATCH_PROGRAMS: [&str; 2] = [PATCH, "applypatch"];
 
 /// Where a command's arguments may stand beside it.
 const ARGUMENTS_BESIDE: [&str; 3] = ["args", "arguments", "argv"];
@@ -351,10 +358,15 @@ impl<'a> Row<'a> {
         self.families().contains(&"Bash")
     }
 
+    /// Whether it is one of the shells.
+    pub fn runs_text(&self) -> bool {
+        self.tool.is_some_and(|tool| tool.kind == ArgumentKind::Shell)
+    }
+
     /// The canonical names.
     pub fn families(&self) -> &'static [&'static str] {
         match self.tool {
-            _ if self.name == PATCH => &["Write", "Edit"],
+            _ if self.name == PATCH => PATCH_FAMILIES,
             Some(tool) => std::slice::from_ref(&tool.name),
             None => &[],
         }
@@ -432,6 +444,43 @@ impl<'a> Row<'a> {
         by_shape(input).filter(is_other).collect()
     }
 
+    /// The texts of a file tool's call that are paths by their names, and none that its table lists: `new_path`, or the
+    /// names of `{"edits": {"/etc/x": []}}`.
+    pub fn beside<'v>(&self, input: &'v Value) -> Vec<&'v str> {
+        const MAX: usize = 4096;
+        let listed: &[&str] = match self.tool {
+            _ if self.name == PATCH => PATCH_ARGUMENTS,
+            Some(tool) if tool.kind == ArgumentKind::Path => tool.arguments,
+            Some(_) | None => return Vec::new(),
+        };
+        let is_among = |names: &[&str], key: &str| names.iter().any(|name| is_same_name(name, key));
+        let is_other = |key: &str| {
+            let is_whole = ["source", "target"].iter().any(|name| name.eq_ignore_ascii_case(key));
+            let is_place = WORKING_DIRECTORIES.contains(&key);
+            (is_whole || names_path(key)) && !is_place && self.argument != Some(key) && !is_among(listed, key)
+        };
+        let mut found = Vec::new();
+        for (key, value) in input.as_object().into_iter().flatten() {
+            if is_other(key) {
+                found.extend(texts(value).unwrap_or_default());
+            }
+            if !is_among(PARTS, key) {
+                continue;
+            }
+            let parts = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+            for (key, value) in parts.iter().filter_map(Value::as_object).flatten() {
+                if is_other(key) {
+                    found.extend(texts(value).unwrap_or_default());
+                } else if key.contains(['/', '.']) || key.starts_with('~') {
+                    found.push(key);
+                }
+            }
+        }
+        // Others are contents.
+        found.retain(|text| !text.is_empty() && text.len() < MAX && !text.contains('\n'));
+        found
+    }
+
     /// The arguments that could be the command, by the name of each, where they differ or aren't texts: the tool may
     /// run another one than a guard reads.
     pub fn unclear_command<'v>(&self, input: &'v Value) -> Option<Vec<&'v str>> {
@@ -475,7 +524,8 @@ impl<'a> Row<'a> {
     pub fn main_path<'v>(&self, input: &'v Value) -> MainArgument<'v> {
         let values = match self.find(input) {
             Found::Patch(patches) => {
-                let mut files: Vec<&str> = patches.into_iter().flat_map(files_of_patch).map(|(_, file)| file).collect();
+                let readings = readings_of_patches(&patches);
+                let mut files: Vec<&str> = readings.into_iter().flatten().map(|(_, file)| file).collect();
                 files.dedup();
                 return match files[..] {
                     [file] => MainArgument::Is(file.into()),
@@ -556,6 +606,36 @@ fn is_same_name(one: &str, other: &str) -> bool {
     may_be && other.len() <= 64 && letters(one).eq(letters(other))
 }
 
+/// Whether a member holds a path, by the last word of its name: `new_path`, `imagePaths`.
+pub fn names_path(name: &str) -> bool {
+    const LAST: &[&str] = &[
+        "path",
+        "paths",
+        "file",
+        "files",
+        "filename",
+        "filenames",
+        "dir",
+        "directory",
+        "directories",
+        "folder",
+        "destination",
+        "dest",
+        "uri",
+    ];
+    let is_joint = |(at, c): &(usize, char)| {
+        matches!(c, '_' | '-') || c.is_ascii_uppercase() && name[..*at].ends_with(|c: char| c.is_ascii_lowercase())
+    };
+    let last = name.char_indices().filter(is_joint).next_back().map_or(name, |(at, _)| &name[at..]);
+    LAST.iter().any(|it| last.trim_start_matches(['_', '-']).eq_ignore_ascii_case(it))
+}
+
+/// Whether no member that goes by a path's name has another value.
+pub fn has_one_path(input: &Value, path: &str) -> bool {
+    let others = input.as_object().map_or_else(Vec::new, |input| members(input, PATH));
+    others.into_iter().all(|(_, value)| value.is_null() || value == path)
+}
+
 /// Whether a value is a list of parts of a call, or one.
 fn is_parts(value: &Value) -> bool {
     match value {
@@ -578,6 +658,9 @@ fn of_parts<'v>(value: &'v Value, names: &'static [&'static str]) -> Vec<&'v Val
     parts.iter().flat_map(of_part).collect()
 }
 
+/// The members that say where a call happens.
+const WORKING_DIRECTORIES: &[&str] = &["workdir", "cwd", "working_directory", "workingDirectory"];
+
 /// The directory that a shell call names to run in.
 pub fn working_directory(input: &Value) -> Option<&str> {
     working_directories(input, true).next()
@@ -585,9 +668,8 @@ pub fn working_directory(input: &Value) -> Option<&str> {
 
 /// The directories that a call names to happen in; `directory` is one only of a shell, because other tools are about one.
 pub fn working_directories(input: &Value, is_shell: bool) -> impl Iterator<Item = &str> {
-    const ANY: &[&str] = &["workdir", "cwd", "working_directory", "workingDirectory"];
     const SHELL: &[&str] = &["directory", "dir_path"];
-    let names = ANY.iter().chain(if is_shell { SHELL } else { &[] });
+    let names = WORKING_DIRECTORIES.iter().chain(if is_shell { SHELL } else { &[] });
     names.filter_map(|name| input.get(name)?.as_str()).filter(|directory| !directory.is_empty())
 }
 
@@ -658,8 +740,42 @@ fn only_text(input: &Map<String, Value>) -> Option<&Value> {
     texts.next().is_none().then_some(first)
 }
 
+/// Whether some text of a value may hold a patch.
+pub fn may_hold_patch(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains("*** "),
+        Value::Array(items) => items.iter().any(may_hold_patch),
+        Value::Object(members) => members.values().any(may_hold_patch),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// Whether a shell takes every here-document of a text as it is.
+pub fn quotes_documents(text: &str) -> bool {
+    let is_quoted = |rest: &str| rest.trim_start_matches(['-', ' ', '\t']).starts_with(['\'', '"', '\\']);
+    text.split("<<").skip(1).all(is_quoted)
+}
+
+/// The files of patches, each with the family that its change belongs to: mostly one reading. Tools differ in what ends
+/// a line: to some, a form feed within a header or a text does.
+pub fn readings_of_patches<'p>(patches: &[&'p str]) -> Vec<Vec<(&'static str, &'p str)>> {
+    let read = |of: fn(&'p str) -> Vec<(&'static str, &'p str)>| patches.iter().flat_map(|it| of(it)).collect();
+    let mut readings: Vec<_> = vec![read(files_of_patch), read(|it| files_of_lines(it.split(ends_line)))];
+    readings.dedup();
+    readings
+}
+
+/// What ends a line to some program: the set of Python's `splitlines`.
+fn ends_line(c: char) -> bool {
+    matches!(c, '\n' | '\r' | '\x0b' | '\x0c' | '\x1c'..='\x1e' | '\u{85}' | '\u{2028}' | '\u{2029}')
+}
+
 /// The files of a patch, each with the family that its change belongs to.
 pub fn files_of_patch(patch: &str) -> Vec<(&'static str, &str)> {
+    files_of_lines(patch.lines())
+}
+
+fn files_of_lines<'p>(lines: impl Iterator<Item = &'p str>) -> Vec<(&'static str, &'p str)> {
     const HEADERS: [(&str, &str); 4] = [
         ("*** Add File: ", "Write"),
         ("*** Update File: ", "Edit"),
@@ -668,7 +784,7 @@ pub fn files_of_patch(patch: &str) -> Vec<(&'static str, &str)> {
     ];
     let file =
         |line| HEADERS.iter().find_map(|(header, family)| Some((*family, str::strip_prefix(line, header)?.trim())));
-    patch.lines().map(str::trim).filter_map(file).collect()
+    lines.map(str::trim).filter_map(file).collect()
 }
 
 /// The options behind which a shell of the Bourne family takes the text that it runs.
@@ -792,7 +908,8 @@ mod tests {
             ("cline", "Bash", &["execute_command", "run_commands"]),
             ("cline", "Write", &["write_to_file"]),
             ("cline", "Edit", &["replace_in_file", "apply_diff", "editor"]),
-            ("cline", "Read", &["read_file"]),
+            ("cline", "Read", &["read_file", "read_files"]),
+            ("codex", "Read", &["view_image"]),
             ("cline", "LS", &["list_files"]),
             ("opencode", "Bash", &["bash"]),
             ("opencode", "Write", &["write"]),
@@ -868,6 +985,8 @@ mod tests {
             ("Read", json!({"paths": ["ok"], "include": ["/a"]}), MainArgument::Unclear),
             ("Read", json!("/a"), MainArgument::Unclear),
             ("apply_patch", json!({"input": "*** Add File: a\n", "patch": "*** Add File: b\n"}), MainArgument::Unclear),
+            ("apply_patch", json!({"input": "*** Add File: a\x0c*** Add File: b\n"}), MainArgument::Unclear),
+            ("apply_patch", json!({"input": "*** Add File: a\n+x\x0c+y\r\n"}), is("a")),
         ] {
             assert_eq!(Row::of(tool).main_path(&input), expected, "{tool} {input}");
         }
