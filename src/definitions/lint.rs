@@ -7,7 +7,7 @@ use crate::dialects::{self, EventRow};
 use crate::event::{CUSTOM_PREFIX, On, Phase, may_be_about_a_tool, spec};
 use crate::handlers::{self, Handler, Means, Obstacle, rewrite};
 use crate::hook::Hook;
-use crate::matching::tools::{self, ArgumentKind, TOOLS};
+use crate::matching::tools::{self, ArgumentKind, TOOLS, Tool};
 use crate::matching::when::When;
 use crate::matching::{Matcher, MatcherRule, ToolNaming};
 use crate::support::nearest::closest;
@@ -149,6 +149,45 @@ impl Lint<'_> {
             self.warn(Problem::warning(self.at("on"), "idle-rewrite", message));
         }
         elsewhere.into_iter().for_each(|problem| self.warn(problem));
+        self.patch_of_something_else();
+    }
+
+    /// A patch that says nothing, that repeats the way to what it is over, or that misspells an argument.
+    fn patch_of_something_else(&mut self) {
+        let Some(patch) = self.node.get("rewrite").and_then(|it| it.get("patch")) else { return };
+        let NodeValue::Map(entries) = &patch.value else { return };
+        if entries.is_empty() {
+            return self.warn(Problem::warning(&patch.span, "idle-rewrite", "an empty `patch` changes nothing"));
+        }
+        let subjects = self.events.iter().filter_map(|name| spec(name)?.subject);
+        let subject = subjects
+            .map(rewrite::written)
+            .find(|subject| subject.split('.').try_fold(patch, |at, key| at.get(key)).is_some());
+        if let Some(subject) = subject {
+            let first = subject.split('.').next().and_then(|key| patch.entry(key));
+            let message = format!("`patch` is over `{subject}` already, and would make another `{subject}` in it");
+            let problem = Problem::warning(first.map_or(&patch.span, |it| &it.key_span), "idle-rewrite", message);
+            return self.warn(problem.help(match subject.contains('.') {
+                true => format!("write what stands within `{subject}`"),
+                false => format!("a text has no members: `replace: {{ member: {subject}, pattern: ..., with: ... }}`"),
+            }));
+        }
+        let tools = self.known_tools();
+        for entry in entries {
+            let Some(meant) = slips::misspelt_argument_of(&entry.key, &tools) else { continue };
+            let message = format!("no agent is known to have an argument `{}`", entry.key);
+            let problem = Problem::warning(&entry.key_span, "unknown-name", message);
+            self.warn(problem.did_you_mean(&entry.key, Some(meant)));
+        }
+    }
+
+    /// The tools that the hook is for, as far as they are known and said by name.
+    fn known_tools(&self) -> Vec<&'static Tool> {
+        let named = match &self.hook.matcher {
+            Some(Matcher::Names(tools)) => tools.iter().map(|it| &**it).collect(),
+            _ => self.hook.tools.rules.iter().flat_map(|rule| rule.tools().map(|(tool, _)| tool)).collect::<Vec<_>>(),
+        };
+        named.into_iter().filter_map(tools::known).collect()
     }
 
     /// A matcher or an `if` on tools at events that name none.
