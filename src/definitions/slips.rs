@@ -95,6 +95,23 @@ pub(super) fn slip(path: &str, is_about_tool: bool) -> Option<(String, String)> 
     Some((format!("{first}.{second}"), format!("{first}.{meant}")))
 }
 
+/// Whether a path leads to what events have, or to what placeholders name beside it.
+pub(super) fn is_member(path: &str) -> bool {
+    let first = path.split('.').next().unwrap_or_default();
+    path == "timestamp"
+        || KNOWN.own.contains(first) && (path.contains('.') || ["prompt", "session", "run"].contains(&path))
+}
+
+/// The path of what commands have under a variable's name, if it is one of a tool's.
+pub(super) fn path_of_variable(name: &str) -> Option<String> {
+    let argument = name.strip_prefix("tool_input_").filter(|it| !it.is_empty());
+    match (name, argument) {
+        ("tool_name", _) => Some("tool.name".into()),
+        (_, Some(argument)) => Some(format!("tool.input.{argument}")),
+        _ => None,
+    }
+}
+
 /// One more or less of something is another member: `message`, `messages`.
 fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a String>) -> Option<String> {
     let found = closest(word, candidates.into_iter().map(String::as_str))?;

@@ -14,7 +14,9 @@ use super::kind::{Kind, TextKind};
 use super::means::{Means, Obstacle, program_obstacle, shell_obstacle};
 use super::output_log::OutputLog;
 use super::process;
+use super::shell_text;
 use crate::contract::{Exit, NATIVE};
+use crate::event::On;
 use crate::matching::paths;
 use crate::matching::tools::MainArgument;
 use crate::support::looks::look;
@@ -257,10 +259,21 @@ impl Kind for Command {
 
     fn obstacle(&self, _: &HookView<'_>, means: &Means) -> Option<Obstacle> {
         let obstacle = match &self.run {
-            Run::Shell(text) => shell_obstacle(text, &self.env),
+            Run::Shell(text) => {
+                let mistake = shell_text::mistake(text, means.may_start).map(|it| it.at("run"));
+                mistake.or_else(|| shell_obstacle(text, &self.env))
+            }
             Run::Program { program, .. } => program_obstacle(program, &self.env, &self.dir),
         };
         obstacle.or_else(|| self.missing_script(&means.root))
+    }
+
+    fn awaited(&self, _: &On) -> Option<&'static str> {
+        match self.stdout? {
+            Stdout::Context | Stdout::Message => Some("stdout"),
+            Stdout::Reply => Some("reply"),
+            Stdout::Log => None,
+        }
     }
 
     fn files(&self, root: &Path) -> Vec<PathBuf> {

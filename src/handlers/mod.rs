@@ -39,8 +39,10 @@ mod sample;
 #[cfg(feature = "script")]
 mod script;
 mod services;
+mod shell_text;
 mod text;
 
+use crate::event::On;
 use crate::syntax::node::{Node, decode};
 use crate::template::{PATHS, Placeholders, Style, Template};
 use crate::verdict::{Answer, Decision};
@@ -155,6 +157,14 @@ macro_rules! handlers {
             pub(crate) fn obstacle(&self, hook: &HookView<'_>, means: &Means) -> Option<Obstacle> {
                 match self {
                     $($(#[$attribute])* Handler::$variant(it) => it.obstacle(hook, means),)*
+                    Handler::Closure(_) | Handler::Broken(_) => None,
+                }
+            }
+
+            /// What of its answers counts only if somebody waits for it.
+            pub(crate) fn awaited(&self, on: &On) -> Option<&'static str> {
+                match self {
+                    $($(#[$attribute])* Handler::$variant(it) => it.awaited(on),)*
                     Handler::Closure(_) | Handler::Broken(_) => None,
                 }
             }
@@ -281,6 +291,19 @@ pub(crate) fn templates<'n>(
         TextKind::NativeTemplate => Some((node, &PATHS)),
         TextKind::Expression | TextKind::Regex | TextKind::File => None,
     })
+}
+
+/// The texts of a handler's definition that are used as they are, and are in no language of their own.
+pub(crate) fn plain_texts<'n>(key: &str, definition: &'n Node) -> Vec<&'n Node> {
+    let row = KINDS.iter().find(|row| row.key == key).filter(|row| !["script", "rewrite"].contains(&row.key));
+    let mut found = Vec::new();
+    each_text(definition, &mut Vec::new(), &mut |path, node| {
+        let is_shell = key == "command" && matches!(path, [] | ["run"]);
+        if row.is_some_and(|row| (row.text_kind)(path).is_none_or(|kind| kind == TextKind::File)) && !is_shell {
+            found.push(node);
+        }
+    });
+    found
 }
 
 /// A text and the paths that it names, each with where it is written, in bytes of the text.

@@ -13,7 +13,7 @@ use super::error::HandlerError;
 use super::kind::{Kind, TextKind};
 use super::pattern::Pattern;
 use super::text;
-use crate::event::Event;
+use crate::event::{Event, On};
 use crate::matching::shell::CommandRule;
 use crate::template::Body;
 use crate::verdict::Answer;
@@ -153,6 +153,10 @@ impl Kind for Rewrite {
                 Ok(rewritten.map_or_else(Answer::default, Answer::rewrite))
             }
         }
+    }
+
+    fn awaited(&self, _: &On) -> Option<&'static str> {
+        Some("rewrite")
     }
 
     fn is_idempotent(&self) -> bool {
