@@ -50,6 +50,7 @@ pub(super) fn lint(
     let mut lint = Lint { hook, node, matcher, text, events, mistakes };
     lint.guard_without_effect();
     lint.timeout_before_wait();
+    lint.agents_that_are_dialects();
     lint.placeholders_that_nothing_fills();
     lint.rewrite_without_effect();
     lint.tool_conditions_without_tool();
@@ -221,6 +222,21 @@ impl Lint<'_> {
         named.into_iter().filter_map(tools::known).collect()
     }
 
+    /// The name of a coding agent, whose events name its sub-agents.
+    fn agents_that_are_dialects(&mut self) {
+        let Some(node) = self.node.get("agents") else { return };
+        let texts = match &node.value {
+            NodeValue::Seq(items) => items.iter().filter_map(Node::text).collect(),
+            _ => node.text().into_iter().collect::<Vec<_>>(),
+        };
+        let dialect = dialects::DIALECTS.iter().find(|it| it.agent.is_some() && texts.contains(&it.name()));
+        if let Some(dialect) = dialect {
+            let message = format!("`agents` are the names of sub-agents, and `{}` is a dialect", dialect.name());
+            let problem = self.never_matches("agents", message);
+            self.warn(problem.help("leave it out: a hook judges the calls of every coding agent that asks"));
+        }
+    }
+
     /// A matcher or an `if` on tools at events that name none.
     fn tool_conditions_without_tool(&mut self) {
         if self.events.is_empty() || self.events.iter().any(|name| may_be_about_a_tool(name)) {
@@ -388,6 +404,7 @@ impl Lint<'_> {
 
     /// `~` where it is a character like any other.
     fn home_that_nothing_expands(&mut self) {
+        let is_home = |text: &str| ["~/", "$HOME/", "${HOME}/"].iter().any(|start| text.starts_with(start));
         let mut found = Vec::new();
         for (key, rules) in [("if", &self.hook.tools.rules), ("unless", &self.hook.tools.unless)] {
             let named = rules.iter().filter(|rule| rule.is_about_text("~/"));
@@ -398,11 +415,18 @@ impl Lint<'_> {
                 NodeValue::Seq(items) => &items[..],
                 _ => &[],
             };
-            let word = words.iter().filter_map(Node::text).find(|it| it.starts_with("~/"));
+            let word = words.iter().filter_map(Node::text).find(|it| is_home(it));
             found.extend(word.map(|word| ("command", format!("no shell reads `{word}`"))));
         }
+        let kind = self.hook.handler.key();
+        if let Some(definition) = self.node.get(kind) {
+            let cwd = definition.get("cwd").or_else(|| definition.get("server")?.get("cwd"));
+            let path = handlers::files(kind, definition).chain(cwd).filter_map(Node::text).find(|it| is_home(it));
+            found.extend(path.map(|path| (kind, format!("no shell reads `{path}`"))));
+        }
         for (key, why) in found {
-            let message = format!("`~` isn't expanded here: {why}");
+            let sign = if why.contains("`$") { "$HOME" } else { "~" };
+            let message = format!("`{sign}` isn't expanded here: {why}");
             let problem = Problem::warning(self.at(key), "unexpanded-home", message);
             self.warn(problem.help("write the whole path"));
         }

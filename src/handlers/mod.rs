@@ -279,6 +279,11 @@ pub(crate) fn expressions<'n>(key: &str, definition: &'n Node) -> impl Iterator<
     texts(key, definition).into_iter().filter(|(_, kind)| *kind == TextKind::Expression).map(|(node, _)| node)
 }
 
+/// The texts of a handler's definition that name files.
+pub(crate) fn files<'n>(key: &str, definition: &'n Node) -> impl Iterator<Item = &'n Node> {
+    texts(key, definition).into_iter().filter(|(_, kind)| *kind == TextKind::File).map(|(node, _)| node)
+}
+
 /// The texts of a handler's definition that are filled in with what the event says, each with how its
 /// placeholders are written; `own` is the way of the hook's vocabulary.
 pub(crate) fn templates<'n>(

@@ -234,7 +234,11 @@ fn test(file: &Path, args: &TestArgs, runtime: &Runtime) -> Result<Tested, Failu
         cases::read(&name, &text)
     };
     let Cases { setup, cases, .. } = read.map_err(|problems| {
-        let lines: Vec<String> = problems.iter().map(|problem| problem.one_line()).collect();
+        let mut lines: Vec<String> = problems.iter().map(|problem| problem.one_line()).collect();
+        if lines.iter().any(|line| line.contains("unknown field `hooks`")) {
+            let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+            lines = vec![format!("{name}: these are definitions; their cases are in `{stem}.test.yaml`")];
+        }
         Failure(lines.join("\n"))
     })?;
     let place = Place::new().map_err(|error| Failure(format!("no directory to test in: {error}")))?;
