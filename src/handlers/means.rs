@@ -188,6 +188,33 @@ mod tests {
     use super::*;
 
     #[test]
+    fn scripts_that_nothing_can_start() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let env = [("PATH".to_string(), "/usr/bin:/bin".to_string())];
+        for (text, expected) in [
+            ("#!/bin/sh\nexit 2\n", None),
+            ("#!/usr/bin/env sh\n", None),
+            ("#!/usr/bin/env -S sh -e\n", None),
+            ("exit 2\n", None),
+            ("", Some("is empty, and does nothing")),
+            ("#!/usr/bin/nosuch\n", Some("is for `/usr/bin/nosuch`, by its `#!`, and there is no such program")),
+            ("#!/usr/bin/env pyton3\n", Some("is for `pyton3`, by its `#!`, and there is no such program")),
+            ("#!/bin/sh\r\nexit 2\r\n", Some("end with CR LF, so nothing is called `/bin/sh\\r`")),
+        ] {
+            let file = dir.path().join("x.sh");
+            std::fs::write(&file, text).unwrap();
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+            let found = program_obstacle("./x.sh", &env, dir.path()).map(|it| it.message);
+            let is_so = match expected {
+                Some(expected) => found.as_deref().is_some_and(|it| it.ends_with(expected)),
+                None => found.is_none(),
+            };
+            assert!(is_so, "{text:?}: {found:?}");
+        }
+    }
+
+    #[test]
     fn the_first_program_of_a_shell_text() {
         let env = [("PATH".to_string(), "/usr/bin:/bin".to_string())];
         for (text, expected) in [
