@@ -9,6 +9,7 @@ use crate::event::{Event, On};
 use crate::handlers::process::resolve;
 use crate::host::Host;
 use crate::syntax::diagnostic::Severity;
+use crate::syntax::formats::{Format, parse};
 use crate::transport::client::Client;
 use crate::transport::socket;
 use serde_json::{Value, json};
@@ -99,6 +100,11 @@ pub(super) fn doctor(args: &DoctorArgs, out: &mut Output) -> Result<Finding, Fai
             let health = if is_wanted { Health::Bad } else { Health::Doubtful };
             report.say(health, &format!("it doesn't ask hookwire: `hookwire install {}`", agent.name));
         }
+        for folder in [&project, &user].into_iter().filter(|_| !found.is_empty()).filter_map(|it| it.path().ok()) {
+            for problem in switched_off(agent, folder.parent().unwrap_or(&folder)) {
+                report.say(Health::Bad, &problem);
+            }
+        }
         look_at(agent, &found, &host, &args.hooks.definitions.root, &mut report);
     }
     if n_agents == 0 {
@@ -125,20 +131,28 @@ fn look_at(agent: &Agent, found: &[(PathBuf, Entry)], host: &Host, root: &Path, 
     let Ok(dialect) = dialects::by_name(agent.name) else { return };
     for (path, entry) in found {
         let path = path.display();
-        let (commands, missing) = match entry {
+        let (commands, missing, edits) = match entry {
             Entry::Unreadable(problem) => {
                 // Some agents drop such a file without a word.
                 report.say(Health::Bad, &format!("{path} can't be read, so its hooks don't run: {problem}"));
                 continue;
             }
-            Entry::Asks { commands, missing } => (commands, missing),
+            Entry::Asks { commands, missing, edits } => (commands, missing, edits),
         };
+        for edit in edits {
+            report.say(Health::Bad, &format!("{path}: {edit}; `hookwire install {}` writes it anew", agent.name));
+        }
         if !missing.is_empty() {
             let events = missing.join(", ");
             let again = format!("`hookwire install {}` adds them", agent.name);
             report.say(Health::Bad, &format!("{path} doesn't ask at {events}; {again}"));
         }
         for command in commands {
+            let words: Vec<&str> = command.split_whitespace().collect();
+            let named = words.windows(2).filter(|it| it[0] == "--hooks").map(|it| it[1].trim_matches(['"', '\'']));
+            for hooks in named.filter(|it| !it.contains('$') && !root.join(it).exists()) {
+                report.say(Health::Bad, &format!("{path}: --hooks {hooks}: no such file or directory"));
+            }
             match probe(dialect, command, root) {
                 Ok(time) => report.say(Health::Fine, &format!("{path}: a probe was denied after {time} ms")),
                 Err(problem) => report.say(Health::Bad, &format!("{path}: {problem}: {command}")),
@@ -160,6 +174,46 @@ fn look_at(agent: &Agent, found: &[(PathBuf, Entry)], host: &Host, root: &Path, 
             );
         }
     }
+}
+
+/// What switches an agent's hooks off.
+enum Switch {
+    /// A member with this value.
+    Is(bool),
+    /// A list that names the hook.
+    Names,
+}
+
+/// The switches of agents: the file, beside the one that hookwire's entry is in, and the member in it.
+const SWITCHES: &[(&str, &str, &str, Switch)] = &[
+    ("claude-code", "settings.json", "disableAllHooks", Switch::Is(true)),
+    ("claude-code", "settings.local.json", "disableAllHooks", Switch::Is(true)),
+    ("qwen", "settings.json", "disableAllHooks", Switch::Is(true)),
+    ("copilot", "hookwire.json", "disableAllHooks", Switch::Is(true)),
+    ("gemini", "settings.json", "hooksConfig.enabled", Switch::Is(false)),
+    ("gemini", "settings.json", "hooksConfig.disabled", Switch::Names),
+    ("codex", "config.toml", "features.hooks", Switch::Is(false)),
+];
+
+/// What in a folder of an agent's settings switches its hooks off.
+fn switched_off(agent: &Agent, folder: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for (_, file, member, switch) in SWITCHES.iter().filter(|(name, ..)| *name == agent.name) {
+        let path = folder.join(file);
+        let Ok(text) = std::fs::read_to_string(&path) else { continue };
+        let Ok(settings) = parse(&text, Format::from_path(&path).unwrap_or_default()) else { continue };
+        let Some(value) = member.split('.').try_fold(&settings, |at, key| at.get(key)) else { continue };
+        let is_off = match (switch, value.to_json()) {
+            (Switch::Is(off), value) => value == json!(off),
+            (Switch::Names, value) => value.as_array().is_some_and(|names| {
+                names.iter().any(|name| name.as_str().is_some_and(|name| name.contains("hookwire")))
+            }),
+        };
+        if is_off {
+            found.push(format!("{}: `{member}` switches hookwire's hooks off", path.display()));
+        }
+    }
+    found
 }
 
 /// Runs an agent's command as the agent does, with a call that is always denied. How long it took, in milliseconds.

@@ -4,6 +4,7 @@ use super::migrate::{is_changed, migrate};
 use super::output::{Output, Tone, safe, short};
 use super::{DefinitionArgs, Failure, Finding, ReachArgs};
 use crate::definitions;
+use crate::definitions::approved::DEFINITIONS;
 use crate::definitions::cases;
 use crate::definitions::load::{is_about_trust, unreadable};
 use crate::handlers::guards::{GUARDS, GuardRow};
@@ -12,6 +13,7 @@ use crate::rpc::protocol::{CheckResult, HookInfo};
 use crate::support::amounts::number_of;
 use crate::support::file::Unread;
 use crate::syntax::diagnostic::{Diagnostic, LineIndex, Severity, render};
+use crate::syntax::problem::Problem;
 use crate::syntax::source::Layer;
 use std::collections::HashMap;
 use std::io::Read;
@@ -62,6 +64,11 @@ pub(super) fn check(args: &CheckArgs, out: &mut Output) -> Result<Finding, Failu
             ..it.clone()
         }));
         sources.extend(published.sources.iter().map(|(file, text)| (given(file), text.clone())));
+        let has_none = hooks.hooks.is_empty() && hooks.policies.is_empty();
+        let has_none = has_none && diagnostics.iter().all(|it| it.severity != Severity::Error);
+        if args.hooks.project && has_none {
+            diagnostics.push(no_definitions(&args.hooks.root));
+        }
     }
     if args.migrate {
         let found = diagnostics.iter().filter(|it| is_changed(it)).map(|it| PathBuf::from(&it.file));
@@ -115,6 +122,28 @@ pub(super) fn check(args: &CheckArgs, out: &mut Output) -> Result<Finding, Failu
     }
     let found = errors > 0 || (args.strict && warnings > 0);
     Ok(if found { Finding::Found } else { Finding::Fine })
+}
+
+/// Whoever checks a project's own definitions believes that there are some.
+fn no_definitions(root: &Path) -> Diagnostic {
+    let dir = root.join(DEFINITIONS);
+    let is_near = |name: &str| name.to_lowercase().contains("hookwire") && name != DEFINITIONS;
+    let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
+    let mut near: Vec<_> =
+        entries.filter_map(|it| it.file_name().into_string().ok()).filter(|it| is_near(it)).collect();
+    near.sort();
+    let message = match dir.is_dir() {
+        true => format!("no hook of {DEFINITIONS} is in force"),
+        false if dir.exists() => format!("{DEFINITIONS} is no directory"),
+        false => format!("there is no {DEFINITIONS} here"),
+    };
+    let there = near.iter().take(4).map(|it| format!("`{it}`")).collect::<Vec<_>>().join(", ");
+    let help = match near.is_empty() || dir.is_dir() {
+        true => format!("definitions are files in {DEFINITIONS}: `hookwire init` writes some"),
+        false => format!("there is {there}; definitions are files in {DEFINITIONS}"),
+    };
+    let problem = Problem::error(&(0..0), "missing-directory", message).help(help);
+    problem.to_diagnostic(&dir.display().to_string(), &LineIndex::new(""))
 }
 
 /// A file's bytes. A named pipe would be waited for, perhaps for ever; that of a shell's `<(...)` has its writer.

@@ -224,8 +224,9 @@ pub(super) fn agent(name: &str) -> Result<&'static Agent, String> {
 pub(super) enum Entry {
     /// The file can't be read; why.
     Unreadable(String),
-    /// The commands before a tool call, and the events at which it doesn't ask.
-    Asks { commands: Vec<String>, missing: Vec<&'static str> },
+    /// The commands before a tool call, the events at which it doesn't ask, and what has become of the entry of a tool
+    /// call since it was written.
+    Asks { commands: Vec<String>, missing: Vec<&'static str>, edits: Vec<String> },
 }
 
 /// A file of an agent's configuration, as it is and as it is to be; nothing if it isn't there.
@@ -239,7 +240,9 @@ struct Change {
 impl Agent {
     /// Whether a command is the one that is installed for it.
     pub(super) fn is_its_command(&self, command: &str) -> bool {
-        command.contains("hookwire") && command.contains(&format!(" hook {}", self.name))
+        // A program of another name is known by its path.
+        let is_this = || program().is_ok_and(|program| command.starts_with(&shell_word::program(&program)));
+        command.contains(&format!(" hook {}", self.name)) && (command.contains("hookwire") || is_this())
     }
 
     /// Whether a program that it runs for an event is the one that is installed for it.
@@ -306,7 +309,11 @@ impl InstallArgs {
                 agent.events.iter().copied().partition(|event| is_ours(event));
             let gate =
                 asked.contains(&"PreToolUse").then(|| shell_word::program(&path.join("PreToolUse").to_string_lossy()));
-            return (!asked.is_empty()).then(|| Entry::Asks { commands: gate.into_iter().collect(), missing });
+            return (!asked.is_empty()).then(|| Entry::Asks {
+                commands: gate.into_iter().collect(),
+                missing,
+                edits: Vec::new(),
+            });
         }
         let text = match read(&path) {
             Ok(text) => text?,
@@ -316,24 +323,60 @@ impl InstallArgs {
             let words = text.lines().find_map(|line| line.strip_prefix("const COMMAND = ")?.strip_suffix(';'))?;
             let words: Vec<String> = serde_json::from_str(words).ok()?;
             let command = shell_word::command(words.iter().map(String::as_str));
-            return Some(Entry::Asks { commands: vec![command], missing: Vec::new() });
+            return Some(Entry::Asks { commands: vec![command], missing: Vec::new(), edits: Vec::new() });
         }
         let settings = match CstRootNode::parse(&text, &ParseOptions::default()) {
             Ok(root) => root.to_serde_value().unwrap_or_default(),
             Err(error) => return Some(Entry::Unreadable(error.to_string())),
         };
-        let commands = |event: &str| {
-            let groups = settings["hooks"][event].as_array().cloned().unwrap_or_default();
-            let inner = groups.iter().flat_map(|group| group["hooks"].as_array().cloned().unwrap_or_default());
-            let handlers = inner.chain(groups.iter().cloned()).filter(|handler| self.is_ours(handler));
-            let text = |handler: Value| handler["command"].as_str().or(handler["bash"].as_str()).map(str::to_string);
-            handlers.filter_map(text).collect::<Vec<String>>()
+        let hooks = &settings["hooks"];
+        for (value, what) in [(&settings, "it isn't a JSON object"), (hooks, "its `hooks` isn't an object")] {
+            if !value.is_null() && !value.is_object() {
+                return Some(Entry::Unreadable(what.to_string()));
+            }
+        }
+        // Each handler of ours with its group; where there are no groups, it is its own.
+        let ours = |event: &str| -> Vec<(Value, Value)> {
+            let groups = hooks[event].as_array().cloned().unwrap_or_default();
+            let handlers = |group: &Value| group["hooks"].as_array().cloned().unwrap_or_else(|| vec![group.clone()]);
+            let all = groups.iter().flat_map(|group| handlers(group).into_iter().map(|it| (group.clone(), it)));
+            all.filter(|(_, handler)| self.is_ours(handler)).collect()
         };
-        let missing: Vec<&str> = agent.events.iter().copied().filter(|event| commands(event).is_empty()).collect();
+        let missing: Vec<&str> = agent.events.iter().copied().filter(|event| ours(event).is_empty()).collect();
         let rows = dialects::by_name(agent.name).ok()?.events.iter();
-        let gates = rows.filter(|row| row.canonical == "PreToolUse");
-        let commands = gates.flat_map(|row| commands(row.name)).collect();
-        (missing.len() < agent.events.len()).then_some(Entry::Asks { commands, missing })
+        let gates: Vec<_> = rows.filter(|row| row.canonical == "PreToolUse").flat_map(|row| ours(row.name)).collect();
+        let text = |handler: &Value| handler["command"].as_str().or(handler["bash"].as_str()).map(str::to_string);
+        let commands = gates.iter().filter_map(|(_, handler)| text(handler)).collect();
+        let edits = gates.iter().flat_map(|(group, handler)| self.edits(group, handler)).collect();
+        (missing.len() < agent.events.len()).then_some(Entry::Asks { commands, missing, edits })
+    }
+
+    /// What of an entry isn't as it was written, so that the agent doesn't ask or doesn't obey.
+    fn edits(&self, group: &Value, handler: &Value) -> Vec<String> {
+        let written = match self.agent.form {
+            Form::Groups { .. } => self.group("")["hooks"][0].clone(),
+            _ => json!({ "type": "command", "timeoutSec": TIMEOUT }),
+        };
+        let narrowed = group["matcher"].as_str().filter(|it| !["", "*", ".*"].contains(it));
+        let mut found: Vec<_> = narrowed.map(|it| format!("its entry is only for `{it}`")).into_iter().collect();
+        for (key, value) in handler.as_object().into_iter().flatten().filter(|(key, value)| written[key] != **value) {
+            // So little time may be over before the answer is there.
+            let is_short = |limit: u64| written[key].as_u64().is_some_and(|written| limit < written / 6);
+            found.extend(match (key.as_str(), value) {
+                ("type", kind) => Some(format!("its entry has the type {kind}, which the agent passes over")),
+                ("async", Value::Bool(true)) => Some("its entry is `async`: the agent doesn't wait for it".into()),
+                ("if", condition) => Some(format!("its entry is under a condition: {condition}")),
+                (_, limit) if limit.as_u64().is_some_and(is_short) => {
+                    Some(format!("its entry is given up too early: `{key}` is {limit}"))
+                }
+                _ => None,
+            });
+        }
+        let fails = &written["onFailure"];
+        if !fails.is_null() && *fails != handler["onFailure"] {
+            found.push(format!("its entry lacks `onFailure: {fails}`: a tool runs when hookwire is missing or killed"));
+        }
+        found
     }
 
     pub(super) fn path(&self) -> Result<PathBuf, Failure> {

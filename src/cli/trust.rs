@@ -2,7 +2,7 @@
 
 use super::output::{Output, Tone, safe};
 use super::{Failure, Finding, project};
-use crate::definitions::approved::store;
+use crate::definitions::approved::{DEFINITIONS, store};
 use crate::transport::hosts::reload_all;
 use crate::trust::shown::{Look, shown};
 use crate::trust::{self, Change, Refusal, Review};
@@ -88,6 +88,9 @@ fn add(store: &Path, args: &AddArgs, out: &mut Output) -> Result<Finding, Failur
         return Ok(Finding::Fine);
     }
     review.sound()?;
+    if review.is_empty && review.before.is_none() {
+        return Err(Failure(format!("{}: nothing of it would be in force", review.root.join(DEFINITIONS).display())));
+    }
     if !args.yes {
         if !std::io::stdin().is_terminal() {
             return Err(Failure("nobody is there to answer; `--yes` approves it, once you have read it".into()));

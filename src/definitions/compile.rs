@@ -328,6 +328,13 @@ impl Compiler<'_> {
                         });
                         continue;
                     }
+                    let event = word.strip_suffix(')').and_then(|it| it.split_once('('));
+                    if let Some((event, tool)) = event
+                        && dialects::canonical(event, contract.dialect).is_ok()
+                    {
+                        self.mistakes.push(problem.help(format!("write `on: {event}` and `if: {tool}`")));
+                        continue;
+                    }
                     self.mistakes.push(problem.did_you_mean(word, unknown.nearest).or_help(unknown.otherwise));
                 }
             }

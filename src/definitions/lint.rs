@@ -2,12 +2,12 @@
 
 use super::slips;
 use super::written::Mistakes;
-use crate::contract::NATIVE;
+use crate::contract::{Fail, NATIVE};
 use crate::dialects::{self, EventRow};
-use crate::event::{CUSTOM_PREFIX, On, Phase, may_be_about_a_tool, spec};
+use crate::event::{CUSTOM_PREFIX, EventSpec, On, Phase, may_be_about_a_tool, spec};
 use crate::handlers::{self, Handler, Means, Obstacle, rewrite};
 use crate::hook::Hook;
-use crate::matching::tools::{self, ArgumentKind, TOOLS};
+use crate::matching::tools::{self, ArgumentKind, TOOLS, Tool};
 use crate::matching::when::When;
 use crate::matching::{Matcher, MatcherRule, ToolNaming};
 use crate::support::nearest::closest;
@@ -15,8 +15,9 @@ use crate::syntax::diagnostic::Severity;
 use crate::syntax::fix::{Edit, Fix, Place};
 use crate::syntax::node::{Node, NodeValue, Span};
 use crate::syntax::problem::Problem;
-use crate::template::{Style, Template};
+use crate::template::{PATHS, Style, Template};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A hook that is looked at.
 struct Lint<'a> {
@@ -48,6 +49,9 @@ pub(super) fn lint(
     };
     let mut lint = Lint { hook, node, matcher, text, events, mistakes };
     lint.guard_without_effect();
+    lint.timeout_before_wait();
+    lint.agents_that_are_dialects();
+    lint.placeholders_that_nothing_fills();
     lint.rewrite_without_effect();
     lint.tool_conditions_without_tool();
     lint.tool_names();
@@ -118,13 +122,41 @@ impl Lint<'_> {
     fn guard_without_effect(&mut self) {
         let Handler::Guard(guard) = &self.hook.handler else { return };
         let Some(row) = guard.row() else { return };
-        let acts = |name: &str| spec(name).is_none_or(row.acts_at);
+        let acts = |name: &str| spec(name).is_none_or(|spec| guard.acts_as_set(spec));
         let idle: Vec<_> = self.events.iter().filter(|name| !acts(name)).map(|name| format!("`{name}`")).collect();
         if !idle.is_empty() {
             let message = format!("`{}` can do nothing at {}", row.name, idle.join(" and "));
             let problem = Problem::warning(self.at("on"), "idle-guard", message);
-            let problem = problem.help(format!("leave out `on` for {}", row.events.join(", ")));
+            let natural: Vec<_> = row.events.iter().copied().filter(|name| acts(name)).collect();
+            let problem = problem.help(format!("leave out `on` for {}", natural.join(", ")));
             self.warn(problem.fix(Fix::new("Leave out `on`", Edit::Remove("on".into()))));
+        }
+        // Other systems count by themselves.
+        let specs = self.events.iter().filter(|_| self.hook.contract.dialect == NATIVE).map(|name| spec(name));
+        let specs: Option<Vec<_>> = specs.collect();
+        let learns = |specs: &[&EventSpec]| row.learns_at.is_none_or(|learns_at| specs.iter().any(|it| learns_at(it)));
+        if idle.is_empty() && specs.is_some_and(|specs| !specs.is_empty() && !learns(&specs)) {
+            let message = format!("`{}` counts at PostModelCall, which `on` leaves out", row.name);
+            let problem = Problem::warning(self.at("on"), "idle-guard", message);
+            let natural: Vec<_> = row.events.iter().copied().filter(|name| acts(name)).collect();
+            let problem = problem.help(format!("leave out `on` for {}", natural.join(", ")));
+            self.warn(problem.fix(Fix::new("Leave out `on`", Edit::Remove("on".into()))));
+        }
+    }
+
+    /// A limit that ends a run before what its definition waits for.
+    fn timeout_before_wait(&mut self) {
+        let Handler::Guard(guard) = &self.hook.handler else { return };
+        let wait = self.node.get("guard").and_then(|it| it.get(guard.name())).and_then(|it| it.get("wait"));
+        let (Some(wait), Some(needed)) = (wait, self.hook.handler.default_timeout()) else { return };
+        if self.hook.timeout + Duration::from_secs(1) < needed {
+            let limit = humantime::format_duration(self.hook.timeout);
+            let written = self.text.get(wait.span.clone()).unwrap_or_default();
+            let message = format!("the hook's `timeout` ({limit}) ends it before its `wait` ({written})");
+            let place = self.node.get("timeout").unwrap_or(wait);
+            self.warn(
+                Problem::warning(&place.span, "short-timeout", message).help("give it a longer `timeout`, or none"),
+            );
         }
     }
 
@@ -149,6 +181,60 @@ impl Lint<'_> {
             self.warn(Problem::warning(self.at("on"), "idle-rewrite", message));
         }
         elsewhere.into_iter().for_each(|problem| self.warn(problem));
+        self.patch_of_something_else();
+    }
+
+    /// A patch that says nothing, that repeats the way to what it is over, or that misspells an argument.
+    fn patch_of_something_else(&mut self) {
+        let Some(patch) = self.node.get("rewrite").and_then(|it| it.get("patch")) else { return };
+        let NodeValue::Map(entries) = &patch.value else { return };
+        if entries.is_empty() {
+            return self.warn(Problem::warning(&patch.span, "idle-rewrite", "an empty `patch` changes nothing"));
+        }
+        let subjects = self.events.iter().filter_map(|name| spec(name)?.subject);
+        let subject = subjects
+            .map(rewrite::written)
+            .find(|subject| subject.split('.').try_fold(patch, |at, key| at.get(key)).is_some());
+        if let Some(subject) = subject {
+            let first = subject.split('.').next().and_then(|key| patch.entry(key));
+            let message = format!("`patch` is over `{subject}` already, and would make another `{subject}` in it");
+            let problem = Problem::warning(first.map_or(&patch.span, |it| &it.key_span), "idle-rewrite", message);
+            return self.warn(problem.help(match subject.contains('.') {
+                true => format!("write what stands within `{subject}`"),
+                false => format!("a text has no members: `replace: {{ member: {subject}, pattern: ..., with: ... }}`"),
+            }));
+        }
+        let tools = self.known_tools();
+        for entry in entries {
+            let Some(meant) = slips::misspelt_argument_of(&entry.key, &tools) else { continue };
+            let message = format!("no agent is known to have an argument `{}`", entry.key);
+            let problem = Problem::warning(&entry.key_span, "unknown-name", message);
+            self.warn(problem.did_you_mean(&entry.key, Some(meant)));
+        }
+    }
+
+    /// The tools that the hook is for, as far as they are known and said by name.
+    fn known_tools(&self) -> Vec<&'static Tool> {
+        let named = match &self.hook.matcher {
+            Some(Matcher::Names(tools)) => tools.iter().map(|it| &**it).collect(),
+            _ => self.hook.tools.rules.iter().flat_map(|rule| rule.tools().map(|(tool, _)| tool)).collect::<Vec<_>>(),
+        };
+        named.into_iter().filter_map(tools::known).collect()
+    }
+
+    /// The name of a coding agent, whose events name its sub-agents.
+    fn agents_that_are_dialects(&mut self) {
+        let Some(node) = self.node.get("agents") else { return };
+        let texts = match &node.value {
+            NodeValue::Seq(items) => items.iter().filter_map(Node::text).collect(),
+            _ => node.text().into_iter().collect::<Vec<_>>(),
+        };
+        let dialect = dialects::DIALECTS.iter().find(|it| it.agent.is_some() && texts.contains(&it.name()));
+        if let Some(dialect) = dialect {
+            let message = format!("`agents` are the names of sub-agents, and `{}` is a dialect", dialect.name());
+            let problem = self.never_matches("agents", message);
+            self.warn(problem.help("leave it out: a hook judges the calls of every coding agent that asks"));
+        }
     }
 
     /// A matcher or an `if` on tools at events that name none.
@@ -318,6 +404,7 @@ impl Lint<'_> {
 
     /// `~` where it is a character like any other.
     fn home_that_nothing_expands(&mut self) {
+        let is_home = |text: &str| ["~/", "$HOME/", "${HOME}/"].iter().any(|start| text.starts_with(start));
         let mut found = Vec::new();
         for (key, rules) in [("if", &self.hook.tools.rules), ("unless", &self.hook.tools.unless)] {
             let named = rules.iter().filter(|rule| rule.is_about_text("~/"));
@@ -328,11 +415,18 @@ impl Lint<'_> {
                 NodeValue::Seq(items) => &items[..],
                 _ => &[],
             };
-            let word = words.iter().filter_map(Node::text).find(|it| it.starts_with("~/"));
+            let word = words.iter().filter_map(Node::text).find(|it| is_home(it));
             found.extend(word.map(|word| ("command", format!("no shell reads `{word}`"))));
         }
+        let kind = self.hook.handler.key();
+        if let Some(definition) = self.node.get(kind) {
+            let cwd = definition.get("cwd").or_else(|| definition.get("server")?.get("cwd"));
+            let path = handlers::files(kind, definition).chain(cwd).filter_map(Node::text).find(|it| is_home(it));
+            found.extend(path.map(|path| (kind, format!("no shell reads `{path}`"))));
+        }
         for (key, why) in found {
-            let message = format!("`~` isn't expanded here: {why}");
+            let sign = if why.contains("`$") { "$HOME" } else { "~" };
+            let message = format!("`{sign}` isn't expanded here: {why}");
             let problem = Problem::warning(self.at(key), "unexpanded-home", message);
             self.warn(problem.help("write the whole path"));
         }
@@ -465,6 +559,46 @@ impl Lint<'_> {
         }
     }
 
+    /// What looks like a placeholder in a text that nothing is put into, or in the words of a shell where it is another's.
+    fn placeholders_that_nothing_fills(&mut self) {
+        let kind = self.hook.handler.key();
+        let Some(definition) = self.node.get(kind).filter(|_| self.hook.contract.dialect == NATIVE) else { return };
+        let mut found = Vec::new();
+        for node in handlers::plain_texts(kind, definition) {
+            let Some(text) = node.text() else { continue };
+            let Ok(template) = Template::new(text, &PATHS) else { continue };
+            let filled = template.places().find(|(path, _)| slips::is_member(path));
+            found.extend(filled.map(|(path, at)| {
+                (node, at.clone(), format!("`${{{path}}}` stays as it is: nothing is put in here"), None)
+            }));
+        }
+        for (node, _) in handlers::templates(kind, definition, &PATHS) {
+            let Some(text) = node.text() else { continue };
+            let inherits = definition.get("inheritEnv").map(|it| &it.value);
+            let inherits = |name: &str| matches!(inherits, Some(NodeValue::Seq(names)) if names.iter().any(|it| it.text() == Some(name)));
+            let template = Template::with_any_name(text, Style::Dollars);
+            for (name, at) in template
+                .places()
+                .filter(|(_, at)| text[at.start..].starts_with('$') && !text[at.start + 1..].starts_with('{'))
+            {
+                let meant = match slips::path_of_variable(name) {
+                    Some(path) => path,
+                    None if inherits(name) => format!("env.{name}"),
+                    None => continue,
+                };
+                let message = format!("no shell reads `${name}` here: placeholders are written `${{path}}`");
+                found.push((node, at.clone(), message, Some((format!("${name}"), format!("${{{meant}}}")))));
+            }
+        }
+        for (node, at, message, meant) in found {
+            let problem = Problem::warning(&node.part(&at, self.text), "literal-placeholder", message);
+            self.warn(match meant {
+                Some((wrong, meant)) => problem.did_you_mean(&wrong, Some(&meant)),
+                None => problem.help("say it in other words, or take a handler that can: `script`, `command`"),
+            });
+        }
+    }
+
     /// Placeholders for what no event of the hook has: the text stays empty there.
     fn unfilled_placeholders(&mut self, node: &Node, text: &str) {
         let own = &self.hook.contract.placeholders;
@@ -506,16 +640,12 @@ impl Lint<'_> {
 
     /// A verdict that nothing waits for, or that comes too late.
     fn verdict_without_effect(&mut self) {
-        let what = match &self.hook.handler {
-            Handler::Rewrite(_) => Some("rewrite"),
-            // A model that is asked does nothing else.
-            #[cfg(feature = "models")]
-            Handler::Prompt(_) | Handler::Agent(_) if self.hook.on.includes_a_gate() => Some("verdict"),
-            handler => handler.fixed().map(|_| "verdict"),
-        };
-        if let Some(what) = what.filter(|_| self.hook.detached) {
-            let message = format!("an async hook isn't waited for: its {what} can't count");
-            self.warn(Problem::warning(self.at("async"), "never-decides", message));
+        let awaited = self.hook.handler.awaited(&self.hook.on).map(|what| format!("its {what}"));
+        let fail = self.hook.fail.filter(|fail| *fail != Fail::Open).map(|_| "its `fail`".to_string());
+        if let Some(what) = awaited.or(fail).filter(|_| self.hook.detached) {
+            let message = format!("an async hook isn't waited for: {what} can't count");
+            let problem = Problem::warning(self.at("async"), "never-decides", message);
+            self.warn(problem.fix(Fix::remove("async")));
         }
         let is_note = |name: &Arc<str>| {
             let is_obeyed = dialects::DIALECTS.iter().any(|it| it.row(name).is_some_and(|row| row.blocks));
@@ -548,12 +678,16 @@ impl Lint<'_> {
         if !self.hook.enabled {
             return;
         }
-        let Some(Obstacle { code, field, message, help }) = self.hook.handler.obstacle(&self.hook.view(), means) else {
+        let Some(Obstacle { code, field, message, part, help, fix }) =
+            self.hook.handler.obstacle(&self.hook.view(), means)
+        else {
             return;
         };
         let handler = self.node.get(self.hook.handler.key()).unwrap_or(self.node);
         let place = field.and_then(|field| handler.get(field)).unwrap_or(handler);
-        let problem = Problem { help, ..Problem::warning(&place.span, code, message) };
+        let span = part.map_or_else(|| place.span.clone(), |part| place.part(&part, self.text));
+        let problem = Problem { help, ..Problem::warning(&span, code, message) };
+        let problem = fix.into_iter().fold(problem, |problem, fix| problem.fix(*fix));
         // It works, and people may want to know how.
         let severity = if code == "small-model" { Severity::Hint } else { Severity::Warning };
         self.warn(Problem { severity, ..problem });

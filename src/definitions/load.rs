@@ -325,6 +325,10 @@ impl Loader {
             };
             if real.is_dir() {
                 scan.directory(&dir.path, &real, 0);
+                if scan.found.is_empty() {
+                    scan.tell_passed_over();
+                }
+                scan.passed_over.clear();
             } else {
                 let signature = signature(&dir.path);
                 scan.found.push(Found { path: dir.path.clone(), real, signature, is_found: false });
@@ -690,6 +694,15 @@ fn broken_state(
     FileState { real, signature: found.signature, racy, content, text, hooks, policy, tools, names, diagnostics, named }
 }
 
+/// Whether a name has an ending of definitions, or nearly, and is none: `guard.jsonc`, `guard.yaml.txt`.
+fn is_nearly_definition(name: &Path) -> bool {
+    let text = name.to_string_lossy().to_ascii_lowercase();
+    let mut endings = text.split('.').skip(1);
+    !is_definition_file(name)
+        && !is_cases_file(name)
+        && endings.any(|it| ["yaml", "yml", "toml", "json", "jsonc", "json5", "yamll", "ymal"].contains(&it))
+}
+
 fn file_problem(code: &'static str, message: String) -> Problem {
     Problem::error(&(0..0), code, message)
 }
@@ -729,6 +742,8 @@ struct Scan {
     visited: HashSet<PathBuf>,
     found: Vec<Found>,
     unreadable: Vec<PathBuf>,
+    /// Files that aren't read and look like definitions.
+    passed_over: Vec<PathBuf>,
 }
 
 impl Scan {
@@ -849,8 +864,20 @@ impl Scan {
                         self.problems.push(path_diagnostic(&path, "too-many-files", message));
                     }
                 }
+                _ if is_nearly_definition(Path::new(&name)) => self.passed_over.push(path),
                 _ => {}
             }
+        }
+    }
+
+    /// Files that aren't read, where none is and these look like definitions.
+    fn tell_passed_over(&mut self) {
+        for path in std::mem::take(&mut self.passed_over) {
+            let message = "it isn't read: definitions are in files that end in .yaml, .yml, .toml or .json";
+            let problem = file_problem("not-definitions", message.into());
+            let problem = Problem { severity: Severity::Warning, ..problem };
+            let range = LineIndex::new("").range(&(0..0));
+            self.problems.push(problem.into_diagnostic(&path.display().to_string(), range));
         }
     }
 

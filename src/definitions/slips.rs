@@ -5,7 +5,7 @@
 
 use crate::dialects::DIALECTS;
 use crate::event::{CONTEXT_MEMBERS, EventShape};
-use crate::matching::tools::{PATCH_ARGUMENTS, TOOLS};
+use crate::matching::tools::{PATCH_ARGUMENTS, TOOLS, Tool};
 use crate::matching::when::MEMBERS;
 use crate::support::nearest::{closest, differ_in_number};
 use crate::template::{Placeholders, Style, Template};
@@ -95,6 +95,23 @@ pub(super) fn slip(path: &str, is_about_tool: bool) -> Option<(String, String)> 
     Some((format!("{first}.{second}"), format!("{first}.{meant}")))
 }
 
+/// Whether a path leads to what events have, or to what placeholders name beside it.
+pub(super) fn is_member(path: &str) -> bool {
+    let first = path.split('.').next().unwrap_or_default();
+    path == "timestamp"
+        || KNOWN.own.contains(first) && (path.contains('.') || ["prompt", "session", "run"].contains(&path))
+}
+
+/// The path of what commands have under a variable's name, if it is one of a tool's.
+pub(super) fn path_of_variable(name: &str) -> Option<String> {
+    let argument = name.strip_prefix("tool_input_").filter(|it| !it.is_empty());
+    match (name, argument) {
+        ("tool_name", _) => Some("tool.name".into()),
+        (_, Some(argument)) => Some(format!("tool.input.{argument}")),
+        _ => None,
+    }
+}
+
 /// One more or less of something is another member: `message`, `messages`.
 fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a String>) -> Option<String> {
     let found = closest(word, candidates.into_iter().map(String::as_str))?;
@@ -156,10 +173,19 @@ fn strangers(text: &str, style: Style, names: &'static [&'static str], knows: fn
 
 /// The variable that was meant by one of an argument that no known tool has, and that is nearly a call's path or command.
 fn misspelt_argument(argument: &str) -> Option<&'static str> {
-    let named = TOOLS.iter().map(|it| it.arguments).chain([&["path", "command"][..], PATCH_ARGUMENTS]);
-    let is_known = named.into_iter().any(|names| names.contains(&argument));
-    let meant = closest(argument, ["path", "command"]).filter(|_| !is_known)?;
+    let meant = closest(argument, ["path", "command"]).filter(|_| !is_argument(argument))?;
     OF_TOOLS.into_iter().find(|name| name.ends_with(meant)).filter(|_| !differ_in_number(argument, meant))
+}
+
+/// The argument of one of these tools that was meant by one that no known tool has.
+pub(super) fn misspelt_argument_of(argument: &str, tools: &[&'static Tool]) -> Option<&'static str> {
+    let meant = closest(argument, tools.iter().flat_map(|tool| tool.arguments).copied())?;
+    (argument.len() > 3 && !is_argument(argument) && !differ_in_number(argument, meant)).then_some(meant)
+}
+
+fn is_argument(name: &str) -> bool {
+    let named = TOOLS.iter().map(|it| it.arguments).chain([&["path", "command"][..], PATCH_ARGUMENTS]);
+    named.into_iter().any(|names| names.iter().any(|it| it.eq_ignore_ascii_case(name)))
 }
 
 /// Programs and words of a shell that take no options, or no path for one.

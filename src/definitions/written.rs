@@ -236,6 +236,13 @@ impl Mistakes {
         let own = dialects::members_of(dialect).iter().copied();
         let nearest = closest(unknown, FILE_FIELDS.into_iter().chain(own));
         // What holds hooks in all but its name.
+        if nearest.is_none() && DEFAULTS_FIELDS.contains(&&**unknown) {
+            let message = format!("unknown field `{unknown}`");
+            let problem = Problem::error(&entry.key_span, "unknown-field", message);
+            return self.push(
+                problem.help(format!("for all hooks of the file, put it under `defaults: {{ {unknown}: ... }}`")),
+            );
+        }
         let holds_hooks = unknown.to_ascii_lowercase().contains("hook") && root.get("hooks").is_none();
         self.unknown_field(entry, nearest.or(holds_hooks.then_some("hooks")));
     }

@@ -6,6 +6,7 @@ use crate::matching::paths::normalise;
 use crate::matching::shell::{self, Shell};
 use crate::support::digest;
 use crate::support::file::{Signature, signature};
+use crate::support::places;
 use crate::support::shell_word;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap};
@@ -101,8 +102,27 @@ pub(super) fn run_by_text(text: &str, cwd: Option<&Path>, root: &Path) -> Vec<Pa
         true => text.replace(&variable, &word),
         false => text.replace(&format!("\"{variable}\""), &variable).replace(&variable, &word),
     });
+    let text = places::home().map_or_else(|| text.clone(), |home| with_home(&text, &home.to_string_lossy()));
     let script = shell::read(&text, Shell::Posix);
     script.files().map(|name| cwd.map_or_else(|| name.into(), |cwd| cwd.join(name))).collect()
+}
+
+/// A text with the home directory where a shell puts it: for `$HOME`, and for a `~` that begins a word.
+fn with_home(text: &str, home: &str) -> String {
+    if shell_word::argument(home) != home {
+        return text.to_string();
+    }
+    let text = text.replace("${HOME}", home).replace("$HOME/", &format!("{home}/"));
+    let mut rest = text.as_str();
+    let mut expanded = String::with_capacity(text.len());
+    while let Some(at) = rest.find("~/") {
+        let before = &rest[..at];
+        let is_first = expanded.is_empty() && before.is_empty();
+        expanded.push_str(before);
+        expanded.push_str(if is_first || before.ends_with([' ', '\t', '\n', ';', '&', '|', '(']) { home } else { "~" });
+        rest = &rest[at + 1..];
+    }
+    expanded + rest
 }
 
 /// The same of a program with its arguments.

@@ -11,10 +11,12 @@ use super::effect::{Effect, Program};
 use super::environment::{MAX_VARIABLE, Secrets, Variables, changed, environment};
 use super::error::HandlerError;
 use super::kind::{Kind, TextKind};
-use super::means::{Means, Obstacle, program_obstacle, shell_obstacle};
+use super::means::{Means, Obstacle, missing_script, program_obstacle, shell_obstacle};
 use super::output_log::OutputLog;
 use super::process;
+use super::shell_text;
 use crate::contract::{Exit, NATIVE};
+use crate::event::On;
 use crate::matching::paths;
 use crate::matching::tools::MainArgument;
 use crate::support::looks::look;
@@ -257,10 +259,28 @@ impl Kind for Command {
 
     fn obstacle(&self, _: &HookView<'_>, means: &Means) -> Option<Obstacle> {
         let obstacle = match &self.run {
-            Run::Shell(text) => shell_obstacle(text, &self.env),
+            Run::Shell(text) => {
+                let mistake = shell_text::mistake(text, means.may_start).map(|it| it.at("run"));
+                mistake.or_else(|| shell_obstacle(text, &self.env))
+            }
             Run::Program { program, .. } => program_obstacle(program, &self.env, &self.dir),
         };
-        obstacle.or_else(|| self.missing_script(&means.root))
+        let first = match &self.run {
+            Run::Shell(text) => text.split_whitespace().next().unwrap_or_default(),
+            Run::Program { program, .. } => program,
+        };
+        let missing = || missing_script(&self.label, first, &self.files(&means.root), &[&means.root, &self.dir]);
+        let cwd = self.cwd.as_ref().filter(|cwd| !cwd.is_dir() && !cwd.to_string_lossy().contains(['~', '$']));
+        let no_cwd = cwd.map(|cwd| Obstacle::new("no-directory", format!("there is no directory `{}`", cwd.display())));
+        no_cwd.map(|it| it.at("cwd")).or(obstacle).or_else(missing)
+    }
+
+    fn awaited(&self, _: &On) -> Option<&'static str> {
+        match self.stdout? {
+            Stdout::Context | Stdout::Message => Some("stdout"),
+            Stdout::Reply => Some("reply"),
+            Stdout::Log => None,
+        }
     }
 
     fn files(&self, root: &Path) -> Vec<PathBuf> {
@@ -293,33 +313,6 @@ fn empty() -> Mistake {
 }
 
 impl Command {
-    /// A script that an interpreter is given, and that isn't there. A relative one starts at the event's `cwd`: then it is
-    /// missed only if neither the project's root nor the definition's directory has it. A command that goes
-    /// elsewhere, asks what there is, or names a module, knows more.
-    fn missing_script(&self, root: &Path) -> Option<Obstacle> {
-        let first = match &self.run {
-            Run::Shell(text) => text.split_whitespace().next()?,
-            Run::Program { program, .. } => program,
-        };
-        let asks = ["||", "cd ", "pushd ", " -e ", " -f ", " -r ", " -s ", " -x ", " -m"];
-        if asks.iter().any(|it| self.label.contains(it)) {
-            return None;
-        }
-        let files = self.files(root);
-        let missing = files.iter().find(|file| {
-            let text = file.to_string_lossy();
-            // A program is looked for elsewhere, a bare word may belong to an option, and what a variable or a pattern
-            // stands for isn't known.
-            let is_open = text == first || text.starts_with('-') || text.contains(['$', '*', '?', '~']);
-            !is_open && text.contains(['/', '.']) && ![root, &self.dir].iter().any(|dir| dir.join(file).exists())
-        })?;
-        let obstacle = Obstacle::new("no-program", format!("there is no file `{}`", missing.display()));
-        Some(match missing.is_absolute() {
-            true => obstacle,
-            false => obstacle.help(format!("it starts at the event's `cwd`, usually {}", root.display())),
-        })
-    }
-
     /// What a command says on stderr is in its outcome and in the log, unless it is its reason or its error already.
     fn note_stderr(&self, call: &Call<'_>, output: &process::Output, answer: &Result<Answer, String>) {
         let stderr = self.secrets.mask(&String::from_utf8_lossy(&output.stderr));

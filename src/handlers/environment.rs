@@ -3,6 +3,7 @@
 use super::compile::Mistake;
 use crate::matching::Facts;
 use crate::matching::tools::MainArgument;
+use crate::syntax::fix::Fix;
 use crate::syntax::source::Layer;
 use crate::verdict::Answer;
 use serde_json::Value;
@@ -13,9 +14,15 @@ pub(super) const DEFAULT_ENV: [&str; 7] = ["PATH", "HOME", "USER", "LANG", "TZ",
 
 /// What a program gets of the host's environment, with what its definition sets.
 pub(super) fn environment(set: BTreeMap<String, String>, inherit: &[String]) -> Result<Vec<(String, String)>, Mistake> {
-    for name in set.keys().chain(inherit) {
-        if name.is_empty() || name.contains(['=', '\0']) {
-            return Err(Mistake::new("env", format!("`{name}` can't be the name of a variable")));
+    let named = set.keys().map(|name| ("env", name)).chain(inherit.iter().map(|name| ("inheritEnv", name)));
+    for (field, name) in named {
+        if name.is_empty() || name.contains(['=', '\0', '$']) {
+            let mistake = Mistake::new(field, format!("`{name}` can't be the name of a variable"));
+            let bare = name.trim_matches(['$', '{', '}']);
+            return Err(match bare != name && !bare.is_empty() {
+                true => mistake.help(format!("write `{bare}`")).fix(Fix::replace(name, bare)),
+                false => mistake,
+            });
         }
     }
     let inherited = std::env::vars_os().filter_map(|(name, value)| {

@@ -4,6 +4,7 @@ use super::call::Call;
 use super::compile::{Compile, Mistake};
 use super::error::HandlerError;
 use super::kind::Kind;
+use crate::event::On;
 use crate::verdict::{Answer, Decision};
 
 macro_rules! fixed {
@@ -20,6 +21,10 @@ macro_rules! fixed {
 
             async fn run(&self, _: &Call<'_>) -> Result<Answer, HandlerError> {
                 Ok(Answer::decide(Decision::$name, self.0.as_str()))
+            }
+
+            fn awaited(&self, _: &On) -> Option<&'static str> {
+                Some("verdict")
             }
 
             fn fixed(&self) -> Option<(Decision, &str)> {

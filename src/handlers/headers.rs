@@ -3,6 +3,7 @@
 use super::compile::Mistake;
 use super::environment::Secrets;
 use super::error::HandlerError;
+use super::means::Obstacle;
 use crate::services::egress::{check_url, is_reserved};
 use crate::syntax::fix::{Edit, Fix};
 use crate::template::{PATHS, Template};
@@ -64,17 +65,27 @@ impl Headers {
         Ok(Headers { secrets: Secrets::new(values.iter().map(String::as_str)), headers: compiled })
     }
 
+    /// Why they can't be filled here.
+    pub(super) fn obstacle(&self) -> Option<Obstacle> {
+        let (name, variable) = self.unset()?;
+        let message = format!("header `{name}` needs the variable `{variable}`, which isn't set here");
+        Some(Obstacle::new("no-key", message).at("headers").help("set it where hookwire is started"))
+    }
+
+    /// A header, and a variable in it that isn't set.
+    fn unset(&self) -> Option<(&HeaderName, &str)> {
+        let variables = self.headers.iter().flat_map(|(name, value)| value.paths().map(move |path| (name, path)));
+        let mut variables = variables.filter_map(|(name, path)| Some((name, path.strip_prefix("env.")?)));
+        variables.find(|(_, variable)| std::env::var_os(variable).is_none())
+    }
+
     /// The headers with their values, which no log shows.
     pub(super) fn fill(&self) -> Result<HeaderMap, HandlerError> {
+        if let Some((name, missing)) = self.unset() {
+            return Err(HandlerError(format!("fill header `{name}`: the variable `{missing}` is not set")));
+        }
         let mut headers = HeaderMap::new();
         for (name, template) in &self.headers {
-            if let Some(missing) = template
-                .paths()
-                .filter_map(|path| path.strip_prefix("env."))
-                .find(|name| std::env::var_os(name).is_none())
-            {
-                return Err(HandlerError(format!("fill header `{name}`: the variable `{missing}` is not set")));
-            }
             let text = template.text(&|path| variable(path).map(Value::String));
             let mut value = HeaderValue::try_from(text).map_err(|_| {
                 HandlerError(format!("fill header `{name}`: the value has characters that no header may have"))

@@ -85,7 +85,8 @@ impl Kind for Http {
     }
 
     fn obstacle(&self, hook: &HookView<'_>, means: &Means) -> Option<Obstacle> {
-        Some(Obstacle::from_url(&self.url, &means.grants(hook.source.layer))?.at("url"))
+        let unreachable = Obstacle::from_url(&self.url, &means.grants(hook.source.layer)).map(|it| it.at("url"));
+        unreachable.or_else(|| self.headers.obstacle())
     }
 
     fn secrets(&self) -> Vec<&Secrets> {

@@ -7,6 +7,7 @@ use super::environment::Secrets;
 use super::error::HandlerError;
 use super::means::{Means, Obstacle};
 use super::said::Redactor;
+use crate::event::On;
 use crate::syntax::node::{Node, NodeValue};
 use crate::verdict::{Answer, Decision};
 use schemars::JsonSchema;
@@ -49,6 +50,12 @@ pub(crate) trait Kind: std::fmt::Debug + Sized + Send + Sync {
 
     /// What is known to keep a run from working, with these means.
     fn obstacle(&self, _hook: &HookView<'_>, _means: &Means) -> Option<Obstacle> {
+        None
+    }
+
+    /// What of its answers counts only if somebody waits for it, at these events: it is nothing for a handler that
+    /// may do something else.
+    fn awaited(&self, _on: &On) -> Option<&'static str> {
         None
     }
 

@@ -9,6 +9,7 @@ use crate::services::egress::{Grants, HostPort};
 use crate::services::models::ModelRef;
 pub use crate::services::obstacle::Obstacle;
 use crate::syntax::source::Layer;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// What a host can do for its hooks.
@@ -77,15 +78,73 @@ pub(super) fn program_obstacle(program: &str, env: &[(String, String)], dir: &Pa
             )
         }
         Err(ProcessError::NotFound { program }) => {
-            let help = "install it, or write the path of the program";
+            let help = match &*program {
+                _ if program.contains(' ') => "write one word an item, or a text for a shell",
+                word if SHELL_WORDS.contains(&word) => "it is a word of shells: write a text",
+                _ => "install it, or write the path of the program",
+            };
             Some(obstacle(format!("there is no program `{program}` on PATH"))?.help(help))
         }
         Err(ProcessError::NotExecutable { path }) => {
             let path = path.display();
             Some(obstacle(format!("`{path}` is not executable"))?.help(format!("run `chmod +x {path}`")))
         }
+        Ok(path) => unreadable_script(&path, env),
+        Err(_) => None,
+    }
+}
+
+/// What keeps a script from being started that is there and may be run: what it says behind `#!`.
+fn unreadable_script(path: &Path, env: &[(String, String)]) -> Option<Obstacle> {
+    const LONGEST: u64 = 256;
+    let mut start = Vec::new();
+    std::fs::File::open(path).ok()?.take(LONGEST).read_to_end(&mut start).ok()?;
+    let shown = path.display();
+    let obstacle = |message| Some(Obstacle::new("no-program", message));
+    if start.is_empty() {
+        return obstacle(format!("`{shown}` is empty, and does nothing"));
+    }
+    let line = start.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+    let line = std::str::from_utf8(line).ok()?;
+    if line.ends_with('\r') {
+        let message =
+            format!("the lines of `{shown}` end with CR LF, so nothing is called `{}`", line.trim().to_owned() + "\\r");
+        return Some(obstacle(message)?.help("write its lines as Unix does: `dos2unix`, or `sed -i 's/\\r$//'`"));
+    }
+    let mut words = line.split_whitespace();
+    let interpreter = words.next()?;
+    let named = match interpreter.ends_with("/env") {
+        true => words.find(|word| !word.starts_with('-') && !word.contains('='))?,
+        false => interpreter,
+    };
+    match resolve(named, env, Path::new("/")) {
+        Err(ProcessError::NotFound { .. }) => {
+            obstacle(format!("`{shown}` is for `{named}`, by its `#!`, and there is no such program"))
+        }
         Ok(_) | Err(_) => None,
     }
+}
+
+/// A script that an interpreter is given, and that isn't there: of the files that a text or a list of words runs, whose
+/// first word is `first`. A relative one starts at the event's `cwd`: then it is missed only if none of these directories
+/// has it. A command that goes elsewhere, asks what there is, or names a module, knows more.
+pub(super) fn missing_script(text: &str, first: &str, files: &[PathBuf], dirs: &[&Path]) -> Option<Obstacle> {
+    let asks = ["||", "cd ", "pushd ", " -e ", " -f ", " -r ", " -s ", " -x ", " -m"];
+    if asks.iter().any(|it| text.contains(it)) {
+        return None;
+    }
+    let missing = files.iter().find(|file| {
+        let text = file.to_string_lossy();
+        // A program is looked for elsewhere, a bare word may belong to an option, and what a variable or a pattern
+        // stands for isn't known.
+        let is_open = text == first || text.starts_with('-') || text.contains(['$', '*', '?', '~']);
+        !is_open && text.contains(['/', '.']) && !dirs.iter().any(|dir| dir.join(file).exists())
+    })?;
+    let obstacle = Obstacle::new("no-program", format!("there is no file `{}`", missing.display()));
+    Some(match (missing.is_absolute(), dirs.first()) {
+        (false, Some(root)) => obstacle.help(format!("it starts at the event's `cwd`, usually {}", root.display())),
+        _ => obstacle,
+    })
 }
 
 /// Words at the beginning of a command that a shell carries out itself.
@@ -127,6 +186,33 @@ const SEPARATORS: [char; 4] = [';', '&', '|', '\n'];
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn scripts_that_nothing_can_start() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let env = [("PATH".to_string(), "/usr/bin:/bin".to_string())];
+        for (text, expected) in [
+            ("#!/bin/sh\nexit 2\n", None),
+            ("#!/usr/bin/env sh\n", None),
+            ("#!/usr/bin/env -S sh -e\n", None),
+            ("exit 2\n", None),
+            ("", Some("is empty, and does nothing")),
+            ("#!/usr/bin/nosuch\n", Some("is for `/usr/bin/nosuch`, by its `#!`, and there is no such program")),
+            ("#!/usr/bin/env pyton3\n", Some("is for `pyton3`, by its `#!`, and there is no such program")),
+            ("#!/bin/sh\r\nexit 2\r\n", Some("end with CR LF, so nothing is called `/bin/sh\\r`")),
+        ] {
+            let file = dir.path().join("x.sh");
+            std::fs::write(&file, text).unwrap();
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+            let found = program_obstacle("./x.sh", &env, dir.path()).map(|it| it.message);
+            let is_so = match expected {
+                Some(expected) => found.as_deref().is_some_and(|it| it.ends_with(expected)),
+                None => found.is_none(),
+            };
+            assert!(is_so, "{text:?}: {found:?}");
+        }
+    }
 
     #[test]
     fn the_first_program_of_a_shell_text() {

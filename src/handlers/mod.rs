@@ -39,8 +39,10 @@ mod sample;
 #[cfg(feature = "script")]
 mod script;
 mod services;
+mod shell_text;
 mod text;
 
+use crate::event::On;
 use crate::syntax::node::{Node, decode};
 use crate::template::{PATHS, Placeholders, Style, Template};
 use crate::verdict::{Answer, Decision};
@@ -159,6 +161,14 @@ macro_rules! handlers {
                 }
             }
 
+            /// What of its answers counts only if somebody waits for it.
+            pub(crate) fn awaited(&self, on: &On) -> Option<&'static str> {
+                match self {
+                    $($(#[$attribute])* Handler::$variant(it) => it.awaited(on),)*
+                    Handler::Closure(_) | Handler::Broken(_) => None,
+                }
+            }
+
             /// How long a run may take where neither the hook nor its file says, if longer than others.
             pub fn default_timeout(&self) -> Option<Duration> {
                 match self {
@@ -269,6 +279,11 @@ pub(crate) fn expressions<'n>(key: &str, definition: &'n Node) -> impl Iterator<
     texts(key, definition).into_iter().filter(|(_, kind)| *kind == TextKind::Expression).map(|(node, _)| node)
 }
 
+/// The texts of a handler's definition that name files.
+pub(crate) fn files<'n>(key: &str, definition: &'n Node) -> impl Iterator<Item = &'n Node> {
+    texts(key, definition).into_iter().filter(|(_, kind)| *kind == TextKind::File).map(|(node, _)| node)
+}
+
 /// The texts of a handler's definition that are filled in with what the event says, each with how its
 /// placeholders are written; `own` is the way of the hook's vocabulary.
 pub(crate) fn templates<'n>(
@@ -281,6 +296,19 @@ pub(crate) fn templates<'n>(
         TextKind::NativeTemplate => Some((node, &PATHS)),
         TextKind::Expression | TextKind::Regex | TextKind::File => None,
     })
+}
+
+/// The texts of a handler's definition that are used as they are, and are in no language of their own.
+pub(crate) fn plain_texts<'n>(key: &str, definition: &'n Node) -> Vec<&'n Node> {
+    let row = KINDS.iter().find(|row| row.key == key).filter(|row| !["script", "rewrite"].contains(&row.key));
+    let mut found = Vec::new();
+    each_text(definition, &mut Vec::new(), &mut |path, node| {
+        let is_shell = key == "command" && matches!(path, [] | ["run"]);
+        if row.is_some_and(|row| (row.text_kind)(path).is_none_or(|kind| kind == TextKind::File)) && !is_shell {
+            found.push(node);
+        }
+    });
+    found
 }
 
 /// A text and the paths that it names, each with where it is written, in bytes of the text.

@@ -13,6 +13,7 @@ use super::error::HandlerError;
 use super::kind::{Kind, TextKind};
 use super::means::{Means, Obstacle};
 use crate::contract::Judgement;
+use crate::event::On;
 use crate::services::models::{Message, Model, ModelRef, RawModel, Request, clean, random_hex};
 use crate::support::digest;
 use crate::syntax::values::RawDuration;
@@ -126,6 +127,11 @@ impl Kind for Prompt {
             cache.keep(key(), verdict.clone());
         }
         Ok(verdict.answer())
+    }
+
+    /// A model that is asked does nothing else.
+    fn awaited(&self, on: &On) -> Option<&'static str> {
+        on.includes_a_gate().then_some("verdict")
     }
 
     fn obstacle(&self, hook: &HookView<'_>, means: &Means) -> Option<Obstacle> {

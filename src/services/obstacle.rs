@@ -1,6 +1,8 @@
 //! What is known to be in the way of a hook before it runs: it is well-formed, and can't work here.
 
 use super::egress::{Grants, check_url};
+use crate::syntax::fix::Fix;
+use std::ops::Range;
 
 /// What keeps a hook from working.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,8 +13,12 @@ pub struct Obstacle {
     pub field: Option<&'static str>,
     /// Lowercase, no full stop.
     pub message: String,
+    /// The part of that member's text, in bytes, if not the whole.
+    pub part: Option<Range<usize>>,
     /// What to do.
     pub help: Option<String>,
+    /// The edit that does it.
+    pub fix: Option<Box<Fix>>,
 }
 
 impl Obstacle {
@@ -22,11 +28,19 @@ impl Obstacle {
     pub const DEPENDS_ON_HOST: [&'static str; 3] = ["no-model", "no-key", Obstacle::UNREACHABLE];
 
     pub(crate) fn new(code: &'static str, message: impl Into<String>) -> Obstacle {
-        Obstacle { code, field: None, message: message.into(), help: None }
+        Obstacle { code, field: None, message: message.into(), part: None, help: None, fix: None }
     }
 
     pub(crate) fn help(self, help: impl Into<String>) -> Obstacle {
         Obstacle { help: Some(help.into()), ..self }
+    }
+
+    pub(crate) fn within(self, part: Range<usize>) -> Obstacle {
+        Obstacle { part: Some(part), ..self }
+    }
+
+    pub(crate) fn fix(self, fix: Fix) -> Obstacle {
+        Obstacle { fix: Some(Box::new(fix)), ..self }
     }
 
     pub(crate) fn at(self, field: &'static str) -> Obstacle {

@@ -584,6 +584,7 @@ fn expected_in_words(expected: &dyn Expected) -> String {
         "u16" => "a whole number from 0 to 65535",
         "u32" => "a whole number from 0 to 4294967295",
         "u64" | "u128" | "usize" => "a whole number, 0 or more",
+        "a nonzero u64" => "a whole number, 1 or more",
         "i16" | "i32" | "i64" | "i128" | "isize" => "a whole number",
         "f32" | "f64" => "a number",
         "a boolean" => "true or false",

@@ -26,6 +26,8 @@ pub struct Review {
     pub hooks: Vec<Arc<Hook>>,
     /// What is wrong in them.
     pub diagnostics: Arc<[Diagnostic]>,
+    /// Nothing of it would judge anything.
+    pub is_empty: bool,
     /// What was approved before.
     pub before: Option<Before>,
     /// The files that are kept, by their paths below the root.
@@ -76,6 +78,10 @@ impl From<io::Error> for Refusal {
 pub fn review(store: &Path, root: &Path) -> Result<Review, Refusal> {
     let root = fs::canonicalize(root).map_err(|error| Refusal(format!("{}: {error}", root.display())))?;
     let dir = root.join(DEFINITIONS);
+    if dir.is_file() {
+        let problem = "it is a file; definitions are files in a directory of this name";
+        return Err(Refusal(format!("{}: {problem}", dir.display())));
+    }
     if !dir.is_dir() {
         return Err(Refusal(format!("{}: there is no such directory; `hookwire init` makes it", dir.display())));
     }
@@ -139,7 +145,8 @@ pub fn review(store: &Path, root: &Path) -> Result<Review, Refusal> {
         written,
     };
     let before = before(store, &root)?;
-    Ok(Review { root, hooks, diagnostics: loaded.diagnostics, before, files, record })
+    let is_empty = hooks.is_empty() && loaded.hooks.policies.is_empty();
+    Ok(Review { root, hooks, is_empty, diagnostics: loaded.diagnostics, before, files, record })
 }
 
 /// What was approved of a project, if anything.

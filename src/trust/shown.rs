@@ -33,6 +33,8 @@ pub fn shown(review: &Review) -> Vec<(Look, String)> {
         lines.push((Look::Plain, format!("{what}: {}", safe(&path.to_string_lossy()))));
     }
     lines.extend(review.errors().map(|it| (Look::Mistake, safe(&it.one_line()))));
+    let passed_over = review.diagnostics.iter().filter(|it| review.is_empty && it.code == "not-definitions");
+    lines.extend(passed_over.map(|it| (Look::Mistake, safe(&it.one_line()))));
     let names: Vec<&str> = review.hooks.iter().map(|hook| &*hook.name).collect();
     lines.push((Look::Plain, format!("{} hooks: {}", names.len(), safe(&names.join(", ")))));
     lines

@@ -19,6 +19,7 @@ fn cases_tell_what_is_not_as_expected() {
         ("all.test.yaml", "cases: [{ bash: ls, expect: deny, reason: Not here }]"),
         ("bad/x.test.yaml", "cases: [{ bash: ls }]"),
         ("none/x.txt", ""),
+        ("parted/cases/guard.test.yaml", "cases: [{ bash: ls, expect: allow }]"),
     ]);
     for (args, code, says) in [
         (
@@ -30,6 +31,9 @@ fn cases_tell_what_is_not_as_expected() {
         (&["all.test.yaml"], 0, "all.test.yaml: 1 of 1 as expected\n  no case reaches guard, other\n"),
         (&["."], 2, "x.test.yaml:1:9: `expect` is missing"),
         (&["none"], 2, "none: no cases"),
+        (&["guard.yaml"], 2, "guard.yaml: these are definitions; their cases are in `guard.test.yaml`"),
+        (&["parted"], 2, "parted/cases/guard.test.yaml: no definitions judge its cases"),
+        (&["guard.test.yaml", "--filter", "nosuch"], 2, "--filter nosuch: no case is called so"),
         (&["missing"], 2, "missing: no such file or directory; .hookwire has no cases either"),
         (&["guard.test.yaml", "--report", "tap"], 1, "1..3\nok 1 - guard.test.yaml:2: git push -f\nnot ok 2 - "),
         (

@@ -16,7 +16,7 @@ fn load(dir: &Path) -> Arc<Host> {
 }
 
 /// What is told because of the machine that a test happens to run on.
-const OF_THE_MACHINE: [&str; 5] = ["no-key", "no-model", "no-module", "no-program", "small-model"];
+const OF_THE_MACHINE: [&str; 6] = ["no-key", "no-directory", "no-model", "no-module", "no-program", "small-model"];
 
 fn all_diagnostics(host: &Host) -> Vec<Value> {
     host.published().diagnostics.iter().map(|it| json!(it)).collect()
@@ -310,6 +310,37 @@ fn exit_codes() {
         let (found, out, err) = run(command.current_dir(root.path()).args(["check", "--isolated"]).args(args));
         assert_eq!(found, code, "{args:?}: {out}{err}");
         assert!(format!("{out}{err}").contains(says), "{args:?}: {out}{err}");
+    }
+}
+
+/// Whoever checks or trusts a project believes that it has definitions.
+#[test]
+fn a_project_without_definitions_is_told() {
+    for (file, checked, trusted) in [
+        (".hookwire.yaml", "there is no .hookwire here\n", "there is no such directory"),
+        ("hookwire/g.yaml", "there is `hookwire`; definitions are files in .hookwire", "there is no such directory"),
+        (".hookwire/.hookwire/g.yaml", "no hook of .hookwire is in force", "nothing of it would be in force"),
+        (".hookwire/g.jsonc", "it isn't read: definitions are in files that end in", "it isn't read: definitions are"),
+        (
+            ".hookwire/g.yaml.txt",
+            "it isn't read: definitions are in files that end in",
+            "nothing of it would be in force",
+        ),
+        (".hookwire", "it is not a directory", "it is a file"),
+    ] {
+        let root = hooks(&[(file, "hooks: [{ name: a, on: Stop, deny: x }]")]);
+        let home = tempfile::tempdir().unwrap();
+        let said = |args: &[&str]| {
+            let mut command = hookwire();
+            command.current_dir(root.path()).env("HOME", home.path()).args(args);
+            let (code, out, err) = run(&mut command);
+            assert_ne!(code, 0, "{file}: {args:?} {out}{err}");
+            out + &err
+        };
+        let out = said(&["check", "--isolated", "--strict", "--project"]);
+        assert!(out.contains(checked.trim_end()), "{file}: {out}");
+        let out = said(&["trust", "--yes"]);
+        assert!(out.contains(trusted), "{file}: {out}");
     }
 }
 

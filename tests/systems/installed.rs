@@ -487,6 +487,49 @@ fn a_doctor_shows_that_a_deny_arrives() {
 }
 
 #[test]
+fn a_doctor_tells_what_keeps_an_agent_from_asking() {
+    for (agent, file, (from, to), expected) in [
+        ("claude-code", "", ("{", "{\"disableAllHooks\": true,"), "`disableAllHooks` switches hookwire's hooks off"),
+        ("claude-code", ".claude/settings.json", ("", "{\"disableAllHooks\": true}"), "`disableAllHooks` switches"),
+        ("claude-code", "", ("\"hooks\": [", "\"matcher\": \"Write\", \"hooks\": ["), "its entry is only for `Write`"),
+        ("claude-code", "", ("\"type\": \"command\"", "\"type\": \"comand\""), "its entry has the type \"comand\""),
+        ("claude-code", "", ("\"type\":", "\"async\": true, \"type\":"), "its entry is `async`"),
+        ("claude-code", "", ("\"type\":", "\"if\": \"Bash(ls)\", \"type\":"), "its entry is under a condition"),
+        ("claude-code", "", ("\"timeout\": 60", "\"timeout\": 1"), "its entry is given up too early: `timeout` is 1"),
+        ("claude-code", "", ("\"onFailure\": \"block\"", "\"x\": 1"), "its entry lacks `onFailure: \"block\"`"),
+        ("claude-code", "", ("", "[]"), "it isn't a JSON object"),
+        (
+            "claude-code",
+            "",
+            (" hook claude-code", " hook claude-code --hooks /nosuch"),
+            "--hooks /nosuch: no such file",
+        ),
+        ("gemini", "", ("{", "{\"hooksConfig\": {\"enabled\": false},"), "`hooksConfig.enabled` switches"),
+        ("gemini", "", ("{", "{\"hooksConfig\": {\"disabled\": [\"hookwire\"]},"), "`hooksConfig.disabled` switches"),
+        ("qwen", "", ("{", "{\"disableAllHooks\": true,"), "`disableAllHooks` switches"),
+        ("copilot", "", ("{", "{\"disableAllHooks\": true,"), "`disableAllHooks` switches"),
+        ("codex", ".codex/config.toml", ("", "[features]\nhooks = false\n"), "`features.hooks` switches"),
+    ] {
+        let project = Project::new();
+        project.run(&["install", agent], "");
+        let own = INSTALLED.iter().find(|(name, _)| *name == agent).unwrap().1;
+        let path = project.root().join(if file.is_empty() { own } else { file });
+        let before = fs::read_to_string(&path).unwrap_or_default();
+        // Nothing to replace is a file of its own.
+        let is_once = from == "{";
+        let after = match from {
+            "" => to.to_string(),
+            from => before.replacen(from, to, if is_once { 1 } else { usize::MAX }),
+        };
+        assert_ne!(before, after, "{agent} {to}");
+        fs::write(&path, after).unwrap();
+        let output = project.run(&["doctor", agent], "");
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.code() == Some(1) && said.contains(expected), "{agent} {to}: {said}");
+    }
+}
+
+#[test]
 fn a_doctor_says_what_an_agents_version_lacks() {
     use std::os::unix::fs::PermissionsExt;
     let project = Project::new();

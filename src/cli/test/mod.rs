@@ -171,6 +171,9 @@ fn once(given: &[PathBuf], args: &TestArgs, runtime: &Runtime, out: &mut Output)
         Report::Tap => out.bytes(report::tap(&tested).as_bytes()),
         Report::Junit => out.bytes(report::junit(&tested).as_bytes()),
     }
+    if tested.iter().all(|it| it.results.is_empty()) && !args.filter.is_empty() {
+        return Err(Failure(format!("--filter {}: no case is called so", shell_word::argument(&args.filter))));
+    }
     let failed = tested.iter().any(|it| it.results.iter().any(Tried::has_failed));
     Ok(if failed { Finding::Found } else { Finding::Fine })
 }
@@ -231,7 +234,11 @@ fn test(file: &Path, args: &TestArgs, runtime: &Runtime) -> Result<Tested, Failu
         cases::read(&name, &text)
     };
     let Cases { setup, cases, .. } = read.map_err(|problems| {
-        let lines: Vec<String> = problems.iter().map(|problem| problem.one_line()).collect();
+        let mut lines: Vec<String> = problems.iter().map(|problem| problem.one_line()).collect();
+        if lines.iter().any(|line| line.contains("unknown field `hooks`")) {
+            let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+            lines = vec![format!("{name}: these are definitions; their cases are in `{stem}.test.yaml`")];
+        }
         Failure(lines.join("\n"))
     })?;
     let place = Place::new().map_err(|error| Failure(format!("no directory to test in: {error}")))?;
@@ -247,6 +254,12 @@ fn test(file: &Path, args: &TestArgs, runtime: &Runtime) -> Result<Tested, Failu
     let hooks = place.copy(&subject).map_err(|error| Failure(format!("{}: {error}", subject.display())))?;
     let (copied, known) = (hooks.display().to_string(), subject.display().to_string());
     let mut bench = Bench::new(place.work(), hooks, cases::directory(file).to_path_buf(), args.coverage);
+    let hooks = bench.host.hooks();
+    // A policy judges without hooks.
+    if hooks.hooks.is_empty() && hooks.broken.is_empty() && hooks.policies.is_empty() && !cases.is_empty() {
+        let problem = "no definitions judge its cases: `guard.test.yaml` stands beside `guard.yaml`";
+        return Err(Failure(format!("{name}: {problem}")));
+    }
     let _socket = super::serve::share(&bench.host, runtime, super::serve::MAX_MESSAGE);
     let mut results = Vec::new();
     let mut came_out = Vec::new();

@@ -17,6 +17,7 @@ use super::error::HandlerError;
 use super::kind::{Kind, TextKind};
 use super::means::{Means, Obstacle};
 use super::prompt::{Instructions, read};
+use crate::event::On;
 use crate::services::models::{Message, Model, ModelRef, RawModel, Request, ToolCall, ToolResult, clean, random_hex};
 use crate::support::nearest::closest;
 use crate::syntax::values::text_or_map;
@@ -208,6 +209,11 @@ impl Kind for Agent {
 
     fn files(&self, root: &Path) -> Vec<PathBuf> {
         self.tools.iter().flat_map(|tool| tool.files(root)).collect()
+    }
+
+    /// A model that is asked does nothing else.
+    fn awaited(&self, on: &On) -> Option<&'static str> {
+        on.includes_a_gate().then_some("verdict")
     }
 
     fn obstacle(&self, hook: &HookView<'_>, means: &Means) -> Option<Obstacle> {

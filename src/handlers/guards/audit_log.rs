@@ -3,11 +3,12 @@
 //! A record counts as written when the disk has it. Records that come while others are on their way wait, and go
 //! together.
 
-use super::super::call::Call;
+use super::super::call::{Call, HookView};
 use super::super::compile::{Compile, Mistake};
 use super::super::effect::Effect;
 use super::super::error::HandlerError;
 use super::super::kind::{Kind, TextKind};
+use super::super::means::{Means, Obstacle};
 use super::guard_kind::GuardKind;
 use super::secrets;
 use crate::event::EventSpec;
@@ -149,6 +150,19 @@ impl Kind for AuditLog {
         let queue = queue(&path);
         let log = Log { file: RotatingFile { path, max_bytes: raw.max_bytes, keep: raw.keep }, queue };
         Ok(AuditLog { log: Arc::new(log), subject: raw.subject, fields: raw.fields, redact: raw.redact })
+    }
+
+    fn obstacle(&self, _: &HookView<'_>, _: &Means) -> Option<Obstacle> {
+        let path = &self.log.file.path;
+        let obstacle = |message: String| Some(Obstacle::new("no-directory", message).at("audit-log"));
+        let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty())?;
+        if path.is_dir() {
+            return obstacle(format!("`{}` is a directory, and no log", path.display()));
+        }
+        if !dir.is_dir() && !path.to_string_lossy().contains(['~', '$']) {
+            return obstacle(format!("there is no directory `{}` for the log", dir.display()));
+        }
+        None
     }
 
     fn writes(&self) -> Option<&Path> {

@@ -5,7 +5,7 @@ use super::super::call::Call;
 use super::super::compile::{Compile, Mistake};
 use super::super::error::HandlerError;
 use super::super::kind::Kind;
-use super::guard_kind::{GuardKind, decides};
+use super::guard_kind::{GuardKind, decides, reports};
 use super::memory::{Memory, Per};
 use super::refusal::{Refusal, end_run};
 use super::usage::{model_name, tells_usage, usage};
@@ -80,6 +80,8 @@ impl GuardKind for CostLimit {
     fn acts_at(spec: &EventSpec) -> bool {
         decides(spec)
     }
+
+    const LEARNS_AT: Option<fn(&EventSpec) -> bool> = Some(reports);
 }
 
 impl Kind for CostLimit {

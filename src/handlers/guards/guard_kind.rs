@@ -10,6 +10,19 @@ pub(super) trait GuardKind: Kind {
 
     /// Whether the guard can do anything at an event.
     fn acts_at(spec: &EventSpec) -> bool;
+
+    /// Whether it can, with its settings.
+    fn acts_as_set(&self, spec: &EventSpec) -> bool {
+        Self::acts_at(spec)
+    }
+
+    /// Whether it learns at an event what it acts on at others, if it must.
+    const LEARNS_AT: Option<fn(&EventSpec) -> bool> = None;
+}
+
+/// Something has happened, and the event says how.
+pub(super) fn reports(spec: &EventSpec) -> bool {
+    spec.phase == Phase::After
 }
 
 /// The answer can stop something.

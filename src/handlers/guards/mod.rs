@@ -27,11 +27,12 @@ mod time_limit;
 mod token_limit;
 mod usage;
 
-use super::call::Call;
+use super::call::{Call, HookView};
 use super::compile::{Compile, Mistake};
 use super::effect::Effect;
 use super::error::HandlerError;
 use super::kind::{Kind, TextKind};
+use super::means::{Means, Obstacle};
 use super::said::Redactor;
 use crate::event::{EventSpec, On};
 use crate::support::nearest::closest;
@@ -59,6 +60,8 @@ pub struct GuardRow {
     pub events: &'static [&'static str],
     /// Whether the guard can do anything at an event.
     pub acts_at: fn(&EventSpec) -> bool,
+    /// Whether the guard learns at an event what it acts on at others, if it must.
+    pub learns_at: Option<fn(&EventSpec) -> bool>,
     /// What a text of its settings is, by the way to it.
     text_kind: fn(&[&str]) -> Option<TextKind>,
 }
@@ -72,6 +75,7 @@ macro_rules! guards {
                 about: $about,
                 events: <$kind as GuardKind>::EVENTS,
                 acts_at: <$kind as GuardKind>::acts_at,
+                learns_at: <$kind as GuardKind>::LEARNS_AT,
                 text_kind: <$kind as Kind>::text_kind,
             }),*];
 
@@ -146,6 +150,20 @@ macro_rules! guards {
                 }
             }
 
+            fn obstacle(&self, hook: &HookView<'_>, means: &Means) -> Option<Obstacle> {
+                match self {
+                    $(Guard::$variant(it) => it.obstacle(hook, means),)*
+                }
+            }
+
+            fn awaited(&self, _: &On) -> Option<&'static str> {
+                match self {
+                    // It writes, and answers nothing.
+                    Guard::AuditLog(_) => None,
+                    _ => Some("answer"),
+                }
+            }
+
             fn default_timeout(&self) -> Option<Duration> {
                 match self {
                     $(Guard::$variant(it) => it.default_timeout(),)*
@@ -176,6 +194,13 @@ macro_rules! guards {
         }
 
         impl Guard {
+            /// Whether it can do anything at an event, with its settings.
+            pub(crate) fn acts_as_set(&self, spec: &EventSpec) -> bool {
+                match self {
+                    $(Guard::$variant(it) => it.acts_as_set(spec),)*
+                }
+            }
+
             /// The guard's name.
             pub(crate) fn name(&self) -> &'static str {
                 match self {

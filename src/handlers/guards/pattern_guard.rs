@@ -67,6 +67,10 @@ impl GuardKind for PatternGuard {
     fn acts_at(spec: &EventSpec) -> bool {
         has_subject(spec)
     }
+
+    fn acts_as_set(&self, spec: &EventSpec) -> bool {
+        Self::acts_at(spec) && if spec.phase == Phase::Gate { self.0.input } else { self.0.output }
+    }
 }
 
 impl Kind for PatternGuard {

@@ -5,7 +5,7 @@ use super::super::call::Call;
 use super::super::compile::{Compile, Mistake};
 use super::super::error::HandlerError;
 use super::super::kind::Kind;
-use super::guard_kind::{GuardKind, decides};
+use super::guard_kind::{GuardKind, decides, reports};
 use super::memory::{Memory, Per};
 use super::refusal::{Refusal, end_run};
 use super::usage::{tally, tells_usage, usage};
@@ -64,6 +64,8 @@ impl GuardKind for TokenLimit {
     fn acts_at(spec: &EventSpec) -> bool {
         decides(spec)
     }
+
+    const LEARNS_AT: Option<fn(&EventSpec) -> bool> = Some(reports);
 }
 
 impl Kind for TokenLimit {

@@ -11,7 +11,7 @@ use super::environment::{Secrets, environment};
 use super::error::HandlerError;
 use super::headers;
 use super::kind::{Kind, TextKind};
-use super::means::{Means, Obstacle, program_obstacle};
+use super::means::{Means, Obstacle, missing_script, program_obstacle};
 use crate::event::Phase;
 use crate::syntax::values::RawDuration;
 use crate::template::Body;
@@ -146,7 +146,11 @@ impl Kind for Mcp {
     fn obstacle(&self, hook: &HookView<'_>, means: &Means) -> Option<Obstacle> {
         let obstacle = match self.server.reach() {
             Reach::Url { url, .. } => Obstacle::from_url(url, &means.grants(hook.source.layer)),
-            Reach::Command { argv, env, .. } => program_obstacle(argv.first()?, env, &means.root),
+            Reach::Command { argv, env, .. } => {
+                let (program, files) = (argv.first()?, self.server.files(&means.root));
+                let missing = || missing_script(&argv.join(" "), program, &files, &[&means.root]);
+                program_obstacle(program, env, &means.root).or_else(missing)
+            }
         };
         Some(obstacle?.at("server"))
     }

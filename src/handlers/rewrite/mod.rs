@@ -13,7 +13,7 @@ use super::error::HandlerError;
 use super::kind::{Kind, TextKind};
 use super::pattern::Pattern;
 use super::text;
-use crate::event::Event;
+use crate::event::{Event, On};
 use crate::matching::shell::CommandRule;
 use crate::template::Body;
 use crate::verdict::Answer;
@@ -24,7 +24,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
 /// A change of the event's subject: `patch`, `replace`, `command`, or `program` and `options`. The last three
@@ -34,7 +34,7 @@ use std::collections::BTreeMap;
 #[schemars(rename = "Rewrite")]
 pub(crate) struct RawRewrite {
     /// A JSON merge patch (RFC 7396) over the subject: members that it doesn't name stay, null removes one.
-    /// `${path}` placeholders in its strings; what the event lacks is null, or empty within a text.
+    /// `${path}` placeholders in its strings; where the event lacks one, the rewrite fails.
     patch: Option<Map<String, Value>>,
     /// A regex on a text of the subject.
     replace: Option<RawReplace>,
@@ -140,7 +140,7 @@ impl Kind for Rewrite {
 
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
         match self {
-            Rewrite::Patch { body, .. } => Ok(Answer::patch(body.fill(&|name| call.placeholder(name)))),
+            Rewrite::Patch { body, .. } => patched(body, &|name| call.placeholder(name)),
             Rewrite::Replace(replace) => {
                 let event = call.moment.event();
                 let Some(subject) = event.subject() else { return Ok(Answer::default()) };
@@ -153,6 +153,10 @@ impl Kind for Rewrite {
                 Ok(rewritten.map_or_else(Answer::default, Answer::rewrite))
             }
         }
+    }
+
+    fn awaited(&self, _: &On) -> Option<&'static str> {
+        Some("rewrite")
     }
 
     fn is_idempotent(&self) -> bool {
@@ -175,6 +179,23 @@ impl Rewrite {
             Rewrite::Commands { .. } => Some(("tool.input", &[])),
             Rewrite::Patch { .. } => None,
         }
+    }
+}
+
+/// The patch with what its placeholders stand for. Without one of them, nothing is known of what was meant: a null
+/// would remove a member, an empty text would make another command.
+fn patched(body: &Body, lookup: &dyn Fn(&str) -> Option<Value>) -> Result<Answer, HandlerError> {
+    let missing = RefCell::new(None);
+    let patch = body.fill(&|name| {
+        let value = lookup(name).filter(|it| !it.is_null());
+        if value.is_none() {
+            missing.borrow_mut().get_or_insert_with(|| name.to_string());
+        }
+        value
+    });
+    match missing.into_inner() {
+        None => Ok(Answer::patch(patch)),
+        Some(name) => Err(HandlerError(format!("fill in `{name}`: the event has no such member"))),
     }
 }
 
@@ -323,7 +344,25 @@ fn missing_group<'w>(regex: &Regex, with: &'w str) -> Option<&'w str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::template::PATHS;
     use serde_json::json;
+
+    #[test]
+    fn a_patch_needs_all_that_it_names() {
+        let event = json!({"a": "x", "null": null});
+        for (patch, expected) in [
+            (json!({"command": "${a} y", "b": "${a}"}), Ok(json!({"command": "x y", "b": "x"}))),
+            (json!({"b": null}), Ok(json!({"b": null}))),
+            (json!({"command": "${b} --dry-run"}), Err("fill in `b`: the event has no such member")),
+            (json!({"command": {"c": ["${b}"]}}), Err("fill in `b`: the event has no such member")),
+            (json!({"command": "${null}"}), Err("fill in `null`: the event has no such member")),
+        ] {
+            let body = Body::new(patch.clone(), &PATHS).unwrap();
+            let found = patched(&body, &|name| event.get(name).cloned());
+            let found = found.map(|it| it.patch.unwrap_or_default()).map_err(|it| it.0);
+            assert_eq!(found, expected.map_err(str::to_string), "{patch}");
+        }
+    }
 
     #[test]
     fn texts_are_replaced_where_they_stand() {

@@ -14,6 +14,8 @@ use super::digits::{self, Language};
 use super::error::HandlerError;
 use super::kind::{Kind, TextKind};
 use super::means::{Means, Obstacle};
+use crate::contract::NATIVE;
+use crate::event::On;
 use crate::handlers::call::HookView;
 use crate::services::state::Scope;
 use crate::syntax::values::text_or_map;
@@ -197,10 +199,24 @@ impl Kind for Script {
         })
     }
 
-    fn obstacle(&self, _: &HookView<'_>, _: &Means) -> Option<Obstacle> {
-        let reply = dropped_reply(&self.program.code)?;
-        let message = format!("`{reply}` is made and not returned: to return nothing is to agree");
-        Some(Obstacle::new("never-decides", message).help("write `return` before it"))
+    fn obstacle(&self, hook: &HookView<'_>, _: &Means) -> Option<Obstacle> {
+        let code = &self.program.code;
+        let replies: &[&str] = if hook.contract.dialect == NATIVE { &["deny(", "ask("] } else { &[] };
+        let obstacle = |message| Some(Obstacle::new("never-decides", message));
+        if let Some(reply) = dropped_reply(code, replies) {
+            let message = format!("`{reply}` is made and not returned: to return nothing is to agree");
+            return Some(obstacle(message)?.help("write `return` before it"));
+        }
+        let reply = replies.iter().find_map(|reply| calls(code, reply).next().map(|_| reply.trim_end_matches('(')))?;
+        (returns(code) == Some(false)).then_some(())?;
+        let message =
+            format!("it returns nothing, so its `{reply}` is lost: the text is the body of a function itself");
+        Some(obstacle(message)?.help("write `return`; call a function that is in it: `return check(event)`"))
+    }
+
+    fn awaited(&self, _: &On) -> Option<&'static str> {
+        let decides = ["return deny(", "return ask("].iter().any(|it| self.program.code.contains(it));
+        decides.then_some("verdict")
     }
 
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
@@ -276,7 +292,7 @@ const DECIDING: [&str; 7] =
 
 /// A reply that is a statement of its own, by its beginning. Only its place is looked at, so one that an expression
 /// hides isn't seen.
-fn dropped_reply(code: &str) -> Option<&str> {
+fn dropped_reply<'c>(code: &'c str, calls_of: &[&str]) -> Option<&'c str> {
     let is_map = |rest: &str| {
         let word = rest.trim_start_matches(['{', '"', '\'']).trim_start().trim_start_matches(['"', '\'']);
         let deciding = DECIDING.iter().find_map(|key| word.strip_prefix(key));
@@ -285,6 +301,7 @@ fn dropped_reply(code: &str) -> Option<&str> {
     let made = code.match_indices(['H', '{']).map(|(at, _)| at);
     let made = made
         .filter(|at| code[*at..].starts_with("HookResult.") || code[*at..].starts_with('{') && is_map(&code[*at..]));
+    let made = made.chain(calls_of.iter().flat_map(|name| calls(code, name)));
     let dropped = |at: &usize| {
         let before = code[..*at].trim_end();
         // An expression in brackets is where they are.
@@ -301,6 +318,65 @@ fn dropped_reply(code: &str) -> Option<&str> {
         .split(['\n', ';'])
         .next()
         .map(|line| line.split_at_checked(60).map_or(line, |(start, _)| start).trim_end())
+}
+
+/// Where a function of the host's is called, by its name with the bracket. A script may have another of its own.
+fn calls<'c>(code: &'c str, name: &'c str) -> impl Iterator<Item = usize> + 'c {
+    let bare = name.trim_end_matches('(');
+    let is_own =
+        [format!("function {name}"), format!("{bare} ="), format!("{bare}=")].iter().any(|it| code.contains(it));
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '.' | '"' | '\'' | '`');
+    code.match_indices(name).map(|(at, _)| at).filter(move |at| !is_own && !code[..*at].ends_with(is_part))
+}
+
+/// Whether a script returns something, itself and not only a function in it. `None` if that can't be told.
+fn returns(code: &str) -> Option<bool> {
+    // What stands before the brackets that are open, and whether these are of a function's body.
+    let mut open: Vec<(&str, bool)> = Vec::new();
+    let (mut rest, mut before_last) = (code, "");
+    while let Some(c) = rest.chars().next() {
+        let at = code.len() - rest.len();
+        let before = code[..at].trim_end();
+        let mut length = c.len_utf8();
+        match c {
+            '/' if rest.starts_with("//") => length = rest.find('\n').unwrap_or(rest.len()),
+            '/' if rest.starts_with("/*") => length = rest.find("*/")? + 2,
+            // What a `/` is depends on more than this looks at.
+            '/' if !before.ends_with(|c: char| c.is_alphanumeric() || c == ')' || c == ']') => return None,
+            '"' | '\'' | '`' => {
+                let inner = &rest[1..];
+                let mut escaped = false;
+                let end = inner.find(|it| {
+                    let is_end = it == c && !escaped;
+                    escaped = it == '\\' && !escaped;
+                    is_end
+                })?;
+                if c == '`' && inner[..end].contains("${") {
+                    return None;
+                }
+                length = end + 2;
+            }
+            '(' | '[' | '{' => {
+                let word = before.rsplit(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap_or_default();
+                let is_block = ["if", "for", "while", "switch", "catch", "with"].contains(&before_last);
+                open.push((word, c == '{' && (before.ends_with("=>") || before.ends_with(')') && !is_block)));
+            }
+            ')' | ']' | '}' => before_last = open.pop()?.0,
+            'r' if !before_is_word(code, at) && rest.starts_with("return") => {
+                let is_word = !rest[6..].starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '$');
+                if is_word && open.iter().all(|(_, is_function)| !is_function) {
+                    return Some(true);
+                }
+            }
+            _ => {}
+        }
+        rest = &rest[length..];
+    }
+    open.is_empty().then_some(false)
+}
+
+fn before_is_word(code: &str, at: usize) -> bool {
+    code[..at].ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '.'))
 }
 
 fn about(hook: HookView<'_>) -> Arc<str> {
@@ -337,8 +413,35 @@ mod tests {
             ("log.info(`${HookResult.x}`)", None),
             ("({decision} = event)", None),
             ("console.log('x')", None),
+            ("deny('x')", Some("deny('x')")),
+            ("if (event.x) deny('x'); return allow('y')", Some("deny('x')")),
+            ("const x = deny('x'); return x", None),
+            ("return event.x ? deny('x') : undefined", None),
+            ("list.deny('x'); log.warn('deny(x)')", None),
         ] {
-            assert_eq!(dropped_reply(code), expected, "{code}");
+            assert_eq!(dropped_reply(code, &["deny("]), expected, "{code}");
+        }
+    }
+
+    #[test]
+    fn scripts_that_return_nothing() {
+        for (code, expected) in [
+            ("deny('x')", Some(false)),
+            ("return deny('x')", Some(true)),
+            ("if (event.x) { return deny('x') }", Some(true)),
+            ("for (const x of [1]) { if (x) return deny('x') }", Some(true)),
+            ("function check(event) { return deny('x') }", Some(false)),
+            ("function check(event) { return deny('x') }\nreturn check(event)", Some(true)),
+            ("(event) => deny('x')", Some(false)),
+            ("const f = (x) => { return x }; f(1)", Some(false)),
+            ("// return\n'return'; /* return */", Some(false)),
+            ("event.returned = 1; x.return", Some(false)),
+            ("const x = /return/; deny('x')", None),
+            ("`${x}`", None),
+            ("{", None),
+            ("'", None),
+        ] {
+            assert_eq!(returns(code), expected, "{code}");
         }
     }
 }

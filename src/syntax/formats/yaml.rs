@@ -377,6 +377,11 @@ impl Builder<'_> {
             | ErrorKind::ExpectedBlockSequenceEntry
             | ErrorKind::InvalidIndentation => (error.info(), indentation),
             ErrorKind::UnclosedFlowCollection { open } => (format!("the `{open}` isn't closed"), None),
+            // The name that an alias needs is missing.
+            _ if self.text.get(offset..).is_some_and(|rest| rest.starts_with('*')) => {
+                let message = "unquoted text can't start with `*`";
+                return Problem::syntax(span, message).quoted("put the text in quotes: `'*'`");
+            }
             _ => (error.info(), None),
         };
         Problem { help: help.map(str::to_owned), ..Problem::syntax(span, message) }
