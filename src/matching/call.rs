@@ -22,6 +22,8 @@ pub struct Call {
     pub others: Vec<Subject>,
     /// A search that looks at another place than its pattern says: for Grep, outside of the event's directory.
     pub is_elsewhere: bool,
+    /// What a file tool may do something with beside its main argument: to allow, a rule must name it, too.
+    pub beside: Vec<Subject>,
     /// The patches in a shell text. Agents read them out of it and apply them themselves.
     pub patch: Vec<Subject>,
 }
@@ -68,7 +70,13 @@ const QUICK_TEXT: usize = 4096;
 impl Call {
     /// A call of which nothing is known, for this reason.
     pub fn unclear(why: String) -> Call {
-        Call { alternatives: vec![Subject::Unclear(why)], others: Vec::new(), is_elsewhere: false, patch: Vec::new() }
+        Call {
+            alternatives: vec![Subject::Unclear(why)],
+            others: Vec::new(),
+            is_elsewhere: false,
+            beside: Vec::new(),
+            patch: Vec::new(),
+        }
     }
 
     /// Reads the input of a call. `shell`: what reads its commands. Where there's no [patience] for it, the call is
@@ -102,7 +110,14 @@ impl Call {
             let directory = tools::working_directory(input).unwrap_or(".");
             alternatives.iter().flat_map(|it| patch_of_shell(it, base, directory)).collect()
         });
-        Call { alternatives, others: others.collect(), is_elsewhere, patch }
+        let beside: Vec<&str> = input.map_or_else(Vec::new, |input| row.beside(input));
+        let things = beside.iter().map(|it| path_or_url(it, base, &[])).collect::<Option<Vec<_>>>();
+        let items = |things: Vec<Vec<Thing>>| things.into_iter().flatten().map(|it| Item::new(None, it)).collect();
+        let beside = match beside.is_empty() {
+            true => Vec::new(),
+            false => vec![things.map_or_else(nothing, |things| Subject::Items(items(things)))],
+        };
+        Call { alternatives, others: others.collect(), is_elsewhere, beside, patch }
     }
 
     /// Every program that the call could run, by the names that [`CommandRule::program`](super::shell::CommandRule::program) has; `None`
@@ -122,7 +137,7 @@ impl Call {
     /// Every path that the call is about; `None` if there may be more.
     pub fn paths(&self) -> Option<Vec<&PathViews>> {
         let mut all = Vec::new();
-        for subject in self.alternatives.iter().chain(&self.others).chain(&self.patch) {
+        for subject in self.alternatives.iter().chain(&self.others).chain(&self.beside).chain(&self.patch) {
             match subject {
                 Subject::Shell { .. } => {}
                 Subject::Items(items) => {
@@ -152,7 +167,7 @@ fn path(path: &str, base: &Path) -> Option<Thing> {
 
 /// The same; a `file:` URL may be taken for the file that it names, `~` for the home directory, and blanks at the ends
 /// for none, too. It may count from other `directories` as well.
-fn path_or_url(text: &str, base: &Path, directories: &[String]) -> Option<Vec<Thing>> {
+pub(super) fn path_or_url(text: &str, base: &Path, directories: &[String]) -> Option<Vec<Thing>> {
     let trimmed = text.trim_matches(|c: char| c.is_whitespace() || c.is_control());
     let file = match tools::file_of_url(trimmed) {
         Some(file) => Some(file?),
@@ -275,8 +290,9 @@ fn subjects(kind: ArgumentKind, value: &Value, input: &Value, base: &Path, shell
             return Some(texts.into_iter().map(read).collect());
         }
         ArgumentKind::Path => {
-            let found =
-                tools::texts(value)?.into_iter().map(|it| path_or_url(it, base, &[])).collect::<Option<Vec<_>>>()?;
+            let directories: Vec<String> = tools::working_directories(input, false).map(str::to_string).collect();
+            let things = |text| path_or_url(text, base, &directories);
+            let found = tools::texts(value)?.into_iter().map(things).collect::<Option<Vec<_>>>()?;
             items(found.into_iter().flatten().collect())
         }
         ArgumentKind::Url => {

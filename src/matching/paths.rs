@@ -65,6 +65,20 @@ impl PathViews {
         !self.magic && is_in(&self.lexical) && self.resolved.as_ref().is_some_and(is_in)
     }
 
+    /// Each view in the ways in which a pattern over texts may write it: from the root, from the working directory and
+    /// from `~`. `None` if that can't be told.
+    pub fn forms(&self) -> Option<[Vec<String>; 2]> {
+        let forms = |view: &Path| {
+            let from =
+                |base: &PathBuf, start: &str| Some(format!("{start}{}", view.strip_prefix(base).ok()?.to_str()?));
+            let relative = self.bases.iter().filter_map(|base| from(base, ""));
+            let of_home = self.homes.iter().filter_map(|home| from(home, "~/"));
+            view.to_str().map(str::to_string).into_iter().chain(relative).chain(of_home).collect()
+        };
+        let resolved = self.resolved.as_ref().filter(|_| !self.magic)?;
+        Some([forms(&self.lexical), forms(resolved)])
+    }
+
     /// Both views relative to the working directory, as far as they lie in it. `None` if more could match
     /// than the views show.
     pub fn relative(&self) -> Option<Vec<&str>> {

@@ -6,7 +6,7 @@
 //!
 //! A list is read in one of two ways, [`Reading`].
 
-use super::call::{Item, Subject, Thing};
+use super::call::{self, Item, Subject, Thing};
 use super::paths::{self, PathPattern};
 use super::shell::{self, CommandRule, Judgement, Script};
 use super::tools::{self, ArgumentKind};
@@ -15,6 +15,7 @@ use super::{Facts, ToolNaming, Truth, patience};
 use crate::syntax::source::Layer;
 use globset::{GlobBuilder, GlobMatcher};
 use serde_json::Value;
+use std::path::Path;
 
 /// How a list of rules is held against what a call is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +86,8 @@ struct Named {
     text: GlobMatcher,
     /// For a value that is a URL.
     url: Option<UrlPattern>,
+    /// By its name, it holds a path.
+    is_path: bool,
 }
 
 /// What an index can use: a necessary condition for a rule to hold.
@@ -225,14 +228,17 @@ impl ToolRule {
     }
 
     /// What the rule says of a call as a whole, beside what it says of its commands and items.
-    fn of_whole(&self, subject: &Subject, input: &Value, reading: Reading) -> Truth {
+    fn of_whole(&self, subject: &Subject, input: &Value, base: &Path, reading: Reading) -> Truth {
         match (&self.argument, subject) {
             // Each item may be a matter of another tool.
             (Argument::Any, Subject::Items(_)) => Truth::No,
             (Argument::Any, _) => Truth::Yes,
             (Argument::Named(named), _) => {
-                let Named { name, text, url } = &**named;
+                let Named { name, text, url, is_path } = &**named;
                 match input.get(name) {
+                    Some(Value::String(value)) if *is_path && url.is_none() => {
+                        self.fits_named_path(text, name, value, input, base, reading)
+                    }
                     Some(Value::String(value)) => self.fits_text(value, Some(text), url.as_ref(), reading),
                     Some(value @ (Value::Number(_) | Value::Bool(_))) => truth(text.is_match(value.to_string())),
                     Some(Value::Null) | None => Truth::No,
@@ -244,6 +250,38 @@ impl ToolRule {
                 self.doubt("the pattern doesn't fit a command")
             }
             (Argument::Main(_), Subject::Shell { .. } | Subject::Items(_)) => Truth::No,
+        }
+    }
+
+    /// Whether a named argument that is a path fits, as it is written and where it leads. Its pattern is one over a text,
+    /// so `*` crosses slashes.
+    fn fits_named_path(
+        &self,
+        text: &GlobMatcher,
+        name: &str,
+        value: &str,
+        input: &Value,
+        base: &Path,
+        reading: Reading,
+    ) -> Truth {
+        if value.contains("://") && tools::file_of_url(value).is_none() {
+            return truth(text.is_match(value));
+        }
+        if reading == Reading::Hits && text.is_match(value) {
+            return Truth::Yes;
+        }
+        let Some(things) = call::path_or_url(value, base, &[]) else {
+            return self.doubt(&format!("it can't be told where argument `{name}` leads"));
+        };
+        let views = things.iter().filter_map(|thing| if let Thing::Path(views) = thing { Some(views) } else { None });
+        let mut forms = views.map(|views| views.forms());
+        let fits = |forms: &Vec<String>| forms.iter().any(|it| text.is_match(it));
+        match reading {
+            Reading::Hits => truth(forms.any(|views| views.is_none_or(|views| views.iter().any(fits)))),
+            // The tool may take another member for the path.
+            Reading::Covers => truth(
+                tools::has_one_path(input, value) && forms.all(|it| it.is_some_and(|views| views.iter().all(fits))),
+            ),
         }
     }
 
@@ -286,7 +324,12 @@ impl Argument {
             };
             if !known.iter().all(is_main) {
                 let url = if rest.contains("://") { Some(UrlPattern::new(rest)?) } else { None };
-                return Ok(Argument::Named(Box::new(Named { name: name.to_string(), text: glob(rest)?, url })));
+                return Ok(Argument::Named(Box::new(Named {
+                    name: name.to_string(),
+                    text: glob(rest)?,
+                    url,
+                    is_path: tools::names_path(name),
+                })));
             }
             pattern = rest;
         }
@@ -510,8 +553,11 @@ fn holds_for_call(rules: &[&ToolRule], unless: &[&ToolRule], facts: &Facts, aske
         false => Truth::Opaque(format!("can't tell which argument counts: the main ones of `{tool}` differ").into()),
     };
     match reading {
-        Reading::Hits => call.others.iter().fold(holds, |all, other| all.or(|| judge.subject(other, reading))),
-        Reading::Covers => holds,
+        Reading::Hits => {
+            let others = call.others.iter().chain(&call.beside);
+            others.fold(holds, |all, other| all.or(|| judge.subject(other, reading)))
+        }
+        Reading::Covers => call.beside.iter().fold(holds, |all, other| all.and(|| judge.subject(other, reading))),
     }
 }
 
@@ -582,7 +628,9 @@ impl Judge<'_> {
     /// What rules say of the call as a whole.
     fn whole(&self, rules: Option<&[&ToolRule]>, subject: &Subject, reading: Reading) -> Truth {
         let Some(rules) = rules else { return Truth::Yes };
-        rules.iter().fold(Truth::No, |all, rule| all.or(|| rule.of_whole(subject, self.input, reading)))
+        rules
+            .iter()
+            .fold(Truth::No, |all, rule| all.or(|| rule.of_whole(subject, self.input, self.facts.base(), reading)))
     }
 
     /// Whether any rule is about one thing of several.
@@ -671,7 +719,6 @@ mod tests {
     use super::*;
     use crate::event::Event;
     use serde_json::json;
-    use std::path::Path;
     use std::sync::Arc;
 
     fn word(truth: Truth) -> &'static str {
@@ -761,6 +808,17 @@ mod tests {
             ("mcp__pay__*", "mcp__pay__send", json!({}), "yes", "yes"),
             ("mcp__pay__*(to=bob*)", "mcp__pay__send", json!({"to": "bobby"}), "yes", "yes"),
             ("mcp__pay__*(to=bob*)", "mcp__pay__send", json!({"to": "al"}), "no", "no"),
+            // A named argument that is a path by its name.
+            ("mcp__fs__put(path=src/*)", "mcp__fs__put", json!({"path": "src/a/b"}), "yes", "yes"),
+            ("mcp__fs__put(path=src/*)", "mcp__fs__put", json!({"path": "src/../key"}), "yes", "no"),
+            ("mcp__fs__put(path=src/*)", "mcp__fs__put", json!({"path": "src/a", "file_path": "/etc/x"}), "yes", "no"),
+            ("mcp__fs__put(path=key/*)", "mcp__fs__put", json!({"path": "./src/../key/a"}), "yes", "yes"),
+            ("mcp__fs__put(path=key/*)", "mcp__fs__put", json!({"path": "/p/key/a"}), "yes", "yes"),
+            ("mcp__fs__move(new_path=/etc/*)", "mcp__fs__move", json!({"new_path": "../etc/x"}), "yes", "yes"),
+            ("mcp__fs__put(path=~/x/*)", "mcp__fs__put", json!({"path": "~/x/a"}), "yes", "yes"),
+            ("mcp__fs__put(path=*)", "mcp__fs__put", json!({"path": "/etc/x"}), "yes", "yes"),
+            ("mcp__fs__put(path=key/*)", "mcp__fs__put", json!({"path": "src/a"}), "no", "no"),
+            ("Grep(path=key/**)", "Grep", json!({"pattern": "x", "path": "./key/a"}), "yes", "yes"),
             ("mcp__pay__*(amount=1??)", "mcp__pay__send", json!({"amount": 150}), "yes", "yes"),
             ("shell(rm *)", "shell", json!({"cmd": "ls; rm x"}), "yes", "no"),
             ("unknown(a*)", "unknown", json!({"x": 1}), "opaque", "opaque"),
@@ -1241,6 +1299,8 @@ mod tests {
             (&["Bash(ls*)"], &[], "Bash", json!({"command": "ls", "env": {}, "cwd": ""}), "yes", "yes"),
             (&["Read(src/**)"], &[], "Read", json!({"file_path": "src/a", "cwd": "/etc"}), "yes", "no"),
             (&["Read(src/**)"], &[], "Read", json!({"file_path": "src/a", "cwd": "/p"}), "yes", "yes"),
+            (&["Read(/etc/**)"], &[], "Read", json!({"file_path": "a", "cwd": "/etc"}), "yes", "no"),
+            (&["Read(/p/b/**)"], &[], "Read", json!({"file_path": "a", "cwd": "b"}), "yes", "no"),
             (
                 &["Bash(git commit *)"],
                 &[],
@@ -1304,6 +1364,27 @@ mod tests {
             ("Edit(src/**)", "apply_patch", split('\u{85}'), "yes", "opaque"),
             ("Edit(src/**)", "apply_patch", split('\u{2028}'), "yes", "opaque"),
             ("Read(/etc/**)", "read_files", json!({"files": [{"path": "/etc/x"}]}), "yes", "yes"),
+            // What a table doesn't list, and is a path by its name.
+            (
+                "Edit(src/**)",
+                "str_replace_based_edit_tool",
+                json!({"path": "src/a", "new_path": "/etc/x"}),
+                "yes",
+                "no",
+            ),
+            (
+                "Edit(src/**)",
+                "str_replace_based_edit_tool",
+                json!({"path": "src/a", "new_path": "src/b"}),
+                "yes",
+                "yes",
+            ),
+            ("Edit(/etc/**)", "str_replace_based_edit_tool", json!({"path": "a", "newPath": "/etc/x"}), "yes", "no"),
+            ("Edit(src/**)", "Edit", json!({"path": "src/a", "edits": {"/etc/x": []}}), "yes", "no"),
+            ("Read(src/**)", "fs_read", json!({"path": "src/a", "image_paths": ["/etc/x"]}), "yes", "no"),
+            ("Write(src/**)", "Write", json!({"path": "src/a", "file_text": "/etc/x", "content": "/x"}), "yes", "yes"),
+            ("Edit(src/**)", "NotebookEdit", json!({"notebook_path": "src/a", "new_source": "/etc/x"}), "yes", "yes"),
+            ("Write(src/**)", "apply_patch", json!({"file": "/etc/x", "input": "*** Add File: src/a"}), "yes", "no"),
             ("Read(/etc/**)", "view_image", json!({"path": "/etc/x"}), "yes", "yes"),
             // Some tools trim.
             ("Read(/etc/**)", "Read", json!({"file_path": " /etc/x\n"}), "yes", "no"),

@@ -444,6 +444,43 @@ impl<'a> Row<'a> {
         by_shape(input).filter(is_other).collect()
     }
 
+    /// The texts of a file tool's call that are paths by their names, and none that its table lists: `new_path`, or the
+    /// names of `{"edits": {"/etc/x": []}}`.
+    pub fn beside<'v>(&self, input: &'v Value) -> Vec<&'v str> {
+        const MAX: usize = 4096;
+        let listed: &[&str] = match self.tool {
+            _ if self.name == PATCH => PATCH_ARGUMENTS,
+            Some(tool) if tool.kind == ArgumentKind::Path => tool.arguments,
+            Some(_) | None => return Vec::new(),
+        };
+        let is_among = |names: &[&str], key: &str| names.iter().any(|name| is_same_name(name, key));
+        let is_other = |key: &str| {
+            let is_whole = ["source", "target"].iter().any(|name| name.eq_ignore_ascii_case(key));
+            let is_place = WORKING_DIRECTORIES.contains(&key);
+            (is_whole || names_path(key)) && !is_place && self.argument != Some(key) && !is_among(listed, key)
+        };
+        let mut found = Vec::new();
+        for (key, value) in input.as_object().into_iter().flatten() {
+            if is_other(key) {
+                found.extend(texts(value).unwrap_or_default());
+            }
+            if !is_among(PARTS, key) {
+                continue;
+            }
+            let parts = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+            for (key, value) in parts.iter().filter_map(Value::as_object).flatten() {
+                if is_other(key) {
+                    found.extend(texts(value).unwrap_or_default());
+                } else if key.contains(['/', '.']) || key.starts_with('~') {
+                    found.push(key);
+                }
+            }
+        }
+        // Others are contents.
+        found.retain(|text| !text.is_empty() && text.len() < MAX && !text.contains('\n'));
+        found
+    }
+
     /// The arguments that could be the command, by the name of each, where they differ or aren't texts: the tool may
     /// run another one than a guard reads.
     pub fn unclear_command<'v>(&self, input: &'v Value) -> Option<Vec<&'v str>> {
@@ -569,6 +606,36 @@ fn is_same_name(one: &str, other: &str) -> bool {
     may_be && other.len() <= 64 && letters(one).eq(letters(other))
 }
 
+/// Whether a member holds a path, by the last word of its name: `new_path`, `imagePaths`.
+pub fn names_path(name: &str) -> bool {
+    const LAST: &[&str] = &[
+        "path",
+        "paths",
+        "file",
+        "files",
+        "filename",
+        "filenames",
+        "dir",
+        "directory",
+        "directories",
+        "folder",
+        "destination",
+        "dest",
+        "uri",
+    ];
+    let is_joint = |(at, c): &(usize, char)| {
+        matches!(c, '_' | '-') || c.is_ascii_uppercase() && name[..*at].ends_with(|c: char| c.is_ascii_lowercase())
+    };
+    let last = name.char_indices().rfind(is_joint).map_or(name, |(at, _)| &name[at..]);
+    LAST.iter().any(|it| last.trim_start_matches(['_', '-']).eq_ignore_ascii_case(it))
+}
+
+/// Whether no member that goes by a path's name has another value.
+pub fn has_one_path(input: &Value, path: &str) -> bool {
+    let others = input.as_object().map_or_else(Vec::new, |input| members(input, PATH));
+    others.into_iter().all(|(_, value)| value.is_null() || value == path)
+}
+
 /// Whether a value is a list of parts of a call, or one.
 fn is_parts(value: &Value) -> bool {
     match value {
@@ -591,6 +658,9 @@ fn of_parts<'v>(value: &'v Value, names: &'static [&'static str]) -> Vec<&'v Val
     parts.iter().flat_map(of_part).collect()
 }
 
+/// The members that say where a call happens.
+const WORKING_DIRECTORIES: &[&str] = &["workdir", "cwd", "working_directory", "workingDirectory"];
+
 /// The directory that a shell call names to run in.
 pub fn working_directory(input: &Value) -> Option<&str> {
     working_directories(input, true).next()
@@ -598,9 +668,8 @@ pub fn working_directory(input: &Value) -> Option<&str> {
 
 /// The directories that a call names to happen in; `directory` is one only of a shell, because other tools are about one.
 pub fn working_directories(input: &Value, is_shell: bool) -> impl Iterator<Item = &str> {
-    const ANY: &[&str] = &["workdir", "cwd", "working_directory", "workingDirectory"];
     const SHELL: &[&str] = &["directory", "dir_path"];
-    let names = ANY.iter().chain(if is_shell { SHELL } else { &[] });
+    let names = WORKING_DIRECTORIES.iter().chain(if is_shell { SHELL } else { &[] });
     names.filter_map(|name| input.get(name)?.as_str()).filter(|directory| !directory.is_empty())
 }
 
