@@ -626,7 +626,7 @@ pub fn names_path(name: &str) -> bool {
     let is_joint = |(at, c): &(usize, char)| {
         matches!(c, '_' | '-') || c.is_ascii_uppercase() && name[..*at].ends_with(|c: char| c.is_ascii_lowercase())
     };
-    let last = name.char_indices().filter(is_joint).next_back().map_or(name, |(at, _)| &name[at..]);
+    let last = name.char_indices().rfind(is_joint).map_or(name, |(at, _)| &name[at..]);
     LAST.iter().any(|it| last.trim_start_matches(['_', '-']).eq_ignore_ascii_case(it))
 }
 
