@@ -168,7 +168,7 @@ const NO_OPTIONS: [&str; 10] = ["echo", "printf", "test", "[", "[[", "case", "fo
 const BEFORE_A_COMMAND: [&str; 10] = ["if", "then", "elif", "else", "while", "until", "do", "!", "exec", "{"];
 
 /// The characters of a shell text that are neither quoted nor escaped, and the quotes and backslashes themselves.
-fn outside_of_quotes(text: impl Iterator<Item = (usize, char)>) -> impl Iterator<Item = (usize, char)> {
+pub(super) fn outside_of_quotes(text: impl Iterator<Item = (usize, char)>) -> impl Iterator<Item = (usize, char)> {
     let (mut quote, mut is_escaped) = (None, false);
     text.filter(move |&(_, c)| {
         if is_escaped || quote.is_some_and(|quote| quote != c) {

@@ -102,6 +102,15 @@ impl CommandRule {
     }
 }
 
+/// A word of a rule that names a program or a sub-command.
+#[derive(Clone, Copy, Debug)]
+pub struct Name<'a> {
+    /// As written, without quotes and the program's directory.
+    pub word: &'a str,
+    /// It stands for a program.
+    pub is_program: bool,
+}
+
 /// Where a command has an option, for a change of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptionPlace {
@@ -138,6 +147,22 @@ impl CommandRule {
         let word = &stage.operands.first()?.glob;
         let is_known = || row.children.iter().any(|child| child.names.iter().any(|name| glob(word, name)));
         (across(word) && !is_known()).then_some(word.as_str())
+    }
+
+    /// The words that name programs and sub-commands. A glob over the whole command names none.
+    pub fn names(&self) -> Vec<Name<'_>> {
+        let mut names = Vec::new();
+        for stage in self.stages.iter().filter(|stage| stage.whole.is_none()) {
+            names.push(Name { word: &stage.program, is_program: true });
+            let subcommands = &stage.operands[..stage.commands];
+            names.extend(subcommands.iter().map(|it| Name { word: &it.glob, is_program: false }));
+        }
+        names
+    }
+
+    /// Whether there is a table of what a program takes.
+    pub fn knows(program: &str) -> bool {
+        options::row(program).is_some()
     }
 
     /// How many of the words that the rule names behind the program are sub-commands.
