@@ -54,6 +54,7 @@ pub(super) fn lint(
     lint.event_names_in_matcher();
     lint.matcher_in_the_form_of_if();
     lint.matcher_in_the_form_of_a_glob();
+    lint.matcher_that_no_name_fits();
     lint.matcher_of_events_that_ends_early();
     lint.rules();
     lint.home_that_nothing_expands();
@@ -202,6 +203,11 @@ impl Lint<'_> {
     fn rules(&mut self) {
         for (key, written) in [("if", &self.hook.tools.rules), ("unless", &self.hook.tools.unless)] {
             if let Some(node) = self.node.get(key) {
+                if written.is_empty() && key == "if" {
+                    let problem =
+                        Problem::warning(&node.span, "empty-if", "`if` names no rule: the hook is for every call");
+                    self.mistakes.push(problem.help("write a rule, or leave `if` out").fix(Fix::remove(key)));
+                }
                 rules::lint(written, node, self.has_families(), self.mistakes);
             }
         }
@@ -234,6 +240,35 @@ impl Lint<'_> {
             let message = format!("`{part}` is a regex: it means `{start}` and any number of `{last}`");
             self.warn(self.never_matches("matcher", message).did_you_mean(part, Some(&format!("{name}.*"))));
         }
+    }
+
+    /// A matcher with what no tool's name has: `Bash, Write`, `/bash/i`, `!Bash`.
+    fn matcher_that_no_name_fits(&mut self) {
+        let (Some(Matcher::Pattern { .. }), Some(text)) = (&self.hook.matcher, self.matcher) else { return };
+        let contract = self.hook.contract;
+        if contract.matcher_names_events || !self.events.iter().all(|name| (contract.matched)(name).is_tool()) {
+            return;
+        }
+        let between_slashes =
+            text.strip_prefix('/').and_then(|text| text.strip_suffix('i').unwrap_or(text).strip_suffix('/'));
+        let names: Vec<_> = text.split([',', '|']).map(str::trim).filter(|it| !it.is_empty()).collect();
+        let (why, meant) = if let Some(regex) = between_slashes {
+            let start = if text.ends_with('i') { "(?i)" } else { "" };
+            ("a regex stands without slashes", Ok(format!("{start}{regex}")))
+        } else if text.starts_with('!') {
+            ("a regex excludes nothing", Err("name the tool in `when: tool.name != \"...\"`"))
+        } else if !text.contains([',', ' ']) || text.contains(['(', '[', '{', '\\']) {
+            return;
+        } else if names.iter().any(|name| name.contains(' ')) {
+            ("a tool's name has no blank", Err("a command stands in a rule: `if: Bash(git push)`"))
+        } else {
+            ("names have `|` between them, without blanks", Ok(names.join("|")))
+        };
+        let problem = self.never_matches("matcher", format!("`{text}` never matches: {why}"));
+        self.warn(match meant {
+            Ok(meant) => problem.did_you_mean(text, Some(&meant)),
+            Err(help) => problem.help(help),
+        });
     }
 
     /// `^PreToolCall$`, where the step's and the tool's name follow.

@@ -8,7 +8,8 @@ use super::written::Mistakes;
 use crate::matching::rule::ToolRule;
 use crate::matching::shell::{CommandRule, Name};
 use crate::matching::tools::{self, ArgumentKind, TOOLS};
-use crate::support::nearest::closest;
+use crate::matching::urls::UrlPattern;
+use crate::support::nearest::{closest, differ_in_number};
 use crate::syntax::fix::{Edit, Fix};
 use crate::syntax::node::{Node, NodeValue};
 use crate::syntax::problem::Problem;
@@ -170,9 +171,16 @@ fn rules_in(text: &str) -> (Vec<&str>, bool) {
 fn of_pattern(rule: &ToolRule) -> Option<Slip> {
     let pattern = rule.pattern()?.trim();
     let mut known = rule.tools().filter_map(|(tool, _)| tools::known(tool));
-    let tool = known.next()?;
+    let Some(tool) = known.next() else { return of_argument(rule, pattern) };
     if known.any(|it| it.kind != tool.kind) {
         return None;
+    }
+    if let Some((name, _)) = pattern.split_once('=')
+        && tool.kind != ArgumentKind::Shell
+        && let Some(meant) = misspelt_argument(name, tool.arguments)
+    {
+        let message = format!("`{}` has no argument that is called `{name}`", tool.name);
+        return Some(Slip::new("never-matches", message, Meant::Instead(name.to_string(), meant.to_string())));
     }
     let names = rule.text().split('(').next().unwrap_or_default();
     let written = |pattern: &str| format!("{names}({pattern})");
@@ -195,6 +203,9 @@ fn of_pattern(rule: &ToolRule) -> Option<Slip> {
         if parts.len() > 1 {
             return slip("a rule has one pattern", list(&parts));
         }
+        if let Some(meant) = (tool.kind == ArgumentKind::Url).then(|| with_scheme(pattern)).flatten() {
+            return slip("a URL begins with its scheme", instead(meant));
+        }
         let is_regex = tool.kind == ArgumentKind::Path && is_regex(pattern);
         let globs = is_regex.then(|| globs_of(pattern, "**/*"))?;
         return slip("a pattern is a glob, not a regex", list(&globs));
@@ -211,7 +222,7 @@ fn of_pattern(rule: &ToolRule) -> Option<Slip> {
     if let Some(inner) = pattern.strip_prefix('(').and_then(|it| it.strip_suffix(')')).filter(|it| !it.contains('(')) {
         return slip("it has a bracket too many", instead(inner.to_string()));
     }
-    if names.iter().any(|name| is_regex(name.word) || has_dots(*name)) {
+    if names.iter().any(|name| is_regex(name.word) || has_dots(name)) {
         return slip("a pattern is a glob, not a regex", list(&globs_of(pattern, " * ")));
     }
     if let Some(globs) = alternatives(pattern, '{', ',', '}') {
@@ -244,12 +255,131 @@ fn of_pattern(rule: &ToolRule) -> Option<Slip> {
         let meant = Meant::Instead(rule.text().to_string(), rule.text().replace(word, &apart));
         return Some(Slip::new("never-matches", message, meant));
     }
-    let odd = names.iter().map(|it| it.word).find(|it| it.contains(|c: char| ODD.contains(c) || c.is_whitespace()))?;
-    slip(&format!("nothing is called `{odd}`"), Meant::Help("write the command as it is called"))
+    if let Some(dash) = pattern.split(' ').find(|it| it.starts_with(['\u{2013}', '\u{2014}', '\u{2212}'])) {
+        let name = dash.trim_start_matches(['\u{2013}', '\u{2014}', '\u{2212}', '-']);
+        let meant = format!("{}{name}", if name.chars().count() > 1 { "--" } else { "-" });
+        return slip(&format!("`{dash}` begins with no `-`"), instead(pattern.replacen(dash, &meant, 1)));
+    }
+    let is_odd = |c: char| ODD.contains(c) || c.is_whitespace();
+    if let Some(odd) = names.iter().find(|it| !it.word.starts_with('-') && it.word.contains(is_odd)) {
+        let why = format!("nothing is called `{}`", odd.word);
+        return slip(&why, Meant::Help("write the command as it is called"));
+    }
+    let (name, known) = names.iter().find_map(|it| Some((it, misspelt(it)?)))?;
+    let word = name.word.trim_end_matches('*');
+    let message = match (&*name.of, word.starts_with('-')) {
+        ("", _) => format!("no program is known that is called `{word}`"),
+        (of, true) => format!("`{of}` isn't known to have an option `{word}`"),
+        (of, false) => format!("`{of}` isn't known to have a command `{word}`"),
+    };
+    Some(Slip::new("unknown-name", message, Meant::Instead(word.to_string(), known.to_string())))
+}
+
+/// The known name that a word is with two letters swapped, or with one more or less. More would not be certain: programs
+/// have plugins and aliases whose names are near to others.
+fn misspelt(name: &Name<'_>) -> Option<&'static str> {
+    let (word, known) = (name.word.trim_end_matches('*'), &name.known);
+    let is_plain = word.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    if !is_plain || word.starts_with('-') && !word.starts_with("--") || known.iter().any(|it| it.starts_with(word)) {
+        return None;
+    }
+    let letters = word.trim_start_matches('-').len();
+    let is_near = |it: &&&str| {
+        let (longer, shorter) = (it.len() > word.len(), it.len() < word.len());
+        match longer || shorter {
+            // A word with a letter behind it may be an alias.
+            true => {
+                let is_other = name.of.is_empty() || letters < 4 || word.starts_with(**it);
+                !is_other && !differ_in_number(it, word) && strsim::osa_distance(it, word) == 1
+            }
+            false => {
+                let sorted = |text: &str| {
+                    let mut letters: Vec<_> = text.bytes().collect();
+                    letters.sort_unstable();
+                    letters
+                };
+                let is_case = !name.of.is_empty() && it.eq_ignore_ascii_case(word);
+                is_case || letters > 2 && sorted(it) == sorted(word) && strsim::osa_distance(it, word) == 1
+            }
+        }
+    };
+    known.iter().find(is_near).copied()
 }
 
 /// Characters that no program's and no sub-command's name has.
 const ODD: &str = "^$(){}\"'\\<>&;`,=";
+
+/// Slips of a pattern for a tool that nothing is known of: comparisons instead of `name=glob`.
+fn of_argument(rule: &ToolRule, pattern: &str) -> Option<Slip> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let (name, rest) = pattern.split_at(pattern.find(|c| !is_part(c)).filter(|at| *at > 0)?);
+    let slip = |why: &str, meant| {
+        let message = format!("`{}` never matches: {why}", rule.text());
+        Some(Slip::new("never-matches", message, meant))
+    };
+    let and_another = |(at, _)| {
+        let next = rest[at + 1..].trim_start();
+        next.find('=').is_some_and(|end| end > 0 && next[..end].chars().all(is_part))
+    };
+    if rest.starts_with('=') && !rest.starts_with("==") && rest.match_indices(',').any(and_another) {
+        return slip("a rule is about one argument", Meant::Help("hold the others against a condition with `when`"));
+    }
+    let rest = rest.trim_start();
+    let comparison = ["==", "!=", ">", "<", ": "].into_iter().find(|it| rest.starts_with(it))?;
+    let value = rest[comparison.len()..].trim();
+    match comparison {
+        "==" | ": " if !value.is_empty() => {
+            let written = rule.text().replace(pattern, &format!("{name}={value}"));
+            slip("an argument is named as in `name=pattern`", Meant::Instead(rule.text().to_string(), written))
+        }
+        "==" | ": " => None,
+        _ => slip("a rule has no comparisons", Meant::Help("compare with `when: double(tool.input.NAME) > 100.0`")),
+    }
+}
+
+/// The argument of a known tool that a name nearly is.
+fn misspelt_argument(name: &str, arguments: &'static [&'static str]) -> Option<&'static str> {
+    let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if !is_name || arguments.contains(&name) {
+        return None;
+    }
+    let plain = |name: &str| name.replace('_', "").to_ascii_lowercase();
+    let same = arguments.iter().copied().find(|it| plain(it) == plain(name));
+    // Other arguments than the main one are not in the table.
+    let near = || arguments.iter().copied().find(|it| it.len() > 3 && strsim::osa_distance(it, name) == 1);
+    same.or_else(|| near().filter(|it| !differ_in_number(it, name)))
+}
+
+/// What was meant by a pattern over URLs that names no scheme, and that no URL's text fits therefore.
+fn with_scheme(pattern: &str) -> Option<String> {
+    const SCHEMES: [&str; 9] =
+        ["http://", "https://", "file:", "data:", "about:", "javascript:", "mailto:", "ftp://", "blob:"];
+    const DOMAINS: [&str; 12] =
+        ["com", "org", "net", "io", "dev", "ai", "app", "edu", "gov", "local", "internal", "example"];
+    if !UrlPattern::new(pattern).is_ok_and(|it| it.is_text()) {
+        return None;
+    }
+    let start = pattern.split(['*', '?', '[', '{', '\\']).next().unwrap_or_default();
+    if start.is_empty() {
+        // `*.pdf` is about the end of a URL.
+        let host = pattern.strip_prefix("*.")?;
+        let (_, last) = host.rsplit_once('.')?;
+        return (!host.contains('/') && DOMAINS.contains(&last)).then(|| format!("domain:{pattern}"));
+    }
+    if SCHEMES.iter().any(|scheme| scheme.starts_with(start) || start.starts_with(scheme)) {
+        return None;
+    }
+    for scheme in ["https", "http"] {
+        if let Some(rest) = pattern.strip_prefix(scheme).filter(|rest| rest.starts_with([':', '/'])) {
+            return Some(format!("{scheme}://{}", rest.trim_start_matches([':', '/'])));
+        }
+    }
+    let host = pattern.strip_prefix("host:").unwrap_or(pattern);
+    if host.split_once(':').is_some_and(|(_, port)| !port.starts_with(|c: char| c.is_ascii_digit() || c == '*')) {
+        return None;
+    }
+    Some(if host.contains(['/', ':']) { format!("https://{host}") } else { format!("domain:{host}") })
+}
 
 /// What is between quotes that stand around all of a pattern.
 fn quoted(pattern: &str) -> Option<&str> {
@@ -296,9 +426,9 @@ fn is_regex(text: &str) -> bool {
 }
 
 /// `.*push`, or `push.*` with the dots right behind a name. `mkfs.*` is a program of several.
-fn has_dots(name: Name<'_>) -> bool {
+fn has_dots(name: &Name<'_>) -> bool {
     let Some((before, behind)) = name.word.split_once(".*") else { return false };
-    let is_within = !behind.is_empty() || !name.is_program;
+    let is_within = !behind.is_empty() || !name.of.is_empty();
     is_within && (before.is_empty() || before.ends_with(|c: char| c.is_ascii_alphabetic()))
 }
 
