@@ -61,6 +61,7 @@ pub(super) fn lint(
     let slips = lint.misspelt_members();
     lint.misspelt_placeholders();
     lint.unguarded_when(&slips);
+    lint.undecidable_when();
     lint.verdict_without_effect();
     lint.paths_that_may_be_options();
     lint.variables_without_quotes();
@@ -158,14 +159,17 @@ impl Lint<'_> {
         }
         let is_on_tools = self.events.iter().all(|name| (self.hook.contract.matched)(name).is_tool());
         let matcher = ("matcher", self.hook.matcher.is_some() && is_on_tools);
-        for (key, _) in
-            [matcher, ("if", !self.hook.tools.rules.is_empty())].into_iter().filter(|(_, is_there)| *is_there)
-        {
+        let of_tool =
+            |when: &When| !when.names("tool") && when.references().iter().any(|(it, _)| it.starts_with("tool."));
+        let when = ("when", self.hook.when.as_ref().is_some_and(of_tool));
+        let rules = ("if", !self.hook.tools.rules.is_empty());
+        for (key, _) in [matcher, rules, when].into_iter().filter(|(_, is_there)| *is_there) {
             let name = if self.events.len() == 1 { "names" } else { "name" };
             let written = self.written(key);
             let message = format!("`{written}` can never match: {} {name} no tool", self.events.join(" and "));
             let problem = self.never_matches(key, message);
-            let problem = problem.help(format!("remove `{written}`, or write the condition as `when`"));
+            let otherwise = if key == "when" { "" } else { ", or write the condition as `when`" };
+            let problem = problem.help(format!("remove `{written}`{otherwise}"));
             self.warn(problem.fix(Fix::remove(key)));
         }
     }
@@ -465,6 +469,30 @@ impl Lint<'_> {
             None => format!("ask first: `has({first}) && ...`"),
         });
         self.warn(problem.fix(guarding(when.source(), &unguarded)));
+    }
+
+    /// A condition that is in doubt for every event.
+    fn undecidable_when(&mut self) {
+        let (Some(when), Some(node)) = (&self.hook.when, self.node.get("when")) else { return };
+        for (at, message) in when.undecidable() {
+            let problem = Problem::warning(&node.part(&at, self.text), "undecidable-when", message);
+            self.mistakes.push(problem);
+        }
+        if self.events.iter().any(|name| name.starts_with(CUSTOM_PREFIX)) {
+            return;
+        }
+        for (path, at) in when.references() {
+            let first = path.split('.').next().unwrap_or_default();
+            // An agent may send members that nobody knows, but hardly of these names.
+            let is_tool = path == first && TOOLS.iter().any(|tool| tool.name == first);
+            if !is_tool && !["env", "dialect"].contains(&first) || when.asks_for(first) {
+                continue;
+            }
+            let message = format!("no event has `{first}`");
+            let problem = Problem::warning(&node.part(&at, self.text), "unknown-name", message);
+            let problem = if is_tool { problem.did_you_mean(first, Some(&format!("'{first}'"))) } else { problem };
+            self.mistakes.push(problem);
+        }
     }
 
     /// A verdict that nothing waits for, or that comes too late.
