@@ -1,13 +1,13 @@
 //! Warnings of definitions that are well-formed, but probably not what their author means.
 
-use super::slips;
 use super::written::Mistakes;
+use super::{rules, slips};
 use crate::contract::{Fail, NATIVE};
 use crate::dialects::{self, EventRow};
 use crate::event::{CUSTOM_PREFIX, EventSpec, On, Phase, may_be_about_a_tool, spec};
 use crate::handlers::{self, Handler, Means, Obstacle, rewrite};
 use crate::hook::Hook;
-use crate::matching::tools::{self, ArgumentKind, TOOLS, Tool};
+use crate::matching::tools::{self, TOOLS, Tool};
 use crate::matching::when::When;
 use crate::matching::{Matcher, MatcherRule, ToolNaming};
 use crate::support::nearest::closest;
@@ -58,13 +58,14 @@ pub(super) fn lint(
     lint.event_names_in_matcher();
     lint.matcher_in_the_form_of_if();
     lint.matcher_in_the_form_of_a_glob();
+    lint.matcher_that_no_name_fits();
     lint.matcher_of_events_that_ends_early();
-    lint.rules_of_several_commands();
-    lint.stars_across_words();
+    lint.rules();
     lint.home_that_nothing_expands();
     let slips = lint.misspelt_members();
     lint.misspelt_placeholders();
     lint.unguarded_when(&slips);
+    lint.undecidable_when();
     lint.verdict_without_effect();
     lint.paths_that_may_be_options();
     lint.variables_without_quotes();
@@ -244,14 +245,17 @@ impl Lint<'_> {
         }
         let is_on_tools = self.events.iter().all(|name| (self.hook.contract.matched)(name).is_tool());
         let matcher = ("matcher", self.hook.matcher.is_some() && is_on_tools);
-        for (key, _) in
-            [matcher, ("if", !self.hook.tools.rules.is_empty())].into_iter().filter(|(_, is_there)| *is_there)
-        {
+        let of_tool =
+            |when: &When| !when.names("tool") && when.references().iter().any(|(it, _)| it.starts_with("tool."));
+        let when = ("when", self.hook.when.as_ref().is_some_and(of_tool));
+        let rules = ("if", !self.hook.tools.rules.is_empty());
+        for (key, _) in [matcher, rules, when].into_iter().filter(|(_, is_there)| *is_there) {
             let name = if self.events.len() == 1 { "names" } else { "name" };
             let written = self.written(key);
             let message = format!("`{written}` can never match: {} {name} no tool", self.events.join(" and "));
             let problem = self.never_matches(key, message);
-            let problem = problem.help(format!("remove `{written}`, or write the condition as `when`"));
+            let otherwise = if key == "when" { "" } else { ", or write the condition as `when`" };
+            let problem = problem.help(format!("remove `{written}`{otherwise}"));
             self.warn(problem.fix(Fix::remove(key)));
         }
     }
@@ -260,8 +264,11 @@ impl Lint<'_> {
     fn tool_names(&mut self) {
         if let Some(Matcher::Names(tools)) = &self.hook.matcher {
             for tool in tools {
-                self.letter_case("matcher", tool);
-                if tool.starts_with("mcp__") && tool.matches("__").count() == 1 {
+                if let (Some(slip), Some(node)) = (rules::of_tool(tool, self.has_families()), self.node.get("matcher"))
+                {
+                    self.warn(slip.problem(node, true));
+                }
+                if rules::is_server(tool) {
                     let message = format!("`{tool}` never matches: an MCP tool's name has a server and a tool");
                     let problem = self.never_matches("matcher", message);
                     self.warn(problem.did_you_mean(tool, Some(&format!("{tool}__.*"))));
@@ -280,47 +287,26 @@ impl Lint<'_> {
                 self.warn(self.never_matches("if", message));
             }
         }
-        for (key, rules) in [("if", &self.hook.tools.rules), ("unless", &self.hook.tools.unless)] {
-            for (tool, _) in rules.iter().flat_map(|rule| rule.tools()).filter(|(_, prefix)| prefix.is_none()) {
-                self.letter_case(key, tool);
+    }
+
+    /// Rules that hold for nothing.
+    fn rules(&mut self) {
+        for (key, written) in [("if", &self.hook.tools.rules), ("unless", &self.hook.tools.unless)] {
+            if let Some(node) = self.node.get(key) {
+                if written.is_empty() && key == "if" {
+                    let problem =
+                        Problem::warning(&node.span, "empty-if", "`if` names no rule: the hook is for every call");
+                    self.mistakes.push(problem.help("write a rule, or leave `if` out").fix(Fix::remove(key)));
+                }
+                rules::lint(written, node, self.has_families(), self.mistakes);
             }
         }
     }
 
-    fn letter_case(&mut self, key: &str, tool: &str) {
-        let known = TOOLS.iter().find(|known| known.name.eq_ignore_ascii_case(tool));
-        let Some(known) = known else { return self.nearly_known(key, tool) };
-        if known.name == tool {
-            return;
-        }
-        if tools::known(tool).is_none() {
-            let problem = self.never_matches(key, format!("`{tool}` never matches: tool names are case-sensitive"));
-            self.warn(problem.did_you_mean(tool, Some(known.name)));
-        } else if self.hook.contract.tool_naming == ToolNaming::Canonical
+    /// Whether the name of a family stands for the tools of every agent.
+    fn has_families(&self) -> bool {
+        self.hook.contract.tool_naming == ToolNaming::Canonical
             || dialects::has_canonical_tools(self.hook.contract.dialect)
-        {
-            let message = format!("`{tool}` is only a tool of that very name; `{}` is that of every agent", known.name);
-            let problem = Problem::warning(self.at(key), "one-name", message);
-            self.warn(problem.did_you_mean(tool, Some(known.name)));
-        }
-    }
-
-    /// A name that no agent is known to use, but nearly the name of a family.
-    fn nearly_known(&mut self, key: &str, tool: &str) {
-        // Tools of an MCP server are called whatever their author likes.
-        let may_be_meant = tools::known(tool).is_none() && tool != tools::PATCH && !tool.starts_with("mcp__");
-        // So short a name is a word of its own, unless a letter is missing.
-        let is_near = |it: &&str| match tool.len() {
-            0..=2 => false,
-            3 => it.len() == 4 && it.starts_with(tool.get(..1).unwrap_or_default()),
-            length => it.len().abs_diff(length) < 2,
-        };
-        let nearest = closest(tool, TOOLS.iter().map(|it| it.name)).filter(|_| may_be_meant);
-        if let Some(nearest) = nearest.filter(is_near) {
-            let message = format!("no agent is known to have a tool `{tool}`");
-            let problem = Problem::warning(self.at(key), "unknown-tool", message);
-            self.warn(problem.did_you_mean(tool, Some(nearest)));
-        }
     }
 
     /// `mcp__*`, which as a regex is `mcp_` and underscores.
@@ -346,6 +332,35 @@ impl Lint<'_> {
         }
     }
 
+    /// A matcher with what no tool's name has: `Bash, Write`, `/bash/i`, `!Bash`.
+    fn matcher_that_no_name_fits(&mut self) {
+        let (Some(Matcher::Pattern { .. }), Some(text)) = (&self.hook.matcher, self.matcher) else { return };
+        let contract = self.hook.contract;
+        if contract.matcher_names_events || !self.events.iter().all(|name| (contract.matched)(name).is_tool()) {
+            return;
+        }
+        let between_slashes =
+            text.strip_prefix('/').and_then(|text| text.strip_suffix('i').unwrap_or(text).strip_suffix('/'));
+        let names: Vec<_> = text.split([',', '|']).map(str::trim).filter(|it| !it.is_empty()).collect();
+        let (why, meant) = if let Some(regex) = between_slashes {
+            let start = if text.ends_with('i') { "(?i)" } else { "" };
+            ("a regex stands without slashes", Ok(format!("{start}{regex}")))
+        } else if text.starts_with('!') {
+            ("a regex excludes nothing", Err("name the tool in `when: tool.name != \"...\"`"))
+        } else if !text.contains([',', ' ']) || text.contains(['(', '[', '{', '\\']) {
+            return;
+        } else if names.iter().any(|name| name.contains(' ')) {
+            ("a tool's name has no blank", Err("a command stands in a rule: `if: Bash(git push)`"))
+        } else {
+            ("names have `|` between them, without blanks", Ok(names.join("|")))
+        };
+        let problem = self.never_matches("matcher", format!("`{text}` never matches: {why}"));
+        self.warn(match meant {
+            Ok(meant) => problem.did_you_mean(text, Some(&meant)),
+            Err(help) => problem.help(help),
+        });
+    }
+
     /// `^PreToolCall$`, where the step's and the tool's name follow.
     fn matcher_of_events_that_ends_early(&mut self) {
         let Some(start) = self.matcher.and_then(|text| text.strip_suffix('$')) else { return };
@@ -362,54 +377,10 @@ impl Lint<'_> {
         self.warn(problem.fix(Fix::replace(&format!("{start}$"), &format!("{start}:"))));
     }
 
-    /// `Bash(a && b)`, where each command is held against the rule by itself.
-    fn rules_of_several_commands(&mut self) {
-        let mut found = Vec::new();
-        for (key, rules) in [("if", &self.hook.tools.rules), ("unless", &self.hook.tools.unless)] {
-            for rule in rules {
-                let shell =
-                    rule.tools().find(|(tool, _)| tools::known(tool).is_some_and(|it| it.kind == ArgumentKind::Shell));
-                let parts = shell.and(rule.pattern()).map(commands_of).unwrap_or_default();
-                if parts.len() > 1 {
-                    let names = rule.text().split('(').next().unwrap_or_default();
-                    let parts: Vec<_> = parts.iter().map(|part| format!("{names}({part})")).collect();
-                    found.push((key, rule.text().to_string(), parts, rules.len() == 1));
-                }
-            }
-        }
-        for (key, rule, parts, is_alone) in found {
-            let message = format!("`{rule}` never matches: a rule is held against each command by itself");
-            let problem = self.never_matches(key, message).help(format!("write a list: `[{}]`", parts.join(", ")));
-            self.warn(match is_alone && self.node.get(key).is_some_and(|node| node.text().is_some()) {
-                true => problem.fix(Fix::new("Write a list", Edit::Items(parts))),
-                false => problem,
-            });
-        }
-    }
-
-    /// `Bash(npm*install)`, where a `*` doesn't leave its word.
-    fn stars_across_words(&mut self) {
-        let mut found = Vec::new();
-        for (key, rules) in [("if", &self.hook.tools.rules), ("unless", &self.hook.tools.unless)] {
-            let words = rules.iter().filter_map(|rule| Some((rule, rule.command()?.word_across_words()?)));
-            found.extend(words.map(|(rule, word)| (key, rule.text().to_string(), word.to_string())));
-        }
-        for (key, rule, word) in found {
-            let apart = word.trim_end_matches('*').replace('*', " * ") + if word.ends_with('*') { " *" } else { "" };
-            let message = format!("`{rule}`: a `*` within a word stays in it, and nothing is called `{word}`");
-            let meant = rule.replace(&word, &apart);
-            self.warn(self.never_matches(key, message).did_you_mean(&rule, Some(&meant)));
-        }
-    }
-
     /// `~` where it is a character like any other.
     fn home_that_nothing_expands(&mut self) {
         let is_home = |text: &str| ["~/", "$HOME/", "${HOME}/"].iter().any(|start| text.starts_with(start));
         let mut found = Vec::new();
-        for (key, rules) in [("if", &self.hook.tools.rules), ("unless", &self.hook.tools.unless)] {
-            let named = rules.iter().filter(|rule| rule.is_about_text("~/"));
-            found.extend(named.map(|rule| (key, format!("`{}` is held against a text as it is sent", rule.text()))));
-        }
         if let Some(command) = self.node.get("command") {
             let words = match &command.get("run").unwrap_or(command).value {
                 NodeValue::Seq(items) => &items[..],
@@ -638,6 +609,30 @@ impl Lint<'_> {
         self.warn(problem.fix(guarding(when.source(), &unguarded)));
     }
 
+    /// A condition that is in doubt for every event.
+    fn undecidable_when(&mut self) {
+        let (Some(when), Some(node)) = (&self.hook.when, self.node.get("when")) else { return };
+        for (at, message) in when.undecidable() {
+            let problem = Problem::warning(&node.part(&at, self.text), "undecidable-when", message);
+            self.mistakes.push(problem);
+        }
+        if self.events.iter().any(|name| name.starts_with(CUSTOM_PREFIX)) {
+            return;
+        }
+        for (path, at) in when.references() {
+            let first = path.split('.').next().unwrap_or_default();
+            // An agent may send members that nobody knows, but hardly of these names.
+            let is_tool = path == first && TOOLS.iter().any(|tool| tool.name == first);
+            if !is_tool && !["env", "dialect"].contains(&first) || when.asks_for(first) {
+                continue;
+            }
+            let message = format!("no event has `{first}`");
+            let problem = Problem::warning(&node.part(&at, self.text), "unknown-name", message);
+            let problem = if is_tool { problem.did_you_mean(first, Some(&format!("'{first}'"))) } else { problem };
+            self.mistakes.push(problem);
+        }
+    }
+
     /// A verdict that nothing waits for, or that comes too late.
     fn verdict_without_effect(&mut self) {
         let awaited = self.hook.handler.awaited(&self.hook.on).map(|what| format!("its {what}"));
@@ -726,33 +721,6 @@ impl Lint<'_> {
             self.warn(problem.fix(closed).fix(Fix::add(key, "open", Place::BehindName)).fix(for_all));
         }
     }
-}
-
-/// The commands of a pattern that are joined by `&&`, `||` or `;`, outside of quotes.
-fn commands_of(pattern: &str) -> Vec<&str> {
-    let (mut parts, mut start, mut quote) = (Vec::new(), 0, None);
-    let mut rest = pattern.char_indices();
-    while let Some((at, c)) = rest.next() {
-        match (quote, c) {
-            (Some(open), _) if open == c => quote = None,
-            (None, '\'' | '"') => quote = Some(c),
-            (_, '\\') => drop(rest.next()),
-            (None, ';' | '&' | '|') => {
-                let length = if c == ';' { 1 } else { 2 };
-                if c == ';' || pattern[at..].starts_with("&&") || pattern[at..].starts_with("||") {
-                    parts.push(pattern[start..at].trim());
-                    start = at + length;
-                    if length > 1 {
-                        rest.next();
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-    parts.push(pattern[start..].trim());
-    parts.retain(|part| !part.is_empty());
-    parts
 }
 
 /// The edit that makes a condition ask whether there is what it reads.

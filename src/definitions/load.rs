@@ -599,7 +599,8 @@ fn new_state(
         let mut hint = file_problem("not-definitions", "it has no `hooks`: nothing of it is in force".into());
         hint.severity = Severity::Hint;
         let file = found.path.display().to_string();
-        let diagnostics = vec![hint.to_diagnostic(&file, &LineIndex::new(&text))];
+        let problem = misnamed_policy(&root).unwrap_or(hint);
+        let diagnostics = vec![problem.to_diagnostic(&file, &LineIndex::new(&text))];
         return seen(FileState { content: Some(content), text, diagnostics, ..FileState::default() });
     }
     let file = found.path.display().to_string();
@@ -973,6 +974,17 @@ fn holds_definitions(root: &Node) -> bool {
         // Too little to be a file of another tool.
         _ => true,
     }
+}
+
+/// A policy by the name that other systems have for it: a file that looks like rules, and holds none.
+fn misnamed_policy(root: &Node) -> Option<Problem> {
+    let NodeValue::Map(entries) = &root.value else { return None };
+    let entry = entries.iter().find(|it| {
+        let has_rules = || it.value.get("deny").or(it.value.get("allow")).is_some();
+        ["policies", "permissions"].contains(&&*it.key) && has_rules()
+    })?;
+    let message = format!("nothing of this is in force: hookwire has no `{}`", entry.key);
+    Some(Problem::warning(&entry.key_span, "unknown-field", message).did_you_mean(&entry.key, Some("policy")))
 }
 
 /// Editors' swap and backup files.

@@ -1,6 +1,7 @@
 //! A file's `policy` becomes one that tool calls are held against.
 
 use super::origin::Origin;
+use super::rules::lint;
 use super::written::{Mistakes, RawLimits, RawPolicy};
 use crate::matching::rule::ToolRule;
 use crate::policy::Policy;
@@ -22,15 +23,22 @@ pub(super) fn policy(entry: &Entry, origin: &Origin<'_>, lines: &LineIndex<'_>, 
         policy = policy.allow_nothing_else();
     }
     let node = |key| entry.value.get(key).unwrap_or(&entry.value);
-    policy = rules(deny.as_ref(), node("deny"), mistakes).into_iter().fold(policy, Policy::deny_rule);
-    policy = rules(allow.as_ref(), node("allow"), mistakes).into_iter().fold(policy, Policy::allow_rule);
+    let denied = rules(deny.as_ref(), node("deny"), mistakes);
+    let allowed = rules(allow.as_ref(), node("allow"), mistakes);
+    let mistake = mistakes.found.get(before).map(|problem| problem.message.clone());
+    if mistake.is_none() {
+        lint(&denied, node("deny"), true, mistakes);
+        lint(&allowed, node("allow"), true, mistakes);
+    }
+    policy = denied.into_iter().fold(policy, Policy::deny_rule);
+    policy = allowed.into_iter().fold(policy, Policy::allow_rule);
     let RawLimits { max_calls, timeout, max_output_bytes } = limits;
     policy = max_calls.map(NonZeroU64::get).into_iter().fold(policy, Policy::max_calls);
     policy = timeout.map(RawDuration::get).into_iter().fold(policy, Policy::timeout);
     policy = max_output_bytes.into_iter().fold(policy, Policy::max_output_bytes);
     policy = sandbox.into_iter().fold(policy, Policy::sandbox);
-    match mistakes.found.get(before) {
-        Some(problem) => policy.broken(problem.message.clone()),
+    match mistake {
+        Some(message) => policy.broken(message),
         None => policy,
     }
 }

@@ -18,6 +18,16 @@ use std::sync::LazyLock;
 /// they are no slips.
 const LOOKALIKES: [&str; 5] = ["directory", "message_id", "mode", "toolResult", "turn_id"];
 
+/// What members are called elsewhere that have a name here which isn't near to it.
+const OTHER_NAMES: [(&str, &str); 6] = [
+    ("tool.args", "tool.input"),
+    ("tool.arguments", "tool.input"),
+    ("tool.parameters", "tool.input"),
+    ("tool.params", "tool.input"),
+    ("tool.result", "tool.output"),
+    ("tool.response", "tool.output"),
+];
+
 /// The members that an event may have.
 struct Known {
     /// Its members, each with its own where all of them are known.
@@ -91,6 +101,10 @@ pub(super) fn slip(path: &str, is_about_tool: bool) -> Option<(String, String)> 
     };
     let second = steps.next().filter(|second| !own.is_empty() && !own.contains(*second))?;
     let is_argument = first == "tool" && TOOLS.iter().any(|tool| tool.arguments.contains(&second));
+    let other = OTHER_NAMES.iter().find(|(path, _)| path.strip_prefix(first) == Some(&format!(".{second}")));
+    if let Some((path, meant)) = other {
+        return Some((path.to_string(), meant.to_string()));
+    }
     let meant = if is_argument { format!("input.{second}") } else { near(second, own)? };
     Some((format!("{first}.{second}"), format!("{first}.{meant}")))
 }
@@ -194,7 +208,7 @@ const NO_OPTIONS: [&str; 10] = ["echo", "printf", "test", "[", "[[", "case", "fo
 const BEFORE_A_COMMAND: [&str; 10] = ["if", "then", "elif", "else", "while", "until", "do", "!", "exec", "{"];
 
 /// The characters of a shell text that are neither quoted nor escaped, and the quotes and backslashes themselves.
-fn outside_of_quotes(text: impl Iterator<Item = (usize, char)>) -> impl Iterator<Item = (usize, char)> {
+pub(super) fn outside_of_quotes(text: impl Iterator<Item = (usize, char)>) -> impl Iterator<Item = (usize, char)> {
     let (mut quote, mut is_escaped) = (None, false);
     text.filter(move |&(_, c)| {
         if is_escaped || quote.is_some_and(|quote| quote != c) {
@@ -286,6 +300,7 @@ mod tests {
             ("tool_name", Some(("tool_name", "tool.name"))),
             ("stop_hook_active", Some(("stop_hook_active", "stopActive"))),
             ("input.command", Some(("input", "tool.input"))),
+            ("tool.result", Some(("tool.result", "tool.output"))),
             ("modle.name", Some(("modle", "model"))),
             ("agent.nam", Some(("agent.nam", "agent.name"))),
             ("tool.input.anything", None),

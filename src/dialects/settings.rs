@@ -5,6 +5,7 @@
 
 use super::Dialect;
 use super::files::{entry, error, renamed, text, unknown, warning, wrong_type};
+use crate::support::nearest::closest;
 use crate::support::shell_word::argument;
 use crate::syntax::diagnostic::Severity;
 use crate::syntax::node::{Entry, Node, NodeValue, Span};
@@ -114,6 +115,12 @@ impl Reading<'_> {
                 return found.push(Node { span: group.span.clone(), value: NodeValue::Map(members) });
             }
         };
+        let members = if let NodeValue::Map(members) = &group.value { &members[..] } else { &[] };
+        for member in members.iter().filter(|it| it.key != "matcher" && closest(&it.key, ["matcher"]).is_some()) {
+            let message = format!("unknown field `{}`: these hooks are for every tool", member.key);
+            let problem = warning(&member.key_span, "unknown-field", message, None);
+            self.problems.push(problem.did_you_mean(&member.key, Some("matcher")));
+        }
         let first = found.len();
         found.extend(handlers.iter().map(|handler| self.hook(event, Some(group), handler)));
         let sequential = group.entry("sequential").filter(|it| it.value.value == NodeValue::Bool(true));

@@ -348,7 +348,7 @@ impl Argument {
         use ArgumentKind::{Path, Shell, Text, Url};
         Ok(Argument::Main(Box::new(Forms {
             command: form(may_be(Shell), must_be(Shell), CommandRule::new, pattern)?,
-            path: form(may_be(Path), must_be(Path), PathPattern::new, pattern)?,
+            path: form(may_be(Path), must_be(Path), PathPattern::new, pattern.trim())?,
             url: form(may_be(Url), must_be(Url), UrlPattern::new, pattern)?,
             text: form(may_be(Text), must_be(Text) || kinds.contains(&None), glob, pattern)?,
         })))

@@ -3,7 +3,7 @@
 //! An expression that errs, a missing member included, is opaque and never "no".
 
 use super::Truth;
-use super::cel::{CelError, Failure, Outcome, Program};
+use super::cel::{CelError, Failure, Outcome, Program, Reference, Untrue};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -33,6 +33,9 @@ pub(crate) const MEMBERS: [&str; 18] = [
     "systemPrompt",
     "responseFormat",
 ];
+
+/// Members that are texts in every event.
+const TEXTS: [&str; 7] = ["event", "session", "run", "cwd", "systemPrompt", "tool.name", "agent.name"];
 
 impl When {
     /// Compiles an expression.
@@ -96,10 +99,45 @@ impl When {
                 false => is_of_event && read.insert(reference.path),
             };
         }
+        // Where an event has none, even `has()` of a member errs.
+        let of_metadata = |reference: &Reference| reference.path.starts_with("metadata.");
+        if self.0.references().iter().any(of_metadata) && !guarded.contains("metadata") {
+            read.insert("metadata".to_string());
+        }
         let always = ["tool.name", "tool.input", "agent.name"];
-        let is_part = |path: &String| read.iter().any(|other| other.starts_with(&format!("{path}.")));
+        let is_part =
+            |path: &String| path != "metadata" && read.iter().any(|other| other.starts_with(&format!("{path}.")));
         let safe = |path: &String| always.contains(&path.as_str()) || guarded.contains(path) || is_part(path);
         read.iter().filter(|path| !safe(path)).cloned().collect()
+    }
+}
+
+impl When {
+    /// What can never be decided, with its place: members of texts, and what is no truth where one is needed.
+    pub fn undecidable(&self) -> Vec<(Range<usize>, String)> {
+        let references = self.0.references().into_iter();
+        let of_texts = references.filter_map(|reference| {
+            let text = TEXTS[1..].iter().find(|text| reference.path.starts_with(&format!("{text}.")))?;
+            Some((reference.at, format!("`{text}` is a text, which has no members")))
+        });
+        let untrue = self.0.truths().into_iter().filter_map(|(at, what)| match what {
+            Untrue::Constant(kind) => Some((at, format!("this is {kind}, where a condition is needed"))),
+            Untrue::Member(path) if TEXTS.contains(&&*path) => {
+                Some((at, format!("`{path}` is a text, where a condition is needed")))
+            }
+            Untrue::Member(_) => None,
+        });
+        of_texts.chain(untrue).collect()
+    }
+
+    /// Whether it asks `has()` for a member of the event.
+    pub fn asks_for(&self, member: &str) -> bool {
+        self.0.references().iter().any(|reference| reference.is_asked_for && reference.path == member)
+    }
+
+    /// Whether it names exactly this member: `tool`, but not `tool.name`.
+    pub fn names(&self, path: &str) -> bool {
+        self.0.references().iter().any(|reference| reference.path == path)
     }
 }
 
@@ -128,6 +166,7 @@ mod tests {
             ("tool.input.to.startsWith('c')", "no"),
             ("has(tool.input.missing)", "no"),
             ("prompt == null", "yes"),
+            ("has(tool) && !has(metadata) && !has(prompt)", "yes"),
             ("tool.input.missing > 3", "opaque"),
             ("tool.input.amount", "opaque"),
             ("nobody > 3", "opaque"),
@@ -174,6 +213,8 @@ mod tests {
             ("tool.input.amount > 3", vec!["tool.input.amount"]),
             ("has(tool.input.amount) && tool.input.amount > 3", vec![]),
             ("tool.name == 'x'", vec![]),
+            ("has(metadata.x)", vec!["metadata"]),
+            ("has(metadata) && has(metadata.x) && metadata.x > 1", vec![]),
         ] {
             assert_eq!(When::new(source).unwrap().unguarded(), expected, "{source}");
         }

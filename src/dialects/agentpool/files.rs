@@ -107,6 +107,11 @@ fn hooks_of<'a>(agent: &'a Entry, agents: &'a Node, problems: &mut Vec<Problem>)
     if let Some(Entry { key, key_span, .. }) = misspelt {
         tell(unknown(key_span, "unknown-field", format!("unknown field `{key}`"), key, ["hooks"]));
     }
+    if let Some(event) = members.iter().find(|it| EVENTS.contains(&it.key.as_str())) {
+        let message = format!("`{}` is no field of an agent: nothing of it is in force", event.key);
+        let help = Some("write it under `hooks`".to_string());
+        tell(warning(&event.key_span, "unknown-field", message, help));
+    }
     let mut at = &agent.value;
     for _ in 0..MAX_INHERITED {
         let parent = filled(at, "inherits").map(|it| &it.value);

@@ -36,6 +36,8 @@ impl<'v> Scope<'_, 'v> {
             Kind::List(items) => self.list(items)?,
             Kind::Map(entries) => self.map(entries)?,
             Kind::Ident(name) => self.name(name)?,
+            // What is absent is null.
+            Kind::Has { name, .. } => Value::Bool(self.name(name).is_ok_and(|it| !matches!(it, Value::Null))),
             Kind::Select { .. } => self.members(expr)?,
             Kind::Index { operand, index, how } => {
                 let (operand, index) = (self.eval(operand)?, self.eval(index)?);

@@ -15,7 +15,7 @@ mod value;
 use budget::Budget;
 use error::EvalError;
 use eval::Scope;
-use parse::{Access, Expr, Kind};
+use parse::{Access, Expr, Kind, Operator};
 use serde_json::Value as Json;
 use std::ops::Range;
 use value::Value;
@@ -112,6 +112,48 @@ impl Program {
     }
 }
 
+/// What stands where only a truth can: its place, and its type, or the path that it is.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Untrue {
+    /// A constant of this type.
+    Constant(&'static str),
+    /// A member, whose type the event decides.
+    Member(String),
+}
+
+impl Program {
+    /// Members and constants that stand where only a truth can: as the whole, or beside `!`, `&&` and `||`.
+    pub fn truths(&self) -> Vec<(Range<usize>, Untrue)> {
+        let mut found = Vec::new();
+        truths(&self.root, &mut found);
+        found
+    }
+}
+
+fn truths(expr: &Expr, found: &mut Vec<(Range<usize>, Untrue)>) {
+    let constant = match &expr.kind {
+        Kind::Text(_) => "a text",
+        Kind::Int(_) | Kind::Uint(_) | Kind::Double(_) => "a number",
+        Kind::List(_) => "a list",
+        Kind::Map(_) => "a map",
+        Kind::Not(operand) => return truths(operand, found),
+        Kind::Binary { operator: Operator::And | Operator::Or, left, right } => {
+            truths(left, found);
+            return truths(right, found);
+        }
+        Kind::Binary { left, right, .. } => {
+            // `!a == b` is `(!a) == b`.
+            let negated = [left, right].into_iter().filter(|it| matches!(it.kind, Kind::Not(_)));
+            return negated.for_each(|it| truths(it, found));
+        }
+        Kind::Select { how: Access::Get, .. } | Kind::Ident(_) => {
+            return found.extend(path(expr).map(|path| (expr.at.clone(), Untrue::Member(path))));
+        }
+        _ => return,
+    };
+    found.push((expr.at.clone(), Untrue::Constant(constant)));
+}
+
 /// `a.b.c`, for members of a plain name.
 fn path(expr: &Expr) -> Option<String> {
     match &expr.kind {
@@ -137,8 +179,11 @@ fn references<'e>(expr: &'e Expr, bound: &mut Vec<&'e str>, found: &mut Vec<Refe
         return;
     }
     match &expr.kind {
+        Kind::Has { name, of } if !bound.contains(&&**name) => {
+            found.push(Reference { path: name.clone(), at: of.clone(), is_asked_for: true });
+        }
         Kind::Null | Kind::Bool(_) | Kind::Int(_) | Kind::Uint(_) | Kind::Double(_) => {}
-        Kind::Text(_) | Kind::Bytes(_) | Kind::Ident(_) => {}
+        Kind::Text(_) | Kind::Bytes(_) | Kind::Ident(_) | Kind::Has { .. } => {}
         Kind::List(items) => items.iter().for_each(|item| references(&item.value, bound, found)),
         Kind::Map(entries) => {
             for (key, item) in entries {

@@ -52,6 +52,12 @@ pub(super) enum Kind {
         field: String,
         how: Access,
     },
+    /// `has(name)`: a member of the event itself.
+    Has {
+        name: String,
+        /// Where the name is written.
+        of: Range<usize>,
+    },
     /// `operand[index]`.
     Index {
         operand: Box<Expr>,
@@ -492,6 +498,7 @@ impl<'s> Parser<'s> {
         self.expect(")")?;
         match member.kind {
             Kind::Select { operand, field, how: Access::Get } => Ok(Kind::Select { operand, field, how: Access::Test }),
+            Kind::Ident(name) => Ok(Kind::Has { name, of: member.at }),
             _ => Err(error(at.start..self.at, "`has()` takes a member, such as `has(tool.input.path)`")),
         }
     }

@@ -16,7 +16,7 @@ mod tests;
 mod words;
 
 pub use expand::Word;
-pub use rule::{CommandRule, OptionPlace, covers, hits};
+pub use rule::{CommandRule, Name, OptionPlace, covers, hits};
 pub use words::words;
 
 use std::path::Path;

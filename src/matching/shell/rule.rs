@@ -104,6 +104,17 @@ impl CommandRule {
     }
 }
 
+/// A word of a rule that names a program, a sub-command or an option.
+#[derive(Clone, Debug)]
+pub struct Name<'a> {
+    /// As written, without quotes and the program's directory.
+    pub word: &'a str,
+    /// The program and its sub-commands before it; empty if it stands for a program.
+    pub of: String,
+    /// The names that are known in its place; none if it isn't known which there are.
+    pub known: Vec<&'static str>,
+}
+
 /// Where a command has an option, for a change of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptionPlace {
@@ -140,6 +151,40 @@ impl CommandRule {
         let word = &stage.operands.first()?.glob;
         let is_known = || row.children.iter().any(|child| child.names.iter().any(|name| glob(word, name)));
         (across(word) && !is_known()).then_some(word.as_str())
+    }
+
+    /// The words that name programs, sub-commands and options. A glob over the whole command names none.
+    pub fn names(&self) -> Vec<Name<'_>> {
+        // These take the name of any script as a sub-command.
+        const RUN_SCRIPTS: [&str; 3] = ["yarn", "pnpm", "bun"];
+        let mut names = Vec::new();
+        for stage in self.stages.iter().filter(|stage| stage.whole.is_none()) {
+            let mut row = stage.row.as_deref();
+            let known = if row.is_none() { options::program_names().collect() } else { Vec::new() };
+            names.push(Name { word: &stage.program, of: String::new(), known });
+            let mut of = stage.program.clone();
+            let mut options: Vec<&Row> = row.into_iter().collect();
+            for operand in &stage.operands[..stage.commands] {
+                let children = row.filter(|_| !RUN_SCRIPTS.contains(&&*stage.program)).map(|row| &row.children);
+                let known = children.into_iter().flatten().flat_map(|child| child.names.iter().copied()).collect();
+                names.push(Name { word: &operand.glob, of: of.clone(), known });
+                of = format!("{of} {}", operand.glob);
+                row = row.and_then(|row| row.child(&operand.glob));
+                options.extend(row);
+            }
+            // What isn't in the table may take any.
+            let options = options.iter().filter(|_| row.is_some()).flat_map(|row| &row.options);
+            let known: Vec<_> = options.flat_map(|option| option.names.iter().copied()).collect();
+            for option in &stage.options {
+                names.push(Name { word: &option.written, of: of.clone(), known: known.clone() });
+            }
+        }
+        names
+    }
+
+    /// Whether there is a table of what a program takes.
+    pub fn knows(program: &str) -> bool {
+        options::row(program).is_some()
     }
 
     /// How many of the words that the rule names behind the program are sub-commands.

@@ -1,0 +1,491 @@
+//! Warnings of rules that are well-formed, and hold for nothing that can happen: several rules in one text, a regex where
+//! a glob is read, what a shell takes for itself, names that nothing has.
+//!
+//! Rules of `if`, `unless` and a policy are read alike, and so they are warned of alike.
+
+use super::slips::outside_of_quotes;
+use super::written::Mistakes;
+use crate::matching::rule::ToolRule;
+use crate::matching::shell::{CommandRule, Name};
+use crate::matching::tools::{self, ArgumentKind, TOOLS};
+use crate::matching::urls::UrlPattern;
+use crate::support::nearest::{closest, differ_in_number};
+use crate::syntax::fix::{Edit, Fix};
+use crate::syntax::node::{Node, NodeValue};
+use crate::syntax::problem::Problem;
+
+/// What is wrong with a rule, or with a word of it.
+pub(super) struct Slip {
+    code: &'static str,
+    message: String,
+    meant: Meant,
+}
+
+/// What was probably meant.
+enum Meant {
+    /// This instead of a word of the rule.
+    Instead(String, String),
+    /// Several rules.
+    Rules(Vec<String>),
+    /// It can't be told: what to do.
+    Help(&'static str),
+}
+
+impl Slip {
+    fn new(code: &'static str, message: impl Into<String>, meant: Meant) -> Slip {
+        Slip { code, message: message.into(), meant }
+    }
+
+    /// As a problem in the place of the rule; `is_alone`: the value is the rule, and may become a list.
+    pub(super) fn problem(self, node: &Node, is_alone: bool) -> Problem {
+        let problem = Problem::warning(&node.span, self.code, self.message);
+        match self.meant {
+            Meant::Instead(wrong, right) => problem.did_you_mean(&wrong, Some(&right)),
+            Meant::Help(help) => problem.help(help),
+            Meant::Rules(rules) => {
+                let problem = problem.help(format!("write a list: `[{}]`", rules.join(", ")));
+                let fix = is_alone.then(|| Fix::new("Write a list", Edit::Items(rules)));
+                fix.into_iter().fold(problem, Problem::fix)
+            }
+        }
+    }
+}
+
+/// Warns of rules as they are written in `node`, one or a list. `are_shared`: a family's name stands for the tools of
+/// every agent.
+pub(super) fn lint(rules: &[ToolRule], node: &Node, are_shared: bool, mistakes: &mut Mistakes) {
+    let items = match &node.value {
+        NodeValue::Seq(items) => &items[..],
+        _ => std::slice::from_ref(node),
+    };
+    for (rule, item) in rules.iter().zip(items) {
+        let is_alone = std::ptr::eq(item, node);
+        if let Some(slip) = of_form(rule).or_else(|| of_pattern(rule)) {
+            mistakes.push(slip.problem(item, is_alone));
+            continue;
+        }
+        for (tool, _) in rule.tools().filter(|(_, prefix)| prefix.is_none()) {
+            if let Some(slip) = of_tool(tool, are_shared) {
+                mistakes.push(slip.problem(item, is_alone));
+            }
+        }
+        if rule.is_about_text("~/") {
+            let message = format!("`~` isn't expanded here: `{}` is held against a text as it is sent", rule.text());
+            mistakes.push(Problem::warning(&item.span, "unexpanded-home", message).help("write the whole path"));
+        }
+    }
+}
+
+/// A tool's name that no tool has, or only one agent's.
+pub(super) fn of_tool(tool: &str, are_shared: bool) -> Option<Slip> {
+    let instead = |right: &str| Meant::Instead(tool.to_string(), right.to_string());
+    let Some(known) = TOOLS.iter().find(|known| known.name.eq_ignore_ascii_case(tool)) else {
+        let nearest = nearly_known(tool)?;
+        return Some(Slip::new("unknown-tool", format!("no agent is known to have a tool `{tool}`"), instead(nearest)));
+    };
+    if known.name == tool {
+        None
+    } else if tools::known(tool).is_none() {
+        let message = format!("`{tool}` never matches: tool names are case-sensitive");
+        Some(Slip::new("never-matches", message, instead(known.name)))
+    } else {
+        let message = format!("`{tool}` is only a tool of that very name; `{}` is that of every agent", known.name);
+        are_shared.then(|| Slip::new("one-name", message, instead(known.name)))
+    }
+}
+
+/// The family whose name is nearly one that no agent is known to use.
+fn nearly_known(tool: &str) -> Option<&'static str> {
+    // Tools of an MCP server are called whatever their author likes.
+    if tools::known(tool).is_some() || tool == tools::PATCH || tool.starts_with("mcp__") {
+        return None;
+    }
+    // So short a name is a word of its own, unless a letter is missing.
+    let is_near = |it: &&str| match tool.len() {
+        0..=2 => false,
+        3 => it.len() == 4 && it.starts_with(tool.get(..1).unwrap_or_default()),
+        length => it.len().abs_diff(length) < 2,
+    };
+    closest(tool, TOOLS.iter().map(|it| it.name)).filter(is_near)
+}
+
+/// `mcp__pay`, which names a server and no tool.
+pub(super) fn is_server(tool: &str) -> bool {
+    tool.starts_with("mcp__") && tool.matches("__").count() == 1
+}
+
+/// Slips of what stands around the pattern.
+fn of_form(rule: &ToolRule) -> Option<Slip> {
+    let text = rule.text();
+    let slip = |message: String, meant| Some(Slip::new("never-matches", message, meant));
+    let (parts, has_rest) = rules_in(text);
+    if let [first] = &parts[..]
+        && has_rest
+    {
+        let meant = Meant::Instead(text.to_string(), first.to_string());
+        return slip(format!("`{text}` never matches: it has a bracket too many"), meant);
+    }
+    if parts.len() > 1 {
+        let message = format!("`{text}` never matches: it is several rules in one text");
+        return slip(message, Meant::Rules(parts.into_iter().map(str::to_string).collect()));
+    }
+    let names = text.split('(').next().unwrap_or_default();
+    let is_regex = names.contains(['^', '$', '\\']) || names.contains("_.*") || names.starts_with(".*");
+    if is_regex || names.contains([',', ';', '&']) {
+        let listed: Vec<_> = names.split([',', ';', '&', '|']).map(str::trim).filter(|it| !it.is_empty()).collect();
+        let meant = listed.join("|").replace(".*", "*").replace(['^', '$', '\\'], "");
+        let why = if is_regex { "a rule is a glob, not a regex" } else { "names of tools have `|` between them" };
+        return slip(format!("`{names}` never matches: {why}"), Meant::Instead(names.to_string(), meant));
+    }
+    let server = rule.tools().find(|(tool, prefix)| prefix.is_none() && is_server(tool))?.0;
+    let message = format!("`{server}` never matches: an MCP tool's name has a server and a tool");
+    slip(message, Meant::Instead(server.to_string(), format!("{server}__*")))
+}
+
+/// The rules that a text holds one after the other, and whether only brackets are left behind the first.
+fn rules_in(text: &str) -> (Vec<&str>, bool) {
+    let (mut parts, mut rest) = (Vec::new(), text);
+    while !rest.is_empty() {
+        let mut depth = 0;
+        let end = rest.char_indices().find_map(|(at, c)| {
+            depth += i32::from(c == '(') - i32::from(c == ')');
+            (c == ')' && depth == 0).then_some(at + 1)
+        });
+        let (part, behind) = rest.split_at(end.unwrap_or(rest.len()));
+        let names = part.split('(').next().unwrap_or_default();
+        if !names.starts_with(|c: char| c.is_alphabetic()) || ToolRule::new(part).is_err() {
+            break;
+        }
+        parts.push(part.trim());
+        rest = behind.trim_start();
+        let joint = ["and ", "or ", "||", "&&", ",", ";", "|", "&"].iter().find_map(|it| rest.strip_prefix(it));
+        rest = joint.unwrap_or(rest).trim_start();
+    }
+    // What is left makes it a pattern in which brackets are characters like others.
+    let is_left = !rest.is_empty();
+    parts.truncate(if is_left { 1 } else { parts.len() });
+    (parts, is_left && rest.chars().all(|c| c == ')'))
+}
+
+/// Slips of the pattern, by how it is read.
+fn of_pattern(rule: &ToolRule) -> Option<Slip> {
+    let pattern = rule.pattern()?.trim();
+    let mut known = rule.tools().filter_map(|(tool, _)| tools::known(tool));
+    let Some(tool) = known.next() else { return of_argument(rule, pattern) };
+    if known.any(|it| it.kind != tool.kind) {
+        return None;
+    }
+    if let Some((name, _)) = pattern.split_once('=')
+        && tool.kind != ArgumentKind::Shell
+        && let Some(meant) = misspelt_argument(name, tool.arguments)
+    {
+        let message = format!("`{}` has no argument that is called `{name}`", tool.name);
+        return Some(Slip::new("never-matches", message, Meant::Instead(name.to_string(), meant.to_string())));
+    }
+    let names = rule.text().split('(').next().unwrap_or_default();
+    let written = |pattern: &str| format!("{names}({pattern})");
+    let slip = |why: &str, meant| {
+        let message = format!("`{}` never matches: {why}", rule.text());
+        Some(Slip::new("never-matches", message, meant))
+    };
+    let instead = |meant: String| Meant::Instead(rule.text().to_string(), written(&meant));
+    let list = |parts: &[String]| match parts {
+        [one] => instead(one.clone()),
+        parts => Meant::Rules(parts.iter().map(|part| written(part)).collect()),
+    };
+    if tool.kind != ArgumentKind::Text
+        && let Some(inner) = quoted(pattern)
+    {
+        return slip("a pattern needs no quotes", instead(inner.to_string()));
+    }
+    if matches!(tool.kind, ArgumentKind::Path | ArgumentKind::Url) {
+        let parts = patterns_of(pattern, tool.kind);
+        if parts.len() > 1 {
+            return slip("a rule has one pattern", list(&parts));
+        }
+        if let Some(meant) = (tool.kind == ArgumentKind::Url).then(|| with_scheme(pattern)).flatten() {
+            return slip("a URL begins with its scheme", instead(meant));
+        }
+        let is_regex = tool.kind == ArgumentKind::Path && is_regex(pattern);
+        let globs = is_regex.then(|| globs_of(pattern, "**/*"))?;
+        return slip("a pattern is a glob, not a regex", list(&globs));
+    }
+    let command = rule.command()?;
+    let parts = commands_of(pattern);
+    if parts.len() > 1 {
+        return slip("a rule is held against each command by itself", list(&parts));
+    }
+    if let Some(parts) = commands_with_commas(pattern) {
+        return slip("a rule has one pattern", list(&parts));
+    }
+    let names = command.names();
+    if let Some(inner) = pattern.strip_prefix('(').and_then(|it| it.strip_suffix(')')).filter(|it| !it.contains('(')) {
+        return slip("it has a bracket too many", instead(inner.to_string()));
+    }
+    if names.iter().any(|name| is_regex(name.word) || has_dots(name)) {
+        return slip("a pattern is a glob, not a regex", list(&globs_of(pattern, " * ")));
+    }
+    if let Some(globs) = alternatives(pattern, '{', ',', '}') {
+        return slip("a shell would make several words of the braces", list(&globs));
+    }
+    let (first, rest) = pattern.split_once(' ').unwrap_or((pattern, ""));
+    if let Some((name, value)) = first.split_once('=')
+        && !name.is_empty()
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    {
+        if tool.arguments.contains(&name) {
+            return slip(
+                "the pattern is about the command by itself",
+                instead(format!("{value} {rest}").trim().into()),
+            );
+        }
+        let meant = if rest.is_empty() { Meant::Help("name the command") } else { instead(rest.trim().into()) };
+        return slip("a rule names a command without assignments", meant);
+    }
+    if let Some(before) = pattern.strip_suffix('&') {
+        return slip("`&` is no part of a command", instead(before.trim().into()));
+    }
+    if has_redirection(pattern) {
+        let help = "leave out what begins with `<` or `>`, or hold the text against a regex with `when`";
+        return slip("a redirection is no part of a command", Meant::Help(help));
+    }
+    if let Some(word) = command.word_across_words() {
+        let apart = word.trim_end_matches('*').replace('*', " * ") + if word.ends_with('*') { " *" } else { "" };
+        let message = format!("`{}`: a `*` within a word stays in it, and nothing is called `{word}`", rule.text());
+        let meant = Meant::Instead(rule.text().to_string(), rule.text().replace(word, &apart));
+        return Some(Slip::new("never-matches", message, meant));
+    }
+    if let Some(dash) = pattern.split(' ').find(|it| it.starts_with(['\u{2013}', '\u{2014}', '\u{2212}'])) {
+        let name = dash.trim_start_matches(['\u{2013}', '\u{2014}', '\u{2212}', '-']);
+        let meant = format!("{}{name}", if name.chars().count() > 1 { "--" } else { "-" });
+        return slip(&format!("`{dash}` begins with no `-`"), instead(pattern.replacen(dash, &meant, 1)));
+    }
+    let is_odd = |c: char| ODD.contains(c) || c.is_whitespace();
+    if let Some(odd) = names.iter().find(|it| !it.word.starts_with('-') && it.word.contains(is_odd)) {
+        let why = format!("nothing is called `{}`", odd.word);
+        return slip(&why, Meant::Help("write the command as it is called"));
+    }
+    let (name, known) = names.iter().find_map(|it| Some((it, misspelt(it)?)))?;
+    let word = name.word.trim_end_matches('*');
+    let message = match (&*name.of, word.starts_with('-')) {
+        ("", _) => format!("no program is known that is called `{word}`"),
+        (of, true) => format!("`{of}` isn't known to have an option `{word}`"),
+        (of, false) => format!("`{of}` isn't known to have a command `{word}`"),
+    };
+    Some(Slip::new("unknown-name", message, Meant::Instead(word.to_string(), known.to_string())))
+}
+
+/// The known name that a word is with two letters swapped, or with one more or less. More would not be certain: programs
+/// have plugins and aliases whose names are near to others.
+fn misspelt(name: &Name<'_>) -> Option<&'static str> {
+    let (word, known) = (name.word.trim_end_matches('*'), &name.known);
+    let is_plain = word.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    if !is_plain || word.starts_with('-') && !word.starts_with("--") || known.iter().any(|it| it.starts_with(word)) {
+        return None;
+    }
+    let letters = word.trim_start_matches('-').len();
+    let is_near = |it: &&&str| {
+        let (longer, shorter) = (it.len() > word.len(), it.len() < word.len());
+        match longer || shorter {
+            // A word with a letter behind it may be an alias.
+            true => {
+                let is_other = name.of.is_empty() || letters < 4 || word.starts_with(**it);
+                !is_other && !differ_in_number(it, word) && strsim::osa_distance(it, word) == 1
+            }
+            false => {
+                let sorted = |text: &str| {
+                    let mut letters: Vec<_> = text.bytes().collect();
+                    letters.sort_unstable();
+                    letters
+                };
+                let is_case = !name.of.is_empty() && it.eq_ignore_ascii_case(word);
+                is_case || letters > 2 && sorted(it) == sorted(word) && strsim::osa_distance(it, word) == 1
+            }
+        }
+    };
+    known.iter().find(is_near).copied()
+}
+
+/// Characters that no program's and no sub-command's name has.
+const ODD: &str = "^$(){}\"'\\<>&;`,=";
+
+/// Slips of a pattern for a tool that nothing is known of: comparisons instead of `name=glob`.
+fn of_argument(rule: &ToolRule, pattern: &str) -> Option<Slip> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let (name, rest) = pattern.split_at(pattern.find(|c| !is_part(c)).filter(|at| *at > 0)?);
+    let slip = |why: &str, meant| {
+        let message = format!("`{}` never matches: {why}", rule.text());
+        Some(Slip::new("never-matches", message, meant))
+    };
+    let and_another = |(at, _)| {
+        let next = rest[at + 1..].trim_start();
+        next.find('=').is_some_and(|end| end > 0 && next[..end].chars().all(is_part))
+    };
+    if rest.starts_with('=') && !rest.starts_with("==") && rest.match_indices(',').any(and_another) {
+        return slip("a rule is about one argument", Meant::Help("hold the others against a condition with `when`"));
+    }
+    let rest = rest.trim_start();
+    let comparison = ["==", "!=", ">", "<", ": "].into_iter().find(|it| rest.starts_with(it))?;
+    let value = rest[comparison.len()..].trim();
+    match comparison {
+        "==" | ": " if !value.is_empty() => {
+            let written = rule.text().replace(pattern, &format!("{name}={value}"));
+            slip("an argument is named as in `name=pattern`", Meant::Instead(rule.text().to_string(), written))
+        }
+        "==" | ": " => None,
+        _ => slip("a rule has no comparisons", Meant::Help("compare with `when: double(tool.input.NAME) > 100.0`")),
+    }
+}
+
+/// The argument of a known tool that a name nearly is.
+fn misspelt_argument(name: &str, arguments: &'static [&'static str]) -> Option<&'static str> {
+    let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if !is_name || arguments.contains(&name) {
+        return None;
+    }
+    let plain = |name: &str| name.replace('_', "").to_ascii_lowercase();
+    let same = arguments.iter().copied().find(|it| plain(it) == plain(name));
+    // Other arguments than the main one are not in the table.
+    let near = || arguments.iter().copied().find(|it| it.len() > 3 && strsim::osa_distance(it, name) == 1);
+    same.or_else(|| near().filter(|it| !differ_in_number(it, name)))
+}
+
+/// What was meant by a pattern over URLs that names no scheme, and that no URL's text fits therefore.
+fn with_scheme(pattern: &str) -> Option<String> {
+    const SCHEMES: [&str; 9] =
+        ["http://", "https://", "file:", "data:", "about:", "javascript:", "mailto:", "ftp://", "blob:"];
+    const DOMAINS: [&str; 12] =
+        ["com", "org", "net", "io", "dev", "ai", "app", "edu", "gov", "local", "internal", "example"];
+    if !UrlPattern::new(pattern).is_ok_and(|it| it.is_text()) {
+        return None;
+    }
+    let start = pattern.split(['*', '?', '[', '{', '\\']).next().unwrap_or_default();
+    if start.is_empty() {
+        // `*.pdf` is about the end of a URL.
+        let host = pattern.strip_prefix("*.")?;
+        let (_, last) = host.rsplit_once('.')?;
+        return (!host.contains('/') && DOMAINS.contains(&last)).then(|| format!("domain:{pattern}"));
+    }
+    if SCHEMES.iter().any(|scheme| scheme.starts_with(start) || start.starts_with(scheme)) {
+        return None;
+    }
+    for scheme in ["https", "http"] {
+        if let Some(rest) = pattern.strip_prefix(scheme).filter(|rest| rest.starts_with([':', '/'])) {
+            return Some(format!("{scheme}://{}", rest.trim_start_matches([':', '/'])));
+        }
+    }
+    let host = pattern.strip_prefix("host:").unwrap_or(pattern);
+    if host.split_once(':').is_some_and(|(_, port)| !port.starts_with(|c: char| c.is_ascii_digit() || c == '*')) {
+        return None;
+    }
+    Some(if host.contains(['/', ':']) { format!("https://{host}") } else { format!("domain:{host}") })
+}
+
+/// What is between quotes that stand around all of a pattern.
+fn quoted(pattern: &str) -> Option<&str> {
+    let quote = pattern.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+    let inner = pattern.strip_prefix(quote)?.strip_suffix(quote)?;
+    (!inner.is_empty() && !inner.contains(quote)).then_some(inner)
+}
+
+/// The patterns of a file tool or of URLs that stand in one text, outside of braces. A comma without a blank may be part
+/// of a name.
+fn patterns_of(pattern: &str, kind: ArgumentKind) -> Vec<String> {
+    let mut depth = 0;
+    let is_between = |c: char| {
+        depth += i32::from(matches!(c, '{' | '[' | '(')) - i32::from(matches!(c, '}' | ']' | ')'));
+        depth == 0 && (c == ',' || c == '|')
+    };
+    let parts: Vec<_> = pattern.split(is_between).map(str::trim).collect();
+    let is_apart = pattern.contains(", ") || pattern.contains('|');
+    let is_pattern = |part: &&str| match kind {
+        ArgumentKind::Url => part.contains("://") || part.starts_with("domain:"),
+        _ => !part.is_empty() && (is_apart || part.contains('*') || part.starts_with(['.', '/', '~'])),
+    };
+    let are_several = parts.iter().all(is_pattern);
+    if are_several { parts.into_iter().map(str::to_string).collect() } else { vec![pattern.to_string()] }
+}
+
+/// The commands of `git push, git pull`: behind each comma is a program that is known, or the same again.
+fn commands_with_commas(pattern: &str) -> Option<Vec<String>> {
+    let parts: Vec<_> = pattern.split(',').map(str::trim).collect();
+    let program = |part: &str| part.split(' ').next().unwrap_or_default().to_string();
+    let first = program(parts.first()?);
+    let is_command = |part: &&str| program(part) == first || CommandRule::knows(&program(part));
+    let are_several = parts.len() > 1 && parts.iter().skip(1).all(is_command);
+    are_several.then(|| parts.into_iter().map(str::to_string).collect())
+}
+
+/// Whether a path, or the name of a program or sub-command, is a regex by its signs: what no glob and no name has.
+fn is_regex(text: &str) -> bool {
+    const SIGNS: [&str; 9] = ["\\s", "\\S", "\\b", "\\w", "\\d", "\\.", "\\/", "(?", "[^/]"];
+    text.starts_with('^') && text.len() > 1
+        || text.ends_with('$') && text.contains(".*")
+        || alternatives(text, '(', '|', ')').is_some()
+        || SIGNS.iter().any(|sign| text.contains(sign))
+}
+
+/// `.*push`, or `push.*` with the dots right behind a name. `mkfs.*` is a program of several.
+fn has_dots(name: &Name<'_>) -> bool {
+    let Some((before, behind)) = name.word.split_once(".*") else { return false };
+    let is_within = !behind.is_empty() || !name.of.is_empty();
+    is_within && (before.is_empty() || before.ends_with(|c: char| c.is_ascii_alphabetic()))
+}
+
+/// The globs that say what a regex says, one for each of its alternatives. `any` is what `.*` becomes.
+fn globs_of(regex: &str, any: &str) -> Vec<String> {
+    let all = alternatives(regex, '(', '|', ')').unwrap_or_else(|| vec![regex.to_string()]);
+    all.iter().map(|it| glob_of(it, any)).collect()
+}
+
+/// A regex without groups as a glob.
+fn glob_of(regex: &str, any: &str) -> String {
+    let mut text = regex.trim_start_matches('^').trim_end_matches('$').replace("(?:", "(").replace("(?i)", "");
+    for (sign, glob) in [("\\s+", " "), ("\\s*", " "), ("\\s", " "), ("\\b", ""), ("\\S+", "*"), ("\\w+", "*")] {
+        text = text.replace(sign, glob);
+    }
+    text = text.replace("[^/]*", "*").replace(".+", ".*").replace("/.*/", "/**/");
+    if let Some(start) = text.strip_suffix("/.*") {
+        text = format!("{start}/**");
+    }
+    let text = text.replace(".*", any).replace('\\', "");
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// What a text says with each of the alternatives of its groups: `git (push|pull)`.
+fn alternatives(text: &str, open: char, between: char, close: char) -> Option<Vec<String>> {
+    let end = text.match_indices(close).map(|(at, _)| at);
+    let group = end.filter_map(|end| Some((text[..end].rfind(open)?, end)));
+    let (start, end) = group.into_iter().find(|(start, end)| text[*start..*end].contains(between))?;
+    let (before, behind) = (&text[..start], &text[end + 1..]);
+    let each = text[start + 1..end].split(between);
+    let all: Vec<_> = each.map(|it| format!("{before}{}{behind}", it.trim_start_matches("?:"))).collect();
+    let all = all.iter().flat_map(|it| alternatives(it, open, between, close).unwrap_or_else(|| vec![it.clone()]));
+    Some(all.take(16).collect())
+}
+
+/// The commands of a pattern that are joined by `&&`, `||` or `;`, outside of quotes.
+fn commands_of(pattern: &str) -> Vec<String> {
+    let (mut parts, mut start) = (Vec::new(), 0);
+    for (at, c) in outside_of_quotes(pattern.char_indices()) {
+        let length = if c == ';' { 1 } else { 2 };
+        let is_joint = c == ';' || ["&&", "||"].iter().any(|it| pattern[at..].starts_with(it));
+        if at >= start && is_joint {
+            parts.push(pattern[start..at].trim().to_string());
+            start = at + length;
+        }
+    }
+    parts.push(pattern[start..].trim().to_string());
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+/// Whether a word begins as a redirection does, outside of quotes: `> x`, `2>&1`.
+fn has_redirection(pattern: &str) -> bool {
+    let mut is_start = true;
+    outside_of_quotes(pattern.char_indices()).any(|(_, c)| {
+        let is_it = is_start && matches!(c, '<' | '>');
+        is_start = c == ' ' || is_start && (c.is_ascii_digit() || c == '&');
+        is_it
+    })
+}
