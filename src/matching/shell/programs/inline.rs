@@ -1,8 +1,9 @@
 //! Code that an interpreter is given within a text: whether it shows that it starts no other program.
 
 /// What code of a language must not hold: names that start programs, or that reach them by a name put together.
-const STARTERS: [&str; 24] = [
+const STARTERS: [&str; 25] = [
     "system",
+    "run(",
     "popen",
     "subprocess",
     "spawn",
