@@ -1588,8 +1588,29 @@ pub fn covers(rules: &[&CommandRule], unless: &[&CommandRule], script: &Script, 
     if script.commands.is_empty() {
         return Judgement::No;
     }
+    // What follows a pipe reads what a command writes that a rule names.
+    let piped: Vec<usize> = script.flows.iter().flat_map(|flow| flow.iter().skip(1).cloned().flatten()).collect();
+    let is_beside = |at: usize, command: &Command| {
+        let is_plain = !command.writes && !command.assigns;
+        let is_filter = || piped.contains(&at) && running::is_filter(&command.words);
+        is_plain && (running::only_prints(&command.words) || is_filter())
+    };
+    if (0..).zip(&script.commands).all(|(at, command)| is_beside(at, command)) {
+        // Alone it is what the call is about.
+        return covers_each(rules, script, place, &|_, _| false);
+    }
+    covers_each(rules, script, place, &is_beside)
+}
+
+/// Whether some rule covers each command, but for those that need none.
+fn covers_each(
+    rules: &[&CommandRule],
+    script: &Script,
+    place: &Place,
+    needs_none: &dyn Fn(usize, &Command) -> bool,
+) -> Judgement {
     for (at, command) in script.commands.iter().enumerate() {
-        if is_named_by_wrapper(rules, &script.commands[..at], command, place) {
+        if needs_none(at, command) || is_named_by_wrapper(rules, &script.commands[..at], command, place) {
             continue;
         }
         // A shell that is given a text is what the text does.

@@ -83,6 +83,44 @@ static WRITTEN_OPTIONS: &[(&str, &str)] = &[
     ("zip", "-T* --unzip*"),
 ];
 
+/// Programs that only pass on what they read, with the operands that aren't files, and options that name one.
+static FILTERS: &[(&str, usize, &[&str])] = &[
+    ("cat", 0, &[]),
+    ("head", 0, &[]),
+    ("tail", 0, &["-f", "-F", "--follow", "--pid"]),
+    ("wc", 0, &["--files0-from"]),
+    ("sort", 0, &["-o", "--output", "--compress-program", "--files0-from", "-T", "--random-source"]),
+    ("uniq", 0, &[]),
+    ("cut", 0, &[]),
+    ("tr", 2, &[]),
+    ("nl", 0, &[]),
+    ("grep", 1, &["-f", "--file", "-r", "-R", "--recursive", "--exclude-from"]),
+];
+
+/// Whether a command behind a pipe does nothing but pass on some of what it reads.
+pub(in super::super) fn is_filter(words: &[Word]) -> bool {
+    let Some(name) = words.first().and_then(Word::as_constant) else { return false };
+    let Some((_, n_operands, refused)) = FILTERS.iter().find(|(filter, ..)| *filter == name) else { return false };
+    let Some(row) = options::row(name).filter(|_| words.iter().all(Word::is_constant)) else { return false };
+    let given = Given::new(&row, &words[1..]);
+    let is_refused = |option: &&str| given.has(option);
+    // `grep -e x` takes its pattern so.
+    let n_taken = usize::from(given.has("-e"));
+    given.operands.len() + n_taken <= *n_operands && !refused.iter().any(is_refused)
+}
+
+/// Whether a command has no effect but to print a constant text.
+pub(in super::super) fn only_prints(words: &[Word]) -> bool {
+    let Some((head, rest)) = words.split_first() else { return false };
+    match head.as_constant() {
+        Some("true" | ":" | "false" | "echo") => rest.iter().all(Word::is_constant),
+        Some("printf") => {
+            rest.iter().all(Word::is_constant) && rest.first().is_some_and(|it| !it.text.starts_with('-'))
+        }
+        _ => false,
+    }
+}
+
 /// The program, or git's command: what the options belong to.
 fn path_of(name: &str, words: &[Word]) -> (String, usize) {
     let verb = if name == "git" { git_verb(words).0 } else { None };
