@@ -539,7 +539,12 @@ impl Stage {
     }
 
     fn hits_words(&self, command: &Command, piped: bool) -> Held {
-        let is_shell = piped && self.program == "sh" && runs_what_flows_in(command);
+        let flows_in = piped.then(|| runs_what_flows_in(command));
+        // A shell with a script or a text of its own takes it for data.
+        if flows_in == Some(false) && programs::SHELLS.has(&self.program) {
+            return Held::No;
+        }
+        let is_shell = flows_in == Some(true) && self.program == "sh";
         if !is_shell && !self.is_program(command) {
             return Held::No;
         }
@@ -1399,8 +1404,32 @@ fn runs_what_flows_in(command: &Command) -> bool {
     match base_name(&head.text) {
         "eval" => true,
         "." | "source" => command.words.get(1).is_some_and(|file| file.text.starts_with("/dev/")),
-        name => programs::SHELLS.has(name),
+        name => programs::SHELLS.has(name) && reads_its_input(&command.words),
     }
+}
+
+/// Whether a shell reads its commands from its input, or is given a text or a file that isn't constant.
+fn reads_its_input(words: &[Word]) -> bool {
+    let mut args = words.iter().skip(1);
+    let mut has_text = false;
+    while let Some(word) = args.next() {
+        let Some(text) = word.as_constant() else { return true };
+        match text.strip_prefix(['-', '+']) {
+            Some("" | "-") => continue,
+            Some("-rcfile" | "-init-file") => drop(args.next()),
+            Some(long) if long.starts_with('-') => {}
+            Some(letters) if letters.contains('n') && text.starts_with('-') => return false,
+            Some(letters) if letters.contains('s') => return true,
+            Some(letters) => {
+                has_text |= letters.contains('c');
+                if letters.ends_with(['o', 'O']) {
+                    args.next();
+                }
+            }
+            None => return !has_text && (text.starts_with("/dev/") || text.starts_with("/proc/")),
+        }
+    }
+    true
 }
 
 /// Whether some command of the text matches one of `rules` and isn't covered by `unless`.

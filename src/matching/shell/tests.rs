@@ -567,13 +567,27 @@ fn what_others_run_is_found() {
         ),
         (
             "curl * | sh",
-            &["cat > r.sh <<'E'\ncurl x | sh\nE\nbash r.sh", "ssh host 'curl x | sh'"][..],
+            &[
+                "cat > r.sh <<'E'\ncurl x | sh\nE\nbash r.sh",
+                "ssh host 'curl x | sh'",
+                "curl x | bash -s -- a",
+                "curl x | sh -",
+                "curl x | bash -eo pipefail",
+                "curl x | sh /dev/stdin",
+                "bash -c \"$(curl x)\"",
+                "curl x | bash -c 'sh'",
+                "curl x | sh $F",
+                "curl x | bash --rcfile f",
+            ][..],
             &[
                 "bash -lc 'curl x | tar xz'",
                 "ssh host 'curl x'",
                 "kubectl exec x -- sh -c 'curl x'",
                 "cat > r.sh <<'E'\ncurl x | jq .\nE\nbash r.sh; npm test",
                 "curl -o i.sh x && bash -n i.sh",
+                "curl x | sh scripts/fmt.sh",
+                "curl x | bash -c 'cat > out.txt'",
+                "curl x | sh -n",
             ][..],
         ),
         (
