@@ -41,7 +41,9 @@ fn what_is_slow_to_judge_keeps_no_other_request_waiting() {
     let write =
         |content: String| json!({"event": "PreToolUse", "tool": {"name": "Write", "input": {"content": content}}});
     let small = || json!({"event": "PreToolUse", "tool": {"name": "T", "input": {}}, "metadata": {"l": list}});
-    let pattern = json!({"pattern-guard": {"deny": ["(a|b|ab)*c(x|y)+z"]}});
+    // More than one, because a text of that length is long on its way, too.
+    let patterns: Vec<String> = (0..40).map(|n| format!("(a|b|ab)*c(x|y)+z{n}")).collect();
+    let pattern = json!({"pattern-guard": {"deny": patterns}});
     for (what, hook, event) in [
         ("a rule over a long text", json!({"if": rules, "deny": "no"}), bash(&commands)),
         ("`when`", json!({"when": many, "deny": "no"}), small()),
