@@ -1,6 +1,6 @@
 //! How programs take their options: a generated table, one line for each program and sub-command.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, Mutex};
 
 /// `PATH<TAB>HABITS<TAB>OPTIONS`, sorted; `generate.py` makes it and says what the columns are.
@@ -124,19 +124,21 @@ impl Row {
     }
 }
 
+/// The lines of the table by each name of their program. Searching the table for a name took as long as all else that a
+/// rule's program needs.
+static BY_NAME: LazyLock<BTreeMap<&str, Vec<&str>>> = LazyLock::new(|| {
+    let mut by_name: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for line in TABLE.lines() {
+        let program = line.split(['\t', ' ']).next().unwrap_or_default();
+        for name in program.split('|').filter(|_| !program.starts_with('#')) {
+            by_name.entry(name).or_default().push(line);
+        }
+    }
+    by_name
+});
+
 /// The lines of a program, by any of its names, shorter paths first.
 fn lines_of(name: &str) -> Vec<&'static str> {
-    // Searching the table for each name took as long as all else that a rule's program needs.
-    static BY_NAME: LazyLock<HashMap<&str, Vec<&str>>> = LazyLock::new(|| {
-        let mut by_name: HashMap<&str, Vec<&str>> = HashMap::new();
-        for line in TABLE.lines() {
-            let program = line.split(['\t', ' ']).next().unwrap_or_default();
-            for name in program.split('|').filter(|_| !program.starts_with('#')) {
-                by_name.entry(name).or_default().push(line);
-            }
-        }
-        by_name
-    });
     let mut lines = BY_NAME.get(name).cloned().unwrap_or_default();
     lines.sort_by_key(|line| line.split('\t').next().map_or(0, |path| path.split(' ').count()));
     lines
@@ -144,8 +146,7 @@ fn lines_of(name: &str) -> Vec<&'static str> {
 
 /// The names of all programs in the table.
 pub(in super::super) fn program_names() -> impl Iterator<Item = &'static str> {
-    let paths = TABLE.lines().filter_map(|line| line.split('\t').next());
-    paths.filter(|path| !path.contains([' ', '#'])).flat_map(|path| path.split('|'))
+    BY_NAME.keys().copied()
 }
 
 /// The row of a program with its sub-commands.
