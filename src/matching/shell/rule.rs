@@ -1410,6 +1410,9 @@ fn runs_what_flows_in(command: &Command) -> bool {
 
 /// Whether a shell reads its commands from its input, or is given a text or a file that isn't constant.
 fn reads_its_input(words: &[Word]) -> bool {
+    if running::only_looks(words) {
+        return false;
+    }
     let mut args = words.iter().skip(1);
     let mut has_text = false;
     while let Some(word) = args.next() {
@@ -1418,7 +1421,6 @@ fn reads_its_input(words: &[Word]) -> bool {
             Some("" | "-") => continue,
             Some("-rcfile" | "-init-file") => drop(args.next()),
             Some(long) if long.starts_with('-') => {}
-            Some(letters) if letters.contains('n') && text.starts_with('-') => return false,
             Some(letters) if letters.contains('s') => return true,
             Some(letters) => {
                 has_text |= letters.contains('c');

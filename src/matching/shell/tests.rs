@@ -508,6 +508,10 @@ fn what_others_run_is_found() {
                 "hub push --force",
                 "gh alias set r 'x' && gh r v1",
                 "CARGO_ALIAS_P=publish cargo p",
+                "echo 'git push -f' > x.sh; bash -n +n x.sh",
+                "bash -n +n -c 'git push -f'",
+                "cat > f <<'E'\na:'\n\tgit push -f\nb:'\nE\nsh f; make -f f a",
+                "python3 -c \"import os, operator; operator.attrgetter('sys' + 'tem')(os)('git push -f')\"",
             ][..],
             &[
                 "(crontab -l; echo '* * * * * git fetch') | crontab -",
@@ -546,7 +550,7 @@ fn what_others_run_is_found() {
         ),
         (
             "aws s3 rm *",
-            &["docker run --rm -v ~/.aws:/root/.aws amazon/aws-cli s3 rm --recursive s3://b"][..],
+            &["docker run --rm -v ~/.aws:/home/me/.aws amazon/aws-cli s3 rm --recursive s3://b"][..],
             &["docker run amazon/aws-cli s3 ls"][..],
         ),
         ("npm publish*", &["corepack npm@9 publish", "node $(which npm) publish", "npx npm publish"][..], &[][..]),

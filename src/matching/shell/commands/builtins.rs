@@ -64,10 +64,7 @@ impl Walk {
                 self.emit(words, span, facts, Role::Transparent);
                 let skip = usize::from(first.is_some_and(|word| word.text == "--"));
                 let is_substitution = matches!(&args[skip..], [word] if begins_computed(word));
-                if is_substitution && self.commands.iter().rev().nth(1).is_some_and(prints_environment) {
-                    self.beside(SETS_VARIABLES, span);
-                    self.unseen("a program says what the shell sets", span);
-                } else {
+                if !is_substitution || !self.takes_environment(span) {
                     self.text_of(&args[skip..], self.shell, "`eval` is given computed text", span);
                 }
             }
@@ -189,6 +186,16 @@ impl Walk {
         true
     }
 
+    /// Whether what the builtin is given was printed by a program for that; then it is delegated to it.
+    fn takes_environment(&mut self, span: &Span) -> bool {
+        let takes = self.commands.iter().rev().nth(1).is_some_and(prints_environment);
+        if takes {
+            self.beside(SETS_VARIABLES, span);
+            self.unseen("a program says what the shell sets", span);
+        }
+        takes
+    }
+
     /// A builtin sets the variables that its words name.
     fn sets_all(&mut self, names: &[Word], value: &str, span: &Span) {
         for name in names.iter().filter(|name| is_variable(&name.text)) {
@@ -237,10 +244,7 @@ impl Walk {
             return match self.device_input(&file.text) {
                 Some(Input::Text(text)) => self.nested_with(&text, args, self.shell, span),
                 // `source <(kubectl completion bash)`
-                _ if self.commands.iter().rev().nth(1).is_some_and(prints_environment) => {
-                    self.beside(SETS_VARIABLES, span);
-                    self.unseen("a program says what the shell sets", span);
-                }
+                _ if self.takes_environment(span) => {}
                 _ => self.gap("`source` is given computed text", span),
             };
         }
@@ -290,7 +294,7 @@ impl Walk {
             match shell.or_else(|| shell_of_script(&text)) {
                 Some(shell) => {
                     self.nested_with(&text, args, shell, span);
-                    self.read_files.push(text);
+                    self.read_texts.push(text);
                 }
                 None => is_read = false,
             }
@@ -387,18 +391,14 @@ impl Walk {
         if names_variable {
             self.beside(SETS_VARIABLES, span);
         }
-        match (name, args) {
-            ("read" | "getopts", _) => self.sets_all(args, "", span),
-            ("printf", [option, variable, text @ ..]) if option.text == "-v" => {
-                let text: Vec<&str> = text.iter().map(|word| word.text.as_str()).collect();
-                self.sets_all(std::slice::from_ref(variable), &text.join(" "), span);
-            }
-            ("printf", [option, text @ ..]) if option.text.starts_with("-v") => {
-                let text: Vec<&str> = text.iter().map(|word| word.text.as_str()).collect();
-                self.sets_all(&[tail(option, 2)], &text.join(" "), span);
-            }
-            _ => {}
-        }
+        let (variables, text): (&[Word], &[Word]) = match (name, args) {
+            ("read" | "getopts", _) => (args, &[]),
+            ("printf", [option, variable, text @ ..]) if option.text == "-v" => (std::slice::from_ref(variable), text),
+            ("printf", [option, text @ ..]) if option.text.starts_with("-v") => (&[tail(option, 2)], text),
+            _ => (&[], &[]),
+        };
+        let text: Vec<&str> = text.iter().map(|word| word.text.as_str()).collect();
+        self.sets_all(variables, &text.join(" "), span);
         if !matches!(name, "declare" | "typeset" | "local" | "export" | "readonly") {
             return;
         }

@@ -89,8 +89,8 @@ pub(super) struct Walk {
     named: Vec<(String, Option<String>)>,
     /// `PATH` is set.
     paths: bool,
-    /// What stood in files that a shell has run: all of it was read as that shell's text.
-    read_files: Vec<Rc<str>>,
+    /// What a shell has read from its input, or has run as a file: all of it was read as that shell's text.
+    read_texts: Vec<Rc<str>>,
     /// Code runs that the text doesn't show, and some of the text's constants may be it.
     pub(super) runs_constants: bool,
 }
@@ -142,7 +142,7 @@ impl Walk {
             zero: None,
             named: Vec::new(),
             paths: false,
-            read_files: Vec::new(),
+            read_texts: Vec::new(),
             runs_constants: false,
         }
     }
@@ -210,27 +210,30 @@ impl Walk {
                 self.started(&path, &args, &at, shell);
             }
         }
-        self.forget_read_files();
+        self.forget_read_texts();
     }
 
-    /// What a shell has run as a file needn't be looked for names, unless another program may have run that file.
-    fn forget_read_files(&mut self) {
-        let head = |command: &Command| command.words.first().map(|word| base_name(&word.text).to_string());
-        if self.commands.iter().filter_map(head).any(|name| programs::is_interpreter(&name)) {
+    /// What a shell has read needn't be looked for names, unless another program may have run the same: one that reads
+    /// code, or that isn't known.
+    fn forget_read_texts(&mut self) {
+        let may_run = |command: &Command| {
+            let name = command.words.first().map_or("", |word| base_name(&word.text));
+            let is_other = command.runs_words || programs::RUNS_INPUT.has(name);
+            is_other && !command.data && !command.shell_text && !programs::SHELLS.has(name)
+        };
+        if self.commands.iter().any(may_run) {
             return;
         }
-        for text in std::mem::take(&mut self.read_files) {
-            self.was_read(&text);
-        }
-    }
-
-    /// A text was read as a shell's: nothing is left in it that could be other code.
-    fn was_read(&mut self, text: &str) {
-        let is_it = |(other, _): &(String, Span)| other.trim_end() == text.trim_end();
-        self.texts.retain(|it| !is_it(it));
-        for at in (0..self.commands.len()).filter(|at| !self.commands[*at].data).collect::<Vec<_>>() {
-            let printed = self.prints(&self.commands[at].words);
-            self.commands[at].data |= printed.is_some_and(|printed| printed.trim_end() == text.trim_end());
+        for text in std::mem::take(&mut self.read_texts) {
+            if !self.spend(self.commands.len()) {
+                return;
+            }
+            let is_it = |other: &str| other.trim_end() == text.trim_end();
+            self.texts.retain(|(other, _)| !is_it(other));
+            for at in 0..self.commands.len() {
+                let printed = self.prints(&self.commands[at].words);
+                self.commands[at].data |= printed.is_some_and(|printed| is_it(&printed));
+            }
         }
     }
 
@@ -347,6 +350,7 @@ impl Walk {
                 self.forget_directory(directory);
             }
             Node::For { name, words, body } => {
+                self.sets(name, "", &stage.span);
                 for word in words {
                     let values: Vec<Word> = self.expand(word).into_iter().flatten().collect();
                     values.iter().for_each(|value| self.sets(name, value.beginning(), &stage.span));

@@ -15,6 +15,9 @@ impl Walk {
             Shell::Unknown => Shell::Other,
             shell => shell,
         };
+        if running::only_looks(words) {
+            return;
+        }
         let (mut at, mut command, mut from_input) = (1, false, false);
         while let Some(word) = words.get(at) {
             let Some(option) = word.as_constant() else {
@@ -43,12 +46,10 @@ impl Walk {
                 _ if option.len() > 1 && option.starts_with(['-', '+']) => {
                     for letter in option.chars().skip(1) {
                         match letter {
-                            // It only looks for mistakes.
-                            'n' if option.starts_with('-') => return,
                             'c' => command = true,
                             's' => from_input = true,
                             'o' | 'O' => at += 1,
-                            _ if "abefhiklmprtuvxBCEHPT".contains(letter) => {}
+                            _ if "abefhiklmnprtuvxBCEHPT".contains(letter) => {}
                             _ => return self.gap("an unknown option of a shell", span),
                         }
                     }
@@ -134,7 +135,7 @@ impl Walk {
         match self.input.clone() {
             Input::Text(text) => {
                 self.nested(&text, shell, span);
-                self.was_read(&text);
+                self.read_texts.push(text);
             }
             Input::Outer => self.unseen("a shell reads what it is given", span),
             Input::File(path) => {
@@ -156,10 +157,7 @@ impl Walk {
         };
         // A module of that name beside it would be another one.
         let is_inert = code.is_some_and(|code| programs::inline::starts_nothing(name, code))
-            && !self
-                .files
-                .iter()
-                .any(|file| file.name.ends_with(".py") || file.name.ends_with(".js") || file.name == "*");
+            && !self.files.iter().any(|file| file.name.ends_with(".py") || file.name == "*");
         if is_inert {
             return self.delegates("an interpreter runs code", span);
         }

@@ -109,6 +109,13 @@ pub(in super::super) fn is_filter(words: &[Word]) -> bool {
     given.operands.len() + n_taken <= *n_operands && !refused.iter().any(is_refused)
 }
 
+/// Whether a shell only looks for mistakes in a script: `bash -n x.sh`, and nothing that could undo the `-n`.
+pub(in super::super) fn only_looks(words: &[Word]) -> bool {
+    let second = words.get(1).and_then(Word::as_constant);
+    let begins_option = |word: &Word| word.beginning().starts_with(['-', '+']) || !word.is_constant();
+    second == Some("-n") && !words.iter().skip(2).any(begins_option)
+}
+
 /// Whether a command has no effect but to print a constant text.
 pub(in super::super) fn only_prints(words: &[Word]) -> bool {
     let Some((head, rest)) = words.split_first() else { return false };
