@@ -7,6 +7,7 @@
 #[cfg(feature = "models")]
 mod agent;
 pub(crate) mod approved;
+mod asked;
 mod call;
 mod callable;
 mod callback;

@@ -2,15 +2,16 @@
 //!
 //! A shell ends with 2 where it can't read its text, and 2 means deny, whatever `fail` says.
 
+use super::asked::{self, Stream};
 use super::means::Obstacle;
 use crate::syntax::fix::Fix;
-use std::io::Read;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Duration;
 
 /// How long a shell may take to read a text.
 const TIME: Duration = Duration::from_secs(1);
-const PAUSE: Duration = Duration::from_millis(1);
+/// A shell may repeat a line of the text, in bytes.
+const MAX_SAID: u64 = 2 * MAX_TEXT as u64;
 /// What a program's argument may have; a longer text isn't read.
 const MAX_TEXT: usize = 64 * 1024;
 
@@ -93,19 +94,8 @@ fn ask(arguments: &[&str]) -> Option<String> {
         return None;
     }
     let mut shell = Command::new("/bin/sh");
-    shell.args(arguments).env_clear().current_dir("/").stdin(Stdio::null()).stdout(Stdio::null());
-    let mut shell = shell.stderr(Stdio::piped()).spawn().ok()?;
-    let begun = Instant::now();
-    while shell.try_wait().ok()?.is_none() {
-        if begun.elapsed() > TIME {
-            shell.kill().ok()?;
-            shell.wait().ok()?;
-            return None;
-        }
-        std::thread::sleep(PAUSE);
-    }
-    let mut said = String::new();
-    shell.stderr.take()?.read_to_string(&mut said).ok()?;
+    shell.args(arguments).env_clear().current_dir("/");
+    let (_, said) = asked::ask(shell, Stream::Stderr, MAX_SAID, TIME)?;
     Some(said).filter(|said| !said.trim().is_empty())
 }
 

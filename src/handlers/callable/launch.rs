@@ -1,11 +1,10 @@
 //! How a worker is started: which program, with what environment, where.
 
+use super::super::asked::{Stream, ask};
 use super::super::digits::Language;
 use super::super::environment::{Secrets, changed};
 use super::super::process::{ProcessError, Spec, resolve};
-use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::Duration;
 
 /// The variable with the project's directory, which every worker has.
@@ -132,20 +131,7 @@ impl Launch {
         let python = self.on_path("python3", "").ok()?;
         let mut command = std::process::Command::new(python);
         command.args(["-c", script, argument]).env_clear().envs(self.env.iter().cloned()).current_dir("/");
-        let mut asked = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
-        let stdout = asked.stdout.take()?;
-        let (said, hear) = std::sync::mpsc::channel();
-        std::thread::spawn(move || {
-            let mut text = String::new();
-            let read = stdout.take(MAX_SAID).read_to_string(&mut text);
-            // An error means that nobody waits any more.
-            let _ = said.send(read.ok().map(|_| text));
-        });
-        let text = hear.recv_timeout(ASK_TIME).ok().flatten();
-        if text.is_none() {
-            asked.kill().ok()?;
-        }
-        Some((asked.wait().ok()?.code()?, text?))
+        ask(command, Stream::Stdout, MAX_SAID, ASK_TIME)
     }
 
     fn spec(&self, argv: Vec<String>) -> Spec {
