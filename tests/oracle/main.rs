@@ -235,9 +235,10 @@ fn check() -> Vec<String> {
         );
         if it.missed + it.false_matches > 0 || decided < 95.0 {
             it.notes.sort_by_key(String::len);
-            let notes = it.notes.join("\n  ");
+            // At once, since a run of a million takes hours and may be ended.
+            println!("  {}", it.notes.join("\n  "));
             over.push(format!(
-                "{shell}: {} missed, {} false matches, {decided:.1} % decided:\n  {notes}",
+                "{shell}: {} missed, {} false matches, {decided:.1} % decided",
                 it.missed, it.false_matches
             ));
         }

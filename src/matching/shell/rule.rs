@@ -941,7 +941,8 @@ fn stands_as_program(text: &str, at: usize) -> bool {
     }
     // `timeout -k 5 60 git push`: what a wrapper takes before the command.
     loop {
-        let place = before.rfind(|c: char| c.is_whitespace() || ";&|(\"'`@".contains(c)).map_or(0, |at| at + 1);
+        let ends_word = |c: char| c.is_whitespace() || ";&|(\"'`@".contains(c);
+        let place = before.char_indices().rfind(|(_, c)| ends_word(*c)).map_or(0, |(at, c)| at + c.len_utf8());
         let word = before[place..].trim_start_matches(['.', '\\']);
         let is_runner = RUNNERS.contains(&word) || word == "xargs" || programs::is_wrapper(word);
         if is_runner || word.contains('=') || word.len() < 4 && word.ends_with('e') {
@@ -1346,14 +1347,9 @@ fn denotes(word: &str, name: &str, row: Option<&Row>) -> bool {
         if has_value && glob(name, bare) {
             return true;
         }
-        let abbreviates = row.is_none_or(Row::abbreviates);
-        let exactly_another = row.is_some_and(|row| row.option(bare).is_some());
-        return abbreviates
-            && bare.len() > 2
-            && !exactly_another
-            && name.starts_with("--")
-            && name.trim_end_matches('*').starts_with(bare)
-            && row.is_some();
+        let abbreviates = bare.len() > 2 && name.starts_with("--") && name.trim_end_matches('*').starts_with(bare);
+        let is_another = |row: &Row| row.option(bare).is_some();
+        return abbreviates && row.is_some_and(|row| row.abbreviates() && !is_another(row));
     }
     // A cluster of letters.
     let letter = match name.as_bytes() {
@@ -1379,7 +1375,8 @@ fn denotes(word: &str, name: &str, row: Option<&Row>) -> bool {
 
 /// A glob over one word: `*` is any text.
 pub(super) fn glob(pattern: &str, text: &str) -> bool {
-    if !pattern.contains('*') {
+    // Asked for each option of each command: to look for a byte is quicker than to look for a character.
+    if !pattern.as_bytes().contains(&b'*') {
         return pattern == text;
     }
     let mut pieces = pattern.split('*');

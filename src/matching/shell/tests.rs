@@ -317,6 +317,31 @@ fn hostile_texts_end() {
     }
 }
 
+/// A character of several bytes may stand anywhere, and must not be cut.
+#[test]
+fn characters_of_several_bytes_are_no_panic() {
+    judgement("rm -rf *", "printf '%s' o rm -rf x  '\u{a0}sh rm -rf'");
+    let place = Place { cwd: Path::new("/p"), patterns: Path::new("/p"), home: None, files: None, links: None };
+    let attacks = include_str!("../../../tests/data/corpora/shell_evasions.jsonl");
+    let covers_rows = include_str!("../../../tests/data/corpora/covers.jsonl");
+    let rules = ["git push --force*", "rm -rf *", "curl * | sh"].map(|it| CommandRule::new(it).unwrap());
+    for row in attacks.lines().chain(covers_rows.lines()) {
+        let row: serde_json::Value = serde_json::from_str(row).unwrap();
+        let text = row["command"].as_str().or(row["text"].as_str()).unwrap();
+        let ends = text.char_indices().map(|(at, c)| at..at + c.len_utf8());
+        let places: Vec<_> = ends.filter(|it| !text[it.clone()].starts_with(char::is_alphanumeric)).collect();
+        for (number, at) in places.iter().enumerate().step_by(places.len().div_ceil(24).max(1)) {
+            let sign = ["\u{a0}", "é", "…", "\u{3000}"][number % 4];
+            let text = format!("{}{sign}{}", &text[..at.start], &text[at.end..]);
+            for shell in [Shell::Bash, Shell::Posix] {
+                let script = read(&text, shell);
+                hits(&[&rules[0], &rules[1], &rules[2]], &[&rules[1]], &script, &place);
+                covers(&[&rules[0], &rules[1]], &[&rules[2]], &script, &place);
+            }
+        }
+    }
+}
+
 /// Each rule hits the first texts, and not the second.
 #[test]
 fn rules_mean_the_act() {
