@@ -194,7 +194,7 @@ impl Hook {
     /// Whether a matcher names the family of the event's tool, instead of the tool.
     fn matches_family(&self, matcher: &Matcher, facts: &Facts) -> bool {
         let families = facts.families(self.asker());
-        let is_apart = || self.contract.tools_apart.contains(&facts.event.tool_name().unwrap_or_default());
+        let is_apart = || self.contract.tools_apart.contains(&facts.tool().unwrap_or_default());
         // What allows a patch says nothing of the commands beside it.
         let patched = if self.reading() == Reading::Hits { facts.patched(self.asker()) } else { &[] };
         !families.is_empty() && !is_apart() && families.iter().chain(patched).any(|name| matcher.matches(name))

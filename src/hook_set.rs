@@ -13,7 +13,7 @@ use crate::matching::rule::Key;
 use crate::matching::tools::ToolNames;
 use crate::matching::{Facts, Matcher, patience};
 use crate::policy::Policy;
-use std::collections::HashMap;
+use foldhash::HashMap;
 use std::sync::Arc;
 
 /// An ordered, indexed collection of hooks.
@@ -222,7 +222,7 @@ struct PrefixMap<V> {
 
 impl<V> Default for PrefixMap<V> {
     fn default() -> Self {
-        PrefixMap { map: HashMap::new(), lengths: Vec::new() }
+        PrefixMap { map: HashMap::default(), lengths: Vec::new() }
     }
 }
 

@@ -363,6 +363,7 @@ impl Chain {
             .collect();
         let (subject, conflicts) = match &rewrites[..] {
             _ if withheld => (Some(Cow::Owned(Value::Null)), Vec::new()),
+            [] => (None, Vec::new()),
             [(_, only)] => (Some(Cow::Borrowed(*only)), Vec::new()),
             _ => {
                 let (combined, conflicts) = combine_rewrites(event.subject(), &rewrites);

@@ -182,8 +182,9 @@ impl HooksInForce {
 
     /// Who asks for the tool of an event that doesn't name it, and why that is a deny: it can't be told what the hook
     /// would say.
-    fn unnamed(&self, event: &Event) -> Option<(Arc<str>, String)> {
-        if !event.lacks_tool() {
+    fn unnamed(&self, facts: &Facts) -> Option<(Arc<str>, String)> {
+        let event = &facts.event;
+        if facts.tool().is_some_and(|tool| !tool.is_empty()) || !event.lacks_tool() {
             return None;
         }
         let why = |who: &str| format!("the event doesn't name its tool, for which {who} asks");
@@ -233,8 +234,7 @@ async fn decide_within(engine: &Engine, question: Question, depth: u8) -> Verdic
         redacting: Vec::new(),
     };
     let (mut moment, refusal) = policy_gate::admit(engine, &limits, moment).await;
-    let refusal =
-        refusal.map(|reason| (policy::NAME.into(), reason)).or_else(|| question.hooks.unnamed(&question.event));
+    let refusal = refusal.map(|reason| (policy::NAME.into(), reason)).or_else(|| question.hooks.unnamed(&moment.facts));
     let hooks = question.hooks.clone();
     let selected = aside::hold(engine, &limits, &mut moment, move |facts| hooks.select(facts)).await;
     if let Some((by, reason)) = refusal {
@@ -346,6 +346,7 @@ fn finish(engine: &Engine, question: &Question, chain: Chain) -> Verdict {
         folded.user_messages.extend(errors.iter().chain(notices.iter()).map(|it| format!("hookwire: {it}")));
     }
     let reason = folded.take_reason();
+    let has_policies = !question.hooks.files.policies.is_empty();
     let mut verdict = Verdict {
         decision: folded.decision.unwrap_or(Decision::Allow),
         reason,
@@ -358,7 +359,7 @@ fn finish(engine: &Engine, question: &Question, chain: Chain) -> Verdict {
         additional_context: folded.additional_context,
         context: folded.context,
         retry: folded.retry,
-        grant: moment.event().data.get("grant").filter(|_| !question.hooks.files.policies.is_empty()).cloned(),
+        grant: if has_policies { moment.event().data.get("grant").cloned() } else { None },
         outcomes,
         errors,
         generation: question.hooks.files.generation,
@@ -387,8 +388,7 @@ fn finish(engine: &Engine, question: &Question, chain: Chain) -> Verdict {
         verdict.replaced = false;
         verdict.grant = None;
     }
-    let change = first.event().subject().zip(verdict.subject.as_ref());
-    verdict.patch = change.and_then(|(before, after)| patch_between(before, after));
+    verdict.patch = verdict.subject.as_ref().and_then(|after| patch_between(first.event().subject()?, after));
     engine.sessions.note(event, &mut verdict);
     verdict
 }

@@ -16,6 +16,7 @@ use serde_json::{Map, Value};
 use std::any::Any;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -57,6 +58,11 @@ impl EventSpec {
 
     const fn tool(self) -> EventSpec {
         EventSpec { tool: true, ..self }
+    }
+
+    /// Whether it must name its tool.
+    fn needs_tool(&self) -> bool {
+        self.tool && self.phase != Phase::Note
     }
 
     const fn rest(self) -> EventSpec {
@@ -380,11 +386,12 @@ impl Event {
         let Some(spec) = spec(name) else {
             return Err(NotAnEvent(unknown_event(name).to_string()));
         };
-        if !may_lack_tool && lacks_tool(&data) {
+        if !may_lack_tool && spec.needs_tool() && is_without_tool(object) {
             return Err(no_tool("tool.name"));
         }
+        let name = Arc::from(name);
         check_shape(&data)?;
-        Ok(Event { name: Arc::from(name), spec, id: next_id(), data, original: None, attached: None, time: None })
+        Ok(Event { name, spec, id: next_id(), data, original: None, attached: None, time: None })
     }
 
     /// The value that hooks may rewrite, if the moment has one.
@@ -399,7 +406,7 @@ impl Event {
 
     /// Whether it is about a tool that it doesn't name.
     pub fn lacks_tool(&self) -> bool {
-        self.spec.tool && self.spec.phase != Phase::Note && self.tool_name().is_none_or(str::is_empty)
+        self.spec.needs_tool() && self.tool_name().is_none_or(str::is_empty)
     }
 
     /// A member, by JSON pointer of plain keys.
@@ -496,13 +503,16 @@ pub(crate) fn unknown_event(name: &str) -> UnknownName {
 /// pass it by; a note may lack the name, because nothing is decided there.
 pub(crate) fn lacks_tool(data: &Value) -> bool {
     let event = data.get("event").and_then(Value::as_str).unwrap_or_default();
-    spec(event).is_some_and(|spec| spec.tool && spec.phase != Phase::Note)
-        && match data.get("tool") {
-            None | Some(Value::Null) => true,
-            Some(Value::Object(tool)) => tool.get("name").is_none_or(|name| name.is_null() || name == ""),
-            // The check of the shape refuses it and says its type.
-            Some(_) => false,
-        }
+    spec(event).is_some_and(EventSpec::needs_tool) && data.as_object().is_some_and(is_without_tool)
+}
+
+fn is_without_tool(data: &Map<String, Value>) -> bool {
+    match data.get("tool") {
+        None | Some(Value::Null) => true,
+        Some(Value::Object(tool)) => tool.get("name").is_none_or(|name| name.is_null() || name == ""),
+        // The check of the shape refuses it and says its type.
+        Some(_) => false,
+    }
 }
 
 pub(crate) fn no_tool(member: &str) -> NotAnEvent {
@@ -563,9 +573,13 @@ fn next_id() -> Arc<str> {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     static PREFIX: LazyLock<String> = LazyLock::new(|| {
         let started = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        format!("{:x}-{:x}", started.map_or(0, |it| it.as_millis()), std::process::id())
+        format!("{:x}-{:x}-", started.map_or(0, |it| it.as_millis()), std::process::id())
     });
-    Arc::from(format!("{}-{:x}", *PREFIX, NEXT.fetch_add(1, Ordering::Relaxed)))
+    let mut id = String::with_capacity(PREFIX.len() + 16);
+    id.push_str(&PREFIX);
+    // To a string nothing is written in vain.
+    let _ = write!(id, "{:x}", NEXT.fetch_add(1, Ordering::Relaxed));
+    Arc::from(id)
 }
 
 /// The value at a JSON pointer of plain keys. `Value::pointer` allocates for each key.

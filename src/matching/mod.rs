@@ -27,7 +27,7 @@ use shell::Shell;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, OnceLock};
-use tools::{DeclaredTool, Row, ToolNames};
+use tools::{DeclaredTool, Row, Tool, ToolNames};
 
 /// Whether a condition holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,6 +97,9 @@ pub struct Facts {
     base: PathBuf,
     working_directory: Option<PathBuf>,
     names: Arc<ToolNames>,
+    /// Every rule asks for the tool's name, and looking it up in the event took a tenth of judging.
+    tool: Option<Box<str>>,
+    known: Option<&'static Tool>,
     families: &'static [&'static str],
     has_scripts: bool,
     scripts: Mutex<Vec<LookedInto>>,
@@ -158,15 +161,19 @@ impl Facts {
     }
 
     fn at(base: PathBuf, event: Arc<Event>, names: Arc<ToolNames>) -> Facts {
-        let families = event.tool_name().map_or(&[][..], |name| Row::of(name).families());
+        let tool = event.tool_name().map(Box::from);
+        let known = tool.as_deref().and_then(tools::known);
+        let families = tool.as_deref().map_or(&[][..], |name| Row::found(name, known).families());
         let (call, declared) = (OnceLock::new(), OnceLock::new());
-        let input = event.at("/tool/input").filter(|_| families.contains(&"Bash"));
+        let input = if families.contains(&"Bash") { event.at("/tool/input") } else { None };
         let working_directory = input.and_then(tools::working_directory).map(|directory| base.join(directory));
         Facts {
             event,
             base,
             working_directory,
             names,
+            tool,
+            known,
             families,
             has_scripts: false,
             scripts: Mutex::default(),
@@ -175,6 +182,11 @@ impl Facts {
             declared,
             may_hold_patch: OnceLock::new(),
         }
+    }
+
+    /// The event's tool.
+    pub fn tool(&self) -> Option<&str> {
+        self.tool.as_deref()
     }
 
     /// The directory that relative paths are taken against.
@@ -225,7 +237,7 @@ impl Facts {
     pub fn row(&self, layer: Layer) -> Row<'_> {
         match self.declared(layer) {
             Some(declared) => Row::declared(declared),
-            None => Row::of(self.event.tool_name().unwrap_or_default()),
+            None => Row::found(self.tool().unwrap_or_default(), self.known),
         }
     }
 
@@ -237,11 +249,14 @@ impl Facts {
     /// Every name that some definition may call the tool by.
     pub fn all_names(&self) -> impl Iterator<Item = &str> {
         let declared = self.declared(Layer::Session).map_or(&[][..], |it| Row::declared(it).families());
-        let patched = match self.event.tool_name().is_some() && self.holds_patch(self.row(Layer::Session)) {
+        let patched = match self.tool.is_some() && self.holds_patch(self.row(Layer::Session)) {
             true => tools::PATCH_FAMILIES,
             false => &[],
         };
-        self.event.tool_name().into_iter().chain(self.families.iter().chain(declared).chain(patched).copied())
+        let tool = self.tool();
+        // Many are called as their family is.
+        let others = self.families.iter().chain(declared).chain(patched).copied().filter(move |name| tool != Some(*name));
+        tool.into_iter().chain(others)
     }
 
     /// The tool call in every way in which some definition may read it.
@@ -272,13 +287,13 @@ impl Facts {
         if let Some(why) = self.unread {
             return Call::unclear(why.into());
         }
-        let tool = self.event.tool_name().unwrap_or_default();
+        let tool = self.tool().unwrap_or_default();
         Call::read(row, tool, self.event.at("/tool/input"), &self.base, self.shell(row))
     }
 
     /// What a definition file says of the tool, if a definition of this layer sees it.
     fn declared(&self, layer: Layer) -> Option<&DeclaredTool> {
-        let declared = if self.names.0.is_empty() { None } else { self.names.get(self.event.tool_name()?) };
+        let declared = if self.names.0.is_empty() { None } else { self.names.get(self.tool()?) };
         declared.filter(|it| it.layer <= layer && self.families.is_empty())
     }
 }

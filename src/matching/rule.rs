@@ -371,7 +371,7 @@ impl Condition {
 impl Condition {
     /// Which commands of a shell text are hit, each with the first rule that names it.
     pub fn hit_commands(&self, script: &Script, facts: &Facts, asker: Asker) -> Vec<(usize, &CommandRule)> {
-        let Some(tool) = facts.event.tool_name() else { return Vec::new() };
+        let Some(tool) = facts.tool() else { return Vec::new() };
         let families = facts.families(asker);
         let is_about = |rule: &&ToolRule| rule.names_any(tool, families);
         let unless: Vec<_> = self.unless.iter().filter(is_about).filter_map(ToolRule::command).collect();
@@ -401,7 +401,7 @@ impl ToolRule {
     /// What the rule says of an event by itself, and why.
     pub fn explain(&self, facts: &Facts, asker: Asker, reading: Reading) -> Finding {
         let no = |why: &str| Finding { holds: Some(false), why: why.to_string() };
-        let Some(tool) = facts.event.tool_name() else { return no("the event names no tool") };
+        let Some(tool) = facts.tool() else { return no("the event names no tool") };
         if !self.names_any(tool, facts.families(asker)) && !self.names_patch(facts.patched(asker)) {
             return no(&format!("another tool, `{tool}`"));
         }
@@ -515,7 +515,7 @@ pub fn holds(rules: &[&ToolRule], unless: &[&ToolRule], facts: &Facts, asker: As
 /// The same, without what a patch in a shell text does.
 fn holds_for_call(rules: &[&ToolRule], unless: &[&ToolRule], facts: &Facts, asker: Asker, reading: Reading) -> Truth {
     let has_none = rules.is_empty();
-    let Some(tool) = facts.event.tool_name() else { return truth(has_none) };
+    let Some(tool) = facts.tool() else { return truth(has_none) };
     let families = facts.families(asker);
     let is_about = |rule: &&&ToolRule| rule.names_any(tool, families);
     let rules: Vec<&ToolRule> = rules.iter().filter(is_about).copied().collect();

@@ -7,9 +7,9 @@
 use super::shell::Shell;
 use crate::support::shell_word;
 use crate::syntax::source::Layer;
+use foldhash::HashMap;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::sync::LazyLock;
 
 /// How a tool's main argument is to be read.
@@ -237,7 +237,7 @@ pub const PATCH_FAMILIES: &[&str] = &["Write", "Edit"];
 pub const PATCH_PROGRAMS: [&str; 2] = [PATCH, "applypatch"];
 
 /// Where a command's arguments may stand beside it.
-const ARGUMENTS_BESIDE: [&str; 3] = ["args", "arguments", "argv"];
+static ARGUMENTS_BESIDE: [&str; 3] = ["args", "arguments", "argv"];
 
 /// The argument of a shell tool that holds several texts, each for a shell of its own.
 const COMMANDS: &str = "commands";
@@ -345,7 +345,12 @@ pub enum Found<'v> {
 impl<'a> Row<'a> {
     /// As the table has it.
     pub fn of(name: &'a str) -> Row<'a> {
-        Row { name, tool: known(name), argument: None }
+        Row::found(name, known(name))
+    }
+
+    /// The same, where the table was asked before.
+    pub fn found(name: &'a str, tool: Option<&'static Tool>) -> Row<'a> {
+        Row { name, tool, argument: None }
     }
 
     /// As a file has it.
@@ -669,8 +674,16 @@ pub fn working_directory(input: &Value) -> Option<&str> {
 /// The directories that a call names to happen in; `directory` is one only of a shell, because other tools are about one.
 pub fn working_directories(input: &Value, is_shell: bool) -> impl Iterator<Item = &str> {
     const SHELL: &[&str] = &["directory", "dir_path"];
-    let names = WORKING_DIRECTORIES.iter().chain(if is_shell { SHELL } else { &[] });
-    names.filter_map(|name| input.get(name)?.as_str()).filter(|directory| !directory.is_empty())
+    let of = move |names: &'static [&'static str]| named(input, names).filter_map(Value::as_str);
+    let directories = of(WORKING_DIRECTORIES).chain(of(if is_shell { SHELL } else { &[] }));
+    directories.filter(|directory| !directory.is_empty())
+}
+
+/// The members by these names, in the order of the names. Mostly there is none, and to look at each member once is
+/// quicker than to search for each name.
+fn named<'v>(input: &'v Value, names: &'static [&'static str]) -> impl Iterator<Item = &'v Value> {
+    let input = input.as_object().filter(|input| input.keys().any(|key| names.contains(&key.as_str())));
+    input.into_iter().flat_map(|input| names.iter().filter_map(|name| input.get(*name)))
 }
 
 /// Whether a shell call brings variables along.
@@ -681,7 +694,7 @@ pub fn has_environment(input: &Value) -> bool {
         Value::String(text) => !text.is_empty(),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     };
-    ["env", "environment", "envs"].iter().filter_map(|name| input.get(name)).any(is_filled)
+    named(input, &["env", "environment", "envs"]).any(is_filled)
 }
 
 /// The file that a `file:` URL names, if a path is one; within, `None` if it names none.
@@ -811,7 +824,7 @@ fn arguments_beside(input: &Value) -> Option<&Value> {
         Value::Object(members) => !members.is_empty(),
         Value::Bool(_) | Value::Number(_) => true,
     };
-    ARGUMENTS_BESIDE.iter().find_map(|key| input.get(key).filter(is_there))
+    named(input, &ARGUMENTS_BESIDE).find(is_there)
 }
 
 /// The texts for a shell that a command of a call may be, with the arguments that stand beside it. `None` if these

@@ -1376,8 +1376,10 @@ fn denotes(word: &str, name: &str, row: Option<&Row>) -> bool {
 /// A glob over one word: `*` is any text.
 pub(super) fn glob(pattern: &str, text: &str) -> bool {
     // Asked for each option of each command: to look for a byte is quicker than to look for a character.
-    if !pattern.as_bytes().contains(&b'*') {
-        return pattern == text;
+    match pattern.as_bytes().iter().position(|byte| *byte == b'*') {
+        None => return pattern == text,
+        Some(at) if at + 1 == pattern.len() => return text.as_bytes().starts_with(&pattern.as_bytes()[..at]),
+        Some(_) => {}
     }
     let mut pieces = pattern.split('*');
     let first = pieces.next().unwrap_or_default();

@@ -115,7 +115,7 @@ impl Runs {
 }
 
 fn key(session: &str, run: &str) -> Arc<str> {
-    format!("{session}\n{run}").into()
+    [session, "\n", run].concat().into()
 }
 
 #[cfg(test)]

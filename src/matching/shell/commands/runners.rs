@@ -236,7 +236,7 @@ impl Walk {
             }
             Some((Some(name), _)) if programs::GIT_COMMANDS.has(name) => {
                 let name = format!("git {name}");
-                let transport = words.iter().any(|word| word.text.contains("ext::"));
+                let transport = words.iter().any(|word| word.text.contains(':') && word.text.contains("ext::"));
                 let configures = name == "git clone"
                     && words.iter().any(|word| {
                         let text = word.text.as_str();
@@ -278,9 +278,9 @@ impl Walk {
         };
         for (at, word) in words.iter().enumerate().skip(1) {
             let option = word.beginning();
-            let next = words.get(at + 1).cloned();
             // zip's `-TT` is one letter twice.
-            let twice = option.find("TT").filter(|_| program == "zip" && option.starts_with('-')).map(|at| at + 2);
+            let is_zip = program == "zip" && option.starts_with('-');
+            let twice = if is_zip { option.find("TT").map(|at| at + 2) } else { None };
             let Some(skip) = twice.or_else(|| programs::text_option(option, letters, names)) else { continue };
             let attached = match option.starts_with("--") {
                 true => option.get(..skip).is_some_and(|name| name.ends_with('=')),
@@ -293,7 +293,8 @@ impl Walk {
                 self.run(&rest[..end], span, &Facts { assigns: false, writes: false, data: false });
                 return true;
             }
-            let texts: Vec<Word> = if attached { vec![tail(word, skip)] } else { next.into_iter().collect() };
+            let texts: Vec<Word> =
+                if attached { vec![tail(word, skip)] } else { words.get(at + 1).cloned().into_iter().collect() };
             found = true;
             for text in texts {
                 let text = match text.text.strip_prefix("exec=") {

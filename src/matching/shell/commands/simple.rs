@@ -257,7 +257,8 @@ impl Walk {
             shell_text: false,
             runs_words: false,
         });
-        let touches_hooks = |word: &Word| word.text.contains(".git/") || word.text.contains(".husky/");
+        let touches_hooks =
+            |word: &Word| word.text.contains('/') && [".git/", ".husky/"].iter().any(|place| word.text.contains(place));
         self.aliases |= words.iter().any(touches_hooks);
         let program = words.first().and_then(Word::as_constant).map_or("", base_name);
         self.relinked |= matches!(program, "ln" | "mv" | "mount");

@@ -51,6 +51,8 @@ pub(in super::super) struct Row {
     pub(in super::super) stops: bool,
     pub(in super::super) options: Vec<Opt>,
     pub(in super::super) children: Vec<Row>,
+    /// The names of the sub-commands, sorted, each with its place among them: git has 150.
+    places: Vec<(&'static str, usize)>,
     /// The first operand is a sub-command.
     pub(in super::super) has_commands: bool,
     /// The options hold after sub-commands too.
@@ -74,8 +76,13 @@ impl Row {
         self.names.iter().any(|name| ["cargo", "rustc", "rustdoc"].contains(name))
     }
 
+    fn place(&self, name: &str) -> Option<usize> {
+        let found = self.places.binary_search_by_key(&name, |(name, _)| *name).ok()?;
+        Some(self.places[found].1)
+    }
+
     pub(in super::super) fn child(&self, name: &str) -> Option<&Row> {
-        self.children.iter().find(|row| row.names.contains(&name))
+        self.place(name).and_then(|place| self.children.get(place))
     }
 
     /// The names that a word may be the beginning of: npm and some others take one that is clear.
@@ -99,6 +106,12 @@ impl Row {
                 if !option.names.iter().any(|name| child.option(name).is_some()) {
                     child.options.push(option.clone());
                 }
+            }
+        }
+        for name in &child.names {
+            // The first one of a name counts.
+            if let Err(place) = self.places.binary_search_by_key(name, |(name, _)| *name) {
+                self.places.insert(place, (*name, self.children.len()));
             }
         }
         self.children.push(child);
@@ -177,7 +190,7 @@ fn read(name: &str) -> Option<Row> {
                 let Some(mut parent) = root.as_mut() else { continue };
                 for word in between {
                     let name = word.split('|').next().unwrap_or_default();
-                    let known = parent.children.iter().position(|child| child.names.contains(&name));
+                    let known = parent.place(name);
                     // A group that takes no options of its own has no line.
                     let at = known.unwrap_or_else(|| {
                         parent.add(Row { names: vec![name], style: parent.style, ..Row::default() });
