@@ -218,6 +218,8 @@ impl Walk {
                 }
                 // What a variable of the caller's holds is an operand of the text, too.
                 Openness::Operand(_) => {
+                    // An allow is for what is certain: a file may be called `; rm x`.
+                    self.beside("a shell is given a text that a variable or a file's name completes", span);
                     text.push_str(&word.text.replace("$((…))", "0").replace("$(…)", "operand").replace('…', "operand"))
                 }
                 _ => constant = false,

@@ -4,7 +4,7 @@ use super::super::expand::{Openness, Word, join};
 use super::super::grammar::{Assign, Part, Redirect, RedirectKind, Stage, Value, Word as Written};
 use super::super::programs::running;
 use super::super::{Command, Role, Shell, Span, grammar, output, programs};
-use super::{Facts, Function, Input, MAX_ALTERNATIVES, MAX_COMMANDS, TOO_LARGE, Walk, base_name};
+use super::{Directory, Facts, Function, Input, MAX_ALTERNATIVES, MAX_COMMANDS, TOO_LARGE, Walk, base_name};
 use std::rc::Rc;
 
 /// Whether a redirection reads a file, which `$(< file)` prints.
@@ -290,6 +290,16 @@ impl Walk {
                     }
                     let elsewhere = slash > 0 && slash <= at && !programs::is_system_path(&head.text);
                     if matches!(head.openness, Openness::Files(_)) && elsewhere {
+                        return self.unseen("the program is one of several files", span);
+                    }
+                    // `./"$f"` is a file of that directory, as `./*` is.
+                    let below = head.text.starts_with("./") && matches!(head.openness, Openness::Operand(2..));
+                    let is_here = match &self.directory {
+                        Directory::Same => true,
+                        Directory::In(path) => !path.starts_with(['/', '~']),
+                        Directory::Unknown => false,
+                    };
+                    if below && is_here && slash <= at && !head.text[slash..].contains("..") {
                         return self.unseen("the program is one of several files", span);
                     }
                     // Its beginning may rule a rule's program out: the rule knows.
