@@ -12,6 +12,14 @@ fn reads_file(redirect: &Redirect) -> bool {
     matches!(&redirect.kind, RedirectKind::Read(word) if word.plain() != Some("/dev/null"))
 }
 
+/// Whether nothing but the text itself uses a variable of that name: to no standard program do lower-case names mean
+/// anything (POSIX, Environment Variables), and to bash and dash none that matters to a text that nobody types.
+pub(super) fn is_own_name(name: &str, shell: Shell) -> bool {
+    let is_lower = name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_'));
+    // Zsh ties `path` to PATH, and has more such names.
+    is_lower && !name.is_empty() && shell != Shell::Zsh && !name.contains("proxy") && !name.starts_with("npm_")
+}
+
 impl Walk {
     pub(super) fn simple(&mut self, stage: &Stage, assigns: &[Assign], words: &[Written], piped: bool) -> Input {
         let mut declared = Vec::new();
@@ -75,7 +83,10 @@ impl Walk {
             }
             result
         };
-        if words.is_empty() && !assigns.is_empty() {
+        let is_own = |it: &Assign| {
+            matches!(it.value, Value::One(_)) && !it.append && it.element.is_none() && is_own_name(&it.name, self.shell)
+        };
+        if words.is_empty() && !assigns.iter().all(is_own) {
             self.beside("an assignment", &stage.span);
         }
         // No command of the list says that a file is emptied or read.
