@@ -522,7 +522,7 @@ impl<'t> Reader<'t> {
         let from = self.at;
         let mut redirects = Vec::new();
         let node = match self.peek() {
-            Some(b'(') if self.ahead(1) == Some(b'(') => {
+            Some(b'(') if self.ahead(1) == Some(b'(') && !self.is_subshell_in_subshell() => {
                 self.bash_only()?;
                 self.at += 2;
                 let parts = self.arithmetic()?;
@@ -557,6 +557,27 @@ impl<'t> Reader<'t> {
             }
         }
         Ok(Stage { node, redirects, span: from..self.at })
+    }
+
+    /// `((a; b) | c)`: what the second parenthesis opens doesn't end in `))`, so no shell takes it for arithmetic.
+    fn is_subshell_in_subshell(&self) -> bool {
+        let rest = &self.text[self.at + 2..];
+        let mut open = 1usize;
+        for (at, byte) in rest.iter().enumerate() {
+            match byte {
+                b'(' => open += 1,
+                b')' => {
+                    open -= 1;
+                    if open == 0 {
+                        return rest.get(at + 1).is_some_and(|next| *next != b')');
+                    }
+                }
+                // In these a parenthesis may be a plain sign.
+                b'\'' | b'"' | b'`' | b'\\' | b'#' | b'$' | b'<' => return false,
+                _ => {}
+            }
+        }
+        false
     }
 
     fn expect(&mut self, word: &'static str) -> Read<()> {
@@ -1413,7 +1434,6 @@ impl<'t> Reader<'t> {
         if alternatives.len() == 1 {
             let inner = &self.source[from + 1..self.at - 1];
             if inner.contains("..") {
-                self.bash_only()?;
                 let ends = inner.split("..").take(2).map(|end| end.trim_start_matches(['-', '+']));
                 let plain =
                     inner.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'+'));
@@ -1426,7 +1446,11 @@ impl<'t> Reader<'t> {
             self.at = from;
             return Ok(None);
         }
-        self.bash_only()?;
+        // Another shell may take it as it is written, which is easily told of plain text.
+        let is_text = |parts: &Vec<Part>| matches!(parts.as_slice(), [] | [Part::Text { quoted: false, .. }]);
+        if !alternatives.iter().all(is_text) {
+            self.bash_only()?;
+        }
         Ok(Some(Part::Brace(alternatives)))
     }
 

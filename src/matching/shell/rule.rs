@@ -592,8 +592,31 @@ impl Stage {
         let (verb, settings) = programs::git_verb(&command.words);
         let Some(verb) = verb.and_then(|at| command.words.get(at)) else { return Held::No };
         // Of most of them no word is another command: `git lfs pull`, but `git lfs push`.
-        let says = |name: &str| command.words.iter().any(|word| word.text.contains(name) || !word.is_constant());
-        let is_said = || self.operands.first().is_none_or(|operand| operand.glob.contains('*') || says(&operand.glob));
+        let says = |name: &str| {
+            let may_be = |word: &Word| match word.openness {
+                Openness::Constant => word.text.contains(name),
+                // `*.patch` doesn't become `commit`.
+                Openness::Files(_) if !word.text.contains(['?', '[', '$']) => glob(&word.text, name),
+                _ => true,
+            };
+            command.words.iter().any(may_be)
+        };
+        let gives = |option: &OptionPattern| {
+            let may_be = |word: &Word| match word.openness {
+                Openness::Constant => {
+                    option.is(&word.text, self.deepest())
+                        || word.text.contains(' ')
+                        || option.operands.iter().any(|it| glob(it, &word.text))
+                }
+                Openness::Files(_) => false,
+                _ => true,
+            };
+            !option.together.is_empty() || command.words.iter().skip(1).any(may_be)
+        };
+        let is_said = || {
+            self.operands.first().is_none_or(|operand| operand.glob.contains('*') || says(&operand.glob))
+                && self.options.iter().all(gives)
+        };
         if programs::GIT_PLUMBING.has(&verb.text) && (!programs::GIT_OWN_WORK.has(&verb.text) || is_said()) {
             return Held::Doubt("a command of git that does another one's work");
         }
@@ -1105,6 +1128,10 @@ impl<'c> Parsed<'c> {
                 Item { word, value: None, names: Vec::new(), perhaps: Vec::new(), depth, row: node, leaf, unsure };
             if !ended || unsure {
                 match word.openness {
+                    // `"$(pyenv root)"/shims/x`: no option of such a program goes on with a `/`.
+                    Openness::Computed(0, false)
+                        if running::behind_expansions(&word.text).trim_start_matches('…').starts_with('/')
+                            && node.is_some_and(Row::has_only_switches) => {}
                     Openness::Computed(at, splits) if at == 0 || splits => {
                         parsed.open = parsed.open.or(Some("a computed word may be an option"))
                     }
@@ -1474,8 +1501,9 @@ pub fn hits(rules: &[&CommandRule], unless: &[&CommandRule], script: &Script, pl
         return Judgement::Doubt(Doubt { why: gap.why, at: gap.at.clone() });
     }
     let Some(unseen) = &script.unseen else { return Judgement::No };
-    for stage in rules.iter().filter_map(|rule| rule.stages.first()).filter(|_| script.runs_constants) {
-        if let Some(at) = named_somewhere(stage, script, place) {
+    for rule in rules.iter().filter(|_| script.runs_constants) {
+        let Some((stage, later)) = rule.stages.split_first() else { continue };
+        if let Some(at) = named_somewhere(stage, later, script, place) {
             return Judgement::Doubt(Doubt {
                 why: "code that the text doesn't show may run, and this names what the rule names",
                 at,
@@ -1486,7 +1514,18 @@ pub fn hits(rules: &[&CommandRule], unless: &[&CommandRule], script: &Script, pl
 }
 
 /// Where a constant names what the pattern names, if it may end up as code.
-fn named_somewhere(stage: &Stage, script: &Script, place: &Place) -> Option<Span> {
+fn named_somewhere(stage: &Stage, later: &[Stage], script: &Script, place: &Place) -> Option<Span> {
+    // What `kubectl exec x -- curl` prints reaches no shell if no word of the text could be one.
+    let is_end = |c: char| !(c.is_alphanumeric() || "_-.+".contains(c));
+    let may_start = |word: &Word, next: &Stage| {
+        let is_next = |name: &str| match next.program.as_str() {
+            "sh" => programs::SHELLS.has(name) || matches!(name, "eval" | "source" | "."),
+            program => program.contains('*') || name == program,
+        };
+        !word.is_constant() || word.text.split(is_end).any(is_next)
+    };
+    let words = || script.commands.iter().flat_map(|command| &command.words);
+    let flows_on = later.iter().all(|next| words().any(|word| may_start(word, next)));
     for (text, at) in &script.texts {
         if stage.is_named_in(text) {
             return Some(at.clone());
@@ -1531,7 +1570,7 @@ fn named_somewhere(stage: &Stage, script: &Script, place: &Place) -> Option<Span
                 end.map_or(0..0, |end| end + 1..command.words.len().min(end + 2))
             }
         };
-        for at in starts.filter(|_| !stage.program.contains('*')) {
+        for at in starts.filter(|_| !stage.program.contains('*') && flows_on) {
             let inner = Command { words: command.words[at..].to_vec(), ..command.clone() };
             if stage.hits(&inner, false) != Held::No {
                 return Some(command.span.clone());
@@ -1582,12 +1621,37 @@ fn pipe_hits(stages: &[Stage], script: &Script, doubt: &mut Option<Doubt>) -> Ve
 
 fn is_excepted(unless: &[&CommandRule], command: &Command, place: &Place) -> bool {
     // No rule names a redirection to a file or an assignment.
-    !command.writes
-        && !command.assigns
-        && unless.iter().any(|rule| match rule.stages.as_slice() {
+    let is_covered = |command: &Command| {
+        unless.iter().any(|rule| match rule.stages.as_slice() {
             [stage] => stage.covers(command, place) == Held::Yes,
             _ => false,
         })
+    };
+    !command.writes
+        && !command.assigns
+        && !unless.is_empty()
+        && (is_covered(command) || one_by_one(command).is_some_and(|each| each.iter().all(is_covered)))
+}
+
+/// `rm a b` is `rm a` and `rm b`: the same command for each of its operands, if its program takes them so.
+fn one_by_one(command: &Command) -> Option<Vec<Command>> {
+    const MOST: usize = 64;
+    let name = command.words.first().and_then(Word::as_constant)?;
+    if !matches!(base_name(name), "rm" | "rmdir" | "mkdir" | "touch" | "cat") {
+        return None;
+    }
+    let row = options::row(base_name(name))?;
+    let parsed = Parsed::new(&command.words[1..], Some(&row), &[]);
+    let count = parsed.operands.len();
+    if !(2..=MOST).contains(&count) || parsed.open.is_some() || parsed.operands.iter().any(|item| item.unsure) {
+        return None;
+    }
+    let is_operand = |word: &Word| parsed.operands.iter().any(|item| std::ptr::eq(item.word, word));
+    let with = |item: &Item| {
+        let words = command.words.iter().filter(|word| std::ptr::eq(*word, item.word) || !is_operand(word));
+        Command { words: words.cloned().collect(), ..command.clone() }
+    };
+    Some(parsed.operands.iter().map(with).collect())
 }
 
 /// Whether every command of the text is certain and covered by one of `rules`, and none is hit by `unless`.

@@ -2,6 +2,7 @@
 
 use super::super::expand::{Openness, Word, is_variable};
 use super::super::{Command, Role, Shell, Span, grammar, programs};
+use super::simple::is_own_name;
 use super::{Awaited, Directory, Facts, Input, MAX_FILES, Walk, base_name, looks_expandable, tail};
 use std::rc::Rc;
 
@@ -218,6 +219,8 @@ impl Walk {
                 }
                 // What a variable of the caller's holds is an operand of the text, too.
                 Openness::Operand(_) => {
+                    // An allow is for what is certain: a file may be called `; rm x`.
+                    self.beside("a shell is given a text that a variable or a file's name completes", span);
                     text.push_str(&word.text.replace("$((…))", "0").replace("$(…)", "operand").replace('…', "operand"))
                 }
                 _ => constant = false,
@@ -377,8 +380,10 @@ impl Walk {
         {
             self.gap("text that arithmetic may expand again", span);
         }
+        let is_own = |word: &Word| word.as_constant().is_some_and(|it| it == "-r" || is_own_name(it, self.shell));
         if name == "let"
-            || matches!(name, "declare" | "typeset" | "local" | "export" | "readonly" | "read" | "unset" | "getopts")
+            || matches!(name, "declare" | "typeset" | "local" | "export" | "readonly" | "unset" | "getopts")
+            || name == "read" && !args.iter().all(is_own)
         {
             self.beside(SETS_VARIABLES, span);
         }

@@ -31,6 +31,13 @@ impl Walk {
                 .flat_map(|before| made.iter().map(move |words| before.iter().chain(words).cloned().collect()))
                 .collect();
         }
+        let has_braces = word.parts.iter().any(|part| matches!(part, Part::Brace(_) | Part::Range(_)));
+        if has_braces && !matches!(self.shell, Shell::Bash | Shell::Zsh) {
+            match as_written(&word.parts) {
+                Some(text) => alternatives.push(vec![Word { span, ..Word::constant(text) }]),
+                None => self.gap("syntax that only bash knows, and the shell may be another", &word.span),
+            }
+        }
         alternatives
     }
 
@@ -361,6 +368,23 @@ impl Build {
         }
         self.done
     }
+}
+
+/// A word as a shell reads it that knows no braces: they are plain signs. Nothing if more than text stands beside them.
+fn as_written(parts: &[Part]) -> Option<String> {
+    let mut word = String::new();
+    for part in parts {
+        match part {
+            Part::Text { text, .. } => word.push_str(text),
+            Part::Range(text) => word.extend(["{", text, "}"]),
+            Part::Brace(alternatives) => {
+                let texts: Option<Vec<String>> = alternatives.iter().map(|parts| as_written(parts)).collect();
+                word.extend(["{", &texts?.join(","), "}"]);
+            }
+            _ => return None,
+        }
+    }
+    Some(word)
 }
 
 /// Brace expansion: the lists of parts that a word becomes; false if there are too many.

@@ -4,12 +4,20 @@ use super::super::expand::{Openness, Word, join};
 use super::super::grammar::{Assign, Part, Redirect, RedirectKind, Stage, Value, Word as Written};
 use super::super::programs::running;
 use super::super::{Command, Role, Shell, Span, grammar, output, programs};
-use super::{Facts, Function, Input, MAX_ALTERNATIVES, MAX_COMMANDS, TOO_LARGE, Walk, base_name};
+use super::{Directory, Facts, Function, Input, MAX_ALTERNATIVES, MAX_COMMANDS, TOO_LARGE, Walk, base_name};
 use std::rc::Rc;
 
 /// Whether a redirection reads a file, which `$(< file)` prints.
 fn reads_file(redirect: &Redirect) -> bool {
     matches!(&redirect.kind, RedirectKind::Read(word) if word.plain() != Some("/dev/null"))
+}
+
+/// Whether nothing but the text itself uses a variable of that name: to no standard program do lower-case names mean
+/// anything (POSIX, Environment Variables), and to bash and dash none that matters to a text that nobody types.
+pub(super) fn is_own_name(name: &str, shell: Shell) -> bool {
+    let is_lower = name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_'));
+    // Zsh ties `path` to PATH, and has more such names.
+    is_lower && !name.is_empty() && shell != Shell::Zsh && !name.contains("proxy") && !name.starts_with("npm_")
 }
 
 impl Walk {
@@ -75,7 +83,10 @@ impl Walk {
             }
             result
         };
-        if words.is_empty() && !assigns.is_empty() {
+        let is_own = |it: &Assign| {
+            matches!(it.value, Value::One(_)) && !it.append && it.element.is_none() && is_own_name(&it.name, self.shell)
+        };
+        if words.is_empty() && !assigns.iter().all(is_own) {
             self.beside("an assignment", &stage.span);
         }
         // No command of the list says that a file is emptied or read.
@@ -291,6 +302,16 @@ impl Walk {
                     }
                     let elsewhere = slash > 0 && slash <= at && !programs::is_system_path(&head.text);
                     if matches!(head.openness, Openness::Files(_)) && elsewhere {
+                        return self.unseen("the program is one of several files", span);
+                    }
+                    // `./"$f"` is a file of that directory, as `./*` is.
+                    let below = head.text.starts_with("./") && matches!(head.openness, Openness::Operand(2..));
+                    let is_here = match &self.directory {
+                        Directory::Same => true,
+                        Directory::In(path) => !path.starts_with(['/', '~']),
+                        Directory::Unknown => false,
+                    };
+                    if below && is_here && slash <= at && !head.text[slash..].contains("..") {
                         return self.unseen("the program is one of several files", span);
                     }
                     // Its beginning may rule a rule's program out: the rule knows.

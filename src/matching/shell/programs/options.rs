@@ -131,6 +131,13 @@ impl Row {
         matches!(self.style, Style::Getopt | Style::Posix | Style::Exact)
     }
 
+    /// Whether no letter may have a value written behind it: then no word with a sign such as `/` is a cluster.
+    pub(in super::super) fn has_only_switches(&self) -> bool {
+        let is_switch =
+            |option: &Opt| option.value == Takes::Nothing || option.names.iter().all(|name| name.starts_with("--"));
+        self.clusters() && !self.has_commands && self.options.iter().all(is_switch)
+    }
+
     /// Whether the beginning of a long name stands for it.
     pub(in super::super) fn abbreviates(&self) -> bool {
         matches!(self.style, Style::Getopt | Style::Posix)
