@@ -194,9 +194,11 @@ test("a host that is not there", async () => {
   const text = `#!/bin/sh\nread line; echo '{"id":1,"result":{"protocolVersion":99}}'; cat > /dev/null\n`;
   writeFileSync(other, text, { mode: 0o755 });
   for (const [program, why] of [[join(scratch, "none"), /ENOENT/], ["/bin/true", /ended/], [other, /99/]] as const) {
+    const told = once(process, "warning");
     const verdict = await hooks({ program, fail: "open" }).dispatch(bash("ls"));
     assert.equal(verdict.decision, "allow");
     assert.match(verdict.failure ?? "", why);
+    assert.match((await told)[0].message, why);
     // Without a host, an agent that wants to rest isn't sent back to work.
     assert.equal((await hooks({ program }).dispatch({ event: "Stop" })).decision, "allow");
     await assert.rejects(hooks({ program }).start(), HostGone);
