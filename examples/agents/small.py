@@ -4,17 +4,14 @@
 import sys
 
 import hookwire
-from world import ModelError, call_model, use
+from world import ask, use
 
 
 def answer(hooks, prompt):
-    prompt = hooks.dispatch("UserPromptSubmit", prompt=prompt).enforce()
-    messages, again = [{"role": "user", "content": prompt}], False
+    messages = [{"role": "user", "content": hooks.dispatch("UserPromptSubmit", prompt=prompt).enforce()}]
+    again = False
     while True:
-        try:
-            reply = call_model("large", {"messages": messages})["response"]
-        except ModelError:
-            continue  # it is asked again
+        reply = ask(messages)
         messages.append({"role": "assistant", **reply})
         messages += [{"role": "tool", "content": tool(hooks, call)} for call in reply["calls"]]
         if not reply["calls"]:

@@ -2,7 +2,7 @@
 
 import { Denied, Hooks, Stopped } from "../../clients/typescript/src/index.ts";
 import type { Call, Message } from "./wire.ts";
-import { argument, callModel, use } from "./world.ts";
+import { argument, ask, use } from "./world.ts";
 
 const [, , dir = ".", question = ""] = process.argv;
 const hooks = new Hooks(dir);
@@ -11,13 +11,11 @@ async function answer(prompt: string): Promise<string> {
   const content = (await hooks.dispatch<string>({ event: "UserPromptSubmit", prompt })).enforce();
   const messages: Message[] = [{ role: "user", content }];
   for (let stopActive = false; ; ) {
-    const reply = await callModel({ name: "large", request: { systemPrompt: "", messages } }).catch(() => undefined);
-    if (reply === undefined) continue; // it is asked again
-    const { response } = reply;
-    messages.push({ role: "assistant", ...response });
-    for (const call of response.calls) messages.push({ role: "tool", callId: call.callId, content: await tool(call) });
-    if (response.calls.length > 0) continue;
-    const verdict = await hooks.dispatch<string>({ event: "Stop", lastMessage: response.content, stopActive });
+    const reply = await ask(messages);
+    messages.push({ role: "assistant", ...reply });
+    for (const call of reply.calls) messages.push({ role: "tool", callId: call.callId, content: await tool(call) });
+    if (reply.calls.length > 0) continue;
+    const verdict = await hooks.dispatch<string>({ event: "Stop", lastMessage: reply.content, stopActive });
     if (verdict.allowed || verdict.reason === undefined) return verdict.value;
     messages.push({ role: "user", content: verdict.reason }); // back to work
     stopActive = true;

@@ -34,6 +34,16 @@ def call_model(name, request):
     return {"response": response, "usage": said["usage"], "finishReason": said["finishReason"]}
 
 
+def ask(messages):
+    """Asks the model, and again while it is overloaded, as a provider's library does."""
+    while True:
+        try:
+            return call_model("large", {"messages": messages})["response"]
+        except ModelError as error:
+            if error.status != 529:
+                raise
+
+
 def waited(retry, attempt):
     """Waits as long as hooks ask for; returns whether to try again."""
     if not retry or retry["action"] == "fail" or attempt == ATTEMPTS:

@@ -37,6 +37,17 @@ export async function callModel(_model: { name: string; request: Request }): Pro
   return { response: { content, calls }, usage, finishReason };
 }
 
+/** Asks the model, and again while it is overloaded, as a provider's library does. */
+export async function ask(messages: Message[]): Promise<Response> {
+  for (;;) {
+    try {
+      return (await callModel({ name: "large", request: { systemPrompt: "", messages } })).response;
+    } catch (error) {
+      if (!(error instanceof ModelError) || error.failure.status !== 529) throw error;
+    }
+  }
+}
+
 /** Waits as long as hooks ask for; returns whether to try again. */
 export async function waited(retry: Retry | undefined, attempt: number): Promise<boolean> {
   if (!retry || retry.action === "fail" || attempt === ATTEMPTS) return false;

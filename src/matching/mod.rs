@@ -255,7 +255,8 @@ impl Facts {
         };
         let tool = self.tool();
         // Many are called as their family is.
-        let others = self.families.iter().chain(declared).chain(patched).copied().filter(move |name| tool != Some(*name));
+        let others =
+            self.families.iter().chain(declared).chain(patched).copied().filter(move |name| tool != Some(*name));
         tool.into_iter().chain(others)
     }
 

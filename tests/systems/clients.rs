@@ -41,6 +41,17 @@ fn the_typescript_client() {
     }
 }
 
+/// A release takes its version from `Cargo.toml`; npm's packages name it themselves.
+#[test]
+fn npm_has_the_version_of_the_program() {
+    let text = std::fs::read_to_string(repo("clients/typescript/package.json")).unwrap();
+    let package: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let programs = package["optionalDependencies"].as_object().unwrap();
+    for version in programs.values().chain([&package["version"]]) {
+        assert_eq!(version, env!("CARGO_PKG_VERSION"));
+    }
+}
+
 /// `clients/types` writes them.
 #[test]
 fn the_types_are_those_of_the_schema() {

@@ -72,10 +72,18 @@ async def pydantic_ai(hooks, script, prompt, stream):
         return [text async for text in result.stream_text()][-1]
 
 
+def langchain_reply(script, messages):
+    from langchain_core.messages import AIMessage
+
+    said = script.next([it.content for it in messages])
+    calls = [] if isinstance(said, str) else said
+    calls = [{"name": "bash", "args": {"command": it}, "id": f"c{n}"} for n, it in enumerate(calls)]
+    return AIMessage("" if calls else said, tool_calls=calls)
+
+
 async def langchain(hooks, script, prompt, stream, sync=False):
     from langchain.agents import create_agent
     from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
-    from langchain_core.messages import AIMessage
     from langchain_core.outputs import ChatGeneration, ChatResult
 
     class Model(GenericFakeChatModel):
@@ -83,11 +91,7 @@ async def langchain(hooks, script, prompt, stream, sync=False):
             return self
 
         def _generate(self, messages, *_, **__):
-            said = script.next([it.content for it in messages])
-            calls = [] if isinstance(said, str) else said
-            calls = [{"name": "bash", "args": {"command": it}, "id": f"c{n}"} for n, it in enumerate(calls)]
-            message = AIMessage("" if calls else said, tool_calls=calls)
-            return ChatResult(generations=[ChatGeneration(message=message)])
+            return ChatResult(generations=[ChatGeneration(message=langchain_reply(script, messages))])
 
         _stream = GenericFakeChatModel._stream if stream else None
 
@@ -108,6 +112,25 @@ async def langchain_sync(hooks, script, prompt, stream):
     return await langchain(hooks, script, prompt, stream, sync=True)
 
 
+async def langgraph(hooks, script, prompt, stream):
+    """A graph of one's own."""
+    from langgraph.graph import START, MessagesState, StateGraph
+    from langgraph.prebuilt import ToolNode, tools_condition
+
+    guard = hooks.middleware()
+    tools = ToolNode([script.bash], wrap_tool_call=guard.wrap_tool_call, awrap_tool_call=guard.awrap_tool_call)
+    graph = StateGraph(MessagesState)
+    graph.add_node("model", lambda state: {"messages": [langchain_reply(script, state["messages"])]})
+    graph.add_node("tools", tools)
+    graph.add_edge(START, "model")
+    graph.add_conditional_edges("model", tools_condition)
+    graph.add_edge("tools", "model")
+    question = {"messages": [{"role": "user", "content": prompt}]}
+    if stream:
+        return [it async for it in graph.compile().astream(question, stream_mode="values")][-1]["messages"][-1].text
+    return (await graph.compile().ainvoke(question))["messages"][-1].text
+
+
 async def openai_agents(hooks, script, prompt, stream):
     import agents
     from agents.items import ModelResponse
@@ -120,17 +143,20 @@ async def openai_agents(hooks, script, prompt, stream):
     )
 
     class Model(agents.Model):
+        def __init__(self, script):
+            self.script = script
+
         def reply(self, input):
-            said = script.next(input)
+            said = self.script.next(input)
             if isinstance(said, str):
                 text = ResponseOutputText(text=said, type="output_text", annotations=[])
                 message = {"id": "m", "type": "message", "role": "assistant", "status": "completed"}
                 return [ResponseOutputMessage(content=[text], **message)]
             return [
                 ResponseFunctionToolCall(
-                    name="bash",
+                    name="transfer_to_scout" if it == "delegate" else "bash",
                     arguments=json.dumps({"command": it}),
-                    call_id=f"c{script.calls}-{n}",
+                    call_id=f"c{self.script.calls}-{n}",
                     type="function_call",
                 )
                 for n, it in enumerate(said)
@@ -145,7 +171,10 @@ async def openai_agents(hooks, script, prompt, stream):
             yield ResponseCompletedEvent(response=Response(**whole), sequence_number=0, type="response.completed")
 
     agents.set_tracing_disabled(True)
-    agent = hooks.guard(agents.Agent("helper", model=Model(), tools=[agents.function_tool(script.bash)]))
+    script.scout = Script({})
+    scout = agents.Agent("scout", model=Model(script.scout))
+    tools = [agents.function_tool(script.bash)]
+    agent = hooks.guard(agents.Agent("helper", model=Model(script), tools=tools, handoffs=[scout]))
     if not stream:
         return (await agents.Runner.run(agent, prompt)).final_output
     result = agents.Runner.run_streamed(agent, prompt)
@@ -340,12 +369,16 @@ async def claude_agent(hooks, script, prompt, stream):
 
 
 HONOURS = "refused: the SDK can't do it"
-SUBAGENTS = ["google-adk", "claude-agent-sdk"]
+NONE = "no such moment"
+# A refusal isn't told to the model.
+ENDS = "ends the run"
+SUBAGENTS = ["openai-agents", "google-adk", "claude-agent-sdk"]
 # The driver, its package, and what it can't do: at a moment, or at all.
 FRAMEWORKS = {
     "pydantic-ai": (pydantic_ai, "pydantic-ai-slim", {}),
     "langchain": (langchain, "langchain", {}),
     "langchain, without async": (langchain_sync, "langchain", {}),
+    "langgraph": (langgraph, "langgraph", {"prompt": NONE, "model call": NONE, "stop": NONE}),
     "openai-agents": (
         openai_agents,
         "openai-agents",
@@ -354,8 +387,12 @@ FRAMEWORKS = {
             ("prompt", "rewrite"): HONOURS,
             ("prompt", "context"): "not told",
             ("model call", "rewrite"): HONOURS,
-            ("stop", "deny"): "no such moment",
-            ("stop", "rewrite"): "no such moment",
+            ("stop", "deny"): "can't be sent back",
+            ("stop", "rewrite"): "can't be rewritten",
+            ("sub-agent", "deny"): ENDS,
+            ("sub-agent", "rewrite"): HONOURS,
+            ("sub-agent", "ask"): ENDS,
+            ("sub-agent", "killed, closed"): ENDS,
         },
     ),
     "strands": (strands, "strands-agents", {}),
@@ -370,7 +407,7 @@ FRAMEWORKS = {
         {
             ("tool's failure", "rewrite"): "can't be rewritten",
             ("prompt", "rewrite"): HONOURS,
-            "model call": "no such moment",
+            "model call": NONE,
             ("stop", "rewrite"): "can't be rewritten",
         },
     ),
@@ -420,14 +457,19 @@ async def run(name, case):
     script, final, error = Script(case), None, None
     hooks = HOOKS[case.get("fail", "closed")]
     excuse = cannot.get((case["moment"], case["what"]))
+    if excuse == ENDS and "told" not in case:
+        excuse = None  # it isn't refused
     try:
-        final = await asyncio.wait_for(driver(hooks, script, case.get("prompt", "go"), case.get("stream", False)), 60)
+        # Ends what hangs. The first case imports the framework, which takes a busy machine minutes.
+        final = await asyncio.wait_for(driver(hooks, script, case.get("prompt", "go"), case.get("stream", False)), 300)
     except Exception as failure:
         error = failure
     wrong = list(judge(case, script, final, error))
     if excuse == HONOURS:
         calls = script.scout.calls if case["moment"] == "sub-agent" else script.calls
         wrong = [] if "can't honour" in f"{error} {final}" and calls == 0 else [f"it isn't refused: {error}"]
+    elif excuse == ENDS:
+        wrong = [] if case["told"] in str(error) and script.scout.calls == 0 else [f"it isn't refused: {error}"]
     elif excuse and not wrong:
         wrong = ["it works, and the table says that it doesn't"]
     elif excuse:

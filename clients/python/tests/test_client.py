@@ -11,6 +11,7 @@ import textwrap
 import threading
 import time
 import unittest
+import warnings
 from pathlib import Path
 
 if sys.version_info < (3, 10):
@@ -87,6 +88,18 @@ class ClientTest(unittest.TestCase):
             bool(verdict)
         with self.assertRaises(hookwire.RequestFailed):
             hooks.sync.dispatch("PreTolUse")
+
+    def test_a_verdict_that_nobody_looks_at_is_told(self):
+        hooks = self.hooks().sync
+        for command, told in (("git push -f", "Force pushes"), ("npm i", "rewrites"), ("halt", "The day"), ("ls", None)):
+            with self.subTest(command), warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                hooks.dispatch(bash(command))
+                said = [str(it.message) for it in caught if it.category is RuntimeWarning]
+                self.assertEqual([told in it for it in said], [True] if told else [], said)
+                self.assertEqual([it.filename for it in caught], [__file__] if told else [])
+                hooks.dispatch(bash(command)).decision  # it was looked at
+                self.assertEqual(len(caught), len(said))
 
     def test_a_rewritten_subject_takes_the_place_of_the_subject(self):
         hooks = self.hooks().sync

@@ -140,6 +140,7 @@ export class Hooks {
     } catch (problem) {
       const refused = problem instanceof RequestFailed && !CALLERS_FAULT.includes(problem.code);
       if (!(problem instanceof HostGone) && !refused) throw problem;
+      process.emitWarning(`hookwire gave no verdict: ${problem.message}`, "HookwireWarning");
       return Verdict.withoutHost(whole, this.fail, problem.message) as Verdict<Subject>;
     }
   }

@@ -18,17 +18,35 @@ export class Stopped extends Denied {
   override name = "Stopped";
 }
 
+/** What comes next is an act, which a verdict that nobody looks at doesn't hold up. */
+const GATES = ["UserPromptSubmit", "PreModelCall", "PreToolUse", "PermissionRequest", "SubagentStart"];
+
+/** Warns when a verdict that nobody has looked at is collected, as Node does of a rejection that nobody handles. */
+const dropped = new FinalizationRegistry((text: string) => {
+  process.emitWarning(`a verdict ${text} was dropped without enforce()`, "HookwireWarning");
+});
+
 /** The answer to one event. `enforce()` is how it is obeyed. */
 export class Verdict<Subject = unknown> {
-  readonly message: VerdictMessage;
+  #message: VerdictMessage;
   readonly event: Event;
   /** Why the host gave no verdict; then this one comes from the client's failure direction. */
   readonly failure: string | undefined;
 
   constructor(message: VerdictMessage, event: Event, failure?: string) {
-    this.message = message;
+    this.#message = message;
     this.event = event;
     this.failure = failure;
+    const { decision, reason, stop } = message;
+    if (GATES.includes(event.event) && (decision !== "allow" || typeof stop === "string" || "subject" in message)) {
+      dropped.register(this, `at ${event.event} (${decision}: ${stop ?? reason ?? "a rewrite"})`, this);
+    }
+  }
+
+  /** The whole verdict, as the host sent it. */
+  get message(): VerdictMessage {
+    dropped.unregister(this);
+    return this.#message;
   }
 
   static withoutHost(event: Event, fail: "closed" | "open", failure: string): Verdict {
@@ -78,12 +96,12 @@ export class Verdict<Subject = unknown> {
 
   /** For the person. */
   get userMessages() {
-    return this.message.userMessages ?? [];
+    return this.#message.userMessages ?? [];
   }
 
   /** For the model. */
   get additionalContext() {
-    return this.message.additionalContext ?? [];
+    return this.#message.additionalContext ?? [];
   }
 
   /** A value as `context` changes it, a JSON merge patch over metadata, messages, system prompt and others. */

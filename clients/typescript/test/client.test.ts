@@ -7,6 +7,8 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, beforeEach, test } from "node:test";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { deny, Denied, findProgram, HostGone, Hooks, type Options, patch, RequestFailed, Stopped, type Verdict } from "../src/index.ts";
 import { EVENTS } from "../src/protocol.ts";
 
@@ -75,6 +77,27 @@ test("every verdict is obeyed", async () => {
   assert.deepEqual(patched, { ...state, metadata: { team: "docs", kept: [2] } });
   assert.equal((await mine.dispatch(bash("ls"))).patched(state), state);
   await assert.rejects(mine.dispatch({ event: "PreTolUse" }), RequestFailed);
+});
+
+test("a verdict that nobody looks at is told", async () => {
+  setFlagsFromString("--expose-gc");
+  const collect: () => void = runInNewContext("gc");
+  const mine = hooks();
+  const said: string[] = [];
+  const hear = ({ name, message }: Error) => name === "HookwireWarning" && said.push(message);
+  process.on("warning", hear);
+  await (async () => {
+    assert.equal((await mine.dispatch(bash("git push -f"))).decision, "deny");
+    await mine.dispatch(bash("ls"));
+    await mine.dispatch(bash("halt"));
+  })();
+  while (said.length === 0) {
+    collect();
+    await new Promise(setImmediate);
+  }
+  process.off("warning", hear);
+  assert.equal(said.length, 1, said.join());
+  assert.match(said[0]!, /PreToolUse .*The day is over/);
 });
 
 test("a rewritten subject takes the place of the subject", async () => {
@@ -171,9 +194,11 @@ test("a host that is not there", async () => {
   const text = `#!/bin/sh\nread line; echo '{"id":1,"result":{"protocolVersion":99}}'; cat > /dev/null\n`;
   writeFileSync(other, text, { mode: 0o755 });
   for (const [program, why] of [[join(scratch, "none"), /ENOENT/], ["/bin/true", /ended/], [other, /99/]] as const) {
+    const told = once(process, "warning");
     const verdict = await hooks({ program, fail: "open" }).dispatch(bash("ls"));
     assert.equal(verdict.decision, "allow");
     assert.match(verdict.failure ?? "", why);
+    assert.match((await told)[0].message, why);
     // Without a host, an agent that wants to rest isn't sent back to work.
     assert.equal((await hooks({ program }).dispatch({ event: "Stop" })).decision, "allow");
     await assert.rejects(hooks({ program }).start(), HostGone);

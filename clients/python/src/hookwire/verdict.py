@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from .protocol import EVENTS, Answer, Outcome, Retry, Verdict as VerdictMessage
@@ -19,14 +20,32 @@ class Stopped(Denied):
     """The act must not be done, and the run is over."""
 
 
+# What comes next is an act, which a verdict that nobody looks at doesn't hold up.
+GATES = ("UserPromptSubmit", "PreModelCall", "PreToolUse", "PermissionRequest", "SubagentStart")
+
+
 class Verdict:
     """The answer to one event. `enforce()` is how it is obeyed."""
 
     def __init__(self, message: VerdictMessage, event: dict[str, Any], failure: str | None = None):
-        self.message = message
+        self._message, self._looked_at = message, False
         self.event = event
         #: Why the host gave no verdict; then this one comes from the client's failure direction.
         self.failure = failure
+
+    def __del__(self, warn: Any = warnings.warn) -> None:
+        # Like a coroutine that was never awaited. At the interpreter's end, modules may be gone already.
+        if self._looked_at or self.event.get("event") not in GATES:
+            return
+        if self._message["decision"] != "allow" or self._message.get("stop") is not None or "subject" in self._message:
+            text = f"a verdict at {self.event['event']} was dropped without enforce(): {self!r}"
+            warn(text, RuntimeWarning, stacklevel=2)
+
+    @property
+    def message(self) -> VerdictMessage:
+        """The whole verdict, as the host sent it."""
+        self._looked_at = True
+        return self._message
 
     @classmethod
     def without_host(cls, event: dict[str, Any], fail: str, failure: str) -> Verdict:
@@ -48,7 +67,8 @@ class Verdict:
         raise TypeError("a verdict is neither true nor false; use enforce(), or compare its decision")
 
     def __repr__(self) -> str:
-        return f"Verdict({self.decision}, decided_by={self.decided_by!r}, reason={self.reason!r})"
+        what = f"{self.decision}, rewrites" if self.rewritten else self.decision
+        return f"Verdict({what}, decided_by={self.decided_by!r}, reason={self.reason!r})"
 
     @property
     def decision(self) -> str:
@@ -89,12 +109,12 @@ class Verdict:
     @property
     def user_messages(self) -> list[str]:
         """For the person."""
-        return self.message.get("userMessages") or []
+        return self._message.get("userMessages") or []
 
     @property
     def additional_context(self) -> list[str]:
         """For the model."""
-        return self.message.get("additionalContext") or []
+        return self._message.get("additionalContext") or []
 
     @property
     def context(self) -> Any:

@@ -17,7 +17,10 @@ fn reads_file(redirect: &Redirect) -> bool {
 pub(super) fn is_own_name(name: &str, shell: Shell) -> bool {
     let is_lower = name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_'));
     // Zsh ties `path` to PATH, and has more such names.
-    is_lower && !name.is_empty() && shell != Shell::Zsh && !name.contains("proxy") && !name.starts_with("npm_")
+    is_lower
+        && !name.is_empty()
+        && shell != Shell::Zsh
+        && !["proxy", "npm_", "yarn_"].iter().any(|it| name.contains(it))
 }
 
 impl Walk {

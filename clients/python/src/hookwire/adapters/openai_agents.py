@@ -1,7 +1,8 @@
 """The OpenAI Agents SDK, tested with 0.24. Guards function tools, those of MCP servers included, of an agent and of
-the agents that it hands off to; prompts and model calls can be refused, but not rewritten, and a hook can't send the
-agent back to work, because the SDK has no place for either. Not guarded: tools that the provider runs, and the agent
-behind `as_tool()` unless it was guarded itself. An agent with other tools that run here is refused."""
+the agents that it hands off to; prompts, model calls and handoffs can be refused, which ends the run, but not rewritten,
+and at Stop a hook can only watch or end the run, because the SDK has no place for more. Not guarded: tools that the
+provider runs, and the agent behind `as_tool()` unless it was guarded itself. An agent with other tools that run here is
+refused."""
 
 from __future__ import annotations
 
@@ -107,8 +108,11 @@ class _Hooks(AgentHooks):
     def __init__(self, hooks: Any, own: Any):
         self._hooks, self._own = hooks, own
 
-    async def _gate(self, agent: Any, event: str, **members: Any) -> None:
-        verdict = await _moments(self._hooks, agent, []).send(event, **members)
+    async def _gate(self, agent: Any, event: str, *, parent: Any = None, **members: Any) -> None:
+        moments = _moments(self._hooks, agent, [])
+        if parent:
+            moments.known = {"agent": {"name": agent.name, "parent": parent.name}, **parent.known}
+        verdict = await moments.send(event, **members)
         verdict.enforce()
         if verdict.rewritten:
             reason = refused(verdict, "the OpenAI Agents SDK")
@@ -133,10 +137,17 @@ class _Hooks(AgentHooks):
             await self._own.on_llm_end(context, agent, response)
 
     async def on_end(self, context: Any, agent: Any, output: Any) -> None:
+        # The agent can't be sent back to work, and hooks are told so.
+        moments = _moments(self._hooks, agent, [])
+        verdict = await moments.send("Stop", lastMessage=_json(output), stopActive=True)
+        if verdict.stops:
+            raise Stopped(verdict)
         if self._own:
             await self._own.on_end(context, agent, output)
 
     async def on_handoff(self, context: Any, agent: Any, source: Any) -> None:
+        # Of the agent that hands off, before the other one starts.
+        await self._gate(agent, "SubagentStart", parent=source, prompt=_prompt(_json(context.turn_input)))
         if self._own:
             await self._own.on_handoff(context, agent, source)
 
