@@ -130,6 +130,9 @@ enum Command {
     Conformance(Deferred<conformance::ConformanceArgs>),
     /// Print the version of the program and of its protocol, and compare them with clients and running hosts.
     Version(Deferred<version::VersionArgs>),
+    /// Where other tools have what is about themselves.
+    #[command(hide = true, name = "self", subcommand)]
+    Own(OwnCommand),
     /// Print a completion script for a shell.
     Completions(Deferred<generate::CompletionsArgs>),
     /// Write the man pages and completion scripts, for who packages hookwire.
@@ -140,6 +143,12 @@ enum Command {
     /// Ends the processes of a host that was killed; started by the host itself.
     #[command(hide = true)]
     Reaper,
+}
+
+#[derive(Subcommand)]
+enum OwnCommand {
+    /// Print the version of the program and of its protocol, and compare them with clients and running hosts.
+    Version(Deferred<version::VersionArgs>),
 }
 
 /// Which definitions are loaded.
@@ -389,7 +398,7 @@ pub fn main() -> ExitCode {
         Command::Deny(args) => remote::deny(&args, &mut out),
         Command::Init(args) => init::run(&args, &mut out),
         Command::Schema(args) => inspect::schema(&args, &mut out),
-        Command::Version(args) => version::run(&args, &mut out),
+        Command::Version(args) | Command::Own(OwnCommand::Version(args)) => version::run(&args, &mut out),
         Command::Conformance(args) => conformance::run(&args, &mut out),
         Command::Completions(args) => generate::completions(&args, &mut out),
         Command::Generate(args) => generate::run(&args),
