@@ -261,8 +261,8 @@ fn patch_of_shell(subject: &Subject, base: &Path, directory: &str) -> Vec<Subjec
             continue;
         }
         for operand in operands {
-            let to = operand.as_constant().filter(|_| directories.len() < 16);
-            let to = to.map(|to| paths::of_home(to).unwrap_or_else(|| to.to_string()));
+            let to = operand.as_constant_path().filter(|_| directories.len() < 16);
+            let to = to.map(|to| paths::of_home(&to).unwrap_or_else(|| to.to_string()));
             let from =
                 |from: &String, to: &String| if to.starts_with('/') { to.clone() } else { format!("{from}/{to}") };
             match (to, directories.last()) {

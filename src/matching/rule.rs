@@ -459,38 +459,35 @@ impl ToolRule {
         Finding { holds: Some(holds), why: told.unwrap_or_default() }
     }
 
-    /// What the rule says as an exception of a condition that is read for hits, and why: it takes away what it covers of
-    /// what the condition's rules hit, one command or path of several.
+    /// What the rule says as an exception of a condition that is read for hits, and why: it covers the call, or one command
+    /// or path of several that the condition's rules hit.
     fn explain_exception(&self, condition: &Condition, facts: &Facts, asker: Asker) -> Finding {
         let whole = self.explain(facts, asker, Reading::Covers);
         let is_about = |tool: &str| self.names_any(tool, facts.families(asker));
-        if !facts.event.tool_name().is_some_and(is_about) {
+        if whole.holds == Some(true) || !facts.event.tool_name().is_some_and(is_about) {
             return whole;
         }
-        let rules: Vec<_> = condition.rules.iter().filter_map(ToolRule::command).collect();
-        for subject in &facts.call(asker.layer).alternatives {
-            match (subject, self.command()) {
-                // Without a rule over commands, the whole text is hit.
-                (Subject::Shell { script, .. }, Some(own)) if !rules.is_empty() => {
+        let call = facts.call(asker.layer);
+        for subject in &call.alternatives {
+            let taken = match subject {
+                Subject::Shell { script, .. } => {
+                    let Some(own) = self.command() else { continue };
                     let place = place(facts, None);
-                    let is_taken = |command: &&shell::Command| {
-                        rules.iter().any(|rule| rule.may_hit(command)) && shell::excepts(own, command, &place)
+                    let is_hit = |command: &&shell::Command| {
+                        let mut rules = condition.rules.iter().filter_map(ToolRule::command).peekable();
+                        rules.peek().is_none() || rules.any(|rule| rule.may_hit(command))
                     };
-                    return match script.commands().iter().find(is_taken) {
-                        Some(taken) => Finding { holds: Some(true), why: format!("`{}`", taken.normal()) },
-                        None if whole.holds == Some(true) => {
-                            Finding { holds: Some(false), why: format!("{}, which no rule of `if` names", whole.why) }
-                        }
-                        None => Finding { holds: Some(false), ..whole },
-                    };
+                    let mut commands = script.commands().iter().filter(is_hit);
+                    commands.find(|command| shell::excepts(own, command, &place)).map(|it| format!("`{}`", it.normal()))
                 }
-                (Subject::Items(items), _) if whole.holds != Some(true) => {
+                Subject::Items(items) => {
                     let fits = |item: &&Item| self.fits(&item.value, Reading::Covers) == Truth::Yes;
-                    if let Some(item) = items.iter().find(fits) {
-                        return Finding { holds: Some(true), why: quoted_thing(&item.value) };
-                    }
+                    items.iter().find(fits).map(|item| quoted_thing(&item.value))
                 }
-                _ => {}
+                Subject::Unclear(_) => None,
+            };
+            if let Some(why) = taken {
+                return Finding { holds: Some(true), why };
             }
         }
         whole
