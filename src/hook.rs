@@ -236,13 +236,10 @@ impl Hook {
 
     /// What each rule of `if` and `unless` says of an event: the field, the rule, the finding.
     pub fn rules(&self, facts: &Facts) -> Vec<(&'static str, &ToolRule, Finding)> {
-        // What `unless` takes away is one command or path of several.
-        let lists = [("if", &self.tools.rules, self.reading()), ("unless", &self.tools.unless, Reading::Hits)];
-        let mut found = Vec::new();
-        for (field, rules, reading) in lists {
-            found.extend(rules.iter().map(|rule| (field, rule, rule.explain(facts, self.asker(), reading))));
-        }
-        found
+        let (rules, unless) = self.tools.explain(facts, self.asker(), self.reading());
+        let of_if = self.tools.rules.iter().zip(rules).map(|(rule, found)| ("if", rule, found));
+        let of_unless = self.tools.unless.iter().zip(unless).map(|(rule, found)| ("unless", rule, found));
+        of_if.chain(of_unless).collect()
     }
 
     /// The rule that keeps the hook out: one that is about the tool, rather than one about another.

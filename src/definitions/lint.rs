@@ -66,6 +66,7 @@ pub(super) fn lint(
     lint.misspelt_placeholders();
     lint.unguarded_when(&slips);
     lint.undecidable_when();
+    lint.when_of_other_events();
     lint.verdict_without_effect();
     lint.paths_that_may_be_options();
     lint.variables_without_quotes();
@@ -631,6 +632,18 @@ impl Lint<'_> {
             let problem = if is_tool { problem.did_you_mean(first, Some(&format!("'{first}'"))) } else { problem };
             self.mistakes.push(problem);
         }
+    }
+
+    /// A condition on the event's name that no event of `on` fulfils.
+    fn when_of_other_events(&mut self) {
+        let Some(when) = &self.hook.when else { return };
+        if self.events.is_empty() || !self.events.iter().all(|name| when.excludes_event(name)) {
+            return;
+        }
+        let names: Vec<_> = self.events.iter().map(|name| format!("`{name}`")).collect();
+        let message = format!("`when` is never true: `event` is always {} here", names.join(" or "));
+        let problem = self.never_matches("when", message);
+        self.warn(problem.help("name the event in `on`, by the name that hookwire has for it"));
     }
 
     /// A verdict that nothing waits for, or that comes too late.

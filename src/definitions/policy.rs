@@ -4,6 +4,7 @@ use super::origin::Origin;
 use super::rules::lint;
 use super::written::{Mistakes, RawLimits, RawPolicy};
 use crate::matching::rule::ToolRule;
+use crate::matching::urls::host_of_url;
 use crate::policy::Policy;
 use crate::syntax::diagnostic::{LineIndex, Position};
 use crate::syntax::node::{Entry, Node, NodeValue};
@@ -53,7 +54,12 @@ pub(super) fn rules(written: Option<&OneOrMany>, node: &Node, mistakes: &mut Mis
                 let item = if let NodeValue::Seq(items) = &node.value { items.get(n) } else { None };
                 let says_all = message.contains("Tool(pattern)");
                 let message = if says_all { message } else { format!("bad pattern: {message}") };
-                mistakes.push(Problem::error(&item.unwrap_or(node).span, "bad-rule", message));
+                let problem = Problem::error(&item.unwrap_or(node).span, "bad-rule", message);
+                let meant = text.split_once("domain:").and_then(|(before, host)| {
+                    let host = host_of_url(host.strip_suffix(')')?)?;
+                    Some(format!("{before}domain:{host})"))
+                });
+                mistakes.push(problem.did_you_mean(text, meant.as_deref()));
             }
         }
     }

@@ -219,6 +219,13 @@ fn of_pattern(rule: &ToolRule) -> Option<Slip> {
         return slip("a rule has one pattern", list(&parts));
     }
     let names = command.names();
+    if let Some(parts) = commands_with_bars(pattern, &names) {
+        return slip("a rule has one pattern, and `|` with blanks around it is a pipe", list(&parts));
+    }
+    if let Some(parts) = commands_piped_to_themselves(pattern) {
+        let message = format!("`{}` holds for a pipe from one to the other: `|` is no choice", rule.text());
+        return Some(Slip::new("never-matches", message, list(&parts)));
+    }
     if let Some(inner) = pattern.strip_prefix('(').and_then(|it| it.strip_suffix(')')).filter(|it| !it.contains('(')) {
         return slip("it has a bracket too many", instead(inner.to_string()));
     }
@@ -414,6 +421,40 @@ fn commands_with_commas(pattern: &str) -> Option<Vec<String>> {
     let is_command = |part: &&str| program(part) == first || CommandRule::knows(&program(part));
     let are_several = parts.len() > 1 && parts.iter().skip(1).all(is_command);
     are_several.then(|| parts.into_iter().map(str::to_string).collect())
+}
+
+/// The commands of `git push|git pull` and `rm *|rmdir *`, where a `|` is part of a name or of the `*` before it.
+fn commands_with_bars(pattern: &str, names: &[Name<'_>]) -> Option<Vec<String>> {
+    if is_regex(pattern) || !pattern.contains('|') || pattern.contains(['\'', '"']) {
+        return None;
+    }
+    let parts: Vec<_> = pattern.split('|').map(str::trim).collect();
+    let program = |part: &str| part.split(' ').next().unwrap_or_default().to_string();
+    let is_within_name = names.iter().any(|name| !name.word.starts_with('-') && name.word.contains('|'));
+    let is_choice =
+        || parts.iter().skip(1).all(|part| program(part) == program(parts[0]) || CommandRule::knows(&program(part)));
+    let is_bare = pattern.split(' ').any(|word| word.len() > 1 && word.contains('|'));
+    let is_it = is_within_name || is_bare && parts.len() > 1 && is_choice();
+    (is_it && parts.iter().all(|part| !part.is_empty())).then(|| parts.into_iter().map(str::to_string).collect())
+}
+
+/// The commands of `git push * | git pull *`: a program that has sub-commands is given what it prints itself.
+fn commands_piped_to_themselves(pattern: &str) -> Option<Vec<String>> {
+    // These take lists from others of their kind.
+    const TAKE_INPUT: [&str; 8] = ["apply", "am", "load", "import", "exec", "run", "create", "delete"];
+    let parts: Vec<_> = pattern.split(" | ").map(str::trim).collect();
+    let first = parts.first()?.split(' ').next()?;
+    let rule = CommandRule::new(first).ok()?;
+    let has_commands = rule.program().is_some_and(CommandRule::has_commands);
+    let takes_none = |part: &&str| {
+        let mut words = part.split(' ');
+        words.next() == Some(first)
+            && words.next().is_some_and(|verb| {
+                verb.starts_with(|c: char| c.is_ascii_alphabetic()) && !TAKE_INPUT.contains(&verb.trim_end_matches('*'))
+            })
+    };
+    let is_choice = parts.len() > 1 && has_commands && !pattern.contains('-') && parts.iter().all(takes_none);
+    is_choice.then(|| parts.into_iter().map(str::to_string).collect())
 }
 
 /// Whether a path, or the name of a program or sub-command, is a regex by its signs: what no glob and no name has.

@@ -233,6 +233,21 @@ impl Mistakes {
             let message = format!("unknown field `{unknown}`: this looks like {like}");
             return self.push(Problem::error(&entry.key_span, "unknown-field", message).help(help));
         }
+        let holds_hooks = |agent: &Entry| agent.value.get("hooks").is_some();
+        if unknown == "agent"
+            && let NodeValue::Map(agents) = &entry.value.value
+            && agents.iter().any(holds_hooks)
+            && let Some((like, help)) = dialects::with_member("agents").filter(|(like, _)| *like != dialect)
+        {
+            let message = format!("unknown field `agent`: this looks like {like}, which calls it `agents`");
+            return self.push(Problem::error(&entry.key_span, "unknown-field", message).help(help));
+        }
+        if unknown == "agent" && dialect == dialects::NATIVE {
+            let problem = Problem::error(&entry.key_span, "unknown-field", "unknown field `agent`");
+            let help = "for hooks of some agents only, put it under `defaults: { agents: [...] }`; a hook that asks a \
+                        model stands in the list `hooks`";
+            return self.push(problem.help(help));
+        }
         let own = dialects::members_of(dialect).iter().copied();
         let nearest = closest(unknown, FILE_FIELDS.into_iter().chain(own));
         // What holds hooks in all but its name.

@@ -1,14 +1,15 @@
 //! A tool call as rules see it: the commands, paths or URLs that its main argument holds.
 
+use super::globbed::{NamePattern, WILDCARDS};
 use super::paths::{self, PathViews};
 use super::patience;
 use super::recent;
 use super::shell::{Script, Shell};
-use super::tools::{self, ArgumentKind, Found, Row};
+use super::tools::{self, ArgumentKind, Expands, Found, Row};
 use super::urls;
 use serde_json::Value;
 use std::borrow::Cow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use url::Url;
 
@@ -58,10 +59,21 @@ pub struct Item {
 pub enum Thing {
     /// A path.
     Path(PathViews),
+    /// The paths that a pattern of the tool's own names.
+    Names(Names),
     /// A URL.
     Url(Url),
     /// A text.
     Text(String),
+}
+
+/// What a tool reads that expands patterns of file names by itself.
+#[derive(Debug)]
+pub struct Names {
+    /// The pattern.
+    pub pattern: NamePattern,
+    /// The paths behind links that it comes across; `None` if that can't be told.
+    pub linked: Option<Vec<PathViews>>,
 }
 
 /// A text up to this length is read at once.
@@ -96,12 +108,14 @@ impl Call {
             }
             Found::Values(kind, values) => {
                 let input = input.unwrap_or(&Value::Null);
-                let subjects = |value| subjects(kind, value, input, base, shell).unwrap_or_else(|| vec![nothing()]);
+                let subjects =
+                    |value| subjects(kind, value, row, input, base, shell).unwrap_or_else(|| vec![nothing()]);
                 values.into_iter().flat_map(subjects).collect()
             }
         };
         let others = input.into_iter().flat_map(|input| {
-            let subjects = |(kind, value)| subjects(kind, value, input, base, shell).unwrap_or_else(|| vec![nothing()]);
+            let subjects =
+                |(kind, value)| subjects(kind, value, row, input, base, shell).unwrap_or_else(|| vec![nothing()]);
             row.others(input).into_iter().flat_map(subjects).collect::<Vec<_>>()
         });
         let is_elsewhere = input.is_some_and(|input| is_elsewhere(row, input, base));
@@ -142,8 +156,10 @@ impl Call {
                 Subject::Shell { .. } => {}
                 Subject::Items(items) => {
                     for item in items {
-                        if let Thing::Path(views) = &item.value {
-                            all.push(views);
+                        match &item.value {
+                            Thing::Path(views) => all.push(views),
+                            Thing::Names(_) => return None,
+                            Thing::Url(_) | Thing::Text(_) => {}
                         }
                     }
                 }
@@ -183,6 +199,26 @@ pub(super) fn path_or_url(text: &str, base: &Path, directories: &[String]) -> Op
         }
     }
     Some(things)
+}
+
+/// The paths that a text names as a pattern, if a tool takes it for one.
+fn names(text: &str, expands: Expands, base: &Path, directories: &[String]) -> Option<Vec<Thing>> {
+    let is_pattern = expands == Expands::All || text.contains(WILDCARDS) || text.contains('(');
+    if !is_pattern {
+        return None;
+    }
+    // A directory may stand for all that it holds.
+    let is_directory = expands == Expands::All && base.join(text).is_dir();
+    let text = if is_directory && !text.ends_with('/') { &format!("{text}/") } else { text };
+    let bases =
+        directories.iter().filter(|_| !text.starts_with('/')).map(|it| base.join(it)).chain([base.to_path_buf()]);
+    let names = |from: PathBuf| {
+        let pattern = NamePattern::new(text, &from, paths::views(text, base));
+        let linked = pattern.through_links();
+        let linked = linked.map(|it| it.iter().map(|path| paths::views(&path.to_string_lossy(), base)).collect());
+        Thing::Names(Names { pattern, linked })
+    };
+    Some(bases.map(names).collect())
 }
 
 /// The files of a patch, each with the family that its change belongs to.
@@ -225,8 +261,8 @@ fn patch_of_shell(subject: &Subject, base: &Path, directory: &str) -> Vec<Subjec
             continue;
         }
         for operand in operands {
-            let to = operand.as_constant().filter(|_| directories.len() < 16);
-            let to = to.map(|to| paths::of_home(to).unwrap_or_else(|| to.to_string()));
+            let to = operand.as_constant_path().filter(|_| directories.len() < 16);
+            let to = to.map(|to| paths::of_home(&to).unwrap_or_else(|| to.to_string()));
             let from =
                 |from: &String, to: &String| if to.starts_with('/') { to.clone() } else { format!("{from}/{to}") };
             match (to, directories.last()) {
@@ -272,7 +308,14 @@ fn is_long(value: &Value) -> bool {
 }
 
 /// What a value of a call's input may stand for; mostly one thing.
-fn subjects(kind: ArgumentKind, value: &Value, input: &Value, base: &Path, shell: Shell) -> Option<Vec<Subject>> {
+fn subjects(
+    kind: ArgumentKind,
+    value: &Value,
+    row: Row<'_>,
+    input: &Value,
+    base: &Path,
+    shell: Shell,
+) -> Option<Vec<Subject>> {
     if is_long(value) && !patience::allows_slow() {
         return None;
     }
@@ -290,9 +333,14 @@ fn subjects(kind: ArgumentKind, value: &Value, input: &Value, base: &Path, shell
             return Some(texts.into_iter().map(read).collect());
         }
         ArgumentKind::Path => {
-            let directories: Vec<String> = tools::working_directories(input, false).map(str::to_string).collect();
+            let directories: Vec<String> = tools::directories_of_paths(input).map(str::to_string).collect();
             let things = |text| path_or_url(text, base, &directories);
-            let found = tools::texts(value)?.into_iter().map(things).collect::<Option<Vec<_>>>()?;
+            let texts = tools::texts(value)?;
+            let mut found = texts.iter().copied().map(things).collect::<Option<Vec<_>>>()?;
+            let expands = row.expands(value, input);
+            found.push(
+                texts.into_iter().filter_map(|text| names(text, expands?, base, &directories)).flatten().collect(),
+            );
             items(found.into_iter().flatten().collect())
         }
         ArgumentKind::Url => {

@@ -6,6 +6,7 @@
 
 pub mod call;
 pub mod cel;
+mod globbed;
 pub mod paths;
 pub mod patience;
 mod recent;

@@ -30,6 +30,9 @@ pub struct PathViews {
     /// As the kernel resolves it. `None`: it can't be resolved (a NUL byte, a loop, a name that is too
     /// long, a directory that may not be searched).
     pub resolved: Option<PathBuf>,
+    /// Where the kernel ends up with [`lexical`](Self::lexical), if that is yet another place: many tools take `..` away by
+    /// the names before they open a path, so that `link/../link/x` isn't where it would be.
+    pub tidied: Option<PathBuf>,
     /// A link of the proc file system takes part: it means something else to every process.
     pub magic: bool,
     /// Where relative patterns count from, as written and as resolved: a project may itself be reached
@@ -62,12 +65,13 @@ impl PathViews {
     pub fn is_in_base(&self, below: bool) -> bool {
         let is_in =
             |view: &PathBuf| self.bases.iter().any(|base| if below { view.starts_with(base) } else { view == base });
-        !self.magic && is_in(&self.lexical) && self.resolved.as_ref().is_some_and(is_in)
+        let is_tidied_in = self.tidied.as_ref().is_none_or(is_in);
+        !self.magic && is_in(&self.lexical) && self.resolved.as_ref().is_some_and(is_in) && is_tidied_in
     }
 
     /// Each view in the ways in which a pattern over texts may write it: from the root, from the working directory and
     /// from `~`. `None` if that can't be told.
-    pub fn forms(&self) -> Option<[Vec<String>; 2]> {
+    pub fn forms(&self) -> Option<Vec<Vec<String>>> {
         let forms = |view: &Path| {
             let from =
                 |base: &PathBuf, start: &str| Some(format!("{start}{}", view.strip_prefix(base).ok()?.to_str()?));
@@ -76,7 +80,7 @@ impl PathViews {
             view.to_str().map(str::to_string).into_iter().chain(relative).chain(of_home).collect()
         };
         let resolved = self.resolved.as_ref().filter(|_| !self.magic)?;
-        Some([forms(&self.lexical), forms(resolved)])
+        Some([&self.lexical, resolved].into_iter().chain(&self.tidied).map(|view| forms(view)).collect())
     }
 
     /// Both views relative to the working directory, as far as they lie in it. `None` if more could match
@@ -85,6 +89,7 @@ impl PathViews {
         let resolved = self.resolved.as_ref()?;
         [&self.lexical, resolved]
             .into_iter()
+            .chain(&self.tidied)
             .flat_map(|view| self.bases.iter().filter_map(move |base| view.strip_prefix(base).ok()))
             .map(Path::to_str)
             .collect()
@@ -102,8 +107,15 @@ pub fn views(path: &str, cwd: &Path) -> PathViews {
     }
     let lexical = normalise(&cwd.join(path));
     let mut walk = Walk { cwd, magic: false };
-    let resolved = walk.resolve(&cwd.join(path));
-    PathViews { lexical, resolved, magic: walk.magic, bases: both_forms(cwd), homes: &HOMES }
+    let mut resolved = walk.resolve(&cwd.join(path));
+    let mut tidied = None;
+    if path.contains("..") && resolved.is_some() {
+        // What can't be resolved either way can't be told.
+        let found = walk.resolve(&lexical);
+        resolved = resolved.filter(|_| found.is_some());
+        tidied = found.filter(|it| resolved.as_ref() != Some(it));
+    }
+    PathViews { lexical, resolved, tidied, magic: walk.magic, bases: both_forms(cwd), homes: &HOMES }
 }
 
 /// Where links lead an absolute path, as far as it exists. `None`: it can't be resolved, or what it means depends on who
@@ -241,9 +253,9 @@ impl PathPattern {
         let Some(resolved) = &views.resolved else {
             return true;
         };
-        let paths = [&views.lexical, resolved];
-        paths.iter().any(|path| self.matches_as_written(path, views))
-            || self.elsewhere(views).any(|glob| paths.iter().any(|path| glob.is_match(path)))
+        let paths = || [&views.lexical, resolved].into_iter().chain(&views.tidied);
+        paths().any(|path| self.matches_as_written(path, views))
+            || self.elsewhere(views).any(|glob| paths().any(|path| glob.is_match(path)))
     }
 
     /// For a rule that allows: both views have to match and no magic link may take part.
@@ -253,7 +265,8 @@ impl PathPattern {
         };
         let is_elsewhere =
             |path: &Path| self.from != From::WorkingDirectory && self.elsewhere(views).any(|glob| glob.is_match(path));
-        [&views.lexical, resolved].into_iter().all(|path| self.matches_as_written(path, views) || is_elsewhere(path))
+        let mut paths = [&views.lexical, resolved].into_iter().chain(&views.tidied);
+        paths.all(|path| self.matches_as_written(path, views) || is_elsewhere(path))
     }
 
     /// Whether it matches an absolute path as it is written.
@@ -269,6 +282,28 @@ impl PathPattern {
     /// The pattern, and each alternative of it, with the fixed part resolved, where links lead that elsewhere.
     fn elsewhere(&self, views: &PathViews) -> impl Iterator<Item = Arc<LazyGlob>> {
         self.beginnings.iter().filter_map(|it| it.elsewhere(self.from, views))
+    }
+
+    /// It from the root, and each alternative in braces, in all forms. `None`: there are too many.
+    pub(super) fn absolute(&self, views: &PathViews) -> Option<Vec<String>> {
+        let bases = match self.from {
+            From::Root => &[][..],
+            From::Home => views.homes,
+            From::WorkingDirectory => &views.bases,
+        };
+        let mut all = Vec::new();
+        for it in &self.beginnings {
+            let whole = format!("{}{}", it.prefix, it.rest);
+            for text in alternatives(&whole).ok()? {
+                let from = |base: &PathBuf| Some(format!("{}/{text}", globset::escape(base.to_str()?)));
+                match self.from {
+                    From::Root => all.push(text),
+                    From::Home | From::WorkingDirectory => all.extend(bases.iter().filter_map(from)),
+                }
+            }
+        }
+        all.extend(self.elsewhere(views).map(|it| it.glob.glob().to_string()));
+        Some(all)
     }
 
     fn matches_as_written(&self, view: &Path, views: &PathViews) -> bool {
@@ -350,7 +385,7 @@ impl Links {
             }
             known
         });
-        let paths = [Some(&views.lexical), views.resolved.as_ref()];
+        let paths = [Some(&views.lexical), views.resolved.as_ref(), views.tidied.as_ref()];
         for (prefix, place) in known.iter() {
             if paths.iter().flatten().any(|path| path.starts_with(place)) {
                 found(prefix);
@@ -388,7 +423,7 @@ fn fixed_part(pattern: &str) -> String {
 const MAX_ALTERNATIVES: usize = 64;
 
 /// A pattern without its braces: `/bin/*` and `/sbin/*` of `/{bin,sbin}/*`.
-fn alternatives(pattern: &str) -> Result<Vec<String>, String> {
+pub(super) fn alternatives(pattern: &str) -> Result<Vec<String>, String> {
     let mut done = Vec::new();
     let mut pending = vec![pattern.to_string()];
     while let Some(text) = pending.pop() {
@@ -671,6 +706,10 @@ mod tests {
             ("src/**/*.ts", &long, &root, true, false),
             ("src/**/*.ts", &deep, &root, true, false),
             ("docs/**", "src/loop", &root, true, false),
+            // Tools take `..` away by the names, or leave it to the kernel.
+            ("/**/outside/**", "src/link_out/../link_out/x.ts", &root, true, false),
+            ("src/**", "src/link_out/../link_out/x.ts", &root, true, false),
+            ("src/**", "src/lib/../lib/b.ts", &root, true, true),
             ("docs/**", "/dev/fd/3", &root, true, false),
             ("docs/**", "/dev/stdin", &root, true, false),
             ("docs/**", "/proc/self/root/etc/passwd", &root, true, false),

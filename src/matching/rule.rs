@@ -6,12 +6,12 @@
 //!
 //! A list is read in one of two ways, [`Reading`].
 
-use super::call::{self, Item, Subject, Thing};
+use super::call::{self, Item, Names, Subject, Thing};
 use super::paths::{self, PathPattern};
 use super::shell::{self, CommandRule, Judgement, Script};
 use super::tools::{self, ArgumentKind};
 use super::urls::{self, UrlPattern};
-use super::{Facts, ToolNaming, Truth, patience};
+use super::{Facts, ToolNaming, Truth, globbed, patience};
 use crate::syntax::source::Layer;
 use globset::{GlobBuilder, GlobMatcher};
 use serde_json::Value;
@@ -201,11 +201,33 @@ impl ToolRule {
         let fits = match (thing, reading) {
             (Thing::Path(views), Reading::Hits) => path.as_ref().map(|it| it.matches_any(views)),
             (Thing::Path(views), Reading::Covers) => path.as_ref().map(|it| it.matches_all(views)),
+            (Thing::Names(names), reading) => match path {
+                Some(path) => return self.fits_names(path, names, reading),
+                None => None,
+            },
             (Thing::Url(it), Reading::Hits) => url.as_ref().map(|url| url.hits(it)),
             (Thing::Url(it), Reading::Covers) => url.as_ref().map(|url| url.covers(it)),
             (Thing::Text(it), _) => return self.fits_text(it, text.as_ref(), url.as_ref(), reading),
         };
         fits.map_or_else(|| self.doubt("the pattern doesn't fit such an argument"), truth)
+    }
+
+    /// Whether what a tool's own pattern names fits. Which files there are isn't looked at, so that what may be hit is in
+    /// doubt.
+    fn fits_names(&self, path: &PathPattern, names: &Names, reading: Reading) -> Truth {
+        let linked = names.linked.as_deref();
+        match reading {
+            Reading::Hits => {
+                let is_hit = linked.unwrap_or_default().iter().any(|it| path.matches_any(it));
+                match is_hit || names.pattern.may_meet(path) {
+                    true => self.doubt(&format!("the pattern `{}` may name such a path", short(&names.pattern.text))),
+                    false => Truth::No,
+                }
+            }
+            Reading::Covers => truth(
+                names.pattern.is_within(path) && linked.is_some_and(|it| it.iter().all(|it| path.matches_all(it))),
+            ),
+        }
     }
 
     /// Whether a text fits, which is judged as URLs by a pattern over them.
@@ -369,6 +391,17 @@ impl Condition {
 }
 
 impl Condition {
+    /// What each rule says of an event, and why: those of `if`, and those of `unless` behind them.
+    pub fn explain(&self, facts: &Facts, asker: Asker, reading: Reading) -> (Vec<Finding>, Vec<Finding>) {
+        let rules = self.rules.iter().map(|rule| rule.explain(facts, asker, reading)).collect();
+        let unless = self.unless.iter().map(|rule| match reading {
+            Reading::Hits => rule.explain_exception(self, facts, asker),
+            // An exception of what allows is enough if it hits.
+            Reading::Covers => rule.explain(facts, asker, Reading::Hits),
+        });
+        (rules, unless.collect())
+    }
+
     /// Which commands of a shell text are hit, each with the first rule that names it.
     pub fn hit_commands(&self, script: &Script, facts: &Facts, asker: Asker) -> Vec<(usize, &CommandRule)> {
         let Some(tool) = facts.tool() else { return Vec::new() };
@@ -426,6 +459,40 @@ impl ToolRule {
         Finding { holds: Some(holds), why: told.unwrap_or_default() }
     }
 
+    /// What the rule says as an exception of a condition that is read for hits, and why: it covers the call, or one command
+    /// or path of several that the condition's rules hit.
+    fn explain_exception(&self, condition: &Condition, facts: &Facts, asker: Asker) -> Finding {
+        let whole = self.explain(facts, asker, Reading::Covers);
+        let is_about = |tool: &str| self.names_any(tool, facts.families(asker));
+        if whole.holds == Some(true) || !facts.event.tool_name().is_some_and(is_about) {
+            return whole;
+        }
+        let call = facts.call(asker.layer);
+        for subject in &call.alternatives {
+            let taken = match subject {
+                Subject::Shell { script, .. } => {
+                    let Some(own) = self.command() else { continue };
+                    let place = place(facts, None);
+                    let is_hit = |command: &&shell::Command| {
+                        let mut rules = condition.rules.iter().filter_map(ToolRule::command).peekable();
+                        rules.peek().is_none() || rules.any(|rule| rule.may_hit(command))
+                    };
+                    let mut commands = script.commands().iter().filter(is_hit);
+                    commands.find(|command| shell::excepts(own, command, &place)).map(|it| format!("`{}`", it.normal()))
+                }
+                Subject::Items(items) => {
+                    let fits = |item: &&Item| self.fits(&item.value, Reading::Covers) == Truth::Yes;
+                    items.iter().find(fits).map(|item| quoted_thing(&item.value))
+                }
+                Subject::Unclear(_) => None,
+            };
+            if let Some(why) = taken {
+                return Finding { holds: Some(true), why };
+            }
+        }
+        whole
+    }
+
     /// The part of a call that decides whether the rule holds.
     fn decisive(&self, subject: &Subject, holds: bool, reading: Reading) -> Option<String> {
         match subject {
@@ -481,14 +548,15 @@ fn quoted_thing(thing: &Thing) -> String {
             Some(resolved) => format!("`{}`, which is `{}`", views.lexical.display(), resolved.display()),
             None => format!("`{}`", views.lexical.display()),
         },
-        Thing::Url(url) => format!("`{}`", quoted(url.as_str(), 0..url.as_str().len())),
-        Thing::Text(text) => format!("`{}`", quoted(text, 0..text.len())),
+        Thing::Names(names) => format!("the pattern `{}`", short(&names.pattern.text)),
+        Thing::Url(url) => format!("`{}`", short(url.as_str())),
+        Thing::Text(text) => format!("`{}`", short(text)),
     }
 }
 
 fn quoted_value(value: &Value) -> String {
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_string);
-    format!("`{}`", quoted(&text, 0..text.len()))
+    format!("`{}`", short(&text))
 }
 
 /// Whether any of `rules` holds for an event and `unless` doesn't take it away.
@@ -684,13 +752,26 @@ impl Judge<'_> {
 
 /// Where the text of a shell call runs.
 fn place<'a>(facts: &'a Facts, files: Option<&'a shell::Files<'a>>) -> shell::Place<'a> {
-    shell::Place { cwd: facts.runs_in(), patterns: facts.base(), home: paths::home(), files, links: Some(&links) }
+    shell::Place {
+        cwd: facts.runs_in(),
+        patterns: facts.base(),
+        home: paths::home(),
+        files,
+        links: Some(&links),
+        linked: Some(&linked),
+    }
 }
 
 /// Where links lead an absolute path.
 fn links(path: &str) -> Option<String> {
     let resolved = patience::allows_slow().then(|| paths::resolved(path.as_ref())).flatten()?;
     resolved.into_os_string().into_string().ok()
+}
+
+/// Where links lead that a pattern of file names comes across.
+fn linked(parts: &[&str]) -> Option<Vec<String>> {
+    let found = patience::allows_slow().then(|| globbed::through_links(parts)).flatten()?;
+    found.into_iter().map(|path| path.into_os_string().into_string().ok()).collect()
 }
 
 /// The place that a doubt is about, on one line and not long.
@@ -702,6 +783,11 @@ fn quoted(text: &str, at: std::ops::Range<usize>) -> String {
         short.push('…');
     }
     short
+}
+
+/// A text on one line and not long.
+fn short(text: &str) -> String {
+    quoted(text, 0..text.len())
 }
 
 fn truth(holds: bool) -> Truth {
@@ -798,6 +884,22 @@ mod tests {
             ("Read(/etc/**)", "Read", json!({"paths": ["ok"], "include": ["/etc/passwd"]}), "opaque", "opaque"),
             ("Read(/p/**)", "Read", json!({"file_path": "a", "FilePath": "/etc/passwd"}), "opaque", "opaque"),
             ("Bash(git push*)", "Bash", json!({"command": "ls", "Command": "git push"}), "opaque", "opaque"),
+            // A tool that reads many files expands patterns by itself.
+            ("Read(.env)", "read_many_files", json!({"paths": ["**/*.env"]}), "opaque", "no"),
+            ("Read(.env)", "read_many_files", json!({"include": ["*"]}), "opaque", "no"),
+            ("Read(.env)", "read_many_files", json!({"paths": [".ENV"]}), "opaque", "no"),
+            ("Read(.env)", "read_many_files", json!({"paths": [".env", "a"]}), "yes", "no"),
+            ("Read(.env)", "read_many_files", json!({"paths": ["src/**/*.ts", "README.md"]}), "no", "no"),
+            ("Read(**/*.pem)", "read_many_files", json!({"paths": ["keys/"]}), "opaque", "no"),
+            ("Read(**/*.pem)", "read_many_files", json!({"paths": ["docs/**/*.md"]}), "no", "no"),
+            ("Read(**/.env)", "Read", json!({"paths": ["{a,.env}"]}), "opaque", "no"),
+            ("Read(**/.env)", "Read", json!({"file_path": "app/[id]/page.tsx"}), "no", "no"),
+            ("Read(/p/app/i/**)", "Read", json!({"file_path": "app/[id]/page.tsx"}), "no", "no"),
+            ("Read(src/**)", "read_many_files", json!({"paths": ["src/**/*.ts", "src/a.ts"]}), "yes", "yes"),
+            ("Read(src/**)", "read_many_files", json!({"paths": ["src/{..,a}/x"]}), "yes", "no"),
+            ("Read(src/**)", "read_many_files", json!({"paths": ["s*/x"]}), "opaque", "no"),
+            ("Write(/etc/**)", "Write", json!({"directory": "/etc", "filename": "x"}), "yes", "no"),
+            ("Write(/p/**)", "Write", json!({"folder": "a", "filename": "x"}), "yes", "yes"),
             ("Glob(src/**)", "Glob", json!({"pattern": "src/**/*.rs"}), "yes", "yes"),
             ("Glob(src/**)", "Glob", json!({"pattern": "src/../../etc/*"}), "yes", "no"),
             ("Glob(src/**)", "Glob", json!({"pattern": "src/**", "path": "/etc"}), "yes", "no"),
@@ -903,6 +1005,10 @@ mod tests {
             ("", "env A=1 timeout 5 rm -rf build/x", true),
             ("", "ls && rm -rf build/x && ln -s a b", true),
             ("", "rm -rf ./build/leads-out/x", false),
+            ("", "rm -rf ./build/le*/x", false),
+            ("", "rm -rf ./build/*/x", false),
+            ("", "rm -rf ./build/[l]eads-out/x", false),
+            ("", "rm -rf ./build/x*/*", true),
             ("", "rm -rf leads-in/x", false),
             ("", "ln -sfn .. build/l; rm -rf ./build/l/x", false),
             ("", "mv build b2; ln -s . build; rm -rf ./build/x", false),

@@ -231,6 +231,18 @@ pub const PATCH: &str = "apply_patch";
 /// What that argument may be called.
 pub const PATCH_ARGUMENTS: &[&str] = &["input", "patch", "patchText", "patch_text", "command"];
 
+/// The tools that take every path for a pattern of file names, where no file has that very name.
+const EXPANDING: &[&str] = &["read_many_files"];
+
+/// Which of a tool's paths it takes for patterns of file names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expands {
+    /// All of them, and upper case for lower case.
+    All,
+    /// Those that look like one.
+    Patterns,
+}
+
 /// The families of what a patch does.
 pub const PATCH_FAMILIES: &[&str] = &["Write", "Edit"];
 /// The programs that a shell text runs to apply a patch.
@@ -361,6 +373,14 @@ impl<'a> Row<'a> {
     /// Whether it runs commands.
     pub fn is_shell(&self) -> bool {
         self.families().contains(&"Bash")
+    }
+
+    /// Whether it takes a value of its input for a pattern of file names. One that reads several files may: who reads one
+    /// takes `app/[id]/page.tsx` as it is.
+    pub fn expands(&self, value: &Value, input: &Value) -> Option<Expands> {
+        self.tool.filter(|tool| matches!(tool.name, "Read" | "LS"))?;
+        let is_list = value.is_array() || input.get("include") == Some(value);
+        if EXPANDING.contains(&self.name) { Some(Expands::All) } else { is_list.then_some(Expands::Patterns) }
     }
 
     /// Whether it is one of the shells.
@@ -684,6 +704,13 @@ pub fn working_directories(input: &Value, is_shell: bool) -> impl Iterator<Item 
 fn named<'v>(input: &'v Value, names: &'static [&'static str]) -> impl Iterator<Item = &'v Value> {
     let input = input.as_object().filter(|input| input.keys().any(|key| names.contains(&key.as_str())));
     input.into_iter().flat_map(|input| names.iter().filter_map(|name| input.get(*name)))
+}
+
+/// The directories that a relative path of a file tool's call may count from.
+pub fn directories_of_paths(input: &Value) -> impl Iterator<Item = &str> {
+    const MORE: &[&str] = &["directory", "dir", "folder", "root", "base_path", "basePath", "base_dir", "root_dir"];
+    let more = MORE.iter().filter_map(|name| input.get(name)?.as_str()).filter(|directory| !directory.is_empty());
+    working_directories(input, false).chain(more)
 }
 
 /// Whether a shell call brings variables along.

@@ -40,6 +40,9 @@ impl UrlPattern {
     /// What is wrong with it.
     pub fn new(pattern: &str) -> Result<UrlPattern, String> {
         if let Some(host) = pattern.strip_prefix("domain:") {
+            if let Some(host) = host_of_url(host) {
+                return Err(format!("`domain:` stands before a host alone, as in `domain:{host}`"));
+            }
             let parts = (None, host_glob(host)?, Port::Any, Some(glob("*")?));
             return Ok(UrlPattern::Parts { scheme: parts.0, host: parts.1, port: parts.2, path: parts.3 });
         }
@@ -168,6 +171,13 @@ fn is_readable(text: &str, url: &Url) -> bool {
 
 fn path_and_query(url: &Url) -> &str {
     &url[url::Position::BeforePath..url::Position::AfterQuery]
+}
+
+/// The host of what stands behind `domain:`, if that isn't a host alone: `https://example.com/x`.
+pub fn host_of_url(text: &str) -> Option<&str> {
+    let (is_url, rest) = text.split_once("://").map_or((false, text), |(_, rest)| (true, rest));
+    let (host, has_path) = rest.split_once('/').map_or((rest, false), |(host, _)| (host, true));
+    ((is_url || has_path) && !host.is_empty()).then_some(host)
 }
 
 /// A name with `*`, in the form that a parsed URL has it in.

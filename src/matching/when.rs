@@ -130,6 +130,11 @@ impl When {
         of_texts.chain(untrue).collect()
     }
 
+    /// Whether it is false for certain at an event of this name.
+    pub fn excludes_event(&self, name: &str) -> bool {
+        self.0.excludes("event", name)
+    }
+
     /// Whether it asks `has()` for a member of the event.
     pub fn asks_for(&self, member: &str) -> bool {
         self.0.references().iter().any(|reference| reference.is_asked_for && reference.path == member)

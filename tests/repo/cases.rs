@@ -99,6 +99,28 @@ hooks:
     assert!(text.ends_with(expected), "{text}");
 }
 
+/// An exception is read as at a dispatch: it takes away what it covers of what is hit.
+#[test]
+fn coverage_reads_exceptions_as_a_dispatch_does() {
+    let guard = "
+hooks:
+  - name: guard
+    on: PreToolUse
+    if: Bash(rm *)
+    unless: [Bash(rm ./build), Bash(rm -v *), Bash(ls)]
+    deny: Off.
+";
+    // The first covers one command of two, the third the call. The second doesn't: that program is in another directory.
+    let cases = "cases: [{ bash: rm ./build; rm x, expect: deny }, { bash: ./rm -v x, expect: deny }, { bash: ls, expect: allow }]";
+    let dir = hooks(&[("guard.yaml", guard), ("guard.test.yaml", cases)]);
+    let output = hookwire().current_dir(dir.path()).args(["test", "--coverage", "."]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let expected = "  4 of 5 rules, sides and failures reached
+  no case reaches guard unless: Bash(rm -v *)
+";
+    assert!(text.ends_with(expected), "{text}");
+}
+
 /// With `--watch`, a change is tried at once.
 #[test]
 fn a_change_is_tried_again() {

@@ -429,6 +429,22 @@ const ACTS: &[(&str, &str, bool)] = &[
     ("Bash", "cd ~ && npm install", false),
     ("Bash", "rm -rf build", false),
     ("Bash", "mv a ~", false),
+    (
+        "Bash",
+        "apply_patch <<'E'\n*** Begin Patch\n*** Update File: .hookwire/x.yaml\n@@\n-a\n+b\n*** End Patch\nE",
+        true,
+    ),
+    (
+        "Bash",
+        "cd ~/.config && apply_patch <<'E'\n*** Begin Patch\n*** Add File: hookwire/x.yaml\n+a\n*** End Patch\nE",
+        true,
+    ),
+    ("Bash", "bash -lc \"cd /etc && applypatch <<'E'\n*** Update File: hookwire/x.yaml\n+b\nE\n\"", true),
+    (
+        "Bash",
+        "apply_patch <<'E'\n*** Begin Patch\n*** Update File: src/hookwire/x.yaml\n@@\n-a\n+b\n*** End Patch\nE",
+        false,
+    ),
 ];
 
 #[test]

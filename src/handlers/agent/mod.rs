@@ -217,7 +217,13 @@ impl Kind for Agent {
     }
 
     fn obstacle(&self, hook: &HookView<'_>, means: &Means) -> Option<Obstacle> {
-        means.model_obstacle(self.model.as_ref(), hook.source.layer, hook.contract.has_small_model)
+        let of_tools = || self.tools.iter().find_map(|tool| tool.obstacle(hook, means));
+        let model = means.model_obstacle(self.model.as_ref(), hook.source.layer, hook.contract.has_small_model);
+        // A hint hides no reason why the tools can't be had.
+        match model {
+            Some(model) if model.code != "small-model" => Some(model),
+            model => of_tools().map(|it| it.at("tools")).or(model),
+        }
     }
 
     fn effect(&self) -> Option<Effect> {

@@ -4,9 +4,10 @@
 use super::files::{Gone, MAX_OUTPUT, Project};
 use super::shell::AllowList;
 use crate::event::Event;
-use crate::handlers::call::Call;
+use crate::handlers::call::{Call, HookView};
 use crate::handlers::compile::Mistake;
 use crate::handlers::environment::{Secrets, environment};
+use crate::handlers::means::{Means, Obstacle};
 use crate::handlers::process;
 use crate::services::models::{self, ToolCall};
 use crate::verdict::Decision;
@@ -18,7 +19,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 #[cfg(feature = "mcp")]
-use crate::handlers::mcp::{self, Lease, ServerDefinition};
+use crate::handlers::mcp::{self, Lease, ServerDefinition, server_obstacle};
 
 /// How long one command may run.
 const COMMAND_TIME: Duration = Duration::from_secs(120);
@@ -48,6 +49,15 @@ impl Tool {
             #[cfg(feature = "mcp")]
             Tool::Mcp { server, .. } => server.files(root),
             Tool::ReadFile | Tool::ListDir | Tool::Grep | Tool::Glob | Tool::RunCommand { .. } => Vec::new(),
+        }
+    }
+
+    /// What keeps it from being had.
+    pub(super) fn obstacle(&self, hook: &HookView<'_>, means: &Means) -> Option<Obstacle> {
+        match self {
+            #[cfg(feature = "mcp")]
+            Tool::Mcp { server, .. } => server_obstacle(server, hook, means),
+            Tool::ReadFile | Tool::ListDir | Tool::Grep | Tool::Glob | Tool::RunCommand { .. } => None,
         }
     }
 

@@ -206,7 +206,8 @@ impl SelfDefence {
         let families = facts.families(asker);
         let only_reads = |family: &str| READING_FAMILIES.contains(&family);
         let read = facts.call(layer);
-        for subject in read.alternatives.iter().chain(&read.others) {
+        // Agents apply the patches of a shell text themselves.
+        for subject in read.alternatives.iter().chain(&read.others).chain(&read.beside).chain(&read.patch) {
             match subject {
                 Subject::Items(items) => {
                     for item in items {

@@ -144,15 +144,7 @@ impl Kind for Mcp {
     }
 
     fn obstacle(&self, hook: &HookView<'_>, means: &Means) -> Option<Obstacle> {
-        let obstacle = match self.server.reach() {
-            Reach::Url { url, .. } => Obstacle::from_url(url, &means.grants(hook.source.layer)),
-            Reach::Command { argv, env, .. } => {
-                let (program, files) = (argv.first()?, self.server.files(&means.root));
-                let missing = || missing_script(&argv.join(" "), program, &files, &[&means.root]);
-                program_obstacle(program, env, &means.root).or_else(missing)
-            }
-        };
-        Some(obstacle?.at("server"))
+        Some(server_obstacle(&self.server, hook, means)?.at("server"))
     }
 
     fn secrets(&self) -> Vec<&Secrets> {
@@ -280,4 +272,16 @@ impl RawServer {
 /// The place of a mistake that is deeper inside.
 fn in_server(mistake: Mistake) -> Mistake {
     Mistake { field: Some("server"), ..mistake }
+}
+
+/// What keeps a server from being reached or started.
+pub(super) fn server_obstacle(server: &ServerDefinition, hook: &HookView<'_>, means: &Means) -> Option<Obstacle> {
+    match server.reach() {
+        Reach::Url { url, .. } => Obstacle::from_url(url, &means.grants(hook.source.layer)),
+        Reach::Command { argv, env, .. } => {
+            let (program, files) = (argv.first()?, server.files(&means.root));
+            let missing = || missing_script(&argv.join(" "), program, &files, &[&means.root]);
+            program_obstacle(program, env, &means.root).or_else(missing)
+        }
+    }
 }

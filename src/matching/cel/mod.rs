@@ -130,6 +130,35 @@ impl Program {
     }
 }
 
+impl Program {
+    /// Whether it is false for certain where a member is this text.
+    pub fn excludes(&self, member: &str, text: &str) -> bool {
+        excludes(&self.root, member, text)
+    }
+}
+
+fn excludes(expr: &Expr, member: &str, text: &str) -> bool {
+    let is_member = |expr: &Expr| path(expr).as_deref() == Some(member);
+    let constant = |expr: &Expr| if let Kind::Text(text) = &expr.kind { Some(text.clone()) } else { None };
+    let Kind::Binary { operator, left, right } = &expr.kind else { return false };
+    let compared = || match (is_member(left), is_member(right)) {
+        (true, false) => constant(right),
+        (false, true) => constant(left),
+        _ => None,
+    };
+    match operator {
+        Operator::And => excludes(left, member, text) || excludes(right, member, text),
+        Operator::Or => excludes(left, member, text) && excludes(right, member, text),
+        Operator::Equal => compared().is_some_and(|other| other != text),
+        Operator::NotEqual => compared().is_some_and(|other| other == text),
+        Operator::In if is_member(left) => match &right.kind {
+            Kind::List(items) => items.iter().all(|item| constant(&item.value).is_some_and(|other| other != text)),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
 fn truths(expr: &Expr, found: &mut Vec<(Range<usize>, Untrue)>) {
     let constant = match &expr.kind {
         Kind::Text(_) => "a text",

@@ -66,6 +66,11 @@ impl Word {
         if self.home { format!("~{}", self.text).into() } else { self.text.as_str().into() }
     }
 
+    /// The same if all of it is constant.
+    pub(crate) fn as_constant_path(&self) -> Option<Cow<'_, str>> {
+        (self.openness == Openness::Constant).then(|| self.path())
+    }
+
     /// The text if all of it is constant.
     pub(crate) fn as_constant(&self) -> Option<&str> {
         (self.openness == Openness::Constant && !self.home).then_some(self.text.as_str())

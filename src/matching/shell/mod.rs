@@ -7,6 +7,7 @@
 mod commands;
 mod expand;
 mod grammar;
+pub(crate) mod meeting;
 mod output;
 mod path;
 mod programs;
@@ -16,7 +17,7 @@ mod tests;
 mod words;
 
 pub use expand::Word;
-pub use rule::{CommandRule, Name, OptionPlace, covers, hits};
+pub use rule::{CommandRule, Name, OptionPlace, covers, excepts, hits};
 pub use words::words;
 
 use std::path::Path;
@@ -125,6 +126,9 @@ impl Command {
 /// Gives the text of a script by its path as written, if it is at hand.
 pub type Files<'a> = dyn Fn(&str) -> Option<String> + 'a;
 
+/// Where links lead that a pattern of file names comes across.
+pub type Linked<'a> = dyn Fn(&[&str]) -> Option<Vec<String>> + 'a;
+
 /// Where a text would run: what paths and `~` are taken against.
 pub struct Place<'a> {
     /// The working directory.
@@ -137,6 +141,9 @@ pub struct Place<'a> {
     pub files: Option<&'a Files<'a>>,
     /// Says where links lead an absolute path, as far as it exists; nothing if that can't be told.
     pub links: Option<&'a Files<'a>>,
+    /// Says where links lead that an absolute pattern of file names comes across, by its parts; nothing if that can't be
+    /// told.
+    pub linked: Option<&'a Linked<'a>>,
 }
 
 /// What couldn't be told.

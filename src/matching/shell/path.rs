@@ -36,10 +36,16 @@ pub(super) fn is_within(pattern: &str, word: &Word, directory: &Directory, place
     let is_relative = !at_home && !text_of_pattern.starts_with('/');
     let known = if is_relative { absolute("", false, cwd, home).map_or(0, |it| it.len()) } else { fixed(&pattern) };
     let lead = |parts: &[String], known: usize| lead(parts, known, links);
-    match (lead(&pattern, known), lead(&path, fixed(&path))) {
-        (Some(pattern), Some(path)) => fits(&pattern, &path),
-        _ => false,
-    }
+    let (Some(pattern), Some(resolved)) = (lead(&pattern, known), lead(&path, fixed(&path))) else { return false };
+    // A directory that the word's own pattern comes across may be a link: `build/*/x`.
+    let stays = || match (place.linked, word.openness) {
+        (Some(linked), Openness::Files(_)) => {
+            let found = linked(&path.iter().map(String::as_str).collect::<Vec<_>>());
+            found.is_some_and(|found| found.iter().all(|path| fits(&pattern, &parts_of(path))))
+        }
+        _ => true,
+    };
+    fits(&pattern, &resolved) && stays()
 }
 
 /// How many parts a pattern has before its first wildcard.

@@ -5,6 +5,7 @@
 
 use super::commands::{Directory, base_name};
 use super::expand::{Openness, Word};
+use super::meeting;
 use super::programs::options::{Act, Row, Style, Takes};
 use super::programs::{self, options, running};
 use super::{Command, Doubt, Judgement, Place, Role, Script, Span};
@@ -97,6 +98,11 @@ impl CommandRule {
         self.stages.iter().any(|stage| stage.hits(command, self.stages.len() > 1) == Held::Yes)
     }
 
+    /// Whether one command is what the rule names, or may be.
+    pub fn may_hit(&self, command: &Command) -> bool {
+        self.stages.iter().any(|stage| stage.hits(command, self.stages.len() > 1) != Held::No)
+    }
+
     /// The program's name if the rule names one and holds for nothing else.
     pub fn program(&self) -> Option<&str> {
         let first = self.stages.first()?;
@@ -185,6 +191,11 @@ impl CommandRule {
     /// Whether there is a table of what a program takes.
     pub fn knows(program: &str) -> bool {
         options::row(program).is_some()
+    }
+
+    /// Whether a program is known to have sub-commands.
+    pub fn has_commands(program: &str) -> bool {
+        options::row(program).is_some_and(|row| row.has_commands)
     }
 
     /// How many of the words that the rule names behind the program are sub-commands.
@@ -277,6 +288,11 @@ impl CommandRule {
         let words = command.words.get(1..)?;
         Some((stage, Parsed::new(words, stage.row.as_deref(), &stage.operands[..stage.commands])))
     }
+}
+
+/// Whether a program's name is a pattern of file names: `./gi?`.
+fn is_one_of_files(head: &Word) -> bool {
+    matches!(head.openness, Openness::Files(at) if !head.text.get(at..).unwrap_or_default().contains('/'))
 }
 
 /// Which of the command's words this is.
@@ -520,6 +536,9 @@ impl Stage {
                 || self.program.contains('*') && head.text.starts_with(literal);
         }
         let name = base_name(&head.text);
+        if is_one_of_files(head) {
+            return self.program == "*" || meeting::may_be(name, &self.program);
+        }
         let by_name = |name: &str| glob(&self.program, name);
         self.program == "*" || by_name(name) || programs::same_program(name).is_some_and(by_name)
     }
@@ -575,6 +594,9 @@ impl Stage {
         ) {
             held = held.min(Held::Doubt("the program's name is computed"));
         }
+        if command.words.first().is_some_and(is_one_of_files) && self.program != "*" {
+            held = held.min(Held::Doubt("the program is one of several files"));
+        }
         for option in &self.options {
             if held == Held::No {
                 break;
@@ -619,6 +641,21 @@ impl Stage {
         };
         if programs::GIT_PLUMBING.has(&verb.text) && (!programs::GIT_OWN_WORK.has(&verb.text) || is_said()) {
             return Held::Doubt("a command of git that does another one's work");
+        }
+        // `git all push`: what isn't known may hand the words behind it to git again.
+        let is_known = programs::GIT_COMMANDS.has(&verb.text) || programs::GIT_PLUMBING.has(&verb.text);
+        if !is_known && verb.is_constant() && self.operands.first().is_some_and(|operand| says(&operand.glob)) {
+            let behind = command.words.iter().position(|word| std::ptr::eq(word, verb)).unwrap_or(0);
+            let again = command.words[behind..].iter().position(|word| self.operands[0].glob == word.text);
+            let rest = again.map_or(&[][..], |again| &command.words[behind + again..]);
+            let parsed = Parsed::new(rest, self.row.as_deref(), &self.operands[..self.commands]);
+            let mut held = self.operands_hit(&parsed);
+            for option in &self.options {
+                held = held.min(parsed.has(option));
+            }
+            if held != Held::No {
+                return Held::Doubt("a command of git that isn't known may run another one");
+            }
         }
         let own = self.operands.first().is_some_and(|operand| glob(&operand.glob, &verb.text));
         if settings && (own || !programs::GIT_COMMANDS.has(&verb.text)) {
@@ -1617,6 +1654,11 @@ fn pipe_hits(stages: &[Stage], script: &Script, doubt: &mut Option<Doubt>) -> Ve
         }
     }
     found
+}
+
+/// Whether an exception takes a command away from what other rules hit.
+pub fn excepts(rule: &CommandRule, command: &Command, place: &Place) -> bool {
+    is_excepted(&[rule], command, place)
 }
 
 fn is_excepted(unless: &[&CommandRule], command: &Command, place: &Place) -> bool {

@@ -8,6 +8,7 @@ fn judgement(pattern: &str, text: &str) -> Judgement {
         home: Some(Path::new("/home/u")),
         files: None,
         links: None,
+        linked: None,
     };
     hits(&[&rule], &[], &read(text, Shell::Bash), &place)
 }
@@ -321,7 +322,8 @@ fn hostile_texts_end() {
 #[test]
 fn characters_of_several_bytes_are_no_panic() {
     judgement("rm -rf *", "printf '%s' o rm -rf x  '\u{a0}sh rm -rf'");
-    let place = Place { cwd: Path::new("/p"), patterns: Path::new("/p"), home: None, files: None, links: None };
+    let place =
+        Place { cwd: Path::new("/p"), patterns: Path::new("/p"), home: None, files: None, links: None, linked: None };
     let attacks = include_str!("../../../tests/data/corpora/shell_evasions.jsonl");
     let covers_rows = include_str!("../../../tests/data/corpora/covers.jsonl");
     let rules = ["git push --force*", "rm -rf *", "curl * | sh"].map(|it| CommandRule::new(it).unwrap());
@@ -663,6 +665,58 @@ fn what_others_run_is_found() {
                 "printf '#!/bin/bash\\na=(b c)\\n[[ -f x ]]\\n' > r.sh; ./r.sh",
             ][..],
         ),
+        (
+            "git push --force*",
+            &[
+                "su -s /usr/bin/git root push --force",
+                "su --shell=/usr/bin/git root -- push --force",
+                "sudo su -s /bin/bash root -c 'git push --force'",
+                "runuser --shell /usr/bin/git u push --force",
+                "su -ls/usr/bin/git root push --force",
+                "gcc -wrapper git,push,--force a.c",
+                "aarch64-linux-gnu-g++-13 a.c -wrapper git,push,-f",
+                "./gi? push --force",
+                "git remote add --mirror=push o url; git push o",
+                "git config remote.origin.push +main; git push",
+                "git config set remote.origin.mirror true && git push",
+                "git xargs git push -f",
+                "git all push -f",
+                "just --command git push -f",
+                "nix run nixpkgs#git -- push -f",
+                "./bin/* push -f",
+                "~/b*/[f-h]it push -f",
+            ][..],
+            &[
+                "su -s /bin/bash root -c 'git pull'",
+                "su -s /usr/sbin/nologin u",
+                "gcc -wrapper gdb,--args a.c",
+                "gcc -O2 a.c",
+                "git config remote.origin.push main; git push",
+                "git config remote.origin.push +main; git push origin x",
+                "git config remote.origin.mirror false; git push",
+                "git ci push",
+                "git remote add o url && git push -u o main",
+                "just test",
+                "./scripts/*.sh push --force",
+                "./node_modules/.bin/es* push --force",
+                "./gi? pull",
+            ][..],
+        ),
+        (
+            "terraform destroy*",
+            &[
+                "terraform plan -destroy -out=f && terraform apply f",
+                "terraform -chdir=a plan -out f --destroy; terraform -chdir=a apply -input=false ./f",
+                "tofu plan -destroy -out=f && terraform apply f",
+                "terraform plan -destroy=true -out=\"$P\" && sudo terraform apply \"$P\"",
+            ][..],
+            &[
+                "terraform plan -out=f && terraform apply f",
+                "terraform plan -destroy -out=f && terraform show f",
+                "terraform plan -destroy && terraform apply g",
+                "terraform apply f; terraform plan -destroy -out=f",
+            ][..],
+        ),
         ("git push * main", &["git push origin $B"][..], &["git push origin \"feature/$N\""][..]),
         (
             "terraform apply -auto-approve *",
@@ -698,6 +752,20 @@ fn what_others_run_is_found() {
             &["npm pub", "npm publi", "npm --access public publi", "npm p"][..],
             &["npm pack", "npm i x", "npm run publi", "npm ins publish-x"][..],
         ),
+        (
+            "npm publish*",
+            &[
+                "node /usr/lib/node_modules/npm/bin/npm-cli.js publish",
+                "node \"$(npm root -g)/npm/bin/npm-cli.js\" publish",
+                "/x/npm-cli.js publish",
+                "npm.cmd publish",
+                "deno run -A npm:npm@9 publish",
+                "node x/npx-cli.js npm publish",
+                "lerna exec npm publish",
+            ][..],
+            &["node x/npm-cli.js test", "deno run npm:cowsay publish", "deno run main.ts", "node x.js publish"][..],
+        ),
+        ("rm -rf *", &["coreutils --coreutils-prog=rm -rf x"][..], &[][..]),
         ("npm unpublish*", &["npm unp x"][..], &[][..]),
         ("npm uninstall *", &["npm uninst x"][..], &[][..]),
     ] {
@@ -716,7 +784,8 @@ fn what_others_run_is_found() {
 #[test]
 fn covers_what_it_names() {
     let rows = include_str!("../../../tests/data/corpora/covers.jsonl").lines();
-    let place = Place { cwd: Path::new("/p"), patterns: Path::new("/p"), home: None, files: None, links: None };
+    let place =
+        Place { cwd: Path::new("/p"), patterns: Path::new("/p"), home: None, files: None, links: None, linked: None };
     let mut wrong = Vec::new();
     for row in rows.map(|row| serde_json::from_str::<serde_json::Value>(row).unwrap()) {
         let [pattern, text] = ["rule", "command"].map(|name| row[name].as_str().unwrap());

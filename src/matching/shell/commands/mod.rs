@@ -89,6 +89,10 @@ pub(super) struct Walk {
     named: Vec<(String, Option<String>)>,
     /// `PATH` is set.
     paths: bool,
+    /// What git's settings that the text makes have a push do: refspecs, or `--mirror`.
+    configured_pushes: Vec<Word>,
+    /// The files of plans to destroy that the text makes.
+    plans_to_destroy: Vec<String>,
     /// What a shell has read from its input, or has run as a file: all of it was read as that shell's text.
     read_texts: Vec<Rc<str>>,
     /// Code runs that the text doesn't show, and some of the text's constants may be it.
@@ -142,6 +146,8 @@ impl Walk {
             zero: None,
             named: Vec::new(),
             paths: false,
+            configured_pushes: Vec::new(),
+            plans_to_destroy: Vec::new(),
             read_texts: Vec::new(),
             runs_constants: false,
         }

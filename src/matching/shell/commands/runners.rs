@@ -168,8 +168,20 @@ impl Walk {
             self.emit(&module, span, facts, Role::Transparent);
             self.runs_words();
         }
-        let script = words.iter().skip(1).find(|word| !word.text.starts_with('-'));
-        match script {
+        let script = words.iter().skip(1).position(|word| !word.text.starts_with('-')).map(|at| at + 1);
+        // `node npm-cli.js publish`, `deno run npm:npm publish`: nothing that isn't known starts with these.
+        let is_run = script.is_some_and(|at| words[at].text == "run");
+        let program = script.map(|at| at + usize::from(is_run)).and_then(|at| {
+            let at = at + words[at..].iter().take_while(|word| is_run && word.text.starts_with('-')).count();
+            let text = &words.get(at)?.text;
+            let package = text.strip_prefix("npm:").map(|it| it.split('@').next().unwrap_or(it));
+            let program = package.or_else(|| programs::program_of_file(base_name(text)))?;
+            Some([Word::constant(program)].into_iter().chain(words[at + 1..].iter().cloned()).collect::<Vec<_>>())
+        });
+        if let Some(program) = program {
+            self.run(&program, span, &Facts { assigns: false, writes: false, data: false });
+        }
+        match script.map(|at| &words[at]) {
             Some(word) => {
                 if let Some(path) = word.as_constant()
                     && !path.contains(['\n', ' ', '(', ';'])
@@ -215,6 +227,7 @@ impl Walk {
             None => {}
             Some((None, _)) => self.unseen("git is given a computed command", span),
             Some((Some("config"), _)) => {
+                self.configures_push(words);
                 let risky = words.iter().any(|word| {
                     let text = word.text.to_ascii_lowercase();
                     text.starts_with("alias.") || !programs::is_harmless_setting(&text, "") && text.contains('.')
@@ -236,6 +249,9 @@ impl Walk {
             }
             Some((Some(name), _)) if programs::GIT_COMMANDS.has(name) => {
                 let name = format!("git {name}");
+                if name == "git remote" || name == "git push" {
+                    self.configured_push(words, verb.unwrap_or(0), span, facts);
+                }
                 let transport = words.iter().any(|word| word.text.contains(':') && word.text.contains("ext::"));
                 let configures = name == "git clone"
                     && words.iter().any(|word| {
@@ -257,11 +273,48 @@ impl Walk {
                 }
             }
             Some((Some(_), _)) => {
+                // `git xargs git push`
+                self.runs_words();
                 self.unseen("git may have an alias by that name", span);
                 if self.aliases {
                     self.gap("git is given an alias that the text has set", span);
                 }
             }
+        }
+    }
+
+    /// `git config remote.origin.push +main`: what a later push does without being told.
+    fn configures_push(&mut self, words: &[Word]) {
+        let key = words.iter().position(|word| {
+            let key = word.beginning().to_ascii_lowercase();
+            key.starts_with("remote.") && (key.ends_with(".push") || key.ends_with(".mirror"))
+        });
+        let Some((at, value)) = key.and_then(|at| Some((at, words.get(at + 1)?))) else { return };
+        let is_off = matches!(value.text.as_str(), "false" | "no" | "off" | "0");
+        if words[at].text.to_ascii_lowercase().ends_with(".mirror") {
+            self.configured_pushes.extend((!is_off).then(|| Word::constant("--mirror")));
+        } else if self.configured_pushes.len() < 16 {
+            self.configured_pushes.push(value.clone());
+        }
+    }
+
+    /// A push by what the text has configured: it is listed as if it were told so.
+    fn configured_push(&mut self, words: &[Word], verb: usize, span: &Span, facts: &Facts) {
+        if words[verb].text == "remote" {
+            let is_mirror = |word: &Word| matches!(word.text.as_str(), "--mirror" | "--mirror=push");
+            let adds = words.get(verb + 1).is_some_and(|word| word.text == "add") && words.iter().any(is_mirror);
+            return self.configured_pushes.extend(adds.then(|| Word::constant("--mirror")));
+        }
+        if self.configured_pushes.is_empty() {
+            return;
+        }
+        let configured = self.configured_pushes.clone();
+        // A refspec of the command's own stands for those of the settings.
+        let n_operands = words[verb + 1..].iter().filter(|word| !word.text.starts_with('-')).count();
+        for it in configured.into_iter().filter(|it| n_operands < 2 || it.text == "--mirror") {
+            let remote = (n_operands == 0).then(|| Word::constant("origin"));
+            let all: Vec<Word> = words.iter().cloned().chain(remote).chain([it]).collect();
+            self.emit(&all, span, facts, Role::Plain);
         }
     }
 
@@ -541,7 +594,7 @@ impl Walk {
 
     pub(super) fn switch_user(&mut self, name: &str, words: &[Word], span: &Span, facts: &Facts) {
         self.emit(words, span, facts, Role::Plain);
-        let mut given = false;
+        let mut given = matches!(name, "su" | "runuser") && self.shell_of_user(words, span, facts);
         for (at, word) in words.iter().enumerate().skip(1) {
             let option = word.beginning();
             let text = match option {
@@ -595,6 +648,63 @@ impl Walk {
         if !given {
             self.input_text(Shell::Unknown, span);
         }
+    }
+
+    /// `su -s PROGRAM USER ARGUMENT...`: any program may stand for the shell, which is given the arguments behind the
+    /// user's name. Whether one was.
+    fn shell_of_user(&mut self, words: &[Word], span: &Span, facts: &Facts) -> bool {
+        const VALUED: [&str; 4] = ["--group", "--supp-group", "--user", "--whitelist-environment"];
+        let is_long = |long: &str, name: &str| long.len() > 3 && name.starts_with(long);
+        let (mut shell, mut text, mut operands) = (None, None, Vec::new());
+        let mut rest = words.iter().skip(1);
+        while let Some(word) = rest.next() {
+            let option = word.beginning();
+            if word.text == "--" {
+                operands.extend(rest.by_ref().cloned());
+            } else if option.starts_with("--") {
+                let (long, attached) = match option.find('=') {
+                    Some(end) => (&option[..end], Some(tail(word, end + 1))),
+                    None => (option, None),
+                };
+                if is_long(long, "--shell") {
+                    shell = attached.or_else(|| rest.next().cloned());
+                } else if is_long(long, "--command") || is_long(long, "--session-command") {
+                    text = attached.or_else(|| rest.next().cloned());
+                } else if VALUED.iter().any(|it| is_long(long, it)) {
+                    if attached.is_none() {
+                        rest.next();
+                    }
+                } else if !operands.is_empty() {
+                    // Where options end with the first operand, it is the shell's.
+                    operands.push(word.clone());
+                }
+            } else if option.len() > 1 && option.starts_with('-') {
+                match option.char_indices().skip(1).find(|(_, c)| "scCgGuw".contains(*c)) {
+                    Some((at, letter)) => {
+                        let skip = at + 1;
+                        let value = if word.text.len() > skip { Some(tail(word, skip)) } else { rest.next().cloned() };
+                        match letter {
+                            's' => shell = value,
+                            'c' => text = value,
+                            _ => {}
+                        }
+                    }
+                    None if !operands.is_empty() => operands.push(word.clone()),
+                    None => {}
+                }
+            } else if word.text != "-" {
+                operands.push(word.clone());
+            }
+        }
+        let Some(shell) = shell else { return false };
+        // What the shells among them are given is read by the caller.
+        if text.is_some() && shell.as_constant().is_some_and(|it| programs::SHELLS.has(base_name(it))) {
+            return false;
+        }
+        let text = text.into_iter().flat_map(|text| [Word::constant("-c"), text]);
+        let words: Vec<Word> = std::iter::once(shell).chain(text).chain(operands.into_iter().skip(1)).collect();
+        self.run(&words, span, facts);
+        true
     }
 
     /// Reads what runs in a directory that the text doesn't tell.

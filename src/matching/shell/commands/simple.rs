@@ -7,6 +7,14 @@ use super::super::{Command, Role, Shell, Span, grammar, output, programs};
 use super::{Directory, Facts, Function, Input, MAX_ALTERNATIVES, MAX_COMMANDS, TOO_LARGE, Walk, base_name};
 use std::rc::Rc;
 
+/// Whether a program is one of GNU's compilers, for another machine too: `aarch64-linux-gnu-gcc`, `g++-13`.
+fn is_compiler(name: &str) -> bool {
+    let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '-' | '.'));
+    ["gcc", "g++", "cc", "c++", "gfortran"]
+        .iter()
+        .any(|it| name.strip_suffix(it).is_some_and(|machine| machine.is_empty() || machine.ends_with('-')))
+}
+
 /// Whether a redirection reads a file, which `$(< file)` prints.
 fn reads_file(redirect: &Redirect) -> bool {
     matches!(&redirect.kind, RedirectKind::Read(word) if word.plain() != Some("/dev/null"))
@@ -414,6 +422,17 @@ impl Walk {
             return;
         }
         self.copies(name, &words[1..]);
+        match name {
+            "just" => {
+                let at = words.iter().position(|word| matches!(word.text.as_str(), "-c" | "--command"));
+                if let Some(command) = at.and_then(|at| words.get(at + 1..)) {
+                    return self.run(command, span, &Facts { assigns: false, writes: false, data: false });
+                }
+            }
+            "terraform" | "tofu" | "terragrunt" => self.plan_to_destroy(words, span, facts),
+            _ if is_compiler(name) => self.wrapper_of_compiler(words, span),
+            _ => {}
+        }
         if self.aliases && matches!(name, "cargo" | "gh" | "glab" | "aws" | "hg") {
             self.gap("it may have aliases that the text has written", span);
         }
@@ -452,6 +471,41 @@ impl Walk {
                 }
                 _ => {}
             }
+        }
+    }
+
+    /// `gcc -wrapper git,push`: what the compiler runs its own programs by.
+    fn wrapper_of_compiler(&mut self, words: &[Word], span: &Span) {
+        let Some(at) = words.iter().position(|word| word.text == "-wrapper") else { return };
+        let Some(wrapper) = words.get(at + 1) else { return };
+        let Some(text) = wrapper.as_constant() else { return self.gap("the program's name is computed", span) };
+        let wrapped: Vec<Word> = text.split(',').map(Word::constant).collect();
+        self.run(&wrapped, span, &Facts { assigns: false, writes: false, data: false });
+    }
+
+    /// `terraform plan -destroy -out=f; terraform apply f`: applying such a plan destroys.
+    fn plan_to_destroy(&mut self, words: &[Word], span: &Span, facts: &Facts) {
+        let is_option =
+            |word: &Word, name: &str| word.beginning().trim_start_matches('-') == name && word.text.starts_with('-');
+        let Some(verb) = words.iter().position(|word| matches!(word.text.as_str(), "plan" | "apply")) else { return };
+        if words[verb].text == "plan" {
+            let destroys = |word: &Word| is_option(word, "destroy") || is_option(word, "destroy=true");
+            let file = words.iter().enumerate().find_map(|(at, word)| {
+                let attached = ["-out=", "--out="].iter().find_map(|start| word.text.strip_prefix(start));
+                attached
+                    .map(str::to_string)
+                    .or_else(|| is_option(word, "out").then(|| words.get(at + 1).map(|it| it.text.clone())).flatten())
+            });
+            if words.iter().any(destroys) && self.plans_to_destroy.len() < 16 {
+                self.plans_to_destroy.extend(file.map(|file| base_name(&file).to_string()));
+            }
+            return;
+        }
+        let is_plan = |word: &Word| self.plans_to_destroy.iter().any(|plan| plan == base_name(&word.text));
+        if words[verb + 1..].iter().any(is_plan) {
+            let mut destroys = words.to_vec();
+            destroys[verb] = Word::constant("destroy");
+            self.emit(&destroys, span, facts, Role::Plain);
         }
     }
 

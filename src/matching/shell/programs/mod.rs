@@ -262,6 +262,7 @@ static WRAPPERS: &[Wrapper] = &[
     script_runner("yarn run", "", ""),
     Wrapper { positionals: 1, ..script_runner("rustup run", "", "") },
     script_runner("nix run", "", ""),
+    script_runner("lerna exec", "", ""),
     script_runner("conda run", "", "np"),
     script_runner("uvx", "q", ""),
     script_runner("pipx run", "", ""),
@@ -334,18 +335,39 @@ pub(super) fn python_module(words: &[Word]) -> Option<Vec<Word>> {
 /// The words of a command as they are mostly written, if its program has longer ones for the same.
 pub(super) fn in_short(name: &str, words: &[Word]) -> Option<Vec<Word>> {
     let is = |at: usize, text: &str| words.get(at).and_then(Word::as_constant) == Some(text);
-    let (short, skipped): (&[&str], usize) = match name {
-        "uv" if is(1, "tool") && is(2, "run") => (&["uvx"], 3),
-        "gcloud" if is(1, "alpha") || is(1, "beta") => (&["gcloud"], 2),
-        _ => {
+    let head = words.first()?;
+    let (program, verb, skipped) = match name {
+        "uv" if is(1, "tool") && is(2, "run") => ("uvx", None, 3),
+        "gcloud" if is(1, "alpha") || is(1, "beta") => ("gcloud", None, 2),
+        "coreutils" => (words.get(1)?.as_constant()?.strip_prefix("--coreutils-prog=")?, None, 2),
+        _ => match name.strip_prefix("git-").filter(|verb| !verb.is_empty()) {
             // `git-push` in git's own directory is `git push`.
-            let verb = name.strip_prefix("git-").filter(|verb| !verb.is_empty())?;
-            let spelt = ["git", verb].map(Word::constant).into_iter();
-            return Some(spelt.chain(words[1..].iter().cloned()).collect());
-        }
+            Some(verb) => ("git", Some(Word::constant(verb)), 1),
+            None => (program_of_file(name)?, None, 1),
+        },
     };
-    let short = short.iter().map(|text| Word::constant(*text));
-    Some(short.chain(words.get(skipped..)?.iter().cloned()).collect())
+    let rest = words.get(skipped..)?.iter().cloned();
+    Some([in_place_of(head, program)].into_iter().chain(verb).chain(rest).collect())
+}
+
+/// A program in the directory of another one.
+pub(super) fn in_place_of(head: &Word, program: &str) -> Word {
+    let directory = head.text.rfind('/').map_or("", |slash| &head.text[..=slash]);
+    Word { text: format!("{directory}{program}"), span: None, ..head.clone() }
+}
+
+/// The program that a file of it is: the scripts of node's package managers, and what starts them on Windows.
+pub(super) fn program_of_file(name: &str) -> Option<&'static str> {
+    if !name.ends_with("js") && !name.ends_with(".cmd") {
+        return None;
+    }
+    Some(match name {
+        "npm-cli.js" | "npm.cmd" => "npm",
+        "npx-cli.js" | "npx.cmd" => "npx",
+        "yarn.js" | "yarn.cjs" | "yarn.cmd" => "yarn",
+        "pnpm.cjs" | "pnpm.cmd" => "pnpm",
+        _ => return None,
+    })
 }
 
 /// The program that an image of containers starts, where its name says so.
@@ -367,6 +389,13 @@ pub(super) fn entry_point(image: &Word) -> Option<&'static str> {
 
 /// What a runner of packages runs, if that is written with a version or is another name's package: `npm@9`, `twine==5.0`.
 pub(super) fn without_version(wrapper: &str, words: &[Word]) -> Option<Vec<Word>> {
+    if wrapper == "nix run" {
+        // `nix run nixpkgs#git -- push`
+        let (first, rest) = words.split_first()?;
+        let (_, package) = first.as_constant()?.rsplit_once('#')?;
+        let rest = if rest.first().is_some_and(|word| word.text == "--") { &rest[1..] } else { rest };
+        return Some([Word::constant(package)].into_iter().chain(rest.iter().cloned()).collect());
+    }
     if !matches!(
         wrapper,
         "npx" | "bunx" | "bun x" | "corepack" | "npm exec" | "npm x" | "pnpm dlx" | "yarn dlx" | "uvx" | "pipx run"

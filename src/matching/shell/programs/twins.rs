@@ -2,6 +2,7 @@
 
 use super::super::commands::base_name;
 use super::super::expand::Word;
+use super::in_place_of;
 use super::options::{Takes, row};
 
 /// The words of a command in the words of its twin, by the program's name.
@@ -11,8 +12,8 @@ type Twin = fn(&str, &[Word]) -> Option<Vec<Word>>;
 static PROGRAMS: [(&str, Twin); 12] = [
     ("docker", docker),
     ("podman", docker),
-    ("docker-compose", |_, words| Some(replaced(words, 0..1, &["docker", "compose"]))),
-    ("podman-compose", |_, words| Some(replaced(words, 0..1, &["podman", "compose"]))),
+    ("docker-compose", |_, words| Some(compose("docker", words))),
+    ("podman-compose", |_, words| Some(compose("podman", words))),
     ("terraform", terraform),
     ("tofu", terraform),
     ("kill", kill),
@@ -100,6 +101,12 @@ fn replaced(words: &[Word], at: std::ops::Range<usize>, by: &[&str]) -> Vec<Word
     before.iter().cloned().chain(by).chain(after.iter().cloned()).collect()
 }
 
+/// `docker-compose x` as `docker compose x`, in the same directory.
+fn compose(program: &str, words: &[Word]) -> Vec<Word> {
+    let start = [in_place_of(&words[0], program), Word::constant("compose")];
+    start.into_iter().chain(words[1..].iter().cloned()).collect()
+}
+
 /// Where the sub-command is: behind the program's own options.
 fn sub_command(name: &str, words: &[Word]) -> Option<usize> {
     let row = row(name)?;
@@ -122,7 +129,9 @@ fn docker(name: &str, words: &[Word]) -> Option<Vec<Word>> {
     let long = |table: &[(&'static str, &str)]| table.iter().find(|(_, short)| *short == verb).map(|(long, _)| *long);
     match verb {
         "compose" => {
-            Some(replaced(words, 0..at + 1, &[if name == "docker" { "docker-compose" } else { "podman-compose" }]))
+            let program =
+                in_place_of(words.first()?, if name == "docker" { "docker-compose" } else { "podman-compose" });
+            Some([program].into_iter().chain(words[at + 1..].iter().cloned()).collect())
         }
         "container" => Some(replaced(words, at..at + 2, &[short(&OF_CONTAINERS)?])),
         "image" => Some(replaced(words, at..at + 2, &[short(&OF_IMAGES)?])),

@@ -1,0 +1,295 @@
+//! What a call's own pattern of file names may name: `cat li*/x` of a shell, `**/*.env` of a tool that reads many files.
+//!
+//! A rule is a pattern, too, so two questions are asked: whether any path may fit both ([`NamePattern::may_meet`]), and
+//! where links lead that the pattern comes across on the disk ([`through_links`]). Both answer on the careful side:
+//! what isn't understood meets everything.
+
+use super::paths::{self, PathPattern, PathViews};
+use super::shell::meeting::{Token, characters_meet, meet, tokens};
+use std::path::{Path, PathBuf};
+
+/// The characters that a pattern of file names is told by.
+pub const WILDCARDS: [char; 4] = ['*', '?', '[', '{'];
+
+/// How many names of directories are looked at for one pattern.
+const MAX_LOOKED_AT: usize = 20_000;
+
+/// How many paths behind links are kept for one pattern.
+const MAX_LINKED: usize = 256;
+
+/// How many parts of two patterns are held against each other.
+const MAX_COMPARED: usize = 200_000;
+
+/// Whether a name fits one part of a shell's pattern. Classes and groups fit every name.
+fn may_fit(part: &str, name: &str) -> bool {
+    part.contains(['[', '(', '{', '\\'])
+        || characters_meet(&tokens(part), &name.chars().map(Token::Is).collect::<Vec<_>>())
+}
+
+/// Where an absolute pattern leads if it goes through symbolic links: the resolved paths, with all names. `None`: too much
+/// would have to be looked at, or a link can't be resolved. Like bash, `**` doesn't go through links.
+pub fn through_links(parts: &[&str]) -> Option<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut budget = MAX_LOOKED_AT;
+    let mut pending = vec![(PathBuf::from("/"), 0, false)];
+    while let Some((at, next, is_linked)) = pending.pop() {
+        budget = budget.checked_sub(1)?;
+        let Some(part) = parts.get(next) else {
+            if is_linked && !found.contains(&at) {
+                found.push(at);
+            }
+            if found.len() > MAX_LINKED {
+                return None;
+            }
+            continue;
+        };
+        if !part.contains(WILDCARDS) && !part.contains('(') {
+            let path = at.join(part);
+            match std::fs::symlink_metadata(&path).is_ok_and(|it| it.is_symlink()) {
+                true => pending.push((paths::resolved(&path)?, next + 1, true)),
+                false => pending.push((path, next + 1, is_linked)),
+            }
+            continue;
+        }
+        let is_any_depth = *part == "**";
+        let is_last = next + 1 == parts.len();
+        if is_any_depth {
+            pending.push((at.clone(), next + 1, is_linked));
+        }
+        // What isn't there or can't be listed, the shell can't list either.
+        for entry in std::fs::read_dir(&at).into_iter().flatten().flatten() {
+            budget = budget.checked_sub(1)?;
+            let Ok(kind) = entry.file_type() else { continue };
+            let fits = is_any_depth || entry.file_name().to_str().is_none_or(|name| may_fit(part, name));
+            if !fits {
+                continue;
+            }
+            let path = entry.path();
+            if kind.is_symlink() {
+                if !is_any_depth || is_last {
+                    pending.push((paths::resolved(&path)?, next + 1, true));
+                }
+            } else if is_any_depth && kind.is_dir() {
+                pending.push((path, next, is_linked));
+            } else if !is_any_depth && (is_last && is_linked || !is_last && kind.is_dir()) {
+                pending.push((path, next + 1, is_linked));
+            }
+        }
+    }
+    Some(found)
+}
+
+/// A pattern of file names that a tool expands by itself.
+#[derive(Debug)]
+pub struct NamePattern {
+    /// As the call has it.
+    pub text: String,
+    /// It, and each alternative in braces, from the root. `None`: it may name anything.
+    alternatives: Option<Vec<String>>,
+    /// From where relative patterns of rules count.
+    views: PathViews,
+}
+
+impl NamePattern {
+    /// Reads a pattern, relative to `base`.
+    pub fn new(text: &str, base: &Path, views: PathViews) -> NamePattern {
+        let alternatives = alternatives_of(text, base);
+        NamePattern { text: text.to_string(), alternatives, views }
+    }
+
+    /// Whether some path may be named by this and by a rule's pattern.
+    pub fn may_meet(&self, pattern: &PathPattern) -> bool {
+        let Some(alternatives) = &self.alternatives else { return true };
+        pattern.absolute(&self.views).is_none_or(|patterns| {
+            patterns.iter().any(|pattern| alternatives.iter().any(|own| patterns_meet(pattern, own)))
+        })
+    }
+
+    /// Whether each path that this names is one that a rule's pattern names, as far as the names tell.
+    pub fn is_within(&self, pattern: &PathPattern) -> bool {
+        let within = |own: &String, patterns: &[String]| {
+            let own: Vec<&str> = names(own).collect();
+            patterns.iter().any(|pattern| contains(&names(pattern).collect::<Vec<_>>(), &own, &mut 1000))
+        };
+        match (&self.alternatives, pattern.absolute(&self.views)) {
+            (Some(alternatives), Some(patterns)) => alternatives.iter().all(|own| within(own, &patterns)),
+            _ => false,
+        }
+    }
+
+    /// The paths behind links that it comes across; `None` if that can't be told.
+    pub fn through_links(&self) -> Option<Vec<PathBuf>> {
+        let mut found = Vec::new();
+        for alternative in self.alternatives.as_ref()? {
+            found.extend(through_links(&names(alternative).collect::<Vec<_>>())?);
+        }
+        Some(found)
+    }
+}
+
+fn names(path: &str) -> impl Iterator<Item = &str> {
+    path.split('/').filter(|name| !name.is_empty())
+}
+
+/// A tool's pattern without braces, `..` and `.`, from the root.
+fn alternatives_of(text: &str, base: &Path) -> Option<Vec<String>> {
+    // To some, a backslash is a slash. A group may hold slashes.
+    if text.contains(['\\', '(', '\0']) || text.len() > 4096 {
+        return None;
+    }
+    // The names of the base are no patterns.
+    let base = globset::escape(base.to_str().filter(|base| !base.contains('\\'))?);
+    let mut all = Vec::new();
+    for text in paths::alternatives(text).ok()? {
+        let whole = if text.starts_with('/') { text } else { format!("{base}/{text}") };
+        let mut parts: Vec<&str> = Vec::new();
+        for part in whole.split('/') {
+            match part {
+                "" | "." => {}
+                // What is above a name that isn't known isn't known either.
+                ".." if parts.pop().is_some_and(|it| it.contains(WILDCARDS)) => return None,
+                ".." => {}
+                part => parts.push(part),
+            }
+        }
+        // `docs/` is all that it holds.
+        let rest = if whole.ends_with('/') { "/**" } else { "" };
+        all.push(format!("/{}{rest}", parts.join("/")));
+    }
+    Some(all)
+}
+
+/// Whether every path of the second pattern is one of the first, as far as that can be told by name and name.
+fn contains(outer: &[&str], inner: &[&str], budget: &mut usize) -> bool {
+    *budget = budget.saturating_sub(1);
+    match (outer, inner) {
+        _ if *budget == 0 => false,
+        ([], inner) => inner.is_empty(),
+        // Behind a slash, it names what is there, not the directory.
+        (["**"], inner) => !inner.is_empty(),
+        (["**", rest @ ..], inner) => (0..=inner.len()).any(|skip| contains(rest, &inner[skip..], budget)),
+        ([first, rest @ ..], [part, after @ ..]) => {
+            let is_named = first == part || *first == "*" && *part != "**" || {
+                !part.contains(WILDCARDS) && !first.contains(['[', '{', '\\']) && may_fit(first, part)
+            };
+            is_named && contains(rest, after, budget)
+        }
+        (_, []) => false,
+    }
+}
+
+/// Whether some path may fit two patterns, both from the root. Letters are the same in upper and lower case: to tools that
+/// read many files they often are.
+fn patterns_meet(one: &str, other: &str) -> bool {
+    let (one, other): (Vec<&str>, Vec<&str>) = (names(one).collect(), names(other).collect());
+    let (one_tokens, other_tokens): (Vec<_>, Vec<_>) =
+        (one.iter().map(|it| tokens(it)).collect(), other.iter().map(|it| tokens(it)).collect());
+    let n_compared = one_tokens.iter().map(Vec::len).sum::<usize>() * other_tokens.iter().map(Vec::len).sum::<usize>();
+    if n_compared > MAX_COMPARED {
+        return true;
+    }
+    meet(&one, &other, |at| *at == "**", |i, j| characters_meet(&one_tokens[i], &other_tokens[j]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pattern(text: &str) -> NamePattern {
+        let base = Path::new("/p");
+        NamePattern::new(text, base, paths::views("x", base))
+    }
+
+    #[test]
+    fn patterns_that_may_name_the_same() {
+        for (rule, own, may_meet) in [
+            (".env", "**/*", true),
+            (".env", "*.env", true),
+            (".env", ".e[n]v", true),
+            (".env", "{a,.env}", true),
+            (".env", ".ENV*", true),
+            (".env", "**/*.ts", false),
+            (".env", "src/**", false),
+            (".env", "src/*/../../.env", true),
+            (".env", "**/.env", true),
+            (".env", "@(.env)", true),
+            (".env", "./", true),
+            ("**/.env", "src/", true),
+            ("**/.env", "src/**", true),
+            ("**/.env", "src/**/*.{ts,tsx}", false),
+            ("**/*.pem", "keys/*", true),
+            ("**/*.pem", "keys/*.p?m", true),
+            ("**/*.pem", "**/*.md", false),
+            ("**/*.{pem,key}", "**/*.key", true),
+            ("**/*.{pem,key}", "docs/**/*.md", false),
+            ("/etc/**", "**/*.md", false),
+            ("/etc/**", "/e*/hosts", true),
+            ("/etc/**", "../e*/hosts", true),
+            ("/etc/**", "app/[id]/page.tsx", false),
+        ] {
+            let rule = PathPattern::new(rule).unwrap();
+            assert_eq!(pattern(own).may_meet(&rule), may_meet, "{rule:?} {own}");
+        }
+    }
+
+    #[test]
+    fn patterns_within_others() {
+        for (rule, own, is_within) in [
+            ("src/**", "src/**/*.ts", true),
+            ("src/**", "src/*", true),
+            ("src/**", "src/{a,b}/*", true),
+            ("src/**", "src/{..,b}/*", false),
+            ("src/**", "src/*/../x", false),
+            ("src/**", "s*/x", false),
+            ("src/*", "src/*.ts", true),
+            ("src/*", "src/**", false),
+            ("src/*.ts", "src/*", false),
+            ("**", "**/*", true),
+            ("src/**/*.ts", "src/**/*.ts", true),
+            ("src/**/*.ts", "src/a/*", false),
+        ] {
+            let rule = PathPattern::new(rule).unwrap();
+            assert_eq!(pattern(own).is_within(&rule), is_within, "{rule:?} {own}");
+        }
+    }
+
+    #[test]
+    fn patterns_that_are_long() {
+        let long = "*a".repeat(1500);
+        let rule = PathPattern::new(&format!("/{}", "?*".repeat(1500))).unwrap();
+        assert!(pattern(&long).may_meet(&rule));
+        assert!(pattern(&"**/".repeat(1000)).may_meet(&PathPattern::new("**/.env").unwrap()));
+        let many = "{a,b}".repeat(30);
+        assert!(pattern(&many).may_meet(&PathPattern::new("x").unwrap()));
+    }
+
+    #[test]
+    fn links_that_a_pattern_comes_across() {
+        let guard = tempfile::tempdir().unwrap();
+        let top = guard.path().canonicalize().unwrap();
+        for directory in ["p/build/sub/deep", "p/build/plain", "out/deep"] {
+            std::fs::create_dir_all(top.join(directory)).unwrap();
+        }
+        std::fs::write(top.join("out/x"), "").unwrap();
+        std::os::unix::fs::symlink("../../out", top.join("p/build/link")).unwrap();
+        std::os::unix::fs::symlink("../../../out/x", top.join("p/build/sub/file")).unwrap();
+        std::os::unix::fs::symlink("loop", top.join("p/loop")).unwrap();
+        for (own, expected) in [
+            ("p/build/*/x", Some(&["out/x"][..])),
+            ("p/build/li*/x", Some(&["out/x"])),
+            ("p/build/p*/x", Some(&[])),
+            ("p/build/*/*", Some(&["out/deep", "out/x"])),
+            ("p/build/**/file", Some(&["out/x"])),
+            ("p/build/link/d*", Some(&["out/deep"])),
+            ("p/build/*", Some(&["out"])),
+            ("p/none/*", Some(&[])),
+            ("p/l*", None),
+        ] {
+            let whole = top.join(own);
+            let found = through_links(&names(whole.to_str().unwrap()).collect::<Vec<_>>());
+            let mut found = found.map(|it| it.iter().map(|it| it.strip_prefix(&top).unwrap().to_path_buf()).collect());
+            found.iter_mut().for_each(|it: &mut Vec<PathBuf>| it.sort());
+            assert_eq!(found, expected.map(|it| it.iter().map(PathBuf::from).collect()), "{own}");
+        }
+    }
+}
