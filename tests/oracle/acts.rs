@@ -156,5 +156,11 @@ fn forced_removal(argv: &[String]) -> bool {
             if option.starts_with("--") { is_option(option, name, shortest) } else { option.contains(letters) }
         })
     };
-    name == "rm" && has(&['r', 'R'], "--recursive", "--r") && has(&['f'], "--force", "--f")
+    // With an option that it doesn't know, rm removes nothing.
+    let is_known =
+        |option: &&String| option.starts_with("--") || option[1..].bytes().all(|it| b"dfiIrRv".contains(&it));
+    name == "rm"
+        && options().all(|option| is_known(&option))
+        && has(&['r', 'R'], "--recursive", "--r")
+        && has(&['f'], "--force", "--f")
 }

@@ -867,6 +867,11 @@ impl Stage {
 
     /// Whether a text that may end up as code names what the pattern names, in order.
     fn is_named_in(&self, text: &str) -> bool {
+        // What reads it may take backslashes away: TAR_OPTIONS, a second shell.
+        self.is_named_as_written(text) || text.contains('\\') && self.is_named_as_written(&text.replace('\\', ""))
+    }
+
+    fn is_named_as_written(&self, text: &str) -> bool {
         if self.program.contains('*') {
             return false;
         }

@@ -645,6 +645,9 @@ fn what_others_run_is_found() {
                 "X=git; ./$X push --force",
                 "for x in $(cat f); do ./$x push --force; done",
                 "./..$X/git push --force",
+                "make --file=/dev/stdin <<< $x'x:;git push --force'",
+                "TAR_OPTIONS='--checkpoint=1 --checkpoint-action=exec=git\\ p\\ush\\ --force' tar cf /dev/null a",
+                "GIT_EDITOR=$x'git push --force' git commit",
                 "cat > p.py <<'E'\ngit push --force\nE\nsh p.py; python3 p.py",
             ][..],
             &[

@@ -236,8 +236,7 @@ impl Walk {
     /// A text with open places: where they are operands of it, it can be read all the same.
     fn open_text(&mut self, words: &[Word], why: &'static str, span: &Span) {
         for word in words {
-            let text = word.beginning().to_string();
-            self.text(&text, span);
+            self.text(&word.text, span);
         }
         self.gap(why, span);
     }

@@ -359,7 +359,7 @@ impl Walk {
                 self.sets(name, "", &stage.span);
                 for word in words {
                     let values: Vec<Word> = self.expand(word).into_iter().flatten().collect();
-                    values.iter().for_each(|value| self.sets(name, value.beginning(), &stage.span));
+                    values.iter().for_each(|value| self.sets(name, &value.text, &stage.span));
                 }
                 self.list(body);
                 self.forget_directory(directory);
@@ -451,8 +451,8 @@ impl Walk {
                 RedirectKind::HereString(word) => {
                     let words = self.one(word);
                     if let Some(word) = &words {
-                        let text = word.beginning().to_string();
-                        self.text(&text, span);
+                        // What stands open in it may be nothing.
+                        self.text(&word.text, span);
                     }
                     let input = match words {
                         Some(word) if word.openness == Openness::Constant => {

@@ -217,8 +217,7 @@ impl Walk {
         let mut value = None;
         for word in words {
             for it in self.expand(word).into_iter().flatten() {
-                let text = it.beginning().to_string();
-                self.text(&text, &assign.span);
+                self.text(&it.text, &assign.span);
                 value = Some(it);
             }
         }
