@@ -642,9 +642,11 @@ impl Stage {
         if programs::GIT_PLUMBING.has(&verb.text) && (!programs::GIT_OWN_WORK.has(&verb.text) || is_said()) {
             return Held::Doubt("a command of git that does another one's work");
         }
-        // `git all push`: what isn't known may hand the words behind it to git again.
-        let is_known = programs::GIT_COMMANDS.has(&verb.text) || programs::GIT_PLUMBING.has(&verb.text);
-        if !is_known && verb.is_constant() && self.operands.first().is_some_and(|operand| says(&operand.glob)) {
+        // `git all push`: it hands the words behind it to git again.
+        if verb.is_constant()
+            && programs::GIT_REPEATERS.has(&verb.text)
+            && self.operands.first().is_some_and(|operand| says(&operand.glob))
+        {
             let behind = command.words.iter().position(|word| std::ptr::eq(word, verb)).unwrap_or(0);
             let again = command.words[behind..].iter().position(|word| self.operands[0].glob == word.text);
             let rest = again.map_or(&[][..], |again| &command.words[behind + again..]);
@@ -654,7 +656,7 @@ impl Stage {
                 held = held.min(parsed.has(option));
             }
             if held != Held::No {
-                return Held::Doubt("a command of git that isn't known may run another one");
+                return Held::Doubt("a command of git that may run another one");
             }
         }
         let own = self.operands.first().is_some_and(|operand| glob(&operand.glob, &verb.text));

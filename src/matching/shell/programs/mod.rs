@@ -891,6 +891,10 @@ pub(super) static GIT_PLUMBING: Names = Names::new(
     annex merge-one-file mergetool--lib remote-ssh",
 );
 
+/// What isn't git's own, and hands the words behind it to git again, in many repositories or with more arguments.
+pub(super) static GIT_REPEATERS: Names =
+    Names::new("all xargs each every foreach for-each for-each-repo multi bulk repeat repos workspace meta recurse");
+
 /// Those of them that do another command's work only where they name it.
 pub(super) static GIT_OWN_WORK: Names = Names::new(
     "\
