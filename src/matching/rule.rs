@@ -464,7 +464,7 @@ impl ToolRule {
     fn explain_exception(&self, condition: &Condition, facts: &Facts, asker: Asker) -> Finding {
         let whole = self.explain(facts, asker, Reading::Covers);
         let is_about = |tool: &str| self.names_any(tool, facts.families(asker));
-        if whole.holds == Some(true) || !facts.event.tool_name().is_some_and(is_about) {
+        if whole.holds == Some(true) || !facts.tool().is_some_and(is_about) {
             return whole;
         }
         let call = facts.call(asker.layer);

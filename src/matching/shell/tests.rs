@@ -443,6 +443,14 @@ fn rules_mean_the_act() {
     }
 }
 
+/// More settings of a push than are kept: the one that counts is the last.
+const MANY_REFSPECS: &str = "for r in a; do git config remote.o.push r1; git config remote.o.push r2; \
+    git config remote.o.push r3; git config remote.o.push r4; git config remote.o.push r5; \
+    git config remote.o.push r6; git config remote.o.push r7; git config remote.o.push r8; \
+    git config remote.o.push r9; git config remote.o.push r10; git config remote.o.push r11; \
+    git config remote.o.push r12; git config remote.o.push r13; git config remote.o.push r14; \
+    git config remote.o.push r15; git config remote.o.push r16; git config remote.o.push +main; done; git push o";
+
 /// What runs elsewhere, later or by another program: the first texts are hit or in doubt, the second ones pass.
 #[test]
 fn what_others_run_is_found() {
@@ -684,6 +692,7 @@ fn what_others_run_is_found() {
                 "git config set remote.origin.mirror true && git push",
                 "git xargs git push -f",
                 "git all push -f",
+                MANY_REFSPECS,
                 "just --command git push -f",
                 "nix run nixpkgs#git -- push -f",
                 "./bin/* push -f",

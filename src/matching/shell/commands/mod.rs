@@ -112,6 +112,8 @@ const MAX_ALTERNATIVES: usize = 16;
 const MAX_WORK: usize = 400_000;
 /// Files that a text writes and numbers that it opens, as far as they are told apart.
 const MAX_FILES: usize = 256;
+/// Pushes that a text configures, and plans to destroy that it makes. Beyond it, any may be meant.
+const MAX_KEPT: usize = 16;
 const TOO_LARGE: &str = "it is nested too deeply or too large";
 
 impl Walk {

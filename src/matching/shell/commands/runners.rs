@@ -3,7 +3,7 @@
 use super::super::expand::{Openness, Word, join};
 use super::super::programs::{self, Given, Wrapper, running};
 use super::super::{Command, Role, Shell, Span};
-use super::{Directory, Facts, Input, Walk, base_name, tail};
+use super::{Directory, Facts, Input, MAX_KEPT, TOO_LARGE, Walk, base_name, tail};
 use std::rc::Rc;
 
 impl Walk {
@@ -227,7 +227,7 @@ impl Walk {
             None => {}
             Some((None, _)) => self.unseen("git is given a computed command", span),
             Some((Some("config"), _)) => {
-                self.configures_push(words);
+                self.configures_push(words, span);
                 let risky = words.iter().any(|word| {
                     let text = word.text.to_ascii_lowercase();
                     text.starts_with("alias.") || !programs::is_harmless_setting(&text, "") && text.contains('.')
@@ -284,18 +284,28 @@ impl Walk {
     }
 
     /// `git config remote.origin.push +main`: what a later push does without being told.
-    fn configures_push(&mut self, words: &[Word]) {
+    fn configures_push(&mut self, words: &[Word], span: &Span) {
         let key = words.iter().position(|word| {
             let key = word.beginning().to_ascii_lowercase();
             key.starts_with("remote.") && (key.ends_with(".push") || key.ends_with(".mirror"))
         });
         let Some((at, value)) = key.and_then(|at| Some((at, words.get(at + 1)?))) else { return };
         let is_off = matches!(value.text.as_str(), "false" | "no" | "off" | "0");
-        if words[at].text.to_ascii_lowercase().ends_with(".mirror") {
-            self.configured_pushes.extend((!is_off).then(|| Word::constant("--mirror")));
-        } else if self.configured_pushes.len() < 16 {
-            self.configured_pushes.push(value.clone());
+        match words[at].text.to_ascii_lowercase().ends_with(".mirror") {
+            true if is_off => {}
+            true => self.keep_configured_push(Word::constant("--mirror"), span),
+            false => self.keep_configured_push(value.clone(), span),
         }
+    }
+
+    fn keep_configured_push(&mut self, told: Word, span: &Span) {
+        if self.configured_pushes.iter().any(|it| it.text == told.text && it.openness == told.openness) {
+            return;
+        }
+        if self.configured_pushes.len() >= MAX_KEPT {
+            return self.gap(TOO_LARGE, span);
+        }
+        self.configured_pushes.push(told);
     }
 
     /// A push by what the text has configured: it is listed as if it were told so.
@@ -303,7 +313,10 @@ impl Walk {
         if words[verb].text == "remote" {
             let is_mirror = |word: &Word| matches!(word.text.as_str(), "--mirror" | "--mirror=push");
             let adds = words.get(verb + 1).is_some_and(|word| word.text == "add") && words.iter().any(is_mirror);
-            return self.configured_pushes.extend(adds.then(|| Word::constant("--mirror")));
+            if adds {
+                self.keep_configured_push(Word::constant("--mirror"), span);
+            }
+            return;
         }
         if self.configured_pushes.is_empty() {
             return;

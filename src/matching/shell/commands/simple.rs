@@ -4,7 +4,7 @@ use super::super::expand::{Openness, Word, join};
 use super::super::grammar::{Assign, Part, Redirect, RedirectKind, Stage, Value, Word as Written};
 use super::super::programs::running;
 use super::super::{Command, Role, Shell, Span, grammar, output, programs};
-use super::{Directory, Facts, Function, Input, MAX_ALTERNATIVES, MAX_COMMANDS, TOO_LARGE, Walk, base_name};
+use super::{Directory, Facts, Function, Input, MAX_ALTERNATIVES, MAX_COMMANDS, MAX_KEPT, TOO_LARGE, Walk, base_name};
 use std::rc::Rc;
 
 /// Whether a program is one of GNU's compilers, for another machine too: `aarch64-linux-gnu-gcc`, `g++-13`.
@@ -495,8 +495,10 @@ impl Walk {
                     .map(str::to_string)
                     .or_else(|| is_option(word, "out").then(|| words.get(at + 1).map(|it| it.text.clone())).flatten())
             });
-            if words.iter().any(destroys) && self.plans_to_destroy.len() < 16 {
-                self.plans_to_destroy.extend(file.map(|file| base_name(&file).to_string()));
+            let plan = file.filter(|_| words.iter().any(destroys)).map(|file| base_name(&file).to_string());
+            match plan.filter(|plan| !self.plans_to_destroy.contains(plan)) {
+                Some(_) if self.plans_to_destroy.len() >= MAX_KEPT => self.gap(TOO_LARGE, span),
+                plan => self.plans_to_destroy.extend(plan),
             }
             return;
         }
