@@ -210,7 +210,10 @@ fn of_pattern(rule: &ToolRule) -> Option<Slip> {
         let globs = is_regex.then(|| globs_of(pattern, "**/*"))?;
         return slip("a pattern is a glob, not a regex", list(&globs));
     }
-    let command = rule.command()?;
+    let commands = rule.commands();
+    if commands.is_empty() {
+        return None;
+    }
     let parts = commands_of(pattern);
     if parts.len() > 1 {
         return slip("a rule is held against each command by itself", list(&parts));
@@ -218,7 +221,7 @@ fn of_pattern(rule: &ToolRule) -> Option<Slip> {
     if let Some(parts) = commands_with_commas(pattern) {
         return slip("a rule has one pattern", list(&parts));
     }
-    let names = command.names();
+    let names: Vec<Name<'_>> = commands.iter().flat_map(CommandRule::names).collect();
     if let Some(parts) = commands_with_bars(pattern, &names) {
         return slip("a rule has one pattern, and `|` with blanks around it is a pipe", list(&parts));
     }
@@ -231,9 +234,6 @@ fn of_pattern(rule: &ToolRule) -> Option<Slip> {
     }
     if names.iter().any(|name| is_regex(name.word) || has_dots(name)) {
         return slip("a pattern is a glob, not a regex", list(&globs_of(pattern, " * ")));
-    }
-    if let Some(globs) = alternatives(pattern, '{', ',', '}') {
-        return slip("a shell would make several words of the braces", list(&globs));
     }
     let (first, rest) = pattern.split_once(' ').unwrap_or((pattern, ""));
     if let Some((name, value)) = first.split_once('=')
@@ -256,7 +256,7 @@ fn of_pattern(rule: &ToolRule) -> Option<Slip> {
         let help = "leave out what begins with `<` or `>`, or hold the text against a regex with `when`";
         return slip("a redirection is no part of a command", Meant::Help(help));
     }
-    if let Some(word) = command.word_across_words() {
+    if let Some(word) = commands.iter().find_map(CommandRule::word_across_words) {
         let apart = word.trim_end_matches('*').replace('*', " * ") + if word.ends_with('*') { " *" } else { "" };
         let message = format!("`{}`: a `*` within a word stays in it, and nothing is called `{word}`", rule.text());
         let meant = Meant::Instead(rule.text().to_string(), rule.text().replace(word, &apart));
@@ -462,7 +462,7 @@ fn is_regex(text: &str) -> bool {
     const SIGNS: [&str; 9] = ["\\s", "\\S", "\\b", "\\w", "\\d", "\\.", "\\/", "(?", "[^/]"];
     text.starts_with('^') && text.len() > 1
         || text.ends_with('$') && text.contains(".*")
-        || alternatives(text, '(', '|', ')').is_some()
+        || alternatives(text).is_some()
         || SIGNS.iter().any(|sign| text.contains(sign))
 }
 
@@ -475,7 +475,7 @@ fn has_dots(name: &Name<'_>) -> bool {
 
 /// The globs that say what a regex says, one for each of its alternatives. `any` is what `.*` becomes.
 fn globs_of(regex: &str, any: &str) -> Vec<String> {
-    let all = alternatives(regex, '(', '|', ')').unwrap_or_else(|| vec![regex.to_string()]);
+    let all = alternatives(regex).unwrap_or_else(|| vec![regex.to_string()]);
     all.iter().map(|it| glob_of(it, any)).collect()
 }
 
@@ -494,14 +494,14 @@ fn glob_of(regex: &str, any: &str) -> String {
 }
 
 /// What a text says with each of the alternatives of its groups: `git (push|pull)`.
-fn alternatives(text: &str, open: char, between: char, close: char) -> Option<Vec<String>> {
-    let end = text.match_indices(close).map(|(at, _)| at);
-    let group = end.filter_map(|end| Some((text[..end].rfind(open)?, end)));
-    let (start, end) = group.into_iter().find(|(start, end)| text[*start..*end].contains(between))?;
+fn alternatives(text: &str) -> Option<Vec<String>> {
+    let end = text.match_indices(')').map(|(at, _)| at);
+    let group = end.filter_map(|end| Some((text[..end].rfind('(')?, end)));
+    let (start, end) = group.into_iter().find(|(start, end)| text[*start..*end].contains('|'))?;
     let (before, behind) = (&text[..start], &text[end + 1..]);
-    let each = text[start + 1..end].split(between);
+    let each = text[start + 1..end].split('|');
     let all: Vec<_> = each.map(|it| format!("{before}{}{behind}", it.trim_start_matches("?:"))).collect();
-    let all = all.iter().flat_map(|it| alternatives(it, open, between, close).unwrap_or_else(|| vec![it.clone()]));
+    let all = all.iter().flat_map(|it| alternatives(it).unwrap_or_else(|| vec![it.clone()]));
     Some(all.take(16).collect())
 }
 

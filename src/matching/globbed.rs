@@ -140,7 +140,7 @@ fn alternatives_of(text: &str, base: &Path) -> Option<Vec<String>> {
     // The names of the base are no patterns.
     let base = globset::escape(base.to_str().filter(|base| !base.contains('\\'))?);
     let mut all = Vec::new();
-    for text in paths::alternatives(text).ok()? {
+    for text in paths::alternatives(text, paths::Braces::OfPath).ok()? {
         let whole = if text.starts_with('/') { text } else { format!("{base}/{text}") };
         let mut parts: Vec<&str> = Vec::new();
         for part in whole.split('/') {

@@ -244,7 +244,7 @@ impl PathPattern {
         let glob = glob(&text)?;
         // Those of names that are behind a wildcard aren't looked up.
         let is_looked_up = text.find('{').is_some_and(|at| !text[..at].contains(['*', '?', '[']));
-        let alternatives = if is_looked_up { alternatives(&text)? } else { vec![text] };
+        let alternatives = if is_looked_up { alternatives(&text, Braces::OfPath)? } else { vec![text] };
         Ok(Self { glob, from, prefix, beginnings: alternatives.iter().map(|it| Beginning::new(it)).collect() })
     }
 
@@ -294,7 +294,7 @@ impl PathPattern {
         let mut all = Vec::new();
         for it in &self.beginnings {
             let whole = format!("{}{}", it.prefix, it.rest);
-            for text in alternatives(&whole).ok()? {
+            for text in alternatives(&whole, Braces::OfPath).ok()? {
                 let from = |base: &PathBuf| Some(format!("{}/{text}", globset::escape(base.to_str()?)));
                 match self.from {
                     From::Root => all.push(text),
@@ -422,32 +422,45 @@ fn fixed_part(pattern: &str) -> String {
 /// How many alternatives of a pattern are looked up.
 const MAX_ALTERNATIVES: usize = 64;
 
+/// What braces stand for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Braces {
+    OfPath,
+    /// As a shell reads them: without a comma or between quotes they are plain signs.
+    OfCommand,
+}
+
 /// A pattern without its braces: `/bin/*` and `/sbin/*` of `/{bin,sbin}/*`.
-pub(super) fn alternatives(pattern: &str) -> Result<Vec<String>, String> {
+pub(super) fn alternatives(pattern: &str, braces: Braces) -> Result<Vec<String>, String> {
     let mut done = Vec::new();
     let mut pending = vec![pattern.to_string()];
     while let Some(text) = pending.pop() {
-        let Some((before, inner, after)) = first_braces(&text) else {
+        let Some((before, inner, after)) = first_braces(&text, braces) else {
             done.push(text);
             continue;
         };
-        pending.extend(inner.iter().map(|it| format!("{before}{it}{after}")));
+        // The first alternative is the next one to look at, so that they come in order.
+        pending.extend(inner.iter().rev().map(|it| format!("{before}{it}{after}")));
         if pending.len() + done.len() > MAX_ALTERNATIVES {
-            return Err(format!("its braces stand for more than {MAX_ALTERNATIVES} paths; write several patterns"));
+            return Err(format!("its braces stand for more than {MAX_ALTERNATIVES} patterns; write several"));
         }
     }
     Ok(done)
 }
 
 /// What is before the first braces, in them, separated by their commas, and behind them.
-fn first_braces(pattern: &str) -> Option<(&str, Vec<&str>, &str)> {
+fn first_braces(pattern: &str, braces: Braces) -> Option<(&str, Vec<&str>, &str)> {
+    let is_command = braces == Braces::OfCommand;
+    let piece = |range: std::ops::Range<usize>| if is_command { pattern[range].trim() } else { &pattern[range] };
     let mut depth = 0usize;
     let (mut start, mut from) = (0, 0);
     let mut inner = Vec::new();
-    let (mut is_escaped, mut is_class) = (false, false);
+    let (mut is_escaped, mut is_class, mut quote) = (false, false, None);
     for (at, character) in pattern.char_indices() {
         match character {
+            _ if quote.is_some() => quote = quote.filter(|it| *it != character),
             _ if is_escaped => is_escaped = false,
+            '\'' | '"' if is_command => quote = Some(character),
             '\\' => is_escaped = true,
             '[' => is_class = true,
             ']' => is_class = false,
@@ -459,11 +472,12 @@ fn first_braces(pattern: &str) -> Option<(&str, Vec<&str>, &str)> {
                 }
             }
             ',' if depth == 1 => {
-                inner.push(&pattern[from..at]);
+                inner.push(piece(from..at));
                 from = at + 1;
             }
+            '}' if depth == 1 && is_command && inner.is_empty() => depth = 0,
             '}' if depth == 1 => {
-                inner.push(&pattern[from..at]);
+                inner.push(piece(from..at));
                 return Some((&pattern[..start], inner, &pattern[at + 1..]));
             }
             '}' => depth = depth.saturating_sub(1),

@@ -74,7 +74,8 @@ enum Argument {
 /// where no tool of the rule has it.
 #[derive(Debug)]
 struct Forms {
-    command: Option<CommandRule>,
+    /// One for each alternative in braces.
+    commands: Vec<CommandRule>,
     path: Option<PathPattern>,
     url: Option<UrlPattern>,
     text: Option<GlobMatcher>,
@@ -154,7 +155,7 @@ impl ToolRule {
         let pattern = self.pattern().unwrap_or_default();
         match &self.argument {
             Argument::Named(named) => pattern[named.name.len() + 1..].starts_with(start),
-            Argument::Main(forms) => forms.path.is_none() && forms.command.is_none() && pattern.starts_with(start),
+            Argument::Main(forms) => forms.path.is_none() && forms.commands.is_empty() && pattern.starts_with(start),
             Argument::Any => false,
         }
     }
@@ -182,10 +183,12 @@ impl ToolRule {
         // Only where it is certain how the argument is read.
         let Argument::Main(forms) = &self.argument else { return Key::None };
         match &**forms {
-            Forms { command: Some(command), path: None, url: None, text: None } => {
-                command.program().map_or(Key::None, Key::Program)
+            Forms { commands, path: None, url: None, text: None } => {
+                let mut programs = commands.iter().map(CommandRule::program);
+                let first = programs.next().flatten().filter(|first| programs.all(|it| it == Some(first)));
+                first.map_or(Key::None, Key::Program)
             }
-            Forms { command: None, path: Some(path), url: None, text: None } => {
+            Forms { commands, path: Some(path), url: None, text: None } if commands.is_empty() => {
                 path.literal_prefix().map_or(Key::None, Key::PathPrefix)
             }
             Forms { .. } => Key::None,
@@ -268,7 +271,7 @@ impl ToolRule {
                 }
             }
             (Argument::Main(_), Subject::Unclear(why)) => self.doubt(why),
-            (Argument::Main(forms), Subject::Shell { .. }) if forms.command.is_none() => {
+            (Argument::Main(forms), Subject::Shell { .. }) if forms.commands.is_empty() => {
                 self.doubt("the pattern doesn't fit a command")
             }
             (Argument::Main(_), Subject::Shell { .. } | Subject::Items(_)) => Truth::No,
@@ -307,11 +310,11 @@ impl ToolRule {
         }
     }
 
-    /// The rule over the commands of a shell text, if it has such a pattern.
-    pub fn command(&self) -> Option<&CommandRule> {
+    /// The rules over the commands of a shell text, one for each alternative in braces; none if it has no such pattern.
+    pub fn commands(&self) -> &[CommandRule] {
         match &self.argument {
-            Argument::Main(forms) => forms.command.as_ref(),
-            Argument::Any | Argument::Named(_) => None,
+            Argument::Main(forms) => &forms.commands,
+            Argument::Any | Argument::Named(_) => &[],
         }
     }
 
@@ -367,9 +370,13 @@ impl Argument {
                 compiled => Ok(compiled.ok().flatten()),
             }
         }
+        let commands = |pattern: &str| {
+            let patterns = paths::alternatives(pattern, paths::Braces::OfCommand)?;
+            patterns.iter().map(|it| CommandRule::new(it)).collect::<Result<Vec<_>, _>>()
+        };
         use ArgumentKind::{Path, Shell, Text, Url};
         Ok(Argument::Main(Box::new(Forms {
-            command: form(may_be(Shell), must_be(Shell), CommandRule::new, pattern)?,
+            commands: form(may_be(Shell), must_be(Shell), commands, pattern)?.unwrap_or_default(),
             path: form(may_be(Path), must_be(Path), PathPattern::new, pattern.trim())?,
             url: form(may_be(Url), must_be(Url), UrlPattern::new, pattern)?,
             text: form(may_be(Text), must_be(Text) || kinds.contains(&None), glob, pattern)?,
@@ -407,10 +414,10 @@ impl Condition {
         let Some(tool) = facts.tool() else { return Vec::new() };
         let families = facts.families(asker);
         let is_about = |rule: &&ToolRule| rule.names_any(tool, families);
-        let unless: Vec<_> = self.unless.iter().filter(is_about).filter_map(ToolRule::command).collect();
+        let unless: Vec<_> = self.unless.iter().filter(is_about).flat_map(ToolRule::commands).collect();
         let place = place(facts, None);
         let mut hits: Vec<(usize, &CommandRule)> = Vec::new();
-        for rule in self.rules.iter().filter(is_about).filter_map(ToolRule::command) {
+        for rule in self.rules.iter().filter(is_about).flat_map(ToolRule::commands) {
             if let Judgement::Yes(commands) = shell::hits(&[rule], &unless, script, &place) {
                 let is_new = |at: &usize| hits.iter().all(|(it, _)| it != at);
                 let new: Vec<usize> = commands.into_iter().filter(is_new).collect();
@@ -471,14 +478,16 @@ impl ToolRule {
         for subject in &call.alternatives {
             let taken = match subject {
                 Subject::Shell { script, .. } => {
-                    let Some(own) = self.command() else { continue };
                     let place = place(facts, None);
                     let is_hit = |command: &&shell::Command| {
-                        let mut rules = condition.rules.iter().filter_map(ToolRule::command).peekable();
+                        let mut rules = condition.rules.iter().flat_map(ToolRule::commands).peekable();
                         rules.peek().is_none() || rules.any(|rule| rule.may_hit(command))
                     };
                     let mut commands = script.commands().iter().filter(is_hit);
-                    commands.find(|command| shell::excepts(own, command, &place)).map(|it| format!("`{}`", it.normal()))
+                    let is_excepted = |command: &&shell::Command| {
+                        self.commands().iter().any(|own| shell::excepts(own, command, &place))
+                    };
+                    commands.find(is_excepted).map(|it| format!("`{}`", it.normal()))
                 }
                 Subject::Items(items) => {
                     let fits = |item: &&Item| self.fits(&item.value, Reading::Covers) == Truth::Yes;
@@ -497,19 +506,19 @@ impl ToolRule {
     fn decisive(&self, subject: &Subject, holds: bool, reading: Reading) -> Option<String> {
         match subject {
             Subject::Shell { script, .. } => {
-                let command = self.command()?;
-                let fits = |it: &&shell::Command| command.fits(it);
+                let first = self.commands().first()?;
+                let fits = |it: &&shell::Command| self.commands().iter().any(|own| own.fits(it));
                 // A rule that holds does so for one command, or for all that are to be covered.
                 if holds {
                     return script.commands().iter().find(fits).map(|it| format!("`{}`", it.normal()));
                 }
                 if reading == Reading::Covers {
-                    let other = script.commands().iter().find(|it| !command.fits(it));
+                    let other = script.commands().iter().find(|it| !fits(it));
                     return Some(
                         other.map_or("there is no command".into(), |it| format!("`{}` doesn't fit", it.normal())),
                     );
                 }
-                Some(self.missing_word(command, script))
+                Some(self.missing_word(first, script))
             }
             Subject::Items(items) => {
                 let item = items.iter().find(|item| (self.fits(&item.value, reading) == Truth::Yes) == holds);
@@ -719,8 +728,8 @@ impl Judge<'_> {
         text: &str,
         reading: Reading,
     ) -> Truth {
-        let commands: Vec<_> = rules.iter().filter_map(|rule| rule.command()).collect();
-        let except: Vec<_> = unless.iter().filter_map(|rule| rule.command()).collect();
+        let commands: Vec<_> = rules.iter().flat_map(|rule| rule.commands()).collect();
+        let except: Vec<_> = unless.iter().flat_map(|rule| rule.commands()).collect();
         if commands.is_empty() {
             return Truth::No;
         }
@@ -736,10 +745,10 @@ impl Judge<'_> {
         };
         // The rule that can't be told.
         let is_same = |rule: &&&ToolRule| {
-            let alone = rule.command().map(|command| judge(&[command]));
-            alone.is_some_and(|alone| std::mem::discriminant(&alone) == std::mem::discriminant(&judgement))
+            let alone = judge(&rule.commands().iter().collect::<Vec<_>>());
+            std::mem::discriminant(&alone) == std::mem::discriminant(&judgement)
         };
-        let of_commands = || rules.iter().filter(|rule| rule.command().is_some());
+        let of_commands = || rules.iter().filter(|rule| !rule.commands().is_empty());
         let rule = of_commands().find(is_same).or(of_commands().next()).map_or("", |rule| &*rule.text);
         let at = quoted(text, doubt.at.clone());
         let told = format!("can't tell whether `{rule}` holds: {}, at `{at}`", doubt.why);
@@ -1280,12 +1289,13 @@ mod tests {
                     "node --test --require ./x",
                     "node --import=./x --test",
                     "python3 -c x run.py",
+                    "python -m pytest -x tests -c p.ini",
                 ],
                 false,
             ),
             (
                 interpreters,
-                &["python -m pytest -x tests -c p.ini", "node --test src", "python3 run.py -c x", "perl -ne print f"],
+                &["python -m pytest -x tests -k p", "node --test src", "python3 run.py -c x", "perl -ne print f"],
                 true,
             ),
             (

@@ -163,9 +163,9 @@ impl Kind for SelfDefence {
         let rule = |text: &str| {
             let rule =
                 ToolRule::new(text).map_err(|problem| Mistake::new("commands", format!("`{text}`: {problem}")))?;
-            match rule.command() {
-                Some(_) => Ok(rule),
-                None => Err(Mistake::new("commands", format!("`{text}` is no rule for shell commands"))
+            match rule.commands() {
+                [_, ..] => Ok(rule),
+                [] => Err(Mistake::new("commands", format!("`{text}` is no rule for shell commands"))
                     .help("write `Bash(systemctl stop hookwire*)`")),
             }
         };

@@ -232,7 +232,7 @@ fn commands(raw: RawRewrite, cx: &Compile<'_>) -> Result<Rewrite, Mistake> {
     let rules: Vec<&CommandRule> = match cx.rules {
         None => Vec::new(),
         Some(rules) => {
-            let found: Vec<_> = rules.iter().filter_map(|rule| rule.command()).collect();
+            let found: Vec<_> = rules.iter().flat_map(|rule| rule.commands()).collect();
             if found.is_empty() {
                 return Err(Mistake::new(
                     key,
