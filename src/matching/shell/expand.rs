@@ -404,6 +404,16 @@ impl Variables {
         self.add(name, source);
     }
 
+    /// A word that the walk came to is assigned.
+    pub(super) fn set_word(&mut self, name: &str, word: &Word, is_element: bool) {
+        let source = match word.as_constant() {
+            Some(text) if !is_element => Source::Pieces(vec![Piece::Text(text.to_string())]),
+            None if matches!(word.openness, Openness::Operand(0)) => Source::Operand,
+            _ => Source::Computed,
+        };
+        self.add(name, source);
+    }
+
     fn add(&mut self, name: &str, source: Source) {
         if !name.is_empty() {
             self.by_name.entry(name.to_string()).or_default().push(source, name);

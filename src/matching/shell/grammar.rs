@@ -1731,8 +1731,11 @@ impl<'t> Reader<'t> {
         };
         let list = match reader.list(Until::Text) {
             Ok(list) => list,
-            Err(outside) if escapes => return Err(Outside { why: outside.why, at: from..end }),
-            Err(outside) => return Err(outside),
+            Err(outside) => {
+                // Only that substitution is refused then: what stands around it runs.
+                let why = if outside.why == UNCLOSED { "a quote without its end in back-quotes" } else { outside.why };
+                return Err(Outside { why, at: if escapes { from..end } else { outside.at } });
+            }
         };
         self.at = end + 1;
         Ok(Part::Command { list: Box::new(list), quoted, moved: escapes, span: from..self.at })

@@ -422,7 +422,7 @@ impl Stage {
             commands: 0,
             options: Vec::new(),
             open: open || everything,
-            leading: rest.iter().take_while(|word| !word.contains('*')).cloned().collect(),
+            leading: rest.iter().take_while(|word| *word != "*").cloned().collect(),
             whole,
         };
         let row = stage.row.clone();
@@ -433,7 +433,10 @@ impl Stage {
             at += 1;
             let is_option = word.len() > 1 && word.starts_with('-') && node.is_none_or(|row| row.style != Style::None);
             if is_option {
-                at += stage.option(word, rest.get(at), node, &path);
+                let taken = stage.option(word, rest.get(at), node, &path);
+                at += taken;
+                // `python -m pytest*`.
+                stage.open |= taken > 0 && at == rest.len() && rest[at - 1].ends_with('*');
                 continue;
             }
             let last = at == rest.len() && !open;
@@ -577,6 +580,9 @@ impl Stage {
             && !programs::is_system_path(&head.text)
             && directory.starts_with('.')
         {
+            return Held::No;
+        }
+        if self.row.as_deref().is_some_and(|row| only_helps(row, &command.words)) {
             return Held::No;
         }
         let parsed = Parsed::new(&command.words[1..], self.row.as_deref(), &self.operands[..self.commands]);
@@ -746,6 +752,9 @@ impl Stage {
             Held::Yes if programs::is_interpreter(name) && !self.leads(command) => {
                 Held::Doubt("what an interpreter runs comes before what the rule names")
             }
+            Held::Yes if running::RUNNERS.contains(&name) && !self.leads_behind_plain_options(command) => {
+                Held::Doubt("an option of a runner before what the rule names")
+            }
             held => held,
         }
     }
@@ -753,7 +762,16 @@ impl Stage {
     /// Whether the command begins as the pattern does, word for word.
     fn leads(&self, command: &Command) -> bool {
         let mut words = command.words.iter().skip(1);
-        self.leading.iter().all(|wanted| words.next().and_then(Word::as_constant).is_some_and(|word| word == wanted))
+        self.leading
+            .iter()
+            .all(|wanted| words.next().and_then(Word::as_constant).is_some_and(|word| glob(wanted, word)))
+    }
+
+    /// The same, if the options that stand in between only say how a runner finds what it runs by itself.
+    fn leads_behind_plain_options(&self, command: &Command) -> bool {
+        let is_plain = |word: &Word| running::PLAIN_RUNNER_OPTIONS.contains(&word.text.as_str());
+        let behind = command.words.iter().enumerate().filter(|(at, word)| *at == 0 || !is_plain(word));
+        self.leads(&Command { words: behind.map(|(_, word)| word.clone()).collect(), ..command.clone() })
     }
 
     fn covers_words(&self, command: &Command, place: &Place) -> Held {
@@ -870,7 +888,9 @@ impl Stage {
     /// Whether a text that may end up as code names what the pattern names, in order.
     fn is_named_in(&self, text: &str) -> bool {
         // What reads it may take backslashes away: TAR_OPTIONS, a second shell.
-        self.is_named_as_written(text) || text.contains('\\') && self.is_named_as_written(&text.replace('\\', ""))
+        self.is_named_as_written(text)
+            || text.contains('\\') && self.is_named_as_written(&text.replace('\\', ""))
+            || text.contains('$') && self.is_named_as_written(&without_short_variables(text))
     }
 
     fn is_named_as_written(&self, text: &str) -> bool {
@@ -972,6 +992,39 @@ impl Stage {
     }
 }
 
+/// Whether a command only prints how it is called: nothing but sub-commands stands before the option that asks for that.
+fn only_helps(row: &Row, words: &[Word]) -> bool {
+    let Some(([program, commands @ ..], last)) = words.split_last().map(|(last, rest)| (rest, last)) else {
+        return false;
+    };
+    let Some(last) = last.as_constant().filter(|it| it.ends_with('h') || it.ends_with("help")) else { return false };
+    let mut leaf = row;
+    for command in commands {
+        let Some(child) = command.as_constant().and_then(|name| leaf.child(name)) else { return false };
+        leaf = child;
+    }
+    let is_help = |option: &options::Opt| option.names.iter().any(|name| name.trim_start_matches('-') == "help");
+    let asks = |row: &Row| row.option(last).is_some_and(is_help);
+    program.is_constant() && (last == "--help" || last.starts_with('-') && (asks(leaf) || asks(row)))
+}
+
+/// A text without the variables of one sign that make knows and that are mostly empty: `$x`, `$[`, `$-`.
+fn without_short_variables(text: &str) -> String {
+    let mut rest = text.split('$');
+    let mut without = rest.next().unwrap_or_default().to_string();
+    for piece in rest {
+        let mut piece = piece.chars();
+        match piece.clone().next() {
+            Some('(' | '{') | None => without.push('$'),
+            Some(_) => {
+                piece.next();
+            }
+        }
+        without.push_str(piece.as_str());
+    }
+    without
+}
+
 /// Where a name stands as a word of its own.
 fn named_at<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = usize> {
     memchr::memmem::find_iter(text.as_bytes(), name).filter(move |at| is_whole(text, *at, *at + name.len()))
@@ -996,6 +1049,11 @@ fn stands_as_program(text: &str, at: usize) -> bool {
         "shell", "system", "sudo", "exec", "then", "do", "else", "time", "env", "spawn", "RUN", "CMD", "command",
         "eval", "not", "n", "b", "in",
     ];
+    let mut at = at;
+    // `>log 2>&1 git push`: redirections may stand before it.
+    while let Some(start) = redirection_before(text, at) {
+        at = start;
+    }
     let mut before = text[..at].trim_end_matches([' ', '\t']);
     match before.chars().next_back() {
         None => return true,
@@ -1022,6 +1080,32 @@ fn stands_as_program(text: &str, at: usize) -> bool {
         }
         before = next;
     }
+}
+
+/// Where a redirection begins that ends right before a place, but for blanks.
+fn redirection_before(text: &str, at: usize) -> Option<usize> {
+    let is_blank = [' ', '\t', '\n'];
+    let before = text[..at].trim_end_matches([' ', '\t']);
+    if before.len() == at {
+        return None;
+    }
+    let word_of = |text: &str| text.rfind(is_blank).map_or(0, |at| at + 1);
+    let word = &before[word_of(before)..];
+    // `> log` is two words.
+    let word = match word.contains(['<', '>']) {
+        true => word,
+        false => {
+            let sign = before[..before.len() - word.len()].trim_end_matches(is_blank);
+            let from = word_of(sign);
+            if !sign.ends_with(['<', '>']) {
+                return None;
+            }
+            &before[from..]
+        }
+    };
+    let sign = word.find(['<', '>'])?;
+    let number = word[..sign].trim_end_matches(|c: char| c.is_ascii_digit() || c == '&').len();
+    Some(before.len() - word.len() + number)
 }
 
 impl OptionPattern {
@@ -1061,7 +1145,13 @@ impl Operand {
                 let literal = self.glob.split('*').next().unwrap_or_default();
                 let fits = match openness {
                     // Who names a file or a branch by a variable doesn't mean the directory.
-                    Openness::Operand(0) if matches!(self.glob.as_str(), "." | "./" | ":/" | ":") => false,
+                    Openness::Operand(0) if matches!(self.glob.as_str(), "." | "./" | ".." | "../" | ":/" | ":") => {
+                        false
+                    }
+                    // `*.c` isn't the directory either.
+                    Openness::Files(_) if !word.text.contains(['$', '…', '{', '/']) && !self.glob.contains('/') => {
+                        meeting::may_be(&word.text, &self.glob)
+                    }
                     // A variable's value ends a word that is something else: `feature/$N` isn't `*:main`.
                     Openness::Operand(1..) if literal.is_empty() && self.glob != "*" => glob(&self.glob, &word.text),
                     _ => {
@@ -1405,7 +1495,7 @@ fn takes_value(word: &Word, row: Option<&Row>) -> (bool, bool) {
 }
 
 /// Whether a word is the option of that name, in any spelling that the program takes.
-fn denotes(word: &str, name: &str, row: Option<&Row>) -> bool {
+pub(super) fn denotes(word: &str, name: &str, row: Option<&Row>) -> bool {
     if glob(name, word) {
         return true;
     }
@@ -1614,7 +1704,15 @@ fn named_somewhere(stage: &Stage, later: &[Stage], script: &Script, place: &Plac
                 end.map_or(0..0, |end| end + 1..command.words.len().min(end + 2))
             }
         };
-        for at in starts.filter(|_| !stage.program.contains('*') && flows_on) {
+        // `src/*` is what it works on.
+        let may_start = |word: &Word| match word.openness {
+            Openness::Files(_) => {
+                let name = base_name(&word.text);
+                name.contains(|c: char| c.is_ascii_alphanumeric()) && meeting::may_be(name, &stage.program)
+            }
+            _ => true,
+        };
+        for at in starts.filter(|at| !stage.program.contains('*') && flows_on && may_start(&command.words[*at])) {
             let inner = Command { words: command.words[at..].to_vec(), ..command.clone() };
             if stage.hits(&inner, false) != Held::No {
                 return Some(command.span.clone());
@@ -1786,7 +1884,15 @@ fn is_named_by_wrapper(rules: &[&CommandRule], before: &[Command], command: &Com
         let skipped = wrapper.words.len().saturating_sub(command.words.len());
         skipped > 0 && wrapper.span == command.span && wrapper.words[skipped..].iter().zip(&command.words).all(is_same)
     };
-    let names = |stage: &Stage| stage.operands.iter().any(|operand| operand.glob == name);
+    let is_name = |word: &String| word != "*" && glob(word, name);
+    let names = |stage: &Stage| {
+        let is_whole = stage.leading.is_empty() && programs::is_interpreter(&stage.program);
+        is_whole || stage.leading.iter().any(is_name) || stage.operands.iter().any(|operand| is_name(&operand.glob))
+    };
+    // What the wrapper's rule says nothing of.
+    if running::has_code_options(base_name(name), &command.words) {
+        return false;
+    }
     before.iter().filter(wraps).any(|wrapper| {
         let covers = |stage: &Stage| names(stage) && stage.covers(wrapper, place) == Held::Yes;
         rules.iter().any(|rule| matches!(rule.stages.as_slice(), [stage] if covers(stage)))

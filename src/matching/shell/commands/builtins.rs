@@ -3,7 +3,7 @@
 use super::super::expand::{Openness, Word, is_variable};
 use super::super::{Command, Role, Shell, Span, grammar, programs};
 use super::simple::is_own_name;
-use super::{Awaited, Directory, Facts, Input, MAX_FILES, Walk, base_name, looks_expandable, tail};
+use super::{Awaited, Directory, Facts, Input, MAX_FILES, Passed, Walk, base_name, looks_expandable, tail};
 use std::rc::Rc;
 
 const SETS_VARIABLES: &str = "a builtin that sets variables";
@@ -178,6 +178,11 @@ impl Walk {
                 self.emit(words, span, facts, Role::Plain);
                 self.change_directory(name, args);
             }
+            "shift" => {
+                self.emit(words, span, facts, Role::Plain);
+                self.mark_data(facts);
+                self.positional.iter_mut().for_each(|given| given.shifted = true);
+            }
             "exit" | "return" | "true" | "false" | ":" => {
                 self.emit(words, span, facts, Role::Plain);
                 self.mark_data(facts);
@@ -312,14 +317,14 @@ impl Walk {
                 if !word.beginning().is_empty() && !word.beginning().starts_with(['-', '+'])
                     || matches!(word.openness, Openness::Operand(0))
                 {
-                    self.positional = Some(Rc::new(words[at..].to_vec()));
+                    self.positional = Some(Passed::new(&words[at..]));
                     return;
                 }
                 return self.gap("`set` is given what is computed", span);
             };
             if option == "--" || option == "-" || !option.starts_with(['-', '+']) {
                 let rest = if option.starts_with('-') { at + 1 } else { at };
-                self.positional = Some(Rc::new(words[rest..].to_vec()));
+                self.positional = Some(Passed::new(&words[rest..]));
                 return;
             }
             for letter in option.chars().skip(1) {
@@ -362,9 +367,14 @@ impl Walk {
 
     /// Arithmetic expands a subscript again, so text that looks like one with a substitution may run.
     fn guard_subscripts(&mut self, args: &[Word], span: &Span) {
-        let any = self.variables.any
-            && self.variables.brackets
-            && args.iter().any(|word| word.openness != Openness::Constant);
+        // `test -v "$x"`: a variable of that name.
+        let names = args.iter().any(|word| word.text.starts_with("-v"));
+        let is_name = |word: &Word| match word.openness {
+            Openness::Constant => false,
+            Openness::Computed(..) => self.variables.any || names,
+            Openness::Operand(_) | Openness::Files(_) => self.variables.any,
+        };
+        let any = self.variables.brackets && args.iter().any(is_name);
         if any || args.iter().any(|word| looks_expandable(&word.text)) {
             self.gap("text that arithmetic may expand again", span);
         }

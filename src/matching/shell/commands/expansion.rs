@@ -13,7 +13,9 @@ impl Walk {
         if let [Part::Text { text, quoted }] = word.parts.as_slice() {
             return vec![vec![Word { text: text.clone(), span, quoted: *quoted, ..Word::default() }]];
         }
-        self.walk_parts(&word.parts, &word.span);
+        if !self.empties {
+            self.walk_parts(&word.parts, &word.span);
+        }
         let mut lists: Vec<Vec<&Part>> = vec![Vec::new()];
         if !spread(&word.parts, &mut lists) {
             return vec![vec![Word { span, ..Word::computed() }]];
@@ -43,6 +45,7 @@ impl Walk {
 
     fn build(&mut self, parts: &[&Part], span: Option<Span>) -> Vec<Vec<Word>> {
         let mut builds = vec![Build::default()];
+        let is_glued = is_glued(parts);
         for (at, part) in parts.iter().enumerate() {
             let nexts: Vec<Next> = match part {
                 Part::Text { text, quoted } => vec![Next::Text(text.clone(), *quoted)],
@@ -78,6 +81,14 @@ impl Walk {
             if builds.len() * nexts.len() > MAX_ALTERNATIVES {
                 return vec![vec![Word { span, ..Word::computed() }]];
             }
+            let is_open = |next: &Next| matches!(next, Next::Open(_, Openness::Operand(_) | Openness::Computed(..)));
+            let nexts = if is_glued && nexts.iter().any(is_open) {
+                self.glued = true;
+                let emptied = |next| if is_open(&next) { Next::Text(String::new(), false) } else { next };
+                if self.empties { nexts.into_iter().map(emptied).collect() } else { nexts }
+            } else {
+                nexts
+            };
             let splits = self.variables.separators;
             builds = builds
                 .iter()
@@ -158,17 +169,20 @@ impl Walk {
             return match &self.positional {
                 // What the whole text was given is an operand; nobody but the caller sets it.
                 None => open(Openness::Operand(0)),
-                Some(words) if matches!(change, Change::None) => match name.parse::<usize>() {
+                Some(given) if matches!(change, Change::None) => match name.parse::<usize>() {
                     Ok(0) => match &self.zero {
                         Some(word) => vec![Next::Words(vec![word.clone()], quoted)],
                         None => open(Openness::Operand(0)),
                     },
-                    Ok(at) => match words.get(at - 1) {
-                        Some(word) => vec![Next::Words(vec![word.clone()], quoted)],
-                        None => vec![Next::Value(String::new(), quoted)],
-                    },
-                    Err(_) if quoted && name == "*" => vec![self.joined(words)],
-                    Err(_) => vec![Next::Words(words.to_vec(), quoted)],
+                    Ok(at) => given
+                        .all()
+                        .map(|words| match words.get(at - 1) {
+                            Some(word) => Next::Words(vec![word.clone()], quoted),
+                            None => Next::Value(String::new(), quoted),
+                        })
+                        .collect(),
+                    Err(_) if quoted && name == "*" => given.all().map(|words| self.joined(words)).collect(),
+                    Err(_) => given.all().map(|words| Next::Words(words.to_vec(), quoted)).collect(),
                 },
                 Some(_) => open(Openness::Computed(0, !quoted)),
             };
@@ -256,6 +270,26 @@ impl Walk {
 fn whole(elements: Vec<Resolved>) -> Vec<Word> {
     let word = |it: Resolved| Word { text: it.text, openness: it.openness, quoted: true, ..Word::default() };
     elements.into_iter().map(word).collect()
+}
+
+/// Whether a word would be an option or a plain name if the expansions in it were empty: `--exec$x`, `pu${x}sh`. An
+/// option's value isn't asked for: `--since=$x` says the same.
+fn is_glued(parts: &[&Part]) -> bool {
+    if parts.len() < 2 {
+        return false;
+    }
+    let mut rest = String::new();
+    for part in parts {
+        match part {
+            Part::Text { text, .. } => rest.push_str(text),
+            Part::Variable { .. } | Part::Command { .. } => {}
+            _ => return false,
+        }
+    }
+    let is_name = || rest.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'));
+    // `$dir-old` is a name with an end, and no program has so many letters in one word.
+    let is_option = rest.starts_with("--") || matches!(parts[0], Part::Text { text, .. } if text.starts_with('-'));
+    rest.len() > 1 && !rest.ends_with('=') && (is_option || !rest.starts_with('-') && is_name())
 }
 
 fn has_dash(part: &Part) -> bool {

@@ -70,7 +70,7 @@ pub(super) struct Walk {
     /// What is open under a number.
     numbers: Vec<(u32, Input)>,
     documents: Rc<Vec<Written>>,
-    positional: Option<Rc<Vec<Word>>>,
+    positional: Option<Passed>,
     input: Input,
     shell: Shell,
     depth: usize,
@@ -97,6 +97,30 @@ pub(super) struct Walk {
     read_texts: Vec<Rc<str>>,
     /// Code runs that the text doesn't show, and some of the text's constants may be it.
     pub(super) runs_constants: bool,
+    /// A word would be an option or a name without the expansion in it: `-exec"$@"`, `pu${x}sh`.
+    glued: bool,
+    /// Such expansions are taken for empty.
+    empties: bool,
+}
+
+/// What a function or a text is given.
+#[derive(Clone)]
+struct Passed {
+    words: Rc<[Word]>,
+    /// `shift` may have taken any number of the first ones away.
+    shifted: bool,
+}
+
+impl Passed {
+    fn new(words: &[Word]) -> Passed {
+        Passed { words: words.into(), shifted: false }
+    }
+
+    /// What `$@` may be.
+    fn all(&self) -> impl Iterator<Item = &[Word]> {
+        let last = if self.shifted { self.words.len() } else { 0 };
+        (0..=last).map(|from| &self.words[from..])
+    }
 }
 
 /// Where commands run, against where the text began.
@@ -152,6 +176,8 @@ impl Walk {
             plans_to_destroy: Vec::new(),
             read_texts: Vec::new(),
             runs_constants: false,
+            glued: false,
+            empties: false,
         }
     }
 
@@ -260,7 +286,7 @@ impl Walk {
 
     /// A text that is run with arguments.
     fn nested_with(&mut self, text: &str, args: &[Word], shell: Shell, span: &Span) {
-        let outer = self.positional.replace(Rc::new(args.to_vec()));
+        let outer = self.positional.replace(Passed::new(args));
         self.nested(text, shell, span);
         self.positional = outer;
     }
@@ -362,6 +388,9 @@ impl Walk {
                 for word in words {
                     let values: Vec<Word> = self.expand(word).into_iter().flatten().collect();
                     values.iter().for_each(|value| self.sets(name, &value.text, &stage.span));
+                    if self.positional.is_some() && word.parts.iter().any(simple::is_given) {
+                        values.iter().for_each(|value| self.variables.set_word(name, value, false));
+                    }
                 }
                 self.list(body);
                 self.forget_directory(directory);
@@ -702,7 +731,12 @@ impl Walk {
                     // Those of one character are numbers, or operands: `$#`, `$?`, `$1`.
                     let is_special = name.len() == 1 && !name.starts_with(|c: char| c.is_alphabetic() || c == '_');
                     let is_number = is_special || matches!(change, Change::Length) || self.variables.is_number(name);
-                    (self.variables.is_odd(name), !is_number)
+                    let given = self.positional.iter().flat_map(|given| given.words.iter());
+                    let is_given = matches!(&**name, "@" | "*") || name.bytes().all(|byte| byte.is_ascii_digit());
+                    let is_odd_word =
+                        |word: &Word| looks_expandable(&word.text) || matches!(word.openness, Openness::Computed(..));
+                    let is_odd = is_given && given.into_iter().any(is_odd_word) || self.variables.is_odd(name);
+                    (is_odd, !is_number)
                 }
                 Part::Command { list, .. } => match output::of(list) {
                     Output::Constant(text) => look_at(&text, &self.variables),

@@ -3,13 +3,11 @@
 use super::super::expand::{Openness, Word, join};
 use super::super::programs::{self, Given, Wrapper, running};
 use super::super::{Command, Role, Shell, Span};
-use super::{Directory, Facts, Input, MAX_KEPT, TOO_LARGE, Walk, base_name, tail};
-use std::rc::Rc;
+use super::{Directory, Facts, Input, MAX_KEPT, Passed, TOO_LARGE, Walk, base_name, tail};
 
 impl Walk {
     pub(super) fn shell(&mut self, name: &str, words: &[Word], span: &Span, facts: &Facts) {
-        let plain = words[0].text == name || programs::is_system_path(&words[0].text);
-        self.emit(words, span, facts, if plain { Role::Transparent } else { Role::Plain });
+        self.emit(words, span, facts, Role::Plain);
         let emitted = self.commands.len() - 1;
         let shell = match Shell::named(name) {
             Shell::Unknown => Shell::Other,
@@ -70,53 +68,63 @@ impl Walk {
                 self.started(name, &[], span, Some(shell));
             }
         }
-        match rest.first() {
+        let is_shown = match rest.first() {
             Some(word) if command => {
-                let arguments = rest.get(2..).unwrap_or_default().to_vec();
+                let arguments = rest.get(2..).unwrap_or_default();
                 let outer = (
-                    self.positional.replace(Rc::new(arguments)),
+                    self.positional.replace(Passed::new(arguments)),
                     std::mem::replace(&mut self.zero, rest.get(1).cloned()),
                 );
                 self.text_of(std::slice::from_ref(word), shell, "a shell is given computed text", span);
                 (self.positional, self.zero) = outer;
+                true
             }
-            None if command => {}
+            None if command => false,
             Some(script) if !from_input => {
                 // A script may run its arguments.
                 self.commands[emitted].runs_words = true;
-                self.script(script, &rest[1..], shell, span);
+                self.script(script, &rest[1..], shell, span)
             }
             _ => {
-                let outer = self.positional.replace(Rc::new(rest.to_vec()));
-                self.input_text(shell, span);
+                let outer = self.positional.replace(Passed::new(rest));
+                let is_shown = self.input_text(shell, span);
                 self.positional = outer;
+                is_shown
             }
+        };
+        if is_shown && (words[0].text == name || programs::is_system_path(&words[0].text)) {
+            self.commands[emitted].role = Role::Transparent;
         }
     }
 
-    fn script(&mut self, script: &Word, args: &[Word], shell: Shell, span: &Span) {
+    /// A script that a shell is given; whether the text shows all that it does.
+    fn script(&mut self, script: &Word, args: &[Word], shell: Shell, span: &Span) -> bool {
         let path = script.text.replace("/./", "/").replace("//", "/");
         if ["/dev/stdin", "/dev/fd/", "/proc/"].iter().any(|start| path.starts_with(start)) {
-            return match self.device_input(&path) {
-                Some(Input::Text(text)) => self.nested_with(&text, args, shell, span),
+            match self.device_input(&path) {
+                Some(Input::Text(text)) => {
+                    self.nested_with(&text, args, shell, span);
+                    return true;
+                }
                 _ => self.gap("a shell is given computed text", span),
             };
+            return false;
         }
         match script.as_constant() {
             Some(path) => {
                 let path = path.to_string();
-                if !self.started(&path, args, span, Some(shell)) {
-                    self.unseen("a script runs that the text doesn't show", span);
+                if self.started(&path, args, span, Some(shell)) {
+                    return true;
                 }
+                self.unseen("a script runs that the text doesn't show", span);
             }
-            None if self.has_written(&script.text) => {
-                self.started(&script.text, args, span, Some(shell));
-            }
+            None if self.has_written(&script.text) => return self.started(&script.text, args, span, Some(shell)),
             None if matches!(script.openness, Openness::Computed(0, _)) => {
                 self.gap("a shell is given a computed script", span)
             }
             None => self.unseen("a script runs that the text doesn't show", span),
         }
+        false
     }
 
     /// What is read from `/dev/stdin`, `/dev/fd/3` and the like.
@@ -130,21 +138,24 @@ impl Walk {
         }
     }
 
-    /// A shell that reads its commands from its input.
-    fn input_text(&mut self, shell: Shell, span: &Span) {
+    /// A shell that reads its commands from its input; whether the text shows them.
+    fn input_text(&mut self, shell: Shell, span: &Span) -> bool {
         match self.input.clone() {
             Input::Text(text) => {
                 self.nested(&text, shell, span);
                 self.read_texts.push(text);
+                return true;
             }
             Input::Outer => self.unseen("a shell reads what it is given", span),
             Input::File(path) => {
-                if !self.started(&path, &[], span, Some(shell)) {
-                    self.unseen("a script runs that the text doesn't show", span);
+                if self.started(&path, &[], span, Some(shell)) {
+                    return true;
                 }
+                self.unseen("a script runs that the text doesn't show", span);
             }
             Input::Operands | Input::Computed => self.gap("a shell reads computed text", span),
         }
+        false
     }
 
     pub(super) fn interpreter(&mut self, name: &str, words: &[Word], span: &Span, facts: &Facts) {
@@ -165,7 +176,7 @@ impl Walk {
         self.unseen("an interpreter runs code", span);
         // `python -m pip` is pip.
         if let Some(module) = programs::python_module(words).filter(|_| name.starts_with("py")) {
-            self.emit(&module, span, facts, Role::Transparent);
+            self.emit(&module, span, facts, Role::Plain);
             self.runs_words();
         }
         let script = words.iter().skip(1).position(|word| !word.text.starts_with('-')).map(|at| at + 1);

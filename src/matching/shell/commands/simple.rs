@@ -4,7 +4,9 @@ use super::super::expand::{Openness, Word, join};
 use super::super::grammar::{Assign, Part, Redirect, RedirectKind, Stage, Value, Word as Written};
 use super::super::programs::running;
 use super::super::{Command, Role, Shell, Span, grammar, output, programs};
-use super::{Directory, Facts, Function, Input, MAX_ALTERNATIVES, MAX_COMMANDS, MAX_KEPT, TOO_LARGE, Walk, base_name};
+use super::{
+    Directory, Facts, Function, Input, MAX_ALTERNATIVES, MAX_COMMANDS, MAX_KEPT, Passed, TOO_LARGE, Walk, base_name,
+};
 use std::rc::Rc;
 
 /// Whether a program is one of GNU's compilers, for another machine too: `aarch64-linux-gnu-gcc`, `g++-13`.
@@ -31,6 +33,12 @@ pub(super) fn is_own_name(name: &str, shell: Shell) -> bool {
         && !["proxy", "npm_", "yarn_"].iter().any(|it| name.contains(it))
 }
 
+/// Whether a part is what a function or a text is given.
+pub(super) fn is_given(part: &Part) -> bool {
+    matches!(part, Part::Variable { name, .. }
+        if matches!(&**name, "@" | "*") || name.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
 impl Walk {
     pub(super) fn simple(&mut self, stage: &Stage, assigns: &[Assign], words: &[Written], piped: bool) -> Input {
         let mut declared = Vec::new();
@@ -50,27 +58,14 @@ impl Walk {
                 });
             }
         }
-        let mut alternatives: Vec<Vec<Word>> = vec![Vec::with_capacity(words.len())];
         let from = self.commands.len();
-        for word in words {
-            if let ([Part::Text { text, quoted }], [words]) = (word.parts.as_slice(), alternatives.as_mut_slice()) {
-                let span = if self.place.is_none() { Some(word.span.clone()) } else { None };
-                words.push(Word { text: text.clone(), span, quoted: *quoted, ..Word::default() });
-                continue;
-            }
-            let made = self.expand(word);
-            if let ([words], [_]) = (alternatives.as_mut_slice(), made.as_slice()) {
-                words.extend(made.into_iter().flatten());
-                continue;
-            }
-            if alternatives.len() * made.len() > MAX_ALTERNATIVES {
-                alternatives.iter_mut().for_each(|words| words.push(Word::computed()));
-                continue;
-            }
-            alternatives = alternatives
-                .iter()
-                .flat_map(|before| made.iter().map(move |words| before.iter().chain(words).cloned().collect()))
-                .collect();
+        self.glued = false;
+        let mut alternatives = self.expand_all(words);
+        // What nobody has set is empty.
+        if std::mem::take(&mut self.glued) {
+            self.empties = true;
+            alternatives.extend(self.expand_all(words));
+            self.empties = false;
         }
         alternatives.iter_mut().for_each(|words| words.extend(declared.iter().cloned()));
         let inner = from..self.commands.len();
@@ -150,6 +145,32 @@ impl Walk {
         if output { Input::Text("".into()) } else { printed }
     }
 
+    /// What a command's words may become.
+    fn expand_all(&mut self, words: &[Written]) -> Vec<Vec<Word>> {
+        let mut alternatives: Vec<Vec<Word>> = vec![Vec::with_capacity(words.len())];
+        for word in words {
+            if let ([Part::Text { text, quoted }], [words]) = (word.parts.as_slice(), alternatives.as_mut_slice()) {
+                let span = if self.place.is_none() { Some(word.span.clone()) } else { None };
+                words.push(Word { text: text.clone(), span, quoted: *quoted, ..Word::default() });
+                continue;
+            }
+            let made = self.expand(word);
+            if let ([words], [_]) = (alternatives.as_mut_slice(), made.as_slice()) {
+                words.extend(made.into_iter().flatten());
+                continue;
+            }
+            if alternatives.len() * made.len() > MAX_ALTERNATIVES {
+                alternatives.iter_mut().for_each(|words| words.push(Word::computed()));
+                continue;
+            }
+            alternatives = alternatives
+                .iter()
+                .flat_map(|before| made.iter().map(move |words| before.iter().chain(words).cloned().collect()))
+                .collect();
+        }
+        alternatives
+    }
+
     /// Whether what the command reads can't end up as code: it is shown, or written into prose.
     fn reads_prose(&self, words: &[Written], stage: &Stage, piped: bool) -> bool {
         let name = words.first().and_then(Written::plain).unwrap_or_default();
@@ -218,6 +239,9 @@ impl Walk {
         for word in words {
             for it in self.expand(word).into_iter().flatten() {
                 self.text(&it.text, &assign.span);
+                if self.positional.is_some() && word.parts.iter().any(is_given) {
+                    self.variables.set_word(&assign.name, &it, matches!(assign.value, Value::Array(_)));
+                }
                 value = Some(it);
             }
         }
@@ -228,7 +252,7 @@ impl Walk {
             programs::Hazard::None => {}
             programs::Hazard::Unseen => {
                 self.unseen("it sets a variable that decides which code runs", &assign.span);
-                let text = value.as_ref().map(|word| word.text.clone()).unwrap_or_default();
+                let text = value.as_ref().map(|word| word.beginning().to_string()).unwrap_or_default();
                 self.code_paths(&assign.name, &text);
             }
             programs::Hazard::Shell => self.gap("it sets a variable that changes how the shell reads", &assign.span),
@@ -569,7 +593,7 @@ impl Walk {
         }
         self.calling.push(name.to_string());
         let documents = std::mem::replace(&mut self.documents, Rc::clone(&function.documents));
-        let positional = self.positional.replace(Rc::new(words[1..].to_vec()));
+        let positional = self.positional.replace(Passed::new(&words[1..]));
         let place = self.at(span);
         let outer = self.place.replace(place);
         self.stage(&function.body, false);

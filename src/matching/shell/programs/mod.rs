@@ -209,6 +209,7 @@ static WRAPPERS: &[Wrapper] = &[
     },
     Wrapper { joins: true, remote: true, ..elsewhere("ssh", "46AaCfGgKkMNnqsTtVvXxYy", "BbcDEeFIiJLlmOoPpQRSWw", 1) },
     elsewhere("busybox", "", "", 0),
+    elsewhere("shx", "", "", 0),
     elsewhere("toybox", "", "", 0),
     CONTAINER_EXEC,
     Wrapper { name: "podman exec", ..CONTAINER_EXEC },
@@ -485,7 +486,8 @@ pub(super) static INERT: Names = Names::new(
     cp mv ln tee truncate shred dd install mkfifo base64 base32 xxd jq yq join sort split csplit patch iconv \
     gzip gunzip zcat bzip2 bunzip2 xz unxz unzip curl wget fg bg disown suspend logger cal factor shuf tsort ptx \
     pr fmt expand unexpand sum b2sum sha512sum sha224sum sha384sum ping dig host nslookup ifconfig netstat ss lscpu lsblk lsusb \
-    lspci dmesg last history w who users finger mesg wall write cksum cmp numfmt dos2unix unix2dos sync mount umount",
+    lspci dmesg last history w who users finger mesg wall write cksum cmp numfmt dos2unix unix2dos sync mount umount \
+    getent adduser deluser addgroup delgroup gpasswd chage info whatis tldr notify-send terminal-notifier figlet cowsay",
 );
 
 /// They run, or may run, what they read from their input.

@@ -58,8 +58,18 @@ static WRITTEN_OPTIONS: &[(&str, &str)] = &[
     ("cc", "-wrapper -fplugin* -B* @*"),
     ("rustc", "-C* --codegen -Z* @*"),
     ("cargo", "--config --manifest-path -C* -Z*"),
-    ("make", "-f* --file --makefile -C* --directory -E* --eval -I* --include-dir SHELL=* MAKEFLAGS=* MAKEFILES=*"),
-    ("pytest", "-p* -c* --config-file --rootdir --pyargs --confcutdir --override-ini -o*"),
+    (
+        "make",
+        "-f* --file --makefile -C* --directory -E* --eval -I* --include-dir SHELL=* .SHELLFLAGS=* MAKEFLAGS=* MAKEFILES=*",
+    ),
+    (
+        "pytest",
+        "-p* -c* --config-file --rootdir --pyargs --confcutdir --override-ini -o* -W* --pythonwarnings --basetemp --junitxml --junit-xml --log-file --debug",
+    ),
+    ("mypy", "--python-executable --config-file --install-types --junit-xml --cache-dir"),
+    ("flake8", "--config --append-config --output-file"),
+    ("psql", "-f* --file -o* --output -L* --log-file"),
+    ("sqlite3", "-init"),
     ("mvn", "-f* --file -s* --settings -D*"),
     ("gradle", "-I* --init-script -c* -b* -p* --project-dir"),
     ("eslint", "-c* --config --rulesdir --plugin --resolve-plugins-relative-to -o* --output-file"),
@@ -94,7 +104,36 @@ static FILTERS: &[(&str, usize, &[&str])] = &[
     ("cut", 0, &[]),
     ("tr", 2, &[]),
     ("nl", 0, &[]),
+    ("tac", 0, &[]),
+    ("rev", 0, &[]),
+    ("fold", 0, &[]),
+    ("column", 0, &[]),
     ("grep", 1, &["-f", "--file", "-r", "-R", "--recursive", "--exclude-from"]),
+];
+
+/// Programs that find another one by what they are told, and run it.
+pub(in super::super) const RUNNERS: [&str; 10] =
+    ["npx", "bunx", "pnpx", "uvx", "uv", "poetry", "pdm", "hatch", "pipx", "bundle"];
+
+/// Their options that leave open nothing of what is run.
+pub(in super::super) const PLAIN_RUNNER_OPTIONS: [&str; 17] = [
+    "--yes",
+    "-y",
+    "--no",
+    "--no-install",
+    "--offline",
+    "--prefer-offline",
+    "-q",
+    "--quiet",
+    "-s",
+    "--silent",
+    "--frozen",
+    "--locked",
+    "--no-sync",
+    "--bun",
+    "-v",
+    "--verbose",
+    "--",
 ];
 
 /// Whether a command behind a pipe does nothing but pass on some of what it reads.
@@ -116,10 +155,27 @@ pub(in super::super) fn only_looks(words: &[Word]) -> bool {
     second == Some("-n") && !words.iter().skip(2).any(begins_option)
 }
 
-/// Whether a command has no effect but to print a constant text.
+/// Whether a command has no effect but to print a text that says nothing of the machine but the time and the place, to
+/// wait, to compare, or to end the text.
 pub(in super::super) fn only_prints(words: &[Word]) -> bool {
     let Some((head, rest)) = words.split_first() else { return false };
+    let are_plain = || rest.iter().all(Word::is_constant);
     match head.as_constant() {
+        Some("exit" | "wait" | "break" | "continue" | "pwd" | "sleep") => are_plain(),
+        Some("date") => rest.iter().all(|word| word.as_constant().is_some_and(|it| it == "-u" || it.starts_with('+'))),
+        Some("set") => {
+            let is_harmless = |it: &str| {
+                matches!(it, "-e" | "-u" | "-x" | "-eu" | "-ex" | "-eux" | "-o" | "pipefail")
+                    || matches!(it, "-euo" | "-eo" | "-uo" | "-euxo" | "-exo")
+            };
+            !rest.is_empty() && rest.iter().all(|word| word.as_constant().is_some_and(is_harmless))
+        }
+        Some("[" | "test") => {
+            let is_operand = |word: &Word| {
+                !matches!(word.openness, Openness::Computed(..)) && !matches!(word.text.as_str(), "-v" | "-R")
+            };
+            rest.iter().all(is_operand)
+        }
         Some("true" | ":" | "false" | "echo") => rest.iter().all(Word::is_constant),
         Some("printf") => {
             rest.iter().all(Word::is_constant) && rest.first().is_some_and(|it| !it.text.starts_with('-'))
@@ -137,8 +193,27 @@ fn path_of(name: &str, words: &[Word]) -> (String, usize) {
     }
 }
 
+/// The program that a project's own starter of it runs.
+fn without_starter(name: &str) -> &str {
+    match name {
+        "gradlew" => "gradle",
+        "mvnw" => "mvn",
+        name => name,
+    }
+}
+
+/// Whether a command is given an option, or a script, by which it runs other code than its own.
+pub(in super::super) fn has_code_options(name: &str, words: &[Word]) -> bool {
+    let code = code_options(name, words);
+    let row = options::row(name);
+    let is_code =
+        |word: &Word| code.iter().any(|option| super::super::rule::denotes(&word.text, option, row.as_deref()));
+    !running_options(name, words).is_empty() || script_runs_code(name, words) || words.iter().skip(1).any(is_code)
+}
+
 /// The names of the options of a command that make it run code, if the table spells them.
 pub(in super::super) fn code_options(name: &str, words: &[Word]) -> Vec<&'static str> {
+    let name = without_starter(name);
     let (path, _) = path_of(name, words);
     let name = name.trim_start_matches('g');
     let is_its = |program: &str| program == path || program == "tar" && name == "tar";
@@ -151,6 +226,7 @@ pub(in super::super) fn code_options(name: &str, words: &[Word]) -> Vec<&'static
 
 /// The options that make the command run code, whatever its table says, and words that may be such options.
 pub(in super::super) fn running_options<'w>(name: &str, words: &'w [Word]) -> Vec<&'w Word> {
+    let name = without_starter(name);
     let args = words.get(1..).unwrap_or_default();
     // What follows an option may be its value: `find -name -- -delete`.
     let ends =
@@ -189,6 +265,11 @@ pub(in super::super) fn running_options<'w>(name: &str, words: &'w [Word]) -> Ve
         "zip" => found.extend(own.clone().filter(|word| word.text.starts_with('-') && word.text[1..].contains('T'))),
         // They write into their second operand.
         "uniq" | "xxd" => found.extend(args.iter().filter(|word| !word.text.starts_with('-')).nth(1)),
+        // `V!=touch x` and `V=$(shell touch x)` run a shell.
+        "make" | "gmake" => found
+            .extend(args.iter().filter(|word| {
+                word.text.contains('=') && (word.text.contains("!=") || word.text.contains(['$', '`']))
+            })),
         "sqlite3" | "psql" | "mysql" | "mariadb" => found.extend(args.iter().filter(|word| runs_in_client(word))),
         "ssh" | "scp" | "sftp" => found.extend(ssh_settings(name, args)),
         _ => {}
@@ -353,9 +434,24 @@ fn runs_in_client(word: &Word) -> bool {
         line.starts_with('.') && !HARMLESS.iter().any(|it| line.starts_with(it)) && !line.starts_with("./")
     });
     let lower = text.to_ascii_lowercase();
-    let names = ["\\!", "\\o", "\\g", "\\w", "\\copy", "\\i", "writefile", "load_extension", "outfile", "program"];
+    let names = [
+        "\\!",
+        "\\o",
+        "\\g",
+        "\\w",
+        "\\copy",
+        "\\i",
+        "writefile",
+        "load_extension",
+        "outfile",
+        "program",
+        "edit(",
+        "vacuum into",
+    ];
+    // Back-quotes in a command of psql's own run a shell, and a server writes a file as well.
+    let is_more = lower.contains('\\') && lower.contains('`') || lower.contains("copy") && lower.contains(" to '");
     let begins = ["system", "source", "tee", "pager"].iter().any(|it| lower.starts_with(it));
-    is_dot || begins || names.iter().any(|it| lower.contains(it))
+    is_dot || begins || is_more || names.iter().any(|it| lower.contains(it))
 }
 
 /// A setting that `git config` makes and that may have a later command run a program.
