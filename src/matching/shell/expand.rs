@@ -44,6 +44,8 @@ pub struct Word {
     pub(super) quoted: bool,
     /// A declaration's assignment, as written: what it sets is known.
     pub(super) assigned: bool,
+    /// A pattern of what find comes across: `**` is any number of directories, and it follows no links.
+    pub(super) found: bool,
 }
 
 impl Word {

@@ -39,7 +39,7 @@ pub(super) fn is_within(pattern: &str, word: &Word, directory: &Directory, place
     let (Some(pattern), Some(resolved)) = (lead(&pattern, known), lead(&path, fixed(&path))) else { return false };
     // A directory that the word's own pattern comes across may be a link: `build/*/x`.
     let stays = || match (place.linked, word.openness) {
-        (Some(linked), Openness::Files(_)) => {
+        (Some(linked), Openness::Files(_)) if !word.found => {
             let found = linked(&path.iter().map(String::as_str).collect::<Vec<_>>());
             found.is_some_and(|found| found.iter().all(|path| fits(&pattern, &parts_of(path))))
         }
@@ -95,7 +95,9 @@ fn matches(pattern: &[&str], path: &[&str]) -> bool {
         ["**", rest @ ..] => (0..=path.len()).any(|skip| matches(rest, &path[skip..])),
         [first, rest @ ..] => match path {
             [part, after @ ..] => {
-                (rule::glob(first, part) && (*first == "*" || !part.contains(['*', '?']) || first == part))
+                // `**` is more than one name.
+                (rule::glob(first, part)
+                    && (*first == "*" && *part != "**" || !part.contains(['*', '?']) || first == part))
                     && matches(rest, after)
             }
             [] => false,

@@ -962,7 +962,7 @@ impl Stage {
             end -= 1;
         }
         let words: Vec<&str> = rest[..end]
-            .split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ',' | '[' | ']' | '(' | ')' | ';' | '`'))
+            .split(|c: char| c.is_whitespace() || "\"',[]();`<>|&".contains(c))
             .filter(|word| !word.is_empty())
             .collect();
         self.options.iter().all(|option| {
@@ -1064,18 +1064,23 @@ fn stands_as_program(text: &str, at: usize) -> bool {
         Some(_) if text[..at].ends_with(['/', '.']) => return true,
         Some(_) => {}
     }
-    // `timeout -k 5 60 git push`: what a wrapper takes before the command.
+    // `timeout -k 5 60 git push`, `flock -w 5 lock git push`: what a wrapper takes before the command.
+    let mut n_operands = 0;
     loop {
         let ends_word = |c: char| c.is_whitespace() || ";&|(\"'`@".contains(c);
         let place = before.char_indices().rfind(|(_, c)| ends_word(*c)).map_or(0, |(at, c)| at + c.len_utf8());
         let word = before[place..].trim_start_matches(['.', '\\']);
-        let is_runner = RUNNERS.contains(&word) || word == "xargs" || programs::is_wrapper(word);
-        if is_runner || word.contains('=') || word.len() < 4 && word.ends_with('e') {
+        let is_runner = RUNNERS.contains(&word) || word == "xargs" || word.contains('=');
+        if is_runner && n_operands == 0 || programs::wraps_behind(word, n_operands) {
+            return true;
+        }
+        if word.len() < 4 && word.ends_with('e') && n_operands == 0 {
             return true;
         }
         let is_argument = word.starts_with('-') || word.starts_with(|c: char| c.is_ascii_digit());
+        n_operands += usize::from(!is_argument);
         let next = before[..place].trim_end_matches([' ', '\t']);
-        if !is_argument || next.len() == before.len() || place == 0 {
+        if n_operands > 2 || next.len() == before.len() || place == 0 {
             return false;
         }
         before = next;

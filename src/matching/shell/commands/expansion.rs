@@ -45,7 +45,7 @@ impl Walk {
 
     fn build(&mut self, parts: &[&Part], span: Option<Span>) -> Vec<Vec<Word>> {
         let mut builds = vec![Build::default()];
-        let is_glued = is_glued(parts);
+        let is_glued = self.is_glued(parts);
         for (at, part) in parts.iter().enumerate() {
             let nexts: Vec<Next> = match part {
                 Part::Text { text, quoted } => vec![Next::Text(text.clone(), *quoted)],
@@ -102,6 +102,30 @@ impl Walk {
                 .collect();
         }
         builds.into_iter().map(|build| build.finish(span.clone())).collect()
+    }
+
+    /// Whether a word would be an option or a plain name if the expansions in it were empty: `--exec$x`, `pu${x}sh`. An
+    /// option's value isn't asked for: `--since=$x` says the same.
+    fn is_glued(&self, parts: &[&Part]) -> bool {
+        if parts.len() < 2 {
+            return false;
+        }
+        let (mut rest, mut begins_open) = (String::new(), false);
+        for part in parts {
+            match part {
+                Part::Text { text, .. } => rest.push_str(text),
+                Part::Variable { name, .. } => match self.variables.values(name).as_slice() {
+                    [value, ..] if value.openness == Openness::Constant => rest.push_str(&value.text),
+                    _ => begins_open |= rest.is_empty(),
+                },
+                Part::Command { .. } => begins_open |= rest.is_empty(),
+                _ => return false,
+            }
+        }
+        let is_name = || rest.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'));
+        // `$dir-old` is a name with an end, and no program has so many letters in one word.
+        let is_option = rest.starts_with("--") || rest.starts_with('-') && (!begins_open || rest.len() < 4);
+        rest.len() > 1 && !rest.ends_with('=') && (is_option || !rest.starts_with('-') && is_name())
     }
 
     /// `$(echo $x)` with variables that are constant.
@@ -272,26 +296,6 @@ fn whole(elements: Vec<Resolved>) -> Vec<Word> {
     elements.into_iter().map(word).collect()
 }
 
-/// Whether a word would be an option or a plain name if the expansions in it were empty: `--exec$x`, `pu${x}sh`. An
-/// option's value isn't asked for: `--since=$x` says the same.
-fn is_glued(parts: &[&Part]) -> bool {
-    if parts.len() < 2 {
-        return false;
-    }
-    let mut rest = String::new();
-    for part in parts {
-        match part {
-            Part::Text { text, .. } => rest.push_str(text),
-            Part::Variable { .. } | Part::Command { .. } => {}
-            _ => return false,
-        }
-    }
-    let is_name = || rest.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'));
-    // `$dir-old` is a name with an end, and no program has so many letters in one word.
-    let is_option = rest.starts_with("--") || matches!(parts[0], Part::Text { text, .. } if text.starts_with('-'));
-    rest.len() > 1 && !rest.ends_with('=') && (is_option || !rest.starts_with('-') && is_name())
-}
-
 fn has_dash(part: &Part) -> bool {
     matches!(part, Part::Text { text, .. } if text.contains("/-"))
 }
@@ -390,6 +394,7 @@ impl Build {
                 home: std::mem::take(&mut self.home),
                 quoted: std::mem::take(&mut self.quoted),
                 assigned: false,
+                found: false,
             });
         }
         self.started = false;

@@ -21,6 +21,8 @@ enum Input {
     Text(Rc<str>),
     /// Paths, names, numbers.
     Operands,
+    /// What find prints, ended by NUL.
+    Found(Word),
     Computed,
     File(String),
 }
@@ -807,5 +809,6 @@ pub(super) fn tail(word: &Word, skip: usize) -> Word {
         home: false,
         quoted: word.quoted,
         assigned: false,
+        found: false,
     }
 }

@@ -153,7 +153,7 @@ impl Walk {
                 }
                 self.unseen("a script runs that the text doesn't show", span);
             }
-            Input::Operands | Input::Computed => self.gap("a shell reads computed text", span),
+            Input::Operands | Input::Found(_) | Input::Computed => self.gap("a shell reads computed text", span),
         }
         false
     }
@@ -418,7 +418,12 @@ impl Walk {
             let end = at + length.unwrap_or(words.len() - at);
             let mut slice = words[at..end].to_vec();
             for it in &mut slice {
-                if it.openness == Openness::Constant
+                if it.as_constant() == Some("{}")
+                    && matches!(word.text.as_str(), "-exec" | "-ok")
+                    && let Some(found) = running::found_by(words)
+                {
+                    *it = found;
+                } else if it.openness == Openness::Constant
                     && let Some(mark) = it.text.find("{}")
                 {
                     it.openness = Openness::Operand(mark);
@@ -538,7 +543,8 @@ impl Walk {
                     text.split_whitespace().map(Word::constant).collect()
                 }
             }
-            (Input::Operands, false) => {
+            (Input::Found(word), false) if lines => vec![word.clone()],
+            (Input::Operands | Input::Found(_), false) => {
                 vec![Word { text: "…".into(), openness: Openness::Operand(0), ..Word::default() }]
             }
             _ => vec![Word::computed()],

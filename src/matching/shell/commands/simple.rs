@@ -123,7 +123,11 @@ impl Walk {
                     {
                         Input::File(words[1].text.clone())
                     }
-                    ("find" | "fd" | "pgrep" | "seq" | "pidof" | "lsof", _) => Input::Operands,
+                    ("find", _) => match running::found_by(words).filter(|_| running::prints_with_nul(words)) {
+                        Some(word) => Input::Found(word),
+                        None => Input::Operands,
+                    },
+                    ("fd" | "pgrep" | "seq" | "pidof" | "lsof", _) => Input::Operands,
                     ("git", _)
                         if words.get(1).is_some_and(|word| matches!(word.text.as_str(), "ls-files" | "rev-list")) =>
                     {

@@ -417,9 +417,9 @@ pub(super) fn without_version(wrapper: &str, words: &[Word]) -> Option<Vec<Word>
     (program != name).then(|| [Word::constant(program)].into_iter().chain(rest.iter().cloned()).collect())
 }
 
-/// Whether a name alone is one of a wrapper.
-pub(super) fn is_wrapper(name: &str) -> bool {
-    WRAPPERS.iter().any(|row| row.name == name)
+/// Whether a program may run what stands behind so many operands of its own.
+pub(super) fn wraps_behind(name: &str, n_operands: usize) -> bool {
+    WRAPPERS.iter().any(|row| row.name == name && (n_operands == 0 || row.positionals >= n_operands))
 }
 
 /// The wrapper that a command is, and where among its words the wrapper's own name ends.

@@ -136,6 +136,58 @@ pub(in super::super) const PLAIN_RUNNER_OPTIONS: [&str; 17] = [
     "--",
 ];
 
+/// What a `find` comes across, as a pattern: `./**/build` of `find . -name build`. Nothing if it says more than names.
+pub(in super::super) fn found_by(words: &[Word]) -> Option<Word> {
+    const TESTS: [&str; 14] = [
+        "-type",
+        "-name",
+        "-maxdepth",
+        "-mindepth",
+        "-mtime",
+        "-mmin",
+        "-atime",
+        "-ctime",
+        "-newer",
+        "-size",
+        "-user",
+        "-group",
+        "-perm",
+        "-xdev",
+    ];
+    let texts: Vec<&str> = words.iter().map(Word::as_constant).collect::<Option<_>>()?;
+    let [_, start, rest @ ..] = texts.as_slice() else { return None };
+    if start.is_empty() || start.starts_with(['-', '(', '!', '~']) || start.contains(['*', '?', '[', '\\']) {
+        return None;
+    }
+    let mut name = None;
+    let mut rest = rest.iter();
+    while let Some(test) = rest.next() {
+        match *test {
+            "-print0" | "-prune" | "-depth" | "-empty" | "-print" | "-xdev" | "-a" | "-and" => {}
+            // What follows is what is done with it; whatever stands there takes nothing away from what was found.
+            "-exec" | "-ok" => break,
+            "-name" => name = Some(*rest.next()?),
+            test if TESTS.contains(&test) => {
+                rest.next()?;
+            }
+            _ => return None,
+        }
+    }
+    // Behind an action, another test may begin anew.
+    if rest.any(|word| matches!(*word, "-o" | "-or" | "," | "!" | "-not" | "(")) {
+        return None;
+    }
+    let name = name.filter(|name| !name.is_empty() && !name.contains(['/', '\\']))?;
+    let start = start.trim_end_matches('/');
+    let text = format!("{start}/**/{name}");
+    Some(Word { text, openness: Openness::Files(start.len() + 1), found: true, ..Word::default() })
+}
+
+/// Whether a `find` ends each path that it prints with NUL, which no path holds.
+pub(in super::super) fn prints_with_nul(words: &[Word]) -> bool {
+    words.last().and_then(Word::as_constant) == Some("-print0")
+}
+
 /// Whether a command behind a pipe does nothing but pass on some of what it reads.
 pub(in super::super) fn is_filter(words: &[Word]) -> bool {
     let Some(name) = words.first().and_then(Word::as_constant) else { return false };
