@@ -103,11 +103,10 @@ fn judge(args: &HookArgs, event: &mut String) -> Result<String, Failure> {
             args.agent.name()
         );
     }
-    let mut text = String::new();
-    let read = std::io::stdin().lock().take(MAX_EVENT).read_to_string(&mut text);
-    read.map_err(|error| Failure(format!("failed to read the event: {error}")))?;
-    let mut payload: Value =
-        crate::support::json::parse(&text).map_err(|error| Failure(format!("the event is not JSON: {error}")))?;
+    let mut sent = Vec::new();
+    let read = std::io::stdin().lock().take(MAX_EVENT).read_to_end(&mut sent);
+    let read = read.map_err(|error| format!("failed to read the event: {error}"));
+    let mut payload = read.and_then(|_| asked::read(args.agent, event, &sent)).map_err(Failure)?;
     let named = asked::name_event(args.agent, event, &mut payload);
     named.map_err(|problem| Failure(format!("--event {problem}")))?;
     let mut hooks = args.hooks.clone();

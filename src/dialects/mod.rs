@@ -305,6 +305,12 @@ impl Dialect {
         self.named(name).next().is_some()
     }
 
+    /// Whether a member at the top of a payload names the event.
+    fn names_event(&self, member: &str) -> bool {
+        let others = self.members.iter().filter(|(_, ours)| *ours == EVENT).map(|(theirs, _)| *theirs);
+        others.chain([self.event_name]).any(|place| place.strip_prefix('/') == Some(member))
+    }
+
     /// The rows that a text names.
     fn named<'a>(&self, name: &'a str) -> impl Iterator<Item = &'static EventRow> + use<'a> {
         self.events.iter().filter(move |row| row.name == name || row.also.contains(&name))
