@@ -825,7 +825,9 @@ mod tests {
     #[test]
     fn an_agent_is_told_no_in_the_words_that_it_obeys() {
         let (codes, pre) = (("", "Down.", 2), "PreToolUse");
-        let deny = r#"{"permissionDecision":"deny","permissionDecisionReason":"Down."}"#;
+        // In the words of Copilot CLI and of VS Code's Copilot.
+        let deny = r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"Down."},"permissionDecision":"deny","permissionDecisionReason":"Down."}"#;
+        let block = r#"{"continue":false,"decision":"block","reason":"Down.","stopReason":"Down."}"#;
         let cancel = r#"{"cancel":true,"errorMessage":"Down."}"#;
         let request = r#"{"hookSpecificOutput":{"decision":{"behavior":"deny","message":"Down."},"hookEventName":"PermissionRequest"}}"#;
         for (dialect, event, expected) in [
@@ -846,8 +848,9 @@ mod tests {
             ("qwen", pre, codes),
             ("copilot", "preToolUse", (deny, "", 0)),
             ("copilot", "", (deny, "", 0)),
+            ("copilot", "PreToolUse", (deny, "", 0)),
             ("copilot", "permissionRequest", (r#"{"behavior":"deny","message":"Down."}"#, "", 0)),
-            ("copilot", "userPromptSubmitted", (r#"{"decision":"block","reason":"Down."}"#, "", 0)),
+            ("copilot", "userPromptSubmitted", (block, "", 0)),
             ("cline", pre, (cancel, "", 0)),
             ("cline", "tool_call", (cancel, "", 0)),
             ("cline", "TaskComplete", ("", "", 0)),

@@ -9,6 +9,8 @@ use std::path::Path;
 /// A hook that answers what the payload has under `answer`.
 const ECHO: &str = "hooks: [{ name: echo, on: '*', fail: closed, script: return event.answer }]";
 
+const GUARD: &str = "hooks: [{ name: no-echo, on: PreToolUse, if: Bash(echo *), deny: No echo. }]";
+
 /// The canonical events of payloads and the replies to them.
 fn replay(dialect: &str, definitions: &str, payloads: &[Value]) -> Vec<(String, Value)> {
     let lines: String = payloads.iter().map(|it| format!("{it}\n")).collect();
@@ -33,8 +35,7 @@ fn session(agent: &str) -> Vec<Value> {
 /// Every moment of a session is understood, a guard of commands holds whatever the tool is called, and
 /// where no hook has an opinion nothing is said.
 fn check_session(agent: &str, events: &[&str], denied: Value) {
-    let guard = "hooks: [{ name: no-echo, on: PreToolUse, if: Bash(echo *), deny: No echo. }]";
-    let said = replay(agent, guard, &session(agent));
+    let said = replay(agent, GUARD, &session(agent));
     assert_eq!(said.iter().map(|(event, _)| event.as_str()).collect::<Vec<_>>(), events, "{agent}");
     for (event, reply) in said {
         assert_eq!(reply, if event == "PreToolUse" { denied.clone() } else { json!({}) }, "{agent} {event}");
@@ -353,10 +354,24 @@ fn copilot() {
     ];
     let pre =
         |decision: &str, reason: &str| json!({"permissionDecision": decision, "permissionDecisionReason": reason});
-    check_session("copilot", &events, pre("deny", "No echo."));
+    let in_both = |reason: &str| {
+        let deny = pre("deny", reason);
+        let mut both = specific("PreToolUse", deny.clone());
+        both.as_object_mut().unwrap().extend(deny.as_object().unwrap().clone());
+        both
+    };
+    // Of the calls, the last has VS Code's name of the event.
+    let said = replay("copilot", GUARD, &session("copilot"));
+    let mut denied = vec![pre("deny", "No echo."), pre("deny", "No echo."), in_both("No echo.")].into_iter();
+    assert_eq!(said.iter().map(|(event, _)| event.as_str()).collect::<Vec<_>>(), events);
+    for (event, reply) in said {
+        assert_eq!(reply, if event == "PreToolUse" { denied.next().unwrap() } else { json!({}) }, "{event}");
+    }
     let call = || json!({"toolName": "bash", "toolArgs": {"command": "ls"}});
     let request = || json!({"hookName": "permissionRequest", "toolName": "bash", "toolInput": {"command": "ls"}});
     let of_vs_code = || json!({"sessionId": "s", "hookEventName": "PreToolUse", "tool_name": "x", "tool_input": {}});
+    let in_snake_case = || json!({"session_id": "s", "tool_name": "x", "tool_input": {}, "tool_use_id": "1"});
+    let ends = json!({"decision": "block", "reason": "No.", "continue": false, "stopReason": "No."});
     let hso = json!({"permissionDecision": "deny", "permissionDecisionReason": "No."});
     let unproven = "a hook rewrote this, and VS Code's Copilot isn't known to take a rewrite";
     let of_vs_code_no = json!({"permissionDecision": "deny", "permissionDecisionReason": unproven});
@@ -411,6 +426,25 @@ fn copilot() {
             ("sessionStart", json!({}), context(), json!({"additionalContext": "a\nb"})),
             ("PreToolUse", of_vs_code(), no(), specific("PreToolUse", hso)),
             ("PreToolUse", of_vs_code(), rewrite(), specific("PreToolUse", of_vs_code_no)),
+            // VS Code's payloads of today, and the CLI's under the same names.
+            ("PreToolUse", in_snake_case(), no(), in_both("No.")),
+            ("PreToolUse", in_snake_case(), rewrite(), in_both(unproven)),
+            ("PreToolUse", bash(), rewrite(), json!({"modifiedArgs": {"command": "pwd"}})),
+            ("PreToolUse", in_snake_case(), allow(), {
+                let mut both = specific("PreToolUse", json!({"permissionDecision": "allow"}));
+                both["permissionDecision"] = "allow".into();
+                both
+            }),
+            ("PostToolUse", in_snake_case(), no(), json!({"decision": "block", "reason": "No."})),
+            ("UserPromptSubmit", json!({"prompt": "hi"}), no(), ends.clone()),
+            ("PreCompact", json!({"trigger": "auto"}), no(), ends),
+            ("Stop", json!({"stop_hook_active": false}), no(), {
+                let mut both = specific("Stop", json!({"decision": "block", "reason": "No."}));
+                both["decision"] = "block".into();
+                both["reason"] = "No.".into();
+                both
+            }),
+            ("SubagentStop", json!({"agent_id": "a"}), no(), json!({"decision": "block", "reason": "No."})),
         ],
     );
 }
