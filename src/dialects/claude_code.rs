@@ -133,6 +133,23 @@ pub(super) fn matched(event: &str) -> Target {
 /// Events whose plain stdout is context for the model.
 const TEXT_IS_CONTEXT: [&str; 4] = ["UserPromptSubmit", "UserPromptExpansion", "SessionStart", "PostModelSwitch"];
 
+/// Where a hook's text for the model has a place. Elsewhere it would void the whole reply, so the person reads it.
+const TAKES_CONTEXT: [&str; 13] = [
+    "SessionStart",
+    "Setup",
+    "UserPromptSubmit",
+    "UserPromptExpansion",
+    "PreToolUse",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "PostToolBatch",
+    "Notification",
+    "Stop",
+    "SubagentStart",
+    "SubagentStop",
+    "PostModelSwitch",
+];
+
 /// The JSON reply on a command's stdout, if there is one: only an object counts as JSON, and with other
 /// output before it the whole is plain text.
 pub(super) fn reply_on_stdout(event: &Event, stdout: &str, read: Reader) -> Option<Result<Answer, String>> {
@@ -347,8 +364,10 @@ pub(super) fn write_reply(dialect: &Dialect, event: &Event, verdict: &Verdict) -
             }
         }
     }
-    if !verdict.additional_context.is_empty() {
+    if TAKES_CONTEXT.contains(&&*event.name) && !verdict.additional_context.is_empty() {
         specific.insert("additionalContext".into(), json!(verdict.additional_context.join("\n")));
+    } else {
+        messages.extend(verdict.additional_context.iter().cloned());
     }
     if let Some(stop) = &verdict.stop {
         reply.insert("continue".into(), json!(false));
