@@ -9,7 +9,7 @@ use super::replies::{BLOCKED, bad_exit, is_decided, members, or, parse_stdout, t
 use super::settings::{self, Settings};
 use super::{Agent, Dialect, EventRow, Files, Refusal};
 use crate::contract::{Composition, Contract, Exit, Reader, TOOL_NAME, Target};
-use crate::event::{Event, spec};
+use crate::event::{Event, set_pointer, spec};
 use crate::matching::MatcherRule;
 use crate::syntax::node::Node;
 use crate::verdict::{Answer, Decision, Verdict};
@@ -354,11 +354,11 @@ pub(super) fn write_reply(dialect: &Dialect, event: &Event, verdict: &Verdict) -
                 (_, false) => messages.push(or(&reason, BLOCKED)),
             }
             if let Some(subject) = &verdict.subject {
-                let output =
-                    if subject.is_null() && verdict.replaced { withheld(event.subject()) } else { subject.clone() };
+                let before = event.subject().unwrap_or(&Value::Null);
+                let after = if subject.is_null() && verdict.replaced { withheld(before) } else { subject.clone() };
                 match name {
-                    "PostToolUse" => specific.insert("updatedToolOutput".into(), output),
-                    "MessageDisplay" => specific.insert("displayContent".into(), output),
+                    "PostToolUse" => specific.insert("updatedToolOutput".into(), in_shape_of(before, after)),
+                    "MessageDisplay" => specific.insert("displayContent".into(), after),
                     _ => None,
                 };
             }
@@ -383,16 +383,113 @@ pub(super) fn write_reply(dialect: &Dialect, event: &Event, verdict: &Verdict) -
     Value::Object(reply)
 }
 
-/// The client takes a new output only in the tool's own shape: the same, without its texts.
-/// Recursion is bounded by the depth limit of the parser that read the output.
-fn withheld(output: Option<&Value>) -> Value {
+/// The client takes a new output only in the tool's own shape: the same, without its texts, but for those that say
+/// what it is. Recursion is bounded by the depth limit of the parser that read the output.
+fn withheld(output: &Value) -> Value {
     match output {
-        Some(Value::Object(members)) => {
-            members.iter().map(|(key, value)| (key.clone(), withheld(Some(value)))).collect()
+        Value::Object(members) => {
+            let kept = |key: &str, value: &Value| KINDS.contains(&key) && value.as_str().is_some_and(is_kind);
+            let withheld = |(key, value): (&String, &Value)| {
+                (key.clone(), if kept(key, value) { value.clone() } else { withheld(value) })
+            };
+            members.iter().map(withheld).collect()
         }
-        Some(Value::Array(items)) => items.iter().map(|item| withheld(Some(item))).collect(),
-        Some(Value::String(_)) => json!("[withheld by a hook]"),
-        Some(other) => other.clone(),
-        None => Value::Null,
+        Value::Array(items) => items.iter().map(withheld).collect(),
+        Value::String(_) => json!("[withheld by a hook]"),
+        other => other.clone(),
+    }
+}
+
+/// Members that say what the others are.
+const KINDS: [&str; 6] = ["type", "status", "mimeType", "mime_type", "mediaType", "media_type"];
+
+/// A word of the client's own, such as `create`, `async_launched` or `image/png`.
+fn is_kind(text: &str) -> bool {
+    text.len() <= 80
+        && text.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-' | b'/' | b'.' | b'+'))
+}
+
+/// Where a tool's output that is an object has the text that the model reads most of.
+const MAIN_TEXTS: [&str; 4] = ["/stdout", "/file/content", "/content", "/result"];
+
+/// A new output as the client takes it: what isn't of the tool's own shape would be passed over, and the old one stand.
+/// What a hook has left out or made something else is withheld; a text in place of an object becomes its main text.
+/// Recursion is bounded by the depth limit of the parsers that read the two.
+fn in_shape_of(before: &Value, after: Value) -> Value {
+    match (before, after) {
+        (Value::Object(before), Value::Object(mut after)) => {
+            for (key, value) in before {
+                let given = after.remove(key).map_or_else(|| withheld(value), |given| in_shape_of(value, given));
+                after.insert(key.clone(), given);
+            }
+            Value::Object(after)
+        }
+        (Value::Object(_), Value::String(text)) => {
+            let mut output = withheld(before);
+            let is_text = |place: &&&str| before.pointer(place).is_some_and(Value::is_string);
+            if let Some(main) = MAIN_TEXTS.iter().find(is_text) {
+                set_pointer(&mut output, main, text.into());
+            }
+            output
+        }
+        // Blocks of content, as MCP has them.
+        (Value::Array(items), Value::String(text)) if items.iter().any(|item| item["type"] == "text") => {
+            json!([{ "type": "text", "text": text }])
+        }
+        (Value::Null, after) => after,
+        (before, after) if std::mem::discriminant(before) == std::mem::discriminant(&after) => after,
+        (before, _) => withheld(before),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_output_has_the_shape_of_the_old_one() {
+        let bash = json!({"stdout": "key", "stderr": "key", "interrupted": false, "isImage": false});
+        let hidden = "[withheld by a hook]";
+        let read = json!({"type": "text", "file": {"filePath": "/a", "content": "key", "numLines": 1}});
+        let image = json!([{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "key"}}]);
+        let blocks = json!([{"type": "text", "text": "key"}]);
+        for (before, after, expected) in [
+            (&bash, json!("fine"), json!({"stdout": "fine", "stderr": hidden, "interrupted": false, "isImage": false})),
+            (
+                &bash,
+                json!({"stdout": "fine", "stderr": 3, "interrupted": true}),
+                json!({"stdout": "fine", "stderr": hidden, "interrupted": true, "isImage": false}),
+            ),
+            (&bash, json!(["x"]), withheld(&bash)),
+            (&bash, withheld(&bash), withheld(&bash)),
+            (
+                &read,
+                json!("fine"),
+                json!({"type": "text", "file": {"filePath": hidden, "content": "fine", "numLines": 1}}),
+            ),
+            (
+                &read,
+                json!({"type": "text", "file": {"filePath": "/a", "content": "fine"}}),
+                json!({"type": "text", "file": {"filePath": "/a", "content": "fine", "numLines": 1}}),
+            ),
+            (
+                &image,
+                withheld(&image),
+                json!([{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": hidden}}]),
+            ),
+            (&blocks, json!("fine"), json!([{"type": "text", "text": "fine"}])),
+            (&blocks, json!([]), json!([])),
+            (&blocks, json!({"a": 1}), json!([{"type": "text", "text": hidden}])),
+            (&json!("key"), json!("fine"), json!("fine")),
+            (&json!("key"), json!({"a": 1}), json!(hidden)),
+            (
+                &json!({"status": "completed", "type": "Key: x"}),
+                json!(1),
+                json!({"status": "completed", "type": hidden}),
+            ),
+            (&Value::Null, json!({"a": 1}), json!({"a": 1})),
+        ] {
+            assert_eq!(in_shape_of(before, after.clone()), expected, "{before} {after}");
+        }
     }
 }
