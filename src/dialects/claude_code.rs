@@ -5,7 +5,7 @@
 
 use super::gemini;
 use super::native::CONTRACT;
-use super::replies::{BLOCKED, bad_exit, is_decided, members, or, parse_stdout, text, unreadable};
+use super::replies::{BLOCKED, bad_exit, denied, is_decided, members, or, parse_stdout, text, unreadable};
 use super::settings::{self, Settings};
 use super::{Agent, Dialect, EventRow, Files, Refusal};
 use crate::contract::{Composition, Contract, Exit, Reader, TOOL_NAME, Target};
@@ -293,6 +293,11 @@ fn object(specific: &Map<String, Value>, key: &str) -> Result<Option<Value>, Str
 
 /// A reply of Claude Code's form in a dialect that has it. No opinion is silence, not an approval.
 pub(super) fn write_reply(dialect: &Dialect, event: &Event, verdict: &Verdict) -> Value {
+    let is_input = ["PreToolUse", "PermissionRequest"].contains(&&*event.name);
+    let is_misfit = is_input && verdict.subject.as_ref().is_some_and(|input| !input.is_object());
+    let stricter = (is_misfit && verdict.decision != Decision::Deny)
+        .then(|| denied(verdict, "a hook rewrote this, and a tool's input is an object"));
+    let verdict = stricter.as_ref().unwrap_or(verdict);
     let mut reply = Map::new();
     let mut specific = Map::new();
     let mut messages = verdict.user_messages.clone();
@@ -312,7 +317,7 @@ pub(super) fn write_reply(dialect: &Dialect, event: &Event, verdict: &Verdict) -
                     specific.insert("permissionDecisionReason".into(), json!(reason));
                 }
             }
-            if let Some(input) = &verdict.subject {
+            if let Some(input) = verdict.subject.as_ref().filter(|_| !is_misfit) {
                 specific.insert("updatedInput".into(), input.clone());
             }
         }

@@ -536,6 +536,11 @@ fn verdicts_in_the_clients_words() {
     let rewrite = "command: 'echo \"{\\\"subject\\\":{\\\"command\\\":\\\"ls\\\"}}\"'";
     let defer = "command: 'echo \"{\\\"decision\\\":\\\"defer\\\",\\\"reason\\\":\\\"no\\\"}\"'";
     for (event, handler, expected) in [
+        // The client passes over an input that is no object, and runs the old one.
+        ("PreToolUse", "script: 'return { subject: \"ls\" }'", {
+            let reason = "a hook rewrote this, and a tool's input is an object";
+            hso("PreToolUse", json!({"permissionDecision": "deny", "permissionDecisionReason": reason}))
+        }),
         // Where the client has no place for a text for the model, it would void the reply.
         ("PreCompact", no_with_context, blocked_with_message.clone()),
         ("ConfigChange", no_with_context, blocked_with_message.clone()),

@@ -121,6 +121,12 @@ fn codex() {
                 rewrite(),
                 pre(json!({"permissionDecision": "allow", "updatedInput": {"command": "pwd"}})),
             ),
+            (
+                "PreToolUse",
+                bash(),
+                json!({"subject": "pwd"}),
+                deny("a hook rewrote this, and a tool's input is an object"),
+            ),
             ("PreToolUse", bash(), stop(), deny(ENDS)),
             ("PreToolUse", bash(), context(), pre(json!({"additionalContext": "a\nb"}))),
             ("PermissionRequest", bash(), no(), request(json!({"behavior": "deny", "message": "No."}))),
