@@ -65,7 +65,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         row("SubagentStop", true, false),
         row("TaskCreated", true, false),
         row("TaskCompleted", true, false),
-        row("TeammateIdle", true, false),
+        EventRow { denies_by_exit: true, ..row("TeammateIdle", true, false) },
         row("PreCompact", true, false),
         row("PostCompact", false, false),
         row("PreModelSwitch", true, false),
@@ -74,7 +74,8 @@ pub(super) static DIALECT: Dialect = Dialect {
         row("CwdChanged", false, false),
         row("DirectoryAdded", false, false),
         row("FileChanged", false, false),
-        row("WorktreeCreate", true, false),
+        // What a command prints there is the path of the worktree.
+        EventRow { denies_by_exit: true, ..row("WorktreeCreate", true, false) },
         row("WorktreeRemove", false, false),
         row("Elicitation", true, false),
         row("ElicitationResult", true, false),
@@ -343,10 +344,14 @@ pub(super) fn write_reply(dialect: &Dialect, event: &Event, verdict: &Verdict) -
             let blocks = dialect.row(name).is_none_or(|row| row.blocks);
             match (verdict.decision, blocks) {
                 (Decision::Allow, _) => {}
-                // It doesn't know `block`.
-                (_, true) if name == "TaskCompleted" => {
+                // They don't know `block`; the idle teammate's is for `Dialect::say`.
+                (_, true) if name == "TaskCompleted" || name == "TeammateIdle" => {
                     reply.insert("continue".into(), json!(false));
                     reply.insert("stopReason".into(), json!(or(&reason, BLOCKED)));
+                    if name == "TeammateIdle" && verdict.stop.is_none() {
+                        reply.insert("decision".into(), json!("block"));
+                        reply.insert("reason".into(), json!(or(&reason, BLOCKED)));
+                    }
                 }
                 (_, true) if name == "Elicitation" || name == "ElicitationResult" => {
                     specific.insert("action".into(), json!("decline"));

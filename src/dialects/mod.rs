@@ -222,7 +222,7 @@ pub enum Refusal {
 }
 
 /// What a command says to the agent that runs it.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Said {
     /// On its standard output.
     pub stdout: String,
@@ -261,6 +261,8 @@ pub struct EventRow {
     pub near: Option<&'static str>,
     /// A deny is obeyed there.
     pub blocks: bool,
+    /// To a command, only an exit code is a deny there.
+    pub denies_by_exit: bool,
     /// A rewritten subject is obeyed there.
     pub rewrites: bool,
     /// Members that live elsewhere in this event.
@@ -270,7 +272,17 @@ pub struct EventRow {
 impl EventRow {
     /// An event with one name, which the row alone has, and members where the dialect has them.
     const fn new(name: &'static str, canonical: &'static str) -> EventRow {
-        EventRow { name, also: &[], picks: None, canonical, near: None, blocks: false, rewrites: false, members: &[] }
+        EventRow {
+            name,
+            also: &[],
+            picks: None,
+            canonical,
+            near: None,
+            blocks: false,
+            denies_by_exit: false,
+            rewrites: false,
+            members: &[],
+        }
     }
 
     /// Hooks on that event are meant here too.
@@ -352,6 +364,16 @@ impl Dialect {
                 Said { stdout: reply.unwrap_or_default(), ..Said::default() }
             }
         }
+    }
+
+    /// What a command says that got this reply for an event, by the agent's name; nothing if hooks have nothing to say.
+    pub fn say(&self, reply: &Value, event: &str) -> Said {
+        let is_deny = reply.get("decision").is_some_and(|it| it == "block");
+        if is_deny && self.named(event).any(|row| row.denies_by_exit) {
+            let reason = reply.get("reason").and_then(Value::as_str).unwrap_or_default();
+            return Said { stderr: reason.into(), exit: 2, ..Said::default() };
+        }
+        Said { stdout: asked::said(reply), ..Said::default() }
     }
 
     /// The same as a reply, for agents that ask otherwise than by a command; nothing where `refuse` says nothing.
@@ -860,6 +882,28 @@ mod tests {
             let said = by_name(dialect).unwrap().refuse("Down.", event);
             assert_eq!((said.stdout.as_str(), said.stderr.as_str(), said.exit), expected, "{dialect} {event}");
         }
+    }
+
+    #[test]
+    fn a_command_denies_by_its_exit_where_nothing_else_is_a_no() {
+        let block = json!({"decision": "block", "reason": "No."});
+        let by_exit = Said { stderr: "No.".into(), exit: 2, ..Said::default() };
+        let by_reply = |reply: &Value| Said { stdout: reply.to_string(), ..Said::default() };
+        let end = json!({"continue": false, "stopReason": "Enough."});
+        for (event, reply, expected) in [
+            ("WorktreeCreate", &block, by_exit.clone()),
+            ("TeammateIdle", &block, by_exit),
+            ("TeammateIdle", &end, by_reply(&end)),
+            ("WorktreeCreate", &json!({}), Said::default()),
+            ("TaskCreated", &block, by_reply(&block)),
+        ] {
+            assert_eq!(claude_code::DIALECT.say(reply, event), expected, "{event} {reply}");
+        }
+        let event = Event::from_json(json!({"event": "TeammateIdle"})).unwrap();
+        let mut verdict = Verdict::silent(Decision::Deny, 0, "".into(), event.id.clone());
+        verdict.reason = Some("No.".into());
+        let reply = (claude_code::DIALECT.reply)(&event, &verdict);
+        assert_eq!(reply, json!({"continue": false, "stopReason": "No.", "decision": "block", "reason": "No."}));
     }
 
     #[test]
