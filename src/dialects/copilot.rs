@@ -102,14 +102,34 @@ pub(super) static DIALECT: Dialect = Dialect {
     agent: Some(Agent { refusal: Refusal::Reply }),
 };
 
-/// Arguments may be a text that holds JSON. One that can't be read is refused: no guard could know what it says.
 fn complete(_: &Value, event: &mut Value) -> Result<(), String> {
     let Some(Value::String(text)) = event.pointer("/tool/input") else { return Ok(()) };
-    if text.trim_start().starts_with(['{', '[', '"']) {
-        let input = parse(text).map_err(|error| format!("`toolArgs` begins like JSON and can't be read: {error}"))?;
-        set_pointer(event, "/tool/input", input);
-    }
+    let tool = event.pointer(TOOL_NAME).and_then(Value::as_str).unwrap_or_default();
+    let input = arguments(tool, text)?;
+    set_pointer(event, "/tool/input", input);
     Ok(())
+}
+
+/// Arguments may be a text that holds JSON, or a patch as it is. JSON that can't be read is refused: no guard could know
+/// what it says.
+fn arguments(tool: &str, text: &str) -> Result<Value, String> {
+    let input = if is_json(text) {
+        parse(text).map_err(|error| format!("`toolArgs` begins like JSON and can't be read: {error}"))?
+    } else {
+        text.into()
+    };
+    Ok(if tool == "apply_patch" && input.is_string() { json!({ "input": input }) } else { input })
+}
+
+fn is_json(text: &str) -> bool {
+    text.trim_start().starts_with(['{', '[', '"'])
+}
+
+/// The patch of a call whose arguments are a patch as it is.
+fn patch(event: &Event) -> Option<&str> {
+    let payload = DIALECT.original(event)?;
+    let text = ["toolArgs", "toolInput", "tool_input"].iter().find_map(|place| payload.get(place)?.as_str());
+    text.filter(|text| !is_json(text) && event.tool_name() == Some("apply_patch"))
 }
 
 fn payload(event: &Event) -> Value {
@@ -119,8 +139,14 @@ fn payload(event: &Event) -> Value {
         let before = DIALECT.original(event).and_then(|it| it.get(place)).and_then(Value::as_str);
         let Some(input) = event.at("/tool/input").filter(|it| it.is_object()) else { continue };
         if let Some(before) = before {
-            let same = parse(before).is_ok_and(|before| before == *input);
-            payload[place] = if same { before.into() } else { input.to_string().into() };
+            let tool = event.tool_name().unwrap_or_default();
+            let same = arguments(tool, before).is_ok_and(|before| before == *input);
+            let patch = patch(event).and_then(|_| input.get("input")?.as_str());
+            payload[place] = match patch {
+                _ if same => before.into(),
+                Some(patch) => patch.into(),
+                None => input.to_string().into(),
+            };
         }
     }
     payload
@@ -179,6 +205,9 @@ fn reply_of_vs_code(event: &Event, verdict: &Verdict) -> Map<String, Value> {
 fn reply_of_cli(event: &Event, verdict: Verdict) -> Map<String, Value> {
     let verdict = match (&*event.name, &verdict.subject, verdict.decision) {
         (_, None, _) | (_, Some(_), Decision::Deny) => verdict,
+        ("PreToolUse", Some(Value::Object(_)), _) if patch(event).is_some() => {
+            denied(&verdict, "a hook rewrote this, and Copilot isn't known to take another patch")
+        }
         ("PreToolUse", Some(Value::Object(_)), Decision::Allow) => verdict,
         ("PostToolUse" | "UserPromptSubmit", Some(_), _) => verdict,
         // Whether a person would be asked about the new arguments isn't known.

@@ -766,6 +766,13 @@ mod tests {
                 held.push(dialect.name());
             }
         }
+        // A patch that is the whole of a call's arguments.
+        for args in ["*** Begin Patch\n*** Add File: a\n+x\n*** End Patch\n", r#""*** Begin Patch\n""#] {
+            let payload = json!({"hook_event_name": "preToolUse", "toolName": "apply_patch", "toolArgs": args});
+            let event = copilot::DIALECT.read(payload.clone()).unwrap();
+            assert!(event.text("/tool/input/input").unwrap().starts_with("*** Begin Patch\n"));
+            assert_eq!((copilot::DIALECT.contract.payload)(&event), payload);
+        }
         held.dedup();
         assert_eq!(held, ["codex", "gemini", "qwen", "copilot", "cline", "opencode"]);
     }

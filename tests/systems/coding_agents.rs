@@ -455,6 +455,23 @@ fn copilot() {
     );
 }
 
+/// Copilot's patches are a text and no object.
+#[test]
+fn the_files_of_copilots_patches_are_judged() {
+    let guard = "hooks: [{ name: g, on: PreToolUse, if: 'Edit(**/secret/**)', deny: Secret. }]";
+    let call = |file: &str| {
+        let patch = format!("*** Begin Patch\n*** Update File: {file}\n@@\n-a\n+b\n*** End Patch\n");
+        json!({"hook_event_name": "preToolUse", "cwd": "/p", "toolName": "apply_patch", "toolArgs": patch})
+    };
+    let secret = json!({"permissionDecision": "deny", "permissionDecisionReason": "Secret."});
+    let said = replay("copilot", guard, &[call("ok.ts"), call("secret/a")]);
+    assert_eq!(said.into_iter().map(|(_, reply)| reply).collect::<Vec<_>>(), [json!({}), secret]);
+    let rewrites = "hooks: [{ name: g, on: PreToolUse, rewrite: { patch: { input: x } } }]";
+    let reason = "a hook rewrote this, and Copilot isn't known to take another patch";
+    let denied = json!({"permissionDecision": "deny", "permissionDecisionReason": reason});
+    assert_eq!(replay("copilot", rewrites, &[call("a")])[0].1, denied);
+}
+
 #[test]
 fn cline() {
     let events = [
