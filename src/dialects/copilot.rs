@@ -99,7 +99,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         marks: &[],
         read: |root, problems| settings::read(&SETTINGS, root, problems),
     }),
-    agent: Some(Agent { refusal: Refusal::Reply }),
+    agent: Some(Agent { refusal: Refusal::Reply, mcp: None }),
 };
 
 fn complete(_: &Value, event: &mut Value) -> Result<(), String> {

@@ -210,6 +210,34 @@ pub struct Dialect {
 pub struct Agent {
     /// How a command tells it no.
     pub refusal: Refusal,
+    /// Where it says of a call which MCP server it goes to, if it doesn't name tools as `mcp__SERVER__TOOL`.
+    pub mcp: Option<McpNames>,
+}
+
+/// Where a call's MCP server and its tool are in an event.
+#[derive(Debug)]
+pub struct McpNames {
+    /// The agent's tool that all such calls are of; `None`: only they have the other two.
+    pub caller: Option<&'static str>,
+    /// JSON pointer of the server's name.
+    pub server: &'static str,
+    /// JSON pointer of the tool's name on the server.
+    pub tool: &'static str,
+}
+
+impl McpNames {
+    /// The tool's name as rules have it.
+    fn canonical(&self, data: &Value) -> Option<Box<str>> {
+        let text = |pointer: &str| data.pointer(pointer)?.as_str().filter(|it| !it.is_empty());
+        if self.caller.is_some_and(|caller| text(TOOL_NAME) != Some(caller)) {
+            return None;
+        }
+        let plain = |name: &str| {
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+            name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect::<String>()
+        };
+        Some(format!("mcp__{}__{}", plain(text(self.server)?), plain(text(self.tool)?)).into())
+    }
 }
 
 /// How a command that can't give a verdict tells an agent no.
@@ -452,8 +480,10 @@ impl Dialect {
         {
             return Err(no_tool(&written(theirs)));
         }
+        let tool = self.agent.as_ref().and_then(|agent| agent.mcp.as_ref()?.canonical(&data));
         let mut event = Event::from_data(data, may_lack_tool)?;
-        event.original = Some(Arc::new(Original { dialect: self.name(), payload, near: row.and_then(|row| row.near) }));
+        let near = row.and_then(|row| row.near);
+        event.original = Some(Arc::new(Original { dialect: self.name(), payload, near, tool }));
         Ok(event)
     }
 

@@ -455,6 +455,42 @@ fn copilot() {
     );
 }
 
+/// A tool of an MCP server goes by one name, if the agent says which server it is of.
+#[test]
+fn tools_of_mcp_servers_have_one_name() {
+    let guard = "hooks: [{ name: g, on: PreToolUse, if: 'mcp__pay__*', deny: No. }]";
+    let by_argument = "hooks: [{ name: g, on: PreToolUse, if: 'mcp__my_pay__send(to=bob)', deny: No. }]";
+    let by_matcher = "hooks: [{ name: g, on: PreToolUse, matcher: 'mcp__pay__.*', deny: No. }]";
+    let of_its_dialect = "{ dialect: gemini, hooks: [{ name: g, on: BeforeTool, matcher: mcp_pay_send, deny: No. }] }";
+    let allow = "hooks: [{ name: g, on: PreToolUse, if: 'mcp__pay__*', allow: Fine. }]";
+    let policy = "policy: { deny: ['mcp__pay__send'] }";
+    let gemini = |server: &str| {
+        json!({"hook_event_name": "BeforeTool", "tool_name": "mcp_pay_send", "tool_input": {"to": "bob"},
+            "mcp_context": {"server_name": server, "tool_name": "send"}})
+    };
+    let cline = |tool: &str, server: &str| {
+        let input = json!({"server_name": server, "tool_name": "send", "arguments": "{}"});
+        json!({"hook_event_name": "PreToolUse", "preToolUse": {"toolName": tool, "parameters": input}})
+    };
+    for (dialect, definitions, payload, expected) in [
+        ("gemini", guard, gemini("pay"), "No."),
+        ("gemini", guard, gemini("other"), ""),
+        ("gemini", by_argument, gemini("my pay"), "No."),
+        ("gemini", by_matcher, gemini("pay"), "No."),
+        ("gemini", of_its_dialect, gemini("pay"), "No."),
+        ("gemini", policy, gemini("pay"), "the policy denies `mcp__pay__send`"),
+        ("gemini", allow, gemini("pay"), "Fine."),
+        ("gemini", allow, gemini("other"), ""),
+        ("cline", guard, cline("use_mcp_tool", "pay"), "No."),
+        ("cline", guard, cline("use_mcp_tool", "other"), ""),
+        ("cline", guard, cline("another", "pay"), ""),
+    ] {
+        let reply = replay(dialect, definitions, std::slice::from_ref(&payload)).remove(0).1;
+        let reason = reply.get("reason").or(reply.get("errorMessage")).and_then(Value::as_str).unwrap_or_default();
+        assert_eq!(reason, expected, "{dialect} {definitions} {payload}");
+    }
+}
+
 /// Copilot's patches are a text and no object.
 #[test]
 fn the_files_of_copilots_patches_are_judged() {
