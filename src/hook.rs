@@ -158,6 +158,7 @@ impl Hook {
                 Target::Member(pointer) => {
                     event.text(pointer).is_some_and(|text| matcher.matches(text))
                         || pointer == TOOL_NAME && self.matches_family(matcher, facts)
+                        || pointer == TOOL_NAME && facts.mcp_name(self.asker()).is_some_and(|it| matcher.matches(it))
                 }
                 Target::Texts(texts) => texts(event).iter().any(|text| matcher.matches(text)),
             };

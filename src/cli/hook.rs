@@ -70,7 +70,7 @@ const MAX_EVENT: u64 = 64 * 1024 * 1024;
 pub(super) fn run(args: &HookArgs) -> ExitCode {
     let mut event = args.event.clone().unwrap_or_default();
     let said = match judge(args, &mut event) {
-        Ok(reply) => Said { stdout: reply, ..Said::default() },
+        Ok(reply) => args.agent.say(&reply, &event),
         Err(Failure(problem)) => {
             let reason = asked::refusal(&problem);
             let refused = if args.fail == Fail::Closed { args.agent.refuse(&reason, &event) } else { Said::default() };
@@ -94,8 +94,8 @@ pub(super) fn run(args: &HookArgs) -> ExitCode {
     }
 }
 
-/// The agent's reply, empty if there is nothing to say. Fills in the event's name as soon as it is known.
-fn judge(args: &HookArgs, event: &mut String) -> Result<String, Failure> {
+/// The agent's reply. Fills in the event's name as soon as it is known.
+fn judge(args: &HookArgs, event: &mut String) -> Result<Value, Failure> {
     if std::io::stdin().is_terminal() {
         eprintln!(
             "hookwire: waiting for one event of {} as JSON; Ctrl-D ends it. The agent starts this command itself, \
@@ -103,11 +103,10 @@ fn judge(args: &HookArgs, event: &mut String) -> Result<String, Failure> {
             args.agent.name()
         );
     }
-    let mut text = String::new();
-    let read = std::io::stdin().lock().take(MAX_EVENT).read_to_string(&mut text);
-    read.map_err(|error| Failure(format!("failed to read the event: {error}")))?;
-    let mut payload: Value =
-        crate::support::json::parse(&text).map_err(|error| Failure(format!("the event is not JSON: {error}")))?;
+    let mut sent = Vec::new();
+    let read = std::io::stdin().lock().take(MAX_EVENT).read_to_end(&mut sent);
+    let read = read.map_err(|error| format!("failed to read the event: {error}"));
+    let mut payload = read.and_then(|_| asked::read(args.agent, event, &sent)).map_err(Failure)?;
     let named = asked::name_event(args.agent, event, &mut payload);
     named.map_err(|problem| Failure(format!("--event {problem}")))?;
     let mut hooks = args.hooks.clone();
@@ -115,17 +114,16 @@ fn judge(args: &HookArgs, event: &mut String) -> Result<String, Failure> {
     if hooks.host.definitions.root == project() {
         hooks.host.definitions.root = project_root(&hooks.host.definitions);
     }
-    let reply = match ask_host(args, &hooks, &payload) {
-        Ok(reply) => reply,
-        Err(Unasked::Refused(problem)) => return Err(Failure(problem)),
+    match ask_host(args, &hooks, &payload) {
+        Ok(reply) => Ok(reply),
+        Err(Unasked::Refused(problem)) => Err(Failure(problem)),
         Err(Unasked::NoHost(problem)) => {
             if let Some(problem) = problem {
                 tracing::warn!(%problem, "No host; the event is judged without one.");
             }
-            judge_here(args, &hooks, payload)?
+            judge_here(args, &hooks, payload)
         }
-    };
-    Ok(asked::said(&reply))
+    }
 }
 
 /// The nearest directory upwards that is a project's. A directory that nobody has trusted doesn't stand in the way of one

@@ -5,11 +5,11 @@
 
 use super::gemini;
 use super::native::CONTRACT;
-use super::replies::{BLOCKED, bad_exit, is_decided, members, or, parse_stdout, text, unreadable};
+use super::replies::{BLOCKED, bad_exit, denied, is_decided, members, or, parse_stdout, text, unreadable};
 use super::settings::{self, Settings};
 use super::{Agent, Dialect, EventRow, Files, Refusal};
 use crate::contract::{Composition, Contract, Exit, Reader, TOOL_NAME, Target};
-use crate::event::{Event, spec};
+use crate::event::{Event, set_pointer, spec};
 use crate::matching::MatcherRule;
 use crate::syntax::node::Node;
 use crate::verdict::{Answer, Decision, Verdict};
@@ -65,7 +65,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         row("SubagentStop", true, false),
         row("TaskCreated", true, false),
         row("TaskCompleted", true, false),
-        row("TeammateIdle", true, false),
+        EventRow { denies_by_exit: true, ..row("TeammateIdle", true, false) },
         row("PreCompact", true, false),
         row("PostCompact", false, false),
         row("PreModelSwitch", true, false),
@@ -74,7 +74,8 @@ pub(super) static DIALECT: Dialect = Dialect {
         row("CwdChanged", false, false),
         row("DirectoryAdded", false, false),
         row("FileChanged", false, false),
-        row("WorktreeCreate", true, false),
+        // What a command prints there is the path of the worktree.
+        EventRow { denies_by_exit: true, ..row("WorktreeCreate", true, false) },
         row("WorktreeRemove", false, false),
         row("Elicitation", true, false),
         row("ElicitationResult", true, false),
@@ -104,7 +105,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     }),
     reply: |event, verdict| write_reply(&DIALECT, event, verdict),
     // Exit code 2 can't block a permission request.
-    agent: Some(Agent { refusal: Refusal::ExitCode(&["PermissionRequest"]) }),
+    agent: Some(Agent { refusal: Refusal::ExitCode(&["PermissionRequest"]), mcp: None }),
 };
 
 /// Codex and Qwen Code have the same events in the same form: their files have to say whose they are.
@@ -132,6 +133,23 @@ pub(super) fn matched(event: &str) -> Target {
 
 /// Events whose plain stdout is context for the model.
 const TEXT_IS_CONTEXT: [&str; 4] = ["UserPromptSubmit", "UserPromptExpansion", "SessionStart", "PostModelSwitch"];
+
+/// Where a hook's text for the model has a place. Elsewhere it would void the whole reply, so the person reads it.
+const TAKES_CONTEXT: [&str; 13] = [
+    "SessionStart",
+    "Setup",
+    "UserPromptSubmit",
+    "UserPromptExpansion",
+    "PreToolUse",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "PostToolBatch",
+    "Notification",
+    "Stop",
+    "SubagentStart",
+    "SubagentStop",
+    "PostModelSwitch",
+];
 
 /// The JSON reply on a command's stdout, if there is one: only an object counts as JSON, and with other
 /// output before it the whole is plain text.
@@ -276,6 +294,11 @@ fn object(specific: &Map<String, Value>, key: &str) -> Result<Option<Value>, Str
 
 /// A reply of Claude Code's form in a dialect that has it. No opinion is silence, not an approval.
 pub(super) fn write_reply(dialect: &Dialect, event: &Event, verdict: &Verdict) -> Value {
+    let is_input = ["PreToolUse", "PermissionRequest"].contains(&&*event.name);
+    let is_misfit = is_input && verdict.subject.as_ref().is_some_and(|input| !input.is_object());
+    let stricter = (is_misfit && verdict.decision != Decision::Deny)
+        .then(|| denied(verdict, "a hook rewrote this, and a tool's input is an object"));
+    let verdict = stricter.as_ref().unwrap_or(verdict);
     let mut reply = Map::new();
     let mut specific = Map::new();
     let mut messages = verdict.user_messages.clone();
@@ -295,7 +318,7 @@ pub(super) fn write_reply(dialect: &Dialect, event: &Event, verdict: &Verdict) -
                     specific.insert("permissionDecisionReason".into(), json!(reason));
                 }
             }
-            if let Some(input) = &verdict.subject {
+            if let Some(input) = verdict.subject.as_ref().filter(|_| !is_misfit) {
                 specific.insert("updatedInput".into(), input.clone());
             }
         }
@@ -321,10 +344,14 @@ pub(super) fn write_reply(dialect: &Dialect, event: &Event, verdict: &Verdict) -
             let blocks = dialect.row(name).is_none_or(|row| row.blocks);
             match (verdict.decision, blocks) {
                 (Decision::Allow, _) => {}
-                // It doesn't know `block`.
-                (_, true) if name == "TaskCompleted" => {
+                // They don't know `block`; the idle teammate's is for `Dialect::say`.
+                (_, true) if name == "TaskCompleted" || name == "TeammateIdle" => {
                     reply.insert("continue".into(), json!(false));
                     reply.insert("stopReason".into(), json!(or(&reason, BLOCKED)));
+                    if name == "TeammateIdle" && verdict.stop.is_none() {
+                        reply.insert("decision".into(), json!("block"));
+                        reply.insert("reason".into(), json!(or(&reason, BLOCKED)));
+                    }
                 }
                 (_, true) if name == "Elicitation" || name == "ElicitationResult" => {
                     specific.insert("action".into(), json!("decline"));
@@ -337,18 +364,20 @@ pub(super) fn write_reply(dialect: &Dialect, event: &Event, verdict: &Verdict) -
                 (_, false) => messages.push(or(&reason, BLOCKED)),
             }
             if let Some(subject) = &verdict.subject {
-                let output =
-                    if subject.is_null() && verdict.replaced { withheld(event.subject()) } else { subject.clone() };
+                let before = event.subject().unwrap_or(&Value::Null);
+                let after = if subject.is_null() && verdict.replaced { withheld(before) } else { subject.clone() };
                 match name {
-                    "PostToolUse" => specific.insert("updatedToolOutput".into(), output),
-                    "MessageDisplay" => specific.insert("displayContent".into(), output),
+                    "PostToolUse" => specific.insert("updatedToolOutput".into(), in_shape_of(before, after)),
+                    "MessageDisplay" => specific.insert("displayContent".into(), after),
                     _ => None,
                 };
             }
         }
     }
-    if !verdict.additional_context.is_empty() {
+    if TAKES_CONTEXT.contains(&&*event.name) && !verdict.additional_context.is_empty() {
         specific.insert("additionalContext".into(), json!(verdict.additional_context.join("\n")));
+    } else {
+        messages.extend(verdict.additional_context.iter().cloned());
     }
     if let Some(stop) = &verdict.stop {
         reply.insert("continue".into(), json!(false));
@@ -364,16 +393,113 @@ pub(super) fn write_reply(dialect: &Dialect, event: &Event, verdict: &Verdict) -
     Value::Object(reply)
 }
 
-/// The client takes a new output only in the tool's own shape: the same, without its texts.
-/// Recursion is bounded by the depth limit of the parser that read the output.
-fn withheld(output: Option<&Value>) -> Value {
+/// The client takes a new output only in the tool's own shape: the same, without its texts, but for those that say
+/// what it is. Recursion is bounded by the depth limit of the parser that read the output.
+fn withheld(output: &Value) -> Value {
     match output {
-        Some(Value::Object(members)) => {
-            members.iter().map(|(key, value)| (key.clone(), withheld(Some(value)))).collect()
+        Value::Object(members) => {
+            let kept = |key: &str, value: &Value| KINDS.contains(&key) && value.as_str().is_some_and(is_kind);
+            let withheld = |(key, value): (&String, &Value)| {
+                (key.clone(), if kept(key, value) { value.clone() } else { withheld(value) })
+            };
+            members.iter().map(withheld).collect()
         }
-        Some(Value::Array(items)) => items.iter().map(|item| withheld(Some(item))).collect(),
-        Some(Value::String(_)) => json!("[withheld by a hook]"),
-        Some(other) => other.clone(),
-        None => Value::Null,
+        Value::Array(items) => items.iter().map(withheld).collect(),
+        Value::String(_) => json!("[withheld by a hook]"),
+        other => other.clone(),
+    }
+}
+
+/// Members that say what the others are.
+const KINDS: [&str; 6] = ["type", "status", "mimeType", "mime_type", "mediaType", "media_type"];
+
+/// A word of the client's own, such as `create`, `async_launched` or `image/png`.
+fn is_kind(text: &str) -> bool {
+    text.len() <= 80
+        && text.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-' | b'/' | b'.' | b'+'))
+}
+
+/// Where a tool's output that is an object has the text that the model reads most of.
+const MAIN_TEXTS: [&str; 4] = ["/stdout", "/file/content", "/content", "/result"];
+
+/// A new output as the client takes it: what isn't of the tool's own shape would be passed over, and the old one stand.
+/// What a hook has left out or made something else is withheld; a text in place of an object becomes its main text.
+/// Recursion is bounded by the depth limit of the parsers that read the two.
+fn in_shape_of(before: &Value, after: Value) -> Value {
+    match (before, after) {
+        (Value::Object(before), Value::Object(mut after)) => {
+            for (key, value) in before {
+                let given = after.remove(key).map_or_else(|| withheld(value), |given| in_shape_of(value, given));
+                after.insert(key.clone(), given);
+            }
+            Value::Object(after)
+        }
+        (Value::Object(_), Value::String(text)) => {
+            let mut output = withheld(before);
+            let is_text = |place: &&&str| before.pointer(place).is_some_and(Value::is_string);
+            if let Some(main) = MAIN_TEXTS.iter().find(is_text) {
+                set_pointer(&mut output, main, text.into());
+            }
+            output
+        }
+        // Blocks of content, as MCP has them.
+        (Value::Array(items), Value::String(text)) if items.iter().any(|item| item["type"] == "text") => {
+            json!([{ "type": "text", "text": text }])
+        }
+        (Value::Null, after) => after,
+        (before, after) if std::mem::discriminant(before) == std::mem::discriminant(&after) => after,
+        (before, _) => withheld(before),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_output_has_the_shape_of_the_old_one() {
+        let bash = json!({"stdout": "key", "stderr": "key", "interrupted": false, "isImage": false});
+        let hidden = "[withheld by a hook]";
+        let read = json!({"type": "text", "file": {"filePath": "/a", "content": "key", "numLines": 1}});
+        let image = json!([{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "key"}}]);
+        let blocks = json!([{"type": "text", "text": "key"}]);
+        for (before, after, expected) in [
+            (&bash, json!("fine"), json!({"stdout": "fine", "stderr": hidden, "interrupted": false, "isImage": false})),
+            (
+                &bash,
+                json!({"stdout": "fine", "stderr": 3, "interrupted": true}),
+                json!({"stdout": "fine", "stderr": hidden, "interrupted": true, "isImage": false}),
+            ),
+            (&bash, json!(["x"]), withheld(&bash)),
+            (&bash, withheld(&bash), withheld(&bash)),
+            (
+                &read,
+                json!("fine"),
+                json!({"type": "text", "file": {"filePath": hidden, "content": "fine", "numLines": 1}}),
+            ),
+            (
+                &read,
+                json!({"type": "text", "file": {"filePath": "/a", "content": "fine"}}),
+                json!({"type": "text", "file": {"filePath": "/a", "content": "fine", "numLines": 1}}),
+            ),
+            (
+                &image,
+                withheld(&image),
+                json!([{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": hidden}}]),
+            ),
+            (&blocks, json!("fine"), json!([{"type": "text", "text": "fine"}])),
+            (&blocks, json!([]), json!([])),
+            (&blocks, json!({"a": 1}), json!([{"type": "text", "text": hidden}])),
+            (&json!("key"), json!("fine"), json!("fine")),
+            (&json!("key"), json!({"a": 1}), json!(hidden)),
+            (
+                &json!({"status": "completed", "type": "Key: x"}),
+                json!(1),
+                json!({"status": "completed", "type": hidden}),
+            ),
+            (&Value::Null, json!({"a": 1}), json!({"a": 1})),
+        ] {
+            assert_eq!(in_shape_of(before, after.clone()), expected, "{before} {after}");
+        }
     }
 }

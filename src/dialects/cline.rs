@@ -8,7 +8,7 @@
 
 use super::native::CONTRACT;
 use super::replies::{BLOCKED, bad_exit, denied, members, or, parse_stdout, text, unreadable};
-use super::{Agent, Dialect, EventRow, Refusal};
+use super::{Agent, Dialect, EventRow, McpNames, Refusal};
 use crate::contract::{Composition, Contract, Exit};
 use crate::event::{Event, set_pointer};
 use crate::verdict::{Answer, Decision, Verdict};
@@ -89,7 +89,14 @@ pub(super) static DIALECT: Dialect = Dialect {
     complete,
     reply: write_reply,
     files: None,
-    agent: Some(Agent { refusal: Refusal::Reply }),
+    agent: Some(Agent {
+        refusal: Refusal::Reply,
+        mcp: Some(McpNames {
+            caller: Some("use_mcp_tool"),
+            server: "/tool/input/server_name",
+            tool: "/tool/input/tool_name",
+        }),
+    }),
 };
 
 fn complete(payload: &Value, event: &mut Value) -> Result<(), String> {

@@ -82,6 +82,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     // The exit code of a hook at a permission request isn't documented.
     agent: Some(Agent {
         refusal: Refusal::ExitCode(&["SessionStart", "PermissionRequest", "SubagentStart", "PreCompact"]),
+        mcp: None,
     }),
 };
 

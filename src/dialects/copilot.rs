@@ -5,8 +5,10 @@
 //! prompts replace the old ones whole. The end of the run is a deny, but where the agent rests. All of it is what the
 //! CLI did when it was driven.
 //!
-//! VS Code's Copilot reads the same files with Claude Code's names of events and takes Claude Code's replies. That it
-//! takes a rewrite is not proven, so there a rewrite is a deny.
+//! VS Code's Copilot reads the same files with Claude Code's names of events and takes nearly Claude Code's replies.
+//! It passes over a rewrite that doesn't fit its tool, and takes none elsewhere, so there a rewrite is a deny. The CLI
+//! has those names too, where hooks are registered by them; what is the same in both is answered in both forms, because
+//! each passes over the other's. VS Code alone says `hookEventName`, or the id of the call or a transcript.
 //!
 //! Its own files give timeouts in seconds (`timeoutSec`). A hook that fails blocks there.
 
@@ -97,17 +99,37 @@ pub(super) static DIALECT: Dialect = Dialect {
         marks: &[],
         read: |root, problems| settings::read(&SETTINGS, root, problems),
     }),
-    agent: Some(Agent { refusal: Refusal::Reply }),
+    agent: Some(Agent { refusal: Refusal::Reply, mcp: None }),
 };
 
-/// Arguments may be a text that holds JSON. One that can't be read is refused: no guard could know what it says.
 fn complete(_: &Value, event: &mut Value) -> Result<(), String> {
     let Some(Value::String(text)) = event.pointer("/tool/input") else { return Ok(()) };
-    if text.trim_start().starts_with(['{', '[', '"']) {
-        let input = parse(text).map_err(|error| format!("`toolArgs` begins like JSON and can't be read: {error}"))?;
-        set_pointer(event, "/tool/input", input);
-    }
+    let tool = event.pointer(TOOL_NAME).and_then(Value::as_str).unwrap_or_default();
+    let input = arguments(tool, text)?;
+    set_pointer(event, "/tool/input", input);
     Ok(())
+}
+
+/// Arguments may be a text that holds JSON, or a patch as it is. JSON that can't be read is refused: no guard could know
+/// what it says.
+fn arguments(tool: &str, text: &str) -> Result<Value, String> {
+    let input = if is_json(text) {
+        parse(text).map_err(|error| format!("`toolArgs` begins like JSON and can't be read: {error}"))?
+    } else {
+        text.into()
+    };
+    Ok(if tool == "apply_patch" && input.is_string() { json!({ "input": input }) } else { input })
+}
+
+fn is_json(text: &str) -> bool {
+    text.trim_start().starts_with(['{', '[', '"'])
+}
+
+/// The patch of a call whose arguments are a patch as it is.
+fn patch(event: &Event) -> Option<&str> {
+    let payload = DIALECT.original(event)?;
+    let text = ["toolArgs", "toolInput", "tool_input"].iter().find_map(|place| payload.get(place)?.as_str());
+    text.filter(|text| !is_json(text) && event.tool_name() == Some("apply_patch"))
 }
 
 fn payload(event: &Event) -> Value {
@@ -117,27 +139,75 @@ fn payload(event: &Event) -> Value {
         let before = DIALECT.original(event).and_then(|it| it.get(place)).and_then(Value::as_str);
         let Some(input) = event.at("/tool/input").filter(|it| it.is_object()) else { continue };
         if let Some(before) = before {
-            let same = parse(before).is_ok_and(|before| before == *input);
-            payload[place] = if same { before.into() } else { input.to_string().into() };
+            let tool = event.tool_name().unwrap_or_default();
+            let same = arguments(tool, before).is_ok_and(|before| before == *input);
+            let patch = patch(event).and_then(|_| input.get("input")?.as_str());
+            payload[place] = match patch {
+                _ if same => before.into(),
+                Some(patch) => patch.into(),
+                None => input.to_string().into(),
+            };
         }
     }
     payload
 }
 
 fn write_reply(event: &Event, verdict: &Verdict) -> Value {
-    let verdict = match &*event.name {
+    let mut verdict = match &*event.name {
         "Stop" | "SubagentStop" => verdict.clone(),
         _ => stop_denies(verdict),
     };
-    if DIALECT.original(event).is_some_and(|payload| payload.get("hookEventName").is_some()) {
-        let verdict = match verdict.subject {
-            Some(_) => denied(&verdict, "a hook rewrote this, and VS Code's Copilot isn't known to take a rewrite"),
-            None => verdict,
+    let payload = DIALECT.original(event);
+    let has = |key: &str| payload.is_some_and(|it| it.get(key).is_some_and(|it| !it.is_null()));
+    let name = payload.and_then(|it| it.get("hook_event_name")?.as_str());
+    let of_vs_code = DIALECT.row(&event.name).map_or(&[][..], |row| row.also);
+    // Without a payload it is the refusal of one that can't be read: then it isn't known which of the two it is.
+    let may_be_vs_code = has("hookEventName")
+        || !of_vs_code.is_empty() && payload.is_none()
+        || name.is_some_and(|name| of_vs_code.contains(&name));
+    let is_vs_code = may_be_vs_code && ["hookEventName", "tool_use_id", "transcript_path"].into_iter().any(has);
+    if verdict.subject.is_some() && (is_vs_code || may_be_vs_code && verdict.decision != Decision::Allow) {
+        verdict = match verdict.decision {
+            Decision::Deny => Verdict { subject: None, ..verdict },
+            Decision::Allow | Decision::Ask | Decision::Defer => {
+                denied(&verdict, "a hook rewrote this, and VS Code's Copilot isn't known to take a rewrite")
+            }
         };
-        return claude_code::write_reply(&claude_code::DIALECT, event, &verdict);
     }
+    let mut reply = if has("hookEventName") { Map::new() } else { reply_of_cli(event, verdict.clone()) };
+    if may_be_vs_code && verdict.subject.is_none() {
+        reply.extend(reply_of_vs_code(event, &verdict));
+    }
+    Value::Object(reply)
+}
+
+/// Claude Code's form, but where VS Code has another place for a "no".
+fn reply_of_vs_code(event: &Event, verdict: &Verdict) -> Map<String, Value> {
+    let Value::Object(mut reply) = claude_code::write_reply(&claude_code::DIALECT, event, verdict) else {
+        return Map::new();
+    };
+    let reason = reply.get("reason").cloned().filter(|_| reply.get("decision").is_some_and(|it| it == "block"));
+    match (&*event.name, reason) {
+        ("Stop", Some(reason)) if verdict.stop.is_none() => {
+            let specific = reply.entry("hookSpecificOutput").or_insert_with(|| json!({"hookEventName": "Stop"}));
+            specific["decision"] = json!("block");
+            specific["reason"] = reason;
+        }
+        ("UserPromptSubmit" | "PreCompact", Some(reason)) => {
+            reply.insert("continue".into(), json!(false));
+            reply.insert("stopReason".into(), reason);
+        }
+        _ => {}
+    }
+    reply
+}
+
+fn reply_of_cli(event: &Event, verdict: Verdict) -> Map<String, Value> {
     let verdict = match (&*event.name, &verdict.subject, verdict.decision) {
         (_, None, _) | (_, Some(_), Decision::Deny) => verdict,
+        ("PreToolUse", Some(Value::Object(_)), _) if patch(event).is_some() => {
+            denied(&verdict, "a hook rewrote this, and Copilot isn't known to take another patch")
+        }
         ("PreToolUse", Some(Value::Object(_)), Decision::Allow) => verdict,
         ("PostToolUse" | "UserPromptSubmit", Some(_), _) => verdict,
         // Whether a person would be asked about the new arguments isn't known.
@@ -186,7 +256,7 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
     if is_read && !verdict.additional_context.is_empty() {
         reply.insert("additionalContext".into(), verdict.additional_context.join("\n").into());
     }
-    Value::Object(reply)
+    reply
 }
 
 /// A tool's result in the form that it takes: another one is passed over.

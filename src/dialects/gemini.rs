@@ -11,7 +11,7 @@ use super::claude_code;
 use super::native::CONTRACT;
 use super::replies::{BLOCKED, bad_exit, denied, is_decided, members, or, parse_stdout, text, unreadable};
 use super::settings::{self, Settings};
-use super::{Agent, Dialect, EventRow, Files, Refusal};
+use super::{Agent, Dialect, EventRow, Files, McpNames, Refusal};
 use crate::contract::{Composition, Contract, Exit, TOOL_NAME, Target};
 use crate::event::{Event, set_pointer, spec};
 use crate::matching::MatcherRule;
@@ -78,7 +78,10 @@ pub(super) static DIALECT: Dialect = Dialect {
         marks: &[],
         read: |root, problems| settings::read(&SETTINGS, root, problems),
     }),
-    agent: Some(Agent { refusal: Refusal::ExitCode(&[]) }),
+    agent: Some(Agent {
+        refusal: Refusal::ExitCode(&[]),
+        mcp: Some(McpNames { caller: None, server: "/mcp_context/server_name", tool: "/mcp_context/tool_name" }),
+    }),
 };
 
 fn matched(event: &str) -> Target {

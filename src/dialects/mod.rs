@@ -210,6 +210,34 @@ pub struct Dialect {
 pub struct Agent {
     /// How a command tells it no.
     pub refusal: Refusal,
+    /// Where it says of a call which MCP server it goes to, if it doesn't name tools as `mcp__SERVER__TOOL`.
+    pub mcp: Option<McpNames>,
+}
+
+/// Where a call's MCP server and its tool are in an event.
+#[derive(Debug)]
+pub struct McpNames {
+    /// The agent's tool that all such calls are of; `None`: only they have the other two.
+    pub caller: Option<&'static str>,
+    /// JSON pointer of the server's name.
+    pub server: &'static str,
+    /// JSON pointer of the tool's name on the server.
+    pub tool: &'static str,
+}
+
+impl McpNames {
+    /// The tool's name as rules have it.
+    fn canonical(&self, data: &Value) -> Option<Box<str>> {
+        let text = |pointer: &str| data.pointer(pointer)?.as_str().filter(|it| !it.is_empty());
+        if self.caller.is_some_and(|caller| text(TOOL_NAME) != Some(caller)) {
+            return None;
+        }
+        let plain = |name: &str| {
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+            name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect::<String>()
+        };
+        Some(format!("mcp__{}__{}", plain(text(self.server)?), plain(text(self.tool)?)).into())
+    }
 }
 
 /// How a command that can't give a verdict tells an agent no.
@@ -222,7 +250,7 @@ pub enum Refusal {
 }
 
 /// What a command says to the agent that runs it.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Said {
     /// On its standard output.
     pub stdout: String,
@@ -261,6 +289,8 @@ pub struct EventRow {
     pub near: Option<&'static str>,
     /// A deny is obeyed there.
     pub blocks: bool,
+    /// To a command, only an exit code is a deny there.
+    pub denies_by_exit: bool,
     /// A rewritten subject is obeyed there.
     pub rewrites: bool,
     /// Members that live elsewhere in this event.
@@ -270,7 +300,17 @@ pub struct EventRow {
 impl EventRow {
     /// An event with one name, which the row alone has, and members where the dialect has them.
     const fn new(name: &'static str, canonical: &'static str) -> EventRow {
-        EventRow { name, also: &[], picks: None, canonical, near: None, blocks: false, rewrites: false, members: &[] }
+        EventRow {
+            name,
+            also: &[],
+            picks: None,
+            canonical,
+            near: None,
+            blocks: false,
+            denies_by_exit: false,
+            rewrites: false,
+            members: &[],
+        }
     }
 
     /// Hooks on that event are meant here too.
@@ -303,6 +343,12 @@ impl Dialect {
     /// Whether it has an event of this name.
     fn has_event(&self, name: &str) -> bool {
         self.named(name).next().is_some()
+    }
+
+    /// Whether a member at the top of a payload names the event.
+    fn names_event(&self, member: &str) -> bool {
+        let others = self.members.iter().filter(|(_, ours)| *ours == EVENT).map(|(theirs, _)| *theirs);
+        others.chain([self.event_name]).any(|place| place.strip_prefix('/') == Some(member))
     }
 
     /// The rows that a text names.
@@ -346,6 +392,16 @@ impl Dialect {
                 Said { stdout: reply.unwrap_or_default(), ..Said::default() }
             }
         }
+    }
+
+    /// What a command says that got this reply for an event, by the agent's name; nothing if hooks have nothing to say.
+    pub fn say(&self, reply: &Value, event: &str) -> Said {
+        let is_deny = reply.get("decision").is_some_and(|it| it == "block");
+        if is_deny && self.named(event).any(|row| row.denies_by_exit) {
+            let reason = reply.get("reason").and_then(Value::as_str).unwrap_or_default();
+            return Said { stderr: reason.into(), exit: 2, ..Said::default() };
+        }
+        Said { stdout: asked::said(reply), ..Said::default() }
     }
 
     /// The same as a reply, for agents that ask otherwise than by a command; nothing where `refuse` says nothing.
@@ -424,8 +480,10 @@ impl Dialect {
         {
             return Err(no_tool(&written(theirs)));
         }
+        let tool = self.agent.as_ref().and_then(|agent| agent.mcp.as_ref()?.canonical(&data));
         let mut event = Event::from_data(data, may_lack_tool)?;
-        event.original = Some(Arc::new(Original { dialect: self.name(), payload, near: row.and_then(|row| row.near) }));
+        let near = row.and_then(|row| row.near);
+        event.original = Some(Arc::new(Original { dialect: self.name(), payload, near, tool }));
         Ok(event)
     }
 
@@ -738,6 +796,13 @@ mod tests {
                 held.push(dialect.name());
             }
         }
+        // A patch that is the whole of a call's arguments.
+        for args in ["*** Begin Patch\n*** Add File: a\n+x\n*** End Patch\n", r#""*** Begin Patch\n""#] {
+            let payload = json!({"hook_event_name": "preToolUse", "toolName": "apply_patch", "toolArgs": args});
+            let event = copilot::DIALECT.read(payload.clone()).unwrap();
+            assert!(event.text("/tool/input/input").unwrap().starts_with("*** Begin Patch\n"));
+            assert_eq!((copilot::DIALECT.contract.payload)(&event), payload);
+        }
         held.dedup();
         assert_eq!(held, ["codex", "gemini", "qwen", "copilot", "cline", "opencode"]);
     }
@@ -819,7 +884,9 @@ mod tests {
     #[test]
     fn an_agent_is_told_no_in_the_words_that_it_obeys() {
         let (codes, pre) = (("", "Down.", 2), "PreToolUse");
-        let deny = r#"{"permissionDecision":"deny","permissionDecisionReason":"Down."}"#;
+        // In the words of Copilot CLI and of VS Code's Copilot.
+        let deny = r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"Down."},"permissionDecision":"deny","permissionDecisionReason":"Down."}"#;
+        let block = r#"{"continue":false,"decision":"block","reason":"Down.","stopReason":"Down."}"#;
         let cancel = r#"{"cancel":true,"errorMessage":"Down."}"#;
         let request = r#"{"hookSpecificOutput":{"decision":{"behavior":"deny","message":"Down."},"hookEventName":"PermissionRequest"}}"#;
         for (dialect, event, expected) in [
@@ -840,8 +907,9 @@ mod tests {
             ("qwen", pre, codes),
             ("copilot", "preToolUse", (deny, "", 0)),
             ("copilot", "", (deny, "", 0)),
+            ("copilot", "PreToolUse", (deny, "", 0)),
             ("copilot", "permissionRequest", (r#"{"behavior":"deny","message":"Down."}"#, "", 0)),
-            ("copilot", "userPromptSubmitted", (r#"{"decision":"block","reason":"Down."}"#, "", 0)),
+            ("copilot", "userPromptSubmitted", (block, "", 0)),
             ("cline", pre, (cancel, "", 0)),
             ("cline", "tool_call", (cancel, "", 0)),
             ("cline", "TaskComplete", ("", "", 0)),
@@ -851,6 +919,28 @@ mod tests {
             let said = by_name(dialect).unwrap().refuse("Down.", event);
             assert_eq!((said.stdout.as_str(), said.stderr.as_str(), said.exit), expected, "{dialect} {event}");
         }
+    }
+
+    #[test]
+    fn a_command_denies_by_its_exit_where_nothing_else_is_a_no() {
+        let block = json!({"decision": "block", "reason": "No."});
+        let by_exit = Said { stderr: "No.".into(), exit: 2, ..Said::default() };
+        let by_reply = |reply: &Value| Said { stdout: reply.to_string(), ..Said::default() };
+        let end = json!({"continue": false, "stopReason": "Enough."});
+        for (event, reply, expected) in [
+            ("WorktreeCreate", &block, by_exit.clone()),
+            ("TeammateIdle", &block, by_exit),
+            ("TeammateIdle", &end, by_reply(&end)),
+            ("WorktreeCreate", &json!({}), Said::default()),
+            ("TaskCreated", &block, by_reply(&block)),
+        ] {
+            assert_eq!(claude_code::DIALECT.say(reply, event), expected, "{event} {reply}");
+        }
+        let event = Event::from_json(json!({"event": "TeammateIdle"})).unwrap();
+        let mut verdict = Verdict::silent(Decision::Deny, 0, "".into(), event.id.clone());
+        verdict.reason = Some("No.".into());
+        let reply = (claude_code::DIALECT.reply)(&event, &verdict);
+        assert_eq!(reply, json!({"continue": false, "stopReason": "No.", "decision": "block", "reason": "No."}));
     }
 
     #[test]

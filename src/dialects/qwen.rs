@@ -87,7 +87,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         marks: &[],
         read: |root, problems| settings::read(&SETTINGS, root, problems),
     }),
-    agent: Some(Agent { refusal: Refusal::ExitCode(&["PermissionRequest"]) }),
+    agent: Some(Agent { refusal: Refusal::ExitCode(&["PermissionRequest"]), mcp: None }),
 };
 
 fn write_reply(event: &Event, verdict: &Verdict) -> Value {

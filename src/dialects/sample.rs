@@ -48,6 +48,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         near: None,
         canonical: "PreToolUse",
         blocks: true,
+        denies_by_exit: false,
         rewrites: true,
         // Where this event's members live, if elsewhere than in the others.
         members: &[("/args", "/tool/input")],

@@ -188,6 +188,8 @@ pub struct Original {
     pub payload: Value,
     /// Another event whose hooks are meant at this one: its dialect has no moment of its own for it.
     pub near: Option<&'static str>,
+    /// What rules may call the tool, beside its own name.
+    pub tool: Option<Box<str>>,
 }
 
 /// The shape of a native event. The members here are checked when one arrives; unknown members

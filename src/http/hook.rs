@@ -9,7 +9,6 @@ use super::reply::{self, Reply};
 use crate::dialects::Dialect;
 use crate::dialects::asked::{self, TIME_LIMIT};
 use crate::rpc::single;
-use crate::support::json;
 use crate::transport::client::Received;
 use hyper::Request;
 use hyper::body::Incoming;
@@ -74,8 +73,7 @@ impl Asked {
     }
 
     async fn judge(&mut self, service: &Service, body: &[u8]) -> Result<String, String> {
-        let text = std::str::from_utf8(body).map_err(|_| "the event is not UTF-8")?;
-        let mut payload: Value = json::parse(text).map_err(|error| format!("the event is not JSON: {error}"))?;
+        let mut payload = asked::read(self.agent, &mut self.event, body)?;
         asked::name_event(self.agent, &mut self.event, &mut payload).map_err(|problem| format!("?event={problem}"))?;
         let params = asked::params(self.agent, &payload, self.time_limit);
         let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "hooks/dispatch", "params": params }).to_string();

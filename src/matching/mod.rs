@@ -190,6 +190,12 @@ impl Facts {
         self.tool.as_deref()
     }
 
+    /// What a definition may call the event's tool, beside its own name: `mcp__SERVER__TOOL`.
+    pub fn mcp_name(&self, asker: Asker) -> Option<&str> {
+        let name = self.event.original.as_ref()?.tool.as_deref();
+        name.filter(|_| asker.naming == ToolNaming::Canonical)
+    }
+
     /// The directory that relative paths are taken against.
     pub fn base(&self) -> &Path {
         &self.base
@@ -258,7 +264,8 @@ impl Facts {
         // Many are called as their family is.
         let others =
             self.families.iter().chain(declared).chain(patched).copied().filter(move |name| tool != Some(*name));
-        tool.into_iter().chain(others)
+        let mcp = self.event.original.as_ref().and_then(|it| it.tool.as_deref());
+        tool.into_iter().chain(others).chain(mcp)
     }
 
     /// The tool call in every way in which some definition may read it.

@@ -173,6 +173,12 @@ impl ToolRule {
         })
     }
 
+    /// The same of an event's tool, under every name that the asker may call it by.
+    fn names_tool(&self, tool: &str, facts: &Facts, asker: Asker) -> bool {
+        self.names_any(tool, facts.families(asker))
+            || facts.mcp_name(asker).is_some_and(|name| self.names_any(name, &[]))
+    }
+
     /// Whether it is about what a patch in a shell text does.
     fn names_patch(&self, families: &[&str]) -> bool {
         !families.is_empty() && self.names_any("", families)
@@ -412,8 +418,7 @@ impl Condition {
     /// Which commands of a shell text are hit, each with the first rule that names it.
     pub fn hit_commands(&self, script: &Script, facts: &Facts, asker: Asker) -> Vec<(usize, &CommandRule)> {
         let Some(tool) = facts.tool() else { return Vec::new() };
-        let families = facts.families(asker);
-        let is_about = |rule: &&ToolRule| rule.names_any(tool, families);
+        let is_about = |rule: &&ToolRule| rule.names_tool(tool, facts, asker);
         let unless: Vec<_> = self.unless.iter().filter(is_about).flat_map(ToolRule::commands).collect();
         let place = place(facts, None);
         let mut hits: Vec<(usize, &CommandRule)> = Vec::new();
@@ -442,7 +447,7 @@ impl ToolRule {
     pub fn explain(&self, facts: &Facts, asker: Asker, reading: Reading) -> Finding {
         let no = |why: &str| Finding { holds: Some(false), why: why.to_string() };
         let Some(tool) = facts.tool() else { return no("the event names no tool") };
-        if !self.names_any(tool, facts.families(asker)) && !self.names_patch(facts.patched(asker)) {
+        if !self.names_tool(tool, facts, asker) && !self.names_patch(facts.patched(asker)) {
             return no(&format!("another tool, `{tool}`"));
         }
         let holds = match holds(&[self], &[], facts, asker, reading) {
@@ -470,7 +475,7 @@ impl ToolRule {
     /// or path of several that the condition's rules hit.
     fn explain_exception(&self, condition: &Condition, facts: &Facts, asker: Asker) -> Finding {
         let whole = self.explain(facts, asker, Reading::Covers);
-        let is_about = |tool: &str| self.names_any(tool, facts.families(asker));
+        let is_about = |tool: &str| self.names_tool(tool, facts, asker);
         if whole.holds == Some(true) || !facts.tool().is_some_and(is_about) {
             return whole;
         }
@@ -594,7 +599,7 @@ fn holds_for_call(rules: &[&ToolRule], unless: &[&ToolRule], facts: &Facts, aske
     let has_none = rules.is_empty();
     let Some(tool) = facts.tool() else { return truth(has_none) };
     let families = facts.families(asker);
-    let is_about = |rule: &&&ToolRule| rule.names_any(tool, families);
+    let is_about = |rule: &&&ToolRule| rule.names_tool(tool, facts, asker);
     let rules: Vec<&ToolRule> = rules.iter().filter(is_about).copied().collect();
     let unless: Vec<&ToolRule> = unless.iter().filter(is_about).copied().collect();
     if rules.is_empty() && !has_none {

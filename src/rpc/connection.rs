@@ -320,12 +320,19 @@ impl Connection {
         params: SentParams<'_>,
     ) -> Called {
         let (params, text) = match params {
-            SentParams::Parsed(params, text) => (Ok(params), text),
-            SentParams::Text(text) => (params::parse(text), text.unwrap_or_default()),
+            SentParams::Parsed(params, text) => (Ok(params), text.to_string()),
+            SentParams::Text(text) => match (params::parse(text), text.unwrap_or_default()) {
+                (Ok(params), text) => (Ok(params), text.to_string()),
+                // An event may hold halves of surrogate pairs.
+                (Err(error), text) => match json::mend_halves(text) {
+                    Some(mended) => (params::parse(Some(&mended)), mended),
+                    None => (Err(error), text.to_string()),
+                },
+            },
         };
         match params {
             Ok(params) => {
-                let call = DirectCall { id: id.to_string(), params, params_text: text.to_string() };
+                let call = DirectCall { id: id.to_string(), params, params_text: text };
                 poll_once(run(self.session.clone(), call))
             }
             Err(error) => Called::Done(Reply::error(id, &error)),

@@ -1,7 +1,8 @@
 //! JSON as hookwire accepts it: what two parsers could read differently is refused.
 //!
 //! A duplicate key at any depth is an error, never last-wins; a number keeps every digit, and one beyond what
-//! floats of 64 bits reach is an error; lone surrogates and depths over 128 are errors (serde_json's rule).
+//! floats of 64 bits reach is an error; lone surrogates and depths over 128 are errors (serde_json's rule). Only events
+//! may hold lone surrogates ([`parse_event`]): agents cut texts in the middle of an emoji.
 //!
 //! For the digits, serde_json hands a number that 64 bits don't hold to a visitor as an object with the one member
 //! [`NUMBER`]. Types that serde reads twice (`untagged`, `flatten`, `tag`) take a fraction for that object, unless
@@ -22,6 +23,41 @@ pub fn parse(text: &str) -> Result<Value, serde_json::Error> {
     let value = Strict { left: &Cell::new(MAX_VALUES) }.deserialize(&mut deserializer)?;
     deserializer.end()?;
     Ok(value)
+}
+
+/// Parses what an agent says of a moment. Half of a surrogate pair is read as U+FFFD, as whatever takes it for a text
+/// does: otherwise a character that was cut in two would keep the event from its guards.
+///
+/// # Errors
+/// Says what is wrong and where.
+pub(crate) fn parse_event(text: &str) -> Result<Value, serde_json::Error> {
+    parse(text).or_else(|error| match mend_halves(text) {
+        Some(mended) => parse(&mended),
+        None => Err(error),
+    })
+}
+
+/// The text with `\ufffd` for each escape that is half of a surrogate pair, if it has one.
+pub(crate) fn mend_halves(text: &str) -> Option<String> {
+    let mut mended = text.as_bytes().to_vec();
+    let unit = |at: usize| {
+        let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
+        u16::from_str_radix(digits, 16).ok()
+    };
+    let (mut at, mut has_half) = (0, false);
+    while at < mended.len() {
+        at += match (mended[at], unit(at)) {
+            (b'\\', Some(0xD800..=0xDBFF)) if matches!(unit(at + 6), Some(0xDC00..=0xDFFF)) => 12,
+            (b'\\', Some(0xD800..=0xDFFF)) => {
+                mended[at + 2..at + 6].copy_from_slice(b"fffd");
+                has_half = true;
+                6
+            }
+            (b'\\', _) => 2,
+            _ => 1,
+        };
+    }
+    has_half.then(|| String::from_utf8(mended).ok()).flatten()
 }
 
 /// A whole number, however it is written: `3` or `3.0`.
@@ -165,6 +201,31 @@ impl Visitor<'_> for Digits {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn half_a_surrogate_pair_in_an_event_is_mended() {
+        for (text, expected) in [
+            (r#"["ok \ud83d"]"#, Ok("[\"ok \u{fffd}\"]")),
+            (r#"["\ude00 ok"]"#, Ok("[\"\u{fffd} ok\"]")),
+            (r#"["\ud83d\ud83d\ude00"]"#, Ok("[\"\u{fffd}\u{1f600}\"]")),
+            (r#"["\uD83D\n","é\uDE00"]"#, Ok("[\"\u{fffd}\\n\",\"é\u{fffd}\"]")),
+            (r#"{"\ud83d":"\\ud83d \ud83d"}"#, Ok(r#"{"\u{fffd}":"\\ud83d \u{fffd}"}"#)),
+            (r#"["\ud83d\ude00"]"#, Ok("[\"\u{1f600}\"]")),
+            // Two keys of which nothing is left to tell them apart.
+            (r#"{"\ud83d":1,"\ud83e":2}"#, Err("duplicate key `\u{fffd}`")),
+            (r#"{"a":"\ud83d","b":1,"b":2}"#, Err("duplicate key `b`")),
+            (r#"["\ud83""#, Err("invalid escape")),
+            (r#"["\ud83g"]"#, Err("invalid escape")),
+            ("\\", Err("expected value")),
+        ] {
+            let read = parse_event(text).map(|value| value.to_string()).map_err(|error| error.to_string());
+            match (&read, expected) {
+                (Ok(read), Ok(expected)) => assert_eq!(read, &expected.replace("\\u{fffd}", "\u{fffd}"), "{text}"),
+                (Err(error), Err(expected)) => assert!(error.starts_with(expected), "{text}: {error}"),
+                _ => panic!("{text}: {read:?}"),
+            }
+        }
+    }
 
     #[test]
     fn refuses_what_could_be_read_differently() {

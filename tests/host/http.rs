@@ -218,6 +218,7 @@ fn a_failure_inside_is_a_verdict_that_the_agent_obeys() {
         // The agent would be sent back to work for ever.
         ("?event=Stop", "not JSON", None),
         ("", &stop, None),
+        ("", r#"{"hook_event_name": "Stop", "last_assistant_message": nan}"#, None),
     ] {
         let reply = said(&host.post(&format!("/hook/claude-code{target}"), body));
         match expected {
@@ -226,8 +227,14 @@ fn a_failure_inside_is_a_verdict_that_the_agent_obeys() {
         }
     }
     // What isn't a tool call is refused in that event's own words.
-    let reply = said(&host.post("/hook/claude-code?event=UserPromptSubmit", "not JSON"));
-    assert_eq!(reply["decision"], "block");
+    for (target, body) in [
+        ("?event=UserPromptSubmit", "not JSON"),
+        ("", r#"{"hook_event_name": "UserPromptSubmit", "prompt": nan}"#),
+        ("", r#"{"hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_response": {"stdout": "cut"#),
+    ] {
+        let reply = said(&host.post(&format!("/hook/claude-code{target}"), body));
+        assert_eq!(reply["decision"], "block", "{target} {body}");
+    }
 }
 
 #[test]

@@ -174,8 +174,14 @@ fn every_message_gets_its_replies() {
             &["1: -32602 invalid params: duplicate key `b` at line 1 column 30"],
         ),
         (
-            request("1", "hooks/dispatch", r#"{"event":"Stop","a":"\udc00"}"#),
-            &["1: -32602 invalid params: lone leading surrogate in hex escape at line 1 column 27"],
+            request("1", "hooks/check", r#"{"text":"\udc00"}"#),
+            &["1: -32602 invalid params: lone leading surrogate in hex escape at line 1 column 15"],
+        ),
+        // An agent may have cut a text in the middle of a character.
+        (request("1", "hooks/dispatch", r#"{"event":"Stop","a":"\udc00"}"#), &["1: allow"]),
+        (
+            request("1", "hooks/dispatch", r#"{"event":"Stop","a":"\udc00","b":1,"b":2}"#),
+            &["1: -32602 invalid params: duplicate key `b` at line 1 column 38"],
         ),
         (
             request("1", "hooks/dispatch", r#"{"event":"Stop","a":1e9999999999}"#),

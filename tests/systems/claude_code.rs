@@ -515,6 +515,13 @@ fn verdicts_in_the_clients_words() {
             "Stop",
             "UserPromptSubmit",
             "SessionStart",
+            "PreCompact",
+            "ConfigChange",
+            "TaskCreated",
+            "SessionEnd",
+            "PostToolBatch",
+            "WorktreeCreate",
+            "PreToolUse",
         ];
         assert!(known.contains(&event));
         host.request("hooks/dispatch", json!({"dialect": "claude-code", "payload": payload(event)}))["reply"].take()
@@ -523,9 +530,24 @@ fn verdicts_in_the_clients_words() {
         members["hookEventName"] = event.into();
         json!({ "hookSpecificOutput": members })
     };
+    let context = "script: 'return { additionalContext: [\"a\"] }'";
+    let no_with_context = "script: 'return { decision: \"deny\", reason: \"no\", additionalContext: [\"a\"] }'";
+    let blocked_with_message = json!({"decision": "block", "reason": "no", "systemMessage": "a"});
     let rewrite = "command: 'echo \"{\\\"subject\\\":{\\\"command\\\":\\\"ls\\\"}}\"'";
     let defer = "command: 'echo \"{\\\"decision\\\":\\\"defer\\\",\\\"reason\\\":\\\"no\\\"}\"'";
     for (event, handler, expected) in [
+        // The client passes over an input that is no object, and runs the old one.
+        ("PreToolUse", "script: 'return { subject: \"ls\" }'", {
+            let reason = "a hook rewrote this, and a tool's input is an object";
+            hso("PreToolUse", json!({"permissionDecision": "deny", "permissionDecisionReason": reason}))
+        }),
+        // Where the client has no place for a text for the model, it would void the reply.
+        ("PreCompact", no_with_context, blocked_with_message.clone()),
+        ("ConfigChange", no_with_context, blocked_with_message.clone()),
+        ("TaskCreated", no_with_context, blocked_with_message),
+        ("TaskCompleted", no_with_context, json!({"continue": false, "stopReason": "no", "systemMessage": "a"})),
+        ("SessionEnd", context, json!({"systemMessage": "a"})),
+        ("PostToolBatch", context, hso("PostToolBatch", json!({"additionalContext": "a"}))),
         (
             "PreModelSwitch",
             "deny: no",

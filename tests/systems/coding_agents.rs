@@ -9,6 +9,8 @@ use std::path::Path;
 /// A hook that answers what the payload has under `answer`.
 const ECHO: &str = "hooks: [{ name: echo, on: '*', fail: closed, script: return event.answer }]";
 
+const GUARD: &str = "hooks: [{ name: no-echo, on: PreToolUse, if: Bash(echo *), deny: No echo. }]";
+
 /// The canonical events of payloads and the replies to them.
 fn replay(dialect: &str, definitions: &str, payloads: &[Value]) -> Vec<(String, Value)> {
     let lines: String = payloads.iter().map(|it| format!("{it}\n")).collect();
@@ -33,8 +35,7 @@ fn session(agent: &str) -> Vec<Value> {
 /// Every moment of a session is understood, a guard of commands holds whatever the tool is called, and
 /// where no hook has an opinion nothing is said.
 fn check_session(agent: &str, events: &[&str], denied: Value) {
-    let guard = "hooks: [{ name: no-echo, on: PreToolUse, if: Bash(echo *), deny: No echo. }]";
-    let said = replay(agent, guard, &session(agent));
+    let said = replay(agent, GUARD, &session(agent));
     assert_eq!(said.iter().map(|(event, _)| event.as_str()).collect::<Vec<_>>(), events, "{agent}");
     for (event, reply) in said {
         assert_eq!(reply, if event == "PreToolUse" { denied.clone() } else { json!({}) }, "{agent} {event}");
@@ -119,6 +120,12 @@ fn codex() {
                 bash(),
                 rewrite(),
                 pre(json!({"permissionDecision": "allow", "updatedInput": {"command": "pwd"}})),
+            ),
+            (
+                "PreToolUse",
+                bash(),
+                json!({"subject": "pwd"}),
+                deny("a hook rewrote this, and a tool's input is an object"),
             ),
             ("PreToolUse", bash(), stop(), deny(ENDS)),
             ("PreToolUse", bash(), context(), pre(json!({"additionalContext": "a\nb"}))),
@@ -353,10 +360,24 @@ fn copilot() {
     ];
     let pre =
         |decision: &str, reason: &str| json!({"permissionDecision": decision, "permissionDecisionReason": reason});
-    check_session("copilot", &events, pre("deny", "No echo."));
+    let in_both = |reason: &str| {
+        let deny = pre("deny", reason);
+        let mut both = specific("PreToolUse", deny.clone());
+        both.as_object_mut().unwrap().extend(deny.as_object().unwrap().clone());
+        both
+    };
+    // Of the calls, the last has VS Code's name of the event.
+    let said = replay("copilot", GUARD, &session("copilot"));
+    let mut denied = vec![pre("deny", "No echo."), pre("deny", "No echo."), in_both("No echo.")].into_iter();
+    assert_eq!(said.iter().map(|(event, _)| event.as_str()).collect::<Vec<_>>(), events);
+    for (event, reply) in said {
+        assert_eq!(reply, if event == "PreToolUse" { denied.next().unwrap() } else { json!({}) }, "{event}");
+    }
     let call = || json!({"toolName": "bash", "toolArgs": {"command": "ls"}});
     let request = || json!({"hookName": "permissionRequest", "toolName": "bash", "toolInput": {"command": "ls"}});
     let of_vs_code = || json!({"sessionId": "s", "hookEventName": "PreToolUse", "tool_name": "x", "tool_input": {}});
+    let in_snake_case = || json!({"session_id": "s", "tool_name": "x", "tool_input": {}, "tool_use_id": "1"});
+    let ends = json!({"decision": "block", "reason": "No.", "continue": false, "stopReason": "No."});
     let hso = json!({"permissionDecision": "deny", "permissionDecisionReason": "No."});
     let unproven = "a hook rewrote this, and VS Code's Copilot isn't known to take a rewrite";
     let of_vs_code_no = json!({"permissionDecision": "deny", "permissionDecisionReason": unproven});
@@ -411,8 +432,80 @@ fn copilot() {
             ("sessionStart", json!({}), context(), json!({"additionalContext": "a\nb"})),
             ("PreToolUse", of_vs_code(), no(), specific("PreToolUse", hso)),
             ("PreToolUse", of_vs_code(), rewrite(), specific("PreToolUse", of_vs_code_no)),
+            // VS Code's payloads of today, and the CLI's under the same names.
+            ("PreToolUse", in_snake_case(), no(), in_both("No.")),
+            ("PreToolUse", in_snake_case(), rewrite(), in_both(unproven)),
+            ("PreToolUse", bash(), rewrite(), json!({"modifiedArgs": {"command": "pwd"}})),
+            ("PreToolUse", in_snake_case(), allow(), {
+                let mut both = specific("PreToolUse", json!({"permissionDecision": "allow"}));
+                both["permissionDecision"] = "allow".into();
+                both
+            }),
+            ("PostToolUse", in_snake_case(), no(), json!({"decision": "block", "reason": "No."})),
+            ("UserPromptSubmit", json!({"prompt": "hi"}), no(), ends.clone()),
+            ("PreCompact", json!({"trigger": "auto"}), no(), ends),
+            ("Stop", json!({"stop_hook_active": false}), no(), {
+                let mut both = specific("Stop", json!({"decision": "block", "reason": "No."}));
+                both["decision"] = "block".into();
+                both["reason"] = "No.".into();
+                both
+            }),
+            ("SubagentStop", json!({"agent_id": "a"}), no(), json!({"decision": "block", "reason": "No."})),
         ],
     );
+}
+
+/// A tool of an MCP server goes by one name, if the agent says which server it is of.
+#[test]
+fn tools_of_mcp_servers_have_one_name() {
+    let guard = "hooks: [{ name: g, on: PreToolUse, if: 'mcp__pay__*', deny: No. }]";
+    let by_argument = "hooks: [{ name: g, on: PreToolUse, if: 'mcp__my_pay__send(to=bob)', deny: No. }]";
+    let by_matcher = "hooks: [{ name: g, on: PreToolUse, matcher: 'mcp__pay__.*', deny: No. }]";
+    let of_its_dialect = "{ dialect: gemini, hooks: [{ name: g, on: BeforeTool, matcher: mcp_pay_send, deny: No. }] }";
+    let allow = "hooks: [{ name: g, on: PreToolUse, if: 'mcp__pay__*', allow: Fine. }]";
+    let policy = "policy: { deny: ['mcp__pay__send'] }";
+    let gemini = |server: &str| {
+        json!({"hook_event_name": "BeforeTool", "tool_name": "mcp_pay_send", "tool_input": {"to": "bob"},
+            "mcp_context": {"server_name": server, "tool_name": "send"}})
+    };
+    let cline = |tool: &str, server: &str| {
+        let input = json!({"server_name": server, "tool_name": "send", "arguments": "{}"});
+        json!({"hook_event_name": "PreToolUse", "preToolUse": {"toolName": tool, "parameters": input}})
+    };
+    for (dialect, definitions, payload, expected) in [
+        ("gemini", guard, gemini("pay"), "No."),
+        ("gemini", guard, gemini("other"), ""),
+        ("gemini", by_argument, gemini("my pay"), "No."),
+        ("gemini", by_matcher, gemini("pay"), "No."),
+        ("gemini", of_its_dialect, gemini("pay"), "No."),
+        ("gemini", policy, gemini("pay"), "the policy denies `mcp__pay__send`"),
+        ("gemini", allow, gemini("pay"), "Fine."),
+        ("gemini", allow, gemini("other"), ""),
+        ("cline", guard, cline("use_mcp_tool", "pay"), "No."),
+        ("cline", guard, cline("use_mcp_tool", "other"), ""),
+        ("cline", guard, cline("another", "pay"), ""),
+    ] {
+        let reply = replay(dialect, definitions, std::slice::from_ref(&payload)).remove(0).1;
+        let reason = reply.get("reason").or(reply.get("errorMessage")).and_then(Value::as_str).unwrap_or_default();
+        assert_eq!(reason, expected, "{dialect} {definitions} {payload}");
+    }
+}
+
+/// Copilot's patches are a text and no object.
+#[test]
+fn the_files_of_copilots_patches_are_judged() {
+    let guard = "hooks: [{ name: g, on: PreToolUse, if: 'Edit(**/secret/**)', deny: Secret. }]";
+    let call = |file: &str| {
+        let patch = format!("*** Begin Patch\n*** Update File: {file}\n@@\n-a\n+b\n*** End Patch\n");
+        json!({"hook_event_name": "preToolUse", "cwd": "/p", "toolName": "apply_patch", "toolArgs": patch})
+    };
+    let secret = json!({"permissionDecision": "deny", "permissionDecisionReason": "Secret."});
+    let said = replay("copilot", guard, &[call("ok.ts"), call("secret/a")]);
+    assert_eq!(said.into_iter().map(|(_, reply)| reply).collect::<Vec<_>>(), [json!({}), secret]);
+    let rewrites = "hooks: [{ name: g, on: PreToolUse, rewrite: { patch: { input: x } } }]";
+    let reason = "a hook rewrote this, and Copilot isn't known to take another patch";
+    let denied = json!({"permissionDecision": "deny", "permissionDecisionReason": reason});
+    assert_eq!(replay("copilot", rewrites, &[call("a")])[0].1, denied);
 }
 
 #[test]

@@ -330,12 +330,39 @@ fn a_failure_takes_the_chosen_direction() {
         (&["--hooks", "missing"], "{}", 2),
         (&["--event", "PreTolUse"], "{}", 2),
         (&["--fail", "open"], "not JSON", 0),
+        // The direction is that of the event, as far as its name can be read.
+        (&[], r#"{"hook_event_name": "UserPromptSubmit", "prompt": nan}"#, 2),
+        (&[], r#"{"hook_event_name": "Stop", "last_assistant_message": nan}"#, 0),
+        (&[], r#"{"hook_event_name": "SessionEnd", "reason": "ot"#, 0),
     ] {
         let mut args: Vec<&str> = args.to_vec();
         args.splice(0..0, ["hook", "claude-code", "--no-host"]);
         let output = project.run(&args, stdin);
         assert_eq!((output.status.code(), &*output.stdout), (Some(expected), &b""[..]), "{args:?} {stdin}");
         assert!(!output.stderr.is_empty(), "{args:?}");
+    }
+}
+
+/// A text that was cut in the middle of an emoji is judged.
+#[test]
+fn half_a_character_keeps_no_event_from_its_hooks() {
+    let project = Project::new();
+    let before = |command: &str| {
+        format!(
+            r#"{{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{{"command":"{command} \ud83d"}}}}"#
+        )
+    };
+    for (stdin, is_denied) in [
+        (
+            r#"{"hook_event_name":"Stop","stop_hook_active":true,"last_assistant_message":"ok \ud83d"}"#.to_string(),
+            false,
+        ),
+        (before("ls"), false),
+        (before("git push -f; echo"), true),
+    ] {
+        let output = project.run(&["hook", "claude-code", "--no-host", "--project"], stdin.as_ref());
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert_eq!((output.status.code(), said.contains("deny")), (Some(0), is_denied), "{stdin}: {output:?}");
     }
 }
 
