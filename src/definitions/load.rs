@@ -601,7 +601,8 @@ fn new_state(
         let file = found.path.display().to_string();
         let problem = misnamed_policy(&root).unwrap_or(hint);
         let diagnostics = vec![problem.to_diagnostic(&file, &LineIndex::new(&text))];
-        return seen(FileState { content: Some(content), text, diagnostics, ..FileState::default() });
+        let (real, content) = (found.real.clone(), Some(content));
+        return seen(FileState { real, content, text, diagnostics, ..FileState::default() });
     }
     let file = found.path.display().to_string();
     let known_as = if approved.is_some() { &found.real } else { &found.path };
