@@ -230,8 +230,9 @@ fn unwrapped(structured: Value) -> Value {
 /// The beginning of a text, in one line.
 fn excerpt(text: &str, default: &str) -> String {
     let text = if text.is_empty() { default } else { text };
-    let line: String = text.chars().take(300).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if line.len() < text.len() { line + "…" } else { line }
+    let mut letters = text.chars().map(|c| if c.is_control() { ' ' } else { c });
+    let line: String = letters.by_ref().take(300).collect();
+    if letters.next().is_some() { line + "…" } else { line }
 }
 
 impl RawServer {
@@ -283,5 +284,18 @@ pub(super) fn server_obstacle(server: &ServerDefinition, hook: &HookView<'_>, me
             let missing = || missing_script(&argv.join(" "), program, &files, &[&means.root]);
             program_obstacle(program, env, &means.root).or_else(missing)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_cut_ends_in_dots() {
+        for (text, expected) in [("a\u{85}b\n", "a b "), (&*"ä".repeat(300), &*"ä".repeat(300)), ("", "nothing")] {
+            assert_eq!(excerpt(text, "nothing"), expected);
+        }
+        assert_eq!(excerpt(&"ä".repeat(301), ""), "ä".repeat(300) + "…");
     }
 }
