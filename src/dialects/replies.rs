@@ -3,6 +3,7 @@
 use crate::contract::Exit;
 use crate::event::{Event, Phase};
 use crate::support::nearest::{closest, differ_in_number};
+use crate::support::visible::first_line_cut;
 use crate::verdict::{Decision, Verdict};
 use serde_json::{Map, Value};
 use std::fmt::Display;
@@ -75,8 +76,7 @@ pub(super) fn bad_exit(exit: &Exit<'_>) -> String {
 
 /// The beginning of a text's first line.
 pub(super) fn excerpt(text: &str) -> String {
-    let line = text.lines().next().unwrap_or_default();
-    if line.chars().count() <= 200 { line.to_string() } else { line.chars().take(200).chain(['…']).collect() }
+    first_line_cut(text, 200)
 }
 
 /// The text, or the default if it is empty.

@@ -4,6 +4,7 @@ use super::document::{Document, Lines, Readable};
 use super::written::{Reading, extent, members};
 use crate::definitions::compile::Compiled;
 use crate::handlers::KINDS;
+use crate::support::visible::first_line_cut;
 use crate::syntax::formats::Format;
 use crate::syntax::node::{Node, NodeValue, Span};
 use ls_types::{
@@ -146,11 +147,7 @@ fn brief(node: &Node) -> String {
         NodeValue::Null => String::new(),
         _ => node.to_json().to_string(),
     };
-    let line = text.trim().lines().next().unwrap_or_default();
-    match line.char_indices().nth(MAX_DETAIL) {
-        Some((end, _)) => format!("{}\u{2026}", line.get(..end).unwrap_or_default()),
-        None => line.to_string(),
-    }
+    first_line_cut(text.trim(), MAX_DETAIL)
 }
 
 pub(super) fn folding(document: &Document) -> Vec<FoldingRange> {

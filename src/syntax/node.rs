@@ -9,6 +9,7 @@ use super::fix::{Edit, Fix};
 use crate::support::decimal::fits_double;
 use crate::support::json::NUMBER;
 use crate::support::nearest::closest;
+use crate::support::visible::cut;
 use std::fmt;
 
 use serde::de::value::StrDeserializer;
@@ -635,10 +636,7 @@ fn list(names: &[&str], conjunction: &str) -> String {
 
 /// A name as it goes into a message: cut, because the file may hold one of any length.
 pub(super) fn clip(name: &str) -> String {
-    match name.char_indices().nth(60) {
-        None => name.to_owned(),
-        Some((end, _)) => format!("{}…", &name[..end]),
-    }
+    cut(name, 60)
 }
 
 #[cfg(test)]

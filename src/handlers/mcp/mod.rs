@@ -13,6 +13,7 @@ use super::headers;
 use super::kind::{Kind, TextKind};
 use super::means::{Means, Obstacle, missing_script, program_obstacle};
 use crate::event::Phase;
+use crate::support::visible::cut;
 use crate::syntax::values::RawDuration;
 use crate::template::Body;
 use crate::verdict::Answer;
@@ -230,9 +231,7 @@ fn unwrapped(structured: Value) -> Value {
 /// The beginning of a text, in one line.
 fn excerpt(text: &str, default: &str) -> String {
     let text = if text.is_empty() { default } else { text };
-    let mut letters = text.chars().map(|c| if c.is_control() { ' ' } else { c });
-    let line: String = letters.by_ref().take(300).collect();
-    if letters.next().is_some() { line + "…" } else { line }
+    cut(text, 300).replace(char::is_control, " ")
 }
 
 impl RawServer {
