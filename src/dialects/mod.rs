@@ -267,10 +267,25 @@ pub struct EventRow {
     pub members: &'static [(&'static str, &'static str)],
 }
 
+/// An event that has its canonical name.
+const fn same(name: &'static str) -> EventRow {
+    EventRow::new(name, name)
+}
+
+/// An event with other names beside its own.
+const fn row(name: &'static str, also: &'static [&'static str], canonical: &'static str) -> EventRow {
+    EventRow { also, ..EventRow::new(name, canonical) }
+}
+
 impl EventRow {
     /// An event with one name, which the row alone has, and members where the dialect has them.
     const fn new(name: &'static str, canonical: &'static str) -> EventRow {
         EventRow { name, also: &[], picks: None, canonical, near: None, blocks: false, rewrites: false, members: &[] }
+    }
+
+    /// Only such payloads are of this row.
+    const fn picks(self, picks: fn(&Value) -> bool) -> EventRow {
+        EventRow { picks: Some(picks), ..self }
     }
 
     /// Hooks on that event are meant here too.

@@ -1,10 +1,10 @@
 //! Shared by the readers of replies. An error finishes the sentence "failed to ...".
 
-use crate::contract::Exit;
+use crate::contract::{Exit, Reader};
 use crate::event::{Event, Phase};
 use crate::support::nearest::{closest, differ_in_number};
 use crate::support::visible::first_line_cut;
-use crate::verdict::{Decision, Verdict};
+use crate::verdict::{Answer, Decision, Verdict};
 use serde_json::{Map, Value};
 use std::fmt::Display;
 
@@ -59,6 +59,16 @@ pub(super) fn text(members: &Map<String, Value>, key: &str) -> Result<Option<Str
 /// The JSON on a command's stdout.
 pub(super) fn parse_stdout(stdout: &str) -> Result<Value, String> {
     crate::support::json::parse(stdout).map_err(|error| format!("read the reply on stdout: {error}"))
+}
+
+/// The answer of a command that says it in a reply on stdout, if it says anything; another exit code than 0 failed.
+pub(super) fn exit_of_reply(event: &Event, exit: &Exit<'_>, read: Reader) -> Result<Answer, String> {
+    let stdout = exit.stdout.trim();
+    match exit.code {
+        Some(0) if stdout.starts_with('{') => read(event, parse_stdout(stdout)?),
+        Some(0) => Ok(Answer::default()),
+        Some(_) | None => Err(bad_exit(exit)),
+    }
 }
 
 /// How a command failed, by its exit.
