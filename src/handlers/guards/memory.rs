@@ -97,11 +97,7 @@ impl Memory {
         let event = call.moment.event();
         let session = event.session();
         let whose = match self.per {
-            // Unnamed runs are counted by this process; its successor's first is another one.
-            Per::Run if event.text("/run").is_none() => {
-                format!("{}\0{}", call.services.runs.outermost(event), *PROCESS)
-            }
-            Per::Run => call.services.runs.outermost(event).to_string(),
+            Per::Run => call.services.runs.durable(event),
             Per::Session if session.is_empty() => PROCESS.clone(),
             Per::Session => session.to_string(),
             Per::Host => String::new(),
