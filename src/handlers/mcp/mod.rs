@@ -14,13 +14,12 @@ use super::kind::{Kind, TextKind};
 use super::means::{Means, Obstacle, missing_script, program_obstacle};
 use crate::event::Phase;
 use crate::support::visible::cut;
-use crate::syntax::values::RawDuration;
+use crate::syntax::values::{RawDuration, forms};
 use crate::template::Body;
 use crate::verdict::Answer;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde::de::{SeqAccess, Visitor};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -75,26 +74,8 @@ pub(crate) struct RawServer {
 /// A program and its arguments. Other hosts want them apart, so the form is told.
 struct Argv(Vec<String>);
 
-impl<'de> Deserialize<'de> for Argv {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct ArgvVisitor;
-        impl<'de> Visitor<'de> for ArgvVisitor {
-            type Value = Argv;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a list of the program and its arguments, such as `[npx, -y, some-server]`")
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Argv, A::Error> {
-                let mut argv = Vec::new();
-                while let Some(argument) = seq.next_element()? {
-                    argv.push(argument);
-                }
-                Ok(Argv(argv))
-            }
-        }
-        deserializer.deserialize_any(ArgvVisitor)
-    }
+forms! { Argv, "a list of the program and its arguments, such as `[npx, -y, some-server]`",
+    list(argv: Vec<String>) => Ok(Argv(argv)),
 }
 
 #[derive(Debug)]
