@@ -30,7 +30,7 @@ use crate::event::{
     unknown_event,
 };
 use crate::support::nearest::{UnknownName, closest};
-use crate::syntax::node::{Node, NodeValue};
+use crate::syntax::node::Node;
 use crate::syntax::problem::Problem;
 use crate::verdict::{Decision, Verdict};
 use serde_json::{Map, Value, json};
@@ -132,14 +132,8 @@ fn how_to_write(dialect: &str) -> String {
 
 /// What a map of events to lists of hooks looks like, and what to do about it, where a file says no dialect.
 pub(crate) fn looks_like(hooks: &Node) -> Option<(&'static str, String)> {
-    let NodeValue::Map(events) = &hooks.value else { return None };
-    let items = || {
-        events.iter().flat_map(|event| match &event.value.value {
-            NodeValue::Seq(items) => &items[..],
-            _ => &[],
-        })
-    };
-    let has = |field: &str| items().any(|item| item.get(field).is_some());
+    let events = hooks.entries();
+    let has = |field: &str| events.iter().flat_map(|event| event.value.items()).any(|it| it.get(field).is_some());
     let dialect = if has("mode") {
         &hooks_article::DIALECT
     } else if has("hooks") {

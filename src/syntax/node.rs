@@ -119,9 +119,22 @@ impl Node {
 
     /// The entry for `key`, if this is a map that has it.
     pub fn entry(&self, key: &str) -> Option<&Entry> {
+        self.entries().iter().find(|entry| entry.key == key)
+    }
+
+    /// The members, if this is a map; of anything else none.
+    pub fn entries(&self) -> &[Entry] {
         match &self.value {
-            NodeValue::Map(entries) => entries.iter().find(|entry| entry.key == key),
-            _ => None,
+            NodeValue::Map(entries) => entries,
+            _ => &[],
+        }
+    }
+
+    /// The items, if this is a list; of anything else none.
+    pub fn items(&self) -> &[Node] {
+        match &self.value {
+            NodeValue::Seq(items) => items,
+            _ => &[],
         }
     }
 
