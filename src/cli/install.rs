@@ -9,6 +9,7 @@ use crate::support::shell_word;
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
 use serde_json::{Value, json};
+use std::io::{Error, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
@@ -234,7 +235,17 @@ struct Change {
     path: PathBuf,
     before: Option<String>,
     after: Option<String>,
-    is_program: bool,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Others' settings with our entries.
+    Settings,
+    /// All of it is hookwire's.
+    Own,
+    /// The same, to be executed.
+    Program,
 }
 
 impl Agent {
@@ -415,7 +426,8 @@ impl InstallArgs {
                     Failure(format!("{}: {problem}; nothing was written", path.display()))
                 })?,
             };
-            return Ok(vec![Change { path, before, after, is_program: false }]);
+            let kind = if matches!(agent.form, Form::Groups { .. }) { Kind::Settings } else { Kind::Own };
+            return Ok(vec![Change { path, before, after, kind }]);
         }
         let mut changes = Vec::new();
         for event in agent.events {
@@ -435,7 +447,7 @@ impl InstallArgs {
                 false if is_ours => None,
                 false => before.clone(),
             };
-            changes.push(Change { path, before, after, is_program: true });
+            changes.push(Change { path, before, after, kind: Kind::Program });
         }
         Ok(changes)
     }
@@ -591,22 +603,43 @@ impl Change {
 
     /// Writes the file at once or not at all. What was there before hookwire is kept beside it until hookwire is
     /// gone again.
+    ///
+    /// Settings may be a link into somebody's collection of them. The link stays, and what it leads to is edited, but
+    /// never removed: nothing says who made it, and the link would lead nowhere. A file that is hookwire's alone takes
+    /// the place of a link, and what that leads to is left as it is: the link may have come with a clone.
     fn write(&self, is_install: bool) -> std::io::Result<()> {
-        // A configuration may be a link into somebody's collection of them.
-        let path = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
+        let is_link = std::fs::symlink_metadata(&self.path).is_ok_and(|about| about.is_symlink());
+        let is_edited_behind_link = is_link && self.kind == Kind::Settings;
+        let path = match is_edited_behind_link {
+            true => {
+                self.path.canonicalize().map_err(|_| Error::other("it is a link, and what it leads to isn't there"))?
+            }
+            false => self.path.clone(),
+        };
+        let after = self.after.as_deref().or(is_edited_behind_link.then_some("{}\n"));
         let kept = beside(&path, "before-hookwire");
         match (&self.before, is_install) {
-            (Some(before), true) if !kept.exists() => std::fs::write(&kept, before)?,
-            (_, true) => {}
+            // What a link leads to stays there.
+            (Some(before), true) if !is_link || is_edited_behind_link => keep(&kept, before)?,
             // What it would restore is there.
-            (_, false) if std::fs::read_to_string(&kept).is_ok_and(|kept| Some(kept) == self.after) => {
+            (_, false) if std::fs::read_to_string(&kept).is_ok_and(|kept| Some(&*kept) == after) => {
                 std::fs::remove_file(&kept)?;
             }
-            (_, false) => {}
+            _ => {}
         }
-        let Some(after) = &self.after else { return std::fs::remove_file(path) };
+        let Some(after) = after else { return std::fs::remove_file(path) };
         std::fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
-        replace(&path, after, if self.is_program { 0o755 } else { 0o644 })
+        replace(&path, after, if self.kind == Kind::Program { 0o755 } else { 0o644 })
+    }
+}
+
+/// Keeps what was there before hookwire, once. The copy is a new file, because a clone may have a link of its name.
+fn keep(copy: &Path, text: &str) -> std::io::Result<()> {
+    match std::fs::File::create_new(copy) {
+        Ok(mut file) => file.write_all(text.as_bytes()),
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
+        Err(_) if std::fs::symlink_metadata(copy)?.is_file() => Ok(()),
+        Err(_) => Err(Error::other(format!("{} is in the way of a copy of what is there", copy.display()))),
     }
 }
 
@@ -620,7 +653,7 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
 fn read(path: &Path) -> Result<Option<String>, Failure> {
     match std::fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Failure(format!("{}: {error}", path.display()))),
     }
 }

@@ -383,10 +383,7 @@ impl Lint<'_> {
         let is_home = |text: &str| ["~/", "$HOME/", "${HOME}/"].iter().any(|start| text.starts_with(start));
         let mut found = Vec::new();
         if let Some(command) = self.node.get("command") {
-            let words = match &command.get("run").unwrap_or(command).value {
-                NodeValue::Seq(items) => &items[..],
-                _ => &[],
-            };
+            let words = command.get("run").unwrap_or(command).items();
             let word = words.iter().filter_map(Node::text).find(|it| is_home(it));
             found.extend(word.map(|word| ("command", format!("no shell reads `{word}`"))));
         }

@@ -130,7 +130,7 @@ type Key = (usize, PathBuf);
 type Files = BTreeMap<Key, Arc<FileState>>;
 type InForce = HashMap<(Layer, Arc<str>), Vec<[u8; 16]>>;
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct FileState {
     /// Where it was read.
     real: PathBuf,
@@ -565,19 +565,7 @@ fn new_state(
         if before.signature == Some(signature) && before.racy == racy {
             return before.clone();
         }
-        return seen(FileState {
-            real: found.real.clone(),
-            signature: None,
-            racy,
-            content: before.content,
-            text: before.text.clone(),
-            hooks: before.hooks.clone(),
-            policy: before.policy.clone(),
-            tools: before.tools.clone(),
-            names: before.names.clone(),
-            diagnostics: before.diagnostics.clone(),
-            named: before.named.clone(),
-        });
+        return seen(FileState { real: found.real.clone(), ..(**before).clone() });
     }
     let text: Arc<str> = text.into();
     let had_policy = |it: &Arc<FileState>| it.policy.as_ref().is_some_and(|policy| !policy.is_broken());
@@ -601,7 +589,8 @@ fn new_state(
         let file = found.path.display().to_string();
         let problem = misnamed_policy(&root).unwrap_or(hint);
         let diagnostics = vec![problem.to_diagnostic(&file, &LineIndex::new(&text))];
-        return seen(FileState { content: Some(content), text, diagnostics, ..FileState::default() });
+        let (real, content) = (found.real.clone(), Some(content));
+        return seen(FileState { real, content, text, diagnostics, ..FileState::default() });
     }
     let file = found.path.display().to_string();
     let known_as = if approved.is_some() { &found.real } else { &found.path };
@@ -643,15 +632,12 @@ fn new_state(
         if let Some(name) = &name {
             names.push((name.clone(), span.clone(), lines.range(&span)));
         }
+        let defined = |hook| Defined { hook, digest };
         if let Some(hook) = hook {
-            hooks.push(Defined { hook, digest });
+            hooks.push(defined(hook));
             continue;
         }
-        let kept = before.zip(name.as_ref()).and_then(|(before, name)| {
-            let is_good = |it: &&Defined| it.hook.name == *name && !matches!(it.hook.handler, Handler::Broken(_));
-            before.hooks.iter().filter(is_good).nth(nth).cloned()
-        });
-        let stand_in = stand_in.map(|hook| Defined { hook, digest });
+        let kept = before.zip(name).and_then(|(before, name)| last_good(before, &name, nth));
         let fate = match (&kept, &stand_in) {
             (Some(_), _) => "its last good form stays in force",
             (None, Some(_)) => "it fails closed: its events are denied until it is fixed",
@@ -660,13 +646,18 @@ fn new_state(
         if let Some(first) = problems[own].iter_mut().find(|it| it.severity == Severity::Error) {
             first.message.push_str(&format!("; {fate}"));
         }
-        hooks.extend(kept.or(stand_in));
+        hooks.extend(kept.or(stand_in.map(defined)));
     }
     let diagnostics = problems.iter().map(|problem| problem.to_diagnostic(&file, &lines)).collect();
     let (policy, tools) = (compiled.policy.map(Arc::new), compiled.tools);
-    let content = Some(content);
-    let real = found.real.clone();
-    seen(FileState { real, signature: None, racy, content, text, hooks, policy, tools, names, diagnostics, named })
+    let (real, content) = (found.real.clone(), Some(content));
+    seen(FileState { real, content, text, hooks, policy, tools, names, diagnostics, named, ..FileState::default() })
+}
+
+/// The nth hook of a name, as it was before it was broken.
+fn last_good(before: &FileState, name: &str, nth: usize) -> Option<Defined> {
+    let is_good = |it: &&Defined| &*it.hook.name == name && !matches!(it.hook.handler, Handler::Broken(_));
+    before.hooks.iter().filter(is_good).nth(nth).cloned()
 }
 
 /// A file that can't be used keeps its last good hooks in force.
@@ -677,9 +668,8 @@ fn broken_state(
     text: Arc<str>,
     mut problems: Vec<Problem>,
 ) -> FileState {
-    let hooks = before.map(|before| before.hooks.clone()).unwrap_or_default();
-    let policy = before.and_then(|before| before.policy.clone());
-    let tools = before.map(|before| before.tools.clone()).unwrap_or_default();
+    let kept = before.map(|before| (**before).clone()).unwrap_or_default();
+    let FileState { hooks, policy, .. } = &kept;
     let fate = if hooks.is_empty() && policy.is_none() { NO_HOOK } else { "; its last good hooks stay in force" };
     if let Some(first) = problems.first_mut() {
         first.message.push_str(fate);
@@ -690,9 +680,8 @@ fn broken_state(
     let racy = found.signature.is_some_and(|signature| signature.is_racy());
     // The places of the names are of another text: duplicates are not reported until the file is fixed.
     let (names, named) = (Vec::new(), Vec::new());
-    let text = text.clone();
-    let real = found.real.clone();
-    FileState { real, signature: found.signature, racy, content, text, hooks, policy, tools, names, diagnostics, named }
+    let (real, signature) = (found.real.clone(), found.signature);
+    FileState { real, signature, racy, content, text, names, diagnostics, named, ..kept }
 }
 
 /// Whether a name has an ending of definitions, or nearly, and is none: `guard.jsonc`, `guard.yaml.txt`.
@@ -709,7 +698,12 @@ fn file_problem(code: &'static str, message: String) -> Problem {
 }
 
 fn path_diagnostic(path: &Path, code: &'static str, message: String) -> Diagnostic {
-    file_problem(code, message).into_diagnostic(&path.display().to_string(), LineIndex::new("").range(&(0..0)))
+    at_path(path, file_problem(code, message))
+}
+
+/// A problem of a file or a directory as a whole.
+fn at_path(path: &Path, problem: Problem) -> Diagnostic {
+    problem.into_diagnostic(&path.display().to_string(), LineIndex::new("").range(&(0..0)))
 }
 
 /// A path without symlinks, as far as it leads anywhere.
@@ -792,8 +786,7 @@ impl Scan {
         let mut problem = file_problem(code, message);
         problem.severity = Severity::Warning;
         problem.help = Some("`hookwire trust` shows it and asks whether it is to be in force".into());
-        let at = LineIndex::new("").range(&(0..0));
-        self.problems.push(problem.into_diagnostic(&dir.path.display().to_string(), at));
+        self.problems.push(at_path(&dir.path, problem));
     }
 
     /// Whether everything still looks as it was found.
@@ -877,8 +870,7 @@ impl Scan {
             let message = "it isn't read: definitions are in files that end in .yaml, .yml, .toml or .json";
             let problem = file_problem("not-definitions", message.into());
             let problem = Problem { severity: Severity::Warning, ..problem };
-            let range = LineIndex::new("").range(&(0..0));
-            self.problems.push(problem.into_diagnostic(&path.display().to_string(), range));
+            self.problems.push(at_path(&path, problem));
         }
     }
 

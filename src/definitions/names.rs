@@ -52,11 +52,7 @@ impl<'n> FreeNames<'n> {
 
 /// A name made of what a hook does and when: `deny-pre-tool-use`.
 pub(super) fn suggested(hook: &Node) -> String {
-    let members = match &hook.value {
-        NodeValue::Map(entries) => &entries[..],
-        _ => &[],
-    };
-    let handler = members.iter().find(|entry| KINDS.iter().any(|kind| kind.key == entry.key));
+    let handler = hook.entries().iter().find(|entry| KINDS.iter().any(|kind| kind.key == entry.key));
     let guard = handler.filter(|it| it.key == "guard").and_then(|it| match &it.value.value {
         NodeValue::String(name) => Some(name.as_str()),
         NodeValue::Map(guards) => guards.first().map(|it| it.key.as_str()),

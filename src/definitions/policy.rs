@@ -7,7 +7,7 @@ use crate::matching::rule::ToolRule;
 use crate::matching::urls::host_of_url;
 use crate::policy::Policy;
 use crate::syntax::diagnostic::{LineIndex, Position};
-use crate::syntax::node::{Entry, Node, NodeValue};
+use crate::syntax::node::{Entry, Node};
 use crate::syntax::problem::Problem;
 use crate::syntax::source::Source;
 use crate::syntax::values::{OneOrMany, RawDuration};
@@ -51,7 +51,7 @@ pub(super) fn rules(written: Option<&OneOrMany>, node: &Node, mistakes: &mut Mis
         match ToolRule::new(text) {
             Ok(rule) => rules.push(rule),
             Err(message) => {
-                let item = if let NodeValue::Seq(items) = &node.value { items.get(n) } else { None };
+                let item = node.items().get(n);
                 let says_all = message.contains("Tool(pattern)");
                 let message = if says_all { message } else { format!("bad pattern: {message}") };
                 let problem = Problem::error(&item.unwrap_or(node).span, "bad-rule", message);

@@ -4,9 +4,8 @@
 //! near to a known one, or that stands where another member belongs, is taken for a slip.
 
 use crate::dialects::DIALECTS;
-use crate::event::{CONTEXT_MEMBERS, EventShape};
+use crate::event::{EventShape, MEMBERS};
 use crate::matching::tools::{PATCH_ARGUMENTS, TOOLS, Tool};
-use crate::matching::when::MEMBERS;
 use crate::support::nearest::{closest, differ_in_number};
 use crate::template::{Placeholders, Style, Template};
 use serde_json::Value;
@@ -52,7 +51,7 @@ static KNOWN: LazyLock<Known> = LazyLock::new(|| {
         members.insert(name.clone(), own.unwrap_or_default());
     }
     let own = members.keys().cloned().collect();
-    for name in MEMBERS.iter().chain(&CONTEXT_MEMBERS).chain(&["data"]).chain(&LOOKALIKES) {
+    for name in MEMBERS.iter().chain(&LOOKALIKES) {
         members.entry(name.to_string()).or_default();
     }
     let mut elsewhere = BTreeMap::new();

@@ -235,8 +235,7 @@ impl Mistakes {
         }
         let holds_hooks = |agent: &Entry| agent.value.get("hooks").is_some();
         if unknown == "agent"
-            && let NodeValue::Map(agents) = &entry.value.value
-            && agents.iter().any(holds_hooks)
+            && entry.value.entries().iter().any(holds_hooks)
             && let Some((like, help)) = dialects::with_member("agents").filter(|(like, _)| *like != dialect)
         {
             let message = format!("unknown field `agent`: this looks like {like}, which calls it `agents`");

@@ -74,14 +74,12 @@ pub(crate) static DIALECT: Dialect = Dialect {
                 ("/grant/calls_left", "/grant/callsLeft"),
             ],
         ),
-        EventRow {
-            picks: Some(|payload| payload.pointer("/result/Err").is_some()),
-            ..method(
-                "post_tool_call",
-                "PostToolUseFailure",
-                &[("/args", "/tool/input"), ("/result/Ok", "/tool/output"), ("/result/Err", "/tool/error")],
-            )
-        },
+        method(
+            "post_tool_call",
+            "PostToolUseFailure",
+            &[("/args", "/tool/input"), ("/result/Ok", "/tool/output"), ("/result/Err", "/tool/error")],
+        )
+        .picks(|payload| payload.pointer("/result/Err").is_some()),
         method("post_tool_call", "PostToolUse", &[("/args", "/tool/input"), ("/result/Ok", "/tool/output")]),
         method(
             "pre_compaction",

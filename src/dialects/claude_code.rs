@@ -4,21 +4,17 @@
 //! Where the client lets latency decide between two rewrites, the order of definition does here.
 
 use super::gemini;
-use super::native::CONTRACT;
+use super::native::{AGENT, CONTRACT};
 use super::replies::{BLOCKED, bad_exit, denied, is_decided, members, or, parse_stdout, text, unreadable};
 use super::settings::{self, Settings};
-use super::{Agent, Dialect, EventRow, Files, Refusal};
-use crate::contract::{Composition, Contract, Exit, Reader, TOOL_NAME, Target};
+use super::{Agent, Dialect, Files, Refusal, same};
+use crate::contract::{Contract, Exit, Reader, TOOL_NAME, Target};
 use crate::event::{Event, set_pointer, spec};
 use crate::matching::MatcherRule;
 use crate::syntax::node::Node;
 use crate::verdict::{Answer, Decision, Verdict};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
-
-const fn row(name: &'static str, blocks: bool, rewrites: bool) -> EventRow {
-    EventRow { blocks, rewrites, ..EventRow::new(name, name) }
-}
 
 static SETTINGS: Settings =
     Settings { dialect: &DIALECT, agent: "Claude Code", unit: "s", has_groups: true, variables: "CLAUDE" };
@@ -27,58 +23,56 @@ pub(super) static DIALECT: Dialect = Dialect {
     about: "Claude Code 2.1.329",
     contract: Contract {
         dialect: "claude-code",
-        composition: Composition::Parallel,
         runs_equal_hooks_once: true,
         matcher: MatcherRule::ListOrSearch,
         tools_apart: &["MultiEdit", "NotebookEdit", "NotebookRead"],
         matched,
         timeout: Duration::from_secs(600),
         project_variables: &["CLAUDE_PROJECT_DIR"],
+        decisions: CONTRACT.decisions,
         payload: |event| DIALECT.write(event),
-        context: &["metadata"],
         reply: |event, reply| read_reply(&DIALECT, event, reply),
         exit,
-        ..CONTRACT
+        ..AGENT
     },
     events: &[
         // There `model` is a name, in hookwire an object.
-        EventRow { members: &[("/model", "/model/name")], ..row("SessionStart", false, false) },
-        row("SessionEnd", false, false),
-        row("Setup", false, false),
-        row("InstructionsLoaded", false, false),
-        row("UserPromptSubmit", true, false),
-        row("UserPromptExpansion", true, false),
-        row("PreToolUse", true, true),
-        row("PermissionRequest", true, true),
-        row("PermissionDenied", false, false),
-        row("PostToolUse", true, true),
-        EventRow {
-            members: &[("/error", "/tool/error"), ("/is_interrupt", "/tool/isInterrupt")],
-            ..row("PostToolUseFailure", true, false)
-        },
-        row("PostToolBatch", true, false),
-        row("Notification", false, false),
-        EventRow { members: &[("/delta", "/lastMessage")], ..row("MessageDisplay", false, true) },
-        row("Stop", true, false),
-        EventRow { members: &[("/error", "/error")], ..row("StopFailure", false, false) },
-        row("SubagentStart", false, false),
-        row("SubagentStop", true, false),
-        row("TaskCreated", true, false),
-        row("TaskCompleted", true, false),
-        EventRow { denies_by_exit: true, ..row("TeammateIdle", true, false) },
-        row("PreCompact", true, false),
-        row("PostCompact", false, false),
-        row("PreModelSwitch", true, false),
-        row("PostModelSwitch", false, false),
-        row("ConfigChange", true, false),
-        row("CwdChanged", false, false),
-        row("DirectoryAdded", false, false),
-        row("FileChanged", false, false),
+        same("SessionStart").members(&[("/model", "/model/name")]),
+        same("SessionEnd"),
+        same("Setup"),
+        same("InstructionsLoaded"),
+        same("UserPromptSubmit").blocks(),
+        same("UserPromptExpansion").blocks(),
+        same("PreToolUse").blocks().rewrites(),
+        same("PermissionRequest").blocks().rewrites(),
+        same("PermissionDenied"),
+        same("PostToolUse").blocks().rewrites(),
+        same("PostToolUseFailure")
+            .blocks()
+            .members(&[("/error", "/tool/error"), ("/is_interrupt", "/tool/isInterrupt")]),
+        same("PostToolBatch").blocks(),
+        same("Notification"),
+        same("MessageDisplay").rewrites().members(&[("/delta", "/lastMessage")]),
+        same("Stop").blocks(),
+        same("StopFailure").members(&[("/error", "/error")]),
+        same("SubagentStart"),
+        same("SubagentStop").blocks(),
+        same("TaskCreated").blocks(),
+        same("TaskCompleted").blocks(),
+        same("TeammateIdle").blocks().denies_by_exit(),
+        same("PreCompact").blocks(),
+        same("PostCompact"),
+        same("PreModelSwitch").blocks(),
+        same("PostModelSwitch"),
+        same("ConfigChange").blocks(),
+        same("CwdChanged"),
+        same("DirectoryAdded"),
+        same("FileChanged"),
         // What a command prints there is the path of the worktree.
-        EventRow { denies_by_exit: true, ..row("WorktreeCreate", true, false) },
-        row("WorktreeRemove", false, false),
-        row("Elicitation", true, false),
-        row("ElicitationResult", true, false),
+        same("WorktreeCreate").blocks().denies_by_exit(),
+        same("WorktreeRemove"),
+        same("Elicitation").blocks(),
+        same("ElicitationResult").blocks(),
     ],
     event_name: "/hook_event_name",
     members: &[

@@ -6,17 +6,13 @@
 //!
 //! The extension's hooks have 30 seconds. How exit codes count was never measured: here, as a failure.
 
-use super::native::CONTRACT;
-use super::replies::{BLOCKED, bad_exit, denied, members, or, parse_stdout, text, unreadable};
-use super::{Agent, Dialect, EventRow, McpNames, Refusal};
-use crate::contract::{Composition, Contract, Exit};
+use super::native::AGENT;
+use super::replies::{BLOCKED, denied, exit_of_reply, members, or, text, unreadable};
+use super::{Agent, Dialect, McpNames, Refusal, row};
+use crate::contract::Contract;
 use crate::event::{Event, set_pointer};
 use crate::verdict::{Answer, Decision, Verdict};
 use serde_json::{Map, Value, json};
-
-const fn row(name: &'static str, also: &'static [&'static str], canonical: &'static str) -> EventRow {
-    EventRow { also, ..EventRow::new(name, canonical) }
-}
 
 fn is_subagent(payload: &Value) -> bool {
     payload.get("parent_agent_id").is_some_and(|it| it.as_str().is_some_and(|it| !it.is_empty()))
@@ -49,29 +45,23 @@ pub(super) static DIALECT: Dialect = Dialect {
     about: "Cline CLI 3.0.65 and extension",
     contract: Contract {
         dialect: "cline",
-        composition: Composition::Parallel,
-        decisions: &[],
-        context: &["metadata"],
         payload: |event| DIALECT.write(event),
         reply: read_reply,
-        exit,
-        ..CONTRACT
+        exit: |event, exit| exit_of_reply(event, exit, read_reply),
+        ..AGENT
     },
     events: &[
-        EventRow { picks: Some(is_subagent), ..row("TaskStart", &["agent_start"], "SubagentStart").blocks() },
+        row("TaskStart", &["agent_start"], "SubagentStart").blocks().picks(is_subagent),
         row("TaskStart", &["agent_start"], "RunStart").blocks(),
         row("TaskResume", &[], "SessionStart").blocks(),
-        EventRow { picks: Some(is_subagent), ..row("TaskComplete", &["agent_end"], "SubagentStop") },
+        row("TaskComplete", &["agent_end"], "SubagentStop").picks(is_subagent),
         row("TaskComplete", &["agent_end"], "RunEnd").near("Stop"),
         row("TaskError", &[], "RunError"),
         row("TaskCancel", &[], "RunError"),
         row("UserPromptSubmit", &["prompt_submit"], "UserPromptSubmit")
             .members(&[("/userPromptSubmit/prompt", "/prompt"), ("/prompt_submit/prompt", "/prompt")]),
         row("PreToolUse", &["tool_call"], "PreToolUse").blocks().rewrites().members(CALL),
-        EventRow {
-            picks: Some(has_succeeded),
-            ..row("PostToolUse", &["tool_result"], "PostToolUse").blocks().members(RESULT)
-        },
+        row("PostToolUse", &["tool_result"], "PostToolUse").blocks().members(RESULT).picks(has_succeeded),
         row("PostToolUse", &["tool_result"], "PostToolUseFailure").blocks().members(RESULT),
         row("PreCompact", &[], "PreCompact"),
         row("Notification", &[], "Notification"),
@@ -168,13 +158,4 @@ fn read_reply(_: &Event, value: Value) -> Result<Answer, String> {
     let context = text(object, "context")?.or(text(object, "contextModification")?);
     answer.additional_context.extend(context.filter(|it| !it.is_empty()));
     Ok(answer)
-}
-
-fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
-    let stdout = exit.stdout.trim();
-    match exit.code {
-        Some(0) if stdout.starts_with('{') => read_reply(event, parse_stdout(stdout)?),
-        Some(0) => Ok(Answer::default()),
-        Some(_) | None => Err(bad_exit(exit)),
-    }
 }

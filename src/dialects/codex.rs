@@ -8,20 +8,16 @@
 //! wins there, in the order of definition here.
 
 use super::claude_code::{self, plain_stdout, reason_of_deny, reply_on_stdout};
-use super::native::CONTRACT;
+use super::native::AGENT;
 use super::replies::{BLOCKED, bad_exit, denied, members, stop_denies, unreadable};
 use super::settings::{self, Settings};
-use super::{Agent, Dialect, EventRow, Files, Refusal};
-use crate::contract::{Composition, Contract, Exit};
+use super::{Agent, Dialect, EventRow, Files, Refusal, same};
+use crate::contract::{Contract, Exit};
 use crate::event::Event;
 use crate::matching::MatcherRule;
 use crate::verdict::{Answer, Decision, Verdict};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
-
-const fn row(name: &'static str) -> EventRow {
-    EventRow::new(name, name)
-}
 
 static SETTINGS: Settings =
     Settings { dialect: &DIALECT, agent: "Codex", unit: "s", has_groups: true, variables: "CODEX" };
@@ -30,30 +26,27 @@ pub(super) static DIALECT: Dialect = Dialect {
     about: "Codex 0.169.0",
     contract: Contract {
         dialect: "codex",
-        composition: Composition::Parallel,
         runs_equal_hooks_once: true,
         matcher: MatcherRule::Search,
         matched: claude_code::matched,
         timeout: Duration::from_secs(600),
-        decisions: &[],
-        context: &["metadata"],
         payload: |event| DIALECT.write(event),
         reply: read_reply,
         exit,
-        ..CONTRACT
+        ..AGENT
     },
     events: &[
-        row("SessionStart").blocks(),
-        row("SessionEnd"),
-        row("UserPromptSubmit").blocks(),
-        row("PreToolUse").blocks().rewrites(),
-        row("PermissionRequest").blocks(),
-        row("PostToolUse").blocks(),
-        row("Stop").blocks(),
-        row("SubagentStart").blocks(),
-        row("SubagentStop").blocks(),
-        row("PreCompact").blocks(),
-        row("PostCompact"),
+        same("SessionStart").blocks(),
+        same("SessionEnd"),
+        same("UserPromptSubmit").blocks(),
+        same("PreToolUse").blocks().rewrites(),
+        same("PermissionRequest").blocks(),
+        same("PostToolUse").blocks(),
+        same("Stop").blocks(),
+        same("SubagentStart").blocks(),
+        same("SubagentStop").blocks(),
+        same("PreCompact").blocks(),
+        same("PostCompact"),
         EventRow::new("Interrupt", "RunError"),
     ],
     event_name: "/hook_event_name",

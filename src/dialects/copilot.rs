@@ -13,21 +13,16 @@
 //! Its own files give timeouts in seconds (`timeoutSec`). A hook that fails blocks there.
 
 use super::claude_code;
-use super::native::CONTRACT;
-use super::replies::{BLOCKED, bad_exit, denied, is_decided, members, or, parse_stdout, stop_denies, text, unreadable};
+use super::native::AGENT;
+use super::replies::{BLOCKED, denied, exit_of_reply, is_decided, members, or, stop_denies, text, unreadable};
 use super::settings::{self, Settings};
-use super::{Agent, Dialect, EventRow, Files, Refusal};
-use crate::contract::{Composition, Contract, Exit, Fail, TOOL_NAME, Target};
+use super::{Agent, Dialect, Files, Refusal, row};
+use crate::contract::{Contract, Exit, Fail, TOOL_NAME, Target};
 use crate::event::{Event, set_pointer, spec};
 use crate::matching::MatcherRule;
 use crate::support::json::parse;
 use crate::verdict::{Answer, Decision, Verdict};
 use serde_json::{Map, Value, json};
-
-/// An event with VS Code's name for it.
-const fn row(name: &'static str, also: &'static [&'static str], canonical: &'static str) -> EventRow {
-    EventRow { also, ..EventRow::new(name, canonical) }
-}
 
 static SETTINGS: Settings =
     Settings { dialect: &DIALECT, agent: "Copilot", unit: "s", has_groups: false, variables: "COPILOT" };
@@ -36,7 +31,6 @@ pub(super) static DIALECT: Dialect = Dialect {
     about: "GitHub Copilot CLI 1.0.102",
     contract: Contract {
         dialect: "copilot",
-        composition: Composition::Parallel,
         matcher: MatcherRule::Search,
         matched: |event| match event {
             _ if spec(event).is_some_and(|spec| spec.tool) => Target::Member(TOOL_NAME),
@@ -45,12 +39,12 @@ pub(super) static DIALECT: Dialect = Dialect {
         },
         gates_fail: Fail::Closed,
         decisions: &[Decision::Ask],
-        context: &["metadata"],
         payload,
         reply: read_reply,
         exit,
-        ..CONTRACT
+        ..AGENT
     },
+    // The other name is VS Code's.
     events: &[
         row("sessionStart", &["SessionStart"], "SessionStart"),
         row("sessionEnd", &["SessionEnd"], "SessionEnd"),
@@ -63,10 +57,9 @@ pub(super) static DIALECT: Dialect = Dialect {
         row("subagentStart", &["SubagentStart"], "SubagentStart"),
         row("subagentStop", &["SubagentStop"], "SubagentStop").blocks(),
         row("preCompact", &["PreCompact"], "PreCompact"),
-        EventRow {
-            picks: Some(|payload| payload.get("errorContext").is_some_and(|it| it == "model_call")),
-            ..row("errorOccurred", &[], "ModelCallError").members(&[("/error", "/model/error")])
-        },
+        row("errorOccurred", &[], "ModelCallError")
+            .members(&[("/error", "/model/error")])
+            .picks(|payload| payload.get("errorContext").is_some_and(|it| it == "model_call")),
         row("errorOccurred", &[], "RunError").members(&[("/error", "/error")]),
         row("notification", &[], "Notification"),
     ],
@@ -315,12 +308,9 @@ fn read_reply(event: &Event, value: Value) -> Result<Answer, String> {
 }
 
 fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
-    let stdout = exit.stdout.trim();
     match exit.code {
-        Some(0) if stdout.starts_with('{') => read_reply(event, parse_stdout(stdout)?),
-        Some(0) => Ok(Answer::default()),
         // There the reason is lost; here it is told.
         Some(2) => Ok(claude_code::block(&DIALECT, event, or(exit.stderr.trim(), "the hook exited with code 2"))),
-        Some(_) | None => Err(bad_exit(exit)),
+        Some(_) | None => exit_of_reply(event, exit, read_reply),
     }
 }

@@ -8,11 +8,11 @@
 //! taken from the last one, which says why the model stopped.
 
 use super::claude_code;
-use super::native::CONTRACT;
+use super::native::AGENT;
 use super::replies::{BLOCKED, bad_exit, denied, is_decided, members, or, parse_stdout, text, unreadable};
 use super::settings::{self, Settings};
 use super::{Agent, Dialect, EventRow, Files, McpNames, Refusal};
-use crate::contract::{Composition, Contract, Exit, TOOL_NAME, Target};
+use crate::contract::{Contract, Exit, TOOL_NAME, Target};
 use crate::event::{Event, set_pointer, spec};
 use crate::matching::MatcherRule;
 use crate::syntax::node::Node;
@@ -32,18 +32,16 @@ pub(super) static DIALECT: Dialect = Dialect {
     about: "Gemini CLI 0.61.0",
     contract: Contract {
         dialect: "gemini",
-        composition: Composition::Parallel,
         runs_equal_hooks_once: true,
         matcher: MatcherRule::Search,
         matched,
         timeout: Duration::from_secs(60),
         project_variables: &["GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR"],
         decisions: &[Decision::Ask],
-        context: &["metadata"],
         payload: |event| DIALECT.write(event),
         reply: read_reply,
         exit,
-        ..CONTRACT
+        ..AGENT
     },
     events: &[
         EventRow::new("SessionStart", "SessionStart"),
@@ -53,7 +51,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         EventRow::new("BeforeModel", "PreModelCall").blocks().rewrites(),
         EventRow::new("AfterModel", "PostModelCall").blocks().rewrites(),
         EventRow::new("BeforeTool", "PreToolUse").blocks().rewrites(),
-        EventRow { picks: Some(has_failed), ..EventRow::new("AfterTool", "PostToolUseFailure").blocks() },
+        EventRow::new("AfterTool", "PostToolUseFailure").blocks().picks(has_failed),
         EventRow::new("AfterTool", "PostToolUse").blocks(),
         EventRow::new("PreCompress", "PreCompact"),
         EventRow::new("Notification", "Notification"),

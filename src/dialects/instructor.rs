@@ -11,7 +11,7 @@ pub(super) use files::CAPABILITIES;
 
 use super::native::CONTRACT;
 use super::replies::{bad_exit, unreadable};
-use super::{Dialect, EventRow, Files, other_name};
+use super::{Dialect, Files, other_name, row};
 use crate::contract::{Composition, Contract, Exit, Fail, Tally};
 use crate::event::{BLOCKED as MARK, CONTEXT_MEMBERS, Event, merge_patch, set_pointer};
 use crate::matching::ToolNaming;
@@ -21,10 +21,6 @@ use crate::verdict::{Answer, Decision, Outcome, StopReason, StopSignal, Verdict}
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::time::SystemTime;
-
-const fn row(name: &'static str, also: &'static [&'static str], canonical: &'static str) -> EventRow {
-    EventRow { also, ..EventRow::new(name, canonical) }
-}
 
 /// A finished call has its tool within the execution.
 const EXECUTED: &[(&str, &str)] = &[
@@ -60,10 +56,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         row("before_inference_request", &["BeforeInferenceRequest"], "PreModelCall").rewrites(),
         row("after_inference_response", &["AfterInferenceResponse"], "PostModelCall").rewrites(),
         row("before_tool_use", &["BeforeToolUse"], "PreToolUse").blocks().rewrites(),
-        EventRow {
-            picks: Some(has_failed),
-            ..row("after_tool_use", &["AfterToolUse"], "PostToolUseFailure").rewrites().members(EXECUTED)
-        },
+        row("after_tool_use", &["AfterToolUse"], "PostToolUseFailure").rewrites().members(EXECUTED).picks(has_failed),
         row("after_tool_use", &["AfterToolUse"], "PostToolUse").rewrites().members(EXECUTED),
         row("after_step", &["AfterStep"], "StepEnd"),
         row("on_stop", &["OnStop"], "Stop"),

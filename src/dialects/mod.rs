@@ -30,7 +30,7 @@ use crate::event::{
     unknown_event,
 };
 use crate::support::nearest::{UnknownName, closest};
-use crate::syntax::node::{Node, NodeValue};
+use crate::syntax::node::Node;
 use crate::syntax::problem::Problem;
 use crate::verdict::{Decision, Verdict};
 use serde_json::{Map, Value, json};
@@ -132,14 +132,8 @@ fn how_to_write(dialect: &str) -> String {
 
 /// What a map of events to lists of hooks looks like, and what to do about it, where a file says no dialect.
 pub(crate) fn looks_like(hooks: &Node) -> Option<(&'static str, String)> {
-    let NodeValue::Map(events) = &hooks.value else { return None };
-    let items = || {
-        events.iter().flat_map(|event| match &event.value.value {
-            NodeValue::Seq(items) => &items[..],
-            _ => &[],
-        })
-    };
-    let has = |field: &str| items().any(|item| item.get(field).is_some());
+    let events = hooks.entries();
+    let has = |field: &str| events.iter().flat_map(|event| event.value.items()).any(|it| it.get(field).is_some());
     let dialect = if has("mode") {
         &hooks_article::DIALECT
     } else if has("hooks") {
@@ -297,6 +291,16 @@ pub struct EventRow {
     pub members: &'static [(&'static str, &'static str)],
 }
 
+/// An event that has its canonical name.
+const fn same(name: &'static str) -> EventRow {
+    EventRow::new(name, name)
+}
+
+/// An event with other names beside its own.
+const fn row(name: &'static str, also: &'static [&'static str], canonical: &'static str) -> EventRow {
+    EventRow { also, ..EventRow::new(name, canonical) }
+}
+
 impl EventRow {
     /// An event with one name, which the row alone has, and members where the dialect has them.
     const fn new(name: &'static str, canonical: &'static str) -> EventRow {
@@ -313,6 +317,11 @@ impl EventRow {
         }
     }
 
+    /// Only such payloads are of this row.
+    const fn picks(self, picks: fn(&Value) -> bool) -> EventRow {
+        EventRow { picks: Some(picks), ..self }
+    }
+
     /// Hooks on that event are meant here too.
     const fn near(self, event: &'static str) -> EventRow {
         EventRow { near: Some(event), ..self }
@@ -321,6 +330,11 @@ impl EventRow {
     /// A deny is obeyed there.
     const fn blocks(self) -> EventRow {
         EventRow { blocks: true, ..self }
+    }
+
+    /// To a command, only an exit code is a deny there.
+    const fn denies_by_exit(self) -> EventRow {
+        EventRow { denies_by_exit: true, ..self }
     }
 
     /// A rewritten subject is obeyed there.

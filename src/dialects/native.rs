@@ -49,6 +49,10 @@ pub const CONTRACT: Contract = Contract {
     belongs_to_agents: false,
 };
 
+/// What the contracts of coding agents have in common.
+pub(super) const AGENT: Contract =
+    Contract { composition: Composition::Parallel, decisions: &[], context: &["metadata"], ..CONTRACT };
+
 pub(super) static DIALECT: Dialect = Dialect {
     about: "hookwire's own",
     contract: CONTRACT,

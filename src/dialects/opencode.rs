@@ -3,10 +3,10 @@
 //!
 //! A deny is an exception there, and the only no; that one keeps a prompt from the model is not proven.
 
-use super::native::CONTRACT;
-use super::replies::{BLOCKED, bad_exit, denied, members, or, parse_stdout, stop_denies, text, unreadable};
+use super::native::AGENT;
+use super::replies::{BLOCKED, denied, exit_of_reply, members, or, stop_denies, text, unreadable};
 use super::{Agent, Dialect, EventRow, Refusal};
-use crate::contract::{Composition, Contract, Exit};
+use crate::contract::Contract;
 use crate::event::Event;
 use crate::verdict::{Answer, Decision, Verdict};
 use serde_json::{Map, Value, json};
@@ -15,13 +15,10 @@ pub(super) static DIALECT: Dialect = Dialect {
     about: "OpenCode 1.18.33, by a plug-in",
     contract: Contract {
         dialect: "opencode",
-        composition: Composition::Parallel,
-        decisions: &[],
-        context: &["metadata"],
         payload: |event| DIALECT.write(event),
         reply: read_reply,
-        exit,
-        ..CONTRACT
+        exit: |event, exit| exit_of_reply(event, exit, read_reply),
+        ..AGENT
     },
     events: &[
         EventRow::new("session.created", "SessionStart"),
@@ -96,13 +93,4 @@ fn read_reply(event: &Event, value: Value) -> Result<Answer, String> {
         Some(context) => serde_json::from_value(context.clone()).map_err(unreadable)?,
     };
     Ok(answer)
-}
-
-fn exit(event: &Event, exit: &Exit<'_>) -> Result<Answer, String> {
-    let stdout = exit.stdout.trim();
-    match exit.code {
-        Some(0) if stdout.starts_with('{') => read_reply(event, parse_stdout(stdout)?),
-        Some(0) => Ok(Answer::default()),
-        Some(_) | None => Err(bad_exit(exit)),
-    }
 }

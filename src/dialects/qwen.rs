@@ -7,20 +7,16 @@
 //! UserPromptSubmit with an empty prompt.
 
 use super::claude_code::{self, plain_stdout, reason_of_deny, reply_on_stdout};
-use super::native::CONTRACT;
+use super::native::AGENT;
 use super::replies::{BLOCKED, bad_exit, denied, or};
 use super::settings::{self, Settings};
-use super::{Agent, Dialect, EventRow, Files, Refusal};
-use crate::contract::{Composition, Contract, Exit};
+use super::{Agent, Dialect, Files, Refusal, same};
+use crate::contract::{Contract, Exit};
 use crate::event::{Event, Phase};
 use crate::matching::MatcherRule;
 use crate::verdict::{Answer, Decision, Verdict};
 use serde_json::Value;
 use std::time::Duration;
-
-const fn row(name: &'static str) -> EventRow {
-    EventRow::new(name, name)
-}
 
 static SETTINGS: Settings =
     Settings { dialect: &DIALECT, agent: "Qwen Code", unit: "ms", has_groups: true, variables: "QWEN" };
@@ -29,36 +25,34 @@ pub(super) static DIALECT: Dialect = Dialect {
     about: "Qwen Code 0.15.10",
     contract: Contract {
         dialect: "qwen",
-        composition: Composition::Parallel,
         runs_equal_hooks_once: true,
         matcher: MatcherRule::Search,
         matched: claude_code::matched,
         timeout: Duration::from_secs(60),
         project_variables: &["QWEN_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR"],
         decisions: &[Decision::Ask],
-        context: &["metadata"],
         payload: |event| DIALECT.write(event),
         reply: |event, reply| claude_code::read_reply(&DIALECT, event, reply),
         exit,
-        ..CONTRACT
+        ..AGENT
     },
     events: &[
-        row("SessionStart"),
-        row("SessionEnd"),
-        row("UserPromptSubmit").blocks(),
-        row("PreToolUse").blocks(),
-        row("PermissionRequest").blocks(),
-        row("PostToolUse").blocks(),
-        row("PostToolUseFailure")
+        same("SessionStart"),
+        same("SessionEnd"),
+        same("UserPromptSubmit").blocks(),
+        same("PreToolUse").blocks(),
+        same("PermissionRequest").blocks(),
+        same("PostToolUse").blocks(),
+        same("PostToolUseFailure")
             .blocks()
             .members(&[("/error", "/tool/error"), ("/is_interrupt", "/tool/isInterrupt")]),
-        row("Notification"),
-        row("Stop").blocks(),
-        row("StopFailure").members(&[("/error", "/error")]),
-        row("SubagentStart"),
-        row("SubagentStop").blocks(),
-        row("PreCompact").blocks(),
-        row("PostCompact"),
+        same("Notification"),
+        same("Stop").blocks(),
+        same("StopFailure").members(&[("/error", "/error")]),
+        same("SubagentStart"),
+        same("SubagentStop").blocks(),
+        same("PreCompact").blocks(),
+        same("PostCompact"),
     ],
     event_name: "/hook_event_name",
     members: &[

@@ -1,9 +1,10 @@
 //! Shared by the readers of replies. An error finishes the sentence "failed to ...".
 
-use crate::contract::Exit;
+use crate::contract::{Exit, Reader};
 use crate::event::{Event, Phase};
 use crate::support::nearest::{closest, differ_in_number};
-use crate::verdict::{Decision, Verdict};
+use crate::support::visible::first_line_cut;
+use crate::verdict::{Answer, Decision, Verdict};
 use serde_json::{Map, Value};
 use std::fmt::Display;
 
@@ -60,6 +61,16 @@ pub(super) fn parse_stdout(stdout: &str) -> Result<Value, String> {
     crate::support::json::parse(stdout).map_err(|error| format!("read the reply on stdout: {error}"))
 }
 
+/// The answer of a command that says it in a reply on stdout, if it says anything; another exit code than 0 failed.
+pub(super) fn exit_of_reply(event: &Event, exit: &Exit<'_>, read: Reader) -> Result<Answer, String> {
+    let stdout = exit.stdout.trim();
+    match exit.code {
+        Some(0) if stdout.starts_with('{') => read(event, parse_stdout(stdout)?),
+        Some(0) => Ok(Answer::default()),
+        Some(_) | None => Err(bad_exit(exit)),
+    }
+}
+
 /// How a command failed, by its exit.
 pub(super) fn bad_exit(exit: &Exit<'_>) -> String {
     let cause = match exit.stderr.trim().lines().last() {
@@ -75,8 +86,7 @@ pub(super) fn bad_exit(exit: &Exit<'_>) -> String {
 
 /// The beginning of a text's first line.
 pub(super) fn excerpt(text: &str) -> String {
-    let line = text.lines().next().unwrap_or_default();
-    if line.chars().count() <= 200 { line.to_string() } else { line.chars().take(200).chain(['…']).collect() }
+    first_line_cut(text, 200)
 }
 
 /// The text, or the default if it is empty.

@@ -49,10 +49,7 @@ pub(super) fn has_handlers(root: &Node, is_event: fn(&str) -> bool) -> bool {
 
 /// The events of a file, with what is listed for each.
 fn lists(root: &Node) -> impl Iterator<Item = (&str, &[Node])> {
-    let events = match root.get("hooks").map(|it| &it.value) {
-        Some(NodeValue::Map(events)) => &events[..],
-        _ => &[],
-    };
+    let events = root.get("hooks").map(Node::entries).unwrap_or_default();
     events.iter().filter_map(|event| match &event.value.value {
         NodeValue::Seq(items) => Some((event.key.as_str(), &items[..])),
         _ => None,
@@ -115,8 +112,8 @@ impl Reading<'_> {
                 return found.push(Node { span: group.span.clone(), value: NodeValue::Map(members) });
             }
         };
-        let members = if let NodeValue::Map(members) = &group.value { &members[..] } else { &[] };
-        for member in members.iter().filter(|it| it.key != "matcher" && closest(&it.key, ["matcher"]).is_some()) {
+        for member in group.entries().iter().filter(|it| it.key != "matcher" && closest(&it.key, ["matcher"]).is_some())
+        {
             let message = format!("unknown field `{}`: these hooks are for every tool", member.key);
             let problem = warning(&member.key_span, "unknown-field", message, None);
             self.problems.push(problem.did_you_mean(&member.key, Some("matcher")));

@@ -7,18 +7,13 @@
 
 use super::native::CONTRACT;
 use super::replies::{none_known, unreadable};
-use super::{Dialect, EventRow};
+use super::{Dialect, row};
 use crate::contract::{Composition, Contract, Exit, Fail, Judgement, Target};
 use crate::event::Event;
 use crate::matching::{MatcherRule, ToolNaming};
 use crate::template::{Placeholders, Style};
 use crate::verdict::{Answer, Decision, NOT_WAITED_FOR, Outcome, Status, Verdict};
 use serde_json::{Value, json};
-
-/// `number` is its value in the system's enum: a context that .NET has serialised says no more.
-const fn row(name: &'static str, number: &'static [&'static str], canonical: &'static str) -> EventRow {
-    EventRow { also: number, ..EventRow::new(name, canonical) }
-}
 
 pub(super) static DIALECT: Dialect = Dialect {
     about: "WorkflowFramework's agent hooks (.NET)",
@@ -51,6 +46,7 @@ pub(super) static DIALECT: Dialect = Dialect {
         unstarted: |program, _| Ok(Answer::decide(Decision::Deny, format!("Failed to start command: {program}"))),
         ..CONTRACT
     },
+    // The other name is the value in the system's enum: a context that .NET has serialised says no more.
     events: &[
         row("WorkflowStarting", &["0"], "RunStart"),
         row("PreAgentPrompt", &["1"], "PreModelCall"),

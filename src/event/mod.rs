@@ -456,19 +456,19 @@ pub(crate) const BLOCKED: &str = "hookwire:blocked";
 pub const CONTEXT_MEMBERS: [&str; 8] =
     ["metadata", "messages", "systemPrompt", "responseFormat", "tool", "errors", "eventMetadata", "state"];
 
-/// The members that mean something to hookwire at the top of an event. Another system's member of the same
-/// name is something else.
+/// The members that mean something to hookwire at the top of an event, those first that people ask for most. Another
+/// system's member of the same name is something else.
+///
+/// The one list of them. `when` may name each, whether or not an event has it; a program's environment and a hook's
+/// `context` have a choice of them.
 pub(crate) const MEMBERS: [&str; 31] = [
     "event",
     "session",
     "run",
-    "parentRun",
-    "parentSession",
     "step",
     "agent",
     "tool",
     "model",
-    "grant",
     "prompt",
     "result",
     "error",
@@ -476,11 +476,14 @@ pub(crate) const MEMBERS: [&str; 31] = [
     "stopActive",
     "compaction",
     "cwd",
-    "shell",
     "messages",
     "metadata",
     "systemPrompt",
     "responseFormat",
+    "parentRun",
+    "parentSession",
+    "grant",
+    "shell",
     "deadlineMs",
     "errors",
     "eventMetadata",

@@ -21,11 +21,11 @@ use crate::matching::paths;
 use crate::matching::tools::MainArgument;
 use crate::support::looks::look;
 use crate::syntax::source::Layer;
+use crate::syntax::values::forms;
 use crate::template::Template;
 use crate::verdict::Answer;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde::de::{MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -73,65 +73,20 @@ enum RawRun {
     Program(Vec<String>),
 }
 
-struct CommandVisitor;
-
-impl<'de> Visitor<'de> for CommandVisitor {
-    type Value = RawCommand;
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("a shell text, a list (program and arguments) or a map with `run`")
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<RawCommand, E> {
-        Ok(RawCommand::bare(RawRun::Shell(text.to_string())))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<RawCommand, A::Error> {
-        RunVisitor.visit_seq(seq).map(RawCommand::bare)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RawCommand, A::Error> {
-        RawLong::deserialize(MapAccessDeserializer::new(map)).map(RawCommand)
-    }
+forms! { RawCommand, "a shell text, a list (program and arguments) or a map with `run`",
+    text(text) => Ok(RawCommand::bare(RawRun::Shell(text))),
+    list(argv: Vec<String>) => Ok(RawCommand::bare(RawRun::Program(argv))),
+    map(long: RawLong) => Ok(RawCommand(long)),
 }
 
-struct RunVisitor;
-
-impl<'de> Visitor<'de> for RunVisitor {
-    type Value = RawRun;
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("a shell text or a list (program and arguments)")
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<RawRun, E> {
-        Ok(RawRun::Shell(text.to_string()))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<RawRun, A::Error> {
-        let mut argv = Vec::new();
-        while let Some(argument) = seq.next_element()? {
-            argv.push(argument);
-        }
-        Ok(RawRun::Program(argv))
-    }
+forms! { RawRun, "a shell text or a list (program and arguments)",
+    text(text) => Ok(RawRun::Shell(text)),
+    list(argv: Vec<String>) => Ok(RawRun::Program(argv)),
 }
 
 impl RawCommand {
     fn bare(run: RawRun) -> RawCommand {
         RawCommand(RawLong { run, env: BTreeMap::new(), inherit_env: Vec::new(), cwd: None, stdout: None })
-    }
-}
-
-impl<'de> Deserialize<'de> for RawCommand {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(CommandVisitor)
-    }
-}
-
-impl<'de> Deserialize<'de> for RawRun {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(RunVisitor)
     }
 }
 

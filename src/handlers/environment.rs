@@ -292,6 +292,13 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
+    fn variables_are_made_of_members_that_there_are() {
+        for member in MEMBERS {
+            assert!(crate::event::MEMBERS.contains(&member), "{member}");
+        }
+    }
+
+    #[test]
     fn secrets_are_masked_in_every_text_and_not_in_data() {
         let env = [("A", "debug"), ("B", "continued"), ("C", "hunter2hunter2"), ("D", "/srv/project")];
         let env = env.map(|(name, value)| (name.to_string(), value.to_string()));

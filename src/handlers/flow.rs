@@ -2,6 +2,7 @@
 
 use parking_lot::Mutex;
 use std::sync::OnceLock;
+use std::time::Duration;
 use tokio::time::Instant;
 
 /// What a program may say without being asked: lines or messages and bytes, at once and in each second. Each call
@@ -55,7 +56,8 @@ impl Flow {
                 |left: usize, rate: usize, most: usize| left.saturating_add(rate.saturating_mul(seconds)).min(most);
             left.0.lines = more(left.0.lines, UNASKED_A_SECOND.lines, MAX_UNASKED.lines);
             left.0.bytes = more(left.0.bytes, UNASKED_A_SECOND.bytes, MAX_UNASKED.bytes);
-            left.1 = Instant::now();
+            // What is left of a second counts towards the next.
+            left.1 += Duration::from_secs(seconds as u64);
         }
         match (left.0.lines.checked_sub(said.lines), left.0.bytes.checked_sub(said.bytes)) {
             (Some(lines), Some(bytes)) => {
@@ -77,5 +79,23 @@ impl Flow {
     /// What it did too much, in words that end a sentence.
     pub(super) fn excess(&self) -> Option<String> {
         self.excess.get().cloned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_program_may_say_grows_with_time() {
+        let flow = Flow::default();
+        assert!(flow.takes("stderr", &vec![b'\n'; MAX_UNASKED.lines]));
+        assert!(!flow.takes("stderr", b"\n"));
+        // However often it speaks meanwhile.
+        for _ in 0..20 {
+            tokio::time::advance(Duration::from_millis(1900)).await;
+            assert!(flow.takes("stderr", b"."));
+        }
+        assert!(flow.takes("stderr", &vec![b'\n'; 38 * UNASKED_A_SECOND.lines]));
     }
 }

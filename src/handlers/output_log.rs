@@ -3,6 +3,7 @@
 
 use super::environment::Secrets;
 use super::flow::Flow;
+use crate::support::visible::cut;
 use parking_lot::Mutex;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -112,11 +113,5 @@ async fn read_some(pipe: &mut (impl AsyncRead + Unpin), into: &mut Vec<u8>) -> b
 
 /// The beginning, without what would move a terminal's cursor.
 fn excerpt(text: &str, most: usize) -> String {
-    let printable = |letter: char| if letter.is_control() && letter != '\t' { '\u{fffd}' } else { letter };
-    let mut letters = text.chars().map(printable);
-    let mut short: String = letters.by_ref().take(most).collect();
-    if letters.next().is_some() {
-        short.push('…');
-    }
-    short
+    cut(text, most).replace(|letter: char| letter.is_control() && letter != '\t', "\u{fffd}")
 }

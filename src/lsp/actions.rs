@@ -9,7 +9,7 @@ use super::lenses::{TRUST, on_what};
 use super::plain_text::{MAX_QUOTED, one_line, plain};
 use super::same_name::taken_names;
 use super::surroundings::Surroundings;
-use super::written::{Reading, Written, extent, members, owner, value_span, workspace_edit};
+use super::written::{Reading, Written, extent, owner, value_span, workspace_edit};
 use crate::definitions::check::{Checked, check};
 use crate::definitions::names::FreeNames;
 use crate::matching::shell;
@@ -223,7 +223,7 @@ fn changes_of<'d>(document: &Document, diagnostic: &'d Diagnostic) -> impl Itera
 fn changes(document: &Document, span: &Span, edit: &Edit) -> Option<Vec<Change>> {
     let root = document.checked().root.as_ref();
     let member = || owner(root?, span);
-    let entry = || member().and_then(|(map, at)| members(map).get(at));
+    let entry = || member().and_then(|(map, at)| map.entries().get(at));
     let change = match edit {
         Edit::Replace { wrong, right } => replaced(document, span, wrong, right),
         // A text that can't be read has places, but no tree.
@@ -249,13 +249,13 @@ fn changes(document: &Document, span: &Span, edit: &Edit) -> Option<Vec<Change>>
             let (map, _) = member()?;
             let at = match place {
                 Place::BehindName => after_name(map),
-                Place::Last => members(map).len().checked_sub(1)?,
+                Place::Last => map.entries().len().checked_sub(1)?,
             };
             member_after(document, map, at, key, word)
         }
         Edit::Remove(key) => {
             let (map, _) = member()?;
-            without(document, map, members(map).iter().position(|it| it.key == *key)?)
+            without(document, map, map.entries().iter().position(|it| it.key == *key)?)
         }
         Edit::AddItem { key, item } => member().and_then(|(map, at)| with_item(document, map, at, key, item)),
         Edit::Name(name) => member().and_then(|(hook, at)| named(document, hook, at, name)),
@@ -267,7 +267,7 @@ fn changes(document: &Document, span: &Span, edit: &Edit) -> Option<Vec<Change>>
 
 /// The position of a hook's name among its members, else of its first member.
 fn after_name(hook: &Node) -> usize {
-    members(hook).iter().position(|it| it.key == "name").unwrap_or(0)
+    hook.entries().iter().position(|it| it.key == "name").unwrap_or(0)
 }
 
 /// A hook with a name that no other hook of the file has.
@@ -346,7 +346,7 @@ fn word(document: &Document, word: &str) -> String {
 
 /// A member before another of its map.
 fn member_before(document: &Document, map: &Node, at: usize, key: &str, word: &str) -> Option<Change> {
-    let entry = members(map).get(at)?;
+    let entry = map.entries().get(at)?;
     let text = &document.text;
     let start = entry.key_span.start;
     let new = member(document, Some(entry), key, word);
@@ -390,7 +390,7 @@ fn with_item(document: &Document, map: &Node, at: usize, key: &str, item: &str) 
 
 /// A member behind another of its map.
 fn member_after(document: &Document, map: &Node, at: usize, key: &str, word: &str) -> Option<Change> {
-    let entry = members(map).get(at)?;
+    let entry = map.entries().get(at)?;
     let text = &document.text;
     // A member that a YAML merge brings in is written elsewhere.
     if document.format() != Format::Toml
@@ -416,7 +416,7 @@ fn default_for_all(document: &Document, root: &Node, key: &str, word: &str) -> O
     let (text, br) = (&document.text, line_break(document));
     if let Some(defaults) = root.entry("defaults") {
         let value = &defaults.value;
-        if !members(value).is_empty() {
+        if !value.entries().is_empty() {
             return member_after(document, value, 0, key, word);
         }
         let new = member(document, None, key, word);
@@ -427,7 +427,7 @@ fn default_for_all(document: &Document, root: &Node, key: &str, word: &str) -> O
         let indentation = if document.format() == Format::Yaml { "  " } else { "" };
         return Some((end..end, format!("{br}{indentation}{new}")));
     }
-    let first = root.entry("hooks").or(members(root).first())?;
+    let first = root.entry("hooks").or(root.entries().first())?;
     let start = first.key_span.start;
     let line = line_around(text, start)?;
     match document.format() {
@@ -440,7 +440,7 @@ fn default_for_all(document: &Document, root: &Node, key: &str, word: &str) -> O
         Format::Yaml => Some((start..start, format!("defaults:{br}  {key}: {word}{br}"))),
         Format::Toml => {
             // Keys of the file stand before its first table.
-            let starts = members(root).iter().filter_map(|it| Some(line_around(text, it.key_span.start)?.start));
+            let starts = root.entries().iter().filter_map(|it| Some(line_around(text, it.key_span.start)?.start));
             let is_table = |start: &usize| text.get(*start..).is_some_and(|it| it.trim_start().starts_with('['));
             match starts.filter(is_table).min() {
                 Some(table) => Some((table..table, format!("[defaults]{br}{key} = \"{word}\"{br}{br}"))),
@@ -453,11 +453,11 @@ fn default_for_all(document: &Document, root: &Node, key: &str, word: &str) -> O
 /// A map without one of its members.
 fn without(document: &Document, map: &Node, at: usize) -> Option<Change> {
     let text = &document.text;
-    let entry = members(map).get(at)?;
+    let entry = map.entries().get(at)?;
     let whole = entry.key_span.start..extent(&entry.value, document.format()).end.max(entry.key_span.end);
-    let next = members(map).get(at + 1).map(|next| next.key_span.start).filter(|start| *start >= whole.end);
+    let next = map.entries().get(at + 1).map(|next| next.key_span.start).filter(|start| *start >= whole.end);
     if is_inline(document, map) || document.format() == Format::Json {
-        let before = at.checked_sub(1).and_then(|at| members(map).get(at)).map(|it| it.value.span.end);
+        let before = at.checked_sub(1).and_then(|at| map.entries().get(at)).map(|it| it.value.span.end);
         return match (next, before) {
             (Some(next), _) => Some((whole.start..next, String::new())),
             (None, Some(before)) => Some((before..whole.end, String::new())),

@@ -2,7 +2,7 @@
 //! for anything else than text. Also numbers in words.
 
 use crate::journal::Counts;
-use crate::support::visible::is_invisible;
+use crate::support::visible::{cut, is_invisible};
 use serde_json::Value;
 
 /// The longest text of a hook or an event in a message, in characters.
@@ -36,17 +36,13 @@ pub(super) fn one_line(text: &str, most: usize) -> String {
 
 /// A text as it is, over several lines, but without what could move a cursor or reorder what stands around it.
 pub(super) fn shown(text: &str, most: usize) -> String {
-    let mut characters = text.trim_end().chars();
     let mut shown = String::new();
-    for c in characters.by_ref().take(most) {
+    for c in cut(text.trim_end(), most).chars() {
         match c {
             '\n' | '\t' => shown.push(c),
             c if c.is_control() || is_invisible(c) => shown.extend(c.escape_unicode()),
             c => shown.push(c),
         }
-    }
-    if characters.next().is_some() {
-        shown.push('…');
     }
     shown
 }
@@ -60,10 +56,7 @@ pub(super) fn clipped(value: &Value) -> String {
 }
 
 pub(super) fn clipped_text(text: &str) -> String {
-    match text.char_indices().nth(MAX_SHOWN) {
-        None => text.to_string(),
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-    }
+    cut(text, MAX_SHOWN)
 }
 
 fn fence(text: &str, least: usize) -> String {

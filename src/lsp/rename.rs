@@ -7,7 +7,7 @@ use super::editor::path_of;
 use super::effects::counts;
 use super::same_name::same_name;
 use super::surroundings::Surroundings;
-use super::written::{Written, members, owner, workspace_edit};
+use super::written::{Written, owner, workspace_edit};
 use crate::support::changes::apply;
 use crate::syntax::formats::{self, Format};
 use crate::syntax::node::{Node, NodeValue, Span};
@@ -76,7 +76,7 @@ fn name_at(document: &Document, offset: usize) -> Answer<Named<'_>> {
         let Some(span) = readable.part(&hook.span).filter(|it| it.start <= offset && offset <= it.end) else {
             continue;
         };
-        let member = owner(root, &hook.span).and_then(|(map, at)| members(map).get(at));
+        let member = owner(root, &hook.span).and_then(|(map, at)| map.entries().get(at));
         if let (Some(member), Some(name)) = (member, &hook.name)
             && member.key == "name"
             && let NodeValue::String(text) = &member.value.value

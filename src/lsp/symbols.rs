@@ -1,9 +1,10 @@
 //! The outline of a file: its hooks, and what can be folded.
 
 use super::document::{Document, Lines, Readable};
-use super::written::{Reading, extent, members};
+use super::written::{Reading, extent};
 use crate::definitions::compile::Compiled;
 use crate::handlers::KINDS;
+use crate::support::visible::first_line_cut;
 use crate::syntax::formats::Format;
 use crate::syntax::node::{Node, NodeValue, Span};
 use ls_types::{
@@ -49,8 +50,8 @@ fn outline(document: &Document) -> Vec<DocumentSymbol> {
     let Some(reading) = Reading::of_document(readable.document) else { return Vec::new() };
     let (lines, format) = (document.lines(), document.format());
     let mut symbols: Vec<(usize, DocumentSymbol)> = Vec::new();
-    for entry in members(&reading.root).iter().filter(|it| matches!(it.key.as_str(), "policy" | "defaults")) {
-        let keys: Vec<&str> = members(&entry.value).iter().map(|it| it.key.as_str()).collect();
+    for entry in reading.root.entries().iter().filter(|it| matches!(it.key.as_str(), "policy" | "defaults")) {
+        let keys: Vec<&str> = entry.value.entries().iter().map(|it| it.key.as_str()).collect();
         let Some(selection) = readable.part(&entry.key_span) else { continue };
         let whole = readable.whole(&around(&entry.key_span, &extent(&entry.value, format)));
         let symbol = symbol(&lines, entry.key.clone(), keys.join(", "), SymbolKind::NAMESPACE, &whole, &selection);
@@ -110,7 +111,7 @@ fn around(one: &Span, other: &Span) -> Span {
 }
 
 fn handler(hook: &Node) -> Option<&crate::syntax::node::Entry> {
-    members(hook).iter().find(|entry| KINDS.iter().any(|kind| kind.key == entry.key))
+    hook.entries().iter().find(|entry| KINDS.iter().any(|kind| kind.key == entry.key))
 }
 
 /// Events as written and the handler's key.
@@ -146,11 +147,7 @@ fn brief(node: &Node) -> String {
         NodeValue::Null => String::new(),
         _ => node.to_json().to_string(),
     };
-    let line = text.trim().lines().next().unwrap_or_default();
-    match line.char_indices().nth(MAX_DETAIL) {
-        Some((end, _)) => format!("{}\u{2026}", line.get(..end).unwrap_or_default()),
-        None => line.to_string(),
-    }
+    first_line_cut(text.trim(), MAX_DETAIL)
 }
 
 pub(super) fn folding(document: &Document) -> Vec<FoldingRange> {
@@ -187,11 +184,9 @@ fn folds(document: &Document) -> Vec<Fold> {
         && let Some(root) = &readable.document.checked().root
     {
         let mut finder = Folds { readable, lines: &lines, found, texts };
-        members(root).iter().for_each(|entry| finder.add(entry.key_span.start, &entry.value));
+        root.entries().iter().for_each(|entry| finder.add(entry.key_span.start, &entry.value));
         // The root is a list, so its items have no keys.
-        if let NodeValue::Seq(items) = &root.value {
-            items.iter().for_each(|item| finder.add(item.span.start, item));
-        }
+        root.items().iter().for_each(|item| finder.add(item.span.start, item));
         (found, texts) = (finder.found, finder.texts);
     }
     let comments = comments(document, &lines, &texts);

@@ -3,7 +3,7 @@
 use super::document::Document;
 use super::editor::Encoding;
 use super::texts::{self, TextKind};
-use super::written::{Reading, Written, each_text, members};
+use super::written::{Reading, Written, each_text};
 use crate::dialects;
 use crate::handlers;
 use crate::matching::tools::{self, ArgumentKind};
@@ -75,14 +75,14 @@ fn tokens_in(document: &Document) -> Vec<(Span, Kind)> {
         let known = own.or_else(|| dialects::by_name(reading.dialect).ok()).map(|it| &it.contract.placeholders);
         let placeholders = compiled.hook.as_ref().map(|hook| &hook.contract.placeholders).or(known).unwrap_or(&PATHS);
         each_text(hook, &mut |path, node, text| add(node, text, within(texts::in_hook(path), text)));
-        for handler in members(hook) {
+        for handler in hook.entries() {
             for (node, placeholders) in handlers::templates(&handler.key, &handler.value, placeholders) {
                 let text = node.text().unwrap_or_default();
                 add(node, text, template(text, placeholders));
             }
         }
     }
-    for entry in reading.root.get("policy").map(members).unwrap_or_default() {
+    for entry in reading.root.get("policy").map(Node::entries).unwrap_or_default() {
         if matches!(entry.key.as_str(), "deny" | "allow") {
             each_text(&entry.value, &mut |_, node, text| add(node, text, rule(text)));
         }

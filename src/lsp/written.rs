@@ -115,14 +115,6 @@ pub(super) fn each_text<'n>(node: &'n Node, visit: &mut impl FnMut(&[Step<'n>], 
     walk(node, &mut Vec::new(), visit);
 }
 
-/// The members of a map.
-pub(super) fn members(node: &Node) -> &[Entry] {
-    match &node.value {
-        NodeValue::Map(entries) => entries,
-        _ => &[],
-    }
-}
-
 /// The characters of a value's text that are more than white space, each with where it is written,
 /// as far as it is. Escapes are understood; formats indent and fold white space.
 pub(super) struct Written(Vec<(Range<usize>, Span)>);

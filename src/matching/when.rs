@@ -1,9 +1,11 @@
 //! `when`: a CEL expression over the event.
 //!
-//! An expression that errs, a missing member included, is opaque and never "no".
+//! An expression that errs, a missing member included, is opaque and never "no". A member at the top that hookwire
+//! knows and the event lacks is null.
 
 use super::Truth;
 use super::cel::{CelError, Failure, Outcome, Program, Reference, Untrue};
+use crate::event::MEMBERS;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -11,28 +13,6 @@ use std::ops::Range;
 /// A compiled expression.
 #[derive(Debug)]
 pub struct When(Program);
-
-/// Members that an expression may name even when this event lacks them; they are null then.
-pub(crate) const MEMBERS: [&str; 18] = [
-    "event",
-    "session",
-    "run",
-    "step",
-    "agent",
-    "tool",
-    "model",
-    "prompt",
-    "result",
-    "error",
-    "lastMessage",
-    "stopActive",
-    "compaction",
-    "cwd",
-    "messages",
-    "metadata",
-    "systemPrompt",
-    "responseFormat",
-];
 
 /// Members that are texts in every event.
 const TEXTS: [&str; 7] = ["event", "session", "run", "cwd", "systemPrompt", "tool.name", "agent.name"];
@@ -171,6 +151,7 @@ mod tests {
             ("tool.input.to.startsWith('c')", "no"),
             ("has(tool.input.missing)", "no"),
             ("prompt == null", "yes"),
+            ("parentRun == null", "yes"),
             ("has(tool) && !has(metadata) && !has(prompt)", "yes"),
             ("tool.input.missing > 3", "opaque"),
             ("tool.input.amount", "opaque"),
@@ -183,6 +164,14 @@ mod tests {
                 Truth::Opaque(_) | Truth::Delegates(_) => "opaque",
             };
             assert_eq!(word, expected, "{source}");
+        }
+    }
+
+    #[test]
+    fn each_member_of_an_event_may_be_lacking() {
+        for member in MEMBERS {
+            let when = When::new(&format!("{member} == null")).unwrap();
+            assert!(matches!(when.holds(&json!({})), Truth::Yes), "{member}");
         }
     }
 

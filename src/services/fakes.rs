@@ -6,11 +6,11 @@
 use super::approvals::{Approval, ApprovalReply};
 use super::egress::Response;
 use super::models::{ModelReply, Request, ToolCall};
+use crate::support::visible::cut;
+use crate::syntax::values::forms;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use reqwest::header::HeaderMap;
-use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
-use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, VecDeque};
@@ -95,90 +95,34 @@ pub(crate) enum Person {
     Says(ApprovalReply),
 }
 
-impl<'de> Deserialize<'de> for ModelAnswer {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct TextOrMap;
-        impl<'de> Visitor<'de> for TextOrMap {
-            type Value = ModelAnswer;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a text, or a map with `decision` or `calls`")
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<ModelAnswer, E> {
-                Ok(ModelAnswer::Text(text.to_string()))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ModelAnswer, A::Error> {
-                match RawModelAnswer::deserialize(MapAccessDeserializer::new(map))? {
-                    RawModelAnswer { decision: Some(decision), reason, calls: None } => {
-                        Ok(ModelAnswer::Verdict { decision, reason: reason.unwrap_or_default() })
-                    }
-                    RawModelAnswer { decision: None, reason: None, calls: Some(calls) } => {
-                        Ok(ModelAnswer::Calls(calls))
-                    }
-                    _ => Err(A::Error::custom("a model says a text, a `decision` with its `reason`, or `calls`")),
-                }
-            }
+forms! { ModelAnswer, "a text, or a map with `decision` or `calls`",
+    text(text) => Ok(ModelAnswer::Text(text)),
+    map(map: RawModelAnswer) => match map {
+        RawModelAnswer { decision: Some(decision), reason, calls: None } => {
+            Ok(ModelAnswer::Verdict { decision, reason: reason.unwrap_or_default() })
         }
-        deserializer.deserialize_any(TextOrMap)
-    }
+        RawModelAnswer { decision: None, reason: None, calls: Some(calls) } => Ok(ModelAnswer::Calls(calls)),
+        _ => Err("a model says a text, a `decision` with its `reason`, or `calls`".into()),
+    },
 }
 
-impl<'de> Deserialize<'de> for ModelAnswers {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct OneOrMany;
-        impl<'de> Visitor<'de> for OneOrMany {
-            type Value = ModelAnswers;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a text, a map with `decision` or `calls`, or a list of these")
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<ModelAnswers, E> {
-                Ok(ModelAnswers::Always(ModelAnswer::Text(text.to_string())))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ModelAnswers, A::Error> {
-                ModelAnswer::deserialize(MapAccessDeserializer::new(map)).map(ModelAnswers::Always)
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<ModelAnswers, A::Error> {
-                VecDeque::deserialize(SeqAccessDeserializer::new(seq)).map(ModelAnswers::InOrder)
-            }
-        }
-        deserializer.deserialize_any(OneOrMany)
-    }
+forms! { ModelAnswers, "a text, a map with `decision` or `calls`, or a list of these",
+    text(text) => Ok(ModelAnswers::Always(ModelAnswer::Text(text))),
+    map(answer: ModelAnswer) => Ok(ModelAnswers::Always(answer)),
+    list(answers: VecDeque<ModelAnswer>) => Ok(ModelAnswers::InOrder(answers)),
 }
 
-impl<'de> Deserialize<'de> for Person {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct WordOrMap;
-        impl<'de> Visitor<'de> for WordOrMap {
-            type Value = Person;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("approve, deny, silent, or a map with `decision`")
-            }
-
-            fn visit_str<E: Error>(self, word: &str) -> Result<Person, E> {
-                let says = |decision| {
-                    Ok(Person::Says(ApprovalReply { decision, reason: None, subject: None, remember: false }))
-                };
-                match word {
-                    "approve" => says(Approval::Approve),
-                    "deny" => says(Approval::Deny),
-                    "silent" => Ok(Person::Silent),
-                    _ => Err(E::invalid_value(serde::de::Unexpected::Str(word), &self)),
-                }
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Person, A::Error> {
-                ApprovalReply::deserialize(MapAccessDeserializer::new(map)).map(Person::Says)
-            }
+forms! { Person, "approve, deny, silent, or a map with `decision`",
+    text(word) => {
+        let says = |decision| Person::Says(ApprovalReply { decision, reason: None, subject: None, remember: false });
+        match word.as_str() {
+            "approve" => Ok(says(Approval::Approve)),
+            "deny" => Ok(says(Approval::Deny)),
+            "silent" => Ok(Person::Silent),
+            _ => Err(format!("expected approve, deny, silent, or a map with `decision`, found `{}`", cut(&word, 60))),
         }
-        deserializer.deserialize_any(WordOrMap)
-    }
+    },
+    map(reply: ApprovalReply) => Ok(Person::Says(reply)),
 }
 
 impl Answers {

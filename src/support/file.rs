@@ -4,9 +4,10 @@ use std::fmt;
 use std::fs::{self, Metadata};
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::string::FromUtf8Error;
 use std::time::{Duration, SystemTime};
+use tempfile::NamedTempFile;
 
 /// Tells that a file is unchanged without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,14 +80,19 @@ pub(crate) fn signature(path: &Path) -> Option<Signature> {
 /// It can't be written; then the file is as it was.
 pub(crate) fn replace(path: &Path, text: &str, new_mode: u32) -> std::io::Result<()> {
     let mode = fs::metadata(path).map_or(new_mode, |about| about.permissions().mode());
-    let mut name = path.as_os_str().to_owned();
-    name.push(".new");
-    let new = PathBuf::from(name);
-    let mut file = fs::File::create(&new)?;
-    file.write_all(text.as_bytes())?;
-    file.set_permissions(PermissionsExt::from_mode(mode))?;
-    file.sync_all()?;
-    fs::rename(new, path)
+    let mut new = new_beside(path)?;
+    new.write_all(text.as_bytes())?;
+    new.as_file().set_permissions(PermissionsExt::from_mode(mode))?;
+    new.as_file().sync_all()?;
+    new.persist(path).map(drop).map_err(|error| error.error)
+}
+
+/// A new file of this user's alone, to take the place of another one. Nobody knows its name in advance, so whoever
+/// wrote the files beside it can't have put a link there.
+pub(crate) fn new_beside(path: &Path) -> std::io::Result<NamedTempFile> {
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // Who looks for definitions passes over names with a dot.
+    tempfile::Builder::new().prefix(".hookwire-").tempfile_in(dir)
 }
 
 /// A file's text, and what it looked like when it was opened.

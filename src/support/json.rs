@@ -77,7 +77,7 @@ pub(crate) fn parse_first(text: &str) -> Result<(Value, usize), serde_json::Erro
 }
 
 /// The member that stands for a number with all its digits in what serde_json hands on, and nowhere else.
-const NUMBER: &str = "$serde_json::private::Number";
+pub(crate) const NUMBER: &str = "$serde_json::private::Number";
 
 /// Values in one text. In memory a small one takes fifty times the place that it has in the text, and whoever walks
 /// over them takes their time for each.

@@ -9,6 +9,19 @@ pub(crate) fn is_invisible(c: char) -> bool {
     )
 }
 
+/// The beginning of a text, with `…` where it goes on.
+pub(crate) fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        None => text.to_string(),
+        Some((end, _)) => format!("{}…", &text[..end]),
+    }
+}
+
+/// The beginning of a text's first line.
+pub(crate) fn first_line_cut(text: &str, most: usize) -> String {
+    cut(text.lines().next().unwrap_or_default(), most)
+}
+
 /// A text on one line, in which what could move the cursor or reorder characters is spelt out.
 pub(crate) fn safe(text: &str) -> String {
     text.chars()

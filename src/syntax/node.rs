@@ -6,10 +6,12 @@
 //! to [`super::formats`], showing a mistake to [`super::diagnostic`].
 
 use super::fix::{Edit, Fix};
+use crate::support::decimal::fits_double;
+use crate::support::json::NUMBER;
 use crate::support::nearest::closest;
+use crate::support::visible::cut;
 use std::fmt;
 
-use crate::support::decimal::fits_double;
 use serde::de::value::StrDeserializer;
 use serde::de::{self, DeserializeOwned, DeserializeSeed, Expected, IntoDeserializer, Unexpected};
 use serde::forward_to_deserialize_any;
@@ -39,8 +41,9 @@ pub enum NodeValue {
     UInt(u64),
     /// Written with a point or an exponent, or not finite.
     Float(f64),
-    /// A number with more digits than 64 bits hold, as JSON writes it; not in files.
-    Long(serde_json::Number),
+    /// A number with more digits than 64 bits hold; not in files. Its digits under [`NUMBER`], as serde_json's types
+    /// read one.
+    Long(Box<Entry>),
     /// Text, with its escapes resolved.
     String(String),
     /// A list.
@@ -116,9 +119,22 @@ impl Node {
 
     /// The entry for `key`, if this is a map that has it.
     pub fn entry(&self, key: &str) -> Option<&Entry> {
+        self.entries().iter().find(|entry| entry.key == key)
+    }
+
+    /// The members, if this is a map; of anything else none.
+    pub fn entries(&self) -> &[Entry] {
         match &self.value {
-            NodeValue::Map(entries) => entries.iter().find(|entry| entry.key == key),
-            _ => None,
+            NodeValue::Map(entries) => entries,
+            _ => &[],
+        }
+    }
+
+    /// The items, if this is a list; of anything else none.
+    pub fn items(&self) -> &[Node] {
+        match &self.value {
+            NodeValue::Seq(items) => items,
+            _ => &[],
         }
     }
 
@@ -151,7 +167,7 @@ impl Node {
             NodeValue::Int(value) => Value::from(*value),
             NodeValue::UInt(value) => Value::from(*value),
             NodeValue::Float(value) => Value::from(*value),
-            NodeValue::Long(value) => Value::Number(value.clone()),
+            NodeValue::Long(_) => decode(self).unwrap_or_default(),
             NodeValue::String(value) => Value::from(value.as_str()),
             NodeValue::Seq(items) => items.iter().map(Node::to_json).collect(),
             NodeValue::Map(entries) => {
@@ -173,7 +189,11 @@ impl Node {
                 (Some(value), _) => NodeValue::Int(value),
                 (None, Some(value)) => NodeValue::UInt(value),
                 (None, None) if fits_double(number.as_str()) => NodeValue::Float(number.as_f64().unwrap_or(f64::NAN)),
-                (None, None) => NodeValue::Long(number.clone()),
+                (None, None) => NodeValue::Long(Box::new(Entry {
+                    key: NUMBER.into(),
+                    key_span: 0..0,
+                    value: Node { span: 0..0, value: NodeValue::String(number.to_string()) },
+                })),
             },
             Value::String(value) => NodeValue::String(value.clone()),
             Value::Array(items) => NodeValue::Seq(items.iter().map(Node::from_json).collect()),
@@ -361,7 +381,9 @@ impl<'de> de::Deserializer<'de> for &'de Node {
             NodeValue::Int(value) => visitor.visit_i64(*value),
             NodeValue::UInt(value) => visitor.visit_u64(*value),
             NodeValue::Float(value) => visitor.visit_f64(*value),
-            NodeValue::Long(value) => value.deserialize_any(visitor).map_err(de::Error::custom),
+            // Not by serde_json's deserializer of numbers: every type that is decoded would be compiled for that, too.
+            NodeValue::Long(digits) => visit_map(std::slice::from_ref(digits), visitor)
+                .map_err(|_| DecodeError::unplaced("the number has more digits than 64 bits hold".into())),
             NodeValue::String(value) => visitor.visit_borrowed_str(value),
             NodeValue::Seq(items) => visit_seq(items, visitor),
             NodeValue::Map(entries) => visit_map(entries, visitor),
@@ -392,6 +414,10 @@ impl<'de> de::Deserializer<'de> for &'de Node {
         _fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, DecodeError> {
+        self.deserialize_map(visitor)
+    }
+
+    fn deserialize_map<V: de::Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
         match self.value {
             NodeValue::Map(_) => self.deserialize_any(visitor),
             _ => {
@@ -435,7 +461,7 @@ impl<'de> de::Deserializer<'de> for &'de Node {
 
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
-        unit_struct seq tuple tuple_struct map identifier
+        unit_struct seq tuple tuple_struct identifier
     }
 }
 
@@ -623,10 +649,7 @@ fn list(names: &[&str], conjunction: &str) -> String {
 
 /// A name as it goes into a message: cut, because the file may hold one of any length.
 pub(super) fn clip(name: &str) -> String {
-    match name.char_indices().nth(60) {
-        None => name.to_owned(),
-        Some((end, _)) => format!("{}…", &name[..end]),
-    }
+    cut(name, 60)
 }
 
 #[cfg(test)]
@@ -751,6 +774,22 @@ mod tests {
         let json = serde_json::json!({"a": [1, -2, 2.5, u64::MAX, null, true, "x", {}]});
         assert_eq!(Node::from_json(&json).to_json(), json);
         assert_eq!(decode::<serde_json::Value>(&Node::from_json(&json)), Ok(json));
+    }
+
+    #[test]
+    fn no_digit_of_a_number_is_lost() {
+        for digits in ["18446744073709551617", "-170141183460469231731687303715884105729", "0.10000000000000000001"] {
+            let number: serde_json::Value = serde_json::from_str(digits).unwrap();
+            let node = Node::from_json(&number);
+            assert!(matches!(node.value, NodeValue::Long(_)), "{digits}");
+            assert_eq!(node.to_json().to_string(), digits);
+            assert_eq!(decode::<Option<serde_json::Number>>(&node).unwrap().unwrap().as_str(), digits);
+            let too_long = "the number has more digits than 64 bits hold";
+            assert_eq!(decode::<u64>(&node).unwrap_err().message, too_long);
+            assert_eq!(decode::<String>(&node).unwrap_err().message, too_long);
+            let map = decode::<BTreeMap<String, String>>(&node).unwrap_err().message;
+            assert_eq!(map, "expected a map, found something else");
+        }
     }
 
     #[test]

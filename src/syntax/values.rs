@@ -74,34 +74,55 @@ impl JsonSchema for RawDuration {
     }
 }
 
+/// Reads a value that people may write in several forms. What an arm gives is the value, or what is wrong.
+macro_rules! forms {
+    ($value:ty, $expecting:literal, $($form:ident($it:ident $(: $as:ty)?) => $read:expr),+ $(,)?) => {
+        impl<'de> serde::Deserialize<'de> for $value {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct Forms;
+                impl<'de> serde::de::Visitor<'de> for Forms {
+                    type Value = $value;
+
+                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        f.write_str($expecting)
+                    }
+
+                    $($crate::syntax::values::forms! { @$form $value, $it $(: $as)?, $read })+
+                }
+                deserializer.deserialize_any(Forms)
+            }
+        }
+    };
+    (@text $value:ty, $it:ident, $read:expr) => {
+        fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<$value, E> {
+            let read = |$it: String| -> Result<$value, String> { $read };
+            read(text.to_string()).map_err(E::custom)
+        }
+    };
+    (@list $value:ty, $it:ident: $as:ty, $read:expr) => {
+        fn visit_seq<A: serde::de::SeqAccess<'de>>(self, list: A) -> Result<$value, A::Error> {
+            let read = |$it: $as| -> Result<$value, String> { $read };
+            let list = serde::de::value::SeqAccessDeserializer::new(list);
+            read(serde::Deserialize::deserialize(list)?).map_err(serde::de::Error::custom)
+        }
+    };
+    (@map $value:ty, $it:ident: $as:ty, $read:expr) => {
+        fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<$value, A::Error> {
+            let read = |$it: $as| -> Result<$value, String> { $read };
+            let map = serde::de::value::MapAccessDeserializer::new(map);
+            read(serde::Deserialize::deserialize(map)?).map_err(serde::de::Error::custom)
+        }
+    };
+}
+pub(crate) use forms;
+
 /// One text or a list of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OneOrMany(pub Vec<String>);
 
-impl<'de> Deserialize<'de> for OneOrMany {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visitor;
-        impl<'de> serde::de::Visitor<'de> for Visitor {
-            type Value = OneOrMany;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a string or a list of strings")
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<OneOrMany, E> {
-                Ok(OneOrMany(vec![text.to_string()]))
-            }
-
-            fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut seq: A) -> Result<OneOrMany, A::Error> {
-                let mut many = Vec::new();
-                while let Some(one) = seq.next_element()? {
-                    many.push(one);
-                }
-                Ok(OneOrMany(many))
-            }
-        }
-        deserializer.deserialize_any(Visitor)
-    }
+forms! { OneOrMany, "a string or a list of strings",
+    text(text) => Ok(OneOrMany(vec![text])),
+    list(texts: Vec<String>) => Ok(OneOrMany(texts)),
 }
 
 impl OneOrMany {
@@ -124,28 +145,12 @@ impl JsonSchema for OneOrMany {
 /// A value that is a text or, to say more, a map: how `$raw($long)` is read, and its schema.
 macro_rules! text_or_map {
     ($raw:ident($long:ty), $schema:literal, $expecting:literal, $about:literal, $of_text:expr) => {
-        impl<'de> serde::Deserialize<'de> for $raw {
-            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                struct TextOrMap;
-                impl<'de> serde::de::Visitor<'de> for TextOrMap {
-                    type Value = $raw;
-
-                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                        f.write_str($expecting)
-                    }
-
-                    fn visit_str<E>(self, text: &str) -> Result<$raw, E> {
-                        let of_text: fn(String) -> $long = $of_text;
-                        Ok($raw(of_text(text.to_string())))
-                    }
-
-                    fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<$raw, A::Error> {
-                        let map = serde::de::value::MapAccessDeserializer::new(map);
-                        <$long as serde::Deserialize>::deserialize(map).map($raw)
-                    }
-                }
-                deserializer.deserialize_any(TextOrMap)
-            }
+        $crate::syntax::values::forms! { $raw, $expecting,
+            text(text) => {
+                let of_text: fn(String) -> $long = $of_text;
+                Ok($raw(of_text(text)))
+            },
+            map(map: $long) => Ok($raw(map)),
         }
 
         impl schemars::JsonSchema for $raw {

@@ -838,11 +838,14 @@ def flood():
 
 #[test]
 fn a_worker_that_floods_is_ended() {
-    let flood = "echo '{\"ready\":true}'; read call; exec yes >&2";
-    let dir = definitions(&[("flood", "{ command: [sh, ./flood.sh] }")], &[("flood.sh", flood)]);
-    let mut host = TestHost::start(&mut serve(dir.path()));
-    let said = say(&mut host, "flood", json!({}));
-    assert!(said.contains("its worker is ended: it flooded stderr with more than 10000 lines"), "{said}");
+    for (flood, stream) in [("yes >&2", "stderr"), ("yes ''", "stdout"), ("yes '{\"loaded\":[]}'", "stdout")] {
+        let flood = format!("echo '{{\"ready\":true}}'; read call; exec {flood}");
+        let dir = definitions(&[("flood", "{ command: [sh, ./flood.sh] }")], &[("flood.sh", &flood)]);
+        let mut host = TestHost::start(&mut serve(dir.path()));
+        let said = say(&mut host, "flood", json!({}));
+        let expected = format!("its worker is ended: it flooded {stream} with more than 10000 lines");
+        assert!(said.contains(&expected), "{said}");
+    }
 }
 
 #[test]

@@ -467,3 +467,18 @@ hooks:
     assert_eq!(std::fs::read_to_string(&file).unwrap(), new);
     assert_eq!(migrate(&["-"]).0, 2);
 }
+
+/// Whoever wrote the files of a project may have put links beside them.
+#[test]
+fn what_is_written_anew_follows_no_link() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, outside) = (dir.path().join("a.yaml"), dir.path().join("outside"));
+    std::fs::write(&file, "hooks: [{ name: a, on: PreToolUse, if: Bash(npm*install), deny: no }]\n").unwrap();
+    std::fs::write(&outside, "mine").unwrap();
+    std::os::unix::fs::symlink(&outside, dir.path().join("a.yaml.new")).unwrap();
+    let (code, _, err) = run(hookwire().args(["check", "--isolated", "--migrate", file.to_str().unwrap()]));
+    assert_eq!((code, std::fs::read_to_string(&outside).unwrap().as_str()), (0, "mine"), "{err}");
+    assert!(std::fs::read_to_string(&file).unwrap().contains("npm * install"));
+    let names = std::fs::read_dir(dir.path()).unwrap().count();
+    assert_eq!(names, 3, "nothing is left beside it");
+}

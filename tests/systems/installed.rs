@@ -4,6 +4,7 @@ use super::support::{await_end, eventually, hooks, hookwire};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -437,6 +438,74 @@ fn what_is_installed_can_be_taken_back() {
             assert_eq!(files(&project.root()), untouched, "{agent}");
         }
     }
+}
+
+/// A person's settings may be a link into a collection of them. They stay one, and what it leads to is edited.
+#[test]
+fn settings_that_are_a_link_stay_one() {
+    for before in [SETTINGS, "{}\n"] {
+        let project = Project::new();
+        let (path, target) = (project.root().join(".claude/settings.local.json"), project.0.path().join("mine.json"));
+        fs::create_dir(path.parent().unwrap()).unwrap();
+        fs::write(&target, before).unwrap();
+        symlink(&target, &path).unwrap();
+        for (args, is_there) in [("install", true), ("uninstall", false)] {
+            let output = project.run(&[args, "claude-code"], "");
+            assert!(output.status.success(), "{args} {before}: {output:?}");
+            assert_eq!(fs::read_link(&path).unwrap(), target, "{args} {before}");
+            assert_eq!(fs::read_to_string(&target).unwrap().contains(" hook claude-code"), is_there, "{args} {before}");
+        }
+        assert_eq!(fs::read_to_string(&target).unwrap(), before);
+        assert_eq!(
+            files(project.0.path()).len(),
+            3,
+            "{before}: the guard, the settings by both names and nothing else"
+        );
+    }
+    let project = Project::new();
+    let path = project.root().join(".claude/settings.local.json");
+    fs::create_dir(path.parent().unwrap()).unwrap();
+    symlink("nowhere.json", &path).unwrap();
+    let output = project.run(&["install", "claude-code"], "");
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("settings.local.json: it is a link, and what it leads to isn't there"), "{said}");
+    assert!(fs::symlink_metadata(&path).unwrap().is_symlink() && !path.exists());
+}
+
+/// Who clones a project didn't make the links in it.
+#[test]
+fn a_projects_links_lead_no_write_out_of_it() {
+    // A file that is hookwire's alone takes the place of a link.
+    for agent in ["copilot", "cline", "opencode"] {
+        let project = Project::new();
+        let path = project.root().join(INSTALLED.iter().find(|(name, _)| *name == agent).unwrap().1);
+        let outside = project.0.path().join("outside");
+        // Cline's programs that aren't hookwire's stay.
+        let text = if agent == "cline" { "#!/bin/sh\nexec old hook cline\n" } else { "mine" };
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&outside, text).unwrap();
+        for args in ["install", "uninstall"] {
+            let _ = fs::remove_file(&path);
+            symlink(&outside, &path).unwrap();
+            let output = project.run(&[args, agent], "");
+            assert!(output.status.success(), "{args} {agent}: {output:?}");
+            assert!(!fs::symlink_metadata(&path).is_ok_and(|it| it.is_symlink()), "{args} {agent}");
+            assert_eq!(fs::read_to_string(&outside).unwrap(), text, "{args} {agent}");
+        }
+    }
+    // What was there is kept in a new file only.
+    let project = Project::new();
+    let path = project.root().join(".github/hooks/hookwire.json");
+    let outside = project.0.path().join("outside");
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, "theirs").unwrap();
+    symlink(&outside, path.with_extension("json.before-hookwire")).unwrap();
+    let output = project.run(&["install", "copilot"], "");
+    assert_eq!((output.status.code(), fs::read_to_string(&path).unwrap().as_str()), (Some(2), "theirs"), "{output:?}");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("hookwire.json.before-hookwire is in the way of a copy"), "{said}");
+    assert!(!outside.exists());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What is expected of a verdict, how a verdict differs from it, and what would have been right.
 
 use super::Case;
+use crate::syntax::values::forms;
 use crate::verdict::{Decision, Outcome, Status, Verdict};
 use serde::Deserialize;
 use serde_json::Value;
@@ -111,26 +112,9 @@ pub(super) struct RawMore {
     context: Option<String>,
 }
 
-impl<'de> Deserialize<'de> for RawExpected {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visitor;
-        impl<'de> serde::de::Visitor<'de> for Visitor {
-            type Value = RawExpected;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("deny, ask, allow, doubt, or a map with `command`, `subject` or `context`")
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<RawExpected, E> {
-                Ok(RawExpected::Word(text.to_string()))
-            }
-
-            fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<RawExpected, A::Error> {
-                RawMore::deserialize(serde::de::value::MapAccessDeserializer::new(map)).map(RawExpected::More)
-            }
-        }
-        deserializer.deserialize_any(Visitor)
-    }
+forms! { RawExpected, "deny, ask, allow, doubt, or a map with `command`, `subject` or `context`",
+    text(word) => Ok(RawExpected::Word(word)),
+    map(more: RawMore) => Ok(RawExpected::More(more)),
 }
 
 impl Expected {

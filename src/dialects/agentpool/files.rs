@@ -15,10 +15,7 @@ const MAX_INHERITED: usize = 64;
 
 /// A map of agents, and nothing that makes it hookwire's own file.
 pub(super) fn recognises(root: &Node) -> bool {
-    let agents = match root.get("agents").map(|it| &it.value) {
-        Some(NodeValue::Map(agents)) => &agents[..],
-        _ => &[],
-    };
+    let agents = root.get("agents").map(Node::entries).unwrap_or_default();
     let is_map = |entry: &Entry| matches!(entry.value.value, NodeValue::Map(_));
     agents.iter().any(is_map) && root.get("hooks").is_none() && root.get("dialect").is_none()
 }
@@ -129,8 +126,7 @@ fn hooks_of<'a>(agent: &'a Entry, agents: &'a Node, problems: &mut Vec<Problem>)
             return None;
         };
         let Some(next) = agents.get(name) else {
-            let NodeValue::Map(all) = &agents.value else { return None };
-            let names = all.iter().map(|it| it.key.as_str());
+            let names = agents.entries().iter().map(|it| it.key.as_str());
             let message = format!("`inherits` names no agent of this file: `{name}`");
             tell(unknown(&parent.span, "unknown-agent", message, name, names));
             return None;

@@ -3,6 +3,7 @@
 //! A path is opened beneath the project's root by the kernel and judged by where it led, so that no
 //! link swapped in between leads out. What stays outside of all this are hard links.
 
+use crate::support::visible;
 use globset::{GlobBuilder, GlobMatcher};
 use rustix::fd::OwnedFd;
 use rustix::fs::{Dir, FileType, Mode, OFlags};
@@ -63,7 +64,7 @@ impl Project {
         }
         let mut last = from - 1;
         for line in all[from - 1..].iter().take(wanted) {
-            if !out.line(&short(line)) {
+            if !out.line(&visible::cut(line, MAX_LINE)) {
                 break;
             }
             last += 1;
@@ -119,7 +120,7 @@ impl Project {
                 if regex.is_match(line) {
                     n_matches += 1;
                     if n_matches > MAX_MATCHES
-                        || !out.line(&format!("{}:{}: {}", file.display(), number + 1, short(line)))
+                        || !out.line(&format!("{}:{}: {}", file.display(), number + 1, visible::cut(line, MAX_LINE)))
                     {
                         return false;
                     }
@@ -335,13 +336,6 @@ fn glob(pattern: &str) -> Result<GlobMatcher, String> {
 fn fits(glob: &GlobMatcher, path: &Path) -> bool {
     let name = path.file_name().map(Path::new).unwrap_or(path);
     glob.is_match(path) || (!glob.glob().glob().contains('/') && glob.is_match(name))
-}
-
-fn short(line: &str) -> String {
-    match line.char_indices().nth(MAX_LINE) {
-        Some((at, _)) => format!("{}…", &line[..at]),
-        None => line.to_string(),
-    }
 }
 
 /// What a tool gives back, within its bounds.

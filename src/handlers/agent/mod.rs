@@ -20,11 +20,10 @@ use super::prompt::{Instructions, read};
 use crate::event::On;
 use crate::services::models::{Message, Model, ModelRef, RawModel, Request, ToolCall, ToolResult, clean, random_hex};
 use crate::support::nearest::closest;
-use crate::syntax::values::text_or_map;
+use crate::syntax::values::{forms, text_or_map};
 use crate::verdict::Answer;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde::de::{MapAccess, Visitor, value::MapAccessDeserializer};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -92,26 +91,9 @@ struct RawToolset {
     tools: Vec<String>,
 }
 
-impl<'de> Deserialize<'de> for RawTool {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct ToolVisitor;
-        impl<'de> Visitor<'de> for ToolVisitor {
-            type Value = RawTool;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("the name of a tool, or a map with `run_command` or `mcp`")
-            }
-
-            fn visit_str<E>(self, name: &str) -> Result<RawTool, E> {
-                Ok(RawTool::Named(name.to_string()))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RawTool, A::Error> {
-                RawBounded::deserialize(MapAccessDeserializer::new(map)).map(RawTool::Bounded)
-            }
-        }
-        deserializer.deserialize_any(ToolVisitor)
-    }
+forms! { RawTool, "the name of a tool, or a map with `run_command` or `mcp`",
+    text(name) => Ok(RawTool::Named(name)),
+    map(bounded: RawBounded) => Ok(RawTool::Bounded(bounded)),
 }
 
 impl JsonSchema for RawTool {

@@ -280,21 +280,19 @@ impl Worker {
         }
     }
 
-    /// Gives a call its result.
-    pub(super) fn answer(&self, id: u64, result: CallResult) {
+    /// Gives a call its result. Returns whether it was in flight.
+    pub(super) fn answer(&self, id: u64, result: CallResult) -> bool {
         let mut state = self.state.lock();
-        match state.calls.remove(&id) {
-            Some(call) => {
-                // An error means that the caller has just gone.
-                let _ = call.reply.send(result);
-                self.call_ended(&mut state);
-            }
+        let Some(call) = state.calls.remove(&id) else {
             // It was cancelled: nothing waits for the result any more.
-            None => {
-                state.cancelled.remove(&id);
-                state.abandoned.remove(&id);
-            }
-        }
+            state.cancelled.remove(&id);
+            state.abandoned.remove(&id);
+            return false;
+        };
+        // An error means that the caller has just gone.
+        let _ = call.reply.send(result);
+        self.call_ended(&mut state);
+        true
     }
 
     fn call_ended(&self, state: &mut State) {

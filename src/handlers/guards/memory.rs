@@ -17,6 +17,7 @@ use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -71,21 +72,23 @@ impl Memory {
         let event = call.moment.event();
         let state = &call.services.state;
         let this = (event.id.clone(), key.clone());
-        if let Some(before) = JUDGEMENTS.lock().get(&this) {
-            return Ok(before.clone());
-        }
         let mut judgement = None;
         let failed = |StateError(error)| HandlerError(error);
-        state
-            .update(&Scope::Guards, &key, Some(KEPT), |present| {
+        {
+            let mut judgements = JUDGEMENTS.lock();
+            if let Some(before) = judgements.get(&this) {
+                return Ok(before.clone());
+            }
+            let judge = |present: Option<&Value>| {
                 // Of another version, or nothing: begin anew.
                 let mut kept = present.and_then(|value| S::deserialize(value).ok()).unwrap_or_default();
                 judgement = judge(&mut kept).map(R::into);
                 let value = serde_json::to_value(kept).map_err(|error| StateError(format!("keep a count: {error}")))?;
                 Ok(Some(value))
-            })
-            .map_err(failed)?;
-        JUDGEMENTS.lock().put(this, judgement.clone());
+            };
+            state.update(&Scope::Guards, &key, Some(KEPT), judge).map_err(failed)?;
+            judgements.put(this, judgement.clone());
+        }
         state.saved().await.map_err(failed)?;
         Ok(judgement)
     }
@@ -94,11 +97,7 @@ impl Memory {
         let event = call.moment.event();
         let session = event.session();
         let whose = match self.per {
-            // Unnamed runs are counted by this process; its successor's first is another one.
-            Per::Run if event.text("/run").is_none() => {
-                format!("{}\0{}", call.services.runs.outermost(event), *PROCESS)
-            }
-            Per::Run => call.services.runs.outermost(event).to_string(),
+            Per::Run => call.services.runs.durable(event),
             Per::Session if session.is_empty() => PROCESS.clone(),
             Per::Session => session.to_string(),
             Per::Host => String::new(),

@@ -36,15 +36,14 @@ use super::means::{Means, Obstacle};
 use super::said::Redactor;
 use crate::event::{EventSpec, On};
 use crate::support::nearest::closest;
-use crate::syntax::node::{Node, NodeValue};
+use crate::syntax::node::{Node, NodeValue, decode};
 use crate::syntax::source::Layer;
 use crate::template::PATHS;
 use crate::verdict::Answer;
 use guard_kind::GuardKind;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 pub use secrets::without_secrets;
-use serde::de::value::{MapDeserializer, StrDeserializer};
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
+use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error, MapAccess, Visitor};
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
@@ -255,8 +254,9 @@ pub fn natural_events(guard: &Node) -> Option<On> {
 }
 
 /// Settings of which none is given.
-fn none<'de, T: Deserialize<'de>, E: Error>() -> Result<T, E> {
-    T::deserialize(MapDeserializer::new(std::iter::empty::<(StrDeserializer<'de, E>, StrDeserializer<'de, E>)>()))
+fn none<T: DeserializeOwned, E: Error>() -> Result<T, E> {
+    static NONE: Node = Node { span: 0..0, value: NodeValue::Map(Vec::new()) };
+    decode(&NONE).map_err(E::custom)
 }
 
 impl<'de> Deserialize<'de> for RawGuard {

@@ -1,49 +1,89 @@
 //! What an MCP server says goes through its [`Flow`].
 
 use super::super::flow::Flow;
+use futures_util::{FutureExt, TryFutureExt};
 use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
-use rmcp::transport::Transport;
+use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::transport::{StreamableHttpClientTransport, Transport};
+use std::error::Error;
+use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, ReadBuf};
+use tokio::process::{ChildStdin, ChildStdout};
 
 /// The largest message of a server, in bytes.
 pub(super) const MAX_MESSAGE: usize = 4 * 1024 * 1024;
-/// The messages of a server that is somewhere else.
-pub(super) struct Messages<T> {
-    pub(super) transport: T,
-    pub(super) flow: Arc<Flow>,
+
+/// The way to a server. One type for both ways, so that rmcp's conversation is compiled once.
+pub(super) enum Wire {
+    Pipes(AsyncRwTransport<RoleClient, Lines, ChildStdin>),
+    /// To a server that is somewhere else.
+    Http(StreamableHttpClientTransport<reqwest::Client>, Arc<Flow>),
 }
 
-impl<T: Transport<RoleClient>> Transport<RoleClient> for Messages<T> {
-    type Error = T::Error;
+/// Whatever either way says.
+#[derive(Debug)]
+pub(super) struct WireError(Box<dyn Error + Send + Sync>);
+
+impl Transport<RoleClient> for Wire {
+    type Error = WireError;
 
     fn send(
         &mut self,
         item: TxJsonRpcMessage<RoleClient>,
-    ) -> impl Future<Output = Result<(), T::Error>> + Send + 'static {
-        self.transport.send(item)
+    ) -> impl Future<Output = Result<(), WireError>> + Send + 'static {
+        match self {
+            Wire::Pipes(pipes) => pipes.send(item).map_err(WireError::new).boxed(),
+            Wire::Http(http, _) => http.send(item).map_err(WireError::new).boxed(),
+        }
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
-        let message = self.transport.receive().await?;
-        self.flow.takes_message("the connection").then_some(message)
+        match self {
+            Wire::Pipes(pipes) => pipes.receive().await,
+            Wire::Http(http, flow) => {
+                let message = http.receive().await?;
+                flow.takes_message("the connection").then_some(message)
+            }
+        }
     }
 
-    fn close(&mut self) -> impl Future<Output = Result<(), T::Error>> + Send {
-        self.transport.close()
+    async fn close(&mut self) -> Result<(), WireError> {
+        match self {
+            Wire::Pipes(pipes) => pipes.close().await.map_err(WireError::new),
+            Wire::Http(http, _) => http.close().await.map_err(WireError::new),
+        }
+    }
+}
+
+impl WireError {
+    fn new(error: impl Error + Send + Sync + 'static) -> WireError {
+        WireError(Box::new(error))
+    }
+}
+
+impl fmt::Display for WireError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Error for WireError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&*self.0)
     }
 }
 
 /// A server's stdout. A line without an end must not fill the memory: it ends the stream.
-pub(super) struct Lines<R> {
-    pub(super) pipe: R,
+pub(super) struct Lines {
+    pub(super) pipe: ChildStdout,
     pub(super) line: usize,
     pub(super) flow: Arc<Flow>,
 }
 
-impl<R: AsyncRead + Unpin> AsyncRead for Lines<R> {
+impl AsyncRead for Lines {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

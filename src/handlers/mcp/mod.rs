@@ -13,13 +13,13 @@ use super::headers;
 use super::kind::{Kind, TextKind};
 use super::means::{Means, Obstacle, missing_script, program_obstacle};
 use crate::event::Phase;
-use crate::syntax::values::RawDuration;
+use crate::support::visible::cut;
+use crate::syntax::values::{RawDuration, forms};
 use crate::template::Body;
 use crate::verdict::Answer;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde::de::{SeqAccess, Visitor};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -74,26 +74,8 @@ pub(crate) struct RawServer {
 /// A program and its arguments. Other hosts want them apart, so the form is told.
 struct Argv(Vec<String>);
 
-impl<'de> Deserialize<'de> for Argv {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct ArgvVisitor;
-        impl<'de> Visitor<'de> for ArgvVisitor {
-            type Value = Argv;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a list of the program and its arguments, such as `[npx, -y, some-server]`")
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Argv, A::Error> {
-                let mut argv = Vec::new();
-                while let Some(argument) = seq.next_element()? {
-                    argv.push(argument);
-                }
-                Ok(Argv(argv))
-            }
-        }
-        deserializer.deserialize_any(ArgvVisitor)
-    }
+forms! { Argv, "a list of the program and its arguments, such as `[npx, -y, some-server]`",
+    list(argv: Vec<String>) => Ok(Argv(argv)),
 }
 
 #[derive(Debug)]
@@ -230,8 +212,7 @@ fn unwrapped(structured: Value) -> Value {
 /// The beginning of a text, in one line.
 fn excerpt(text: &str, default: &str) -> String {
     let text = if text.is_empty() { default } else { text };
-    let line: String = text.chars().take(300).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if line.len() < text.len() { line + "…" } else { line }
+    cut(text, 300).replace(char::is_control, " ")
 }
 
 impl RawServer {
@@ -283,5 +264,18 @@ pub(super) fn server_obstacle(server: &ServerDefinition, hook: &HookView<'_>, me
             let missing = || missing_script(&argv.join(" "), program, &files, &[&means.root]);
             program_obstacle(program, env, &means.root).or_else(missing)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_cut_ends_in_dots() {
+        for (text, expected) in [("a\u{85}b\n", "a b "), (&*"ä".repeat(300), &*"ä".repeat(300)), ("", "nothing")] {
+            assert_eq!(excerpt(text, "nothing"), expected);
+        }
+        assert_eq!(excerpt(&"ä".repeat(301), ""), "ä".repeat(300) + "…");
     }
 }

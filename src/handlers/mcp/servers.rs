@@ -6,7 +6,7 @@
 
 use super::super::approved::run_by_words;
 use super::super::flow::Flow;
-use super::flow::{Lines, MAX_MESSAGE, Messages};
+use super::flow::{Lines, MAX_MESSAGE, Wire};
 use crate::handlers::effect::Program;
 use crate::handlers::environment::{Secrets, changed};
 use crate::handlers::headers::Headers;
@@ -23,6 +23,7 @@ use rmcp::model::{
 };
 use rmcp::service::{ClientInitializeError, Peer, RoleClient, RunningService, ServiceError, ServiceExt};
 use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -514,7 +515,7 @@ async fn connect(
                 process::start(&spec, permit).map_err(|error| error.to_string())?;
             let stdout = Lines { pipe: stdout, line: 0, flow: flow.clone() };
             let mut child = Child { tree, stderr: Stderr::new(stderr, definition, flow.clone()) };
-            let handshake = timeout(START, Quiet.serve((stdout, stdin)));
+            let handshake = timeout(START, Quiet.serve(Wire::Pipes(AsyncRwTransport::new(stdout, stdin))));
             let mut handshake = pin!(handshake);
             let result = tokio::select! {
                 result = &mut handshake => Some(result),
@@ -539,9 +540,8 @@ async fn connect(
             let config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
                 .custom_headers(headers)
                 .max_sse_event_size(MAX_MESSAGE);
-            let transport = StreamableHttpClientTransport::with_client(client, config);
-            let transport = Messages { transport, flow: flow.clone() };
-            match timeout(START, Quiet.serve(transport)).await {
+            let http = StreamableHttpClientTransport::with_client(client, config);
+            match timeout(START, Quiet.serve(Wire::Http(http, flow.clone()))).await {
                 Ok(Ok(service)) => Ok((service, None)),
                 Ok(Err(error)) => Err(definition.refusal(&error)),
                 Err(_) => Err(format!("it didn't answer `initialize` within {} s", START.as_secs())),

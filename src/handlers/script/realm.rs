@@ -8,6 +8,7 @@
 use super::job::{Done, Job, Program};
 use crate::handlers::digits::{self, Handed, Language};
 use crate::services::state::{Scope, StateError};
+use crate::support::visible::first_line_cut;
 use parking_lot::Mutex;
 use rquickjs::context::{EvalOptions, intrinsic};
 use rquickjs::function::Opt;
@@ -95,11 +96,7 @@ fn message(exception: &Exception<'_>) -> String {
 }
 
 fn clip(text: &str) -> String {
-    let line = text.lines().next().unwrap_or_default();
-    match line.char_indices().nth(MAX_TEXT) {
-        Some((at, _)) => format!("{}…", &line[..at]),
-        None => line.to_string(),
-    }
+    first_line_cut(text, MAX_TEXT)
 }
 
 /// See the module.

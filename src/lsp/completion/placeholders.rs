@@ -116,8 +116,7 @@ impl Writer<'_> {
             (Step::Index(index), NodeValue::Seq(items)) => items.get(*index),
             _ => None,
         });
-        let names = parent.and_then(|it| it.get("inheritEnv")).map(|it| &it.value);
-        let Some(NodeValue::Seq(names)) = names else { return Vec::new() };
+        let names = parent.and_then(|it| it.get("inheritEnv")).map(Node::items).unwrap_or_default();
         names.iter().filter_map(Node::text).map(str::to_string).collect()
     }
 

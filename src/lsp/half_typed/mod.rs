@@ -115,19 +115,13 @@ impl Completing {
 
     /// The other keys of its map.
     pub(super) fn siblings(&self) -> impl Iterator<Item = &str> {
-        let entries = match self.around().map(|node| &node.value) {
-            Some(NodeValue::Map(entries)) => entries.as_slice(),
-            _ => &[],
-        };
+        let entries = self.around().map(Node::entries).unwrap_or_default();
         entries.iter().map(|entry| entry.key.as_str()).filter(|key| !key.contains(MARKER))
     }
 
     /// The other texts of its list.
     pub(super) fn neighbours(&self) -> impl Iterator<Item = &str> {
-        let items = match self.around().map(|node| &node.value) {
-            Some(NodeValue::Seq(items)) => items.as_slice(),
-            _ => &[],
-        };
+        let items = self.around().map(Node::items).unwrap_or_default();
         items.iter().filter_map(|item| match &item.value {
             NodeValue::String(text) if !text.contains(MARKER) => Some(text.as_str()),
             _ => None,

@@ -1,6 +1,7 @@
 //! The file of a store: changes are written behind, many in one transaction, by a thread of its own.
 
 use super::{Entry, Scope, StateError};
+use crate::support::file::new_beside;
 use parking_lot::{Condvar, Mutex};
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 use serde_json::Value;
@@ -214,13 +215,11 @@ impl Open {
         let Open { database, mut file } = self;
         // Closed, the file is whole.
         drop(database);
-        let copy = path.with_extension("new");
-        let mut options = std::fs::OpenOptions::new();
-        let mut new = options.write(true).create(true).truncate(true).mode(0o600).open(&copy)?;
+        let mut new = new_beside(path)?;
         file.rewind()?;
         std::io::copy(&mut file, &mut new)?;
-        new.sync_all()?;
-        std::fs::rename(&copy, path)?;
+        new.as_file().sync_all()?;
+        new.persist(path).map_err(|error| error.error)?;
         Open::new(path)
     }
 }
