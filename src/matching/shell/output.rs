@@ -99,7 +99,16 @@ fn of_stage(node: &Node, redirects: &[super::grammar::Redirect]) -> Output {
         ("git", "symbolic-ref" | "describe" | "rev-list" | "ls-files" | "hash-object" | "write-tree", _) => {
             Output::Operands
         }
-        ("docker" | "podman", "ps" | "images", _) | ("kubectl", "get", _) => {
+        // The ids of what they make.
+        ("docker" | "podman", "create", _) => Output::Operands,
+        ("docker" | "podman", "run", "-d" | "-dit" | "-itd" | "-dt" | "--detach") => Output::Operands,
+        ("docker" | "podman", "build", "-q" | "--quiet") => Output::Operands,
+        ("docker" | "podman", "compose", _) if has_word(words, &["ps"]) && has_word(words, &["-q", "--quiet"]) => {
+            Output::Operands
+        }
+        ("docker" | "podman", "ps" | "images", _)
+        | ("docker" | "podman", "container", "ls")
+        | ("kubectl", "get", _) => {
             let is_told = |word: &Word| {
                 constant(word)
                     .is_none_or(|text| ["format", "template", "--force", " -"].iter().any(|it| text.contains(it)))
@@ -109,6 +118,10 @@ fn of_stage(node: &Node, redirects: &[super::grammar::Redirect]) -> Output {
         ("brew", "--prefix", _) | ("go", "env", _) | ("npm", "bin" | "root" | "prefix", _) => Output::Operands,
         _ => Output::Anything,
     }
+}
+
+fn has_word(words: &[Word], texts: &[&str]) -> bool {
+    words.iter().filter_map(constant).any(|word| texts.contains(&word))
 }
 
 /// A word's text if it is constant.

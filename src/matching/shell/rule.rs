@@ -554,6 +554,9 @@ impl Stage {
 
     /// Whether the command does what the pattern says: any reading of it is enough.
     fn hits(&self, command: &Command, piped: bool) -> Held {
+        if self.row.as_deref().is_some_and(|row| only_helps(row, &command.words)) && self.is_program(command) {
+            return Held::No;
+        }
         match self.hits_words(command, piped) {
             Held::Yes => Held::Yes,
             held => self.twin(command).map_or(held, |twin| held.max(self.hits_words(&twin, piped))),
@@ -580,9 +583,6 @@ impl Stage {
             && !programs::is_system_path(&head.text)
             && directory.starts_with('.')
         {
-            return Held::No;
-        }
-        if self.row.as_deref().is_some_and(|row| only_helps(row, &command.words)) {
             return Held::No;
         }
         let parsed = Parsed::new(&command.words[1..], self.row.as_deref(), &self.operands[..self.commands]);
@@ -1148,14 +1148,14 @@ impl Operand {
             openness => {
                 let beginning = word.beginning();
                 let literal = self.glob.split('*').next().unwrap_or_default();
+                let is_directory = matches!(self.glob.trim_end_matches('/'), "." | "..");
                 let fits = match openness {
-                    // Who names a file or a branch by a variable doesn't mean the directory.
-                    Openness::Operand(0) if matches!(self.glob.as_str(), "." | "./" | ".." | "../" | ":/" | ":") => {
-                        false
-                    }
+                    // Who names a file or a branch by a variable doesn't mean a directory, nor git's signs for all.
+                    Openness::Operand(0) if is_directory || self.glob.starts_with(':') => false,
+                    Openness::Files(_) if self.glob.starts_with(':') => word.text.starts_with(':'),
                     // `*.c` isn't the directory either.
-                    Openness::Files(_) if !word.text.contains(['$', '…', '{', '/']) && !self.glob.contains('/') => {
-                        meeting::may_be(&word.text, &self.glob)
+                    Openness::Files(_) if is_directory && !word.text.contains(['$', '…', '{', '/']) => {
+                        meeting::may_be(&word.text, self.glob.trim_end_matches('/'))
                     }
                     // A variable's value ends a word that is something else: `feature/$N` isn't `*:main`.
                     Openness::Operand(1..) if literal.is_empty() && self.glob != "*" => glob(&self.glob, &word.text),

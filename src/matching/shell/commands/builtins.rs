@@ -37,7 +37,7 @@ fn prints_environment(command: &Command) -> bool {
     let Some(words) = command.words.iter().map(Word::as_constant).collect::<Option<Vec<_>>>() else { return false };
     let [name, rest @ ..] = words.as_slice() else { return false };
     PRINTERS.iter().any(|(program, verbs)| {
-        program == name && (verbs.is_empty() || rest.first().is_some_and(|word| verbs.contains(word)))
+        *program == base_name(name) && (verbs.is_empty() || rest.first().is_some_and(|word| verbs.contains(word)))
     })
 }
 
