@@ -352,8 +352,12 @@ impl Variables {
                 }
             }
         }
-        let Some(name) = name.filter(|name| sets_names(name)) else { return };
         let words: Vec<&Written> = words.collect();
+        if name == Some("export") {
+            let is_open = |word: &&Written| matches!(word.parts.first(), Some(Part::Variable { .. } | Part::Command { .. }));
+            self.any |= words.iter().any(is_open);
+        }
+        let Some(name) = name.filter(|name| sets_names(name)) else { return };
         match name {
             "printf" => {
                 for (at, word) in words.iter().enumerate() {

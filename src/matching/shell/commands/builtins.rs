@@ -50,6 +50,11 @@ fn shell_of_script(text: &str) -> Option<Shell> {
     programs::SHELLS.has(name).then(|| Shell::named(name))
 }
 
+/// Whether nothing of the word is known.
+fn begins_open(word: &Word) -> bool {
+    matches!(word.openness, Openness::Operand(0) | Openness::Computed(0, _))
+}
+
 /// Whether the word is computed from its beginning.
 fn begins_computed(word: &Word) -> bool {
     matches!(word.openness, Openness::Computed(0, _))
@@ -423,6 +428,11 @@ impl Walk {
             self.gap("a declaration that changes what a variable means", span);
         }
         for word in args {
+            // `export $(cat .env | xargs)`: what a file says that the text doesn't show, and no name that runs anything.
+            if name == "export" && begins_open(word) {
+                self.unseen("variables are set by what the text doesn't show", span);
+                continue;
+            }
             let Some((variable, _)) = word.text.split_once('=') else {
                 if word.openness.from().is_some() {
                     self.gap("the name of a variable is computed", span);
