@@ -23,7 +23,8 @@ pub struct Call {
     pub others: Vec<Subject>,
     /// A search that looks at another place than its pattern says: for Grep, outside of the event's directory.
     pub is_elsewhere: bool,
-    /// What a file tool may do something with beside its main argument: to allow, a rule must name it, too.
+    /// The paths that a file tool or an unknown one may do something with beside its main argument: to allow, a rule must
+    /// name them, too.
     pub beside: Vec<Subject>,
     /// The patches in a shell text. Agents read them out of it and apply them themselves.
     pub patch: Vec<Subject>,
@@ -124,12 +125,18 @@ impl Call {
             let directory = tools::working_directory(input).unwrap_or(".");
             alternatives.iter().flat_map(|it| patch_of_shell(it, base, directory)).collect()
         });
-        let beside: Vec<&str> = input.map_or_else(Vec::new, |input| row.beside(input));
-        let things = beside.iter().map(|it| path_or_url(it, base, &[])).collect::<Option<Vec<_>>>();
-        let items = |things: Vec<Vec<Thing>>| things.into_iter().flatten().map(|it| Item::new(None, it)).collect();
-        let beside = match beside.is_empty() {
-            true => Vec::new(),
-            false => vec![things.map_or_else(nothing, |things| Subject::Items(items(things)))],
+        let beside = input.map_or(Some(Vec::new()), |input| row.beside(input));
+        let items = |texts: Vec<&str>| {
+            let directories: Vec<String> =
+                input.into_iter().flat_map(tools::directories_of_paths).map(str::to_string).collect();
+            let things = texts.iter().map(|it| path_or_url(it, base, &directories)).collect::<Option<Vec<_>>>();
+            let items = |things: Vec<Vec<Thing>>| things.into_iter().flatten().map(|it| Item::new(None, it)).collect();
+            things.map_or_else(nothing, |things| Subject::Items(items(things)))
+        };
+        let beside = match beside {
+            None => vec![unclear(format!("the input of `{tool}` names too many paths"))],
+            Some(texts) if texts.is_empty() => Vec::new(),
+            Some(texts) => vec![items(texts)],
         };
         Call { alternatives, others: others.collect(), is_elsewhere, beside, patch }
     }
@@ -183,7 +190,7 @@ fn path(path: &str, base: &Path) -> Option<Thing> {
 
 /// The same; a `file:` URL may be taken for the file that it names, `~` for the home directory, and blanks at the ends
 /// for none, too. It may count from other `directories` as well.
-pub(super) fn path_or_url(text: &str, base: &Path, directories: &[String]) -> Option<Vec<Thing>> {
+pub(crate) fn path_or_url(text: &str, base: &Path, directories: &[String]) -> Option<Vec<Thing>> {
     let trimmed = text.trim_matches(|c: char| c.is_whitespace() || c.is_control());
     let file = match tools::file_of_url(trimmed) {
         Some(file) => Some(file?),

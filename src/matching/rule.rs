@@ -324,7 +324,7 @@ impl Argument {
     fn new(tools: &[ToolName], pattern: &str) -> Result<Argument, String> {
         let is_word = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         let known: Vec<_> = tools.iter().map(|it| tools::known(&it.text).filter(|_| it.glob.is_none())).collect();
-        let is_patch = |tool: &ToolName| tool.text == tools::PATCH;
+        let is_patch = |tool: &ToolName| tools::PATCH_NAMES.contains(&&*tool.text);
         // How the argument may have to be read.
         let mut kinds = Vec::new();
         for (tool, known) in tools.iter().zip(&known) {
@@ -907,6 +907,19 @@ mod tests {
             ("Grep(TODO*)", "Grep", json!({"pattern": "TODO", "path": "src/a"}), "yes", "yes"),
             ("Grep(TODO*)", "Grep", json!({"pattern": "TODO", "path": "src/../../etc"}), "yes", "no"),
             ("Grep", "Grep", json!({"pattern": "TODO", "path": "/etc"}), "yes", "yes"),
+            // An unknown tool may do something with every path that it is given.
+            ("mcp__fs__*(src/**)", "mcp__fs__w", json!({"path": "src/a", "destination": "/etc/x"}), "yes", "no"),
+            ("mcp__fs__*(src/**)", "mcp__fs__w", json!({"path": "src/a", "to": "/etc/x"}), "yes", "no"),
+            ("mcp__fs__*(src/**)", "mcp__fs__w", json!({"path": "src/a", "to": "bob"}), "yes", "yes"),
+            ("mcp__fs__*(src/**)", "mcp__fs__w", json!({"path": "src/a", "destination": "src/b"}), "yes", "yes"),
+            ("mcp__fs__*(src/**)", "mcp__fs__w", json!({"path": "src/a", "content": "/etc/x"}), "yes", "yes"),
+            ("mcp__fs__*(/etc/**)", "mcp__fs__w", json!({"path": "src/a", "destination": "/etc/x"}), "yes", "no"),
+            ("mcp__fs__*(/etc/**)", "mcp__fs__w", json!({"source": "a", "destination": "/etc/x"}), "yes", "no"),
+            ("mcp__fs__*(/etc/**)", "mcp__fs__w", json!({"relative_path": "../etc/x", "content": "a"}), "yes", "opaque"),
+            ("mcp__fs__*(/etc/**)", "mcp__fs__w", json!({"uri": "file:///etc/x"}), "yes", "no"),
+            ("mcp__fs__*(/etc/**)", "mcp__fs__w", json!({"files": [{"path": "a"}, {"path": "/etc/x"}]}), "yes", "no"),
+            ("mcp__fs__*(/etc/**)", "mcp__fs__w", json!({"path": "a", "edits": {"/etc/x": []}}), "yes", "no"),
+            ("mcp__web__get(https://a.b/*)", "mcp__web__get", json!({"uri": "https://a.b/c"}), "yes", "yes"),
             ("mcp__pay__*", "mcp__pay__send", json!({}), "yes", "yes"),
             ("mcp__pay__*(to=bob*)", "mcp__pay__send", json!({"to": "bobby"}), "yes", "yes"),
             ("mcp__pay__*(to=bob*)", "mcp__pay__send", json!({"to": "al"}), "no", "no"),

@@ -228,6 +228,8 @@ pub static TOOLS: &[Tool] = &[
 
 /// The tool whose argument is a patch: each file in it is written or edited.
 pub const PATCH: &str = "apply_patch";
+/// What others call it.
+pub const PATCH_NAMES: &[&str] = &[PATCH, "patch", "copilot_applyPatch"];
 /// What that argument may be called.
 pub const PATCH_ARGUMENTS: &[&str] = &["input", "patch", "patchText", "patch_text", "command"];
 
@@ -370,6 +372,11 @@ impl<'a> Row<'a> {
         Row { name: &it.name, tool: family(it.family), argument: it.argument.as_deref() }
     }
 
+    /// Whether its argument is a patch.
+    fn is_patch(&self) -> bool {
+        self.tool.is_none() && PATCH_NAMES.contains(&self.name)
+    }
+
     /// Whether it runs commands.
     pub fn is_shell(&self) -> bool {
         self.families().contains(&"Bash")
@@ -391,7 +398,7 @@ impl<'a> Row<'a> {
     /// The canonical names.
     pub fn families(&self) -> &'static [&'static str] {
         match self.tool {
-            _ if self.name == PATCH => PATCH_FAMILIES,
+            _ if self.is_patch() => PATCH_FAMILIES,
             Some(tool) => std::slice::from_ref(&tool.name),
             None => &[],
         }
@@ -405,7 +412,7 @@ impl<'a> Row<'a> {
     /// The main argument in a call's input.
     pub fn find<'v>(&self, input: &'v Value) -> Found<'v> {
         let Some(input) = input.as_object() else { return Found::Nothing };
-        if self.name == PATCH {
+        if self.is_patch() {
             let patches: Vec<&str> =
                 members(input, PATCH_ARGUMENTS).into_iter().flat_map(|(_, value)| patch_texts(value)).collect();
             return if patches.is_empty() { Found::Nothing } else { Found::Patch(patches) };
@@ -459,7 +466,7 @@ impl<'a> Row<'a> {
 
     /// What else an unknown tool may take for its main argument: nobody knows which member counts.
     pub fn others<'v>(&self, input: &'v Value) -> Vec<(ArgumentKind, &'v Value)> {
-        let Some(input) = input.as_object().filter(|_| self.tool.is_none() && self.name != PATCH) else {
+        let Some(input) = input.as_object().filter(|_| self.tool.is_none() && !self.is_patch()) else {
             return Vec::new();
         };
         let main = by_shape(input).find(|(_, value)| texts(value).is_some());
@@ -469,23 +476,33 @@ impl<'a> Row<'a> {
         by_shape(input).filter(is_other).collect()
     }
 
-    /// The texts of a file tool's call that are paths by their names, and none that its table lists: `new_path`, or the
-    /// names of `{"edits": {"/etc/x": []}}`.
-    pub fn beside<'v>(&self, input: &'v Value) -> Vec<&'v str> {
+    /// The texts of a call that are paths by their names, and none that its table lists: `new_path`, or the names of
+    /// `{"edits": {"/etc/x": []}}`. Nobody knows what an unknown tool does with its members, so all of them are looked
+    /// through. `None`: there are too many.
+    pub fn beside<'v>(&self, input: &'v Value) -> Option<Vec<&'v str>> {
         const MAX: usize = 4096;
         let listed: &[&str] = match self.tool {
-            _ if self.name == PATCH => PATCH_ARGUMENTS,
+            _ if self.is_patch() => PATCH_ARGUMENTS,
             Some(tool) if tool.kind == ArgumentKind::Path => tool.arguments,
-            Some(_) | None => return Vec::new(),
+            Some(_) => return Some(Vec::new()),
+            None => &[],
         };
         let is_among = |names: &[&str], key: &str| names.iter().any(|name| is_same_name(name, key));
         let is_other = |key: &str| {
-            let is_whole = ["source", "target"].iter().any(|name| name.eq_ignore_ascii_case(key));
             let is_place = WORKING_DIRECTORIES.contains(&key);
-            (is_whole || names_path(key)) && !is_place && self.argument != Some(key) && !is_among(listed, key)
+            (is_end(key) || names_path(key)) && !is_place && self.argument != Some(key) && !is_among(listed, key)
         };
         let mut found = Vec::new();
-        for (key, value) in input.as_object().into_iter().flatten() {
+        if self.tool.is_none() && !self.is_patch() {
+            walk(input, false, &mut |key, text, is_path| {
+                let is_way = !is_path && matches!(key, "from" | "to") && text.contains('/');
+                let is_file = file_of_url(text).is_some();
+                if (is_path || is_way || is_file) && (is_file || !text.contains("://")) {
+                    found.push(text);
+                }
+            });
+        }
+        for (key, value) in input.as_object().into_iter().flatten().filter(|_| self.tool.is_some() || self.is_patch()) {
             if is_other(key) {
                 found.extend(texts(value).unwrap_or_default());
             }
@@ -502,8 +519,8 @@ impl<'a> Row<'a> {
             }
         }
         // Others are contents.
-        found.retain(|text| !text.is_empty() && text.len() < MAX && !text.contains('\n'));
-        found
+        found.retain(|text| !text.is_empty() && text.len() < MAX && !text.trim().contains('\n'));
+        (found.len() <= MAX_VALUES).then_some(found)
     }
 
     /// The arguments that could be the command, by the name of each, where they differ or aren't texts: the tool may
@@ -636,6 +653,8 @@ pub fn names_path(name: &str) -> bool {
     const LAST: &[&str] = &[
         "path",
         "paths",
+        "filepath",
+        "pathname",
         "file",
         "files",
         "filename",
@@ -653,6 +672,50 @@ pub fn names_path(name: &str) -> bool {
     };
     let last = name.char_indices().rfind(is_joint).map_or(name, |(at, _)| &name[at..]);
     LAST.iter().any(|it| last.trim_start_matches(['_', '-']).eq_ignore_ascii_case(it))
+}
+
+/// Whether a member is one end of what is copied or moved, by its whole name.
+fn is_end(name: &str) -> bool {
+    ["source", "target", "src", "dst"].iter().any(|it| it.eq_ignore_ascii_case(name))
+}
+
+/// Every text of a value with the name of the member that holds it, and whether it is a path by that name; the names of
+/// members that look like a path, too.
+fn walk<'v>(value: &'v Value, is_path: bool, found: &mut impl FnMut(&'v str, &'v str, bool)) {
+    walk_member("", value, is_path, found);
+}
+
+fn walk_member<'v>(key: &'v str, value: &'v Value, is_path: bool, found: &mut impl FnMut(&'v str, &'v str, bool)) {
+    match value {
+        Value::String(text) => found(key, text, is_path),
+        Value::Array(items) => items.iter().for_each(|item| walk_member(key, item, is_path, found)),
+        Value::Object(members) => {
+            for (key, value) in members {
+                if key.contains('/') {
+                    found(key, key, true);
+                }
+                let is_path = (is_end(key) || names_path(key)) && !WORKING_DIRECTORIES.contains(&key.as_str());
+                walk_member(key, value, is_path, found);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// The texts of a call that may be paths, whatever their members are called: none of several lines, and of those with
+/// blanks only such as begin like a path.
+pub fn texts_like_paths(input: &Value) -> Vec<&str> {
+    let begins_like_one = |text: &str| ["/", "./", "../", "~/"].iter().any(|start| text.starts_with(start));
+    let mut found = Vec::new();
+    walk(input, false, &mut |_, text, is_path| {
+        let text = text.trim();
+        let is_whole = is_path || begins_like_one(text) || !text.contains(char::is_whitespace);
+        let is_place = file_of_url(text).is_some() || !text.contains("://") && text.contains(['/', '.']) && is_whole;
+        if is_place && text.len() < 4096 && !text.contains('\n') {
+            found.push(text);
+        }
+    });
+    found
 }
 
 /// Whether no member that goes by a path's name has another value.
@@ -919,7 +982,7 @@ mod tests {
     #[test]
     fn a_name_has_one_family() {
         let names = |tool: &'static Tool| [tool.name].into_iter().chain(tool.names.iter().copied());
-        let all: Vec<_> = TOOLS.iter().flat_map(names).chain([PATCH]).collect();
+        let all: Vec<_> = TOOLS.iter().flat_map(names).chain(PATCH_NAMES.iter().copied()).collect();
         for name in &all {
             assert_eq!(all.iter().filter(|it| it == &name).count(), 1, "{name}");
         }
