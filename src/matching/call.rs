@@ -14,11 +14,13 @@ use std::sync::Arc;
 use url::Url;
 
 /// What a call is about. Where several arguments could be the main one and differ, it is about one of
-/// several things.
+/// several things; where the argument is a list of parts or commands, about all of them.
 #[derive(Debug)]
 pub struct Call {
     /// Mostly one; never empty.
     pub alternatives: Vec<Subject>,
+    /// They are parts of one list, and the tool does something with each.
+    pub does_all: bool,
     /// What else an unknown tool may do something with: one that a rule names is enough.
     pub others: Vec<Subject>,
     /// A search that looks at another place than its pattern says: for Grep, outside of the event's directory.
@@ -85,6 +87,7 @@ impl Call {
     pub fn unclear(why: String) -> Call {
         Call {
             alternatives: vec![Subject::Unclear(why)],
+            does_all: false,
             others: Vec::new(),
             is_elsewhere: false,
             beside: Vec::new(),
@@ -138,7 +141,8 @@ impl Call {
             Some(texts) if texts.is_empty() => Vec::new(),
             Some(texts) => vec![items(texts)],
         };
-        Call { alternatives, others: others.collect(), is_elsewhere, beside, patch }
+        let does_all = input.is_some_and(|input| row.has_parts_only(input));
+        Call { alternatives, does_all, others: others.collect(), is_elsewhere, beside, patch }
     }
 
     /// Every program that the call could run, by the names that [`CommandRule::program`](super::shell::CommandRule::program) has; `None`

@@ -513,7 +513,9 @@ impl ToolRule {
             }
             Subject::Items(items) => {
                 let item = items.iter().find(|item| (self.fits(&item.value, reading) == Truth::Yes) == holds);
-                let shown = quoted_thing(&item.or(items.first())?.value);
+                // What holds may do so for another part of the call.
+                let item = if holds && reading == Reading::Hits { item } else { item.or(items.first()) };
+                let shown = quoted_thing(&item?.value);
                 Some(if holds { shown } else { format!("{shown} doesn't fit") })
             }
             Subject::Unclear(why) => Some(why.clone()),
@@ -615,17 +617,25 @@ fn holds_for_call(rules: &[&ToolRule], unless: &[&ToolRule], facts: &Facts, aske
         }
     }
     let mut truths = call.alternatives.iter().map(|subject| judge.subject(subject, reading));
-    let first = truths.next().unwrap_or(Truth::No);
-    let holds = match truths.all(|truth| std::mem::discriminant(&truth) == std::mem::discriminant(&first)) {
-        true => first,
-        false => Truth::Opaque(format!("can't tell which argument counts: the main ones of `{tool}` differ").into()),
-    };
     match reading {
+        // Whichever argument counts, a hit is one.
         Reading::Hits => {
+            let holds = truths.fold(Truth::No, |all, truth| all.or(|| truth));
             let others = call.others.iter().chain(&call.beside);
             others.fold(holds, |all, other| all.or(|| judge.subject(other, reading)))
         }
-        Reading::Covers => call.beside.iter().fold(holds, |all, other| all.and(|| judge.subject(other, reading))),
+        Reading::Covers => {
+            let holds = match call.does_all {
+                true => truths.fold(Truth::Yes, |all, truth| all.and(|| truth)),
+                false => {
+                    let first = truths.next().unwrap_or(Truth::No);
+                    let is_same = |truth: Truth| std::mem::discriminant(&truth) == std::mem::discriminant(&first);
+                    let why = || format!("can't tell which argument counts: the main ones of `{tool}` differ");
+                    if truths.all(is_same) { first } else { Truth::Opaque(why().into()) }
+                }
+            };
+            call.beside.iter().fold(holds, |all, other| all.and(|| judge.subject(other, reading)))
+        }
     }
 }
 
@@ -876,14 +886,14 @@ mod tests {
                 "Edit(/etc/**)",
                 "MultiEdit",
                 json!({"path": "ok", "replacements": [{"filePath": "/etc/x"}]}),
-                "opaque",
+                "yes",
                 "opaque",
             ),
             ("Edit(/etc/**)", "MultiEdit", json!({"replacements": [{"filePath": "/etc/x"}]}), "yes", "yes"),
-            ("Read(/etc/**)", "Read", json!({"path": "ok", "uri": "file:///etc/passwd"}), "opaque", "no"),
-            ("Read(/etc/**)", "Read", json!({"paths": ["ok"], "include": ["/etc/passwd"]}), "opaque", "opaque"),
-            ("Read(/p/**)", "Read", json!({"file_path": "a", "FilePath": "/etc/passwd"}), "opaque", "opaque"),
-            ("Bash(git push*)", "Bash", json!({"command": "ls", "Command": "git push"}), "opaque", "opaque"),
+            ("Read(/etc/**)", "Read", json!({"path": "ok", "uri": "file:///etc/passwd"}), "yes", "no"),
+            ("Read(/etc/**)", "Read", json!({"paths": ["ok"], "include": ["/etc/passwd"]}), "yes", "opaque"),
+            ("Read(/p/**)", "Read", json!({"file_path": "a", "FilePath": "/etc/passwd"}), "yes", "opaque"),
+            ("Bash(git push*)", "Bash", json!({"command": "ls", "Command": "git push"}), "yes", "opaque"),
             // A tool that reads many files expands patterns by itself.
             ("Read(.env)", "read_many_files", json!({"paths": ["**/*.env"]}), "opaque", "no"),
             ("Read(.env)", "read_many_files", json!({"include": ["*"]}), "opaque", "no"),
@@ -938,10 +948,22 @@ mod tests {
             ("shell(rm *)", "shell", json!({"cmd": "ls; rm x"}), "yes", "no"),
             ("unknown(a*)", "unknown", json!({"x": 1}), "opaque", "opaque"),
             // Which of two the tool takes can't be told, so both are judged.
-            ("Write(/etc/**)", "Write", json!({"file_path": "ok", "path": "/etc/passwd"}), "opaque", "opaque"),
+            ("Write(/etc/**)", "Write", json!({"file_path": "ok", "path": "/etc/passwd"}), "yes", "opaque"),
             ("Write(/etc/**)", "Write", json!({"file_path": "ok", "path": "fine"}), "no", "no"),
             ("Write(/p/**)", "Write", json!({"file_path": "ok", "path": "ok"}), "yes", "yes"),
-            ("shell(rm *)", "shell", json!({"command": "ls", "cmd": "rm x"}), "opaque", "opaque"),
+            ("shell(rm *)", "shell", json!({"command": "ls", "cmd": "rm x"}), "yes", "opaque"),
+            // All parts of a call are carried out.
+            ("Read(.env)", "read_files", json!({"files": [{"path": "a.ts"}, {"path": ".env"}]}), "yes", "no"),
+            (
+                "Edit(src/**)",
+                "multi_replace_string_in_file",
+                json!({"replacements": [{"filePath": "ok"}, {"filePath": "src/x"}]}),
+                "yes",
+                "no",
+            ),
+            ("Bash(git push*)", "run_commands", json!({"commands": ["ls", "git push --force"]}), "yes", "no"),
+            ("Bash(git *)", "run_commands", json!({"commands": ["git log", "git push"]}), "yes", "yes"),
+            ("Bash(git push*)", "run_commands", json!({"commands": ["ls", "$X"]}), "opaque", "no"),
         ] {
             assert_eq!(judge(&[rule], &[], tool, input.clone()), (hits, covers), "{rule} on {input}");
         }
@@ -1477,7 +1499,7 @@ mod tests {
             ("Write(~/.ssh/**)", "apply_patch", json!({"input": "*** Add File: ~/.ssh/x"}), "yes", "no"),
             ("Write(/etc/**)", "apply_patch", json!({"input": "*** Add File: file:///etc/x"}), "yes", "no"),
             // To some programs these end a line.
-            ("Write(/etc/**)", "apply_patch", split('\x0c'), "opaque", "no"),
+            ("Write(/etc/**)", "apply_patch", split('\x0c'), "yes", "no"),
             ("Edit(src/**)", "apply_patch", split('\x0b'), "yes", "opaque"),
             ("Edit(src/**)", "apply_patch", split('\r'), "yes", "opaque"),
             ("Edit(src/**)", "apply_patch", split('\u{85}'), "yes", "opaque"),

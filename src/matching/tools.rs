@@ -418,17 +418,11 @@ impl<'a> Row<'a> {
             return if patches.is_empty() { Found::Nothing } else { Found::Patch(patches) };
         }
         let of_tool = |tool: &'static Tool| {
-            let own = self.argument.and_then(|key| input.get(key));
             let listed = members(input, if tool.kind == ArgumentKind::Shell { &[COMMANDS] } else { &[] });
             let listed =
                 listed.into_iter().flat_map(|(_, it)| it.as_array().map_or(std::slice::from_ref(it), Vec::as_slice));
-            let arguments = members(input, tool.arguments).into_iter();
-            let parts = if matches!(tool.kind, ArgumentKind::Path | ArgumentKind::Url) { PARTS } else { &[] };
-            // What is looked into as parts is no argument by itself.
-            let is_part = |key: &str| parts.iter().any(|name| is_same_name(name, key));
-            let arguments = arguments.filter(|(key, it)| !(is_part(key) && is_parts(it))).map(|(_, value)| value);
-            let parts = members(input, parts).into_iter().flat_map(|(_, it)| of_parts(it, tool.arguments));
-            (tool.kind, own.into_iter().chain(arguments).chain(listed).chain(parts).collect())
+            let parts = members(input, parts(tool)).into_iter().flat_map(|(_, it)| of_parts(it, tool.arguments));
+            (tool.kind, self.direct(tool, input).chain(listed).chain(parts).collect())
         };
         let (kind, mut found): (_, Vec<&Value>) = match self.tool {
             Some(tool) => of_tool(tool),
@@ -447,6 +441,21 @@ impl<'a> Row<'a> {
         }
         let distinct = distinct(found);
         if distinct.is_empty() { Found::Nothing } else { Found::Values(kind, distinct) }
+    }
+
+    /// The values of a known tool's main argument that aren't parts of a list.
+    fn direct<'v>(&self, tool: &'static Tool, input: &'v Map<String, Value>) -> impl Iterator<Item = &'v Value> {
+        let own = self.argument.and_then(|key| input.get(key));
+        // What is looked into as parts is no argument by itself.
+        let is_part = |key: &str| parts(tool).iter().any(|name| is_same_name(name, key));
+        let arguments = members(input, tool.arguments).into_iter();
+        own.into_iter().chain(arguments.filter(move |(key, it)| !(is_part(key) && is_parts(it))).map(|(_, value)| value))
+    }
+
+    /// Whether a call's main argument is a list of parts or commands and nothing else, so that the tool does all of it.
+    pub fn has_parts_only(&self, input: &Value) -> bool {
+        let (Some(tool), Some(input)) = (self.tool, input.as_object()) else { return false };
+        self.direct(tool, input).all(Value::is_null)
     }
 
     /// What a search says beside what it looks for.
@@ -722,6 +731,11 @@ pub fn texts_like_paths(input: &Value) -> Vec<&str> {
 pub fn has_one_path(input: &Value, path: &str) -> bool {
     let others = input.as_object().map_or_else(Vec::new, |input| members(input, PATH));
     others.into_iter().all(|(_, value)| value.is_null() || value == path)
+}
+
+/// The members of a tool that hold parts of a call.
+fn parts(tool: &Tool) -> &'static [&'static str] {
+    if matches!(tool.kind, ArgumentKind::Path | ArgumentKind::Url) { PARTS } else { &[] }
 }
 
 /// Whether a value is a list of parts of a call, or one.
