@@ -79,6 +79,8 @@ pub struct Names {
     pub linked: Option<Vec<PathViews>>,
 }
 
+const UNKNOWN_HEADER: &str = "the patch has a header that isn't known";
+
 /// A text up to this length is read at once.
 const QUICK_TEXT: usize = 4096;
 
@@ -108,7 +110,9 @@ impl Call {
                     true => unclear(format!("the patch of `{tool}` names no file")),
                     false => items_of_patch(&files, base, &[]).map_or_else(nothing, Subject::Items),
                 };
-                tools::readings_of_patches(&patches).into_iter().map(subject).collect()
+                let readings = tools::readings_of_patches(&patches).into_iter().map(subject);
+                let unknown = patches.iter().filter_map(|patch| tools::unknown_header(patch));
+                readings.chain(unknown.map(|_| unclear(UNKNOWN_HEADER.into()))).collect()
             }
             Found::Values(kind, values) => {
                 let input = input.unwrap_or(&Value::Null);
@@ -195,7 +199,7 @@ fn path(path: &str, base: &Path) -> Option<Thing> {
 /// The same; a `file:` URL may be taken for the file that it names, `~` for the home directory, and blanks at the ends
 /// for none, too. It may count from other `directories` as well.
 pub(crate) fn path_or_url(text: &str, base: &Path, directories: &[String]) -> Option<Vec<Thing>> {
-    let trimmed = text.trim_matches(|c: char| c.is_whitespace() || c.is_control());
+    let trimmed = text.trim_matches(tools::is_blank);
     let file = match tools::file_of_url(trimmed) {
         Some(file) => Some(file?),
         None => paths::of_home(trimmed),
@@ -262,7 +266,8 @@ fn patch_of_shell(subject: &Subject, base: &Path, directory: &str) -> Vec<Subjec
             }
         }
     }
-    if files.is_empty() && !is_open {
+    let has_unknown = tools::unknown_header(text).is_some();
+    if files.is_empty() && !is_open && !has_unknown {
         return Vec::new();
     }
     let mut directories = vec![directory.to_string()];
@@ -285,7 +290,8 @@ fn patch_of_shell(subject: &Subject, base: &Path, directory: &str) -> Vec<Subjec
     }
     let unclear = || Subject::Unclear("the patch in the command names a file that is computed".into());
     let items = items_of_patch(&files, base, &directories).map_or_else(unclear, Subject::Items);
-    [items].into_iter().chain(is_open.then(unclear)).collect()
+    let unknown = || Subject::Unclear(UNKNOWN_HEADER.into());
+    [items].into_iter().chain(is_open.then(unclear)).chain(has_unknown.then(unknown)).collect()
 }
 
 /// Whether a call happens at another place than its main argument tells, or in an environment of its own.

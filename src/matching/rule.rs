@@ -1498,6 +1498,13 @@ mod tests {
             // A patch names files in every way in which an argument does.
             ("Write(~/.ssh/**)", "apply_patch", json!({"input": "*** Add File: ~/.ssh/x"}), "yes", "no"),
             ("Write(/etc/**)", "apply_patch", json!({"input": "*** Add File: file:///etc/x"}), "yes", "no"),
+            // A blank is what any agent takes for one, or needs none.
+            ("Edit(.env)", "apply_patch", json!({"input": "*** Update File: a\n*** Update File:.env"}), "yes", "no"),
+            ("Edit(.env)", "apply_patch", json!({"input": "*** Update File: .env\u{feff}\n"}), "yes", "no"),
+            ("Edit(.env)", "Bash", json!({"command": "apply_patch <<'E'\n*** Update File:.env\nE"}), "yes", "no"),
+            ("Edit(.env)", "apply_patch", json!({"input": "*** Update File: a\n*** Copy File: .env"}), "opaque", "opaque"),
+            ("Edit(.env)", "Bash", json!({"command": "apply_patch <<'E'\n*** Copy File: .env\nE"}), "opaque", "no"),
+            ("Edit(.env)", "Bash", json!({"command": "grep '*** a' apply_patch.txt"}), "no", "no"),
             // To some programs these end a line.
             ("Write(/etc/**)", "apply_patch", split('\x0c'), "yes", "no"),
             ("Edit(src/**)", "apply_patch", split('\x0b'), "yes", "opaque"),

@@ -893,15 +893,29 @@ pub fn files_of_patch(patch: &str) -> Vec<(&'static str, &str)> {
 }
 
 fn files_of_lines<'p>(lines: impl Iterator<Item = &'p str>) -> Vec<(&'static str, &'p str)> {
+    // Some agents take a header without a blank behind it.
     const HEADERS: [(&str, &str); 4] = [
-        ("*** Add File: ", "Write"),
-        ("*** Update File: ", "Edit"),
-        ("*** Delete File: ", "Edit"),
-        ("*** Move to: ", "Write"),
+        ("*** Add File:", "Write"),
+        ("*** Update File:", "Edit"),
+        ("*** Delete File:", "Edit"),
+        ("*** Move to:", "Write"),
     ];
     let file =
         |line| HEADERS.iter().find_map(|(header, family)| Some((*family, str::strip_prefix(line, header)?.trim())));
-    lines.map(str::trim).filter_map(file).collect()
+    lines.map(|line| line.trim_start_matches(is_blank)).filter_map(file).collect()
+}
+
+/// The first line of a patch that looks like a header, and is none that is known. The lines of files begin with another
+/// character.
+pub fn unknown_header(patch: &str) -> Option<&str> {
+    const OTHERS: [&str; 4] = ["*** Begin Patch", "*** End Patch", "*** End of File", "*** Environment ID:"];
+    let is_known = |line: &str| OTHERS.iter().any(|it| line.starts_with(it)) || !files_of_patch(line).is_empty();
+    patch.lines().find(|line| line.starts_with("*** ") && !is_known(line))
+}
+
+/// Whether some agent takes a character at the end of a text for a blank: to JavaScript, a byte order mark is one.
+pub fn is_blank(c: char) -> bool {
+    c.is_whitespace() || c.is_control() || c == '\u{feff}'
 }
 
 /// The options behind which a shell of the Bourne family takes the text that it runs.
@@ -1134,5 +1148,8 @@ mod tests {
     fn patches_name_files() {
         let patch = "*** Begin Patch\n*** Add File: a\n+*** Add File: no\n*** Update File: b\n*** Move to: c\n@@\n*** Delete File: d\n*** End Patch";
         assert_eq!(files_of_patch(patch), [("Write", "a"), ("Edit", "b"), ("Write", "c"), ("Edit", "d")]);
+        assert_eq!(unknown_header(patch), None);
+        assert_eq!(files_of_patch("*** Update File:.env\n\u{feff}*** Add File: a"), [("Edit", ".env"), ("Write", "a")]);
+        assert_eq!(unknown_header("*** Begin Patch\n+*** a\n*** Copy File: b"), Some("*** Copy File: b"));
     }
 }
