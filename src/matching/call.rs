@@ -302,7 +302,7 @@ fn is_elsewhere(row: Row<'_>, input: &Value, base: &Path) -> bool {
         true => directories.next().is_some_and(|first| directories.any(|other| other != first)),
         false => directories.any(|directory| paths::normalise(&base.join(directory)) != paths::normalise(base)),
     };
-    if is_moved || row.is_shell() && tools::has_environment(input) {
+    if is_moved || row.types() || row.is_shell() && tools::has_environment(input) {
         return true;
     }
     let Some(search) = row.search(input) else { return false };
@@ -344,6 +344,8 @@ fn subjects(
                 return None;
             }
             let read = |text: Cow<'_, str>| {
+                // The name of a key in Copilot's tool.
+                let text = if row.types() { text.replace("{enter}", "\n").into() } else { text };
                 let script = recent::read_shared(&text, shell);
                 Subject::Shell { text: text.into_owned(), script }
             };

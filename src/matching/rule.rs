@@ -1533,6 +1533,17 @@ mod tests {
             ("Write(src/**)", "Write", json!({"path": "src/a", "file_text": "/etc/x", "content": "/x"}), "yes", "yes"),
             ("Edit(src/**)", "NotebookEdit", json!({"notebook_path": "src/a", "new_source": "/etc/x"}), "yes", "yes"),
             ("Write(src/**)", "apply_patch", json!({"file": "/etc/x", "input": "*** Add File: src/a"}), "yes", "no"),
+            ("Edit(src/**)", "editFiles", json!({"files": ["a", "src/b"]}), "yes", "no"),
+            ("Bash(git push*)", "Monitor", json!({"command": "git push --force"}), "yes", "yes"),
+            // Keys for a program that need be no shell.
+            ("Bash(git push *)", "write_bash", json!({"sessionId": "1", "input": "git push{enter}"}), "yes", "no"),
+            ("Bash(git push *)", "write_bash", json!({"sessionId": "1", "input": "ls{enter}"}), "no", "no"),
+            ("Bash(git push *)", "send_to_terminal", json!({"id": "1", "command": "git push"}), "yes", "no"),
+            ("Write(src/**)", "str_replace_based_edit_tool", json!({"command": "create", "path": "src/a"}), "yes", "yes"),
+            ("Write(src/**)", "str_replace_based_edit_tool", json!({"command": "insert", "path": "src/a"}), "no", "no"),
+            ("Edit(src/**)", "str_replace_based_edit_tool", json!({"command": "create", "path": "src/a"}), "yes", "yes"),
+            ("WebFetch(domain:b.c)", "fetch_web_content", json!({"requests": [{"url": "https://b.c/"}]}), "yes", "yes"),
+            ("Edit(.env)", "patch", json!({"patchText": "*** Update File: .env"}), "yes", "yes"),
             ("Read(/etc/**)", "view_image", json!({"path": "/etc/x"}), "yes", "yes"),
             // Some tools trim.
             ("Read(/etc/**)", "Read", json!({"file_path": " /etc/x\n"}), "yes", "no"),

@@ -124,6 +124,11 @@ pub static TOOLS: &[Tool] = &[
             "execute_shell",
             "developer__shell",
             "run_commands",
+            "Monitor",
+            "monitor",
+            "runTerminalCommand",
+            "write_bash",
+            "send_to_terminal",
         ],
     },
     Tool {
@@ -143,6 +148,8 @@ pub static TOOLS: &[Tool] = &[
             "view_image",
             "fs_read",
             "NotebookRead",
+            "copilot_readFile",
+            "copilot_viewImage",
         ],
     },
     Tool {
@@ -159,6 +166,7 @@ pub static TOOLS: &[Tool] = &[
             "create",
             "save_file",
             "fs_write",
+            "copilot_createFile",
         ],
     },
     Tool {
@@ -185,31 +193,65 @@ pub static TOOLS: &[Tool] = &[
             "multiedit",
             "MultiEdit",
             "NotebookEdit",
+            "multi_edit",
+            "insert",
+            "editFiles",
+            "edit_notebook_file",
+            "notebook_edit",
+            "copilot_editNotebook",
+            "copilot_insertEdit",
+            "copilot_multiReplaceString",
+            "copilot_replaceString",
         ],
     },
     Tool {
         name: "LS",
         kind: ArgumentKind::Path,
         arguments: FILE,
-        names: &["ls", "list", "list_directory", "list_dir", "list_files"],
+        names: &["ls", "list", "list_directory", "list_dir", "list_files", "copilot_listDirectory"],
     },
     Tool {
         name: "Glob",
         kind: ArgumentKind::Text,
         arguments: &["pattern", "glob_pattern", "query"],
-        names: &["glob", "glob_file_search", "file_search", "find_files", "find_path", "find_by_name"],
+        names: &[
+            "glob",
+            "glob_file_search",
+            "file_search",
+            "find_files",
+            "find_path",
+            "find_by_name",
+            "copilot_findFiles",
+        ],
     },
     Tool {
         name: "Grep",
         kind: ArgumentKind::Text,
         arguments: &["pattern", "regex", "query"],
-        names: &["grep", "grep_search", "search_file_content", "search_files", "ripgrep"],
+        names: &[
+            "grep",
+            "grep_search",
+            "search_file_content",
+            "search_files",
+            "ripgrep",
+            "rg",
+            "copilot_findTextInFiles",
+        ],
     },
     Tool {
         name: "WebFetch",
         kind: ArgumentKind::Url,
         arguments: &["url", "urls", "uri", "link", "href"],
-        names: &["web_fetch", "webfetch", "fetch", "fetch_url", "fetch_webpage", "read_url_content"],
+        names: &[
+            "web_fetch",
+            "webfetch",
+            "fetch",
+            "fetch_url",
+            "fetch_webpage",
+            "read_url_content",
+            "fetch_web_content",
+            "copilot_fetchWebPage",
+        ],
     },
     Tool {
         name: "WebSearch",
@@ -232,6 +274,12 @@ pub const PATCH: &str = "apply_patch";
 pub const PATCH_NAMES: &[&str] = &[PATCH, "patch", "copilot_applyPatch"];
 /// What that argument may be called.
 pub const PATCH_ARGUMENTS: &[&str] = &["input", "patch", "patchText", "patch_text", "command"];
+
+/// The tools that type into a program that runs already, with the argument that holds the keys.
+const TYPING: &[(&str, &str)] = &[("write_bash", "input"), ("send_to_terminal", "command")];
+
+/// The families of an edit that makes the file, as `command: create` has it.
+const CREATING: &[&str] = PATCH_FAMILIES;
 
 /// The tools that take every path for a pattern of file names, where no file has that very name.
 const EXPANDING: &[&str] = &["read_many_files"];
@@ -364,12 +412,25 @@ impl<'a> Row<'a> {
 
     /// The same, where the table was asked before.
     pub fn found(name: &'a str, tool: Option<&'static Tool>) -> Row<'a> {
-        Row { name, tool, argument: None }
+        let typing = tool.filter(|it| it.kind == ArgumentKind::Shell).and_then(|_| keys_of(name));
+        Row { name, tool, argument: typing }
     }
 
     /// As a file has it.
     pub fn declared(it: &'a DeclaredTool) -> Row<'a> {
         Row { name: &it.name, tool: family(it.family), argument: it.argument.as_deref() }
+    }
+
+    /// Whether it types into a program that runs already, which need be no shell.
+    pub fn types(&self) -> bool {
+        keys_of(self.name).is_some()
+    }
+
+    /// The canonical names for a call with this input.
+    pub fn families_of(&self, input: Option<&Value>) -> &'static [&'static str] {
+        let is_edit = self.tool.is_some_and(|tool| tool.name == "Edit");
+        let creates = || input.is_some_and(|input| input.get("command").is_some_and(|it| it == "create"));
+        if is_edit && creates() { CREATING } else { self.families() }
     }
 
     /// Whether its argument is a patch.
@@ -601,6 +662,11 @@ impl<'a> Row<'a> {
             _ => MainArgument::Unclear,
         }
     }
+}
+
+/// The argument of a tool that types into a program.
+fn keys_of(name: &str) -> Option<&'static str> {
+    TYPING.iter().find(|(tool, _)| *tool == name).map(|(_, argument)| *argument)
 }
 
 /// The path or the command that a call is about.
@@ -1030,11 +1096,16 @@ mod tests {
             ("gemini", "Glob", &["glob"]),
             ("gemini", "WebFetch", &["web_fetch"]),
             ("gemini", "WebSearch", &["google_web_search"]),
-            ("qwen", "Edit", &["edit"]),
-            ("copilot", "Bash", &["bash"]),
+            ("qwen", "Edit", &["edit", "notebook_edit"]),
+            ("qwen", "Bash", &["monitor"]),
+            ("claude-code", "Bash", &["Monitor"]),
+            ("copilot", "Bash", &["bash", "write_bash", "runTerminalCommand", "send_to_terminal"]),
+            ("copilot", "Grep", &["rg", "copilot_findTextInFiles"]),
+            ("cline", "WebFetch", &["fetch_web_content"]),
             ("copilot", "PowerShell", &["powershell"]),
             ("copilot", "Write", &["create"]),
-            ("copilot", "Edit", &["edit", "str_replace"]),
+            ("copilot", "Edit", &["edit", "str_replace", "multi_edit", "insert", "editFiles", "edit_notebook_file"]),
+            ("copilot", "Edit", &["copilot_replaceString", "copilot_insertEdit"]),
             ("copilot", "Read", &["view"]),
             ("cline", "Bash", &["execute_command", "run_commands"]),
             ("cline", "Write", &["write_to_file"]),
