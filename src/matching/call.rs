@@ -355,7 +355,9 @@ fn subjects(
             let directories: Vec<String> = tools::directories_of_paths(input).map(str::to_string).collect();
             let things = |text| path_or_url(text, base, &directories);
             let texts = tools::texts(value)?;
-            let mut found = texts.iter().copied().map(things).collect::<Option<Vec<_>>>()?;
+            let listed: Vec<String> = texts.iter().flat_map(|text| tools::paths_of_json(text)).collect();
+            let all = texts.iter().copied().chain(listed.iter().map(String::as_str));
+            let mut found = all.map(things).collect::<Option<Vec<_>>>()?;
             let expands = row.expands(value, input);
             found.push(
                 texts.into_iter().filter_map(|text| names(text, expands?, base, &directories)).flatten().collect(),

@@ -1505,6 +1505,19 @@ mod tests {
             ("Edit(.env)", "apply_patch", json!({"input": "*** Update File: a\n*** Copy File: .env"}), "opaque", "opaque"),
             ("Edit(.env)", "Bash", json!({"command": "apply_patch <<'E'\n*** Copy File: .env\nE"}), "opaque", "no"),
             ("Edit(.env)", "Bash", json!({"command": "grep '*** a' apply_patch.txt"}), "no", "no"),
+            // What Gemini's prompt names is fetched, too.
+            (
+                "WebFetch(domain:b.c)",
+                "web_fetch",
+                json!({"prompt": "Read https://b.c", "url": "https://d.e"}),
+                "yes",
+                "opaque",
+            ),
+            ("WebFetch(domain:d.e)", "web_fetch", json!({"prompt": "Sum up", "url": "https://d.e"}), "yes", "yes"),
+            // A list in a text.
+            ("Read(.env)", "Read", json!({"paths": "[\"a\", \".env\"]"}), "yes", "no"),
+            ("Read(.env)", "Read", json!({"files": "[{\"path\": \".env\"}]"}), "yes", "no"),
+            ("Read(src/**)", "Read", json!({"path": "src/[id]"}), "yes", "yes"),
             // To some programs these end a line.
             ("Write(/etc/**)", "apply_patch", split('\x0c'), "yes", "no"),
             ("Edit(src/**)", "apply_patch", split('\x0b'), "yes", "opaque"),

@@ -278,6 +278,9 @@ pub const PATCH_ARGUMENTS: &[&str] = &["input", "patch", "patchText", "patch_tex
 /// The tools that type into a program that runs already, with the argument that holds the keys.
 const TYPING: &[(&str, &str)] = &[("write_bash", "input"), ("send_to_terminal", "command")];
 
+/// The tools that take URLs out of their prompt.
+const PROMPTED: &[&str] = &["web_fetch"];
+
 /// The families of an edit that makes the file, as `command: create` has it.
 const CREATING: &[&str] = PATCH_FAMILIES;
 
@@ -496,9 +499,11 @@ impl<'a> Row<'a> {
                 None => (ArgumentKind::Text, only_text(input).into_iter().collect()),
             },
         };
-        // Gemini's names its URLs within a prompt.
-        if found.is_empty() && kind == ArgumentKind::Url {
-            found.extend(input.get("prompt"));
+        // Gemini's names its URLs within a prompt, also beside another.
+        let names_url = |it: &&Value| it.as_str().is_some_and(|text| text.contains("://"));
+        if kind == ArgumentKind::Url && (found.is_empty() || PROMPTED.contains(&self.name)) {
+            let is_only = found.is_empty();
+            found.extend(input.get("prompt").filter(|it| is_only || names_url(it)));
         }
         let distinct = distinct(found);
         if distinct.is_empty() { Found::Nothing } else { Found::Values(kind, distinct) }
@@ -752,6 +757,20 @@ pub fn names_path(name: &str) -> bool {
 /// Whether a member is one end of what is copied or moved, by its whole name.
 fn is_end(name: &str) -> bool {
     ["source", "target", "src", "dst"].iter().any(|it| it.eq_ignore_ascii_case(name))
+}
+
+/// The paths in a text that is a list in JSON, as some agents write one into a member for a text.
+pub fn paths_of_json(text: &str) -> Vec<String> {
+    let text = text.trim();
+    let is_list = text.starts_with('[') && text.ends_with(']');
+    let Some(list) = is_list.then(|| serde_json::from_str::<Value>(text).ok()).flatten() else { return Vec::new() };
+    let mut found = Vec::new();
+    walk(&list, true, &mut |_, text, is_path| {
+        if is_path {
+            found.push(text.to_string());
+        }
+    });
+    found
 }
 
 /// Every text of a value with the name of the member that holds it, and whether it is a path by that name; the names of
