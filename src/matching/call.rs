@@ -14,16 +14,19 @@ use std::sync::Arc;
 use url::Url;
 
 /// What a call is about. Where several arguments could be the main one and differ, it is about one of
-/// several things.
+/// several things; where the argument is a list of parts or commands, about all of them.
 #[derive(Debug)]
 pub struct Call {
     /// Mostly one; never empty.
     pub alternatives: Vec<Subject>,
+    /// They are parts of one list, and the tool does something with each.
+    pub does_all: bool,
     /// What else an unknown tool may do something with: one that a rule names is enough.
     pub others: Vec<Subject>,
     /// A search that looks at another place than its pattern says: for Grep, outside of the event's directory.
     pub is_elsewhere: bool,
-    /// What a file tool may do something with beside its main argument: to allow, a rule must name it, too.
+    /// The paths that a file tool or an unknown one may do something with beside its main argument: to allow, a rule must
+    /// name them, too.
     pub beside: Vec<Subject>,
     /// The patches in a shell text. Agents read them out of it and apply them themselves.
     pub patch: Vec<Subject>,
@@ -76,6 +79,8 @@ pub struct Names {
     pub linked: Option<Vec<PathViews>>,
 }
 
+const UNKNOWN_HEADER: &str = "the patch has a header that isn't known";
+
 /// A text up to this length is read at once.
 const QUICK_TEXT: usize = 4096;
 
@@ -84,6 +89,7 @@ impl Call {
     pub fn unclear(why: String) -> Call {
         Call {
             alternatives: vec![Subject::Unclear(why)],
+            does_all: false,
             others: Vec::new(),
             is_elsewhere: false,
             beside: Vec::new(),
@@ -104,7 +110,9 @@ impl Call {
                     true => unclear(format!("the patch of `{tool}` names no file")),
                     false => items_of_patch(&files, base, &[]).map_or_else(nothing, Subject::Items),
                 };
-                tools::readings_of_patches(&patches).into_iter().map(subject).collect()
+                let readings = tools::readings_of_patches(&patches).into_iter().map(subject);
+                let unknown = patches.iter().filter_map(|patch| tools::unknown_header(patch));
+                readings.chain(unknown.map(|_| unclear(UNKNOWN_HEADER.into()))).collect()
             }
             Found::Values(kind, values) => {
                 let input = input.unwrap_or(&Value::Null);
@@ -124,14 +132,21 @@ impl Call {
             let directory = tools::working_directory(input).unwrap_or(".");
             alternatives.iter().flat_map(|it| patch_of_shell(it, base, directory)).collect()
         });
-        let beside: Vec<&str> = input.map_or_else(Vec::new, |input| row.beside(input));
-        let things = beside.iter().map(|it| path_or_url(it, base, &[])).collect::<Option<Vec<_>>>();
-        let items = |things: Vec<Vec<Thing>>| things.into_iter().flatten().map(|it| Item::new(None, it)).collect();
-        let beside = match beside.is_empty() {
-            true => Vec::new(),
-            false => vec![things.map_or_else(nothing, |things| Subject::Items(items(things)))],
+        let beside = input.map_or(Some(Vec::new()), |input| row.beside(input));
+        let items = |texts: Vec<&str>| {
+            let directories: Vec<String> =
+                input.into_iter().flat_map(tools::directories_of_paths).map(str::to_string).collect();
+            let things = texts.iter().map(|it| path_or_url(it, base, &directories)).collect::<Option<Vec<_>>>();
+            let items = |things: Vec<Vec<Thing>>| things.into_iter().flatten().map(|it| Item::new(None, it)).collect();
+            things.map_or_else(nothing, |things| Subject::Items(items(things)))
         };
-        Call { alternatives, others: others.collect(), is_elsewhere, beside, patch }
+        let beside = match beside {
+            None => vec![unclear(format!("the input of `{tool}` names too many paths"))],
+            Some(texts) if texts.is_empty() => Vec::new(),
+            Some(texts) => vec![items(texts)],
+        };
+        let does_all = input.is_some_and(|input| row.has_parts_only(input));
+        Call { alternatives, does_all, others: others.collect(), is_elsewhere, beside, patch }
     }
 
     /// Every program that the call could run, by the names that [`CommandRule::program`](super::shell::CommandRule::program) has; `None`
@@ -183,8 +198,8 @@ fn path(path: &str, base: &Path) -> Option<Thing> {
 
 /// The same; a `file:` URL may be taken for the file that it names, `~` for the home directory, and blanks at the ends
 /// for none, too. It may count from other `directories` as well.
-pub(super) fn path_or_url(text: &str, base: &Path, directories: &[String]) -> Option<Vec<Thing>> {
-    let trimmed = text.trim_matches(|c: char| c.is_whitespace() || c.is_control());
+pub(crate) fn path_or_url(text: &str, base: &Path, directories: &[String]) -> Option<Vec<Thing>> {
+    let trimmed = text.trim_matches(tools::is_blank);
     let file = match tools::file_of_url(trimmed) {
         Some(file) => Some(file?),
         None => paths::of_home(trimmed),
@@ -251,7 +266,8 @@ fn patch_of_shell(subject: &Subject, base: &Path, directory: &str) -> Vec<Subjec
             }
         }
     }
-    if files.is_empty() && !is_open {
+    let has_unknown = tools::unknown_header(text).is_some();
+    if files.is_empty() && !is_open && !has_unknown {
         return Vec::new();
     }
     let mut directories = vec![directory.to_string()];
@@ -274,7 +290,8 @@ fn patch_of_shell(subject: &Subject, base: &Path, directory: &str) -> Vec<Subjec
     }
     let unclear = || Subject::Unclear("the patch in the command names a file that is computed".into());
     let items = items_of_patch(&files, base, &directories).map_or_else(unclear, Subject::Items);
-    [items].into_iter().chain(is_open.then(unclear)).collect()
+    let unknown = || Subject::Unclear(UNKNOWN_HEADER.into());
+    [items].into_iter().chain(is_open.then(unclear)).chain(has_unknown.then(unknown)).collect()
 }
 
 /// Whether a call happens at another place than its main argument tells, or in an environment of its own.
@@ -285,7 +302,7 @@ fn is_elsewhere(row: Row<'_>, input: &Value, base: &Path) -> bool {
         true => directories.next().is_some_and(|first| directories.any(|other| other != first)),
         false => directories.any(|directory| paths::normalise(&base.join(directory)) != paths::normalise(base)),
     };
-    if is_moved || row.is_shell() && tools::has_environment(input) {
+    if is_moved || row.types() || row.is_shell() && tools::has_environment(input) {
         return true;
     }
     let Some(search) = row.search(input) else { return false };
@@ -327,6 +344,8 @@ fn subjects(
                 return None;
             }
             let read = |text: Cow<'_, str>| {
+                // The name of a key in Copilot's tool.
+                let text = if row.types() { text.replace("{enter}", "\n").into() } else { text };
                 let script = recent::read_shared(&text, shell);
                 Subject::Shell { text: text.into_owned(), script }
             };
@@ -336,7 +355,9 @@ fn subjects(
             let directories: Vec<String> = tools::directories_of_paths(input).map(str::to_string).collect();
             let things = |text| path_or_url(text, base, &directories);
             let texts = tools::texts(value)?;
-            let mut found = texts.iter().copied().map(things).collect::<Option<Vec<_>>>()?;
+            let listed: Vec<String> = texts.iter().flat_map(|text| tools::paths_of_json(text)).collect();
+            let all = texts.iter().copied().chain(listed.iter().map(String::as_str));
+            let mut found = all.map(things).collect::<Option<Vec<_>>>()?;
             let expands = row.expands(value, input);
             found.push(
                 texts.into_iter().filter_map(|text| names(text, expands?, base, &directories)).flatten().collect(),

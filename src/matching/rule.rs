@@ -333,7 +333,7 @@ impl Argument {
     fn new(tools: &[ToolName], pattern: &str) -> Result<Argument, String> {
         let is_word = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         let known: Vec<_> = tools.iter().map(|it| tools::known(&it.text).filter(|_| it.glob.is_none())).collect();
-        let is_patch = |tool: &ToolName| tool.text == tools::PATCH;
+        let is_patch = |tool: &ToolName| tools::PATCH_NAMES.contains(&&*tool.text);
         // How the argument may have to be read.
         let mut kinds = Vec::new();
         for (tool, known) in tools.iter().zip(&known) {
@@ -527,7 +527,9 @@ impl ToolRule {
             }
             Subject::Items(items) => {
                 let item = items.iter().find(|item| (self.fits(&item.value, reading) == Truth::Yes) == holds);
-                let shown = quoted_thing(&item.or(items.first())?.value);
+                // What holds may do so for another part of the call.
+                let item = if holds && reading == Reading::Hits { item } else { item.or(items.first()) };
+                let shown = quoted_thing(&item?.value);
                 Some(if holds { shown } else { format!("{shown} doesn't fit") })
             }
             Subject::Unclear(why) => Some(why.clone()),
@@ -629,17 +631,25 @@ fn holds_for_call(rules: &[&ToolRule], unless: &[&ToolRule], facts: &Facts, aske
         }
     }
     let mut truths = call.alternatives.iter().map(|subject| judge.subject(subject, reading));
-    let first = truths.next().unwrap_or(Truth::No);
-    let holds = match truths.all(|truth| std::mem::discriminant(&truth) == std::mem::discriminant(&first)) {
-        true => first,
-        false => Truth::Opaque(format!("can't tell which argument counts: the main ones of `{tool}` differ").into()),
-    };
     match reading {
+        // Whichever argument counts, a hit is one.
         Reading::Hits => {
+            let holds = truths.fold(Truth::No, |all, truth| all.or(|| truth));
             let others = call.others.iter().chain(&call.beside);
             others.fold(holds, |all, other| all.or(|| judge.subject(other, reading)))
         }
-        Reading::Covers => call.beside.iter().fold(holds, |all, other| all.and(|| judge.subject(other, reading))),
+        Reading::Covers => {
+            let holds = match call.does_all {
+                true => truths.fold(Truth::Yes, |all, truth| all.and(|| truth)),
+                false => {
+                    let first = truths.next().unwrap_or(Truth::No);
+                    let is_same = |truth: Truth| std::mem::discriminant(&truth) == std::mem::discriminant(&first);
+                    let why = || format!("can't tell which argument counts: the main ones of `{tool}` differ");
+                    if truths.all(is_same) { first } else { Truth::Opaque(why().into()) }
+                }
+            };
+            call.beside.iter().fold(holds, |all, other| all.and(|| judge.subject(other, reading)))
+        }
     }
 }
 
@@ -890,14 +900,14 @@ mod tests {
                 "Edit(/etc/**)",
                 "MultiEdit",
                 json!({"path": "ok", "replacements": [{"filePath": "/etc/x"}]}),
-                "opaque",
+                "yes",
                 "opaque",
             ),
             ("Edit(/etc/**)", "MultiEdit", json!({"replacements": [{"filePath": "/etc/x"}]}), "yes", "yes"),
-            ("Read(/etc/**)", "Read", json!({"path": "ok", "uri": "file:///etc/passwd"}), "opaque", "no"),
-            ("Read(/etc/**)", "Read", json!({"paths": ["ok"], "include": ["/etc/passwd"]}), "opaque", "opaque"),
-            ("Read(/p/**)", "Read", json!({"file_path": "a", "FilePath": "/etc/passwd"}), "opaque", "opaque"),
-            ("Bash(git push*)", "Bash", json!({"command": "ls", "Command": "git push"}), "opaque", "opaque"),
+            ("Read(/etc/**)", "Read", json!({"path": "ok", "uri": "file:///etc/passwd"}), "yes", "no"),
+            ("Read(/etc/**)", "Read", json!({"paths": ["ok"], "include": ["/etc/passwd"]}), "yes", "opaque"),
+            ("Read(/p/**)", "Read", json!({"file_path": "a", "FilePath": "/etc/passwd"}), "yes", "opaque"),
+            ("Bash(git push*)", "Bash", json!({"command": "ls", "Command": "git push"}), "yes", "opaque"),
             // A tool that reads many files expands patterns by itself.
             ("Read(.env)", "read_many_files", json!({"paths": ["**/*.env"]}), "opaque", "no"),
             ("Read(.env)", "read_many_files", json!({"include": ["*"]}), "opaque", "no"),
@@ -921,6 +931,19 @@ mod tests {
             ("Grep(TODO*)", "Grep", json!({"pattern": "TODO", "path": "src/a"}), "yes", "yes"),
             ("Grep(TODO*)", "Grep", json!({"pattern": "TODO", "path": "src/../../etc"}), "yes", "no"),
             ("Grep", "Grep", json!({"pattern": "TODO", "path": "/etc"}), "yes", "yes"),
+            // An unknown tool may do something with every path that it is given.
+            ("mcp__fs__*(src/**)", "mcp__fs__w", json!({"path": "src/a", "destination": "/etc/x"}), "yes", "no"),
+            ("mcp__fs__*(src/**)", "mcp__fs__w", json!({"path": "src/a", "to": "/etc/x"}), "yes", "no"),
+            ("mcp__fs__*(src/**)", "mcp__fs__w", json!({"path": "src/a", "to": "bob"}), "yes", "yes"),
+            ("mcp__fs__*(src/**)", "mcp__fs__w", json!({"path": "src/a", "destination": "src/b"}), "yes", "yes"),
+            ("mcp__fs__*(src/**)", "mcp__fs__w", json!({"path": "src/a", "content": "/etc/x"}), "yes", "yes"),
+            ("mcp__fs__*(/etc/**)", "mcp__fs__w", json!({"path": "src/a", "destination": "/etc/x"}), "yes", "no"),
+            ("mcp__fs__*(/etc/**)", "mcp__fs__w", json!({"source": "a", "destination": "/etc/x"}), "yes", "no"),
+            ("mcp__fs__*(/etc/**)", "mcp__fs__w", json!({"relative_path": "../etc/x", "content": "a"}), "yes", "opaque"),
+            ("mcp__fs__*(/etc/**)", "mcp__fs__w", json!({"uri": "file:///etc/x"}), "yes", "no"),
+            ("mcp__fs__*(/etc/**)", "mcp__fs__w", json!({"files": [{"path": "a"}, {"path": "/etc/x"}]}), "yes", "no"),
+            ("mcp__fs__*(/etc/**)", "mcp__fs__w", json!({"path": "a", "edits": {"/etc/x": []}}), "yes", "no"),
+            ("mcp__web__get(https://a.b/*)", "mcp__web__get", json!({"uri": "https://a.b/c"}), "yes", "yes"),
             ("mcp__pay__*", "mcp__pay__send", json!({}), "yes", "yes"),
             ("mcp__pay__*(to=bob*)", "mcp__pay__send", json!({"to": "bobby"}), "yes", "yes"),
             ("mcp__pay__*(to=bob*)", "mcp__pay__send", json!({"to": "al"}), "no", "no"),
@@ -939,10 +962,22 @@ mod tests {
             ("shell(rm *)", "shell", json!({"cmd": "ls; rm x"}), "yes", "no"),
             ("unknown(a*)", "unknown", json!({"x": 1}), "opaque", "opaque"),
             // Which of two the tool takes can't be told, so both are judged.
-            ("Write(/etc/**)", "Write", json!({"file_path": "ok", "path": "/etc/passwd"}), "opaque", "opaque"),
+            ("Write(/etc/**)", "Write", json!({"file_path": "ok", "path": "/etc/passwd"}), "yes", "opaque"),
             ("Write(/etc/**)", "Write", json!({"file_path": "ok", "path": "fine"}), "no", "no"),
             ("Write(/p/**)", "Write", json!({"file_path": "ok", "path": "ok"}), "yes", "yes"),
-            ("shell(rm *)", "shell", json!({"command": "ls", "cmd": "rm x"}), "opaque", "opaque"),
+            ("shell(rm *)", "shell", json!({"command": "ls", "cmd": "rm x"}), "yes", "opaque"),
+            // All parts of a call are carried out.
+            ("Read(.env)", "read_files", json!({"files": [{"path": "a.ts"}, {"path": ".env"}]}), "yes", "no"),
+            (
+                "Edit(src/**)",
+                "multi_replace_string_in_file",
+                json!({"replacements": [{"filePath": "ok"}, {"filePath": "src/x"}]}),
+                "yes",
+                "no",
+            ),
+            ("Bash(git push*)", "run_commands", json!({"commands": ["ls", "git push --force"]}), "yes", "no"),
+            ("Bash(git *)", "run_commands", json!({"commands": ["git log", "git push"]}), "yes", "yes"),
+            ("Bash(git push*)", "run_commands", json!({"commands": ["ls", "$X"]}), "opaque", "no"),
         ] {
             assert_eq!(judge(&[rule], &[], tool, input.clone()), (hits, covers), "{rule} on {input}");
         }
@@ -1478,8 +1513,28 @@ mod tests {
             // A patch names files in every way in which an argument does.
             ("Write(~/.ssh/**)", "apply_patch", json!({"input": "*** Add File: ~/.ssh/x"}), "yes", "no"),
             ("Write(/etc/**)", "apply_patch", json!({"input": "*** Add File: file:///etc/x"}), "yes", "no"),
+            // A blank is what any agent takes for one, or needs none.
+            ("Edit(.env)", "apply_patch", json!({"input": "*** Update File: a\n*** Update File:.env"}), "yes", "no"),
+            ("Edit(.env)", "apply_patch", json!({"input": "*** Update File: .env\u{feff}\n"}), "yes", "no"),
+            ("Edit(.env)", "Bash", json!({"command": "apply_patch <<'E'\n*** Update File:.env\nE"}), "yes", "no"),
+            ("Edit(.env)", "apply_patch", json!({"input": "*** Update File: a\n*** Copy File: .env"}), "opaque", "opaque"),
+            ("Edit(.env)", "Bash", json!({"command": "apply_patch <<'E'\n*** Copy File: .env\nE"}), "opaque", "no"),
+            ("Edit(.env)", "Bash", json!({"command": "grep '*** a' apply_patch.txt"}), "no", "no"),
+            // What Gemini's prompt names is fetched, too.
+            (
+                "WebFetch(domain:b.c)",
+                "web_fetch",
+                json!({"prompt": "Read https://b.c", "url": "https://d.e"}),
+                "yes",
+                "opaque",
+            ),
+            ("WebFetch(domain:d.e)", "web_fetch", json!({"prompt": "Sum up", "url": "https://d.e"}), "yes", "yes"),
+            // A list in a text.
+            ("Read(.env)", "Read", json!({"paths": "[\"a\", \".env\"]"}), "yes", "no"),
+            ("Read(.env)", "Read", json!({"files": "[{\"path\": \".env\"}]"}), "yes", "no"),
+            ("Read(src/**)", "Read", json!({"path": "src/[id]"}), "yes", "yes"),
             // To some programs these end a line.
-            ("Write(/etc/**)", "apply_patch", split('\x0c'), "opaque", "no"),
+            ("Write(/etc/**)", "apply_patch", split('\x0c'), "yes", "no"),
             ("Edit(src/**)", "apply_patch", split('\x0b'), "yes", "opaque"),
             ("Edit(src/**)", "apply_patch", split('\r'), "yes", "opaque"),
             ("Edit(src/**)", "apply_patch", split('\u{85}'), "yes", "opaque"),
@@ -1506,6 +1561,17 @@ mod tests {
             ("Write(src/**)", "Write", json!({"path": "src/a", "file_text": "/etc/x", "content": "/x"}), "yes", "yes"),
             ("Edit(src/**)", "NotebookEdit", json!({"notebook_path": "src/a", "new_source": "/etc/x"}), "yes", "yes"),
             ("Write(src/**)", "apply_patch", json!({"file": "/etc/x", "input": "*** Add File: src/a"}), "yes", "no"),
+            ("Edit(src/**)", "editFiles", json!({"files": ["a", "src/b"]}), "yes", "no"),
+            ("Bash(git push*)", "Monitor", json!({"command": "git push --force"}), "yes", "yes"),
+            // Keys for a program that need be no shell.
+            ("Bash(git push *)", "write_bash", json!({"sessionId": "1", "input": "git push{enter}"}), "yes", "no"),
+            ("Bash(git push *)", "write_bash", json!({"sessionId": "1", "input": "ls{enter}"}), "no", "no"),
+            ("Bash(git push *)", "send_to_terminal", json!({"id": "1", "command": "git push"}), "yes", "no"),
+            ("Write(src/**)", "str_replace_based_edit_tool", json!({"command": "create", "path": "src/a"}), "yes", "yes"),
+            ("Write(src/**)", "str_replace_based_edit_tool", json!({"command": "insert", "path": "src/a"}), "no", "no"),
+            ("Edit(src/**)", "str_replace_based_edit_tool", json!({"command": "create", "path": "src/a"}), "yes", "yes"),
+            ("WebFetch(domain:b.c)", "fetch_web_content", json!({"requests": [{"url": "https://b.c/"}]}), "yes", "yes"),
+            ("Edit(.env)", "patch", json!({"patchText": "*** Update File: .env"}), "yes", "yes"),
             ("Read(/etc/**)", "view_image", json!({"path": "/etc/x"}), "yes", "yes"),
             // Some tools trim.
             ("Read(/etc/**)", "Read", json!({"file_path": " /etc/x\n"}), "yes", "no"),

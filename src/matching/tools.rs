@@ -124,6 +124,11 @@ pub static TOOLS: &[Tool] = &[
             "execute_shell",
             "developer__shell",
             "run_commands",
+            "Monitor",
+            "monitor",
+            "runTerminalCommand",
+            "write_bash",
+            "send_to_terminal",
         ],
     },
     Tool {
@@ -143,6 +148,8 @@ pub static TOOLS: &[Tool] = &[
             "view_image",
             "fs_read",
             "NotebookRead",
+            "copilot_readFile",
+            "copilot_viewImage",
         ],
     },
     Tool {
@@ -159,6 +166,7 @@ pub static TOOLS: &[Tool] = &[
             "create",
             "save_file",
             "fs_write",
+            "copilot_createFile",
         ],
     },
     Tool {
@@ -185,31 +193,65 @@ pub static TOOLS: &[Tool] = &[
             "multiedit",
             "MultiEdit",
             "NotebookEdit",
+            "multi_edit",
+            "insert",
+            "editFiles",
+            "edit_notebook_file",
+            "notebook_edit",
+            "copilot_editNotebook",
+            "copilot_insertEdit",
+            "copilot_multiReplaceString",
+            "copilot_replaceString",
         ],
     },
     Tool {
         name: "LS",
         kind: ArgumentKind::Path,
         arguments: FILE,
-        names: &["ls", "list", "list_directory", "list_dir", "list_files"],
+        names: &["ls", "list", "list_directory", "list_dir", "list_files", "copilot_listDirectory"],
     },
     Tool {
         name: "Glob",
         kind: ArgumentKind::Text,
         arguments: &["pattern", "glob_pattern", "query"],
-        names: &["glob", "glob_file_search", "file_search", "find_files", "find_path", "find_by_name"],
+        names: &[
+            "glob",
+            "glob_file_search",
+            "file_search",
+            "find_files",
+            "find_path",
+            "find_by_name",
+            "copilot_findFiles",
+        ],
     },
     Tool {
         name: "Grep",
         kind: ArgumentKind::Text,
         arguments: &["pattern", "regex", "query"],
-        names: &["grep", "grep_search", "search_file_content", "search_files", "ripgrep"],
+        names: &[
+            "grep",
+            "grep_search",
+            "search_file_content",
+            "search_files",
+            "ripgrep",
+            "rg",
+            "copilot_findTextInFiles",
+        ],
     },
     Tool {
         name: "WebFetch",
         kind: ArgumentKind::Url,
         arguments: &["url", "urls", "uri", "link", "href"],
-        names: &["web_fetch", "webfetch", "fetch", "fetch_url", "fetch_webpage", "read_url_content"],
+        names: &[
+            "web_fetch",
+            "webfetch",
+            "fetch",
+            "fetch_url",
+            "fetch_webpage",
+            "read_url_content",
+            "fetch_web_content",
+            "copilot_fetchWebPage",
+        ],
     },
     Tool {
         name: "WebSearch",
@@ -228,8 +270,19 @@ pub static TOOLS: &[Tool] = &[
 
 /// The tool whose argument is a patch: each file in it is written or edited.
 pub const PATCH: &str = "apply_patch";
+/// What others call it.
+pub const PATCH_NAMES: &[&str] = &[PATCH, "patch", "copilot_applyPatch"];
 /// What that argument may be called.
 pub const PATCH_ARGUMENTS: &[&str] = &["input", "patch", "patchText", "patch_text", "command"];
+
+/// The tools that type into a program that runs already, with the argument that holds the keys.
+const TYPING: &[(&str, &str)] = &[("write_bash", "input"), ("send_to_terminal", "command")];
+
+/// The tools that take URLs out of their prompt.
+const PROMPTED: &[&str] = &["web_fetch"];
+
+/// The families of an edit that makes the file, as `command: create` has it.
+const CREATING: &[&str] = PATCH_FAMILIES;
 
 /// The tools that take every path for a pattern of file names, where no file has that very name.
 const EXPANDING: &[&str] = &["read_many_files"];
@@ -362,12 +415,30 @@ impl<'a> Row<'a> {
 
     /// The same, where the table was asked before.
     pub fn found(name: &'a str, tool: Option<&'static Tool>) -> Row<'a> {
-        Row { name, tool, argument: None }
+        let typing = tool.filter(|it| it.kind == ArgumentKind::Shell).and_then(|_| keys_of(name));
+        Row { name, tool, argument: typing }
     }
 
     /// As a file has it.
     pub fn declared(it: &'a DeclaredTool) -> Row<'a> {
         Row { name: &it.name, tool: family(it.family), argument: it.argument.as_deref() }
+    }
+
+    /// Whether it types into a program that runs already, which need be no shell.
+    pub fn types(&self) -> bool {
+        keys_of(self.name).is_some()
+    }
+
+    /// The canonical names for a call with this input.
+    pub fn families_of(&self, input: Option<&Value>) -> &'static [&'static str] {
+        let is_edit = self.tool.is_some_and(|tool| tool.name == "Edit");
+        let creates = || input.is_some_and(|input| input.get("command").is_some_and(|it| it == "create"));
+        if is_edit && creates() { CREATING } else { self.families() }
+    }
+
+    /// Whether its argument is a patch.
+    fn is_patch(&self) -> bool {
+        self.tool.is_none() && PATCH_NAMES.contains(&self.name)
     }
 
     /// Whether it runs commands.
@@ -391,7 +462,7 @@ impl<'a> Row<'a> {
     /// The canonical names.
     pub fn families(&self) -> &'static [&'static str] {
         match self.tool {
-            _ if self.name == PATCH => PATCH_FAMILIES,
+            _ if self.is_patch() => PATCH_FAMILIES,
             Some(tool) => std::slice::from_ref(&tool.name),
             None => &[],
         }
@@ -405,23 +476,17 @@ impl<'a> Row<'a> {
     /// The main argument in a call's input.
     pub fn find<'v>(&self, input: &'v Value) -> Found<'v> {
         let Some(input) = input.as_object() else { return Found::Nothing };
-        if self.name == PATCH {
+        if self.is_patch() {
             let patches: Vec<&str> =
                 members(input, PATCH_ARGUMENTS).into_iter().flat_map(|(_, value)| patch_texts(value)).collect();
             return if patches.is_empty() { Found::Nothing } else { Found::Patch(patches) };
         }
         let of_tool = |tool: &'static Tool| {
-            let own = self.argument.and_then(|key| input.get(key));
             let listed = members(input, if tool.kind == ArgumentKind::Shell { &[COMMANDS] } else { &[] });
             let listed =
                 listed.into_iter().flat_map(|(_, it)| it.as_array().map_or(std::slice::from_ref(it), Vec::as_slice));
-            let arguments = members(input, tool.arguments).into_iter();
-            let parts = if matches!(tool.kind, ArgumentKind::Path | ArgumentKind::Url) { PARTS } else { &[] };
-            // What is looked into as parts is no argument by itself.
-            let is_part = |key: &str| parts.iter().any(|name| is_same_name(name, key));
-            let arguments = arguments.filter(|(key, it)| !(is_part(key) && is_parts(it))).map(|(_, value)| value);
-            let parts = members(input, parts).into_iter().flat_map(|(_, it)| of_parts(it, tool.arguments));
-            (tool.kind, own.into_iter().chain(arguments).chain(listed).chain(parts).collect())
+            let parts = members(input, parts(tool)).into_iter().flat_map(|(_, it)| of_parts(it, tool.arguments));
+            (tool.kind, self.direct(tool, input).chain(listed).chain(parts).collect())
         };
         let (kind, mut found): (_, Vec<&Value>) = match self.tool {
             Some(tool) => of_tool(tool),
@@ -434,12 +499,29 @@ impl<'a> Row<'a> {
                 None => (ArgumentKind::Text, only_text(input).into_iter().collect()),
             },
         };
-        // Gemini's names its URLs within a prompt.
-        if found.is_empty() && kind == ArgumentKind::Url {
-            found.extend(input.get("prompt"));
+        // Gemini's names its URLs within a prompt, also beside another.
+        let names_url = |it: &&Value| it.as_str().is_some_and(|text| text.contains("://"));
+        if kind == ArgumentKind::Url && (found.is_empty() || PROMPTED.contains(&self.name)) {
+            let is_only = found.is_empty();
+            found.extend(input.get("prompt").filter(|it| is_only || names_url(it)));
         }
         let distinct = distinct(found);
         if distinct.is_empty() { Found::Nothing } else { Found::Values(kind, distinct) }
+    }
+
+    /// The values of a known tool's main argument that aren't parts of a list.
+    fn direct<'v>(&self, tool: &'static Tool, input: &'v Map<String, Value>) -> impl Iterator<Item = &'v Value> {
+        let own = self.argument.and_then(|key| input.get(key));
+        // What is looked into as parts is no argument by itself.
+        let is_part = |key: &str| parts(tool).iter().any(|name| is_same_name(name, key));
+        let arguments = members(input, tool.arguments).into_iter();
+        own.into_iter().chain(arguments.filter(move |(key, it)| !(is_part(key) && is_parts(it))).map(|(_, value)| value))
+    }
+
+    /// Whether a call's main argument is a list of parts or commands and nothing else, so that the tool does all of it.
+    pub fn has_parts_only(&self, input: &Value) -> bool {
+        let (Some(tool), Some(input)) = (self.tool, input.as_object()) else { return false };
+        self.direct(tool, input).all(Value::is_null)
     }
 
     /// What a search says beside what it looks for.
@@ -459,7 +541,7 @@ impl<'a> Row<'a> {
 
     /// What else an unknown tool may take for its main argument: nobody knows which member counts.
     pub fn others<'v>(&self, input: &'v Value) -> Vec<(ArgumentKind, &'v Value)> {
-        let Some(input) = input.as_object().filter(|_| self.tool.is_none() && self.name != PATCH) else {
+        let Some(input) = input.as_object().filter(|_| self.tool.is_none() && !self.is_patch()) else {
             return Vec::new();
         };
         let main = by_shape(input).find(|(_, value)| texts(value).is_some());
@@ -469,23 +551,33 @@ impl<'a> Row<'a> {
         by_shape(input).filter(is_other).collect()
     }
 
-    /// The texts of a file tool's call that are paths by their names, and none that its table lists: `new_path`, or the
-    /// names of `{"edits": {"/etc/x": []}}`.
-    pub fn beside<'v>(&self, input: &'v Value) -> Vec<&'v str> {
+    /// The texts of a call that are paths by their names, and none that its table lists: `new_path`, or the names of
+    /// `{"edits": {"/etc/x": []}}`. Nobody knows what an unknown tool does with its members, so all of them are looked
+    /// through. `None`: there are too many.
+    pub fn beside<'v>(&self, input: &'v Value) -> Option<Vec<&'v str>> {
         const MAX: usize = 4096;
         let listed: &[&str] = match self.tool {
-            _ if self.name == PATCH => PATCH_ARGUMENTS,
+            _ if self.is_patch() => PATCH_ARGUMENTS,
             Some(tool) if tool.kind == ArgumentKind::Path => tool.arguments,
-            Some(_) | None => return Vec::new(),
+            Some(_) => return Some(Vec::new()),
+            None => &[],
         };
         let is_among = |names: &[&str], key: &str| names.iter().any(|name| is_same_name(name, key));
         let is_other = |key: &str| {
-            let is_whole = ["source", "target"].iter().any(|name| name.eq_ignore_ascii_case(key));
             let is_place = WORKING_DIRECTORIES.contains(&key);
-            (is_whole || names_path(key)) && !is_place && self.argument != Some(key) && !is_among(listed, key)
+            (is_end(key) || names_path(key)) && !is_place && self.argument != Some(key) && !is_among(listed, key)
         };
         let mut found = Vec::new();
-        for (key, value) in input.as_object().into_iter().flatten() {
+        if self.tool.is_none() && !self.is_patch() {
+            walk(input, false, &mut |key, text, is_path| {
+                let is_way = !is_path && matches!(key, "from" | "to") && text.contains('/');
+                let is_file = file_of_url(text).is_some();
+                if (is_path || is_way || is_file) && (is_file || !text.contains("://")) {
+                    found.push(text);
+                }
+            });
+        }
+        for (key, value) in input.as_object().into_iter().flatten().filter(|_| self.tool.is_some() || self.is_patch()) {
             if is_other(key) {
                 found.extend(texts(value).unwrap_or_default());
             }
@@ -502,8 +594,8 @@ impl<'a> Row<'a> {
             }
         }
         // Others are contents.
-        found.retain(|text| !text.is_empty() && text.len() < MAX && !text.contains('\n'));
-        found
+        found.retain(|text| !text.is_empty() && text.len() < MAX && !text.trim().contains('\n'));
+        (found.len() <= MAX_VALUES).then_some(found)
     }
 
     /// The arguments that could be the command, by the name of each, where they differ or aren't texts: the tool may
@@ -577,6 +669,11 @@ impl<'a> Row<'a> {
     }
 }
 
+/// The argument of a tool that types into a program.
+fn keys_of(name: &str) -> Option<&'static str> {
+    TYPING.iter().find(|(tool, _)| *tool == name).map(|(_, argument)| *argument)
+}
+
 /// The path or the command that a call is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MainArgument<'v> {
@@ -636,6 +733,8 @@ pub fn names_path(name: &str) -> bool {
     const LAST: &[&str] = &[
         "path",
         "paths",
+        "filepath",
+        "pathname",
         "file",
         "files",
         "filename",
@@ -655,10 +754,73 @@ pub fn names_path(name: &str) -> bool {
     LAST.iter().any(|it| last.trim_start_matches(['_', '-']).eq_ignore_ascii_case(it))
 }
 
+/// Whether a member is one end of what is copied or moved, by its whole name.
+fn is_end(name: &str) -> bool {
+    ["source", "target", "src", "dst"].iter().any(|it| it.eq_ignore_ascii_case(name))
+}
+
+/// The paths in a text that is a list in JSON, as some agents write one into a member for a text.
+pub fn paths_of_json(text: &str) -> Vec<String> {
+    let text = text.trim();
+    let is_list = text.starts_with('[') && text.ends_with(']');
+    let Some(list) = is_list.then(|| serde_json::from_str::<Value>(text).ok()).flatten() else { return Vec::new() };
+    let mut found = Vec::new();
+    walk(&list, true, &mut |_, text, is_path| {
+        if is_path {
+            found.push(text.to_string());
+        }
+    });
+    found
+}
+
+/// Every text of a value with the name of the member that holds it, and whether it is a path by that name; the names of
+/// members that look like a path, too.
+fn walk<'v>(value: &'v Value, is_path: bool, found: &mut impl FnMut(&'v str, &'v str, bool)) {
+    walk_member("", value, is_path, found);
+}
+
+fn walk_member<'v>(key: &'v str, value: &'v Value, is_path: bool, found: &mut impl FnMut(&'v str, &'v str, bool)) {
+    match value {
+        Value::String(text) => found(key, text, is_path),
+        Value::Array(items) => items.iter().for_each(|item| walk_member(key, item, is_path, found)),
+        Value::Object(members) => {
+            for (key, value) in members {
+                if key.contains('/') {
+                    found(key, key, true);
+                }
+                let is_path = (is_end(key) || names_path(key)) && !WORKING_DIRECTORIES.contains(&key.as_str());
+                walk_member(key, value, is_path, found);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// The texts of a call that may be paths, whatever their members are called: none of several lines, and of those with
+/// blanks only such as begin like a path.
+pub fn texts_like_paths(input: &Value) -> Vec<&str> {
+    let begins_like_one = |text: &str| ["/", "./", "../", "~/"].iter().any(|start| text.starts_with(start));
+    let mut found = Vec::new();
+    walk(input, false, &mut |_, text, is_path| {
+        let text = text.trim();
+        let is_whole = is_path || begins_like_one(text) || !text.contains(char::is_whitespace);
+        let is_place = file_of_url(text).is_some() || !text.contains("://") && text.contains(['/', '.']) && is_whole;
+        if is_place && text.len() < 4096 && !text.contains('\n') {
+            found.push(text);
+        }
+    });
+    found
+}
+
 /// Whether no member that goes by a path's name has another value.
 pub fn has_one_path(input: &Value, path: &str) -> bool {
     let others = input.as_object().map_or_else(Vec::new, |input| members(input, PATH));
     others.into_iter().all(|(_, value)| value.is_null() || value == path)
+}
+
+/// The members of a tool that hold parts of a call.
+fn parts(tool: &Tool) -> &'static [&'static str] {
+    if matches!(tool.kind, ArgumentKind::Path | ArgumentKind::Url) { PARTS } else { &[] }
 }
 
 /// Whether a value is a list of parts of a call, or one.
@@ -816,15 +978,29 @@ pub fn files_of_patch(patch: &str) -> Vec<(&'static str, &str)> {
 }
 
 fn files_of_lines<'p>(lines: impl Iterator<Item = &'p str>) -> Vec<(&'static str, &'p str)> {
+    // Some agents take a header without a blank behind it.
     const HEADERS: [(&str, &str); 4] = [
-        ("*** Add File: ", "Write"),
-        ("*** Update File: ", "Edit"),
-        ("*** Delete File: ", "Edit"),
-        ("*** Move to: ", "Write"),
+        ("*** Add File:", "Write"),
+        ("*** Update File:", "Edit"),
+        ("*** Delete File:", "Edit"),
+        ("*** Move to:", "Write"),
     ];
     let file =
         |line| HEADERS.iter().find_map(|(header, family)| Some((*family, str::strip_prefix(line, header)?.trim())));
-    lines.map(str::trim).filter_map(file).collect()
+    lines.map(|line| line.trim_start_matches(is_blank)).filter_map(file).collect()
+}
+
+/// The first line of a patch that looks like a header, and is none that is known. The lines of files begin with another
+/// character.
+pub fn unknown_header(patch: &str) -> Option<&str> {
+    const OTHERS: [&str; 4] = ["*** Begin Patch", "*** End Patch", "*** End of File", "*** Environment ID:"];
+    let is_known = |line: &str| OTHERS.iter().any(|it| line.starts_with(it)) || !files_of_patch(line).is_empty();
+    patch.lines().find(|line| line.starts_with("*** ") && !is_known(line))
+}
+
+/// Whether some agent takes a character at the end of a text for a blank: to JavaScript, a byte order mark is one.
+pub fn is_blank(c: char) -> bool {
+    c.is_whitespace() || c.is_control() || c == '\u{feff}'
 }
 
 /// The options behind which a shell of the Bourne family takes the text that it runs.
@@ -919,7 +1095,7 @@ mod tests {
     #[test]
     fn a_name_has_one_family() {
         let names = |tool: &'static Tool| [tool.name].into_iter().chain(tool.names.iter().copied());
-        let all: Vec<_> = TOOLS.iter().flat_map(names).chain([PATCH]).collect();
+        let all: Vec<_> = TOOLS.iter().flat_map(names).chain(PATCH_NAMES.iter().copied()).collect();
         for name in &all {
             assert_eq!(all.iter().filter(|it| it == &name).count(), 1, "{name}");
         }
@@ -939,11 +1115,16 @@ mod tests {
             ("gemini", "Glob", &["glob"]),
             ("gemini", "WebFetch", &["web_fetch"]),
             ("gemini", "WebSearch", &["google_web_search"]),
-            ("qwen", "Edit", &["edit"]),
-            ("copilot", "Bash", &["bash"]),
+            ("qwen", "Edit", &["edit", "notebook_edit"]),
+            ("qwen", "Bash", &["monitor"]),
+            ("claude-code", "Bash", &["Monitor"]),
+            ("copilot", "Bash", &["bash", "write_bash", "runTerminalCommand", "send_to_terminal"]),
+            ("copilot", "Grep", &["rg", "copilot_findTextInFiles"]),
+            ("cline", "WebFetch", &["fetch_web_content"]),
             ("copilot", "PowerShell", &["powershell"]),
             ("copilot", "Write", &["create"]),
-            ("copilot", "Edit", &["edit", "str_replace"]),
+            ("copilot", "Edit", &["edit", "str_replace", "multi_edit", "insert", "editFiles", "edit_notebook_file"]),
+            ("copilot", "Edit", &["copilot_replaceString", "copilot_insertEdit"]),
             ("copilot", "Read", &["view"]),
             ("cline", "Bash", &["execute_command", "run_commands"]),
             ("cline", "Write", &["write_to_file"]),
@@ -1057,5 +1238,8 @@ mod tests {
     fn patches_name_files() {
         let patch = "*** Begin Patch\n*** Add File: a\n+*** Add File: no\n*** Update File: b\n*** Move to: c\n@@\n*** Delete File: d\n*** End Patch";
         assert_eq!(files_of_patch(patch), [("Write", "a"), ("Edit", "b"), ("Write", "c"), ("Edit", "d")]);
+        assert_eq!(unknown_header(patch), None);
+        assert_eq!(files_of_patch("*** Update File:.env\n\u{feff}*** Add File: a"), [("Edit", ".env"), ("Write", "a")]);
+        assert_eq!(unknown_header("*** Begin Patch\n+*** a\n*** Copy File: b"), Some("*** Copy File: b"));
     }
 }

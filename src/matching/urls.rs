@@ -104,7 +104,13 @@ impl UrlPattern {
         self.parts_match(
             url,
             |port| port == Port::Unsaid || port == Port::Any,
-            |path| path.is_none_or(|path| path.is_match(url.path()) || path.is_match(path_and_query(url))),
+            |path| {
+                let fits = |path: &GlobMatcher| {
+                    let plain = plain_path(url.path());
+                    [url.path(), path_and_query(url), &plain, &with_query(&plain, url)].iter().any(|it| path.is_match(it))
+                };
+                path.is_none_or(fits)
+            },
         )
     }
 
@@ -117,7 +123,13 @@ impl UrlPattern {
                 |port| port == Port::Any || port == Port::Unsaid && url.port().is_none(),
                 |path| {
                     let whole = path_and_query(url);
-                    path.map_or(whole == "/", |path| path.is_match(whole))
+                    // Who writes escapes in a pattern means them.
+                    let fits = |path: &GlobMatcher| {
+                        let is_escaped = || path.glob().glob().contains('%');
+                        path.is_match(whole)
+                            && (is_escaped() || path.is_match(with_query(&plain_path(url.path()), url)))
+                    };
+                    path.map_or(whole == "/", fits)
                 },
             )
     }
@@ -167,6 +179,57 @@ fn is_readable(text: &str, url: &Url) -> bool {
     let rest = text.split_once(':').map_or(text, |(_, rest)| rest).trim_start_matches('/');
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     !authority.contains('\\') && authority.matches('@').count() < 2
+}
+
+/// What a server may take a path for: without escapes of plain characters, however often they are escaped, without empty
+/// names, `.` and `..`.
+fn plain_path(path: &str) -> String {
+    const MAX_ESCAPES: usize = 3;
+    let mut plain = path.to_string();
+    for _ in 0..MAX_ESCAPES {
+        if !plain.contains('%') {
+            break;
+        }
+        plain = unescaped(&plain);
+    }
+    let mut names: Vec<&str> = Vec::new();
+    let parts = || plain.split(['/', '\\']);
+    for name in parts() {
+        match name {
+            "" | "." => {}
+            ".." => drop(names.pop()),
+            name => names.push(name),
+        }
+    }
+    let end = if !names.is_empty() && matches!(parts().next_back(), Some("" | "." | "..")) { "/" } else { "" };
+    format!("/{}{end}", names.join("/"))
+}
+
+/// A path without the escapes of characters that need none, and of `/`, `\` and `%`.
+fn unescaped(path: &str) -> String {
+    let plain = |digits: &str| {
+        let byte = u8::from_str_radix(digits, 16).ok()?;
+        (byte.is_ascii_alphanumeric() || b"-._~/\\%".contains(&byte)).then_some(char::from(byte))
+    };
+    let mut parts = path.split('%');
+    let mut text = parts.next().unwrap_or_default().to_string();
+    for part in parts {
+        match part.get(..2).and_then(plain) {
+            Some(c) => {
+                text.push(c);
+                text.push_str(&part[2..]);
+            }
+            None => {
+                text.push('%');
+                text.push_str(part);
+            }
+        }
+    }
+    text
+}
+
+fn with_query(path: &str, url: &Url) -> String {
+    format!("{path}{}", &url[url::Position::AfterPath..url::Position::AfterQuery])
 }
 
 fn path_and_query(url: &Url) -> &str {
@@ -233,6 +296,16 @@ mod tests {
             ("domain:*.example.com", "https://www.example.com/", true, true),
             ("http://169.254.169.254/*", "http://[::ffff:169.254.169.254]/x", true, false),
             ("*example*", "https://www.example.com/", true, true),
+            // What a server may take the path for.
+            ("https://a.b/admin/*", "https://a.b/%61dmin/x", true, false),
+            ("https://a.b/admin/*", "https://a.b/%2561dmin/x", true, false),
+            ("https://a.b/admin/*", "https://a.b//admin/x?y", true, false),
+            ("https://a.b/admin/*", "https://a.b/x/..%2fadmin/x", true, false),
+            ("https://a.b/x/*", "https://a.b/x/..%2fadmin/x", true, false),
+            ("https://a.b/x/*", "https://a.b/x/a%20b/?c=%2F", true, true),
+            ("https://a.b/x/*", "https://a.b/x/", true, true),
+            ("https://a.b/x/c%2Fd/*", "https://a.b/x/c%2Fd/e", true, true),
+            ("https://a.b/x", "https://a.b/%y%4/x", false, false),
         ] {
             let (compiled, url) = (UrlPattern::new(pattern).unwrap(), &urls(url).unwrap()[0]);
             assert_eq!((compiled.hits(url), compiled.covers(url)), (hits, covers), "{pattern} on {url}");

@@ -445,6 +445,16 @@ const ACTS: &[(&str, &str, bool)] = &[
         "apply_patch <<'E'\n*** Begin Patch\n*** Update File: src/hookwire/x.yaml\n@@\n-a\n+b\n*** End Patch\nE",
         false,
     ),
+    // A whole input: what an unknown tool does with its members nobody knows.
+    ("mcp__fs__move_file", r#"{"source": "new.json", "destination": ".claude/settings.json"}"#, true),
+    ("mcp__serena__create", r#"{"relative_path": ".claude/settings.json", "content": "{}"}"#, true),
+    ("mcp__fs__write", r#"{"file": ".hookwire/guard.yaml", "content": "hooks: []"}"#, true),
+    ("mcp__fs__write", r#"{"uri": "file:///home/dev/project/.hookwire/guard.yaml", "text": ""}"#, true),
+    ("mcp__fs__write", r#"{"files": [{"name": "a"}, {"name": ".hookwire/guard.yaml"}]}"#, true),
+    ("mcp__fs__write", r#"{"files": {".hookwire/guard.yaml": "hooks: []"}}"#, true),
+    ("mcp__fs__move_file", r#"{"source": "a.json", "destination": "b/settings.json"}"#, false),
+    ("mcp__github__issue", r#"{"title": "Say more", "body": "What of /p/.hookwire/a.yaml?"}"#, false),
+    ("mcp__github__get", r#"{"url": "https://github.com/a/b/blob/main/.github/hooks/x"}"#, false),
 ];
 
 #[test]
@@ -454,7 +464,11 @@ fn an_agent_asks_before_it_changes_its_own_guards() {
     let mut host = TestHost::start(&mut command);
     host.request("initialize", json!({ "capabilities": { "hooks": { "decisions": ["allow", "deny", "ask"] } } }));
     for (tool, what, asked) in ACTS {
-        let input = if *tool == "Bash" { json!({ "command": what }) } else { json!({ "file_path": what }) };
+        let input = match *tool {
+            "Bash" => json!({ "command": what }),
+            _ if what.starts_with('{') => serde_json::from_str(what).unwrap(),
+            _ => json!({ "file_path": what }),
+        };
         let tool = json!({ "name": tool, "input": input });
         let verdict = host.dispatch(json!({ "event": "PreToolUse", "cwd": "/home/dev/project", "tool": tool }));
         let expected = if *asked { "ask" } else { "allow" };

@@ -14,6 +14,7 @@ use crate::matching::call::{self, Subject, Thing};
 use crate::matching::paths::{PathPattern, PathViews, home, normalise};
 use crate::matching::rule::{Condition, Reading, ToolRule};
 use crate::matching::shell::{Command, Script};
+use crate::matching::tools;
 use crate::support::places;
 use crate::verdict::{Answer, Decision};
 use schemars::JsonSchema;
@@ -228,6 +229,11 @@ impl SelfDefence {
                 Subject::Unclear(_) => {}
             }
         }
+        if families.is_empty()
+            && let Some(path) = self.protected_text(call)
+        {
+            return Some(format!("this would change `{path}`"));
+        }
         if !families.contains(&"Bash") {
             return None;
         }
@@ -242,6 +248,23 @@ impl SelfDefence {
 
     fn is_protected(&self, views: &PathViews) -> bool {
         self.paths.iter().any(|it| it.pattern.matches_any(views))
+    }
+
+    /// The first text of a call of an unknown tool that is a protected path, whatever its member is called.
+    fn protected_text<'c>(&self, call: &'c Call<'_>) -> Option<&'c str> {
+        const MAX: usize = 256;
+        let facts = &call.moment.facts;
+        let mut texts = tools::texts_like_paths(facts.event.at("/tool/input")?);
+        // Links are looked up on the disk, so those that say what they are come first.
+        let mentions = |text: &str| self.paths.iter().any(|it| text.contains(it.core.trim_end_matches('/')));
+        texts.sort_by_key(|text| !mentions(text));
+        let named = texts.partition_point(|text| mentions(text));
+        texts.truncate(named.max(MAX));
+        let is_protected = |text: &&str| {
+            let things = call::path_or_url(text, facts.base(), &[]).unwrap_or_default();
+            things.iter().any(|thing| matches!(thing, Thing::Path(views) if self.is_protected(views)))
+        };
+        texts.into_iter().find(is_protected)
     }
 
     /// The first protected path that a shell text names, or what holds one.
