@@ -515,7 +515,8 @@ impl<'a> Row<'a> {
         // What is looked into as parts is no argument by itself.
         let is_part = |key: &str| parts(tool).iter().any(|name| is_same_name(name, key));
         let arguments = members(input, tool.arguments).into_iter();
-        own.into_iter().chain(arguments.filter(move |(key, it)| !(is_part(key) && is_parts(it))).map(|(_, value)| value))
+        own.into_iter()
+            .chain(arguments.filter(move |(key, it)| !(is_part(key) && is_parts(it))).map(|(_, value)| value))
     }
 
     /// Whether a call's main argument is a list of parts or commands and nothing else, so that the tool does all of it.

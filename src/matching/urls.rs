@@ -107,7 +107,9 @@ impl UrlPattern {
             |path| {
                 let fits = |path: &GlobMatcher| {
                     let plain = plain_path(url.path());
-                    [url.path(), path_and_query(url), &plain, &with_query(&plain, url)].iter().any(|it| path.is_match(it))
+                    [url.path(), path_and_query(url), &plain, &with_query(&plain, url)]
+                        .iter()
+                        .any(|it| path.is_match(it))
                 };
                 path.is_none_or(fits)
             },

@@ -354,7 +354,8 @@ impl Variables {
         }
         let words: Vec<&Written> = words.collect();
         if name == Some("export") {
-            let is_open = |word: &&Written| matches!(word.parts.first(), Some(Part::Variable { .. } | Part::Command { .. }));
+            let is_open =
+                |word: &&Written| matches!(word.parts.first(), Some(Part::Variable { .. } | Part::Command { .. }));
             self.any |= words.iter().any(is_open);
         }
         let Some(name) = name.filter(|name| sets_names(name)) else { return };
