@@ -87,6 +87,9 @@ impl Walk {
                 match action {
                     Some(word) if word.as_constant().is_some_and(|text| text.starts_with('-') || text.is_empty()) => {}
                     Some(word) => {
+                        if let Some(trap) = self.commands.last_mut() {
+                            trap.shell_text = true;
+                        }
                         self.text_of(std::slice::from_ref(word), self.shell, "`trap` is given computed text", span)
                     }
                     None => {}
