@@ -111,7 +111,7 @@ impl Call {
                     false => items_of_patch(&files, base, &[]).map_or_else(nothing, Subject::Items),
                 };
                 let readings = tools::readings_of_patches(&patches).into_iter().map(subject);
-                let unknown = patches.iter().filter_map(|patch| tools::unknown_header(patch));
+                let unknown = patches.iter().filter_map(|patch| tools::unknown_headers(patch).next());
                 readings.chain(unknown.map(|_| unclear(UNKNOWN_HEADER.into()))).collect()
             }
             Found::Values(kind, values) => {
@@ -266,7 +266,7 @@ fn patch_of_shell(subject: &Subject, base: &Path, directory: &str) -> Vec<Subjec
             }
         }
     }
-    let has_unknown = tools::unknown_header(text).is_some();
+    let has_unknown = tools::unknown_headers(text).next().is_some();
     if files.is_empty() && !is_open && !has_unknown {
         return Vec::new();
     }

@@ -150,11 +150,11 @@ impl ToolRule {
         self.tools.iter().map(|it| it.glob.is_none().then_some(&*it.text)).collect()
     }
 
-    /// Whether it is held against a text as it is, which must begin so.
+    /// Whether it is held against a text as it is, and not against where a path leads; the text must begin so.
     pub fn is_about_text(&self, start: &str) -> bool {
         let pattern = self.pattern().unwrap_or_default();
         match &self.argument {
-            Argument::Named(named) => pattern[named.name.len() + 1..].starts_with(start),
+            Argument::Named(named) => !named.is_path && pattern[named.name.len() + 1..].starts_with(start),
             Argument::Main(forms) => forms.path.is_none() && forms.commands.is_empty() && pattern.starts_with(start),
             Argument::Any => false,
         }

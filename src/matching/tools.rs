@@ -991,12 +991,12 @@ fn files_of_lines<'p>(lines: impl Iterator<Item = &'p str>) -> Vec<(&'static str
     lines.map(|line| line.trim_start_matches(is_blank)).filter_map(file).collect()
 }
 
-/// The first line of a patch that looks like a header, and is none that is known. The lines of files begin with another
+/// The lines of a patch that look like a header, and are none that is known. The lines of files begin with another
 /// character.
-pub fn unknown_header(patch: &str) -> Option<&str> {
+pub fn unknown_headers(patch: &str) -> impl Iterator<Item = &str> {
     const OTHERS: [&str; 4] = ["*** Begin Patch", "*** End Patch", "*** End of File", "*** Environment ID:"];
     let is_known = |line: &str| OTHERS.iter().any(|it| line.starts_with(it)) || !files_of_patch(line).is_empty();
-    patch.lines().find(|line| line.starts_with("*** ") && !is_known(line))
+    patch.lines().filter(move |line| line.starts_with("*** ") && !is_known(line))
 }
 
 /// Whether some agent takes a character at the end of a text for a blank: to JavaScript, a byte order mark is one.
@@ -1239,8 +1239,8 @@ mod tests {
     fn patches_name_files() {
         let patch = "*** Begin Patch\n*** Add File: a\n+*** Add File: no\n*** Update File: b\n*** Move to: c\n@@\n*** Delete File: d\n*** End Patch";
         assert_eq!(files_of_patch(patch), [("Write", "a"), ("Edit", "b"), ("Write", "c"), ("Edit", "d")]);
-        assert_eq!(unknown_header(patch), None);
+        assert_eq!(unknown_headers(patch).count(), 0);
         assert_eq!(files_of_patch("*** Update File:.env\n\u{feff}*** Add File: a"), [("Edit", ".env"), ("Write", "a")]);
-        assert_eq!(unknown_header("*** Begin Patch\n+*** a\n*** Copy File: b"), Some("*** Copy File: b"));
+        assert!(unknown_headers("*** Begin Patch\n+*** a\n*** Copy File: b").eq(["*** Copy File: b"]));
     }
 }

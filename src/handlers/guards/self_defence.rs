@@ -14,7 +14,7 @@ use crate::matching::call::{self, Subject, Thing};
 use crate::matching::paths::{PathPattern, PathViews, home, normalise};
 use crate::matching::rule::{Condition, Reading, ToolRule};
 use crate::matching::shell::{Command, Script};
-use crate::matching::tools;
+use crate::matching::tools::{self, Found};
 use crate::support::places;
 use crate::verdict::{Answer, Decision};
 use schemars::JsonSchema;
@@ -229,6 +229,9 @@ impl SelfDefence {
                 Subject::Unclear(_) => {}
             }
         }
+        if let Some(what) = self.headed(call) {
+            return Some(format!("it can't be told whether this patch changes `{what}`"));
+        }
         if families.is_empty()
             && let Some(path) = self.protected_text(call)
         {
@@ -250,15 +253,29 @@ impl SelfDefence {
         self.paths.iter().any(|it| it.pattern.matches_any(views))
     }
 
+    /// What a text has in it of a protected path.
+    fn mentioned(&self, text: &str) -> Option<&str> {
+        let mut cores = self.paths.iter().map(|it| it.core.as_str());
+        cores.find(|core| text.contains(core.trim_end_matches('/')))
+    }
+
+    /// The protected path that a line of a patch names which looks like a header, and is none that is known.
+    fn headed(&self, call: &Call<'_>) -> Option<&str> {
+        let facts = &call.moment.facts;
+        let Found::Patch(patches) = facts.row(call.hook.source.layer).find(facts.event.at("/tool/input")?) else {
+            return None;
+        };
+        patches.into_iter().flat_map(tools::unknown_headers).find_map(|line| self.mentioned(line))
+    }
+
     /// The first text of a call of an unknown tool that is a protected path, whatever its member is called.
     fn protected_text<'c>(&self, call: &'c Call<'_>) -> Option<&'c str> {
         const MAX: usize = 256;
         let facts = &call.moment.facts;
         let mut texts = tools::texts_like_paths(facts.event.at("/tool/input")?);
         // Links are looked up on the disk, so those that say what they are come first.
-        let mentions = |text: &str| self.paths.iter().any(|it| text.contains(it.core.trim_end_matches('/')));
-        texts.sort_by_key(|text| !mentions(text));
-        let named = texts.partition_point(|text| mentions(text));
+        texts.sort_by_key(|text| self.mentioned(text).is_none());
+        let named = texts.partition_point(|text| self.mentioned(text).is_some());
         texts.truncate(named.max(MAX));
         let is_protected = |text: &&str| {
             let things = call::path_or_url(text, facts.base(), &[]).unwrap_or_default();
@@ -271,16 +288,16 @@ impl SelfDefence {
     fn named(&self, text: &str, script: &Script, base: &Path) -> Option<String> {
         // Quotes within a name are no part of it.
         let bare: String = text.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
-        let mentions = |it: &&Protected| bare.contains(it.core.trim_end_matches('/'));
-        if let Some(it) = self.paths.iter().find(mentions) {
-            return Some(it.core.clone());
+        if let Some(core) = self.mentioned(&bare) {
+            return Some(core.to_string());
         }
         for command in script.commands() {
             let destroys = destroyed(command);
             for (at, word) in command.words.iter().enumerate() {
+                // What find comes across by a name is mostly rubbish.
+                let is_destroyed = destroys.contains(&at) && !word.is_found();
                 let word = word.path();
-                let mentions = |it: &Protected| word.contains(it.core.trim_end_matches('/'));
-                if self.paths.iter().any(mentions) || destroys.contains(&at) && self.holds_one(&word, base) {
+                if self.mentioned(&word).is_some() || is_destroyed && self.holds_one(&word, base) {
                     return Some(word.into_owned());
                 }
             }

@@ -63,6 +63,11 @@ impl Word {
         self.as_constant().is_some()
     }
 
+    /// Whether it stands for whatever find comes across by a name.
+    pub(crate) fn is_found(&self) -> bool {
+        self.found
+    }
+
     /// The text, with the `~` that it may begin with.
     pub(crate) fn path(&self) -> Cow<'_, str> {
         if self.home { format!("~{}", self.text).into() } else { self.text.as_str().into() }

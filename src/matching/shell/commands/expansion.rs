@@ -309,6 +309,7 @@ struct Build {
     started: bool,
     quoted: bool,
     home: bool,
+    found: bool,
 }
 
 /// The next piece of a word.
@@ -379,6 +380,7 @@ impl Build {
                         openness => self.add(&Next::Open(word.text.clone(), openness), separators),
                     }
                     self.home |= word.home;
+                    self.found |= word.found;
                 }
             }
         }
@@ -394,7 +396,7 @@ impl Build {
                 home: std::mem::take(&mut self.home),
                 quoted: std::mem::take(&mut self.quoted),
                 assigned: false,
-                found: false,
+                found: std::mem::take(&mut self.found),
             });
         }
         self.started = false;
