@@ -15,9 +15,9 @@ fn watchers(pid: u32) -> usize {
 fn a_project_that_is_left_takes_its_mistakes_and_its_watcher_along() {
     let mut editor = Editor::with(abilities(), &[]);
     editor.execute("hookwire.status", json!({}));
-    // A thread has its name only when it runs.
+    // The project's and the user's own. A thread has its name only when it runs.
     #[cfg(target_os = "linux")]
-    let watchers_before = eventually("the project is watched", || Some(watchers(editor.pid())).filter(|n| *n > 0));
+    let watchers_before = eventually("both are watched", || Some(watchers(editor.pid())).filter(|n| *n == 2));
     let other = tempfile::tempdir().unwrap();
     let home = other.path().join(".hookwire");
     std::fs::create_dir(&home).unwrap();
