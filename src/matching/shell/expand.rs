@@ -624,6 +624,11 @@ fn source_of(parts: &[Part]) -> Source {
     Source::Pieces(pieces)
 }
 
+/// Whether a name is one of what a function or a text is given: `1`, `@`.
+pub(super) fn is_positional(name: &str) -> bool {
+    matches!(name, "@" | "*") || name.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 pub(super) fn is_variable(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
 }

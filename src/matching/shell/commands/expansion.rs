@@ -1,6 +1,6 @@
 //! What words become: the shell's expansions, several alternatives where the text leaves a choice.
 
-use super::super::expand::{Openness, Resolved, Word, is_variable, join};
+use super::super::expand::{Openness, Resolved, Word, is_positional, is_variable, join};
 use super::super::grammar::{Change, List, Node, Part, Word as Written};
 use super::super::output::{self, Output};
 use super::super::{Shell, Span};
@@ -45,7 +45,7 @@ impl Walk {
 
     fn build(&mut self, parts: &[&Part], span: Option<Span>) -> Vec<Vec<Word>> {
         let mut builds = vec![Build::default()];
-        let is_glued = self.is_glued(parts);
+        let mut is_glued = None;
         for (at, part) in parts.iter().enumerate() {
             let nexts: Vec<Next> = match part {
                 Part::Text { text, quoted } => vec![Next::Text(text.clone(), *quoted)],
@@ -82,7 +82,7 @@ impl Walk {
                 return vec![vec![Word { span, ..Word::computed() }]];
             }
             let is_open = |next: &Next| matches!(next, Next::Open(_, Openness::Operand(_) | Openness::Computed(..)));
-            let nexts = if is_glued && nexts.iter().any(is_open) {
+            let nexts = if nexts.iter().any(is_open) && *is_glued.get_or_insert_with(|| self.is_glued(parts)) {
                 self.glued = true;
                 let emptied = |next| if is_open(&next) { Next::Text(String::new(), false) } else { next };
                 if self.empties { nexts.into_iter().map(emptied).collect() } else { nexts }
@@ -189,7 +189,7 @@ impl Walk {
                 .collect()
         };
         let name = if name == "argv" && self.shell == Shell::Zsh && self.positional.is_some() { "@" } else { name };
-        if matches!(name, "@" | "*") || name.bytes().all(|byte| byte.is_ascii_digit()) {
+        if is_positional(name) {
             return match &self.positional {
                 // What the whole text was given is an operand; nobody but the caller sets it.
                 None => open(Openness::Operand(0)),

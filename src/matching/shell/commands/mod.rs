@@ -6,7 +6,7 @@ mod expansion;
 mod runners;
 mod simple;
 
-use super::expand::{Openness, Resolved, Variables, Word};
+use super::expand::{Openness, Resolved, Variables, Word, is_positional};
 use super::grammar::{self, Change, List, Node, Part, Pipeline, Redirect, RedirectKind, Stage, Word as Written};
 use super::output::{self, Output};
 use super::{Command, Gap, Role, Shell, Span, programs};
@@ -734,7 +734,7 @@ impl Walk {
                     let is_special = name.len() == 1 && !name.starts_with(|c: char| c.is_alphabetic() || c == '_');
                     let is_number = is_special || matches!(change, Change::Length) || self.variables.is_number(name);
                     let given = self.positional.iter().flat_map(|given| given.words.iter());
-                    let is_given = matches!(&**name, "@" | "*") || name.bytes().all(|byte| byte.is_ascii_digit());
+                    let is_given = is_positional(name);
                     let is_odd_word =
                         |word: &Word| looks_expandable(&word.text) || matches!(word.openness, Openness::Computed(..));
                     let is_odd = is_given && given.into_iter().any(is_odd_word) || self.variables.is_odd(name);

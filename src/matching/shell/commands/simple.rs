@@ -1,6 +1,6 @@
 //! A simple command: its words, what it prints, and what it runs in turn.
 
-use super::super::expand::{Openness, Word, join};
+use super::super::expand::{Openness, Word, is_positional, join};
 use super::super::grammar::{Assign, Part, Redirect, RedirectKind, Stage, Value, Word as Written};
 use super::super::programs::running;
 use super::super::{Command, Role, Shell, Span, grammar, output, programs};
@@ -35,8 +35,7 @@ pub(super) fn is_own_name(name: &str, shell: Shell) -> bool {
 
 /// Whether a part is what a function or a text is given.
 pub(super) fn is_given(part: &Part) -> bool {
-    matches!(part, Part::Variable { name, .. }
-        if matches!(&**name, "@" | "*") || name.bytes().all(|byte| byte.is_ascii_digit()))
+    matches!(part, Part::Variable { name, .. } if is_positional(name))
 }
 
 impl Walk {
@@ -59,14 +58,16 @@ impl Walk {
             }
         }
         let from = self.commands.len();
-        self.glued = false;
+        // A substitution in a word has commands of its own.
+        let outer = std::mem::take(&mut self.glued);
         let mut alternatives = self.expand_all(words);
         // What nobody has set is empty.
-        if std::mem::take(&mut self.glued) {
+        if self.glued {
             self.empties = true;
             alternatives.extend(self.expand_all(words));
             self.empties = false;
         }
+        self.glued = outer;
         alternatives.iter_mut().for_each(|words| words.extend(declared.iter().cloned()));
         let inner = from..self.commands.len();
         let outer = self.input.clone();
@@ -123,11 +124,10 @@ impl Walk {
                     {
                         Input::File(words[1].text.clone())
                     }
-                    ("find", _) => match running::found_by(words).filter(|_| running::prints_with_nul(words)) {
-                        Some(word) => Input::Found(word),
-                        None => Input::Operands,
-                    },
-                    ("fd" | "pgrep" | "seq" | "pidof" | "lsof", _) => Input::Operands,
+                    ("find", _) if running::prints_with_nul(words) => {
+                        running::found_by(words).map_or(Input::Operands, Input::Found)
+                    }
+                    ("find" | "fd" | "pgrep" | "seq" | "pidof" | "lsof", _) => Input::Operands,
                     ("git", _)
                         if words.get(1).is_some_and(|word| matches!(word.text.as_str(), "ls-files" | "rev-list")) =>
                     {
