@@ -229,6 +229,10 @@ fn of_pattern(rule: &ToolRule) -> Option<Slip> {
         let message = format!("`{}` holds for a pipe from one to the other: `|` is no choice", rule.text());
         return Some(Slip::new("never-matches", message, list(&parts)));
     }
+    let count = |sign: char| outside_of_quotes(pattern.char_indices()).filter(|(_, c)| *c == sign).count();
+    if count('{') != count('}') {
+        return slip("its braces don't match", Meant::Help("close each brace, or quote one that is meant as it is"));
+    }
     if let Some(inner) = pattern.strip_prefix('(').and_then(|it| it.strip_suffix(')')).filter(|it| !it.contains('(')) {
         return slip("it has a bracket too many", instead(inner.to_string()));
     }
