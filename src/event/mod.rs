@@ -403,7 +403,13 @@ impl Event {
 
     /// The tool that the event is about.
     pub fn tool_name(&self) -> Option<&str> {
-        self.data.get("tool")?.get("name")?.as_str()
+        self.tool().0
+    }
+
+    /// The tool that is used, and its input.
+    pub fn tool(&self) -> (Option<&str>, Option<&Value>) {
+        let tool = self.data.get("tool").and_then(Value::as_object);
+        (tool.and_then(|it| it.get("name")?.as_str()), tool.and_then(|it| it.get("input")))
     }
 
     /// Whether it is about a tool that it doesn't name.

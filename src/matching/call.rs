@@ -87,8 +87,24 @@ const QUICK_TEXT: usize = 4096;
 impl Call {
     /// A call of which nothing is known, for this reason.
     pub fn unclear(why: String) -> Call {
+        Call::about(Subject::Unclear(why))
+    }
+
+    /// Reads the input of a call. `shell`: what reads its commands. Where there's no [patience] for it, the call is
+    /// unclear, and must not be kept.
+    pub fn read(row: Row<'_>, tool: &str, input: Option<&Value>, base: &Path, shell: Shell) -> Call {
+        match input.and_then(|input| row.only_command(input)).filter(|text| text.len() <= QUICK_TEXT) {
+            Some(text) => {
+                let script = recent::read_shared(text, shell);
+                Call::about(Subject::Shell { text: text.to_string(), script })
+            }
+            None => Call::read_members(row, tool, input, base, shell),
+        }
+    }
+
+    fn about(subject: Subject) -> Call {
         Call {
-            alternatives: vec![Subject::Unclear(why)],
+            alternatives: vec![subject],
             does_all: false,
             others: Vec::new(),
             is_elsewhere: false,
@@ -97,9 +113,7 @@ impl Call {
         }
     }
 
-    /// Reads the input of a call. `shell`: what reads its commands. Where there's no [patience] for it, the call is
-    /// unclear, and must not be kept.
-    pub fn read(row: Row<'_>, tool: &str, input: Option<&Value>, base: &Path, shell: Shell) -> Call {
+    fn read_members(row: Row<'_>, tool: &str, input: Option<&Value>, base: &Path, shell: Shell) -> Call {
         let unclear = |why: String| Subject::Unclear(why);
         let nothing = || unclear(format!("the input of `{tool}` has no main argument that is a text"));
         let found = input.map_or(Found::Nothing, |input| row.find(input));
@@ -374,4 +388,31 @@ fn subjects(
         }
         ArgumentKind::Text => items(vec![Thing::Text(value.as_str()?.to_string())]),
     }])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_plain_call_of_a_shell_is_read_as_any_other() {
+        for tool in ["Bash", "run_shell_command", "run_in_terminal", "write_bash", "execute_command"] {
+            let row = Row::of(tool);
+            let read = |read: fn(Row<'_>, &str, Option<&Value>, &Path, Shell) -> Call, input: &Value| {
+                format!("{:?}", read(row, tool, Some(input), Path::new("/p"), Shell::Bash))
+            };
+            for command in ["git push; ls > x", "", " ", "x{enter}y"] {
+                let mut input = json!({ "command": command });
+                assert_eq!(row.only_command(&input).is_some(), tool != "write_bash", "{tool}");
+                assert_eq!(read(Call::read, &input), read(Call::read_members, &input), "{tool} {input}");
+                for remark in tools::REMARKS {
+                    for value in [json!("cd /x"), json!(3), json!(true), json!(["a"]), json!({"a": "b"}), json!(null)] {
+                        input[remark] = value;
+                        assert_eq!(read(Call::read, &input), read(Call::read_members, &input), "{tool} {input}");
+                    }
+                }
+            }
+        }
+    }
 }

@@ -162,13 +162,13 @@ impl Facts {
     }
 
     fn at(base: PathBuf, event: Arc<Event>, names: Arc<ToolNames>) -> Facts {
-        let tool = event.tool_name().map(Box::from);
+        let (tool, input) = event.tool();
+        let tool = tool.map(Box::from);
         let known = tool.as_deref().and_then(tools::known);
-        let families =
-            tool.as_deref().map_or(&[][..], |name| Row::found(name, known).families_of(event.at("/tool/input")));
+        let families = tool.as_deref().map_or(&[][..], |name| Row::found(name, known).families_of(input));
         let (call, declared) = (OnceLock::new(), OnceLock::new());
-        let input = if families.contains(&"Bash") { event.at("/tool/input") } else { None };
-        let working_directory = input.and_then(tools::working_directory).map(|directory| base.join(directory));
+        let shell_input = input.filter(|_| families.contains(&"Bash"));
+        let working_directory = shell_input.and_then(tools::working_directory).map(|directory| base.join(directory));
         Facts {
             event,
             base,

@@ -307,6 +307,12 @@ static ARGUMENTS_BESIDE: [&str; 3] = ["args", "arguments", "argv"];
 /// The argument of a shell tool that holds several texts, each for a shell of its own.
 const COMMANDS: &str = "commands";
 
+/// What most shells call their text.
+const COMMAND: &str = "command";
+
+/// The members of a shell call that don't say what it does.
+pub const REMARKS: &[&str] = &["description", "timeout", "run_in_background"];
+
 /// Tools that are known to use one shell.
 static SHELLS: &[(&str, Shell)] = &[
     ("Bash", Shell::Bash),
@@ -507,6 +513,14 @@ impl<'a> Row<'a> {
         }
         let distinct = distinct(found);
         if distinct.is_empty() { Found::Nothing } else { Found::Values(kind, distinct) }
+    }
+
+    /// The command of a shell call that has nothing else: of most calls. What may hold a patch isn't one.
+    pub fn only_command<'v>(&self, input: &'v Value) -> Option<&'v str> {
+        let members = input.as_object().filter(|_| self.runs_text() && !self.types() && self.argument.is_none())?;
+        let command = members.get(COMMAND)?.as_str()?;
+        let is_plain = members.keys().all(|key| key == COMMAND || REMARKS.contains(&&**key)) && !may_hold_patch(input);
+        is_plain.then_some(command)
     }
 
     /// The values of a known tool's main argument that aren't parts of a list.
@@ -711,12 +725,17 @@ fn distinct<'v>(values: impl IntoIterator<Item = &'v Value>) -> Vec<&'v Value> {
 /// So many values of one call are told apart.
 const MAX_VALUES: usize = 256;
 
-/// The members that go by one of these names, exact ones first.
+/// The members that go by one of these names, exact ones first. Mostly there are a few members: to look at each once
+/// is quicker than to search for each name.
 fn members<'v>(input: &'v Map<String, Value>, names: &[&str]) -> Vec<(&'v str, &'v Value)> {
-    let exact = names.iter().filter_map(|name| input.get_key_value(*name));
-    let is_alike = |key: &str| !names.contains(&key) && names.iter().any(|name| is_same_name(name, key));
-    let alike = input.iter().filter(|(key, _)| !names.is_empty() && is_alike(key));
-    exact.chain(alike).map(|(key, value)| (key.as_str(), value)).collect()
+    let place = |key: &str| {
+        let alike = || names.iter().any(|name| is_same_name(name, key)).then_some(names.len());
+        names.iter().position(|name| *name == key).or_else(alike)
+    };
+    let named = input.iter().filter_map(|(key, value)| Some((place(key)?, (key.as_str(), value))));
+    let mut named: Vec<_> = named.collect();
+    named.sort_by_key(|(place, _)| *place);
+    named.into_iter().map(|(_, member)| member).collect()
 }
 
 /// Whether two names of a member differ in letter case and word joints alone.

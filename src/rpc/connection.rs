@@ -244,21 +244,25 @@ impl Connection {
             return self.refuse(Some(id), code, message, to, out);
         };
         let called = self.call(&method, id, params);
-        let cancelled = CancellationToken::new();
         let is_answered = matches!(called, Called::Done(_));
+        let insert = || {
+            let cancelled = CancellationToken::new();
+            let request = Request { cancelled: cancelled.clone(), to: to.clone(), is_answered };
+            self.session.in_flight.insert(id, request);
+            cancelled
+        };
         if let ReplyTo::Batch(batch) = to {
             batch.hold(id);
         }
-        if !is_answered || matches!(to, ReplyTo::Batch(_)) {
-            let request = Request { cancelled: cancelled.clone(), to: to.clone(), is_answered };
-            self.session.in_flight.insert(id, request);
-        }
         match called {
             Called::Done(reply) => {
+                if matches!(to, ReplyTo::Batch(_)) {
+                    insert();
+                }
                 trace_answered(&self.session, name, id, started);
                 deliver(&self.session, Some(&reply), to, Some(out));
             }
-            Called::Waits(future) => self.answer_later(id, name, future, cancelled, to, started),
+            Called::Waits(future) => self.answer_later(id, name, future, insert(), to, started),
         }
     }
 

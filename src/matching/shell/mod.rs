@@ -7,6 +7,7 @@
 mod commands;
 mod expand;
 mod grammar;
+mod judged;
 pub(crate) mod meeting;
 mod output;
 mod path;
@@ -69,6 +70,7 @@ pub struct Script {
     texts: Vec<(String, Span)>,
     flows: Vec<Vec<std::ops::Range<usize>>>,
     scripts: Vec<String>,
+    judged: judged::Judged,
 }
 
 /// Something that can't be told.
@@ -192,6 +194,7 @@ pub fn read(text: &str, shell: Shell) -> Script {
         texts: walk.texts,
         flows: walk.flows,
         scripts: walk.scripts,
+        judged: judged::Judged::default(),
     }
 }
 

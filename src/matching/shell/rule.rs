@@ -5,6 +5,7 @@
 
 use super::commands::{Directory, base_name};
 use super::expand::{Openness, Word};
+use super::judged::RuleId;
 use super::meeting;
 use super::programs::options::{Act, Row, Style, Takes};
 use super::programs::{self, options, running};
@@ -14,6 +15,7 @@ use std::ops::Range;
 /// The inside of `Bash(...)`, compiled.
 #[derive(Debug, Clone)]
 pub struct CommandRule {
+    id: RuleId,
     stages: Vec<Stage>,
 }
 
@@ -62,7 +64,7 @@ struct OptionPattern {
 
 /// Three values for one test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Held {
+pub(super) enum Held {
     No,
     Doubt(&'static str),
     Yes,
@@ -90,7 +92,7 @@ impl CommandRule {
         if last > 0 {
             stages[last].open = true;
         }
-        Ok(CommandRule { stages })
+        Ok(CommandRule { id: RuleId::next(), stages })
     }
 
     /// Whether one command is what the rule names, as far as it can be told.
@@ -1606,8 +1608,10 @@ pub fn hits(rules: &[&CommandRule], unless: &[&CommandRule], script: &Script, pl
     for rule in rules {
         match rule.stages.as_slice() {
             [stage] => {
-                for (at, command) in script.commands.iter().enumerate() {
-                    match stage.hits(command, false) {
+                let judge = || script.commands.iter().map(|command| stage.hits(command, false)).collect();
+                let held = script.judged.by(rule.id, judge);
+                for (at, (command, held)) in script.commands.iter().zip(&*held).enumerate() {
+                    match *held {
                         Held::No => {}
                         _ if is_excepted(unless, command, place) => {}
                         Held::Yes => {

@@ -63,11 +63,12 @@ impl Runs {
                 let mut known = self.known();
                 // What was said first sticks, also that there is no parent: a run whose limit is reached
                 // can't move to another one.
-                if known.parents.get(&run).is_some() {
+                if known.parents.get(&*run).is_some() {
                     return;
                 }
-                let parent = parent.map(|parent| key(event.text("/parentSession").unwrap_or(session), parent));
-                let parent = parent.filter(|parent| known.outermost(parent.clone()) != run);
+                let run: Arc<str> = run.into();
+                let parent = parent.map(|parent| key(event.text("/parentSession").unwrap_or(session), parent).into());
+                let parent = parent.filter(|parent: &Arc<str>| known.outermost(parent.clone()) != run);
                 known.parents.put(run.clone(), parent.unwrap_or(run));
             }
             (None, _) if begins && event.text("/agent/parent").is_none() => {
@@ -95,7 +96,7 @@ impl Runs {
             let prompts = known.prompts.get(session).copied().unwrap_or_default();
             return format!("{session}\n#{prompts}").into();
         };
-        known.outermost(key(session, run))
+        known.outermost(key(session, run).into())
     }
 
     /// The same by a name that no other process gives: for counts that outlive this one.
@@ -114,8 +115,8 @@ impl Runs {
     }
 }
 
-fn key(session: &str, run: &str) -> Arc<str> {
-    [session, "\n", run].concat().into()
+fn key(session: &str, run: &str) -> String {
+    [session, "\n", run].concat()
 }
 
 #[cfg(test)]

@@ -1,0 +1,49 @@
+//! What rules said of a script's commands before: it depends on nothing but the rule and the commands. A call is judged
+//! when it is about to run, when a permission is asked for it, and after it ran; and agents repeat what they do.
+
+use super::rule::Held;
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// How many rules a script remembers.
+const KEPT: usize = 32;
+
+/// Which rule it is. Copies of a rule say the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RuleId(u64);
+
+impl RuleId {
+    pub(super) fn next() -> RuleId {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        RuleId(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+/// For each rule that was asked last, what it said of each command.
+#[derive(Default)]
+pub(super) struct Judged(Mutex<VecDeque<(RuleId, Arc<[Held]>)>>);
+
+impl Judged {
+    pub(super) fn by(&self, rule: RuleId, judge: impl FnOnce() -> Arc<[Held]>) -> Arc<[Held]> {
+        let kept = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, held)) = kept().iter().find(|(id, _)| *id == rule) {
+            return held.clone();
+        }
+        let held = judge();
+        let mut kept = kept();
+        if kept.len() >= KEPT {
+            kept.pop_front();
+        }
+        kept.push_back((rule, held.clone()));
+        held
+    }
+}
+
+/// Two readings of a text are the same whatever they were asked.
+impl fmt::Debug for Judged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Judged")
+    }
+}
