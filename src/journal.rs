@@ -5,7 +5,6 @@
 //! Writing is on the way of every event. So an event is kept as the texts of its request and reply, and
 //! everything else is derived from them on request.
 
-use crate::contract::TOOL_NAME;
 use crate::event::Event;
 use crate::verdict::{Decision, Outcome, Status, Verdict};
 use parking_lot::Mutex;
@@ -337,7 +336,7 @@ impl Journal {
             true => (bare(verdict), 0),
         };
         let name = clipped(&event.name);
-        let tool = event.text(TOOL_NAME).filter(|it| it.len() <= MAX_NAME);
+        let tool = event.tool_name().filter(|it| it.len() <= MAX_NAME);
         let now = SystemTime::now();
         let mut state = self.state.lock();
         state.total += 1;

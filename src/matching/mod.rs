@@ -225,7 +225,7 @@ impl Facts {
     }
 
     fn holds_patch(&self, row: Row<'_>) -> bool {
-        let is_there = || self.event.at("/tool/input").is_some_and(tools::may_hold_patch);
+        let is_there = || self.event.tool().1.is_some_and(tools::may_hold_patch);
         row.runs_text() && *self.may_hold_patch.get_or_init(is_there)
     }
 
@@ -298,7 +298,7 @@ impl Facts {
             return Call::unclear(why.into());
         }
         let tool = self.tool().unwrap_or_default();
-        Call::read(row, tool, self.event.at("/tool/input"), &self.base, self.shell(row))
+        Call::read(row, tool, self.event.tool().1, &self.base, self.shell(row))
     }
 
     /// What a definition file says of the tool, if a definition of this layer sees it.
