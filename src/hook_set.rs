@@ -88,7 +88,7 @@ impl HookSet {
         self.candidates(facts)
             .into_iter()
             .enumerate()
-            .take_while(|(n, _)| n % 8 != 0 || patience::is_left())
+            .take_while(|(n, _)| n % 8 != 7 || patience::is_left())
             .map(|(_, id)| id)
             .filter_map(|id| self.hooks.get(id as usize))
             .filter_map(|hook| {

@@ -213,7 +213,7 @@ impl Connection {
     }
 
     fn request(&self, id: &str, name: &str, params: SentParams<'_>, to: &ReplyTo, out: &mut Vec<u8>) {
-        let started = Instant::now();
+        let started = (self.session.trace() == Trace::Verbose).then(Instant::now);
         trace_received(&self.session, name, Some(id));
         if !is_id(id) {
             return self.refuse_invalid(None, "`id` is a string or a number", to, out);
@@ -259,7 +259,7 @@ impl Connection {
                 if matches!(to, ReplyTo::Batch(_)) {
                     insert();
                 }
-                trace_answered(&self.session, name, id, started);
+                trace_answered(name, id, started);
                 deliver(&self.session, Some(&reply), to, Some(out));
             }
             Called::Waits(future) => self.answer_later(id, name, future, insert(), to, started),
@@ -274,7 +274,7 @@ impl Connection {
         future: BoxFuture<'static, Reply>,
         cancelled: CancellationToken,
         to: &ReplyTo,
-        started: Instant,
+        started: Option<Instant>,
     ) {
         let task = self.session.in_flight.start_task();
         let (session, to) = (self.session.clone(), to.clone());
@@ -285,7 +285,7 @@ impl Connection {
                 () = cancelled.cancelled() => Reply::error(&id, &RpcError::new(code::CANCELLED, "cancelled")),
                 reply = or_panic_reply(&id, future) => reply,
             };
-            trace_answered(&session, &name, &id, started);
+            trace_answered(&name, &id, started);
             if session.in_flight.claim_reply(&id) {
                 deliver(&session, Some(&reply), &to, None);
             }
@@ -452,8 +452,9 @@ fn trace_received(session: &Session, name: &str, id: Option<&str>) {
     }
 }
 
-fn trace_answered(session: &Session, name: &str, id: &str, started: Instant) {
-    if session.trace() == Trace::Verbose {
+/// `started`: if a reply's time is told.
+fn trace_answered(name: &str, id: &str, started: Option<Instant>) {
+    if let Some(started) = started {
         tracing::info!(method = name, id, micros = started.elapsed().as_micros(), "Request answered.");
     }
 }
