@@ -828,6 +828,8 @@ fn glob(pattern: &str) -> Result<GlobMatcher, String> {
 mod tests {
     use super::*;
     use crate::event::Event;
+    use crate::support::rows;
+    use serde::Deserialize;
     use serde_json::json;
     use std::sync::Arc;
 
@@ -839,201 +841,64 @@ mod tests {
         }
     }
 
-    fn judge(rules: &[&str], unless: &[&str], tool: &str, input: Value) -> (&'static str, &'static str) {
-        let event =
-            Event::from_json(json!({"event": "PreToolUse", "cwd": "/p", "tool": {"name": tool, "input": input}}))
-                .unwrap();
-        let compiled = |rules: &[&str]| rules.iter().map(|rule| ToolRule::new(rule).unwrap()).collect();
+    const ASKER: Asker = Asker { layer: Layer::Project, naming: ToolNaming::Canonical };
+
+    fn facts(cwd: &Path, tool: &str, input: &Value) -> Facts {
+        let event = json!({"event": "PreToolUse", "cwd": cwd, "tool": {"name": tool, "input": input}});
+        Facts::new(Arc::new(Event::from_json(event).unwrap()), Path::new("/"))
+    }
+
+    fn judge(rules: &[String], unless: &[String], tool: &str, input: &Value) -> (&'static str, &'static str) {
+        let compiled = |rules: &[String]| rules.iter().map(|rule| ToolRule::new(rule).unwrap()).collect();
         let condition = Condition { rules: compiled(rules), unless: compiled(unless) };
-        let facts = Facts::new(Arc::new(event), Path::new("/"));
-        let asker = Asker { layer: Layer::Project, naming: ToolNaming::Canonical };
-        let holds = |reading| word(condition.holds(&facts, asker, reading));
+        let facts = facts(Path::new("/p"), tool, input);
+        let holds = |reading| word(condition.holds(&facts, ASKER, reading));
         (holds(Reading::Hits), holds(Reading::Covers))
     }
 
+    /// What rules say of a call: whether they hit it, and whether they cover it.
     #[test]
-    fn one_rule() {
-        let command = |text: &str| json!({ "command": text });
-        for (rule, tool, input, hits, covers) in [
-            ("Bash", "Bash", json!({}), "yes", "yes"),
-            ("Bash(*)", "Bash", command("x"), "yes", "yes"),
-            ("Bash(git push*)", "Bash", command("npm test && git push -f"), "yes", "no"),
-            ("Bash(git push*)", "Bash", command("git push && git push -f"), "yes", "yes"),
-            ("Bash(git push*)", "Bash", command("echo 'git push'"), "no", "no"),
-            ("Bash(git push*)", "Bash", command("$X"), "opaque", "opaque"),
-            ("Bash(git push*)", "Bash", json!({"command": 3}), "opaque", "opaque"),
-            ("Bash(git push*)", "Write", command("git push"), "no", "no"),
-            ("Write(src/**/*.ts)", "Write", json!({"file_path": "/p/src/a/b.ts"}), "yes", "yes"),
-            ("Write(src/**/*.ts)", "Write", json!({"path": "other/a.ts"}), "no", "no"),
-            ("Write(path=src/**)", "Write", json!({"file_path": "/p/src/x"}), "yes", "yes"),
-            ("Write|Edit(src/**)", "Edit", json!({"path": "src/a.ts"}), "yes", "yes"),
-            ("Write | Edit(src/**)", "Write", json!({"path": "src/a.ts"}), "yes", "yes"),
-            ("Write|Edit", "Read", json!({"path": "src/a.ts"}), "no", "no"),
-            (
-                "WebFetch(https://*.example.com/*)",
-                "WebFetch",
-                json!({"url": "https://a.example.com/x/y"}),
-                "yes",
-                "yes",
-            ),
-            (
-                "WebFetch(https://*.example.com/*)",
-                "WebFetch",
-                json!({"url": "https://b.c/?x=https://a.example.com/"}),
-                "no",
-                "no",
-            ),
-            (
-                "WebFetch(url=https://*.example.com/*)",
-                "WebFetch",
-                json!({"url": "https://a.example.com@b.c/"}),
-                "no",
-                "no",
-            ),
-            ("WebFetch(https://*.example.com/*)", "WebFetch", json!({"url": "a.example.com"}), "opaque", "opaque"),
-            ("mcp__web__get(https://*.b.c/*)", "mcp__web__get", json!({"uri": "https://evil/.b.c/"}), "no", "no"),
-            ("mcp__web__get(https://*.b.c/*)", "mcp__web__get", json!({"query": "https://evil/.b.c/"}), "yes", "no"),
-            ("mcp__web__get(https://*.b.c/*)", "mcp__web__get", json!({"link": "https://a.b.c/"}), "yes", "yes"),
-            ("mcp__web__get(https://b.c/*)", "mcp__web__get", json!({"uri": "HTTPS://u@B.c:443/x"}), "yes", "no"),
-            ("WebFetch(domain:localhost)", "WebFetch", json!({"url": "localhost:8080/x"}), "opaque", "opaque"),
-            (
-                "Edit(/etc/**)",
-                "MultiEdit",
-                json!({"path": "ok", "replacements": [{"filePath": "/etc/x"}]}),
-                "yes",
-                "opaque",
-            ),
-            ("Edit(/etc/**)", "MultiEdit", json!({"replacements": [{"filePath": "/etc/x"}]}), "yes", "yes"),
-            ("Read(/etc/**)", "Read", json!({"path": "ok", "uri": "file:///etc/passwd"}), "yes", "no"),
-            ("Read(/etc/**)", "Read", json!({"paths": ["ok"], "include": ["/etc/passwd"]}), "yes", "opaque"),
-            ("Read(/p/**)", "Read", json!({"file_path": "a", "FilePath": "/etc/passwd"}), "yes", "opaque"),
-            ("Bash(git push*)", "Bash", json!({"command": "ls", "Command": "git push"}), "yes", "opaque"),
-            // A tool that reads many files expands patterns by itself.
-            ("Read(.env)", "read_many_files", json!({"paths": ["**/*.env"]}), "opaque", "no"),
-            ("Read(.env)", "read_many_files", json!({"include": ["*"]}), "opaque", "no"),
-            ("Read(.env)", "read_many_files", json!({"paths": [".ENV"]}), "opaque", "no"),
-            ("Read(.env)", "read_many_files", json!({"paths": [".env", "a"]}), "yes", "no"),
-            ("Read(.env)", "read_many_files", json!({"paths": ["src/**/*.ts", "README.md"]}), "no", "no"),
-            ("Read(**/*.pem)", "read_many_files", json!({"paths": ["keys/"]}), "opaque", "no"),
-            ("Read(**/*.pem)", "read_many_files", json!({"paths": ["docs/**/*.md"]}), "no", "no"),
-            ("Read(**/.env)", "Read", json!({"paths": ["{a,.env}"]}), "opaque", "no"),
-            ("Read(**/.env)", "Read", json!({"file_path": "app/[id]/page.tsx"}), "no", "no"),
-            ("Read(/p/app/i/**)", "Read", json!({"file_path": "app/[id]/page.tsx"}), "no", "no"),
-            ("Read(src/**)", "read_many_files", json!({"paths": ["src/**/*.ts", "src/a.ts"]}), "yes", "yes"),
-            ("Read(src/**)", "read_many_files", json!({"paths": ["src/{..,a}/x"]}), "yes", "no"),
-            ("Read(src/**)", "read_many_files", json!({"paths": ["s*/x"]}), "opaque", "no"),
-            ("Write(/etc/**)", "Write", json!({"directory": "/etc", "filename": "x"}), "yes", "no"),
-            ("Write(/p/**)", "Write", json!({"folder": "a", "filename": "x"}), "yes", "yes"),
-            ("Glob(src/**)", "Glob", json!({"pattern": "src/**/*.rs"}), "yes", "yes"),
-            ("Glob(src/**)", "Glob", json!({"pattern": "src/../../etc/*"}), "yes", "no"),
-            ("Glob(src/**)", "Glob", json!({"pattern": "src/**", "path": "/etc"}), "yes", "no"),
-            ("Glob(src/**)", "Glob", json!({"pattern": "src/**", "path": "/p"}), "yes", "yes"),
-            ("Grep(TODO*)", "Grep", json!({"pattern": "TODO", "path": "src/a"}), "yes", "yes"),
-            ("Grep(TODO*)", "Grep", json!({"pattern": "TODO", "path": "src/../../etc"}), "yes", "no"),
-            ("Grep", "Grep", json!({"pattern": "TODO", "path": "/etc"}), "yes", "yes"),
-            // An unknown tool may do something with every path that it is given.
-            ("mcp__fs__*(src/**)", "mcp__fs__w", json!({"path": "src/a", "destination": "/etc/x"}), "yes", "no"),
-            ("mcp__fs__*(src/**)", "mcp__fs__w", json!({"path": "src/a", "to": "/etc/x"}), "yes", "no"),
-            ("mcp__fs__*(src/**)", "mcp__fs__w", json!({"path": "src/a", "to": "bob"}), "yes", "yes"),
-            ("mcp__fs__*(src/**)", "mcp__fs__w", json!({"path": "src/a", "destination": "src/b"}), "yes", "yes"),
-            ("mcp__fs__*(src/**)", "mcp__fs__w", json!({"path": "src/a", "content": "/etc/x"}), "yes", "yes"),
-            ("mcp__fs__*(/etc/**)", "mcp__fs__w", json!({"path": "src/a", "destination": "/etc/x"}), "yes", "no"),
-            ("mcp__fs__*(/etc/**)", "mcp__fs__w", json!({"source": "a", "destination": "/etc/x"}), "yes", "no"),
-            (
-                "mcp__fs__*(/etc/**)",
-                "mcp__fs__w",
-                json!({"relative_path": "../etc/x", "content": "a"}),
-                "yes",
-                "opaque",
-            ),
-            ("mcp__fs__*(/etc/**)", "mcp__fs__w", json!({"uri": "file:///etc/x"}), "yes", "no"),
-            ("mcp__fs__*(/etc/**)", "mcp__fs__w", json!({"files": [{"path": "a"}, {"path": "/etc/x"}]}), "yes", "no"),
-            ("mcp__fs__*(/etc/**)", "mcp__fs__w", json!({"path": "a", "edits": {"/etc/x": []}}), "yes", "no"),
-            ("mcp__web__get(https://a.b/*)", "mcp__web__get", json!({"uri": "https://a.b/c"}), "yes", "yes"),
-            ("mcp__pay__*", "mcp__pay__send", json!({}), "yes", "yes"),
-            ("mcp__pay__*(to=bob*)", "mcp__pay__send", json!({"to": "bobby"}), "yes", "yes"),
-            ("mcp__pay__*(to=bob*)", "mcp__pay__send", json!({"to": "al"}), "no", "no"),
-            // A named argument that is a path by its name.
-            ("mcp__fs__put(path=src/*)", "mcp__fs__put", json!({"path": "src/a/b"}), "yes", "yes"),
-            ("mcp__fs__put(path=src/*)", "mcp__fs__put", json!({"path": "src/../key"}), "yes", "no"),
-            ("mcp__fs__put(path=src/*)", "mcp__fs__put", json!({"path": "src/a", "file_path": "/etc/x"}), "yes", "no"),
-            ("mcp__fs__put(path=key/*)", "mcp__fs__put", json!({"path": "./src/../key/a"}), "yes", "yes"),
-            ("mcp__fs__put(path=key/*)", "mcp__fs__put", json!({"path": "/p/key/a"}), "yes", "yes"),
-            ("mcp__fs__move(new_path=/etc/*)", "mcp__fs__move", json!({"new_path": "../etc/x"}), "yes", "yes"),
-            ("mcp__fs__put(path=~/x/*)", "mcp__fs__put", json!({"path": "~/x/a"}), "yes", "yes"),
-            ("mcp__fs__put(path=*)", "mcp__fs__put", json!({"path": "/etc/x"}), "yes", "yes"),
-            ("mcp__fs__put(path=key/*)", "mcp__fs__put", json!({"path": "src/a"}), "no", "no"),
-            ("Grep(path=key/**)", "Grep", json!({"pattern": "x", "path": "./key/a"}), "yes", "yes"),
-            ("mcp__pay__*(amount=1??)", "mcp__pay__send", json!({"amount": 150}), "yes", "yes"),
-            ("shell(rm *)", "shell", json!({"cmd": "ls; rm x"}), "yes", "no"),
-            ("unknown(a*)", "unknown", json!({"x": 1}), "opaque", "opaque"),
-            // Which of two the tool takes can't be told, so both are judged.
-            ("Write(/etc/**)", "Write", json!({"file_path": "ok", "path": "/etc/passwd"}), "yes", "opaque"),
-            ("Write(/etc/**)", "Write", json!({"file_path": "ok", "path": "fine"}), "no", "no"),
-            ("Write(/p/**)", "Write", json!({"file_path": "ok", "path": "ok"}), "yes", "yes"),
-            ("shell(rm *)", "shell", json!({"command": "ls", "cmd": "rm x"}), "yes", "opaque"),
-            // All parts of a call are carried out.
-            ("Read(.env)", "read_files", json!({"files": [{"path": "a.ts"}, {"path": ".env"}]}), "yes", "no"),
-            (
-                "Edit(src/**)",
-                "multi_replace_string_in_file",
-                json!({"replacements": [{"filePath": "ok"}, {"filePath": "src/x"}]}),
-                "yes",
-                "no",
-            ),
-            ("Bash(git push*)", "run_commands", json!({"commands": ["ls", "git push --force"]}), "yes", "no"),
-            ("Bash(git *)", "run_commands", json!({"commands": ["git log", "git push"]}), "yes", "yes"),
-            ("Bash(git push*)", "run_commands", json!({"commands": ["ls", "$X"]}), "opaque", "no"),
-        ] {
-            assert_eq!(judge(&[rule], &[], tool, input.clone()), (hits, covers), "{rule} on {input}");
+    fn rules_are_about_calls() {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Row {
+            rules: Vec<String>,
+            #[serde(default)]
+            unless: Vec<String>,
+            tool: String,
+            input: Value,
+            hits: String,
+            covers: String,
         }
-        for bad in ["", "Bash(x", "Ba sh(x)", "(x)", "WebFetch(https://[)", "Write|(x)", "Write|Edit([)"] {
-            assert!(ToolRule::new(bad).is_err(), "{bad}");
-        }
+        rows::compare("rules/calls.jsonl", |row: Row| {
+            let (hits, covers) = judge(&row.rules, &row.unless, &row.tool, &row.input);
+            ((hits.to_string(), covers.to_string()), (row.hits, row.covers))
+        });
     }
 
-    /// A rule about a command is about those that do the same in other words.
+    /// A rule about a command hits those that do the same in other words, and no `*` of an allow covers what does more.
     #[test]
-    fn twins() {
-        for (rule, same, others) in [
-            (
-                "Bash(docker rm *)",
-                &["docker container rm x", "docker --context a container rm -f x", "docker container remove x"][..],
-                &["docker image rm x", "docker compose rm x", "docker-compose rm x", "docker rmi x"][..],
-            ),
-            ("Bash(docker container rm *)", &["docker rm x"], &["docker rmi x"]),
-            ("Bash(docker rmi *)", &["docker image rm x", "docker image remove x"], &["docker rm x"]),
-            ("Bash(docker ps)", &["docker container ls", "docker container list"], &["docker image ls"]),
-            (
-                "Bash(docker compose down --volumes)",
-                &["docker-compose down -v", "docker-compose -f x down -v"],
-                &["docker-compose down"],
-            ),
-            ("Bash(docker-compose down *)", &["docker compose down", "docker compose -f x down"], &["docker down"]),
-            ("Bash(podman rm --force)", &["podman container rm -f x"], &["podman container rm x"]),
-            (
-                "Bash(terraform destroy *)",
-                &["terraform apply -destroy", "terraform -chdir=x apply -auto-approve --destroy"],
-                &["terraform apply", "terraform apply -destroy=false", "terraform plan -destroy"],
-            ),
-            ("Bash(tofu apply -destroy)", &["tofu destroy"], &["tofu apply"]),
-            (
-                "Bash(kill -9 *)",
-                &["kill -s 9 1", "kill -SIGKILL 1", "kill -KILL 1", "kill -n 9 1", "kill -s sigkill 1"],
-                &["kill 1", "kill -15 1", "kill -s TERM 9"],
-            ),
-            ("Bash(kill -KILL *)", &["kill -9 1", "kill -s KILL 1"], &["kill -15 1"]),
-            ("Bash(pkill -9 *)", &["pkill -KILL x", "pkill --signal KILL x", "pkill --signal=9 x"], &["pkill x"]),
-            ("Bash(tar -x*)", &["tar xf a", "tar xzf a", "tar fx a"], &["tar cf x", "tar tf x"]),
-            ("Bash(tar -x -C /*)", &["tar xfC a /"], &["tar xfC a b"]),
-            ("Bash(rustup toolchain uninstall *)", &["rustup toolchain remove x"], &["rustup toolchain list"]),
-        ] {
-            for (texts, expected) in [(same, true), (others, false)] {
-                for text in texts {
-                    let (hits, _) = judge(&[rule], &[], "Bash", json!({ "command": text }));
-                    assert_eq!(hits == "yes", expected, "{rule} on {text}: {hits}");
-                }
-            }
+    fn rules_are_about_commands() {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Row {
+            rules: Vec<String>,
+            command: String,
+            hits: Option<bool>,
+            covers: Option<bool>,
+        }
+        rows::compare("rules/commands.jsonl", |row: Row| {
+            let (hits, covers) = judge(&row.rules, &[], "Bash", &json!({ "command": row.command }));
+            assert!(row.hits.is_some() || row.covers.is_some(), "{}: the row expects nothing", row.command);
+            let found = (row.hits.map(|_| hits == "yes"), row.covers.map(|_| covers == "yes"));
+            (found, (row.hits, row.covers))
+        });
+    }
+
+    #[test]
+    fn what_is_no_rule() {
+        for bad in ["", "Bash(x", "Ba sh(x)", "(x)", "WebFetch(https://[)", "Write|(x)", "Write|Edit([)"] {
+            assert!(ToolRule::new(bad).is_err(), "{bad}");
         }
     }
 
@@ -1050,7 +915,6 @@ mod tests {
         std::os::unix::fs::symlink(top, top.join("here")).unwrap();
         let compiled = |rule: &str| vec![ToolRule::new(rule).unwrap()];
         let condition = Condition { rules: compiled("Bash(rm -rf *)"), unless: compiled("Bash(rm -rf ./build/**)") };
-        let asker = Asker { layer: Layer::Project, naming: ToolNaming::Canonical };
         for (cwd, command, is_excepted) in [
             ("", "rm -rf ./build/x", true),
             ("", "rm -rf build/x build/new", true),
@@ -1083,559 +947,10 @@ mod tests {
             ("", "git submodule foreach 'rm -rf ./build/x'", false),
             ("", "find / -execdir rm -rf ./build/x \\;", false),
         ] {
-            let event = json!({"event": "PreToolUse", "cwd": top.join(cwd), "tool": {"name": "Bash", "input": {"command": command}}});
-            let facts = Facts::new(Arc::new(Event::from_json(event).unwrap()), Path::new("/"));
-            let holds = word(condition.holds(&facts, asker, Reading::Hits));
+            let facts = facts(&top.join(cwd), "Bash", &json!({ "command": command }));
+            let holds = word(condition.holds(&facts, ASKER, Reading::Hits));
             assert_eq!(holds == "no", is_excepted, "{command}: {holds}");
         }
-    }
-
-    /// What no `*` of an allow covers, however it is spelt.
-    #[test]
-    fn never_covered() {
-        let (echo, git) = (&["Bash(echo *)", "Bash(printf *)", "Bash(cat *)", "Bash(ls*)"][..], &["Bash(git *)"][..]);
-        let many = &["Bash(tar *)", "Bash(rg *)", "Bash(sort *)", "Bash(ssh *)", "Bash(man *)", "Bash(ls*)"][..];
-        let named = &["Bash(tar --to-command=cat *)", "Bash(tar *)", "Bash(cat)", "Bash(ls)"][..];
-        let dry =
-            &["Bash(npm publish --dry-run *)", "Bash(kubectl apply --dry-run=client *)", "Bash(git push --dry-run *)"]
-                [..];
-        let programs = &[
-            "Bash(find *)",
-            "Bash(curl *)",
-            "Bash(wget *)",
-            "Bash(cargo *)",
-            "Bash(git *)",
-            "Bash(tar *)",
-            "Bash(sort *)",
-        ][..];
-        let filters = &["Bash(sed *)", "Bash(awk *)"][..];
-        let interpreters =
-            &["Bash(python -m pytest *)", "Bash(node --test *)", "Bash(python3 run.py *)", "Bash(perl *)"][..];
-        let verbs = &["Bash(npm run *)", "Bash(kubectl get *)", "Bash(./x.sh *)"][..];
-        let mut wrong = Vec::new();
-        for (rules, texts, expected) in [
-            (
-                dry,
-                &[
-                    "npm publish --dry-run=false",
-                    "npm publish --dry-run=FALSE",
-                    "npm publish --dry-run --no-dry-run",
-                    "npm publish --dry-run --dry-run=false",
-                    "npm publish --dry-run=$X",
-                    "npm publish --dry-run $(cat f)",
-                    "kubectl apply --dry-run=none -f x",
-                    "kubectl apply --dry-run=client --dry-run=none -f x",
-                    "git push --dry-run --no-dry",
-                ][..],
-                false,
-            ),
-            (
-                dry,
-                &[
-                    "npm publish --dry-run",
-                    "npm publish --dry-run --access public",
-                    "npm publish --dry-run=true x",
-                    "npm publish --dry-run --no-provenance",
-                    "kubectl apply --dry-run=client -f x",
-                ],
-                true,
-            ),
-            (
-                echo,
-                &[
-                    "echo x; > f",
-                    "echo \"$(>f)\"",
-                    "echo \"$(<a >b)\"",
-                    "(>f); echo",
-                    "{ >f; }; echo",
-                    "echo <(>f)",
-                    "echo x && >f",
-                    "if >f; then echo; fi",
-                    "echo \"$(< ~/.ssh/id_rsa)\"",
-                    "echo $(<.env)",
-                    "X=; $X >f; echo",
-                    "echo x < /dev/tcp/1.2.3.4/80",
-                    "echo \"$(> /dev/tcp/1.2.3.4/80)\"",
-                    "f=/dev/tcp/1.2.3.4/80; cat < $f",
-                    "for f in /dev/tcp/1.2.3.4/80 a; do cat < $f; done",
-                    "printf -v PATH /tmp/evil; ls",
-                    "printf -vPATH /tmp; ls",
-                    "for PATH in /tmp/evil; do ls; done",
-                    "cat < /dev/tcp/$HOST/80",
-                ][..],
-                false,
-            ),
-            (
-                echo,
-                &[
-                    "echo x",
-                    "cat < a",
-                    "echo x > /dev/null",
-                    "echo x 2>&1",
-                    "for f in a b; do cat < $f; done",
-                    "printf '%s' \"$USER\"",
-                    "cat <<< x",
-                ],
-                true,
-            ),
-            (
-                git,
-                &[
-                    "git -c alias.x='!sh' x",
-                    "git -calias.x='!sh' x",
-                    "git --config-env=core.pager=X log",
-                    "git rebase -x sh",
-                    "git rebase -ix sh",
-                    "git rebase --exe=sh",
-                    "git grep -O/bin/sh x",
-                    "git --exec-path=/tmp status",
-                    "git -C / status",
-                    "git --git-dir=/tmp/x status",
-                    "git difftool -x sh",
-                    "git clone -u sh a b",
-                    "git fetch --upload-pack=sh",
-                    "git log --output=x",
-                ],
-                false,
-            ),
-            (
-                git,
-                &[
-                    "git log -p -1",
-                    "git rebase -i main",
-                    "git -c user.name=x commit -m x",
-                    "git grep -n x",
-                    "git --no-pager log",
-                    "git commit -m 'a -x b'",
-                    "git clone https://a.test/x.git",
-                ],
-                true,
-            ),
-            (
-                many,
-                &[
-                    "tar --to-command=sh -xf x",
-                    "tar --to-comm sh -xf x",
-                    "tar -I sh -xf x",
-                    "tar xIf sh x",
-                    "tar -xf x --checkpoint-action=exec=sh",
-                    "rg --pre sh x",
-                    "sort --compress-program=ls f",
-                    "sort -o /etc/x f",
-                    "man -P ls x",
-                    "ssh -o ProxyCommand=ls x ls",
-                    "ssh -oProxyCommand=ls x ls",
-                    "ssh -vo ProxyCommand=ls x ls",
-                    "ssh -F f x ls",
-                    "ssh -I ./a.so x ls",
-                ],
-                false,
-            ),
-            (
-                many,
-                &[
-                    "tar -xzf x",
-                    "tar xzf x",
-                    "tar -C /tmp -xf x",
-                    "rg -n --pre-glob '*.gz' x",
-                    "sort -u f",
-                    "ssh -p 22 -o BatchMode=yes x ls",
-                    "ssh x ls -F",
-                ],
-                true,
-            ),
-            (
-                programs,
-                &[
-                    "find . $Y-exec mark {} +",
-                    "find . -exe${Y}c mark {} +",
-                    "find . -e\"$Y\"xec mark {} +",
-                    "find . ${PATH/*/-exec} mark {} +",
-                    "find . -delet?",
-                    "git $Y-c core.fsmonitor=./x status",
-                    "git fetch $Y--upload-pack=./x .",
-                    "git log --out${Y}put=f",
-                    "tar -x\"$Y\"I mark -f a.tar",
-                    "sort $Y-o sw f",
-                    "sort -$Y\"o\" sw f",
-                    "curl -sK cfg",
-                    "curl --confi cfg",
-                    "curl $Y-Kcfg",
-                    "curl --libcurl f u",
-                    "wget -qe use_askpass=./ask u",
-                    "wget --conf=wc u",
-                    "git fetch-pack --exec=./x .",
-                    "git send-pack --receive-pack=./x . main",
-                    "git clone --template=./t . z",
-                    "git archive -o f HEAD",
-                    "git format-patch -o ../fp -1",
-                    "tar --index-file=f -tvf a",
-                    "cargo --config x build",
-                ],
-                false,
-            ),
-            (
-                programs,
-                &[
-                    "find . -executable",
-                    "find $DIR -name '*.rs' -maxdepth $N",
-                    "find \"$DIR/my-x\" -newer a",
-                    "git log --since=$D -n$N \"$B\"",
-                    "git diff --output-indicator-new=+",
-                    "git add \"$X/my-file\"",
-                    "cargo run --bin x -- --config f",
-                    "cargo test -- --config x",
-                    "curl -s \"$URL\" -o \"out-$N\"",
-                    "curl -sSL -H 'Key: x' https://a.test",
-                    "tar -C\"$D/x\" -xf a.tar",
-                    "sort -k2 -n$N f",
-                ],
-                true,
-            ),
-            (
-                filters,
-                &[
-                    "sed -n '1e mark' f",
-                    "sed 's/.*/mark/e' f",
-                    "sed -f s.sed f",
-                    "sed -n '1w out' f",
-                    "sed -ne p -e '1e x' f",
-                    "sed \"$S\" f",
-                    "sed --expression='1e x' f",
-                    "awk 'BEGIN{system(\"mark\")}'",
-                    "awk '{print | \"mark\"}' f",
-                    "awk 'BEGIN{\"mark\"|getline}'",
-                    "awk 'BEGIN{print > \"f\"}'",
-                    "awk -f x.awk f",
-                    "awk \"$P\" f",
-                ],
-                false,
-            ),
-            (
-                filters,
-                &[
-                    "sed -n '1,5p' f",
-                    "sed -i.bak 's/a/b/g; s|x|y|' f",
-                    "sed -i 's/e/w/' f",
-                    "sed -E -e 's/a/b/' -e '/x/d' f g",
-                    "sed ':a;N;$!ba;s/\\n/ /g' f",
-                    "awk '{print $1}' f",
-                    "awk -F: '$3 > 1000 {print $1}' /etc/passwd",
-                    "awk -F'|' '$1 ~ /a|b/ {n++} END {print n / 2, (n > 1) || 0}' f",
-                    "awk -v x=1 'NR==x' f",
-                ],
-                true,
-            ),
-            (
-                interpreters,
-                &[
-                    "python -c x -m pytest",
-                    "python -m x -m pytest",
-                    "python -Ic pytest -m pytest x",
-                    "node --test --require ./x",
-                    "node --import=./x --test",
-                    "python3 -c x run.py",
-                    "python -m pytest -x tests -c p.ini",
-                ],
-                false,
-            ),
-            (
-                interpreters,
-                &["python -m pytest -x tests -k p", "node --test src", "python3 run.py -c x", "perl -ne print f"],
-                true,
-            ),
-            (
-                verbs,
-                &[
-                    "npm run t --script-shell=./x",
-                    "npm run --script-shell ./x t",
-                    "npm run t --userconfig=./urc",
-                    "npm run t -C ../evil",
-                    "npm run t --prefix ../evil",
-                    "kubectl get pods --kubeconfig=kc",
-                    "kubectl get pods -s http://x",
-                    "x.sh a",
-                    "/usr/bin/x.sh a",
-                ],
-                false,
-            ),
-            (
-                verbs,
-                &[
-                    "npm run t -- --script-shell=./x -C y",
-                    "npm run build --silent",
-                    "kubectl get pods -n staging -o=jsonpath='{.items}'",
-                    "kubectl get pods -l app=shop",
-                    "./x.sh a",
-                ],
-                true,
-            ),
-            (
-                &["Bash(npx eslint *)", "Bash(docker exec web ls *)", "Bash(uv run pytest *)", "Bash(npx)"],
-                &["npx eslint .", "npx -y eslint --fix src", "docker exec -it web ls -la", "uv run pytest -x"],
-                true,
-            ),
-            (
-                &["Bash(npx eslint *)", "Bash(docker exec web ls *)", "Bash(uv run pytest *)", "Bash(npx *)"],
-                &[
-                    "npx rimraf eslint",
-                    "npx rimraf x",
-                    "docker exec web rm ls",
-                    "docker exec db ls",
-                    "uv run x",
-                    "eslint .",
-                ],
-                false,
-            ),
-            (named, &["tar --to-command=cat -xf x"], true),
-            (named, &["tar --to-command=ls -xf x", "tar --to-command=cat --to-command=ls -xf x"], false),
-        ] {
-            for text in texts {
-                let (_, covers) = judge(rules, &[], "Bash", json!({ "command": text }));
-                if (covers == "yes") != expected {
-                    wrong.push(format!("{text}: {covers}"));
-                }
-            }
-        }
-        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    }
-
-    #[test]
-    fn lists() {
-        let command = |text: &str| json!({ "command": text });
-        let path = |path: &str| json!({ "file_path": path });
-        let patch = |path: &str| command(&format!("apply_patch <<'E'\n*** Add File: {path}\nE"));
-        for (rules, unless, tool, input, hits, covers) in [
-            (&["Bash(git *)", "Bash(ls*)"][..], &[][..], "Bash", command("ls; git log"), "yes", "yes"),
-            (&["Bash(git *)", "Bash(ls*)"], &[], "Bash", command("ls; rm x"), "yes", "no"),
-            (&["Bash(git *)", "Write(src/**)"], &[], "Write", path("src/a"), "yes", "yes"),
-            (&["Bash(git *)", "Write(src/**)"], &[], "Read", path("src/a"), "no", "no"),
-            (&["Bash(rm *)"], &["Bash(rm ./build)"], "Bash", command("rm ./build"), "no", "no"),
-            (&["Bash(rm *)"], &["Bash(rm ./build)"], "Bash", command("rm ./build; rm -rf /"), "yes", "no"),
-            (&["Bash(git *)"], &["Bash(git push*)"], "Bash", command("git log"), "yes", "yes"),
-            (&["Bash(git *)"], &["Bash(git push*)"], "Bash", command("git log; git push"), "yes", "no"),
-            (&["Bash"], &["Bash(git *)"], "Bash", command("git log"), "no", "no"),
-            (&["Bash"], &["Bash(git *)"], "Bash", command("ls"), "yes", "yes"),
-            (&["Bash"], &["Bash(git *)"], "Bash", command("ls; git log"), "yes", "no"),
-            (&["Bash"], &["Bash(git *)"], "Bash", command("$X"), "opaque", "opaque"),
-            (&["Bash"], &["Bash"], "Bash", command("ls"), "no", "no"),
-            (&[], &["Bash(git *)"], "Bash", command("git log"), "no", "no"),
-            (&[], &["Bash(git *)"], "Read", path("x"), "yes", "yes"),
-            (&["Write(src/**)"], &["Write(src/gen/**)"], "Write", path("src/gen/a"), "no", "no"),
-            (&["Write(src/**)"], &["Write(src/gen/**)"], "Write", path("src/a"), "yes", "yes"),
-            (&["mcp__pay__*"], &["mcp__pay__*(to=bob)"], "mcp__pay__send", json!({"to": "bob"}), "no", "no"),
-            (&["Glob"], &["Glob(src/**)"], "Glob", json!({"pattern": "src/**", "path": "/etc"}), "yes", "no"),
-            (&["Glob"], &["Glob(src/**)"], "Glob", json!({"pattern": "src/**"}), "no", "no"),
-            (&["mcp__pay__*"], &["mcp__pay__list"], "mcp__pay__send", json!({"to": "bob"}), "yes", "yes"),
-            // Where a call happens that names a directory, and what it brings along.
-            (&["Bash(cat src/**)"], &[], "Bash", json!({"command": "cat src/x", "workdir": "/etc"}), "yes", "no"),
-            (
-                &["Bash(cat /etc/*)"],
-                &["Bash(cat /etc/x)"],
-                "Bash",
-                json!({"command": "cat x", "cwd": "/etc"}),
-                "no",
-                "no",
-            ),
-            (
-                &["Bash(cat src/**)"],
-                &[],
-                "run_shell_command",
-                json!({"command": "cat x", "directory": "src"}),
-                "no",
-                "yes",
-            ),
-            (
-                &["Bash(cat src/**)"],
-                &[],
-                "Bash",
-                json!({"command": "cat src/x", "cwd": "/p", "workdir": "/etc"}),
-                "yes",
-                "no",
-            ),
-            (&["Write|Edit"], &["Write|Edit(src/**)"], "Bash", patch("src/a"), "no", "no"),
-            (&["Write|Edit"], &["Write|Edit(src/**)"], "Bash", patch("src/../a"), "yes", "no"),
-            (&["Bash(apply_patch *)"], &["Write(/etc/**)"], "Bash", patch("/etc/a"), "yes", "no"),
-            (&["Bash(apply_patch *)"], &["Write(/etc/**)"], "Bash", patch("a"), "yes", "yes"),
-            (&["Bash(ls*)"], &[], "Bash", json!({"command": "ls", "env": {"PATH": "/tmp/x"}}), "yes", "no"),
-            (&["Bash(ls*)"], &[], "Bash", json!({"command": "ls", "env": {}, "cwd": ""}), "yes", "yes"),
-            (&["Read(src/**)"], &[], "Read", json!({"file_path": "src/a", "cwd": "/etc"}), "yes", "no"),
-            (&["Read(src/**)"], &[], "Read", json!({"file_path": "src/a", "cwd": "/p"}), "yes", "yes"),
-            (&["Read(/etc/**)"], &[], "Read", json!({"file_path": "a", "cwd": "/etc"}), "yes", "no"),
-            (&["Read(/p/b/**)"], &[], "Read", json!({"file_path": "a", "cwd": "b"}), "yes", "no"),
-            (
-                &["Bash(git commit *)"],
-                &[],
-                "Bash",
-                command("git commit -m \"$(cat <<'EOF'\nfix: a\nEOF\n)\""),
-                "yes",
-                "yes",
-            ),
-            (&["Bash(git commit *)"], &[], "Bash", command("git commit -m \"$(echo x | tee f)\""), "yes", "no"),
-            (
-                &["Bash(git commit *)"],
-                &[],
-                "Bash",
-                command("echo() { rm x; }; git commit -m \"$(echo x)\""),
-                "yes",
-                "no",
-            ),
-            (&["Bash(git commit *)"], &[], "Bash", command("git commit -m \"$(echo x > f)\""), "yes", "no"),
-        ] {
-            assert_eq!(judge(rules, unless, tool, input.clone()), (hits, covers), "{rules:?} {unless:?} on {input}");
-        }
-    }
-
-    #[test]
-    fn families() {
-        let patch =
-            json!({"input": "*** Begin Patch\n*** Add File: src/a\n+x\n*** Update File: /etc/b\n*** End Patch"});
-        let heredoc = |file: &str| {
-            let patch = format!("*** Begin Patch\n*** Add File: {file}\n+x\n*** End Patch");
-            json!({ "command": format!("apply_patch <<'EOF'\n{patch}\nEOF") })
-        };
-        let split = |end: char| json!({ "input": format!("*** Update File: src/a{end}*** Add File: /etc/x\n") });
-        for (rule, tool, input, hits, covers) in [
-            ("Bash(git push*)", "run_shell_command", json!({"command": "cd x && git push"}), "yes", "no"),
-            ("Bash(git push*)", "shell", json!({"command": ["bash", "-lc", "git push"]}), "yes", "yes"),
-            ("run_shell_command(git push*)", "run_shell_command", json!({"command": "git push"}), "yes", "yes"),
-            ("run_shell_command(git push*)", "Bash", json!({"command": "git push"}), "no", "no"),
-            ("Edit(src/**)", "MultiEdit", json!({"file_path": "src/x"}), "yes", "yes"),
-            ("Read(src/**)", "read_many_files", json!({"paths": ["src/x", "y"]}), "yes", "no"),
-            (
-                "WebFetch(https://a.b/*)",
-                "web_fetch",
-                json!({"prompt": "read https://a.b/x and https://c.d"}),
-                "yes",
-                "no",
-            ),
-            ("Write(src/**)", "apply_patch", patch.clone(), "yes", "no"),
-            ("Write(/etc/**)", "apply_patch", patch.clone(), "no", "no"),
-            ("Edit(/etc/**)", "apply_patch", patch.clone(), "yes", "no"),
-            ("Write", "apply_patch", patch.clone(), "yes", "no"),
-            ("apply_patch", "apply_patch", patch.clone(), "yes", "yes"),
-            ("apply_patch(src/**)", "apply_patch", patch.clone(), "yes", "no"),
-            ("Write(src/**)", "apply_patch", json!({"input": "?"}), "opaque", "opaque"),
-            // A patch names files in every way in which an argument does.
-            ("Write(~/.ssh/**)", "apply_patch", json!({"input": "*** Add File: ~/.ssh/x"}), "yes", "no"),
-            ("Write(/etc/**)", "apply_patch", json!({"input": "*** Add File: file:///etc/x"}), "yes", "no"),
-            // A blank is what any agent takes for one, or needs none.
-            ("Edit(.env)", "apply_patch", json!({"input": "*** Update File: a\n*** Update File:.env"}), "yes", "no"),
-            ("Edit(.env)", "apply_patch", json!({"input": "*** Update File: .env\u{feff}\n"}), "yes", "no"),
-            ("Edit(.env)", "Bash", json!({"command": "apply_patch <<'E'\n*** Update File:.env\nE"}), "yes", "no"),
-            (
-                "Edit(.env)",
-                "apply_patch",
-                json!({"input": "*** Update File: a\n*** Copy File: .env"}),
-                "opaque",
-                "opaque",
-            ),
-            ("Edit(.env)", "Bash", json!({"command": "apply_patch <<'E'\n*** Copy File: .env\nE"}), "opaque", "no"),
-            ("Edit(.env)", "Bash", json!({"command": "grep '*** a' apply_patch.txt"}), "no", "no"),
-            // What Gemini's prompt names is fetched, too.
-            (
-                "WebFetch(domain:b.c)",
-                "web_fetch",
-                json!({"prompt": "Read https://b.c", "url": "https://d.e"}),
-                "yes",
-                "opaque",
-            ),
-            ("WebFetch(domain:d.e)", "web_fetch", json!({"prompt": "Sum up", "url": "https://d.e"}), "yes", "yes"),
-            // A list in a text.
-            ("Read(.env)", "Read", json!({"paths": "[\"a\", \".env\"]"}), "yes", "no"),
-            ("Read(.env)", "Read", json!({"files": "[{\"path\": \".env\"}]"}), "yes", "no"),
-            ("Read(src/**)", "Read", json!({"path": "src/[id]"}), "yes", "yes"),
-            // To some programs these end a line.
-            ("Write(/etc/**)", "apply_patch", split('\x0c'), "yes", "no"),
-            ("Edit(src/**)", "apply_patch", split('\x0b'), "yes", "opaque"),
-            ("Edit(src/**)", "apply_patch", split('\r'), "yes", "opaque"),
-            ("Edit(src/**)", "apply_patch", split('\u{85}'), "yes", "opaque"),
-            ("Edit(src/**)", "apply_patch", split('\u{2028}'), "yes", "opaque"),
-            ("Read(/etc/**)", "read_files", json!({"files": [{"path": "/etc/x"}]}), "yes", "yes"),
-            // What a table doesn't list, and is a path by its name.
-            (
-                "Edit(src/**)",
-                "str_replace_based_edit_tool",
-                json!({"path": "src/a", "new_path": "/etc/x"}),
-                "yes",
-                "no",
-            ),
-            (
-                "Edit(src/**)",
-                "str_replace_based_edit_tool",
-                json!({"path": "src/a", "new_path": "src/b"}),
-                "yes",
-                "yes",
-            ),
-            ("Edit(/etc/**)", "str_replace_based_edit_tool", json!({"path": "a", "newPath": "/etc/x"}), "yes", "no"),
-            ("Edit(src/**)", "Edit", json!({"path": "src/a", "edits": {"/etc/x": []}}), "yes", "no"),
-            ("Read(src/**)", "fs_read", json!({"path": "src/a", "image_paths": ["/etc/x"]}), "yes", "no"),
-            ("Write(src/**)", "Write", json!({"path": "src/a", "file_text": "/etc/x", "content": "/x"}), "yes", "yes"),
-            ("Edit(src/**)", "NotebookEdit", json!({"notebook_path": "src/a", "new_source": "/etc/x"}), "yes", "yes"),
-            ("Write(src/**)", "apply_patch", json!({"file": "/etc/x", "input": "*** Add File: src/a"}), "yes", "no"),
-            ("Edit(src/**)", "editFiles", json!({"files": ["a", "src/b"]}), "yes", "no"),
-            ("Bash(git push*)", "Monitor", json!({"command": "git push --force"}), "yes", "yes"),
-            // Keys for a program that need be no shell.
-            ("Bash(git push *)", "write_bash", json!({"sessionId": "1", "input": "git push{enter}"}), "yes", "no"),
-            ("Bash(git push *)", "write_bash", json!({"sessionId": "1", "input": "ls{enter}"}), "no", "no"),
-            ("Bash(git push *)", "send_to_terminal", json!({"id": "1", "command": "git push"}), "yes", "no"),
-            (
-                "Write(src/**)",
-                "str_replace_based_edit_tool",
-                json!({"command": "create", "path": "src/a"}),
-                "yes",
-                "yes",
-            ),
-            ("Write(src/**)", "str_replace_based_edit_tool", json!({"command": "insert", "path": "src/a"}), "no", "no"),
-            (
-                "Edit(src/**)",
-                "str_replace_based_edit_tool",
-                json!({"command": "create", "path": "src/a"}),
-                "yes",
-                "yes",
-            ),
-            ("WebFetch(domain:b.c)", "fetch_web_content", json!({"requests": [{"url": "https://b.c/"}]}), "yes", "yes"),
-            ("Edit(.env)", "patch", json!({"patchText": "*** Update File: .env"}), "yes", "yes"),
-            ("Read(/etc/**)", "view_image", json!({"path": "/etc/x"}), "yes", "yes"),
-            // Some tools trim.
-            ("Read(/etc/**)", "Read", json!({"file_path": " /etc/x\n"}), "yes", "no"),
-            ("Read(src/.env)", "Read", json!({"file_path": "src/.env "}), "yes", "no"),
-            ("Read(src/**)", "Read", json!({"file_path": "src/a b.ts"}), "yes", "yes"),
-            // A patch in a shell text is the edit that it is.
-            ("Write(/etc/**)", "Bash", heredoc("/etc/x"), "yes", "no"),
-            ("Write(/etc/**)", "shell", json!({"command": ["bash", "-lc", heredoc("/etc/x")["command"]]}), "yes", "no"),
-            ("Write(/etc/**)", "shell", json!({"command": ["apply_patch", "*** Add File: /etc/x\n+x"]}), "yes", "no"),
-            (
-                "Write(/etc/**)",
-                "exec_command",
-                json!({"cmd": "applypatch $'*** Add File: /etc/x\\n+x'"}),
-                "opaque",
-                "no",
-            ),
-            ("Write(/etc/**)", "Bash", json!({"command": "applypatch $'*** Add File: /etc/x\\n+x'"}), "yes", "no"),
-            ("Write(/etc/**)", "Bash", heredoc("etc/x"), "no", "no"),
-            ("Write(/etc/**)", "Bash", json!({"command": heredoc("x")["command"], "workdir": "/etc"}), "yes", "no"),
-            (
-                "Write(/etc/**)",
-                "Bash",
-                json!({"command": format!("cd /etc && {}", heredoc("x")["command"].as_str().unwrap())}),
-                "yes",
-                "no",
-            ),
-            ("Write(~/.ssh/**)", "Bash", heredoc("~/.ssh/x"), "yes", "no"),
-            ("Write(/etc/**)", "Bash", heredoc("app/$id.tsx"), "no", "no"),
-            ("Write(/etc/**)", "Bash", json!({"command": "apply_patch <<E\n*** Add File: $X/y\nE"}), "opaque", "no"),
-            ("Edit(/etc/**)", "Bash", heredoc("/etc/x"), "no", "no"),
-            ("Write(/etc/**)", "Bash", json!({"command": "cat <<'E'\n*** Add File: /etc/x\nE"}), "no", "no"),
-            ("Write", "Bash", heredoc("x"), "yes", "no"),
-            ("Bash(apply_patch*)", "Bash", heredoc("x"), "yes", "yes"),
-            ("PowerShell(git push*)", "powershell", json!({"command": "git push"}), "yes", "yes"),
-            ("PowerShell(git push*)", "powershell", json!({"command": "x; git push"}), "opaque", "opaque"),
-        ] {
-            assert_eq!(judge(&[rule], &[], tool, input.clone()), (hits, covers), "{rule} on {input}");
-        }
-        let both = judge(&["Write(src/**)", "Edit(/etc/**)"], &[], "apply_patch", patch);
-        assert_eq!(both, ("yes", "yes"));
     }
 
     #[test]
@@ -1672,62 +987,33 @@ mod tests {
 
     #[test]
     fn a_rule_says_what_made_or_broke_the_match() {
-        let command = |text: &str| json!({ "command": text });
-        for (rule, tool, input, reading, holds, why) in [
-            (
-                "Bash(git push --force*)",
-                "Bash",
-                command("cd x && git push --force"),
-                Reading::Hits,
-                Some(true),
-                "`git push --force`",
-            ),
-            (
-                "Bash(git push --force*)",
-                "Bash",
-                command("git push origin"),
-                Reading::Hits,
-                Some(false),
-                "in `git push origin`, nothing fits `--force*`",
-            ),
-            ("Bash(git push*)", "Bash", command("ls; make"), Reading::Hits, Some(false), "no command runs `git`"),
-            ("Bash(git *)", "Bash", command("git log; ls"), Reading::Covers, Some(false), "`ls` doesn't fit"),
-            ("Bash(git *)", "Read", json!({"path": "x"}), Reading::Hits, Some(false), "another tool, `Read`"),
-            ("Bash", "Bash", json!({}), Reading::Hits, Some(true), "any call of `Bash`"),
-            ("Read(src/**)", "Read", json!({"path": "x"}), Reading::Hits, Some(false), "`/p/x` doesn't fit"),
-            (
-                "WebFetch(domain:a.b)",
-                "WebFetch",
-                json!({"url": "https://A.b"}),
-                Reading::Hits,
-                Some(true),
-                "`https://a.b/`",
-            ),
-            ("x(to=bob)", "x", json!({"to": "al"}), Reading::Hits, Some(false), "`to` is `al`"),
-            (
-                "Bash(git *)",
-                "Bash",
-                command("$X y"),
-                Reading::Hits,
-                None,
-                "can't tell whether `Bash(git *)` holds: the program's name is computed, at `$X y`",
-            ),
-        ] {
-            let event = json!({"event": "PreToolUse", "cwd": "/p", "tool": {"name": tool, "input": input}});
-            let facts = Facts::new(Arc::new(Event::from_json(event).unwrap()), Path::new("/"));
-            let asker = Asker { layer: Layer::Project, naming: ToolNaming::Canonical };
-            let found = ToolRule::new(rule).unwrap().explain(&facts, asker, reading);
-            assert_eq!((found.holds, &*found.why), (holds, why), "{rule}");
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Row {
+            rule: String,
+            tool: String,
+            input: Value,
+            reading: String,
+            holds: Option<bool>,
+            why: String,
         }
+        rows::compare("rules/explained.jsonl", |row: Row| {
+            let reading = match &*row.reading {
+                "hits" => Reading::Hits,
+                "covers" => Reading::Covers,
+                other => panic!("{other}"),
+            };
+            let facts = facts(Path::new("/p"), &row.tool, &row.input);
+            let found = ToolRule::new(&row.rule).unwrap().explain(&facts, ASKER, reading);
+            ((found.holds, found.why.to_string()), (row.holds, row.why))
+        });
     }
 
     #[test]
     fn doubt_says_which_rule_and_where() {
-        let event = json!({"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": "$CMD push"}}});
-        let facts = Facts::new(Arc::new(Event::from_json(event).unwrap()), Path::new("/"));
-        let asker = Asker { layer: Layer::Project, naming: ToolNaming::Canonical };
+        let facts = facts(Path::new("/p"), "Bash", &json!({"command": "$CMD push"}));
         let rule = ToolRule::new("Bash(git push --force*)").unwrap();
-        let Truth::Opaque(told) = holds(&[&rule], &[], &facts, asker, Reading::Hits) else { panic!() };
+        let Truth::Opaque(told) = holds(&[&rule], &[], &facts, ASKER, Reading::Hits) else { panic!() };
         assert!(told.starts_with("can't tell whether `Bash(git push --force*)` holds: "), "{told}");
         assert!(told.ends_with(", at `$CMD push`"), "{told}");
     }

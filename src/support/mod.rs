@@ -15,5 +15,7 @@ pub(crate) mod memory;
 pub mod nearest;
 pub mod places;
 pub(crate) mod rotating;
+#[cfg(test)]
+pub(crate) mod rows;
 pub(crate) mod shell_word;
 pub(crate) mod visible;

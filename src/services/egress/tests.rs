@@ -1,5 +1,6 @@
 use super::url::literal;
 use super::*;
+use crate::support::rows;
 use reqwest::header::HeaderValue;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -7,8 +8,6 @@ use std::net::Ipv4Addr;
 use std::sync::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
-
-const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/corpora/ssrf_urls.jsonl");
 
 /// Answers from a row's `dns`: successive look-ups, the last one for good.
 #[derive(Clone, Default)]
@@ -56,8 +55,7 @@ async fn decide(egress: &Egress, row: &Value) -> Result<(), EgressError> {
 async fn corpus() {
     let (server, seen) = serve(vec!["HTTP/1.1 200 OK\r\n\r\n".into()]).await;
     let (mut n_rows, mut wrong) = (0, Vec::new());
-    let corpus = std::fs::read_to_string(CORPUS).unwrap();
-    let rows = corpus.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let rows = rows::rows("corpora/ssrf_urls.jsonl").map(|(_, row): (_, Value)| row);
     // No redirect is followed, whichever it is.
     for row in rows.filter(|row| row["redirects"].is_null()) {
         let egress = Egress::made(grants(&row["allow"]), Arc::new(Stub::new(&row["dns"])), None);
