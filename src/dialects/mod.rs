@@ -641,118 +641,36 @@ pub fn canonical(name: &str, own: &str) -> Result<Vec<Arc<str>>, UnknownName> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::PROJECT_VARIABLES;
+    use crate::contract::{Exit, PROJECT_VARIABLES};
     use crate::event::EVENTS;
+    use crate::support::rows;
+    use serde::Deserialize;
     use serde_json::json;
+
+    /// What a program writes: a reply, or a text.
+    fn text(written: &Value) -> String {
+        match written {
+            Value::Null => String::new(),
+            Value::String(text) => text.clone(),
+            reply => reply.to_string(),
+        }
+    }
 
     /// Whatever hooks judge must be what the client means.
     #[test]
     fn payloads_that_say_two_things_are_refused() {
-        for (dialect, payload, expected) in [
-            ("workflow-framework", json!({"Event": 2, "event": "PreToolCall", "toolName": "a", "ToolName": null}), "a"),
-            ("workflow-framework", json!({"Event": null, "event": 2, "toolName": null, "ToolName": "a"}), "a"),
-            ("workflow-framework", json!({"Event": 2, "toolName": "a", "ToolName": "a"}), "a"),
-            (
-                "workflow-framework",
-                json!({"Event": 2, "toolName": "a", "ToolName": "b"}),
-                "`toolName` and `ToolName` differ: send one of them",
-            ),
-            (
-                "workflow-framework",
-                json!({"event": "PostToolCall", "Event": "PreToolCall", "ToolName": "a"}),
-                "`event` and `Event` differ: send one of them",
-            ),
-            (
-                "workflow-framework",
-                json!({"event": "PostToolCall", "Event": "PreTool", "ToolName": "a"}),
-                "unknown workflow-framework event `PreTool`; did you mean `PreToolCall`?",
-            ),
-            (
-                "hooks-article",
-                json!({"event": "PreToolUse", "hook_event_name": "PostToolUse", "tool_name": "a"}),
-                "`hook_event_name` and `event` differ: send one of them",
-            ),
-            (
-                "hooks-article",
-                json!({"event": "PreToolUse", "hook_event_name": "Deploy", "tool_name": "a"}),
-                "`hook_event_name` and `event` differ: send one of them",
-            ),
-            ("hooks-article", json!({"event": "change", "hook_event_name": "FileChanged", "tool_name": "a"}), "a"),
-            ("hooks-article", json!({"event": [], "tool_name": "a"}), "`event`: the name of the event is a string"),
-            (
-                "hooks-article",
-                json!({"event": "Stop", "cwd": "/a", "context": {"cwd": "/b"}}),
-                "`cwd` and `context.cwd` differ: send one of them",
-            ),
-            // An event's own place of a member counts before the common one.
-            (
-                "claude-code",
-                json!({"hook_event_name": "MessageDisplay", "delta": "a", "last_assistant_message": "b", "tool_name": "a"}),
-                "a",
-            ),
-            // Without a tool no guard of tools would look.
-            (
-                "claude-code",
-                json!({"hook_event_name": "PreToolUse"}),
-                "`tool_name` is missing: the event is about a tool",
-            ),
-            (
-                "claude-code",
-                json!({"hook_event_name": "PermissionRequest", "tool_name": ""}),
-                "`tool_name` is missing: the event is about a tool",
-            ),
-            (
-                "hooks-article",
-                json!({"event": "PostToolUse", "tool_name": null}),
-                "`tool_name` is missing: the event is about a tool",
-            ),
-            ("agentpool", json!({"event": "pre_tool_use"}), "`tool_name` is missing: the event is about a tool"),
-            (
-                "agent-hook-trait",
-                json!({"method": "pre_tool_call"}),
-                "`tool_name` is missing: the event is about a tool",
-            ),
-            // Neither where its arguments aren't, nor where a prompt isn't.
-            (
-                "agent-hook-trait",
-                json!({"method": "pre_tool_call", "tool_name": "t", "arguments": {}}),
-                "`arguments` means nothing here: write `args`",
-            ),
-            (
-                "agent-hook-trait",
-                json!({"method": "pre_turn", "input": "my credit card"}),
-                "`input` is not an object with a text as `message`",
-            ),
-            (
-                "agent-hook-trait",
-                json!({"method": "post_tool_call", "tool_name": "t", "args": {}, "result": {"ok": 1}}),
-                "`result` is not an object with `Ok` or `Err`",
-            ),
-            (
-                "hooks-article",
-                json!({"event": "UserPromptSubmit", "user_prompt": "p"}),
-                "`user_prompt` means nothing here: write `prompt`",
-            ),
-            ("agentpool", json!({"event": "pre_run", "input": "p"}), "`input` means nothing here: write `prompt`"),
-            // Nor a count of steps that no guard can read.
-            (
-                "instructor",
-                json!({"triggerType": "before_step", "state": {"step_count": 30}}),
-                "`state`: `step_count` means nothing here: write `stepCount`",
-            ),
-            (
-                "instructor",
-                json!({"triggerType": "before_step", "state": {"stepCount": "many"}}),
-                "`state.stepCount` is not a whole number",
-            ),
-            // There it may be so; whether a hook asks for the tool is seen later.
-            ("workflow-framework", json!({"Event": "PostToolCallFailure", "ToolArgs": "{}"}), ""),
-            ("native", json!({"event": "PreToolUse"}), "`tool.name` is missing: the event is about a tool"),
-        ] {
-            let event = by_name(dialect).unwrap().read(payload.clone());
-            let told = event.map_or_else(|error| error.0, |event| event.tool_name().unwrap_or_default().into());
-            assert_eq!(told, expected, "{dialect} {payload}");
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Row {
+            dialect: String,
+            payload: Value,
+            told: String,
         }
+        rows::compare("dialects/payloads.jsonl", |row: Row| {
+            let event = by_name(&row.dialect).unwrap().read(row.payload);
+            let tool = |event: Event| event.tool_name().unwrap_or_default().to_string();
+            (event.map_or_else(|error| error.0, tool), row.told)
+        });
     }
 
     /// What another system means by a name is not what hookwire means by it.
@@ -824,64 +742,25 @@ mod tests {
     /// A command that was written for an agent means here what it means there.
     #[test]
     fn commands_are_understood_as_the_agent_does() {
-        let hso = |members: &str| format!(r#"{{"hookSpecificOutput":{{"hookEventName":"PreToolUse",{members}}}}}"#);
-        let deny = hso(r#""permissionDecision":"deny","permissionDecisionReason":"no""#);
-        let ask = hso(r#""permissionDecision":"ask""#);
-        let allow = hso(r#""permissionDecision":"allow""#);
-        let rewrite = hso(r#""permissionDecision":"allow","updatedInput":{"a":2}"#);
-        for (dialect, event, code, stdout, stderr, expected) in [
-            ("codex", "PreToolUse", 0, deny.as_str(), "", "deny no"),
-            ("codex", "PreToolUse", 0, &rewrite, "", r#"allow {"a":2}"#),
-            ("codex", "PreToolUse", 2, "", "no\n", "deny no"),
-            ("codex", "PreToolUse", 2, "", "", "failed"),
-            ("codex", "PreToolUse", 1, &deny, "", "failed"),
-            // The client drops such a reply, and the tool runs.
-            ("codex", "PreToolUse", 0, &ask, "", "failed"),
-            ("codex", "PreToolUse", 0, &allow, "", "failed"),
-            ("codex", "PreToolUse", 0, r#"{"continue":false}"#, "", "failed"),
-            ("codex", "Stop", 0, r#"{"decision":"block","reason":"no"}"#, "", "deny no"),
-            ("codex", "Stop", 0, r#"{"decision":"block"}"#, "", "failed"),
-            ("codex", "Stop", 0, r#"{"surprise":1}"#, "", "failed"),
-            ("codex", "SessionStart", 0, "hello", "", "said hello"),
-            ("gemini", "BeforeTool", 0, r#"{"decision":"block","reason":"no"}"#, "", "deny no"),
-            ("gemini", "BeforeTool", 0, r#"{"decision":"ask","reason":"?"}"#, "", "ask ?"),
-            ("gemini", "BeforeTool", 0, r#"{"hookSpecificOutput":{"tool_input":{"b":2}}}"#, "", r#"{"a":1,"b":2}"#),
-            ("gemini", "BeforeTool", 0, "hello", "", "said hello"),
-            ("gemini", "BeforeTool", 1, "", "no", "failed"),
-            ("gemini", "BeforeTool", 2, "", "no", "deny no"),
-            ("gemini", "BeforeTool", 3, "", "no", "deny no"),
-            ("gemini", "BeforeTool", 0, r#"{"decision":"perhaps"}"#, "", "failed"),
-            ("qwen", "PreToolUse", 0, &ask, "", "ask"),
-            ("qwen", "PreToolUse", 2, "", "no", "deny no"),
-            ("qwen", "PreToolUse", 1, &deny, "", "failed"),
-            (
-                "copilot",
-                "preToolUse",
-                0,
-                r#"{"permissionDecision":"deny","permissionDecisionReason":"no"}"#,
-                "",
-                "deny no",
-            ),
-            ("copilot", "preToolUse", 0, &deny, "", "deny no"),
-            ("copilot", "preToolUse", 2, "", "no", "deny no"),
-            ("copilot", "preToolUse", 1, "", "no", "failed"),
-            ("copilot", "permissionRequest", 0, r#"{"behavior":"deny","message":"no"}"#, "", "deny no"),
-            ("copilot", "agentStop", 0, r#"{"decision":"block","reason":"no"}"#, "", "deny no"),
-            ("copilot", "preToolUse", 0, r#"{"permissionDecision":"perhaps"}"#, "", "failed"),
-            ("cline", "PreToolUse", 0, r#"{"cancel":true,"errorMessage":"no"}"#, "", "deny no"),
-            ("cline", "PreToolUse", 0, r#"{"cancel":false,"contextModification":"hello"}"#, "", "said hello"),
-            ("cline", "PreToolUse", 0, r#"{"review":true}"#, "", "ask A hook asks"),
-            ("cline", "PreToolUse", 0, r#"{"overrideInput":{"a":2}}"#, "", r#"{"a":2}"#),
-            ("cline", "PreToolUse", 2, "", "no", "failed"),
-            ("opencode", "tool.execute.before", 0, r#"{"deny":"no"}"#, "", "deny no"),
-            ("opencode", "tool.execute.before", 0, r#"{"args":{"a":2}}"#, "", r#"{"a":2}"#),
-            ("opencode", "tool.execute.before", 1, "", "no", "failed"),
-        ] {
-            let dialect = by_name(dialect).unwrap();
-            let canonical = dialect.named(event).next().unwrap().canonical;
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Row {
+            dialect: String,
+            event: String,
+            exit: i32,
+            #[serde(default)]
+            stdout: Value,
+            #[serde(default)]
+            stderr: String,
+            understood: String,
+        }
+        rows::compare("dialects/exits.jsonl", |row: Row| {
+            let dialect = by_name(&row.dialect).unwrap();
+            let canonical = dialect.named(&row.event).next().unwrap().canonical;
             let event =
                 Event::from_json(json!({"event": canonical, "tool": {"name": "t", "input": {"a": 1}}})).unwrap();
-            let exit = crate::contract::Exit { code: Some(code), command: "c", stdout, stderr };
+            let stdout = text(&row.stdout);
+            let exit = Exit { code: Some(row.exit), command: "c", stdout: &stdout, stderr: &row.stderr };
             let told = match (dialect.contract.exit)(&event, &exit) {
                 Err(_) => "failed".to_string(),
                 Ok(it) => {
@@ -891,48 +770,28 @@ mod tests {
                     parts.chain(said).collect::<Vec<_>>().join(" ")
                 }
             };
-            assert_eq!(told, expected, "{} {} {code} {stdout}", dialect.name(), event.name);
-        }
+            (told, row.understood)
+        });
     }
 
     #[test]
     fn an_agent_is_told_no_in_the_words_that_it_obeys() {
-        let (codes, pre) = (("", "Down.", 2), "PreToolUse");
-        // In the words of Copilot CLI and of VS Code's Copilot.
-        let deny = r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"Down."},"permissionDecision":"deny","permissionDecisionReason":"Down."}"#;
-        let block = r#"{"continue":false,"decision":"block","reason":"Down.","stopReason":"Down."}"#;
-        let cancel = r#"{"cancel":true,"errorMessage":"Down."}"#;
-        let request = r#"{"hookSpecificOutput":{"decision":{"behavior":"deny","message":"Down."},"hookEventName":"PermissionRequest"}}"#;
-        for (dialect, event, expected) in [
-            ("claude-code", pre, codes),
-            ("claude-code", "", codes),
-            ("claude-code", "PermissionRequest", (request, "", 0)),
-            ("claude-code", "UserPromptSubmit", codes),
-            ("claude-code", "Notification", ("", "", 0)),
-            // It could never rest.
-            ("claude-code", "Stop", ("", "", 0)),
-            ("codex", pre, codes),
-            ("codex", "PermissionRequest", (request, "", 0)),
-            ("codex", "SessionEnd", ("", "", 0)),
-            ("gemini", "BeforeTool", codes),
-            ("gemini", pre, codes),
-            ("gemini", "AfterAgent", ("", "", 0)),
-            ("gemini", "PreCompress", ("", "", 0)),
-            ("qwen", pre, codes),
-            ("copilot", "preToolUse", (deny, "", 0)),
-            ("copilot", "", (deny, "", 0)),
-            ("copilot", "PreToolUse", (deny, "", 0)),
-            ("copilot", "permissionRequest", (r#"{"behavior":"deny","message":"Down."}"#, "", 0)),
-            ("copilot", "userPromptSubmitted", (block, "", 0)),
-            ("cline", pre, (cancel, "", 0)),
-            ("cline", "tool_call", (cancel, "", 0)),
-            ("cline", "TaskComplete", ("", "", 0)),
-            ("opencode", "tool.execute.before", (r#"{"deny":"Down."}"#, "", 0)),
-            ("native", pre, ("", "", 0)),
-        ] {
-            let said = by_name(dialect).unwrap().refuse("Down.", event);
-            assert_eq!((said.stdout.as_str(), said.stderr.as_str(), said.exit), expected, "{dialect} {event}");
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Row {
+            dialect: String,
+            event: String,
+            #[serde(default)]
+            stdout: Value,
+            #[serde(default)]
+            stderr: String,
+            #[serde(default)]
+            exit: i32,
         }
+        rows::compare("dialects/refusals.jsonl", |row: Row| {
+            let said = by_name(&row.dialect).unwrap().refuse("Down.", &row.event);
+            (said, Said { stdout: text(&row.stdout), stderr: row.stderr, exit: row.exit })
+        });
     }
 
     #[test]
