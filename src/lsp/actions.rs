@@ -581,15 +581,12 @@ fn item(format: Format, word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::editor::Encoding;
     use super::*;
+    use crate::lsp::document::document;
+    use crate::support::rows;
     use crate::syntax::formats::Format;
+    use serde::Deserialize;
     use std::path::Path;
-
-    fn document(name: &str, text: &str) -> Document {
-        let uri = format!("file:///p/.hookwire/{name}").parse().unwrap();
-        Document::new(uri, format!("/p/.hookwire/{name}").into(), 1, text.into(), Encoding::Utf8)
-    }
 
     /// Every fix of the first mistake with this code: its title, a `!` if preferred, and its text.
     fn fixed(name: &str, text: &str, code: &str) -> Vec<(String, String)> {
@@ -612,132 +609,41 @@ mod tests {
 
     #[test]
     fn fixes_leave_nothing_to_fix() {
-        let yaml = |hook: &str| format!("hooks:\n  - name: a # n\n{}\n", hook.replace("; ", "\n").replace('~', "    "));
-        let of = |hook: &str| ("a.yaml", yaml(hook));
-        let cases = [
-            // A wrong word.
-            (of("~on: Stop; ~dney: x"), "unknown-field", "Change it to `deny`!", yaml("~on: Stop; ~deny: x")),
-            (of("~on: [Stop, 'PreTolUse']; ~deny: x"), "unknown-event", "Change it to `PreToolUse`!", yaml("~on: [Stop, 'PreToolUse']; ~deny: x")),
-            (of("~on: Stop; ~fail: opne; ~deny: x"), "wrong-type", "Change it to `open`!", yaml("~on: Stop; ~fail: open; ~deny: x")),
-            (of("~guard: redact-secret"), "wrong-type", "Change it to `redact-secrets`!", yaml("~guard: redact-secrets")),
-            (of("~guard: {step-limt: {max: 3}}"), "wrong-type", "Change it to `step-limit`!", yaml("~guard: {step-limit: {max: 3}}")),
-            (of("~guard: {step-limit: {mx: 3}}"), "unknown-field", "Change it to `max`!", yaml("~guard: {step-limit: {max: 3}}")),
-            (of("~on: Stop; ~dialect: claude-cod; ~deny: x"), "unknown-dialect", "Change it to `claude-code`!", yaml("~on: Stop; ~dialect: claude-code; ~deny: x")),
-            (of("~on: PreToolUse; ~matcher: Read|bash; ~deny: x"), "one-name", "Change it to `Bash`!", yaml("~on: PreToolUse; ~matcher: Read|Bash; ~deny: x")),
-            (of("~on: PreToolUse; ~if: bash(bash x); ~deny: x"), "one-name", "Change it to `Bash`!", yaml("~on: PreToolUse; ~if: Bash(bash x); ~deny: x")),
-            (of("~on: PreToolUse|PostToolUse; ~deny: x"), "unknown-event", "Write a list!", yaml("~on: [PreToolUse, PostToolUse]; ~deny: x")),
-            (of("~on: PreToolUse; ~if: Bash(a && b); ~deny: x"), "never-matches", "Write a list!", yaml("~on: PreToolUse; ~if: [\"Bash(a)\", \"Bash(b)\"]; ~deny: x")),
-            (of("~on: PreToolUse; ~if: Wriet(x); ~deny: x"), "unknown-tool", "Change it to `Write`!", yaml("~on: PreToolUse; ~if: Write(x); ~deny: x")),
-            (of("~on: PreToolUse; ~matcher: mcp__*; ~deny: x"), "never-matches", "Change it to `mcp__.*`!", yaml("~on: PreToolUse; ~matcher: mcp__.*; ~deny: x")),
-            (of("~on: PreToolUse; ~matcher: mcp__git; ~deny: x"), "never-matches", "Change it to `mcp__git__.*`!", yaml("~on: PreToolUse; ~matcher: mcp__git__.*; ~deny: x")),
-            (("a.toml", "[[hooks]]\nname = 'a'\non = 'PreTolUse'\ndeny = 'x'\n".into()), "unknown-event", "Change it to `PreToolUse`!", "[[hooks]]\nname = 'a'\non = 'PreToolUse'\ndeny = 'x'\n".into()),
-            (("a.json", "{\"hooks\": [{\"name\": \"a\", \"no\": \"Stop\", \"deny\": \"x\"}]}".into()), "unknown-field", "Change it to `on`!", "{\"hooks\": [{\"name\": \"a\", \"on\": \"Stop\", \"deny\": \"x\"}]}".into()),
-            // Words that are told outright.
-            (of("~on: PreToolUse; ~matcher: '*Bash'; ~deny: x"), "bad-regex", "Write `.*`!", yaml("~on: PreToolUse; ~matcher: '.*Bash'; ~deny: x")),
-            (of("~on: PreToolUse; ~matcher: Bash(ls *); ~deny: x"), "never-matches", "Write it as `if`!", yaml("~on: PreToolUse; ~if: Bash(ls *); ~deny: x")),
-            (of("~on: Stop; ~matcher: Bash; ~deny: x"), "never-matches", "Remove `matcher`!", yaml("~on: Stop; ~deny: x")),
-            (of("~on: Stop; ~guard: {rate-limit: {max: 3}}"), "idle-guard", "Leave out `on`!", yaml("~guard: {rate-limit: {max: 3}}")),
-            (("a.json", "{\"hooks\": [{\"name\": \"a\", \"guard\": {\"rate-limit\": {\"max\": 3}}, \"on\": \"Stop\"}]}".into()), "idle-guard", "Leave out `on`!", "{\"hooks\": [{\"name\": \"a\", \"guard\": {\"rate-limit\": {\"max\": 3}}}]}".into()),
-            (("a.toml", "[[hooks]]\nname = 'a'\non = 'Stop'\n[hooks.guard.rate-limit]\nmax = 3\n".into()), "idle-guard", "Leave out `on`!", "[[hooks]]\nname = 'a'\n[hooks.guard.rate-limit]\nmax = 3\n".into()),
-            (of("~deny: x"), "missing-on", "Add `on: PreToolUse`", yaml("~on: PreToolUse; ~deny: x")),
-            (of("~on: Stop; ~fail: open; ~prompt: {text: x, model: 'opnai:gpt'}"), "bad-handler", "Change it to `openai:gpt`!", yaml("~on: Stop; ~fail: open; ~prompt: {text: x, model: 'openai:gpt'}")),
-            (of("~on: Stop; ~deny: 3"), "wrong-type", "Quote it!", yaml("~on: Stop; ~deny: \"3\"")),
-            (of("~on: Stop; ~callable: {python: acme.review}"), "bad-handler", "Write it as `module:function`!", yaml("~on: Stop; ~callable: {python: acme:review}")),
-            (("a.yaml", "- name: a\n  on: Stop\n  deny: x\n".into()), "wrong-type", "Write `hooks:` above the list!", "hooks:\n- name: a\n  on: Stop\n  deny: x\n".into()),
-            (("a.json", "[{\"name\": \"a\"}]".into()), "wrong-type", "Write `hooks:` above the list!", "{\"hooks\": [{\"name\": \"a\"}]}".into()),
-            (of("~on: Stop; ~deny: no: never # c"), "syntax", "Put it in quotes!", yaml("~on: Stop; ~deny: \"no: never\" # c")),
-            (of("~on: Stop; ~deny: @all \"x\""), "syntax", "Put it in quotes!", yaml("~on: Stop; ~deny: \"@all \\\"x\\\"\"")),
-            (of("~on: Stop; ~when: tol.name == 'x'; ~deny: x"), "unknown-name", "Change it to `tool`!", yaml("~on: Stop; ~when: tool.name == 'x'; ~deny: x")),
-            (of("~on: Stop; ~fail: open; ~prompt: {text: 'is ${tool.command} fine'}"), "unknown-name", "Change it to `tool.input.command`!", yaml("~on: Stop; ~fail: open; ~prompt: {text: 'is ${tool.input.command} fine'}")),
-            // What is missing, or too much.
-            (of("~on: []; ~deny: x"), "missing-on", "Add `on: PreToolUse`", yaml("~on: PreToolUse; ~deny: x")),
-            (("a.toml", "[[hooks]]\ndeny = 'x'\nname = 'a'\n".into()), "missing-on", "Add `on: PreToolUse`", "[[hooks]]\ndeny = 'x'\nname = 'a'\non = 'PreToolUse'\n".into()),
-            (("a.yaml", "hooks:\n  - on: [PreToolUse, Stop]\n    deny: x\n".into()), "missing-name", "Give it a name!", "hooks:\n  - name: deny-pre-tool-use\n    on: [PreToolUse, Stop]\n    deny: x\n".into()),
-            (("a.yaml", "hooks:\n- {name: deny-stop, on: Stop, deny: x}\n- {on: Stop, deny: y}\n".into()), "missing-name", "Give it a name!", "hooks:\n- {name: deny-stop, on: Stop, deny: x}\n- {name: deny-stop-2, on: Stop, deny: y}\n".into()),
-            (("a.yaml", "hooks:\n- guard: {step-limit: {max: 3}}\n  fail: open\n".into()), "missing-name", "Give it a name!", "hooks:\n- name: step-limit\n  guard: {step-limit: {max: 3}}\n  fail: open\n".into()),
-            (("a.yaml", "hooks:\n- name:\n  on: 'custom:Odd_one'\n  ask: x\n".into()), "missing-name", "Give it a name!", "hooks:\n- name: ask-custom-odd-one\n  on: 'custom:Odd_one'\n  ask: x\n".into()),
-            (("a.yaml", "hooks:\n- name: ''\n  on: Stop\n  deny: x\n".into()), "missing-name", "Give it a name!", "hooks:\n- name: deny-stop\n  on: Stop\n  deny: x\n".into()),
-            (("a.toml", "[[hooks]]\non = 'Stop'\ndeny = 'x'\n".into()), "missing-name", "Give it a name!", "[[hooks]]\nname = 'deny-stop'\non = 'Stop'\ndeny = 'x'\n".into()),
-            (("a.json", "{\"hooks\": [\n  {\n    \"on\": \"Stop\",\n    \"deny\": \"x\"\n  }\n]}".into()), "missing-name", "Give it a name!", "{\"hooks\": [\n  {\n    \"name\": \"deny-stop\",\n    \"on\": \"Stop\",\n    \"deny\": \"x\"\n  }\n]}".into()),
-            (of("~on: Stop"), "missing-handler", "Add `deny: not allowed here`", yaml("~on: Stop; ~deny: not allowed here")),
-            (("a.json", "{\"hooks\": [{\"name\": \"a\", \"on\": \"Stop\"}]}".into()), "missing-handler", "Add `deny: not allowed here`", "{\"hooks\": [{\"name\": \"a\", \"on\": \"Stop\", \"deny\": \"not allowed here\"}]}".into()),
-            (of("~on: Stop; ~deny: x; ~command: y"), "several-handlers", "Remove `deny`", yaml("~on: Stop; ~command: y")),
-            (("a.yaml", "hooks:\n- {name: a, on: Stop, deny: x}\n- {name: a, on: Stop, deny: y}\n- {name: a-2, on: Stop, deny: z}\n".into()), "duplicate-name", "Call it `a-3`!", "hooks:\n- {name: a, on: Stop, deny: x}\n- {name: a-3, on: Stop, deny: y}\n- {name: a-2, on: Stop, deny: z}\n".into()),
-            (("a.toml", "[[hooks]]\nname = 'a'\non = 'Stop'\ndeny = 'x'\n[[hooks]]\nname = 'a'\non = 'Stop'\ndeny = 'x'\n".into()), "duplicate-name", "Call it `a-2`!", "[[hooks]]\nname = 'a'\non = 'Stop'\ndeny = 'x'\n[[hooks]]\nname = 'a-2'\non = 'Stop'\ndeny = 'x'\n".into()),
-            (of("~on: Stop; ~fail: open; ~http:; ~  url: https://x.org; ~  headers: {a: '${env.TOK}'}"), "bad-handler", "Add `TOK` to `inheritEnv`!", yaml("~on: Stop; ~fail: open; ~http:; ~  url: https://x.org; ~  inheritEnv: [TOK]; ~  headers: {a: '${env.TOK}'}")),
-            (of("~on: Stop; ~fail: open; ~http: {url: 'https://x.org', headers: {a: '${env.TOK}'}, inheritEnv: [B]}"), "bad-handler", "Add `TOK` to `inheritEnv`!", yaml("~on: Stop; ~fail: open; ~http: {url: 'https://x.org', headers: {a: '${env.TOK}'}, inheritEnv: [B, TOK]}")),
-            (of("~on: Stop; ~fail: open; ~http:; ~  url: https://x.org; ~  headers: {a: '${env.TOK}'}; ~  inheritEnv:; ~    - B"), "bad-handler", "Add `TOK` to `inheritEnv`!", yaml("~on: Stop; ~fail: open; ~http:; ~  url: https://x.org; ~  headers: {a: '${env.TOK}'}; ~  inheritEnv:; ~    - B; ~    - TOK")),
-            (("a.toml", "[[hooks]]\nname = 'a'\non = 'Stop'\n[hooks.http]\nurl = 'https://x.org'\nheaders = { a = '${env.TOK}' }\n".into()), "bad-handler", "Add `TOK` to `inheritEnv`!", "[[hooks]]\nname = 'a'\non = 'Stop'\n[hooks.http]\nurl = 'https://x.org'\ninheritEnv = [\"TOK\"]\nheaders = { a = '${env.TOK}' }\n".into()),
-            (("a.json", "{\"hooks\": [{\"name\": \"a\", \"on\": \"Stop\", \"http\": {\"url\": \"https://x.org\", \"headers\": {\"a\": \"${env.TOK}\"}}}]}".into()), "bad-handler", "Add `TOK` to `inheritEnv`!", "{\"hooks\": [{\"name\": \"a\", \"on\": \"Stop\", \"http\": {\"url\": \"https://x.org\", \"inheritEnv\": [\"TOK\"], \"headers\": {\"a\": \"${env.TOK}\"}}}]}".into()),
-            // Conditions.
-            (of("~on: Stop; ~when: tool.input.n > 3; ~deny: x"), "unguarded-when", "Ask `has()` first!", yaml("~on: Stop; ~when: has(tool.input.n) && tool.input.n > 3; ~deny: x")),
-            (of("~on: Stop; ~when: \"tool.input.n > 3 || tool.input.m == \\\"x\\\"\"; ~deny: x"), "unguarded-when", "Ask `has()` first!", yaml("~on: Stop; ~when: \"has(tool.input.m) && has(tool.input.n) && (tool.input.n > 3 || tool.input.m == \\\"x\\\")\"; ~deny: x")),
-            (of("~on: Stop; ~when: |; ~  tool.input.n; ~    > 3 ? true : false; ~deny: x"), "unguarded-when", "Ask `has()` first!", yaml("~on: Stop; ~when: |; ~  has(tool.input.n) && (tool.input.n; ~    > 3 ? true : false); ~deny: x")),
-            (of("~on: Stop; ~when: event.prompt == 'x'; ~deny: x"), "unguarded-when", "Write the member without `event.`!", yaml("~on: Stop; ~when: prompt == 'x'; ~deny: x")),
-            (("a.toml", "[[hooks]]\nname = 'a'\non = 'Stop'\nwhen = \"tool.input.n == \\\"a\\\"\"\ndeny = 'x'\n".into()), "unguarded-when", "Ask `has()` first!", "[[hooks]]\nname = 'a'\non = 'Stop'\nwhen = \"has(tool.input.n) && tool.input.n == \\\"a\\\"\"\ndeny = 'x'\n".into()),
-        ];
-        for ((name, text), code, title, expected) in cases {
-            let found = fixed(name, &text, code);
-            let found = found.iter().map(|(title, text)| (title.as_str(), text.as_str())).next().unwrap_or_default();
-            assert_eq!(found, (title, expected.as_str()), "{text}");
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Row {
+            file: String,
+            text: String,
+            code: String,
+            title: String,
+            fixed: String,
         }
+        rows::compare("lsp/fixes.jsonl", |row: Row| {
+            let first = fixed(&row.file, &row.text, &row.code).into_iter().next();
+            (first, Some((row.title, row.fixed)))
+        });
     }
 
     #[test]
     fn a_failure_direction_is_added_in_place() {
-        for (name, text, closed, for_all) in [
-            (
-                "a.yaml",
-                "hooks:\n  - name: a # n\n    on: PreToolUse\n    command: x\n",
-                "hooks:\n  - name: a # n\n    fail: closed\n    on: PreToolUse\n    command: x\n",
-                "defaults:\n  fail: closed\nhooks:\n  - name: a # n\n    on: PreToolUse\n    command: x\n",
-            ),
-            (
-                "a.yaml",
-                "defaults:\r\n  priority: 3\r\nhooks:\r\n-\r\n  on: PreToolUse\r\n  command: x\r\n  name: 'a'",
-                "defaults:\r\n  priority: 3\r\nhooks:\r\n-\r\n  on: PreToolUse\r\n  command: x\r\n  name: 'a'\r\n  fail: closed",
-                "defaults:\r\n  priority: 3\r\n  fail: closed\r\nhooks:\r\n-\r\n  on: PreToolUse\r\n  command: x\r\n  name: 'a'",
-            ),
-            (
-                "a.yaml",
-                "defaults:\nhooks: [{name: a, on: PreToolUse, command: x}]\n",
-                "defaults:\nhooks: [{name: a, fail: closed, on: PreToolUse, command: x}]\n",
-                "defaults:\n  fail: closed\nhooks: [{name: a, on: PreToolUse, command: x}]\n",
-            ),
-            (
-                "a.yaml",
-                "{hooks: [{\"name\": a, on: PreToolUse, command: x}]}",
-                "{hooks: [{\"name\": a, \"fail\": \"closed\", on: PreToolUse, command: x}]}",
-                "{defaults: {fail: closed}, hooks: [{\"name\": a, on: PreToolUse, command: x}]}",
-            ),
-            (
-                "a.toml",
-                "dialect = 'native'\n# hooks\n[[hooks]]\nname = 'a'\non = 'PreToolUse'\n[hooks.command]\nrun = 'x'\n",
-                "dialect = 'native'\n# hooks\n[[hooks]]\nname = 'a'\nfail = 'closed'\non = 'PreToolUse'\n[hooks.command]\nrun = 'x'\n",
-                "dialect = 'native'\n# hooks\n[defaults]\nfail = \"closed\"\n\n[[hooks]]\nname = 'a'\non = 'PreToolUse'\n[hooks.command]\nrun = 'x'\n",
-            ),
-            (
-                "a.toml",
-                "hooks = [{ name = \"a\", on = \"PreToolUse\", command = \"x\" }]\n",
-                "hooks = [{ name = \"a\", fail = \"closed\", on = \"PreToolUse\", command = \"x\" }]\n",
-                "defaults.fail = \"closed\"\nhooks = [{ name = \"a\", on = \"PreToolUse\", command = \"x\" }]\n",
-            ),
-            (
-                "a.json",
-                "{\n  // all\n  \"hooks\": [\n    {\n      \"name\": \"a\",\n      \"on\": \"PreToolUse\",\n      \"command\": \"x\"\n    }\n  ]\n}\n",
-                "{\n  // all\n  \"hooks\": [\n    {\n      \"name\": \"a\",\n      \"fail\": \"closed\",\n      \"on\": \"PreToolUse\",\n      \"command\": \"x\"\n    }\n  ]\n}\n",
-                "{\n  // all\n  \"defaults\": { \"fail\": \"closed\" },\n  \"hooks\": [\n    {\n      \"name\": \"a\",\n      \"on\": \"PreToolUse\",\n      \"command\": \"x\"\n    }\n  ]\n}\n",
-            ),
-        ] {
-            let fixes = fixed(name, text, "no-fail-direction");
-            let expected = [
-                ("Add `fail: closed`!", closed.to_string()),
-                ("Add `fail: open`", closed.replace("closed", "open")),
-                ("Set `fail: closed` for the whole file", for_all.to_string()),
-            ];
-            let found: Vec<_> = fixes.iter().map(|(title, text)| (title.as_str(), text.clone())).collect();
-            assert_eq!(found, expected, "{text}");
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Row {
+            file: String,
+            text: String,
+            closed: String,
+            for_all: String,
         }
+        rows::compare("lsp/fail_directions.jsonl", |row: Row| {
+            let open = row.closed.replace("closed", "open");
+            let expected = [
+                ("Add `fail: closed`!", row.closed),
+                ("Add `fail: open`", open),
+                ("Set `fail: closed` for the whole file", row.for_all),
+            ];
+            let expected = expected.map(|(title, text)| (title.to_string(), text)).to_vec();
+            (fixed(&row.file, &row.text, "no-fail-direction"), expected)
+        });
     }
 
     #[test]

@@ -351,20 +351,17 @@ impl Lines<'_> {
     }
 }
 
+/// A file of a project's hooks, open in an editor.
+#[cfg(test)]
+pub(super) fn document(name: &str, text: &str) -> Document {
+    let path = format!("/p/.hookwire/{name}");
+    Document::new(format!("file://{path}").parse().unwrap(), path.into(), 1, text.into(), Encoding::Utf8)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    fn document(text: &str, encoding: Encoding) -> Document {
-        Document::new(
-            "file:///p/.hookwire/a.yaml".parse().unwrap(),
-            "/p/.hookwire/a.yaml".into(),
-            1,
-            text.into(),
-            encoding,
-        )
-    }
 
     fn change(range: Option<Range>, text: &str) -> TextDocumentContentChangeEvent {
         TextDocumentContentChangeEvent { range, range_length: None, text: text.into() }
@@ -374,7 +371,8 @@ mod tests {
         /// Whatever ranges an editor sends, there is a text, and an edit in the middle is that edit.
         #[test]
         fn edits_are_edits(text in "[a-c\u{e9}\u{1f600}\r\n]{0,40}", at in any::<(prop::sample::Index, prop::sample::Index)>(), put in "[xy\u{1f600}\n]{0,4}", wild in any::<(u32, u32, u32, u32)>(), utf8 in any::<bool>()) {
-            let before = document(&text, if utf8 { Encoding::Utf8 } else { Encoding::Utf16 });
+            let encoding = if utf8 { Encoding::Utf8 } else { Encoding::Utf16 };
+            let before = Document { encoding, ..document("a.yaml", &text) };
             let places: Vec<usize> = (0..=text.len()).filter(|at| text.is_char_boundary(*at) && !(text[..*at].ends_with('\r') && text[*at..].starts_with('\n'))).collect();
             let (a, b) = (*at.0.get(&places), *at.1.get(&places));
             let span = a.min(b)..a.max(b);

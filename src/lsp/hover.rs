@@ -414,16 +414,14 @@ fn hook_in_words(hook: &Hook, counts: Counts, written: impl Fn(&str) -> Option<S
 
 #[cfg(test)]
 mod tests {
-    use super::super::editor::Encoding;
     use super::*;
+    use crate::lsp::document::document;
     use serde_json::json;
 
     fn hovered(file: &str, marked: &str) -> Option<String> {
         let (before, after) = marked.split_once('¦').unwrap();
         let text = format!("{before}{after}");
-        let path = format!("/p/.hookwire/{file}");
-        let uri = format!("file://{path}").parse().unwrap();
-        let document = Document::new(uri, path.into(), 1, text.clone(), Encoding::Utf8);
+        let document = document(file, &text);
         let event = json!({"event": "PreToolUse", "tool": {"name": "Bash", "input": {"command": "a ``` b", "path": "x".repeat(300)}}});
         let events = [Arc::new(Event::from_json(event).unwrap())];
         let counts = |_: &str| Counts { matched: 3, ..Counts::default() };

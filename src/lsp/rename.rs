@@ -153,13 +153,8 @@ fn renamed(node: &Node, name: &Node, new: &str) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::super::editor::Encoding;
     use super::*;
-
-    fn document(name: &str, text: &str) -> Document {
-        let uri = format!("file:///p/.hookwire/{name}").parse().unwrap();
-        Document::new(uri, format!("/p/.hookwire/{name}").into(), 1, text.into(), Encoding::Utf8)
-    }
+    use crate::lsp::document::document;
 
     #[test]
     fn names_are_written_as_the_format_needs() {

@@ -275,13 +275,8 @@ fn comments(document: &Document, lines: &Lines<'_>, texts: &[(usize, usize)]) ->
 
 #[cfg(test)]
 mod tests {
-    use super::super::editor::Encoding;
     use super::*;
-
-    fn document(name: &str, text: &str) -> Document {
-        let uri = format!("file:///p/.hookwire/{name}").parse().unwrap();
-        Document::new(uri, format!("/p/.hookwire/{name}").into(), 1, text.into(), Encoding::Utf8)
-    }
+    use crate::lsp::document::document;
 
     const YAML: &str = "# one\n# two\ndefaults:\n  fail: open\nhooks:\n  - name: a\n    on: [PreToolUse, Stop]\n    script: |\n      # no comment\n      # nor this\n      return;\n  - on: Stop\n    deny:\n      - 1\n";
     const TOML: &str = "[policy]\ndeny = ['Bash']\n\n[[hooks]]\nname = 'a'\non = 'Stop'\n[hooks.script]\nfile = 'x.js'\n\n[[hooks]]\nguard = 'redact-secrets'\n";

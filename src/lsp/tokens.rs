@@ -256,12 +256,8 @@ fn encode(document: &Document, encoding: Encoding, tokens: &[(Span, Kind)]) -> V
 mod tests {
     use super::*;
     use crate::dialects::by_name;
+    use crate::lsp::document::document;
     use proptest::prelude::*;
-
-    fn document(name: &str, text: &str) -> Document {
-        let uri = format!("file:///p/.hookwire/{name}").parse().unwrap();
-        Document::new(uri, format!("/p/.hookwire/{name}").into(), 1, text.into(), Encoding::Utf8)
-    }
 
     fn told(text: &str, tokens: Vec<Token>) -> String {
         let tokens = tokens.into_iter().map(|(part, kind)| format!("{}:{kind:?}", &text[part]));

@@ -112,6 +112,8 @@ mod tests {
     use super::snippet::STOP;
     use super::*;
     use crate::event::Event;
+    use crate::support::rows;
+    use serde::Deserialize;
     use serde_json::json;
     use std::sync::Arc;
 
@@ -165,170 +167,14 @@ mod tests {
 
     #[test]
     fn what_is_taken_fits() {
-        let mut wrong = Vec::new();
-        for (text, label, expected) in [
-            ("ho¦", "hooks", "hooks:\n  - name: $0"),
-            ("hooks:\n¦", "- name: …", "hooks:\n- name: $0"),
-            ("hooks:\n  - ¦", "name", "hooks:\n  - name: $0"),
-            ("hooks:\n  -¦", "name", "hooks:\n  - name: $0"),
-            ("hooks:\n  - name: a\n    on: Stop\n  ¦", "- name: …", "hooks:\n  - name: a\n    on: Stop\n  - name: $0"),
-            ("hooks:\n  - name: a\n    ht¦\n", "http", "hooks:\n  - name: a\n    http:\n  url: $0\n"),
-            ("hooks:\n  - {name: a, ht¦", "http", "hooks:\n  - {name: a, http: { url: $0 }"),
-            (
-                "hooks:\n  - name: a\n    on:¦\n    deny: x\n",
-                "Stop",
-                "hooks:\n  - name: a\n    on: Stop\n    deny: x\n",
-            ),
-            ("hooks:\n  - name: a\n    on: ¦", "*", "hooks:\n  - name: a\n    on: \"*\""),
-            ("hooks:\n  - name: a\n    on: \"¦", "*", "hooks:\n  - name: a\n    on: \"*\""),
-            ("hooks:\n  - name: a\n    on: [Stop, ¦", "PreToolUse", "hooks:\n  - name: a\n    on: [Stop, PreToolUse"),
-            (
-                "hooks:\n  - name: a\n    guard: ¦",
-                "cost-limit: …",
-                "hooks:\n  - name: a\n    guard:\n  cost-limit:\n    max: $1\n    prices:\n      $0",
-            ),
-            ("hooks:\n  - name: a\n    if: ¦", "Bash", "hooks:\n  - name: a\n    if: Bash($0)"),
-            ("hooks:\n  - name: a\n    if: Ba¦(x*)", "Bash", "hooks:\n  - name: a\n    if: Bash(x*)"),
-            ("hooks:\n  - name: a\n    if: Bash(gi¦", "git push *", "hooks:\n  - name: a\n    if: Bash(git push *)"),
-            (
-                "hooks:\n  - name: a\n    if: \"Bash(gi¦)\"",
-                "git push *",
-                "hooks:\n  - name: a\n    if: \"Bash(git push *)\"",
-            ),
-            (
-                "hooks:\n  - name: a\n    matcher: Write|¦\n",
-                "mcp__pay",
-                "hooks:\n  - name: a\n    matcher: Write|mcp__pay\n",
-            ),
-            (
-                "hooks:\n  - name: a\n    on: PreToolUse\n    when: tool.in¦",
-                "input",
-                "hooks:\n  - name: a\n    on: PreToolUse\n    when: tool.input",
-            ),
-            (
-                "hooks:\n  - name: a\n    on: PreToolUse\n    when: com¦",
-                "tool.input.command",
-                "hooks:\n  - name: a\n    on: PreToolUse\n    when: tool.input.command",
-            ),
-            (
-                "hooks:\n  - name: a\n    when: tool.name == ¦",
-                "\"Bash\"",
-                "hooks:\n  - name: a\n    when: tool.name == \"Bash\"",
-            ),
-            (
-                "{\"hooks\": [{\"name\": \"a\", \"when\": \"tool.name in ['Bash', ¦\"}]}",
-                "'mcp__pay'",
-                "{\"hooks\": [{\"name\": \"a\", \"when\": \"tool.name in ['Bash', 'mcp__pay'\"}]}",
-            ),
-            (
-                "hooks:\n  - name: a\n    when: tool.input.od¦ == 'x'",
-                "odd-key",
-                "hooks:\n  - name: a\n    when: tool.input[\"odd-key\"] == 'x'",
-            ),
-            ("hooks:\n  - name: a\n    when: tool.input.¦", "in", "hooks:\n  - name: a\n    when: tool.input[\"in\"]"),
-            ("hooks:\n  - name: a\n    when: has(tool.input.¦)", "odd-key", ""),
-            ("hooks:\n  - name: a\n    when: has(tool.input.¦)", "size", ""),
-            ("hooks:\n  - name: a\n    when: has(¦)", "tool", ""),
-            ("hooks:\n  - name: a\n    when: has(¦)", "size", ""),
-            (
-                "hooks:\n  - name: a\n    when: has(¦)",
-                "tool.input.amount",
-                "hooks:\n  - name: a\n    when: has(tool.input.amount)",
-            ),
-            ("hooks:\n  - name: a\n    if: Bash(ec¦", "echo *", "hooks:\n  - name: a\n    if: Bash(echo *)"),
-            ("hooks:\n  - name: a\n    if: Bash(¦\n", "ls #x *", "hooks:\n  - name: a\n    if: \"Bash(ls #x *)\"\n"),
-            ("hooks:\n  - name: a\n    if: Write(¦)", "src/a.rs", "hooks:\n  - name: a\n    if: Write(src/a.rs)"),
-            ("hooks:\n  - name: a\n    if: Write(¦)", "src/**", "hooks:\n  - name: a\n    if: Write(src/**)"),
-            ("hooks:\n  - name: a\n    if: Write(¦)", "**/*.rs", "hooks:\n  - name: a\n    if: Write(**/*.rs)"),
-            ("policy:\n  deny: [Bash(¦)]", "git push *", "policy:\n  deny: [Bash(git push *)]"),
-            (
-                "hooks:\n  - name: a\n    on: UserPromptSubmit\n    command: [git, \"${¦}\"]",
-                "prompt",
-                "hooks:\n  - name: a\n    on: UserPromptSubmit\n    command: [git, \"${prompt}\"]",
-            ),
-            (
-                "hooks:\n  - name: a\n    when: 'prompt.st¦'",
-                "startsWith",
-                "hooks:\n  - name: a\n    when: 'prompt.startsWith(\"$0\")'",
-            ),
-            (
-                "hooks:\n  - name: a\n    when: tool.name == \"B¦\"",
-                "Bash",
-                "hooks:\n  - name: a\n    when: tool.name == \"Bash\"",
-            ),
-            (
-                "hooks:\n  - name: a\n    prompt: see ${pro¦ now",
-                "prompt",
-                "hooks:\n  - name: a\n    prompt: see ${prompt} now",
-            ),
-            (
-                "hooks:\n  - name: a\n    prompt: see ${¦}",
-                "tool.input.odd-key",
-                "hooks:\n  - name: a\n    prompt: see ${tool.input.odd-key}",
-            ),
-            (
-                "hooks:\n  - name: a\n    prompt: |\n      see ${pro¦\n",
-                "prompt",
-                "hooks:\n  - name: a\n    prompt: |\n      see ${prompt}\n",
-            ),
-            (
-                "dialect: agentpool\nhooks:\n  - name: a\n    prompt: see ${TOOL_¦",
-                "TOOL_INPUT",
-                "dialect: agentpool\nhooks:\n  - name: a\n    prompt: see ${TOOL_INPUT}",
-            ),
-            (
-                "dialect: hooks-article\nhooks:\n  Pre¦\n",
-                "PreToolUse",
-                "dialect: hooks-article\nhooks:\n  PreToolUse:\n  - name: $0\n",
-            ),
-            ("{¦}", "hooks", "{\"hooks\": [{ \"name\": \"$0\" }]}"),
-            ("{\"hooks\": [{\"na¦\"}]}", "name", "{\"hooks\": [{\"name\": \"$0\"}]}"),
-            (
-                "{\"hooks\": [{\"name\": \"a\", ¦ \"deny\": \"x\"}]}",
-                "once",
-                "{\"hooks\": [{\"name\": \"a\", \"once\": ${1|true,false|}, \"deny\": \"x\"}]}",
-            ),
-            (
-                "{\"hooks\": [{\"name\": \"a\", \"on\": \"Pre¦",
-                "PreToolUse",
-                "{\"hooks\": [{\"name\": \"a\", \"on\": \"PreToolUse\"",
-            ),
-            (
-                "{\"hooks\": [{\"name\": \"a\", \"once\": ¦}]}",
-                "true",
-                "{\"hooks\": [{\"name\": \"a\", \"once\": true}]}",
-            ),
-            ("[[hooks]]\nname = 'a'\non =¦\n", "Stop", "[[hooks]]\nname = 'a'\non = \"Stop\"\n"),
-            ("[[hooks]]\nname = 'a'\nht¦\n", "http", "[[hooks]]\nname = 'a'\nhttp = { url = \"$0\" }\n"),
-            ("[[hooks]]\nname = 'a'\n\n[hooks.gu¦\n", "guard", "[[hooks]]\nname = 'a'\n\n[hooks.guard]\n"),
-            (
-                "[[hooks]]\nname = 'a'\ndeny = 'x'\n\n¦",
-                "[[hooks]]",
-                "[[hooks]]\nname = 'a'\ndeny = 'x'\n\n[[hooks]]\nname = \"$0\"",
-            ),
-            ("[[hooks]]\nname = 'a'\n[¦]\n", "[[hooks]]", "[[hooks]]\nname = 'a'\n[[hooks]]\nname = \"$0\"\n"),
-            ("[¦", "[policy]", "[policy]\n$0"),
-            ("[[ho¦", "[[hooks]]", "[[hooks]]\nname = \"$0\""),
-            ("[[ho¦]] # of [a]\n", "[[hooks]]", "[[hooks]]\nname = \"$0\" # of [a]\n"),
-            ("[[ho¦]]\nname = 'a'\n", "[[hooks]]", "[[hooks]]\nname = 'a'\n"),
-            ("[[hooks]]\nname = 'a'\ncommand.ru¦\n", "[[hooks]]", ""),
-            ("[¦", "dialect", ""),
-            ("[[hooks]]\nname = 'a'\n[hooks.¦", "on", ""),
-            (
-                "[[hooks]]\nname = 'a'\n[hooks.guard.step-limit]\n¦",
-                "max",
-                "[[hooks]]\nname = 'a'\n[hooks.guard.step-limit]\nmax = ${0:20}",
-            ),
-            ("{\"hooks\": [{\"name\": \"a\" ¦}]}", "deny", "{\"hooks\": [{\"name\": \"a\", \"deny\": \"$0\"}]}"),
-            ("{\"hooks\": [{\"name\": \"a\" \"de¦\"}]}", "deny", "{\"hooks\": [{\"name\": \"a\", \"deny\": \"$0\"}]}"),
-            ("{\"hooks\": [{\"name\": \"a\"}¦]}", "{ … }", "{\"hooks\": [{\"name\": \"a\"}, { \"name\": \"$0\" }]}"),
-        ] {
-            let found = taken(text, label, true);
-            if found != expected {
-                wrong.push((text, label, found));
-            }
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Row {
+            text: String,
+            label: String,
+            after: String,
         }
-        assert!(wrong.is_empty(), "{wrong:#?}");
+        rows::compare("lsp/taken.jsonl", |row: Row| (taken(&row.text, &row.label, true), row.after));
         // Without snippets.
         assert_eq!(taken("hooks:\n  - name: a\n    ht¦", "http", false), "hooks:\n  - name: a\n    http:");
         assert_eq!(taken("{\"ho¦\"}", "hooks", false), "{\"hooks\": [{ \"name\": \"\" }]}");
@@ -346,54 +192,19 @@ mod tests {
 
     #[test]
     fn the_likely_comes_first() {
-        for (text, first, never) in [
-            (
-                "hooks:\n  - name: a\n    ¦",
-                &["on", "matcher", "if", "unless", "when", "allow", "deny", "ask", "command"][..],
-                "name",
-            ),
-            ("hooks:\n  - name: a\n    on: Stop\n    deny: x\n    ¦", &["matcher", "if", "unless", "when"], "command"),
-            ("hooks:\n  - name: a\n    command:\n      ¦", &["run"], "name"),
-            (
-                "hooks:\n  - name: a\n    callable:\n      ¦",
-                &["command", "idle", "node", "python", "venv", "args"],
-                "name",
-            ),
-            ("hooks:\n  - name: a\n    guard:\n      step-limit:\n        ¦", &["max", "by", "counter", "per"], "name"),
-            ("hooks:\n  - name: a\n    guard:\n      step-limit:\n        per: ¦", &["run", "session", "host"], "by"),
-            ("hooks:\n  - name: a\n    guard: finish-reason\n    on: ¦", &["StepEnd", "PostModelCall"], "0"),
-            ("dialect: agentpool\nhooks:\n  - name: a\n    on: ¦", &["pre_tool_use"], "1"),
-            (
-                "hooks:\n  - name: a\n    on: [Stop, ¦]",
-                &["PreToolUse", "PostToolUse", "UserPromptSubmit", "SessionStart"],
-                "Stop",
-            ),
-            ("hooks:\n  - name: a\n    matcher: ¦", &["Bash", "Write", "mcp__pay", "Read"], "Stop"),
-            ("hooks:\n  - name: a\n    on: UserPromptSubmit\n    when: ¦", &["prompt", "event"], "tool.input.command"),
-            ("hooks:\n  - name: a\n    on: Stop\n    when: ¦", &["lastMessage"], "tool"),
-            ("hooks:\n  - name: a\n    on: Stop\n    matcher: ¦", &[], "Bash"),
-            ("hooks:\n  - name: a\n    on: PreToolUse\n    when: ¦", &["tool", "event"], "nobody"),
-            ("hooks:\n  - name: a\n    matcher: mcp__pay\n    when: tool.input.¦", &["amount", "to"], "command"),
-            ("hooks:\n  - name: a\n    if: WebFetch(*)\n    when: tool.input.¦", &["url"], "command"),
-            ("dialect: claude-code\nhooks:\n  - name: a\n    on: ¦", &["PreToolUse"], "0"),
-            ("hooks:\n  - name: a\n    if: Bash(¦)", &["git push *", "echo *"], "echo \"a: *\""),
-            ("hooks:\n  - name: a\n    when: tool.input.to.¦", &["size", "exists"], "startsWith"),
-            ("hooks:\n¦", &["- name: …"], "name"),
-            ("[[hooks]]\nname = 'a'\n[¦]", &["[[hooks]]", "[defaults]", "[policy]"], "dialect"),
-            ("defaults:\n  ¦", &["agents", "delegates", "fail"], "name"),
-            ("policy:\n  ¦", &["allow", "deny", "limits", "sandbox"], "name"),
-            ("hooks:\n  - name: a\n    script: \"return ${¦\"", &[], "prompt"),
-            (
-                "hooks:\n  - name: a\n    http: {url: x, inheritEnv: [TOKEN], headers: {A: \"${¦\"}}",
-                &["env.TOKEN"],
-                "prompt",
-            ),
-        ] {
-            let (_, items) = of(format_of(text), text, &seen(), true);
-            let labels: Vec<&str> = items.iter().map(|it| it.label.as_str()).collect();
-            assert_eq!(labels.get(..first.len()), Some(first), "{text}: {labels:?}");
-            assert!(!labels.contains(&never), "{text}: {labels:?}");
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Row {
+            text: String,
+            first: Vec<String>,
+            never: String,
         }
+        rows::compare("lsp/offered.jsonl", |row: Row| {
+            let (_, items) = of(format_of(&row.text), &row.text, &seen(), true);
+            let labels: Vec<String> = items.into_iter().map(|it| it.label).collect();
+            assert!(!labels.contains(&row.never), "{}: {labels:?}", row.text);
+            (labels.into_iter().take(row.first.len()).collect(), row.first)
+        });
         let own = of(Format::Yaml, "dialect: agentpool\nhooks:\n  - name: a\n    on: ¦", &seen(), true).1;
         let place = |label: &str| own.iter().position(|it| it.label == label);
         assert!(place("pre_run") < place("Stop") && place("Stop") < place("PreToolCall"));

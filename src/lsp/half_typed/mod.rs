@@ -398,6 +398,7 @@ fn next_solid<'t>(text: &'t str, at: usize, comments: &[(&str, &str)]) -> &'t st
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::support::rows;
 
     fn shown(text: &str, format: Format) -> Vec<String> {
         let (before, after) = text.split_once('¦').unwrap();
@@ -412,118 +413,23 @@ mod tests {
                 })
                 .collect();
             let kind = if it.is_key { "key" } else { "value" };
-            format!("{kind} {path} {}{:?} {:?}", it.lead, it.typed, &text[it.token.clone()])
+            format!("{kind} {path} {}‹{}› ‹{}›", it.lead, it.typed, &text[it.token.clone()])
         };
         completing(&text, format, before.len()).iter().map(show).collect()
     }
 
-    fn check(format: Format, cases: &[(&str, &[&str])]) {
-        let wrong = |(text, expected): &&(&str, &[&str])| shown(text, format) != *expected;
-        let wrong: Vec<_> = cases.iter().filter(wrong).map(|(text, _)| (text, shown(text, format))).collect();
-        assert!(wrong.is_empty(), "{wrong:#?}");
-    }
-
     #[test]
-    fn half_typed_yaml_is_read() {
-        check(
-            Format::Yaml,
-            &[
-                ("ho¦", &["key  \"ho\" \"ho\"", "value  \"ho\" \"ho\"", "key /0 - \"ho\" \"ho\""]),
-                ("¦", &["key  \"\" \"\"", "value  \"\" \"\"", "key /0 - \"\" \"\""]),
-                ("hooks:\n  - ¦", &["key /hooks/0 \"\" \"\"", "value /hooks/0 \"\" \"\""]),
-                ("hooks:\n  - name: a\n    on: Pre¦", &["value /hooks/0/on \"Pre\" \"Pre\""]),
-                ("hooks:\n  - name: a\n    on: Pre¦\n    deny: x", &["value /hooks/0/on \"Pre\" \"Pre\""]),
-                ("hooks:\n  - name: a\n    on:¦", &["value /hooks/0/on  \"\" \"\""]),
-                ("hooks:\n  - name: a\n    on:¦\n    deny: x\n", &["value /hooks/0/on  \"\" \"\""]),
-                ("hooks:\n  - name: a\n    ma¦\n    deny: x\n", &["key /hooks/0 \"ma\" \"ma\""]),
-                ("hooks:\n  - name: a\n    ¦\n    deny: x\n", &["key /hooks/0 \"\" \"\""]),
-                ("hooks:\n  - name: a\n    on: [PreToolUse, ¦\n    deny: x\n", &["value /hooks/0/on/1 \"\" \"\""]),
-                ("hooks:\n  - name: a\n    on: [PreToolUse, Po¦]\n", &["value /hooks/0/on/1 \"Po\" \"Po\""]),
-                ("hooks:\n  - name: a\n    if: Bash(¦\n    deny: x\n", &["value /hooks/0/if \"Bash(\" \"Bash(\""]),
-                (
-                    "hooks:\n  - name: a\n    if: \"Bash(¦\n    deny: x\n",
-                    &["value /hooks/0/if \"Bash(\" \"\\\"Bash(\""],
-                ),
-                ("hooks:\n  - name: a\n    when: \"tool.¦\"\n", &["value /hooks/0/when \"tool.\" \"\\\"tool.\\\"\""]),
-                (
-                    "hooks:\n  - name: a\n    command: |\n      echo ${¦\n    on: Stop\n",
-                    &["value /hooks/0/command \"echo ${\" \"echo ${\""],
-                ),
-                // Another hook is broken, before and behind.
-                (
-                    "hooks:\n  - name: [\n  - name: a\n    ma¦\n  - name: b\n    on: [x\n",
-                    &["key /hooks/0 \"ma\" \"ma\""],
-                ),
-                (
-                    "hooks:\n  - name: a\n    guard:\n      st¦\n",
-                    &[
-                        "key /hooks/0/guard \"st\" \"st\"",
-                        "value /hooks/0/guard \"st\" \"st\"",
-                        "key /hooks/0/guard/0 - \"st\" \"st\"",
-                    ],
-                ),
-                ("hooks:\n  - {name: a, o¦", &["key /hooks/0 \"o\" \"o\""]),
-                ("hooks:\n  - {name: a, on: ¦}\n", &["value /hooks/0/on \"\" \"\""]),
-                ("hooks:\n  - name: a\n    # on: Pr¦\n    deny: x\n", &[]),
-                ("hooks:\n- name: a\n¦", &["key  \"\" \"\"", "key /hooks/1 - \"\" \"\""]),
-                ("hooks:\n  - na¦me: a\n    on: Stop\n", &["key /hooks/0 \"na\" \"name\""]),
-                (
-                    "hooks:\n  - name: don't\n    deny: \"é😀 ¦ x\"\n",
-                    &["value /hooks/0/deny \"é😀 \" \"\\\"é😀  x\\\"\""],
-                ),
-            ],
-        );
-    }
-
-    #[test]
-    fn half_typed_toml_is_read() {
-        check(
-            Format::Toml,
-            &[
-                ("¦", &["key  \"\" \"\""]),
-                ("[[hooks]]\nname = 'a'\nma¦\ndeny = 'x'\n", &["key /hooks/0 \"ma\" \"ma\""]),
-                ("[[hooks]]\nname = 'a'\non = ¦\n", &["value /hooks/0/on \"\" \"\""]),
-                ("[[hooks]]\nname = 'a'\non =¦\ndeny = 'x'", &["value /hooks/0/on  \"\" \"\""]),
-                ("[[hooks]]\nname = 'a'\non = \"Pre¦\ndeny = 'x'\n", &["value /hooks/0/on \"Pre\" \"\\\"Pre\""]),
-                ("[[hooks]]\nname = 'a'\non = [\"PreToolUse\", ¦\ndeny = 'x'\n", &["value /hooks/0/on/1 \"\" \"\""]),
-                (
-                    "[[hooks]]\nname = 'a'\non = [\"PreToolUse\", \"P¦\"]\n",
-                    &["value /hooks/0/on/1 \"P\" \"\\\"P\\\"\""],
-                ),
-                ("[[hooks]]\nname = 'a'\ncommand.ru¦\n", &["key /hooks/0/command \"ru\" \"ru\""]),
-                ("[[hooks]]\nname = 'a'\ncommand = { ru¦\n", &["key /hooks/0/command \"ru\" \"ru\""]),
-                ("[[hooks]]\nname = 'a'\n[hooks.gu¦", &["key /hooks/0 \"gu\" \"gu\""]),
-                ("[[ho¦]]\n", &["key  \"ho\" \"ho\""]),
-                ("[[hooks]]\nname = [\n[[hooks]]\nname = 'a'\nma¦\n[[hooks]]\non = ", &["key /hooks/0 \"ma\" \"ma\""]),
-                ("[[hooks]]\nwhen = '''\ntool.¦\n'''\n", &["value /hooks/0/when \"tool.\" \"'''\\ntool.\\n'''\""]),
-                ("[[hooks]]\nenabled = tr¦ue\n", &["value /hooks/0/enabled \"tr\" \"true\""]),
-                ("# a¦\n", &[]),
-            ],
-        );
-    }
-
-    #[test]
-    fn half_typed_json_is_read() {
-        check(
-            Format::Json,
-            &[
-                ("{¦}", &["key  \"\" \"\""]),
-                ("{\"hooks\": [{\"na¦", &["key /hooks/0 \"na\" \"\\\"na\""]),
-                ("{\"hooks\": [{\"name\": \"a\", \"on\": \"Pre¦", &["value /hooks/0/on \"Pre\" \"\\\"Pre\""]),
-                ("{\"hooks\": [{\"name\": \"a\", \"on\": \"Pre¦\"}]}", &["value /hooks/0/on \"Pre\" \"\\\"Pre\\\"\""]),
-                ("{\"hooks\": [{\"name\": \"a\",\n  ¦\n  \"deny\": \"x\"}]}", &["key /hooks/0 \"\" \"\""]),
-                ("{\"hooks\": [{\"name\": \"a\"\n  ¦\n  \"deny\": \"x\"}]}", &["key /hooks/0 \"\" \"\""]),
-                ("{\"hooks\": [{\"name\": \"a\", \"on\": [\"Stop\", ¦]}]}", &["value /hooks/0/on/1 \"\" \"\""]),
-                ("{\"hooks\": [{\"name\": \"a\", \"on\":¦}]}", &["value /hooks/0/on \"\" \"\""]),
-                ("{\"hooks\": [{\"name\": }, {\"name\": \"a\", \"ma¦\"}, {]}", &["key /hooks/0 \"ma\" \"\\\"ma\\\"\""]),
-                ("{\"hooks\": [{\"na¦me\": \"a\"}]}", &["key /hooks/0 \"na\" \"\\\"name\\\"\""]),
-                ("{\"hooks\": [\n// {¦\n]}", &[]),
-                ("¦", &["value  \"\" \"\""]),
-                ("{} ¦", &[]),
-                ("{\"hooks\": [{\"name\": \"a\" ¦}]}", &["key /hooks/0 \"\" \"\""]),
-                ("{\"hooks\": [{\"name\": \"a\" \"o¦\"}]}", &["key /hooks/0 \"o\" \"\\\"o\\\"\""]),
-                ("{\"hooks\": [{\"name\": \"a\"}¦]}", &["value /hooks/1 \"\" \"\""]),
-            ],
-        );
+    fn half_typed_files_are_read() {
+        #[derive(serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Row {
+            format: String,
+            text: String,
+            completing: Vec<String>,
+        }
+        rows::compare("lsp/half_typed.jsonl", |row: Row| {
+            let format = Format::from_path(format!("a.{}", row.format).as_ref()).unwrap();
+            (shown(&row.text, format), row.completing)
+        });
     }
 }
