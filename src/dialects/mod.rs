@@ -647,15 +647,6 @@ mod tests {
     use serde::Deserialize;
     use serde_json::json;
 
-    /// What a program writes: a reply, or a text.
-    fn text(written: &Value) -> String {
-        match written {
-            Value::Null => String::new(),
-            Value::String(text) => text.clone(),
-            reply => reply.to_string(),
-        }
-    }
-
     /// Whatever hooks judge must be what the client means.
     #[test]
     fn payloads_that_say_two_things_are_refused() {
@@ -759,7 +750,7 @@ mod tests {
             let canonical = dialect.named(&row.event).next().unwrap().canonical;
             let event =
                 Event::from_json(json!({"event": canonical, "tool": {"name": "t", "input": {"a": 1}}})).unwrap();
-            let stdout = text(&row.stdout);
+            let stdout = rows::written(&row.stdout);
             let exit = Exit { code: Some(row.exit), command: "c", stdout: &stdout, stderr: &row.stderr };
             let told = match (dialect.contract.exit)(&event, &exit) {
                 Err(_) => "failed".to_string(),
@@ -790,7 +781,7 @@ mod tests {
         }
         rows::compare("dialects/refusals.jsonl", |row: Row| {
             let said = by_name(&row.dialect).unwrap().refuse("Down.", &row.event);
-            (said, Said { stdout: text(&row.stdout), stderr: row.stderr, exit: row.exit })
+            (said, Said { stdout: rows::written(&row.stdout), stderr: row.stderr, exit: row.exit })
         });
     }
 

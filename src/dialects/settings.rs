@@ -443,8 +443,10 @@ fn expanded(value: &str, allowed: &[&str], used: &mut Vec<String>) -> String {
 #[cfg(test)]
 mod tests {
     use crate::dialects::{by_name, recognise};
+    use crate::support::rows;
     use crate::syntax::node::Node;
-    use serde_json::{Value, json};
+    use serde::Deserialize;
+    use serde_json::{Map, Value, json};
 
     /// What settings become, and what is told about it.
     fn read(agent: &str, settings: Value) -> (Value, Vec<String>) {
@@ -457,64 +459,18 @@ mod tests {
     #[test]
     fn handlers_become_hooks() {
         let group = |handler: Value| json!({"hooks": {"PreToolUse": [{"matcher": "Bash|Write", "hooks": [handler]}]}});
-        for (agent, handler, expected) in [
-            (
-                "claude-code",
-                json!({"command": "./guard", "timeout": 5, "statusMessage": "Looking"}),
-                json!({"timeout": 5, "command": "./guard"}),
-            ),
-            ("codex", json!({"command": "./guard", "timeout": 5}), json!({"timeout": 5, "command": "./guard"})),
-            (
-                "gemini",
-                json!({"name": "mine", "command": "./guard", "timeout": 5000}),
-                json!({"name": "mine", "timeout": "5000ms", "command": "./guard"}),
-            ),
-            (
-                "qwen",
-                json!({"command": "./guard", "timeout": 5000, "env": {"A": "b"}}),
-                json!({"timeout": "5000ms", "command": {"run": "./guard", "env": {"A": "b"}}}),
-            ),
-            (
-                "claude-code",
-                json!({"command": "a", "if": "Bash(git *)", "async": true, "once": true}),
-                json!({"if": "Bash(git *)", "async": true, "command": "a"}),
-            ),
-            ("claude-code", json!({"command": "a", "onFailure": "block"}), json!({"fail": "closed", "command": "a"})),
-            (
-                "claude-code",
-                json!({"command": "a b", "args": ["it's", "${CLAUDE_PROJECT_DIR}/\"x\" $HOME"]}),
-                json!({"command": r#"'a b' 'it'\''s' "${CLAUDE_PROJECT_DIR}/\"x\" \$HOME""#}),
-            ),
-            (
-                "claude-code",
-                json!({"command": "\"$CLAUDE_PROJECT_DIR\"/a --token $TOKEN ${TOKEN} $PATH $x ${X:-y}; Y=1 b $Y"}),
-                json!({"command": {"run": "\"$CLAUDE_PROJECT_DIR\"/a --token $TOKEN ${TOKEN} $PATH $x ${X:-y}; Y=1 b $Y", "inheritEnv": ["TOKEN", "X"]}}),
-            ),
-            (
-                "claude-code",
-                json!({"type": "http", "url": "http://127.0.0.1:1/", "headers": {"A": "Bearer $TOKEN ${SECRET}."}, "allowedEnvVars": ["TOKEN"]}),
-                json!({"http": {"url": "http://127.0.0.1:1/", "headers": {"A": "Bearer ${env.TOKEN} ."}, "inheritEnv": ["TOKEN"]}}),
-            ),
-            (
-                "qwen",
-                json!({"type": "http", "url": "http://127.0.0.1:1/", "timeout": 5}),
-                json!({"timeout": 5, "http": {"url": "http://127.0.0.1:1/"}}),
-            ),
-            (
-                "claude-code",
-                json!({"type": "prompt", "prompt": "Is $ARGUMENTS safe at \\$5 and ${x}?", "model": "claude-haiku-4-5", "continueOnBlock": true}),
-                json!({"prompt": {"text": "Is the event below safe at $5 and $${x}?", "model": "anthropic:claude-haiku-4-5"}}),
-            ),
-            ("claude-code", json!({"type": "agent", "prompt": "Look."}), json!({"agent": {"task": "Look."}})),
-        ] {
-            let mut handler = handler;
-            if handler.get("type").is_none() {
-                handler["type"] = "command".into();
-            }
-            let mut hook = json!({"name": "PreToolUse/Bash|Write#1", "on": "PreToolUse", "matcher": "Bash|Write"});
-            hook.as_object_mut().unwrap().extend(expected.as_object().unwrap().clone());
-            assert_eq!(read(agent, group(handler.clone())), (json!([hook]), Vec::new()), "{agent} {handler}");
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Row {
+            agent: String,
+            handler: Value,
+            hook: Map<String, Value>,
         }
+        rows::compare("dialects/handlers.jsonl", |row: Row| {
+            let mut hook = json!({"name": "PreToolUse/Bash|Write#1", "on": "PreToolUse", "matcher": "Bash|Write"});
+            hook.as_object_mut().unwrap().extend(row.hook);
+            (read(&row.agent, group(row.handler)), (json!([hook]), Vec::new()))
+        });
         let copilot = json!({"version": 1, "hooks": {"preToolUse": [{"type": "command", "bash": "./a", "cwd": "my scripts", "timeoutSec": 5}]}});
         let expected = json!([{"name": "preToolUse#1", "on": "preToolUse", "timeout": 5, "command": "cd \"$HOOKWIRE_PROJECT_DIR\"/'my scripts' || exit 1\n./a"}]);
         assert_eq!(read("copilot", copilot), (expected, Vec::new()));
@@ -522,50 +478,19 @@ mod tests {
 
     #[test]
     fn what_has_no_counterpart_is_told() {
-        for (agent, handler, expected) in [
-            (
-                "claude-code",
-                json!({"type": "command", "command": "a", "asyncRewake": true}),
-                "it can't wake the model here: it runs beside the agent, and what it says is logged",
-            ),
-            ("claude-code", json!({"type": "command", "command": "a", "shell": "powershell"}), "it is for PowerShell"),
-            (
-                "claude-code",
-                json!({"type": "command", "command": "${CLAUDE_PLUGIN_ROOT}/a"}),
-                "`$CLAUDE_PLUGIN_ROOT` is set by Claude Code, and not by hookwire",
-            ),
-            ("claude-code", json!({"type": "command"}), "a hook of type `command` needs a `command`"),
-            ("claude-code", json!({"type": "command", "command": 5}), "`command` is a text, found a number"),
-            (
-                "claude-code",
-                json!({"type": "command", "command": "a", "comand": 1}),
-                "`comand` isn't known of Claude Code, and is passed over",
-            ),
-            (
-                "claude-code",
-                json!({"type": "mcp_tool", "server": "memory", "tool": "x"}),
-                "the MCP server `memory` is the agent's own",
-            ),
-            ("claude-code", json!({"type": "callback"}), "a hook of type `callback` has no counterpart here"),
-            (
-                "claude-code",
-                json!({"type": "prompt", "prompt": "a"}),
-                "a no ends the turn there; here the agent is told why and goes on",
-            ),
-            (
-                "claude-code",
-                json!({"type": "agent", "prompt": "a", "model": "haiku"}),
-                "which model `haiku` is, is the agent's matter",
-            ),
-            ("claude-code", json!({"command": "a"}), "a hook needs a `type`"),
-            ("claude-code", json!("a"), "a hook is a map with `type`, found a string"),
-        ] {
-            let settings =
-                json!({"hooks": {"PreToolUse": [{"hooks": [handler, {"type": "command", "command": "good"}]}]}});
-            let (hooks, told) = read(agent, settings);
-            assert_eq!(told, [expected], "{handler}");
-            assert_eq!(hooks[1], json!({"name": "PreToolUse#2", "on": "PreToolUse", "command": "good"}), "{handler}");
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Row {
+            agent: String,
+            handler: Value,
+            told: String,
         }
+        rows::compare("dialects/no_counterpart.jsonl", |row: Row| {
+            let good = json!({"type": "command", "command": "good"});
+            let (hooks, told) = read(&row.agent, json!({"hooks": {"PreToolUse": [{"hooks": [row.handler, good]}]}}));
+            let beside = json!({"name": "PreToolUse#2", "on": "PreToolUse", "command": "good"});
+            ((told, hooks[1].clone()), (vec![row.told], beside))
+        });
         for (settings, n_hooks, expected) in [
             (json!({"hooks": {"Stop": [{"matcher": ""}]}}), 1, "a group of hooks needs a list of `hooks`"),
             (json!({"hooks": {"Stop": 5}}), 0, "`Stop` holds no list of hooks"),

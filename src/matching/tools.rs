@@ -1110,6 +1110,8 @@ pub fn main_argument<'v>(tool: &str, input: &'v Value) -> Option<(ArgumentKind, 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::support::rows;
+    use serde::Deserialize;
     use serde_json::json;
 
     #[test]
@@ -1124,134 +1126,53 @@ mod tests {
     /// Whatever a coding agent calls a tool, a rule for its kind holds.
     #[test]
     fn tools_of_agents() {
-        for (agent, family, names) in [
-            ("codex", "Bash", &["Bash", "shell", "exec_command"][..]),
-            ("gemini", "Bash", &["run_shell_command"]),
-            ("gemini", "Write", &["write_file"]),
-            ("gemini", "Edit", &["replace"]),
-            ("gemini", "Read", &["read_file", "read_many_files"]),
-            ("gemini", "LS", &["list_directory"]),
-            ("gemini", "Grep", &["search_file_content", "grep_search"]),
-            ("gemini", "Glob", &["glob"]),
-            ("gemini", "WebFetch", &["web_fetch"]),
-            ("gemini", "WebSearch", &["google_web_search"]),
-            ("qwen", "Edit", &["edit", "notebook_edit"]),
-            ("qwen", "Bash", &["monitor"]),
-            ("claude-code", "Bash", &["Monitor"]),
-            ("copilot", "Bash", &["bash", "write_bash", "runTerminalCommand", "send_to_terminal"]),
-            ("copilot", "Grep", &["rg", "copilot_findTextInFiles"]),
-            ("cline", "WebFetch", &["fetch_web_content"]),
-            ("copilot", "PowerShell", &["powershell"]),
-            ("copilot", "Write", &["create"]),
-            ("copilot", "Edit", &["edit", "str_replace", "multi_edit", "insert", "editFiles", "edit_notebook_file"]),
-            ("copilot", "Edit", &["copilot_replaceString", "copilot_insertEdit"]),
-            ("copilot", "Read", &["view"]),
-            ("cline", "Bash", &["execute_command", "run_commands"]),
-            ("cline", "Write", &["write_to_file"]),
-            ("cline", "Edit", &["replace_in_file", "apply_diff", "editor"]),
-            ("cline", "Read", &["read_file", "read_files"]),
-            ("codex", "Read", &["view_image"]),
-            ("cline", "LS", &["list_files"]),
-            ("opencode", "Bash", &["bash"]),
-            ("opencode", "Write", &["write"]),
-            ("opencode", "Edit", &["edit", "multiedit"]),
-            ("opencode", "Read", &["read"]),
-            ("opencode", "LS", &["list"]),
-            ("opencode", "WebFetch", &["webfetch"]),
-        ] {
-            for name in names {
-                assert_eq!(Row::of(name).families(), [family], "{agent} {name}");
-            }
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Agent {
+            #[serde(rename = "agent")]
+            _name: String,
+            family: String,
+            names: Vec<String>,
         }
+        rows::compare("rules/families.jsonl", |row: Agent| {
+            let found: Vec<_> = row.names.iter().map(|name| Row::of(name).families().to_vec()).collect();
+            (found.iter().map(|it| it.join("|")).collect(), vec![row.family; row.names.len()])
+        });
         for member in ["file_path", "filePath", "absolute_path", "path", "dir_path", "dirPath"] {
             let input = json!({ member: "/a" });
             assert_eq!(Row::of("read_file").main_path(&input), MainArgument::Is("/a".into()), "{member}");
         }
     }
 
+    /// What a call is about, where that is one argument, one path or one command.
     #[test]
     fn main_arguments() {
-        for (tool, input, expected) in [
-            ("run_shell_command", json!({"command": "ls"}), Some("ls")),
-            ("shell", json!({"command": ["bash", "-lc", "git push 'a b'"]}), Some(r"bash -lc 'git push '\''a b'\'''")),
-            ("shell", json!({"command": ["ls", 3]}), None),
-            ("shell", json!({"command": ["A=b", "git=c", "if"]}), Some("'A=b' 'git=c' if")),
-            ("shell", json!({"command": ["time", "git"]}), Some("'time' git")),
-            ("shell", json!({"command": "ls", "cmd": "rm"}), None),
-            ("shell", json!({"command": "git", "args": ["push", "a b", 3]}), Some("git push 'a b' 3")),
-            ("shell", json!({"command": ["git"], "args": "push -f"}), Some("git push -f")),
-            ("shell", json!({"command": "git", "args": []}), Some("git")),
-            ("shell", json!({"command": "git push", "args": ["-f"]}), None),
-            ("shell", json!({"command": "git", "args": [[]]}), None),
-            ("run_commands", json!({"commands": ["ls -l"]}), Some("ls -l")),
-            ("run_commands", json!({"commands": ["ls", "rm"]}), None),
-            ("read_file", json!({"absolute_path": "/a", "path": "/a"}), Some("/a")),
-            ("view", json!({"path": "/a", "filePath": "/b"}), None),
-            ("web_fetch", json!({"prompt": "read https://a.b/"}), Some("read https://a.b/")),
-            ("WebFetch", json!({"url": "https://a.b/", "prompt": "sum up"}), Some("https://a.b/")),
-            ("str_replace_based_edit_tool", json!({"command": "view", "path": "/a"}), Some("/a")),
-            ("apply_patch", json!({"input": "*** Begin Patch\n*** Add File: a b.rs\n+x"}), Some("a b.rs")),
-            ("unknown", json!({"x": "only"}), Some("only")),
-            ("Bash", json!({"Command": "ls"}), Some("ls")),
-            ("Bash", json!({"command": "ls", "Command": "git push"}), None),
-            ("Bash", json!({"command": "ls", "script": "git push"}), None),
-        ] {
-            let found = main_argument(tool, &input).map(|(_, text)| text);
-            assert_eq!(found.as_deref(), expected, "{tool} {input}");
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Input {
+            tool: String,
+            input: Value,
+            argument: Option<String>,
+            path: Option<String>,
+            command: Option<String>,
         }
-    }
-
-    #[test]
-    fn main_paths() {
-        let is = |path: &'static str| MainArgument::Is(path.into());
-        for (tool, input, expected) in [
-            ("Write", json!({"file_path": "/a"}), is("/a")),
-            ("Write", json!({"file_path": "/etc/passwd", "path": "ok.txt"}), MainArgument::Unclear),
-            ("Write", json!({"file_path": ["/etc/passwd"], "path": "ok.txt"}), MainArgument::Unclear),
-            ("Write", json!({"file_path": 1, "path": "ok.txt"}), MainArgument::Unclear),
-            ("Write", json!({"file_path": "/a", "path": null}), is("/a")),
-            ("read_many_files", json!({"paths": ["/a"]}), is("/a")),
-            ("read_many_files", json!({"paths": ["/a", "/b"]}), MainArgument::Unclear),
-            ("read_many_files", json!({"paths": ["/a", "/b"], "path": "/a"}), MainArgument::Unclear),
-            ("Write", json!({"content": "x"}), MainArgument::Absent),
-            ("mcp__fs__write", json!({"path": "ok", "target_file": "/etc/passwd"}), MainArgument::Unclear),
-            ("mcp__fs__write", json!({"path": "ok", "command": "x"}), is("ok")),
-            ("Bash", json!({"command": "ls"}), MainArgument::Absent),
-            ("Read", json!({"filename": "/a"}), is("/a")),
-            ("Read", json!({"files": ["/a"]}), is("/a")),
-            ("Read", json!({"FilePath": "/a"}), is("/a")),
-            ("Read", json!({"uri": "file:///a%20b"}), is("/a b")),
-            ("Read", json!({"files": [{"path": "/a"}]}), is("/a")),
-            ("Read", json!({"path": "ok", "files": [{"path": "/a"}]}), MainArgument::Unclear),
-            ("Read", json!({"paths": ["ok"], "include": ["/a"]}), MainArgument::Unclear),
-            ("Read", json!("/a"), MainArgument::Unclear),
-            ("apply_patch", json!({"input": "*** Add File: a\n", "patch": "*** Add File: b\n"}), MainArgument::Unclear),
-            ("apply_patch", json!({"input": "*** Add File: a\x0c*** Add File: b\n"}), MainArgument::Unclear),
-            ("apply_patch", json!({"input": "*** Add File: a\n+x\x0c+y\r\n"}), is("a")),
-        ] {
-            assert_eq!(Row::of(tool).main_path(&input), expected, "{tool} {input}");
-        }
-    }
-
-    #[test]
-    fn main_commands() {
-        let is = |command: &'static str| MainArgument::Is(command.into());
-        for (tool, input, expected) in [
-            ("Bash", json!({"command": "ls"}), is("ls")),
-            ("exec_command", json!({"cmd": "ls"}), is("ls")),
-            ("run_commands", json!({"commands": ["ls"]}), is("ls")),
-            ("run_commands", json!({"commands": ["ls", "rm x"]}), MainArgument::Unclear),
-            ("run_command", json!({"CommandLine": "ls"}), is("ls")),
-            ("Bash", json!({"Command": "ls"}), is("ls")),
-            ("Bash", json!({"argv": ["git", "push"]}), MainArgument::Unclear),
-            ("Bash", json!({}), MainArgument::Unclear),
-            ("Bash", json!("git push"), MainArgument::Unclear),
-            ("mcp__sh__run", json!({"cmd": "ls"}), is("ls")),
-            ("mcp__sh__run", json!({"x": "ls"}), MainArgument::Absent),
-            ("Read", json!({"path": "x", "command": "ls"}), MainArgument::Absent),
-        ] {
-            assert_eq!(Row::of(tool).main_command(&input), expected, "{tool} {input}");
-        }
+        let told = |found: MainArgument<'_>| match found {
+            MainArgument::Is(text) => format!("is {text}"),
+            MainArgument::Unclear => "unclear".into(),
+            MainArgument::Absent => "absent".into(),
+        };
+        rows::compare("rules/main_arguments.jsonl", |row: Input| {
+            let of = Row::of(&row.tool);
+            let argument =
+                || main_argument(&row.tool, &row.input).map_or(MainArgument::Unclear, |(_, it)| MainArgument::Is(it));
+            let found = [
+                row.argument.as_ref().map(|_| told(argument())),
+                row.path.as_ref().map(|_| told(of.main_path(&row.input))),
+                row.command.as_ref().map(|_| told(of.main_command(&row.input))),
+            ];
+            assert!(found.iter().any(Option::is_some), "{}: the row expects nothing", row.input);
+            (found, [row.argument, row.path, row.command])
+        });
     }
 
     #[test]

@@ -1,14 +1,19 @@
-//! Tests whose cases are rows of a JSON Lines file of `tests/data`. It is read as they run, so that a new row needs no
-//! build.
+//! Tests whose cases are rows of a file of `tests/data`. It is read as they run, so that a new row needs no build.
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::fmt::Debug;
 
-/// The rows of a file, each with its place. What a row says in `note` is for people.
-pub(crate) fn rows<Row: DeserializeOwned>(file: &str) -> impl Iterator<Item = (String, Row)> {
+/// A file's path and its text.
+pub(crate) fn text(file: &str) -> (String, String) {
     let path = format!("{}/tests/data/{file}", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    (path, text)
+}
+
+/// The rows of a JSON Lines file, each with its place. What a row says in `note` is for people.
+pub(crate) fn rows<Row: DeserializeOwned>(file: &str) -> impl Iterator<Item = (String, Row)> {
+    let (path, text) = text(file);
     let rows: Vec<_> = text.lines().map(str::to_string).enumerate().collect();
     rows.into_iter().map(move |(index, line)| {
         let place = format!("{path}:{}", index + 1);
@@ -19,6 +24,15 @@ pub(crate) fn rows<Row: DeserializeOwned>(file: &str) -> impl Iterator<Item = (S
         let row = read.unwrap_or_else(|error| panic!("{place}: {error}"));
         (place, row)
     })
+}
+
+/// A text that may be JSON, which then stands in a row as it is, and not in quotes.
+pub(crate) fn written(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        json => json.to_string(),
+    }
 }
 
 /// Holds what was found against what was expected, both told of each row.

@@ -661,6 +661,7 @@ mod tests {
     use super::super::diagnostic::LineIndex;
     use super::super::formats::{Format, parse};
     use super::*;
+    use crate::support::rows;
 
     #[derive(Debug, Deserialize)]
     #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -725,45 +726,14 @@ mod tests {
 
     #[test]
     fn mistakes_are_placed_and_worded() {
-        let fields =
-            "expected `name`, `on`, `match`, `matcher`, `priority`, `fail`, `env`, `body`, `callable`, `pair` or `at`";
-        let cases = [
-            ("é: 1\nname: a", format!("1:1-1:2 é: unknown field `é`, {fields}")),
-            ("{name: ü, mathcer: x}", format!("1:11-1:18 mathcer: unknown field `mathcer`, {fields} (did you mean `matcher`?)")),
-            ("name: [é]", "1:7-1:10 name: expected a string, found a list".into()),
-            ("name: 1", "1:7-1:8 name: expected a string, found a number; quote it if it is meant as text".into()),
-            ("name:", "1:5-1:5 name: expected a string, found an empty value".into()),
-            ("on: [a]", "1:1-1:8 the field `name` is missing".into()),
-            ("name: a\non: a", "2:5-2:6 on: expected a list, found a string".into()),
-            ("name: a\non: [b, '']", "2:9-2:11 on[1]: a name can't be empty".into()),
-            ("name: a\nmatcher: a\nmatch: b", "3:1-3:6 match: the field `matcher` is given twice".into()),
-            ("name: a\npriority: 300", "2:11-2:14 priority: expected a whole number from 0 to 255, found `300`".into()),
-            ("name: a\npriority: high", "2:11-2:15 priority: expected a whole number from 0 to 255, found a string".into()),
-            ("name: a\nfail: opne", "2:7-2:11 fail: unknown value `opne`, expected `open`, `closed` or `ask` (did you mean `open`?)".into()),
-            ("name: a\nfail: 3", "2:7-2:8 fail: expected `open`, `closed` or `ask`, found a number".into()),
-            ("name: a\nenv: {A: {}}", "2:10-2:12 env.A: expected a string, found a map".into()),
-            ("name: a\ncallable: {pyton: x}", "2:12-2:17 callable: unknown value `pyton`, expected `python`, `node` or `nothing` (did you mean `python`?)".into()),
-            ("name: a\ncallable: {python: []}", "2:20-2:22 callable.python: expected a string, found a list".into()),
-            ("name: a\ncallable: {node: {fiel: x}}", "2:19-2:23 callable.node.fiel: unknown field `fiel`, expected `file` (did you mean `file`?)".into()),
-            ("name: a\ncallable: {node: [x]}", "2:18-2:21 callable.node: expected a map, found a list".into()),
-            ("name: a\ncallable: python", "2:11-2:17 callable: `python` needs a value, as a map".into()),
-            ("name: a\ncallable: {python: x, node: {}}", "2:11-2:32 callable: expected a map with exactly one of `python`, `node` and `nothing`, found 2 keys".into()),
-            ("name: a\npair: [1, 2, 3]", "2:14-2:15 pair: expected 2 values, found 3".into()),
-            ("name: a\npair: [1]", "2:7-2:10 pair: expected a list of 2, found 1 entry".into()),
-            ("[a]", "1:1-1:4 expected a map, found a list".into()),
-            ("name: a\nat: x", "2:5-2:6 at: expected a number, found a string".into()),
-        ];
-        for (text, expected) in cases {
-            assert_eq!(outcome(text, Format::Yaml), expected, "{text:?}");
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Row {
+            format: String,
+            text: String,
+            told: String,
         }
-        assert_eq!(
-            outcome("name = 'é'\n[env]\nA = 1\n", Format::Toml),
-            "3:5-3:6 env.A: expected a string, found a number; quote it if it is meant as text"
-        );
-        assert_eq!(
-            outcome("{\"name\": \"é\", \"env\": 1}", Format::Json),
-            "1:22-1:23 env: expected a map, found a number"
-        );
+        rows::compare("syntax/misfits.jsonl", |row: Row| (outcome(&row.text, Format::named(&row.format)), row.told));
     }
 
     #[test]

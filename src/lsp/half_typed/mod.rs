@@ -428,8 +428,7 @@ mod tests {
             completing: Vec<String>,
         }
         rows::compare("lsp/half_typed.jsonl", |row: Row| {
-            let format = Format::from_path(format!("a.{}", row.format).as_ref()).unwrap();
-            (shown(&row.text, format), row.completing)
+            (shown(&row.text, Format::named(&row.format)), row.completing)
         });
     }
 }

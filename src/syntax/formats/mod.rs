@@ -74,6 +74,12 @@ impl Format {
         let extension = path.extension()?.to_str()?.to_ascii_lowercase();
         Format::ALL.iter().copied().find(|format| format.extensions().contains(&extension.as_str()))
     }
+
+    /// As a row of `tests/data` names it.
+    #[cfg(test)]
+    pub(crate) fn named(extension: &str) -> Format {
+        Format::from_path(&Path::new("a").with_extension(extension)).unwrap()
+    }
 }
 
 /// Texts beyond this are refused.
