@@ -14,6 +14,7 @@ use crate::handlers::{Moment, Services};
 use crate::hook::{Doubt, Hook};
 use crate::hook_set::{HookSet, Selected};
 use crate::support::file::read_named;
+use crate::support::rows;
 use crate::syntax::diagnostic::{LineIndex, Severity};
 use crate::syntax::formats::{Format, parse};
 use crate::syntax::source::Layer;
@@ -270,111 +271,50 @@ fn at(event: &str) -> Value {
     }
 }
 
-/// Judges one event under a client's composition: the verdict, and after ` | ` the outcomes or,
-/// where the expectation begins with `ran `, who was called back on what.
+/// Judges one event.
 #[track_caller]
-fn check_as(client: &str, definitions: &str, event: &Value, expected: &str) {
-    let world = World::new(client, definitions);
+fn check(definitions: &str, event: &Value, expected: &str) {
+    let world = World::new("native", definitions);
     compare(&block_on(world.decide(event)), &world, definitions, expected);
 }
 
 #[track_caller]
-fn check(definitions: &str, event: &Value, expected: &str) {
-    check_as("native", definitions, event, expected);
-}
-
-#[track_caller]
 fn compare(verdict: &Verdict, world: &World, definitions: &str, expected: &str) {
-    let (_, rest) = expected.split_once(" | ").unwrap_or((expected, ""));
-    let found = match rest {
-        "" => tell(verdict),
-        rest if rest.starts_with("ran ") => format!("{} | ran {}", tell(verdict), world.calls()),
-        _ => format!("{} | {}", tell(verdict), outcomes(verdict)),
-    };
-    assert_eq!(found, expected, "{definitions}\n{verdict:#?}");
+    assert_eq!(told(verdict, world, expected), expected, "{definitions}\n{verdict:#?}");
 }
 
-// ------------------------------------------------------------------------------------ the onion
-
-#[test]
-fn priority_ascending_ties_by_position_reversed_after() {
-    let definitions = "a, priority: 200, callback: '{}'
-                       b, callback: '{}'
-                       c, priority: -5, callback: '{}'
-                       d, callback: '{}'
-                       e, priority: 100, callback: '{}'";
-    check(definitions, &call(), "allow | ran c(x) b(x) d(x) e(x) a(x)");
-    check(definitions, &at("PostToolUse"), "allow | ran a(x) e(x) d(x) b(x) c(x)");
-}
-
-#[test]
-fn layers_run_outermost_first_whatever_the_priority() {
-    let definitions = "-- session
-                       s, priority: -9, callback: '{}'
-                       -- project
-                       p, priority: 1, callback: '{}'
-                       -- hooks
-                       h, callback: '{}'
-                       -- user
-                       u, priority: 300, callback: '{}'
-                       -- managed
-                       m, priority: 999, callback: '{}'";
-    check(definitions, &call(), "allow | ran m(x) u(x) h(x) p(x) s(x)");
-    check(definitions, &at("PostToolUse"), "allow | ran s(x) p(x) h(x) u(x) m(x)");
-    // Equal names in two layers both run.
-    check("-- managed\n g, callback: '{}'\n-- project\n g, callback: '{}'", &call(), "allow | ran g(x) g(x)");
-}
-
-#[test]
-fn only_a_deny_a_replacement_and_a_stop_end_the_chain() {
-    for (definitions, expected) in [
-        ("a, deny: no\n b, callback: '{}'", "deny by a: no | a blocking, b skipped"),
-        ("a, ask: sure?\n b, allow: fine\n c, callback: '{}'", "ask by a: sure? | a blocking, b success, c success"),
-        ("a, callback: '{\"decision\":\"defer\"}'\n b, deny: no", "deny by b: no | a blocking, b blocking"),
-        (
-            "a, callback: '{\"stop\":\"enough\"}'\n b, callback: '{}'",
-            "deny by a: enough stop enough | a blocking, b skipped",
-        ),
-        ("a, callback: fail\n b, callback: '{}'", "allow | a non_blocking_error, b success"),
-    ] {
-        check(definitions, &call(), expected);
+/// The verdict, and after ` | ` the outcomes or, where the expectation begins with `ran `, who was called back on what.
+fn told(verdict: &Verdict, world: &World, expected: &str) -> String {
+    match expected.split_once(" | ") {
+        None => tell(verdict),
+        Some((_, rest)) if rest.starts_with("ran ") => format!("{} | ran {}", tell(verdict), world.calls()),
+        Some(_) => format!("{} | {}", tell(verdict), outcomes(verdict)),
     }
 }
 
+/// The sentences that need no more than hooks, an event and its verdict; the file says how it is written.
 #[test]
-fn a_stop_at_a_gate_is_a_deny_and_lets_an_agent_rest() {
-    let stop = "callback: '{\"stop\":\"s\"}'";
-    for (client, hook, event, expected) in [
-        ("native", "a", "PreToolUse", "deny by a: s stop s | a blocking, b skipped"),
-        ("native", "a", "SessionStart", "deny by a: s stop s | a blocking, b skipped"),
-        ("native", "parallel/a", "PreToolUse", "deny by a: s stop s | a blocking, b skipped"),
-        ("parallel", "a", "PreToolUse", "deny by a: s stop s | a blocking, b skipped"),
-        // What a system's own hook says to its own client means what its documents say.
-        ("parallel", "parallel/a", "PreToolUse", "allow stop s | a success, b success"),
-        ("native", "a", "PostToolUse", "allow stop s | b success, a success"),
-        ("native", "a", "Stop", "allow stop s | a success, b skipped"),
-        ("native", "a", "SubagentStop", "allow stop s | a success, b skipped"),
-        ("native", "a", "Notification", "allow stop s | a success, b skipped"),
-    ] {
-        check_as(client, &format!("{hook}, {stop}\n b, callback: '{{}}'"), &at(event), expected);
+fn verdicts() {
+    let (path, text) = rows::text("engine/verdicts.txt");
+    let (mut client, mut event, mut definitions) = ("native", call(), Vec::new());
+    for (number, line) in text.lines().enumerate() {
+        if line.is_empty() {
+            (client, event, definitions) = ("native", call(), Vec::new());
+        } else if let Some(name) = line.strip_prefix("as ") {
+            client = name;
+        } else if let Some(name) = line.strip_prefix("at ") {
+            event = at(name);
+        } else if let Some(expected) = line.strip_prefix("=> ") {
+            let world = World::new(client, &definitions.join("\n"));
+            let verdict = block_on(world.decide(&event));
+            assert_eq!(told(&verdict, &world, expected).trim_end(), expected, "{path}:{}: {verdict:#?}", number + 1);
+        } else if !line.starts_with('#') {
+            definitions.push(line);
+        }
     }
-    let both = "callback: '{\"stop\":\"\",\"decision\":\"DECISION\",\"reason\":\"r\"}'";
-    for (decision, event, expected) in [
-        ("allow", "PreToolUse", "deny by a: a hook ends the run stop "),
-        ("ask", "PreToolUse", "deny by a: a hook ends the run stop "),
-        ("deny", "PreToolUse", "deny by a: r stop "),
-        ("deny", "Stop", "allow stop "),
-        ("ask", "Stop", "allow stop "),
-    ] {
-        check(&format!("a, {}", both.replace("DECISION", decision)), &at(event), expected);
-    }
-    // Of several the one that ends the run is heard.
-    check(
-        &format!("a, parallel: true, callback: refuse bye\n b, parallel: true, {stop}"),
-        &at("Stop"),
-        "allow stop s | a blocking, b success",
-    );
 }
+
+// --------------------------------------------------------------------------------- compositions
 
 /// What an inner layer says never keeps an outer one from judging, and from judging what goes out.
 #[test]
@@ -477,8 +417,6 @@ fn a_list_is_one_in_the_chains_of_others() {
                        pipeline-list/last, priority: 200, callback: '{}'
                        -- session
                        pipeline-list/first, priority: 1, callback: '{}'";
-    let ran = "allow | ran early(x) first(x) file(x) last(x) late(x) project(x)";
-    check(definitions, &call(), ran);
     for client in ["onion", "pipeline", "veto", "parallel"] {
         let others = definitions.replace("native/", &format!("{client}/"));
         let others = others.replace("early,", &format!("{client}/early,")).replace("late,", &format!("{client}/late,"));
@@ -487,71 +425,6 @@ fn a_list_is_one_in_the_chains_of_others() {
         let ran = world.calls();
         assert!(ran.contains("first(x) file(x) last(x)"), "{client}: {ran}");
     }
-    // The machine's and the user's hooks are no part of it.
-    check(
-        "-- user\n pipeline-list/user, priority: 9, callback: '{}'\n-- hooks\n pipeline-list/a, priority: 2, callback: '{}'\n-- session\n pipeline-list/b, priority: 1, callback: '{}'",
-        &call(),
-        "allow | ran user(x) b(x) a(x)",
-    );
-    // Who decides ends the chain for its own layer and for inner ones.
-    check(
-        "-- hooks\n pipeline-list/a, priority: 2, callback: '{}'\n n, priority: 200, callback: '{}'\n-- project\n native/p, callback: '{}'\n-- session\n pipeline-list/b, priority: 1, deny: no\n native/s, callback: '{}'",
-        &call(),
-        "deny by b: no | b blocking, a success, n success, p success, s skipped",
-    );
-    // After the act, between the hooks of its innermost and those of its outermost layer.
-    let after = |between: &str| {
-        format!(
-            "-- hooks\n onion-list/a, priority: 1, callback: '{{}}'\n n, priority: 200, callback: '{{}}'\n{between}\
-             -- session\n onion-list/b, priority: 2, callback: '{{}}'\n onion-list/c, priority: 0, callback: '{{}}'\n native/s, callback: '{{}}'"
-        )
-    };
-    check(&after(""), &at("PostToolUse"), "allow | ran s(x) b(x) a(x) c(x) n(x)");
-    // Something stands between its layers, and judges what the inner one made: the layers come one by one.
-    let parted = "allow | ran s(x) b(x) c(x) p(x) n(x) a(x)";
-    check(&after("-- project\n native/p, callback: '{}'\n"), &at("PostToolUse"), parted);
-}
-
-#[test]
-fn each_hook_sees_the_value_so_far() {
-    check(
-        "a, callback: add y\n b, callback: add z\n c, callback: '{}'",
-        &call(),
-        "allow => xyz | ran a(x) b(xy) c(xyz) a(xyz)",
-    );
-    // Handing back what one got is no rewrite.
-    check("a, callback: 'add '\n b, callback: '{}'", &call(), "allow | ran a(x) b(x)");
-    check(
-        "a, callback: add y\n b, callback: '{\"subject\":{\"command\":\"x\"}}'",
-        &call(),
-        "allow | a success, b success, a success again",
-    );
-}
-
-#[test]
-fn a_replacement_is_the_value_and_still_judged() {
-    check(
-        "a, callback: '{\"subject\":{\"command\":\"y\"},\"replace\":true}'\n b, callback: '{}'",
-        &call(),
-        "allow => y replaced | a success, b skipped, b success again",
-    );
-    check(
-        "a, callback: '{\"subject\":{\"command\":\"y\"},\"replace\":true}'\n b, callback: refuse y",
-        &call(),
-        "deny by b: no | a success, b skipped, b blocking again",
-    );
-    // Nor may it get past a guard by replacing the value with itself, or with nothing.
-    for reply in ["{\"subject\":{\"command\":\"x\"},\"replace\":true}", "{\"replace\":true}"] {
-        check(&format!("a, callback: '{reply}'\n b, callback: refuse x"), &call(), "deny by b: no | ran a(x) b(x)");
-        check(&format!("a, callback: '{reply}'\n b, callback: refuse y"), &call(), "allow => x replaced");
-    }
-}
-
-#[test]
-fn no_opinion_is_not_an_approval() {
-    check("a, callback: '{}'", &call(), "allow | a success");
-    check("a, allow: fine", &call(), "allow by a: fine | a success");
-    check("a, on: PostToolUse, deny: no", &call(), "allow");
 }
 
 /// Deny > defer > ask > allow whatever the order, in every composition.
@@ -581,152 +454,6 @@ fn the_strongest_decision_wins() {
     }
 }
 
-// --------------------------------------------------------------------- the four other compositions
-
-#[test]
-fn pipeline() {
-    let check = |definitions: &str, expected: &str| check_as("pipeline", definitions, &call(), expected);
-    // Order of registration, unless people say another; a deny stops.
-    check("pipeline/a, callback: '{}'\n pipeline/b, callback: '{}'", "allow | ran a(x) b(x)");
-    check("pipeline/a, priority: 9, callback: '{}'\n pipeline/b, priority: 1, callback: '{}'", "allow | ran b(x) a(x)");
-    check("pipeline/a, deny: no\n pipeline/b, callback: '{}'", "deny by a: no | a blocking, b skipped");
-    // Each sees the arguments so far, the last rewrite wins and a later allow doesn't erase it.
-    check(
-        "pipeline/a, callback: add y\n pipeline/b, callback: add z\n pipeline/c, allow: fine",
-        "allow by c: fine => xyz | a success, b success, c success",
-    );
-    check(
-        "pipeline/a, callback: '{\"stop\":\"s\"}'\n pipeline/b, callback: '{}'",
-        "allow stop s | a success, b success",
-    );
-}
-
-#[test]
-fn veto() {
-    let check = |definitions: &str, expected: &str| check_as("veto", definitions, &call(), expected);
-    check(
-        "veto/a, priority: 9, deny: one\n veto/b, priority: 1, callback: '{}'\n veto/c, deny: two",
-        "deny by a: one; two | a blocking, b success, c blocking",
-    );
-    check("veto/a, callback: add y\n veto/b, callback: add z", "allow => xyz | ran a(x) b(xy)");
-}
-
-#[test]
-fn middleware() {
-    let check = |definitions: &str, expected: &str| check_as("middleware", definitions, &call(), expected);
-    check(
-        "middleware/a, callback: '{}'\n middleware/b, priority: 5, callback: '{}'\n middleware/c, callback: '{}'\n middleware/d, priority: -1, callback: '{}'",
-        "allow | ran b(x) a(x) c(x) d(x)",
-    );
-    check(
-        "middleware/a, deny: no\n middleware/b, allow: fine\n middleware/c, callback: '{}'",
-        "deny by a: no | a blocking, b success, c success",
-    );
-    // The last word stands.
-    check(
-        "middleware/a, deny: one\n middleware/b, allow: fine\n middleware/c, deny: two",
-        "deny by c: two | a blocking, b success, c blocking",
-    );
-    check(
-        "middleware/a, callback: '{\"context\":{\"metadata\":{\"n\":1}}}'\n middleware/b, callback: see /metadata/n",
-        "allow say 1 context {\"metadata\":{\"n\":1}}",
-    );
-}
-
-#[test]
-fn parallel() {
-    let check = |definitions: &str, expected: &str| check_as("parallel", definitions, &call(), expected);
-    // All see the same snapshot, and all run.
-    check(
-        "parallel/a, deny: no\n parallel/b, callback: add y\n parallel/c, callback: '{}'",
-        "deny by a: no | a blocking, b success, c success",
-    );
-    // Who allowed saw another value than the one that goes out.
-    check("parallel/a, allow: fine\n parallel/b, callback: add y", "allow => xy");
-    // What only one changed is taken from each; the order of the list decides a conflict, not the clock.
-    let set = |member: &str, value: &str| format!("{{\"subject\":{{\"command\":\"x\",\"{member}\":\"{value}\"}}}}");
-    check(
-        &format!("parallel/a, callback: '{}'\n parallel/b, callback: '{}'", set("m", "1"), set("n", "2")),
-        "allow => {\"command\":\"x\",\"m\":\"1\",\"n\":\"2\"}",
-    );
-    for (first, second) in [(1, 9), (9, 1)] {
-        check(
-            &format!(
-                "parallel/a, callback: 'sleep {first} then {}'\n parallel/b, callback: 'sleep {second} then {}'",
-                set("m", "1"),
-                set("m", "2")
-            ),
-            "allow => {\"command\":\"x\",\"m\":\"2\"} error hooks `a` and `b` both rewrote `m`; the value of `b` stands, by their order",
-        );
-    }
-    // A subject that is no object: who hands back what it got doesn't undo another's rewrite.
-    check_as(
-        "parallel",
-        "parallel/a, callback: '{\"subject\":\"new\"}'\n parallel/b, callback: '{\"subject\":\"out\"}'",
-        &at("PostToolUse"),
-        "allow => \"new\"",
-    );
-}
-
-#[test]
-fn equal_hooks_run_once_where_the_dialect_says_so() {
-    let twice = |dialect: &str| format!("{dialect}/a, callback: '{{}}'\n {dialect}/b, callback: '{{}}'");
-    check_as("claude-code", &twice("claude-code"), &call(), "allow | a success");
-    check_as("parallel", &twice("parallel"), &call(), "allow | a success, b success");
-    // As a block of another client too.
-    check(&twice("claude-code"), &call(), "allow | a success");
-    // A copy that differs in what its failure means, or in being waited for, is not equal.
-    for differs in ["fail: open", "async: true", "timeout: 3s"] {
-        let definitions =
-            format!("claude-code/a, {differs}, callback: fail\n claude-code/b, fail: closed, callback: fail");
-        let world = World::new("claude-code", &definitions);
-        let verdict = block_on(world.decide(&call()));
-        assert_eq!(verdict.decided_by.as_deref(), Some("b"), "{differs}: {verdict:?}");
-    }
-    // Nor is one that couldn't tell whether it applies.
-    check_as(
-        "claude-code",
-        "claude-code/a, when: tool.input.nothing == 1, deny: no\n claude-code/b, deny: no",
-        &call(),
-        "deny by b: no | a blocking, b blocking",
-    );
-}
-
-#[test]
-fn hooks_of_a_foreign_dialect_enter_as_one_of_default_priority() {
-    let definitions = "early, priority: 50, callback: '{}'
-                       late, priority: 150, callback: '{}'
-                       parallel/p, priority: 900, callback: '{}'
-                       parallel/q, priority: 1, callback: '{}'";
-    check(definitions, &call(), "allow | ran early(x) p(x) q(x) late(x)");
-    check(definitions, &at("PostToolUse"), "allow | ran late(x) p(x) q(x) early(x)");
-    // Within the block its own rule holds, around it the client's.
-    check(
-        "parallel/p, deny: no\n parallel/q, callback: '{}'\n late, priority: 150, callback: '{}'",
-        &call(),
-        "deny by p: no | p blocking, q success, late skipped",
-    );
-    // Among equals its place is that of its first hook; inside, its own order counts.
-    check(
-        "n, callback: '{}'\n middleware/p, callback: '{}'\n middleware/q, priority: 9, callback: '{}'\n m, callback: '{}'",
-        &call(),
-        "allow | ran n(x) q(x) p(x) m(x)",
-    );
-    // A block for each layer.
-    check(
-        "parallel/p, callback: '{}'\n n, callback: '{}'\n-- project\n parallel/q, priority: 1, callback: '{}'",
-        &call(),
-        "allow | ran p(x) n(x) q(x)",
-    );
-    // Native hooks are a block to others: a chain beside the client's own.
-    check_as(
-        "parallel",
-        "parallel/p, callback: '{}'\n a, callback: add y\n b, callback: '{}'\n c, deny: no\n d, callback: '{}'",
-        &call(),
-        "deny by c: no | p success, a success, b success, c blocking, d skipped",
-    );
-}
-
 #[test]
 fn neighbours_that_may_run_side_by_side_cost_the_slowest() {
     for (parallel, millis) in [(true, 300), (false, 700)] {
@@ -739,149 +466,6 @@ fn neighbours_that_may_run_side_by_side_cost_the_slowest() {
             world.decide(&call()).await;
             assert_eq!(started.elapsed().as_millis(), millis);
         });
-    }
-    // Only neighbours: who is between them waits and is waited for.
-    check(
-        "a, parallel: true, callback: 'sleep 9 then {\"subject\":{\"command\":\"y\"}}'\n b, callback: '{}'\n c, parallel: true, callback: '{}'",
-        &call(),
-        "allow => y | ran a(x) b(y) c(y)",
-    );
-}
-
-// -------------------------------------------------------------------------------- judged again
-
-#[test]
-fn a_rewrite_is_judged_again() {
-    for (definitions, expected) in [
-        // A guard before the rewriter sees the final value.
-        ("g, callback: refuse y\n r, callback: add y", "deny by g: no | g success, r success, g blocking again"),
-        ("g, callback: refuse z\n r, callback: add y", "allow => xy | g success, r success, g success again"),
-        // A guard that the rewritten value calls for.
-        (
-            "g, if: Bash(rm*), deny: no\n r, callback: '{\"subject\":{\"command\":\"rm x\"}}'",
-            "deny by g: no | r success, g blocking again",
-        ),
-        (
-            "r, callback: '{\"subject\":{\"command\":\"rm x\"}}'\n g, if: Bash(rm*), ask: sure?",
-            "ask by g: sure? => rm x | r success, g blocking again",
-        ),
-        // A guard behind the rewriter has judged it; the rewriter isn't asked about its own value.
-        ("r, callback: add y\n g, callback: '{}'", "allow => xy | r success, g success"),
-        // A failure denies there, whatever the direction.
-        (
-            "g, fail: open, callback: choke y\n r, callback: add y",
-            "deny by g: hook `g` failed to call back: boom, judging a rewritten value | g success, r success, g blocking again",
-        ),
-        // A further rewrite denies, unless the hook had rewritten before.
-        ("a, callback: add y\n b, callback: add z", "allow => xyz | a success, b success, a success again"),
-        (
-            "g, if: Bash(xy*), callback: add z\n r, callback: add y",
-            "deny by g: hook `g` would rewrite again what another hook rewrote | r success, g blocking again",
-        ),
-        // A patch of what no hook can veto is no further rewrite.
-        (
-            "g, callback: '{\"context\":{\"metadata\":{\"n\":1}}}'\n r, callback: add y",
-            "allow => xy context {\"metadata\":{\"n\":1}} | g success, r success, g success again",
-        ),
-        // Not again: once, async.
-        (
-            "g, once: true, callback: refuse y\n d, async: true, callback: '{}'\n r, callback: add y",
-            "allow => xy | g success, d success, r success",
-        ),
-        // An ask and a stop count there as well.
-        (
-            "g, if: Bash(xy*), callback: '{\"stop\":\"s\"}'\n r, callback: add y",
-            "deny by g: s stop s | r success, g blocking again",
-        ),
-        ("g, if: Bash(xy*), allow: fine\n r, callback: add y", "allow => xy | r success, g success again"),
-        // An allow is for the value that it saw or made, or for the one that its hook covers or judges again.
-        ("g, if: Bash(x), allow: fine\n r, callback: add y", "allow => xy | g success, r success"),
-        ("g, if: Bash(x), callback: '{\"decision\":\"allow\"}'\n r, callback: add y", "allow => xy"),
-        ("-- user\n g, if: Bash(x), allow: fine\n -- project\n r, callback: add y", "allow => xy"),
-        ("-- user\n g, if: Bash(x), allow: fine\n -- project\n parallel/r, callback: add y", "allow => xy"),
-        ("g, parallel: true, if: Bash(x), allow: fine\n r, parallel: true, callback: add y", "allow => xy"),
-        ("g, if: Bash(x*), allow: fine\n r, callback: add y", "allow by g: fine => xy"),
-        ("g, if: Bash(x), allow: g\n r, callback: 'add y then {\"decision\":\"allow\"}'", "allow by r => xy"),
-        ("r, callback: 'add y then {\"decision\":\"allow\"}'\n s, callback: add z", "allow => xyz"),
-        ("g, once: true, callback: '{\"decision\":\"allow\"}'\n r, callback: add y", "allow => xy"),
-        // Side by side nobody has judged the other's part, nor the whole.
-        (
-            "g, parallel: true, callback: '{\"context\":{\"metadata\":{\"n\":1}}}'\n r, parallel: true, callback: add y",
-            "allow => xy context {\"metadata\":{\"n\":1}} | g success, r success, g success again",
-        ),
-        // A foreign block that rewrote is judged, its members among them.
-        (
-            "g, callback: refuse y\n parallel/p, priority: 1, callback: add y\n parallel/q, callback: refuse y",
-            "deny by g: no | g success, p success, q success, g blocking again",
-        ),
-        (
-            "parallel/p, callback: add y\n parallel/q, callback: refuse y",
-            "deny by q: no | p success, q success, q blocking again",
-        ),
-        (
-            "pipeline/p, callback: add y\n pipeline/q, callback: add z",
-            "allow => xyz | p success, q success, p success again",
-        ),
-        // A declared change that could be made over and over is ignored there; one that was undone denies.
-        (
-            "a, on: PreToolUse, rewrite: { patch: { command: '${tool.input.command}y' } }\n b, callback: add z",
-            "allow => xyz | a success, b success, a success again",
-        ),
-        (
-            "a, on: PreToolUse, rewrite: { patch: { command: y } }\n b, callback: add z",
-            "deny by a: hook `a` would rewrite again what another hook rewrote | a success, b success, a blocking again",
-        ),
-        (
-            "a, on: PreToolUse, rewrite: { replace: { member: tool.input.command, pattern: x, with: yx } }\n b, callback: add x",
-            "allow => yxx | a success, b success, a success again",
-        ),
-        (
-            "a, on: PreToolUse, rewrite: { replace: { member: tool.input.command, pattern: x, with: y } }\n b, callback: add x",
-            "deny by a: hook `a` would rewrite again what another hook rewrote | a success, b success, a blocking again",
-        ),
-    ] {
-        check(definitions, &call(), expected);
-    }
-}
-
-#[test]
-fn another_tool_is_another_value() {
-    check(
-        "g, matcher: Danger, deny: no\n r, callback: '{\"context\":{\"tool\":{\"name\":\"Danger\"}}}'",
-        &call(),
-        "deny by g: no context {\"tool\":{\"name\":\"Danger\"}} | r success, g blocking again",
-    );
-}
-
-#[test]
-fn after_events_and_other_vocabularies_keep_their_rule() {
-    let rewritten = "{\"subject\":\"new\"}";
-    check(
-        &format!("a, callback: '{rewritten}'\n b, callback: '{{}}'"),
-        &at("PostToolUse"),
-        "allow => \"new\" | b success, a success",
-    );
-    // Among their own; not where hooks of another one have a part in it.
-    for (definitions, expected) in [
-        ("pipeline/g, callback: refuse y\n pipeline/r, callback: add y", "allow => xy | g success, r success"),
-        (
-            "pipeline/g, callback: refuse y\n veto/r, callback: add y",
-            "deny by g: no | g success, r success, g blocking again",
-        ),
-        (
-            "g, callback: refuse y\n pipeline/r, callback: add y",
-            "deny by g: no | g success, r success, g blocking again",
-        ),
-        (
-            "veto/g, callback: refuse y\n pipeline/r, callback: add y",
-            "deny by g: no | g success, r success, g blocking again",
-        ),
-        (
-            "pipeline/g, callback: refuse z\n g2, callback: refuse y\n pipeline/r, callback: add y",
-            "deny by g2: no | g success, g2 success, r success, g2 blocking again",
-        ),
-    ] {
-        check_as("pipeline", definitions, &call(), expected);
     }
 }
 
@@ -945,8 +529,6 @@ fn what_is_withheld_stays_withheld() {
         // Nobody later has seen it.
         assert!(composition == "parallel" || !world.calls().contains("c(out)"), "{composition} {}", world.calls());
     }
-    // Where there is nothing to withhold, a deny is all.
-    check("a, fail: closed, callback: fail", &at("ModelCallError"), "deny by a: hook `a` failed to call back: boom");
 }
 
 #[test]
@@ -1047,18 +629,6 @@ fn code_that_is_not_shown_is_decided_by_the_hook() {
 
 #[test]
 fn defaults_say_what_a_failure_at_a_gate_means() {
-    for (hook, phase, expected) in [
-        ("callback: fail", "PreToolUse", "deny by h: hook `h` failed to call back: boom | h blocking"),
-        ("callback: fail", "PostToolUse", "allow | h non_blocking_error"),
-        (
-            "fail: closed, callback: fail",
-            "PostToolUse",
-            "deny by h: hook `h` failed to call back: boom => null replaced | h blocking",
-        ),
-        ("fail: open, callback: fail", "PreToolUse", "allow | h non_blocking_error"),
-    ] {
-        check(&format!("defaults: fail: closed\nh, {hook}"), &at(phase), expected);
-    }
     let kinds =
         [("redact-secrets", true), ("pattern-guard: { redact: [x] }", true), ("pattern-guard: { deny: [x] }", false)];
     for (guard, is_closed) in kinds {
@@ -1158,35 +728,6 @@ fn a_patch_changes_what_it_names() {
 // ------------------------------------------------------------------- beside the decision
 
 #[test]
-fn messages_and_context_travel_beside_the_decision() {
-    check(
-        "a, callback: '{\"userMessages\":[\"u1\"],\"additionalContext\":[\"c1\"]}'\n b, callback: '{\"userMessages\":[\"u2\"],\"decision\":\"deny\",\"reason\":\"no\"}'",
-        &call(),
-        "deny by b: no say u1, u2 tell c1",
-    );
-    // Later hooks see a patch; the verdict carries the whole of it.
-    check(
-        "a, callback: '{\"context\":{\"metadata\":{\"n\":1,\"m\":1}}}'\n b, callback: '{\"context\":{\"metadata\":{\"m\":null},\"systemPrompt\":\"p\"}}'\n c, callback: see /metadata",
-        &call(),
-        "allow say {\"n\":1} context {\"metadata\":{\"m\":null,\"n\":1},\"systemPrompt\":\"p\"}",
-    );
-    // They go through the guards that redact the value: those of the same layer and of outer ones.
-    let said = "a, callback: '{\"userMessages\":[\"password=hunter22\"],\"additionalContext\":[\"password=hunter22\"],\"context\":{\"metadata\":{\"t\":\"password=hunter22\"}},\"stop\":\"password=hunter22\"}'";
-    let guard = "r, guard: redact-secrets";
-    let told =
-        |word: &str| format!("allow stop {word} say {word} tell {word} context {{\"metadata\":{{\"t\":\"{word}\"}}}}");
-    for (outer, inner, word) in [(guard, said, "password=[redacted]"), (said, guard, "password=hunter22")] {
-        check(&format!("-- user\n{outer}\n-- project\n{inner}"), &at("PostToolUse"), &told(word));
-    }
-    // In an onion the outermost hook has the last word on a retry; elsewhere the first word counts.
-    check(
-        "a, callback: '{\"retry\":{\"action\":\"retry\"}}'\n b, callback: '{\"retry\":{\"action\":\"fail\"}}'\n c, callback: '{}'",
-        &at("ModelCallError"),
-        "allow retry \"retry\"",
-    );
-}
-
-#[test]
 fn notes_are_only_told() {
     for event in ["Notification", "SessionEnd", "PostCompact", "PermissionDenied"] {
         // What closes something runs from within.
@@ -1237,29 +778,6 @@ fn what_a_client_cannot_honour_denies() {
     }
     // Without `initialize`: allow, deny, rewrite.
     assert_eq!(Honours::default(), Honours { ask: false, defer: false, rewrite: true });
-    // Other vocabularies have no word for a context patch, but hooks may keep their notes.
-    check_as(
-        "claude-code",
-        "a, callback: '{\"context\":{\"systemPrompt\":\"p\"}}'",
-        &call(),
-        "deny: a hook rewrote this, and the client can't take a rewrite context {\"systemPrompt\":\"p\"}",
-    );
-    check_as(
-        "claude-code",
-        "a, callback: '{\"context\":{\"metadata\":{\"n\":1}}}'",
-        &call(),
-        "allow context {\"metadata\":{\"n\":1}}",
-    );
-}
-
-#[test]
-fn a_denied_gate_has_no_new_value() {
-    check("a, callback: add y\n b, deny: no", &call(), "deny by b: no | a success, b blocking");
-    check(
-        "a, callback: '{\"subject\":{\"command\":\"y\"},\"decision\":\"deny\",\"reason\":\"no\",\"replace\":true}'",
-        &call(),
-        "deny by a: no",
-    );
 }
 
 #[test]
