@@ -1,6 +1,7 @@
 //! Ollama's chat.
 
-use super::super::conversation::{Message, ModelReply, ToolCall};
+use super::super::conversation::{ModelReply, ToolCall};
+use super::openai;
 use super::wire::{Asked, Post, Provider, Service, check_finish};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -22,27 +23,8 @@ pub(super) static PROVIDER: Provider = Provider {
 
 fn post(asked: &Asked<'_>) -> Post {
     let Asked { model, request, max_tokens, stream } = *asked;
-    let mut messages = vec![json!({"role": "system", "content": request.system})];
-    for message in &request.messages {
-        match message {
-            Message::User { text } => messages.push(json!({"role": "user", "content": text})),
-            Message::Assistant { text, calls } => {
-                let mut turn = json!({"role": "assistant", "content": text});
-                let calls: Vec<Value> = calls
-                    .iter()
-                    .map(|call| json!({"function": {"name": call.name, "arguments": call.input}}))
-                    .collect();
-                if !calls.is_empty() {
-                    turn["tool_calls"] = Value::Array(calls);
-                }
-                messages.push(turn);
-            }
-            Message::Tools { results } => messages.extend(results.iter().map(|result| {
-                let text = if result.is_error { format!("error: {}", result.text) } else { result.text.clone() };
-                json!({"role": "tool", "tool_name": result.name, "content": text})
-            })),
-        }
-    }
+    let call = |call: &ToolCall| json!({"function": {"name": call.name, "arguments": call.input}});
+    let messages = openai::messages(request, call, |result| ("tool_name", &result.name));
     let mut body = json!({
         "model": model,
         "messages": messages,
@@ -54,16 +36,7 @@ fn post(asked: &Asked<'_>) -> Post {
         "options": {"num_predict": max_tokens},
     });
     if !request.tools.is_empty() {
-        body["tools"] = request
-            .tools
-            .iter()
-            .map(|tool| {
-                json!({
-                    "type": "function",
-                    "function": {"name": tool.name, "description": tool.description, "parameters": tool.schema},
-                })
-            })
-            .collect();
+        body["tools"] = openai::tools(request);
     } else if let Some(schema) = &request.schema {
         // With a format it could not call any more.
         body["format"] = schema.clone();

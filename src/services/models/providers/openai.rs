@@ -1,6 +1,6 @@
 //! OpenAI's chat completions, which many services speak.
 
-use super::super::conversation::{Message, ModelReply, ToolCall, Usage};
+use super::super::conversation::{Message, ModelReply, Request, Tool, ToolCall, ToolResult, Usage};
 use super::super::text::clean;
 use super::wire::{Asked, Post, Provider, Service, check_finish, parse_input};
 use serde::Deserialize;
@@ -23,36 +23,10 @@ pub(super) static PROVIDER: Provider = Provider {
 
 fn post(asked: &Asked<'_>) -> Post {
     let Asked { model, request, max_tokens, stream } = *asked;
-    let mut messages = vec![json!({"role": "system", "content": request.system})];
-    for message in &request.messages {
-        match message {
-            Message::User { text } => messages.push(json!({"role": "user", "content": text})),
-            Message::Assistant { text, calls } => {
-                let mut turn = json!({"role": "assistant", "content": text});
-                let calls: Vec<Value> = calls.iter().map(call).collect();
-                if !calls.is_empty() {
-                    turn["tool_calls"] = Value::Array(calls);
-                }
-                messages.push(turn);
-            }
-            Message::Tools { results } => messages.extend(results.iter().map(|result| {
-                let text = if result.is_error { format!("error: {}", result.text) } else { result.text.clone() };
-                json!({"role": "tool", "tool_call_id": result.id, "content": text})
-            })),
-        }
-    }
+    let messages = messages(request, call, |result| ("tool_call_id", &result.id));
     let mut body = json!({"model": model, "messages": messages, "max_completion_tokens": max_tokens});
     if !request.tools.is_empty() {
-        body["tools"] = request
-            .tools
-            .iter()
-            .map(|tool| {
-                json!({
-                    "type": "function",
-                    "function": {"name": tool.name, "description": tool.description, "parameters": tool.schema},
-                })
-            })
-            .collect();
+        body["tools"] = tools(request);
     }
     if let Some(schema) = &request.schema {
         body["response_format"] =
@@ -63,6 +37,40 @@ fn post(asked: &Asked<'_>) -> Post {
         body["stream_options"] = json!({"include_usage": true});
     }
     Post { path: "/chat/completions".into(), body }
+}
+
+/// A conversation as this service and those that follow it have it. They differ in how a call is written, and in the
+/// member by which a result names its call.
+pub(super) fn messages(
+    request: &Request,
+    call: fn(&ToolCall) -> Value,
+    called: fn(&ToolResult) -> (&str, &str),
+) -> Vec<Value> {
+    let mut messages = vec![json!({"role": "system", "content": request.system})];
+    for message in &request.messages {
+        match message {
+            Message::User { text } => messages.push(json!({"role": "user", "content": text})),
+            Message::Assistant { text, calls } => {
+                let mut turn = json!({"role": "assistant", "content": text});
+                if !calls.is_empty() {
+                    turn["tool_calls"] = calls.iter().map(call).collect();
+                }
+                messages.push(turn);
+            }
+            Message::Tools { results } => messages.extend(results.iter().map(|result| {
+                let text = if result.is_error { format!("error: {}", result.text) } else { result.text.clone() };
+                let (member, name) = called(result);
+                json!({"role": "tool", member: name, "content": text})
+            })),
+        }
+    }
+    messages
+}
+
+/// What the model may call, in the same form.
+pub(super) fn tools(request: &Request) -> Value {
+    let function = |tool: &Tool| json!({"name": tool.name, "description": tool.description, "parameters": tool.schema});
+    request.tools.iter().map(|tool| json!({"type": "function", "function": function(tool)})).collect()
 }
 
 fn call(call: &ToolCall) -> Value {
