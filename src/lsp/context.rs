@@ -54,33 +54,21 @@ pub(super) fn place_at(root: &Node, offset: usize) -> Option<Place<'_>> {
 // The parser bounds the depth. A TOML table's members are outside of its span: each is looked at.
 fn find<'t>(node: &'t Node, offset: usize, path: &mut Vec<Step<'t>>) -> Option<What<'t>> {
     let holds = |span: &Span| span.start <= offset && offset <= span.end && !span.is_empty();
+    let mut within = |step, value| {
+        path.push(step);
+        let found = find(value, offset, path);
+        if found.is_none() {
+            path.pop();
+        }
+        found
+    };
     match &node.value {
-        NodeValue::Map(entries) => entries.iter().find_map(|entry| {
-            if holds(&entry.key_span) {
-                return Some(What::Key(entry));
-            }
-            path.push(Step::Key(&entry.key));
-            let found = find(&entry.value, offset, path);
-            if found.is_none() {
-                path.pop();
-            }
-            found
+        NodeValue::Map(entries) => entries.iter().find_map(|entry| match holds(&entry.key_span) {
+            true => Some(What::Key(entry)),
+            false => within(Step::Key(&entry.key), &entry.value),
         }),
-        NodeValue::Seq(items) => items.iter().enumerate().find_map(|(index, item)| {
-            path.push(Step::Index(index));
-            let found = find(item, offset, path);
-            if found.is_none() {
-                path.pop();
-            }
-            found
-        }),
-        NodeValue::Null
-        | NodeValue::Bool(_)
-        | NodeValue::Int(_)
-        | NodeValue::UInt(_)
-        | NodeValue::Float(_)
-        | NodeValue::Long(_)
-        | NodeValue::String(_) => holds(&node.span).then_some(What::Value(node)),
+        NodeValue::Seq(items) => items.iter().enumerate().find_map(|(index, item)| within(Step::Index(index), item)),
+        _ => holds(&node.span).then_some(What::Value(node)),
     }
 }
 

@@ -237,17 +237,7 @@ impl Guard {
 /// The events of a guard without `on`, from its definition as written; those of the guard that was
 /// probably meant, so that a broken one can be stood in for. `None` when that can't be told.
 pub fn natural_events(guard: &Node) -> Option<On> {
-    let name = match &guard.value {
-        NodeValue::String(name) => name,
-        NodeValue::Map(entries) => &entries.first()?.key,
-        NodeValue::Null
-        | NodeValue::Bool(_)
-        | NodeValue::Int(_)
-        | NodeValue::UInt(_)
-        | NodeValue::Float(_)
-        | NodeValue::Long(_)
-        | NodeValue::Seq(_) => return None,
-    };
+    let name = guard.text().or_else(|| Some(&guard.entries().first()?.key))?;
     let known = closest(name, NAMES.iter().copied())?;
     let row = GUARDS.iter().find(|row| row.name == known)?;
     Some(On::Names(row.events.iter().map(|event| Arc::from(*event)).collect()))
