@@ -6,6 +6,7 @@
 //! everything else is derived from them on request.
 
 use crate::event::Event;
+use crate::support::amounts::rfc3339;
 use crate::verdict::{Decision, Outcome, Status, Verdict};
 use parking_lot::Mutex;
 use schemars::JsonSchema;
@@ -436,10 +437,6 @@ fn as_json(text: &str) -> usize {
         _ => 1,
     };
     text.bytes().map(escaped).sum::<usize>() + 2
-}
-
-fn rfc3339(time: SystemTime) -> String {
-    humantime::format_rfc3339_millis(time).to_string()
 }
 
 /// Params and verdict in one text, and where the second begins.

@@ -4,6 +4,7 @@
 //! hookwire's own are `${path}` ([`PATHS`]); other vocabularies have theirs.
 
 use crate::event::Event;
+use crate::support::amounts::rfc3339;
 use serde_json::Value;
 use std::ops::Range;
 use std::time::SystemTime;
@@ -38,7 +39,7 @@ pub const PATHS: Placeholders = Placeholders { style: Style::Paths, names: &[], 
 
 fn at_path(event: &Event, path: &str) -> Option<Value> {
     if path == "timestamp" {
-        return Some(Value::String(in_words(event.time.unwrap_or_else(SystemTime::now))));
+        return Some(Value::String(rfc3339(event.time.unwrap_or_else(SystemTime::now))));
     }
     let step = |at: &'_ Value, key: &str| match at {
         Value::Array(items) => items.get(key.parse::<usize>().ok()?).cloned(),
@@ -47,15 +48,6 @@ fn at_path(event: &Event, path: &str) -> Option<Value> {
     let mut keys = path.split('.');
     let first = event.data.get(keys.next()?)?.clone();
     keys.try_fold(first, |at, key| step(&at, key))
-}
-
-/// The time in RFC 3339, to the millisecond.
-pub fn now() -> String {
-    in_words(SystemTime::now())
-}
-
-fn in_words(time: SystemTime) -> String {
-    humantime::format_rfc3339_millis(time).to_string()
 }
 
 /// What a template is made of.

@@ -3,6 +3,7 @@
 use super::output::{Output, Tone, safe, short};
 use super::{Failure, Finding, project};
 use crate::rpc::protocol::ApprovalList;
+use crate::support::amounts::millis;
 use crate::transport::client::Client;
 use crate::transport::hosts::{TIME_LIMIT, ask_all};
 use crate::transport::socket;
@@ -133,7 +134,7 @@ pub(super) fn state(args: &StateArgs, out: &mut Output) -> Result<Finding, Failu
         params["session"] = json!(session);
         host.request(method, &params)
     };
-    let ttl = |ttl: &Option<Duration>| ttl.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX));
+    let ttl = |ttl: &Option<Duration>| ttl.map(millis);
     let found = |found| if found { Finding::Fine } else { Finding::Found };
     Ok(match &args.action {
         StateAction::Get { key } => {

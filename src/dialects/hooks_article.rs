@@ -15,10 +15,12 @@ use crate::contract::{Composition, Contract, Exit, Judgement};
 use crate::event::{CUSTOM_PREFIX, Event, set_pointer};
 use crate::matching::tools::{MainArgument, Row};
 use crate::matching::{MatcherRule, ToolNaming};
-use crate::template::{Placeholders, Style, now};
+use crate::support::amounts::rfc3339;
+use crate::template::{Placeholders, Style};
 use crate::verdict::{Answer, Decision, Outcome, Status, Verdict};
 use serde_json::{Value, json};
 use std::path::Path;
+use std::time::SystemTime;
 
 const fn note(name: &'static str) -> EventRow {
     EventRow::new(name, name)
@@ -184,7 +186,7 @@ fn value(event: &Event, name: &str) -> Option<Value> {
     };
     match name {
         "event" => Some(json!(self::name(event))),
-        "timestamp" => Some(json!(now())),
+        "timestamp" => Some(json!(rfc3339(SystemTime::now()))),
         "session_id" => event.at("/session").cloned(),
         "tool_name" => event.at("/tool/name").cloned(),
         "tool_input" => event.at("/tool/input").cloned(),

@@ -15,8 +15,9 @@ use super::{Dialect, Files, other_name, row};
 use crate::contract::{Composition, Contract, Exit, Fail, Tally};
 use crate::event::{BLOCKED as MARK, CONTEXT_MEMBERS, Event, merge_patch, set_pointer};
 use crate::matching::ToolNaming;
+use crate::support::amounts::rfc3339;
 use crate::support::json::whole;
-use crate::support::nearest::{closest, differ_in_number};
+use crate::support::nearest::{closest, did_you_mean, differ_in_number};
 use crate::verdict::{Answer, Decision, Outcome, StopReason, StopSignal, Verdict};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -322,7 +323,7 @@ fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
     let mut blocks = false;
     for (key, value) in reply {
         if !MEMBERS.contains(&key.as_str()) && given.get(key).is_none() {
-            let nearest = closest(key, MEMBERS).map(|it| format!("; did you mean `{it}`?")).unwrap_or_default();
+            let nearest = did_you_mean(closest(key, MEMBERS));
             return Err(unreadable(format_args!("a HookContext has no `{key}`{nearest}")));
         }
         let before = given.get(key).unwrap_or(&Value::Null);
@@ -548,7 +549,7 @@ fn trace(event: &Event, answer: &Answer) -> Option<Value> {
     if unchanged {
         return None;
     }
-    patch["updatedAt"] = millis(SystemTime::now()).into();
+    patch["updatedAt"] = rfc3339(SystemTime::now()).into();
     Some(patch)
 }
 
@@ -556,10 +557,6 @@ fn trace(event: &Event, answer: &Answer) -> Option<Value> {
 /// signal doesn't.
 fn foreign_stop<'a>(stop: Option<&'a str>, signals: &[StopSignal]) -> Option<&'a str> {
     stop.filter(|stop| !signals.iter().any(|it| it.text() == *stop))
-}
-
-fn millis(time: SystemTime) -> String {
-    humantime::format_rfc3339_millis(time).to_string()
 }
 
 /// Those of the state and new ones.
@@ -658,7 +655,7 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
         Some(_) | None => {
             let ended = verdict.outcomes.iter().filter_map(|outcome| Some(outcome.times()?.1)).max();
             if let Some(ended) = ended {
-                after.data["updatedAt"] = millis(ended).into();
+                after.data["updatedAt"] = rfc3339(ended).into();
             }
             let mut context = write(&after);
             // A client that sends the subject as a member of its own reads it there again.
@@ -776,8 +773,8 @@ fn executed(event: &Event, outcome: &Outcome) -> Option<Value> {
     Some(json!({
         "triggerType": DIALECT.name_of(event),
         "hookName": outcome.hook,
-        "startedAt": millis(start),
-        "completedAt": millis(end),
+        "startedAt": rfc3339(start),
+        "completedAt": rfc3339(end),
         "duration_ms": outcome.duration_micros / 1000,
     }))
 }

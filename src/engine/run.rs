@@ -11,6 +11,7 @@ use crate::handlers::{Call, Handler, HandlerError, Moment, Transcript};
 use crate::hook::Hook;
 use crate::hook_set::Selected;
 use crate::services::client::Client;
+use crate::support::amounts::{millis, rfc3339};
 use crate::support::failpoint;
 use crate::verdict::{Answer, Decision, NOT_WAITED_FOR, Outcome, Status};
 use futures_util::FutureExt;
@@ -245,7 +246,7 @@ async fn limited(
     });
     let early_deadline = tokio::task::unconstrained(limits.early_deadline.cancelled());
     let stopped = || {
-        let took = rounded(now.elapsed());
+        let took = Duration::from_millis(millis(now.elapsed()));
         // A timer is late by a moment, which says nothing.
         let is_on_time = why == OWN_LIMIT && took < hook.timeout.saturating_add(LATE);
         let had = if is_on_time { hook.timeout } else { took };
@@ -572,7 +573,7 @@ fn report(engine: &Engine, moment: &Moment, outcome: &Outcome, detached: bool) {
         return;
     }
     let event = moment.event();
-    let times = outcome.times().map(|(start, end)| (millis(start), millis(end)));
+    let times = outcome.times().map(|(start, end)| (rfc3339(start), rfc3339(end)));
     let (started_at, completed_at) = times.unzip();
     let (event, event_id, outcome) = (event.name.clone(), event.id.clone(), outcome.clone());
     let report = Report { event, event_id, detached, started_at, completed_at, outcome };
@@ -580,18 +581,10 @@ fn report(engine: &Engine, moment: &Moment, outcome: &Outcome, detached: bool) {
     let _ = engine.reports.send(report);
 }
 
-fn millis(time: SystemTime) -> String {
-    humantime::format_rfc3339_millis(time).to_string()
-}
-
 /// What errors call the time that a hook's definition gives it.
 const OWN_LIMIT: &str = "its timeout";
 /// How late a timer may be before an error says how long it took.
 const LATE: Duration = Duration::from_millis(100);
-
-fn rounded(elapsed: Duration) -> Duration {
-    Duration::from_millis(u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX))
-}
 
 /// The message of a panic.
 pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {

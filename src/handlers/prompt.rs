@@ -15,6 +15,7 @@ use super::means::{Means, Obstacle};
 use crate::contract::Judgement;
 use crate::event::On;
 use crate::services::models::{Message, Model, ModelRef, RawModel, Request, clean, random_hex};
+use crate::support::amounts::millis;
 use crate::support::digest;
 use crate::syntax::values::RawDuration;
 use crate::syntax::values::text_or_map;
@@ -113,7 +114,7 @@ impl Kind for Prompt {
             if reply.calls.is_empty() { form.read(&reply.text, &nonce) } else { Err("it calls tools".into()) };
         let mut step = json!({
             "model": name,
-            "millis": u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+            "millis": millis(started.elapsed()),
             "inputTokens": reply.usage.input_tokens,
             "outputTokens": reply.usage.output_tokens,
             "cached": false,

@@ -17,7 +17,7 @@ use super::timeline::{OfEvents, Redacting, timeline};
 use super::trusting::trust;
 use crate::hook::Hook;
 use crate::support::amounts::number_of;
-use crate::support::nearest::closest;
+use crate::support::nearest::{closest, did_you_mean};
 use crate::syntax::node::{Node, decode};
 use crate::verdict::{Outcome, Status};
 use ls_types::{ExecuteCommandParams, MessageType};
@@ -92,7 +92,7 @@ async fn carry_out(snapshot: Snapshot, params: Value) -> Answer<Value> {
         }
         TRUST => trust(snapshot, argument(arguments)?).await,
         unknown => {
-            let nearest = closest(unknown, COMMANDS).map(|it| format!("; did you mean `{it}`?")).unwrap_or_default();
+            let nearest = did_you_mean(closest(unknown, COMMANDS));
             Err(Refusal::Failed(format!("unknown command `{}`{nearest}", one_line(unknown, MAX_QUOTED))))
         }
     }
@@ -117,7 +117,7 @@ fn argument<T: DeserializeOwned>(mut arguments: Vec<Value>) -> Answer<T> {
     let given = arguments.pop().filter(|it| !it.is_null()).unwrap_or_else(|| json!({}));
     decode(&Node::from_json(&given)).map_err(|error| {
         let path = if error.path.is_empty() { String::new() } else { format!(".{}", error.path) };
-        let nearest = error.suggestion().map(|it| format!("; did you mean `{it}`?")).unwrap_or_default();
+        let nearest = did_you_mean(error.suggestion());
         Refusal::Params(format!("`arguments[0]{path}`: {}{nearest}", error.message))
     })
 }

@@ -10,6 +10,7 @@ use crate::dialects;
 use crate::event::Event;
 use crate::host::Changed;
 use crate::journal::{Counts, HookCounts, MAX_WHOLE, Recent, Record, Ring, Tally};
+use crate::support::amounts::rfc3339;
 use crate::transport::client::{Received, Requests};
 use crate::transport::framing::{Decoder, Incoming};
 use crate::transport::socket;
@@ -320,7 +321,7 @@ fn read(record: &Record<'_>, folder: &Arc<str>, host: u32) -> Option<(usize, Arc
             }
         };
         event.id = verdict.event_id.clone();
-        let at = humantime::format_rfc3339_millis(at).to_string();
+        let at = rfc3339(at);
         let (folder, seq, truncated) = (folder.clone(), record.seq, record.params.is_none());
         Some(Judged { folder, host, seq, at, event: event.into(), verdict, truncated })
     };

@@ -19,7 +19,7 @@ use crate::matching::Facts;
 use crate::services::client::{self, Answers, Client, Reply};
 use crate::support::amounts::duration;
 use crate::support::file::read_named;
-use crate::support::nearest::closest;
+use crate::support::nearest::{closest, did_you_mean};
 use crate::syntax::diagnostic::Severity;
 use crate::verdict::{Decision, Outcome, Status, Verdict};
 use ls_types::{MessageType, Uri};
@@ -93,8 +93,8 @@ fn find(snapshot: &Snapshot, uri: &Uri, name: &str) -> Answer<Found> {
     };
     let Some(compiled) = file.hooks.iter().find(|it| it.name.as_deref() == Some(name)) else {
         let names = file.hooks.iter().filter_map(|it| it.name.as_deref());
-        let nearest = closest(name, names).map(|it| format!("; did you mean `{}`?", one_line(it, MAX_QUOTED)));
-        return Err(failed(format!("no hook `{quoted}` is in this file{}", nearest.unwrap_or_default())));
+        let nearest = did_you_mean(closest(name, names).map(|it| one_line(it, MAX_QUOTED)));
+        return Err(failed(format!("no hook `{quoted}` is in this file{nearest}")));
     };
     if file.is_broken {
         let why = first_error(0..file.problems.len()).unwrap_or_default();

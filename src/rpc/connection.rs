@@ -14,7 +14,7 @@ use super::protocol::{Trace, code};
 use super::session::Session;
 use crate::support::failpoint;
 use crate::support::json;
-use crate::support::nearest::closest;
+use crate::support::nearest::{closest, did_you_mean};
 use crate::transport::framing::{Bad, salvage_id};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -479,7 +479,7 @@ fn unknown_method(name: &str) -> RpcError {
     if find(name).is_some() {
         return RpcError::request(format!("`{name}` is a notification; send it without `id`"));
     }
-    let nearest = params::did_you_mean(closest(name, METHODS.iter().map(|method| method.name)));
+    let nearest = did_you_mean(closest(name, METHODS.iter().map(|method| method.name)));
     let shown: String = name.chars().take(100).collect();
     RpcError::new(code::METHOD_NOT_FOUND, format!("method not found: `{shown}`{nearest}"))
 }

@@ -2,6 +2,7 @@
 
 use super::error::{RpcError, RpcResult};
 use crate::support::json;
+use crate::support::nearest::did_you_mean;
 use crate::syntax::node::{Node, decode};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -33,9 +34,4 @@ pub(super) fn decode_params<T: DeserializeOwned>(params: &Value) -> RpcResult<T>
         let place = Some(&error.path).filter(|it| !it.is_empty()).map(|it| format!("`{it}`: ")).unwrap_or_default();
         RpcError::params(format!("{place}{}{}", error.message, did_you_mean(error.suggestion())))
     })
-}
-
-/// The end of an error message about an unknown name.
-pub(super) fn did_you_mean(nearest: Option<&str>) -> String {
-    nearest.map(|nearest| format!("; did you mean `{nearest}`?")).unwrap_or_default()
 }

@@ -13,6 +13,7 @@ use crate::matching::shell::Command;
 use crate::policy::{self, Policy};
 use crate::services::approvals::{ApprovalReply, ApprovalRequest};
 use crate::services::state::Item;
+use crate::support::amounts::millis;
 use crate::syntax::diagnostic::Diagnostic;
 use crate::syntax::source::Source;
 use crate::verdict::{Decision, Verdict};
@@ -254,7 +255,7 @@ impl HookInfo {
             dialect: hook.contract.dialect,
             priority: hook.priority,
             fail: hook.fail_at(if hook.on.includes_a_gate() { Phase::Gate } else { Phase::After }),
-            timeout_ms: u64::try_from(hook.timeout.as_millis()).unwrap_or(u64::MAX),
+            timeout_ms: millis(hook.timeout),
             enabled: hook.enabled,
             r#async: hook.detached,
             tags: hook.tags.clone(),

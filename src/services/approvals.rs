@@ -8,6 +8,7 @@ use crate::matching::paths;
 use crate::services::client::{self, Client};
 use crate::services::fakes::{Fakes, Person};
 use crate::services::state::{Scope, Store};
+use crate::support::amounts::millis;
 use crate::support::digest;
 use crate::support::looks::look;
 use parking_lot::{Mutex, MutexGuard};
@@ -261,8 +262,8 @@ impl Approvals {
             tool: event.tool_name().map(str::to_string),
             cwd: event.text("/cwd").map(str::to_string),
             subject: event.subject().cloned().unwrap_or_default(),
-            timeout_ms: u64::try_from(question.timeout.as_millis()).unwrap_or(u64::MAX),
-            asked_at: u64::try_from(asked_at.as_millis()).unwrap_or(u64::MAX),
+            timeout_ms: millis(question.timeout),
+            asked_at: millis(asked_at),
         }
     }
 

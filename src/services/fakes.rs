@@ -6,6 +6,7 @@
 use super::approvals::{Approval, ApprovalReply};
 use super::egress::Response;
 use super::models::{ModelReply, Request, ToolCall};
+use crate::support::amounts::millis;
 use crate::support::visible::cut;
 use crate::syntax::values::forms;
 use bytes::Bytes;
@@ -175,7 +176,7 @@ impl Fakes {
 
     /// Puts the clock forward.
     pub fn pass(&self, time: Duration) {
-        self.ahead.fetch_add(u64::try_from(time.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.ahead.fetch_add(millis(time), Ordering::Relaxed);
     }
 
     /// How far the clock has been put forward, in milliseconds.

@@ -1,5 +1,7 @@
 //! Numbers and times in words.
 
+use std::time::{Duration, SystemTime};
+
 /// `1 hook`, `2 hooks`.
 pub(crate) fn number_of(n: usize, thing: &str) -> String {
     format!("{n} {thing}{}", if n == 1 { "" } else { "s" })
@@ -13,6 +15,16 @@ pub(crate) fn duration(micros: u64) -> String {
         9_950..999_500 => format!("{:.0} ms", micros as f64 / 1e3),
         _ => format!("{:.1} s", micros as f64 / 1e6),
     }
+}
+
+/// The whole milliseconds of a duration.
+pub(crate) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A time in RFC 3339, to the millisecond.
+pub(crate) fn rfc3339(time: SystemTime) -> String {
+    humantime::format_rfc3339_millis(time).to_string()
 }
 
 #[cfg(test)]

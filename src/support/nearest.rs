@@ -32,6 +32,11 @@ pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     }
 }
 
+/// The end of a message about an unknown name: nothing if no name is near.
+pub(crate) fn did_you_mean(nearest: Option<impl fmt::Display>) -> String {
+    nearest.map(|nearest| format!("; did you mean `{nearest}`?")).unwrap_or_default()
+}
+
 /// `error` and `errors`: another name, which is no slip.
 pub(crate) fn differ_in_number(a: &str, b: &str) -> bool {
     a.strip_suffix('s') == Some(b) || b.strip_suffix('s') == Some(a)

@@ -8,6 +8,7 @@ use crate::definitions::load::{Kept, LayerDir, Loader, Look};
 use crate::handlers::Means;
 use crate::hook::Hook;
 use crate::matching::paths::normalise;
+use crate::support::amounts::rfc3339;
 use crate::support::digest;
 use crate::syntax::diagnostic::{Diagnostic, Severity};
 use crate::syntax::source::Layer;
@@ -17,6 +18,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 /// What of a project is to be approved, read once: what is shown is what is kept.
 pub struct Review {
@@ -139,7 +141,7 @@ pub fn review(store: &Path, root: &Path) -> Result<Review, Refusal> {
     }
     let record = Record {
         root: root.clone(),
-        at: crate::template::now(),
+        at: rfc3339(SystemTime::now()),
         files: files.iter().map(|(path, file)| (path.clone(), digest::of_bytes(&file.bytes))).collect(),
         named,
         written,

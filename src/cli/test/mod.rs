@@ -17,7 +17,7 @@ use crate::rpc::serve::DRAIN;
 use crate::services::fakes::Fakes;
 use crate::services::state::Store;
 use crate::support::file::replace;
-use crate::support::nearest::closest;
+use crate::support::nearest::{closest, did_you_mean};
 use crate::support::places;
 use crate::support::shell_word;
 use crate::verdict::Verdict;
@@ -324,8 +324,7 @@ impl Bench {
         let is_known = |name: &str| hooks.hooks.iter().any(|hook| *hook.name == *name);
         if let Some((place, stranger)) = case.names().find(|(_, name)| !is_known(name)) {
             let near = closest(stranger, hooks.hooks.iter().map(|hook| &*hook.name));
-            let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-            return Err(format!("`{place}` names `{stranger}`, but no hook is called so{near}"));
+            return Err(format!("`{place}` names `{stranger}`, but no hook is called so{}", did_you_mean(near)));
         }
         let root = self.host.root().to_path_buf();
         let session = format!("{}-{}", std::process::id(), case.line);

@@ -19,6 +19,7 @@ use super::means::{Means, Obstacle};
 use super::prompt::{Instructions, read};
 use crate::event::On;
 use crate::services::models::{Message, Model, ModelRef, RawModel, Request, ToolCall, ToolResult, clean, random_hex};
+use crate::support::amounts::millis;
 use crate::support::nearest::closest;
 use crate::syntax::values::{forms, text_or_map};
 use crate::verdict::Answer;
@@ -284,7 +285,7 @@ impl Agent {
             call.transcript.note(json!({
                 "turn": turn,
                 "model": name,
-                "millis": millis(started),
+                "millis": millis(started.elapsed()),
                 "inputTokens": reply.usage.input_tokens,
                 "outputTokens": reply.usage.output_tokens,
                 "said": clean(&reply.text, MAX_TOLD),
@@ -330,7 +331,7 @@ impl Agent {
             "turn": turn,
             "tool": clean(&wanted.name, 100),
             "input": clean(&wanted.input.to_string(), MAX_TOLD),
-            "millis": millis(started),
+            "millis": millis(started.elapsed()),
         });
         let (key, text) = match &result {
             Ok(text) => ("output", text),
@@ -345,10 +346,6 @@ impl Agent {
             is_error: result.is_err(),
         })
     }
-}
-
-fn millis(since: Instant) -> u64 {
-    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 
 fn system(task: &str, max_turns: u32, boundary: &str, nonce: &str) -> String {

@@ -23,6 +23,7 @@ use super::environment::{Secrets, changed, environment};
 use super::error::HandlerError;
 use super::kind::Kind;
 use super::means::{Means, Obstacle, program_obstacle};
+use crate::support::amounts::millis;
 use crate::syntax::fix::{Edit, Fix};
 use crate::syntax::source::Layer;
 use crate::syntax::values::RawDuration;
@@ -155,7 +156,7 @@ impl Kind for Callable {
             target: self.target.as_deref(),
             dialect: call.hook.contract.dialect,
             args: &self.args,
-            deadline_ms: u64::try_from(call.hook.timeout.as_millis()).unwrap_or(u64::MAX).min(budget),
+            deadline_ms: millis(call.hook.timeout).min(budget),
             event: &call.moment.payload(call.hook.contract),
             session: event.session(),
             handed: &handed,

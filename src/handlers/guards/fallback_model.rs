@@ -8,6 +8,7 @@ use super::super::kind::{Kind, TextKind};
 use super::super::pattern::Pattern;
 use super::guard_kind::GuardKind;
 use crate::event::{Event, EventSpec};
+use crate::support::amounts::millis;
 use crate::syntax::values::RawDuration;
 use crate::verdict::{Answer, Retry, RetryAction};
 use schemars::JsonSchema;
@@ -107,7 +108,7 @@ impl FallbackModel {
     fn decide(&self, attempt: u64, asked: Option<Duration>) -> (Retry, String) {
         let retry = |action, after: Option<Duration>, model: Option<&String>| Retry {
             action,
-            after_ms: after.map(|it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX)),
+            after_ms: after.map(millis),
             model: model.cloned(),
         };
         let is_too_long = asked.is_some_and(|asked| asked > self.longest);

@@ -9,6 +9,7 @@ use super::guard_kind::{GuardKind, gates, has_subject};
 use super::memory::{Memory, Per, now};
 use super::refusal::deny;
 use crate::event::EventSpec;
+use crate::support::amounts::millis;
 use crate::support::digest;
 use crate::syntax::values::RawDuration;
 use crate::verdict::Answer;
@@ -99,7 +100,7 @@ impl Kind for LoopDetector {
 impl LoopDetector {
     fn judge(&self, calls: &mut Vec<Made>, made: Made) -> Option<String> {
         if let Some(window) = self.window {
-            let window = u64::try_from(window.as_millis()).unwrap_or(u64::MAX);
+            let window = millis(window);
             calls.retain(|it| made.at.saturating_sub(it.at) < window);
         }
         calls.push(made);

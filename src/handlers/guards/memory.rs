@@ -11,6 +11,7 @@ use super::raw::Expression;
 use super::refusal::Refusal;
 use crate::matching::patience;
 use crate::services::state::{Scope, StateError};
+use crate::support::amounts::millis;
 use crate::support::digest;
 use lru::LruCache;
 use parking_lot::Mutex;
@@ -139,5 +140,5 @@ fn clock() -> u64 {
     static START: LazyLock<(Duration, Instant)> =
         LazyLock::new(|| (SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(), Instant::now()));
     let (start, instant) = *START;
-    u64::try_from((start + instant.elapsed()).as_millis()).unwrap_or(u64::MAX)
+    millis(start + instant.elapsed())
 }

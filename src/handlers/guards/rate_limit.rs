@@ -9,6 +9,7 @@ use super::memory::{Memory, Per, now};
 use super::raw::Expression;
 use super::refusal::deny;
 use crate::event::EventSpec;
+use crate::support::amounts::millis;
 use crate::syntax::values::RawDuration;
 use crate::verdict::Answer;
 use schemars::JsonSchema;
@@ -73,7 +74,7 @@ impl Kind for RateLimit {
 
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
         let (max, within) = (self.max, self.within);
-        let window = u64::try_from(within.as_millis()).unwrap_or(u64::MAX);
+        let window = millis(within);
         let refusal = self.memory.judge(call, |times: &mut Vec<u64>| {
             let now = now(call);
             // Times in the future are of a clock that has been set back since.

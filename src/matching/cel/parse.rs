@@ -4,7 +4,7 @@
 //! The parser recurses as deep as brackets, choices and prefixes are inside one another; all are bounded.
 
 use super::functions::{self, Function};
-use crate::support::nearest::closest;
+use crate::support::nearest::{closest, did_you_mean};
 use regex::Regex;
 use std::ops::Range;
 
@@ -702,6 +702,6 @@ fn unknown_function(name: &str, at: Range<usize>, is_method: bool) -> CelError {
     }
     let kind = if is_method { "method" } else { "function" };
     let nearest = closest(name, known);
-    let hint = nearest.map(|nearest| format!("; did you mean `{nearest}`?")).unwrap_or_default();
+    let hint = did_you_mean(nearest);
     CelError { instead: nearest.map(str::to_string), ..error(at, format!("there is no {kind} `{name}`{hint}")) }
 }

@@ -10,14 +10,13 @@ use crate::hook::Hook;
 use crate::hook_set::HookSet;
 use crate::rpc::aside::aside;
 use crate::rpc::error::{RpcError, RpcResult};
-use crate::rpc::params::did_you_mean;
 use crate::rpc::protocol::{
     CheckParams, CheckResult, HookInfo, InForceBrief, ListParams, ListResult, RegisterResult, ReloadResult,
     UnregisterParams,
 };
 use crate::rpc::session::{Registered, Session};
 use crate::support::file::read_named;
-use crate::support::nearest::closest;
+use crate::support::nearest::{closest, did_you_mean};
 use crate::syntax::diagnostic::{Diagnostic, LineIndex, Severity};
 use crate::syntax::node::{Node, NodeValue};
 use crate::syntax::source::Layer;
@@ -186,8 +185,7 @@ fn unregister_now(session: &Session, params: UnregisterParams) -> RpcResult<Regi
     let UnregisterParams { names } = params;
     let mut registered = session.registered();
     if let Some(unknown) = names.iter().find(|name| !registered.hooks.iter().any(|hook| *hook.name == ***name)) {
-        let nearest = closest(unknown, registered.hooks.iter().map(|hook| &*hook.name));
-        let nearest = did_you_mean(nearest);
+        let nearest = did_you_mean(closest(unknown, registered.hooks.iter().map(|hook| &*hook.name)));
         return Err(RpcError::params(format!("`names`: this connection has registered no hook `{unknown}`{nearest}")));
     }
     registered.hooks.retain(|hook| !names.iter().any(|name| **name == *hook.name));

@@ -1,6 +1,7 @@
 //! The file of a store: changes are written behind, many in one transaction, by a thread of its own.
 
 use super::{Entry, Scope, StateError};
+use crate::support::amounts::millis;
 use crate::support::file::new_beside;
 use parking_lot::{Condvar, Mutex};
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
@@ -234,7 +235,7 @@ fn write(database: &Database, changes: &HashMap<(Scope, String), Option<Entry>>)
                 None => drop(table.remove(key)?),
                 Some(entry) => {
                     let expires = entry.expires.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
-                    let expires = expires.map_or(0, |it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX));
+                    let expires = expires.map_or(0, millis);
                     table.insert(key, (expires, entry.value.to_string().as_bytes()))?;
                 }
             }
