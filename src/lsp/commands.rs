@@ -208,20 +208,12 @@ fn hooks(snapshot: &Snapshot, event: Option<OfEvent>) -> Answer<Value> {
 #[cfg(test)]
 mod tests {
     use super::super::past::subject;
-    use super::super::past::tests::judged;
+    use super::super::past::tests::judged_by_three;
     use super::*;
 
     #[test]
     fn a_hooks_part_in_an_event_is_one_line() {
-        let judged = judged(
-            7,
-            json!({ "event": "PreToolUse", "tool": { "name": "Bash", "input": { "command": "git push\u{202e}" } } }),
-            json!([
-                { "hook": "a", "status": "skipped", "durationMicros": 1 },
-                { "hook": "b", "status": "blocking", "decision": "deny", "reason": "no\nnever", "durationMicros": 41 },
-                { "hook": "c", "status": "non_blocking_error", "error": "failed to run", "durationMicros": 1 },
-            ]),
-        );
+        let judged = judged_by_three();
         let line = |hook| outcome_of(&judged, hook).map(|outcome| line(&judged, outcome, &subject(&judged.event)));
         assert_eq!(line("a"), None, "it didn't run");
         assert_eq!(line("b").unwrap(), "2030-01-02T03:04:05.678Z PreToolUse Bash git push\\u{202e}: deny");

@@ -394,7 +394,7 @@ pub(super) fn groups(hooks: &[ListedHook]) -> Vec<Group> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::past::tests::judged;
+    use super::super::past::tests::{judged, judged_by_three};
     use super::*;
     use crate::event::spec;
     use serde_json::json;
@@ -473,15 +473,7 @@ mod tests {
 
     #[test]
     fn an_event_is_listed_in_short() {
-        let judged = judged(
-            7,
-            json!({ "event": "PreToolUse", "tool": { "name": "Bash", "input": { "command": "git push\u{202e}" } } }),
-            json!([
-                { "hook": "a", "status": "skipped", "durationMicros": 1 },
-                { "hook": "b", "status": "blocking", "decision": "deny", "reason": "no\nnever", "durationMicros": 41 },
-                { "hook": "c", "status": "non_blocking_error", "error": "failed to run", "durationMicros": 1 },
-            ]),
-        );
+        let judged = judged_by_three();
         let told = serde_json::to_value(listed_event(&judged, false)).unwrap();
         assert_eq!(
             told,

@@ -125,6 +125,19 @@ pub(super) mod tests {
     use super::*;
     use serde_json::json;
 
+    /// One that a hook of three has denied.
+    pub(in crate::lsp) fn judged_by_three() -> Arc<Judged> {
+        judged(
+            7,
+            json!({ "event": "PreToolUse", "tool": { "name": "Bash", "input": { "command": "git push\u{202e}" } } }),
+            json!([
+                { "hook": "a", "status": "skipped", "durationMicros": 1 },
+                { "hook": "b", "status": "blocking", "decision": "deny", "reason": "no\nnever", "durationMicros": 41 },
+                { "hook": "c", "status": "non_blocking_error", "error": "failed to run", "durationMicros": 1 },
+            ]),
+        )
+    }
+
     /// An event as a running host tells it.
     pub(in crate::lsp) fn judged(seq: u64, event: Value, outcomes: Value) -> Arc<Judged> {
         let decided = outcomes.as_array().and_then(|it| it.iter().find(|it| it["decision"] == "deny"));

@@ -58,7 +58,7 @@ impl Writer<'_> {
             items.extend(self.said(path, &events).into_iter().filter_map(|value| {
                 let label = format!("{quote}{value}{quote}");
                 let text = self.inner(&label)?;
-                Some(Item { label, kind: Some(ItemKind::VALUE), span: span.clone(), text, ..Item::default() })
+                Some(Item { text, ..Item::named(ItemKind::VALUE, label, "", &span) })
             }));
         }
         if !is_tested {
@@ -67,17 +67,10 @@ impl Writer<'_> {
         let chosen = paths(&events);
         let identifiers = |path: &str| path.split('.').all(is_member);
         let deep = chosen.iter().filter(|(path, _)| path.contains('.') && identifiers(path));
-        items.extend(deep.map(|(path, value)| path_item(path, path.clone(), value, &span)));
+        items.extend(deep.map(|(path, value)| path_item(path, value, &span)));
         if chosen.is_empty() {
             for (path, about) in shape().into_iter().filter(|(path, _)| path.contains('.') && self.may_have(path)) {
-                let item = Item { about, ..Item::default() };
-                items.push(Item {
-                    label: path.clone(),
-                    kind: Some(ItemKind::FIELD),
-                    text: path,
-                    span: span.clone(),
-                    ..item
-                });
+                items.push(Item::named(ItemKind::FIELD, path, about, &span));
             }
         }
         if is_tested {
@@ -96,7 +89,7 @@ impl Writer<'_> {
         let Some(span) = self.part(text, rest) else { return Vec::new() };
         let item = |value: String| {
             let text = self.inner(&value)?;
-            Some(Item { label: value, kind: Some(ItemKind::VALUE), span: span.clone(), text, ..Item::default() })
+            Some(Item { text, ..Item::named(ItemKind::VALUE, value, "", &span) })
         };
         values.into_iter().filter_map(item).collect()
     }
@@ -171,7 +164,7 @@ impl Writer<'_> {
                 if key.len() > MAX_WORD || !told.insert(key.to_string()) {
                     continue;
                 }
-                let item = path_item(key, key.clone(), value, span);
+                let item = path_item(key, value, span);
                 let about = [about(key), item.about].join("\n\n");
                 let item = Item { about: about.trim().into(), ..item };
                 if is_member(key) {
@@ -190,15 +183,7 @@ impl Writer<'_> {
         let is_unseen = told.is_empty();
         for key in known.chain(arguments.filter(|_| is_unseen)).filter(|key| self.may_have(key)) {
             if told.insert(key.to_string()) {
-                let (label, text) = (key.to_string(), key.to_string());
-                items.push(Item {
-                    label,
-                    kind: Some(ItemKind::FIELD),
-                    about: about(key),
-                    span: span.clone(),
-                    text,
-                    ..Item::default()
-                });
+                items.push(Item::named(ItemKind::FIELD, key, about(key), span));
             }
         }
         if path.is_empty() {

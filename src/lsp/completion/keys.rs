@@ -96,12 +96,8 @@ impl Writer<'_> {
         };
         let is_table = |it: &Member<'_>| it.docs.kinds().contains(&Kind::Map) && !there.contains(&it.name);
         let item = |it: Member<'_>| Item {
-            label: it.name.into(),
-            kind: Some(ItemKind::MODULE),
-            about: it.docs.text(),
-            span: self.reading.token.clone(),
             text: format!("{}{close}", it.name),
-            ..Item::default()
+            ..Item::named(ItemKind::MODULE, it.name, it.docs.text(), &self.reading.token)
         };
         docs.members().into_iter().filter(is_table).map(item).collect()
     }

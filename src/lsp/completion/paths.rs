@@ -15,16 +15,8 @@ pub(super) const MAX_PATHS: usize = 300;
 const MAX_PATH_DEPTH: usize = 8;
 
 /// A path into an event with what was there.
-pub(super) fn path_item(label: &str, text: String, value: &Value, span: &Span) -> Item {
-    Item {
-        label: label.into(),
-        kind: Some(ItemKind::FIELD),
-        origin: Some("seen".into()),
-        about: sample(value),
-        span: span.clone(),
-        text,
-        ..Item::default()
-    }
+pub(super) fn path_item(path: &str, value: &Value, span: &Span) -> Item {
+    Item { origin: Some("seen".into()), ..Item::named(ItemKind::FIELD, path, sample(value), span) }
 }
 
 /// A value from an event, as Markdown.

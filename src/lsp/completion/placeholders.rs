@@ -39,43 +39,22 @@ impl Writer<'_> {
         let events = self.here.relevant(&seen.events);
         let mut items = Vec::new();
         if is_env {
-            items.extend(self.variables().into_iter().map(|name| {
-                let label = format!("env.{name}");
-                let text = label.clone();
-                Item { label, kind: Some(ItemKind::VARIABLE), text, span: span.clone(), ..Item::default() }
-            }));
+            items.extend(
+                self.variables()
+                    .into_iter()
+                    .map(|name| Item::named(ItemKind::VARIABLE, format!("env.{name}"), "", &span)),
+            );
         }
         if is_path && style == Style::Paths {
             let chosen = paths(&events);
-            items.extend(
-                chosen
-                    .iter()
-                    .filter(|(path, _)| path.chars().all(fits))
-                    .map(|(path, value)| path_item(path, path.clone(), value, &span)),
-            );
+            let fitting = chosen.iter().filter(|(path, _)| path.chars().all(fits));
+            items.extend(fitting.map(|(path, value)| path_item(path, value, &span)));
             if chosen.is_empty() {
-                items.extend(shape().into_iter().map(|(path, about)| {
-                    let text = path.clone();
-                    Item {
-                        label: path,
-                        kind: Some(ItemKind::FIELD),
-                        about,
-                        text,
-                        span: span.clone(),
-                        ..Item::default()
-                    }
-                }));
+                let named = |(path, about)| Item::named(ItemKind::FIELD, path, about, &span);
+                items.extend(shape().into_iter().map(named));
             }
             for (name, about) in [("timestamp", "the time in RFC 3339"), ("hook", "the hook's name")] {
-                let (label, text, about) = (name.to_string(), name.to_string(), about.to_string());
-                items.push(Item {
-                    label,
-                    kind: Some(ItemKind::VARIABLE),
-                    about,
-                    text,
-                    span: span.clone(),
-                    ..Item::default()
-                });
+                items.push(Item::named(ItemKind::VARIABLE, name, about, &span));
             }
         } else if is_path {
             items.extend(self.names(&events, &span));
@@ -138,8 +117,7 @@ impl Writer<'_> {
         let item = |name: String| {
             let value = events.iter().find_map(|event| (placeholders.value)(event, &name));
             let about = value.map(|value| sample(&value)).unwrap_or_default();
-            let text = name.clone();
-            Item { label: name, kind: Some(ItemKind::VARIABLE), about, text, span: span.clone(), ..Item::default() }
+            Item::named(ItemKind::VARIABLE, name, about, span)
         };
         names.into_iter().map(item).collect()
     }

@@ -53,6 +53,14 @@ pub(super) struct Item {
     pub(super) also: Option<(usize, String)>,
 }
 
+impl Item {
+    /// What is written as it is called.
+    pub(super) fn named(kind: ItemKind, name: impl Into<String>, about: impl Into<String>, span: &Span) -> Item {
+        let (label, span) = (name.into(), span.clone());
+        Item { text: label.clone(), label, kind: Some(kind), about: about.into(), span, ..Item::default() }
+    }
+}
+
 /// Writes what is offered into the text at hand.
 pub(super) struct Writer<'a> {
     pub(super) text: &'a str,
