@@ -126,19 +126,18 @@ impl Lint<'_> {
         let Some(row) = guard.row() else { return };
         let acts = |name: &str| spec(name).is_none_or(|spec| guard.acts_as_set(spec));
         let idle: Vec<_> = self.events.iter().filter(|name| !acts(name)).map(|name| format!("`{name}`")).collect();
-        if !idle.is_empty() {
-            let message = format!("`{}` can do nothing at {}", row.name, idle.join(" and "));
-            let problem = Problem::warning(self.at("on"), "idle-guard", message);
-            let natural: Vec<_> = row.events.iter().copied().filter(|name| acts(name)).collect();
-            let problem = problem.help(format!("leave out `on` for {}", natural.join(", ")));
-            self.warn(problem.fix(Fix::new("Leave out `on`", Edit::Remove("on".into()))));
-        }
         // Other systems count by themselves.
         let specs = self.events.iter().filter(|_| self.hook.contract.dialect == NATIVE).map(|name| spec(name));
         let specs: Option<Vec<_>> = specs.collect();
         let learns = |specs: &[&EventSpec]| row.learns_at.is_none_or(|learns_at| specs.iter().any(|it| learns_at(it)));
-        if idle.is_empty() && specs.is_some_and(|specs| !specs.is_empty() && !learns(&specs)) {
-            let message = format!("`{}` counts at PostModelCall, which `on` leaves out", row.name);
+        let message = if !idle.is_empty() {
+            Some(format!("`{}` can do nothing at {}", row.name, idle.join(" and ")))
+        } else if specs.is_some_and(|specs| !specs.is_empty() && !learns(&specs)) {
+            Some(format!("`{}` counts at PostModelCall, which `on` leaves out", row.name))
+        } else {
+            None
+        };
+        if let Some(message) = message {
             let problem = Problem::warning(self.at("on"), "idle-guard", message);
             let natural: Vec<_> = row.events.iter().copied().filter(|name| acts(name)).collect();
             let problem = problem.help(format!("leave out `on` for {}", natural.join(", ")));

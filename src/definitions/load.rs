@@ -292,11 +292,6 @@ impl Loader {
                 }
             }
             scan.follow_path(&dir.path);
-            let known = || self.files.range((index, PathBuf::new())..(index + 1, PathBuf::new()));
-            let keep = |scan: &mut Scan, under: &Path| {
-                let kept = known().filter(|((_, path), _)| path.starts_with(under));
-                scan.files.extend(kept.map(|(key, state)| (key.clone(), state.clone())));
-            };
             // The directory by its real path: a symlink that is swapped meanwhile doesn't mix two states.
             let is_file = is_definition_file(&dir.path);
             let real = fs::canonicalize(&dir.path).and_then(|real| match real.is_dir() || is_file {
@@ -308,7 +303,7 @@ impl Loader {
                 Err(error) => {
                     // A directory that was there is not a deletion of its files one by one: a mount, a
                     // symlink being swapped, guards moved out of the way.
-                    let had_any = known().next().is_some();
+                    let had_any = self.known(index).next().is_some();
                     if had_any || dir.layer == Layer::Hooks || error.kind() != io::ErrorKind::NotFound {
                         let what = match error.kind() {
                             io::ErrorKind::NotFound if is_file => "the file doesn't exist".to_string(),
@@ -319,7 +314,7 @@ impl Loader {
                         let kept = if had_any { "; its last good hooks stay in force" } else { "" };
                         scan.problems.push(path_diagnostic(&dir.path, "missing-directory", format!("{what}{kept}")));
                     }
-                    keep(&mut scan, &dir.path);
+                    self.keep(index, &dir.path, &mut scan);
                     continue;
                 }
             };
@@ -334,7 +329,7 @@ impl Loader {
                 scan.found.push(Found { path: dir.path.clone(), real, signature, is_found: false });
             }
             for unreadable in std::mem::take(&mut scan.unreadable) {
-                keep(&mut scan, &unreadable);
+                self.keep(index, &unreadable, &mut scan);
             }
             for found in std::mem::take(&mut scan.found) {
                 let key = (index, found.path.clone());
@@ -363,6 +358,17 @@ impl Loader {
         scan
     }
 
+    /// What is known of a directory's files.
+    fn known(&self, index: usize) -> impl Iterator<Item = (&Key, &Arc<FileState>)> {
+        self.files.range((index, PathBuf::new())..(index + 1, PathBuf::new()))
+    }
+
+    /// Leaves what is known of the files under a path as it is.
+    fn keep(&self, index: usize, under: &Path, scan: &mut Scan) {
+        let kept = self.known(index).filter(|((_, path), _)| path.starts_with(under));
+        scan.files.extend(kept.map(|(key, state)| (key.clone(), state.clone())));
+    }
+
     /// Looks at the approved state of a project.
     fn scan_approved(&self, index: usize, dir: &LayerDir, state: &Path, scan: &mut Scan) {
         let (record, real) = match scan.compare(dir, state) {
@@ -371,8 +377,7 @@ impl Loader {
             Err(error) => {
                 let message = format!("failed to read what was trusted: {error}; its last good hooks stay in force");
                 scan.problems.push(path_diagnostic(state, "unreadable", message));
-                let known = self.files.range((index, PathBuf::new())..(index + 1, PathBuf::new()));
-                scan.files.extend(known.map(|(key, state)| (key.clone(), state.clone())));
+                self.keep(index, &dir.path, scan);
                 return;
             }
         };
@@ -706,6 +711,15 @@ fn at_path(path: &Path, problem: Problem) -> Diagnostic {
     problem.into_diagnostic(&path.display().to_string(), LineIndex::new("").range(&(0..0)))
 }
 
+/// What a part of a path leads to from where one is.
+fn step(part: Component<'_>) -> Option<OsString> {
+    match part {
+        Component::Normal(name) => Some(name.to_os_string()),
+        Component::ParentDir => Some("..".into()),
+        _ => None,
+    }
+}
+
 /// A path without symlinks, as far as it leads anywhere.
 fn real_path(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf())
@@ -875,13 +889,7 @@ impl Scan {
     }
 
     fn follow_path(&mut self, path: &Path) {
-        let names = path.components().filter_map(|it| match it {
-            Component::Normal(name) => Some(name.to_os_string()),
-            Component::ParentDir => Some("..".into()),
-            _ => None,
-        });
-        let names: VecDeque<OsString> = names.collect();
-        self.follow(PathBuf::from("/"), names);
+        self.follow(PathBuf::from("/"), path.components().filter_map(step).collect());
         // It can be moved out of its parent.
         if let Some((parent, name)) = path.parent().zip(path.file_name())
             && let Ok(parent) = fs::canonicalize(parent)
@@ -907,13 +915,7 @@ impl Scan {
                     if target.is_absolute() {
                         at = PathBuf::from("/");
                     }
-                    for component in target.components().rev() {
-                        match component {
-                            Component::Normal(name) => names.push_front(name.to_os_string()),
-                            Component::ParentDir => names.push_front("..".into()),
-                            _ => {}
-                        }
-                    }
+                    target.components().rev().filter_map(step).for_each(|name| names.push_front(name));
                 }
                 Ok(_) if n_links < MAX_SYMLINKS => {
                     // The end of a link's way: it can be replaced where it is.
