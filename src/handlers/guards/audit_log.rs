@@ -41,7 +41,7 @@ pub(crate) struct RawAuditLog {
     #[serde(default = "default_keep")]
     keep: usize,
     /// What is written of the subject.
-    #[serde(default = "default_subject")]
+    #[serde(default)]
     subject: Subject,
     /// Other members of the event to write, by path, e.g. `metadata.user`.
     #[serde(default)]
@@ -51,13 +51,14 @@ pub(crate) struct RawAuditLog {
     redact: bool,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize, serde::Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, serde::Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "AuditedSubject")]
 enum Subject {
     /// Nothing.
     None,
     /// Its SHA-256, whatever the order of its members.
+    #[default]
     Hash,
     /// All of it.
     Full,
@@ -69,10 +70,6 @@ fn default_max_bytes() -> u64 {
 
 fn default_keep() -> usize {
     5
-}
-
-fn default_subject() -> Subject {
-    Subject::Hash
 }
 
 fn default_redact() -> bool {

@@ -27,7 +27,7 @@ pub(crate) struct RawCostLimit {
     /// What a million tokens cost, by globs on the model's name; of several, the longest counts.
     prices: BTreeMap<String, RawPrice>,
     /// What a model without a price means: an error of the hook, or nothing to count.
-    #[serde(default = "default_unknown")]
+    #[serde(default)]
     unknown_model: UnknownModel,
     /// What is counted together.
     #[serde(default)]
@@ -44,17 +44,14 @@ struct RawPrice {
     output: f64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, serde::Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, serde::Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum UnknownModel {
     /// The hook fails: what that means is up to its `fail`.
+    #[default]
     Fail,
     /// Its calls cost nothing.
     Ignore,
-}
-
-fn default_unknown() -> UnknownModel {
-    UnknownModel::Fail
 }
 
 #[derive(Debug)]

@@ -24,18 +24,19 @@ pub(crate) struct RawTokenLimit {
     #[serde(default = "default_max")]
     max: u64,
     /// Which tokens.
-    #[serde(default = "default_count")]
+    #[serde(default)]
     count: Count,
     /// What is counted together.
     #[serde(default)]
     per: Per,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize, serde::Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, serde::Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "CountedTokens")]
 enum Count {
     /// Input and output.
+    #[default]
     Total,
     /// What the model read.
     Input,
@@ -45,10 +46,6 @@ enum Count {
 
 fn default_max() -> u64 {
     32_768
-}
-
-fn default_count() -> Count {
-    Count::Total
 }
 
 #[derive(Debug)]
