@@ -5,7 +5,7 @@
 
 use super::gemini;
 use super::native::{AGENT, CONTRACT};
-use super::replies::{BLOCKED, bad_exit, denied, is_decided, members, or, parse_stdout, text, unreadable};
+use super::replies::{BLOCKED, bad_exit, denied, is_decided, members, or, parse_stdout, text, unreadable, whole};
 use super::settings::{self, Settings};
 use super::{Agent, Dialect, Files, Refusal, same};
 use crate::contract::{Contract, Exit, Reader, TOOL_NAME, Target};
@@ -377,14 +377,7 @@ pub(super) fn write_reply(dialect: &Dialect, event: &Event, verdict: &Verdict) -
         reply.insert("continue".into(), json!(false));
         reply.insert("stopReason".into(), json!(stop));
     }
-    if !messages.is_empty() {
-        reply.insert("systemMessage".into(), json!(messages.join("\n")));
-    }
-    if !specific.is_empty() {
-        specific.insert("hookEventName".into(), json!(dialect.name_of(event)));
-        reply.insert("hookSpecificOutput".into(), Value::Object(specific));
-    }
-    Value::Object(reply)
+    whole(reply, specific, &messages, dialect.name_of(event))
 }
 
 /// The client takes a new output only in the tool's own shape: the same, without its texts, but for those that say

@@ -9,7 +9,7 @@
 
 use super::claude_code;
 use super::native::AGENT;
-use super::replies::{BLOCKED, bad_exit, denied, is_decided, members, or, parse_stdout, text, unreadable};
+use super::replies::{BLOCKED, bad_exit, denied, is_decided, members, or, parse_stdout, text, unreadable, whole};
 use super::settings::{self, Settings};
 use super::{Agent, Dialect, EventRow, Files, McpNames, Refusal};
 use crate::contract::{Contract, Exit, TOOL_NAME, Target};
@@ -190,14 +190,7 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
         reply.insert("continue".into(), json!(false));
         reply.insert("stopReason".into(), json!(or(stop, "Stopped by hook")));
     }
-    if !messages.is_empty() {
-        reply.insert("systemMessage".into(), json!(messages.join("\n")));
-    }
-    if !specific.is_empty() {
-        specific.insert("hookEventName".into(), json!(DIALECT.name_of(event)));
-        reply.insert("hookSpecificOutput".into(), Value::Object(specific));
-    }
-    Value::Object(reply)
+    whole(reply, specific, &messages, DIALECT.name_of(event))
 }
 
 fn read_reply(event: &Event, value: Value) -> Result<Answer, String> {

@@ -47,6 +47,23 @@ fn near_miss(members: &Map<String, Value>, known: &[&'static str]) -> Option<Str
     Some(format!("it has `{key}`, which means nothing; did you mean `{meant}`?"))
 }
 
+/// A reply with the messages for the person, and what is special to its event.
+pub(super) fn whole(
+    mut reply: Map<String, Value>,
+    mut specific: Map<String, Value>,
+    messages: &[String],
+    event: &str,
+) -> Value {
+    if !messages.is_empty() {
+        reply.insert("systemMessage".into(), messages.join("\n").into());
+    }
+    if !specific.is_empty() {
+        specific.insert("hookEventName".into(), event.into());
+        reply.insert("hookSpecificOutput".into(), specific.into());
+    }
+    reply.into()
+}
+
 /// A text among the members; null is absent.
 pub(super) fn text(members: &Map<String, Value>, key: &str) -> Result<Option<String>, String> {
     match members.get(key) {
