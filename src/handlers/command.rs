@@ -21,7 +21,7 @@ use crate::matching::paths;
 use crate::matching::tools::MainArgument;
 use crate::support::looks::look;
 use crate::syntax::source::Layer;
-use crate::syntax::values::forms;
+use crate::syntax::values::{forms, schema_of};
 use crate::template::Template;
 use crate::verdict::Answer;
 use schemars::JsonSchema;
@@ -90,29 +90,14 @@ impl RawCommand {
     }
 }
 
-impl JsonSchema for RawRun {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "CommandRun".into()
-    }
+schema_of! { RawRun, "CommandRun", _ => {
+    "description": "A text for `sh -c`, or a program with its arguments; `${path}` placeholders in arguments.",
+    "anyOf": [{ "type": "string", "minLength": 1 }, { "type": "array", "items": { "type": "string" }, "minItems": 1 }],
+} }
 
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({
-            "description": "A text for `sh -c`, or a program with its arguments; `${path}` placeholders in arguments.",
-            "anyOf": [{ "type": "string", "minLength": 1 }, { "type": "array", "items": { "type": "string" }, "minItems": 1 }],
-        })
-    }
-}
-
-impl JsonSchema for RawCommand {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Command".into()
-    }
-
-    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        let (run, long) = (generator.subschema_for::<RawRun>(), generator.subschema_for::<RawLong>());
-        schemars::json_schema!({ "anyOf": [run, long] })
-    }
-}
+schema_of! { RawCommand, "Command", generator => {
+    "anyOf": [generator.subschema_for::<RawRun>(), generator.subschema_for::<RawLong>()],
+} }
 
 #[derive(Debug)]
 pub(crate) struct Command {

@@ -1,8 +1,8 @@
 //! A regex in a definition. Its mistakes are found while reading, so that they are told at its place.
 
 use crate::matching::last_line;
+use crate::syntax::values::schema_of;
 use regex::{Regex, RegexBuilder};
-use schemars::JsonSchema;
 use serde::de::{Deserialize, Deserializer, Error};
 
 /// A regex.
@@ -22,12 +22,8 @@ impl<'de> Deserialize<'de> for Pattern {
     }
 }
 
-impl JsonSchema for Pattern {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Regex".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "description": "A regex, searched for.", "type": "string", "minLength": 1 })
-    }
-}
+schema_of! { Pattern, "Regex", _ => {
+    "description": "A regex, searched for.",
+    "type": "string",
+    "minLength": 1,
+} }

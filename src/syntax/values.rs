@@ -1,9 +1,24 @@
 //! Values that several definitions may hold: durations, one text or a list, a text or a map.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use std::fmt::Display;
 use std::time::Duration;
+
+/// The schema of a value that is read by hand: its name and its form.
+macro_rules! schema_of {
+    ($value:ty, $name:literal, $generator:pat_param => $form:tt) => {
+        impl schemars::JsonSchema for $value {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                $name.into()
+            }
+
+            fn json_schema($generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!($form)
+            }
+        }
+    };
+}
+pub(crate) use schema_of;
 
 /// `5s`, `250ms`, `1m 30s`; a bare number is seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -61,18 +76,10 @@ impl<'de> Deserialize<'de> for RawDuration {
     }
 }
 
-impl JsonSchema for RawDuration {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Duration".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({
-            "description": "`5s`, `250ms`, `1m 30s`; a bare number is seconds.",
-            "anyOf": [{ "type": "string", "minLength": 1 }, { "type": "number", "exclusiveMinimum": 0 }],
-        })
-    }
-}
+schema_of! { RawDuration, "Duration", _ => {
+    "description": "`5s`, `250ms`, `1m 30s`; a bare number is seconds.",
+    "anyOf": [{ "type": "string", "minLength": 1 }, { "type": "number", "exclusiveMinimum": 0 }],
+} }
 
 /// Reads a value that people may write in several forms. What an arm gives is the value, or what is wrong.
 macro_rules! forms {
@@ -132,15 +139,9 @@ impl OneOrMany {
     }
 }
 
-impl JsonSchema for OneOrMany {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "OneOrMany".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" }, "minItems": 1 }] })
-    }
-}
+schema_of! { OneOrMany, "OneOrMany", _ => {
+    "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" }, "minItems": 1 }],
+} }
 
 /// A value that is a text or, to say more, a map: how `$raw($long)` is read, and its schema.
 macro_rules! text_or_map {
@@ -153,19 +154,10 @@ macro_rules! text_or_map {
             map(map: $long) => Ok($raw(map)),
         }
 
-        impl schemars::JsonSchema for $raw {
-            fn schema_name() -> std::borrow::Cow<'static, str> {
-                $schema.into()
-            }
-
-            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                let long = generator.subschema_for::<$long>();
-                schemars::json_schema!({
-                    "description": $about,
-                    "anyOf": [{ "type": "string", "minLength": 1 }, long],
-                })
-            }
-        }
+        $crate::syntax::values::schema_of! { $raw, $schema, generator => {
+            "description": $about,
+            "anyOf": [{ "type": "string", "minLength": 1 }, generator.subschema_for::<$long>()],
+        } }
     };
 }
 pub(crate) use text_or_map;

@@ -21,7 +21,7 @@ use crate::event::On;
 use crate::services::models::{Message, Model, ModelRef, RawModel, Request, ToolCall, ToolResult, clean, random_hex};
 use crate::support::amounts::millis;
 use crate::support::nearest::closest;
-use crate::syntax::values::{forms, text_or_map};
+use crate::syntax::values::{forms, schema_of, text_or_map};
 use crate::verdict::Answer;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -97,16 +97,9 @@ forms! { RawTool, "the name of a tool, or a map with `run_command` or `mcp`",
     map(bounded: RawBounded) => Ok(RawTool::Bounded(bounded)),
 }
 
-impl JsonSchema for RawTool {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "AgentToolOrName".into()
-    }
-
-    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        let bounded = generator.subschema_for::<RawBounded>();
-        schemars::json_schema!({ "anyOf": [{ "enum": Tool::READING }, bounded] })
-    }
-}
+schema_of! { RawTool, "AgentToolOrName", generator => {
+    "anyOf": [{ "enum": Tool::READING }, generator.subschema_for::<RawBounded>()],
+} }
 
 #[derive(Debug)]
 pub(crate) struct Agent {

@@ -2,7 +2,7 @@
 //! told at the very item of a list. Regexes are [`super::super::pattern`]'s.
 
 use crate::matching::when::When;
-use schemars::JsonSchema;
+use crate::syntax::values::schema_of;
 use serde::de::{Deserialize, Deserializer, Error};
 
 /// A CEL expression over the event.
@@ -19,12 +19,8 @@ impl<'de> Deserialize<'de> for Expression {
     }
 }
 
-impl JsonSchema for Expression {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Expression".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "description": "A CEL expression over the event, e.g. `tool.name`.", "type": "string", "minLength": 1 })
-    }
-}
+schema_of! { Expression, "Expression", _ => {
+    "description": "A CEL expression over the event, e.g. `tool.name`.",
+    "type": "string",
+    "minLength": 1,
+} }

@@ -1,7 +1,7 @@
 //! What a definition says of an option. Its mistakes are found while reading, so that they are told at its place.
 
 use super::in_place::OptionChange;
-use schemars::JsonSchema;
+use crate::syntax::values::schema_of;
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use std::fmt;
 
@@ -34,15 +34,7 @@ impl<'de> Deserialize<'de> for RawOption {
     }
 }
 
-impl JsonSchema for RawOption {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "OptionChange".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({
-            "description": "The option that stands in its place; true adds it, null or false removes it.",
-            "type": ["string", "boolean", "null"],
-        })
-    }
-}
+schema_of! { RawOption, "OptionChange", _ => {
+    "description": "The option that stands in its place; true adds it, null or false removes it.",
+    "type": ["string", "boolean", "null"],
+} }

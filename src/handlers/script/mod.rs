@@ -18,7 +18,7 @@ use crate::contract::NATIVE;
 use crate::event::On;
 use crate::handlers::call::HookView;
 use crate::services::state::Scope;
-use crate::syntax::values::text_or_map;
+use crate::syntax::values::{schema_of, text_or_map};
 use crate::verdict::Answer;
 use job::{DEFAULT_MEMORY, Done, Program, RunRequest};
 use pool::OnTheSpot;
@@ -112,18 +112,10 @@ impl<'de> Deserialize<'de> for RawMemory {
     }
 }
 
-impl JsonSchema for RawMemory {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Memory".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({
-            "description": "A number of bytes, or a text such as `64MiB`.",
-            "anyOf": [{ "type": "string", "pattern": "^[0-9]+ *([KMG]iB|B)?$" }, { "type": "integer", "minimum": MIN_MEMORY }],
-        })
-    }
-}
+schema_of! { RawMemory, "Memory", _ => {
+    "description": "A number of bytes, or a text such as `64MiB`.",
+    "anyOf": [{ "type": "string", "pattern": "^[0-9]+ *([KMG]iB|B)?$" }, { "type": "integer", "minimum": MIN_MEMORY }],
+} }
 
 pub(crate) struct Script {
     program: Arc<Program>,
