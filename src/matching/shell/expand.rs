@@ -1,10 +1,12 @@
 //! From a word to what it may become: quotes and constants resolved, the rest marked with how open it is.
 
-use super::Span;
 use super::grammar::{Assign, Change, List, Node, Part, Stage, Value, Word as Written};
+use super::output::{self, Known, Output};
+use super::{Shell, Span};
 use std::borrow::Cow;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::rc::Rc;
 
 /// How much of a word the text decides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -109,6 +111,8 @@ pub(super) enum Piece {
     Variable(String),
     Operand,
     Computed,
+    /// What a substitution prints.
+    Output(Rc<List>, Shell),
 }
 
 /// Everything that the text assigns to a name, wherever it stands.
@@ -133,6 +137,10 @@ pub(super) struct Variables {
     pub(super) any: bool,
     /// Some `[` stands in the text where arithmetic could meet it.
     pub(super) brackets: bool,
+    /// The shell of the text that is collected.
+    pub(super) shell: Shell,
+    /// Variables that are being resolved.
+    resolving: RefCell<Vec<String>>,
     /// Sources that were looked at: variables that are made of each other would take forever.
     looked: Cell<usize>,
 }
@@ -201,7 +209,7 @@ impl Variables {
                 Piece::Variable(other) => chain >= MAX_CHAIN || self.is_odd_in(other, chain + 1),
                 // A name is evaluated in turn.
                 Piece::Text(text) => chain < MAX_CHAIN && text != name && self.is_odd_in(text, chain + 1),
-                Piece::Operand | Piece::Computed => false,
+                Piece::Operand | Piece::Computed | Piece::Output(..) => false,
             }),
             Source::Computed => self.brackets,
             Source::Operand => false,
@@ -263,7 +271,7 @@ impl Variables {
             Node::Branches(lists) => lists.iter().for_each(|list| self.collect(list)),
             Node::For { name, words, body } => {
                 for word in words {
-                    let source = source_of_word(word);
+                    let source = source_of_word(word, self.shell);
                     self.add(name, source);
                     self.collect_word(word);
                 }
@@ -315,7 +323,7 @@ impl Variables {
             Value::One(word) => {
                 self.collect_word(word);
                 let odd = parts_are_odd(&word.parts);
-                let mut source = source_of(&word.parts);
+                let mut source = source_of(&word.parts, self.shell);
                 if assign.append || assign.element.is_some() {
                     source = Source::Computed;
                 }
@@ -330,7 +338,7 @@ impl Variables {
             Value::Array(words) => {
                 words.iter().for_each(|word| self.collect_word(word));
                 let odd = words.iter().any(|word| parts_are_odd(&word.parts));
-                let elements: Vec<Source> = words.iter().map(source_of_word).collect();
+                let elements: Vec<Source> = words.iter().map(|word| source_of_word(word, self.shell)).collect();
                 let variable = self.by_name.entry(assign.name.clone()).or_default();
                 variable.odd |= odd;
                 match (&variable.array, variable.sources.is_empty(), assign.append) {
@@ -447,7 +455,7 @@ impl Variables {
                     Change::Other(parts) | Change::Cut { operands: parts, .. } => self.collect_parts(parts),
                     Change::Assign(parts) => {
                         self.collect_parts(parts);
-                        let source = source_of(parts);
+                        let source = source_of(parts, self.shell);
                         let odd = parts_are_odd(parts);
                         let variable = self.by_name.entry(name.clone()).or_default();
                         variable.odd |= odd;
@@ -464,13 +472,22 @@ impl Variables {
 
     /// The values that a name may have; none if the text doesn't set it.
     pub(super) fn values(&self, name: &str) -> Vec<Resolved> {
+        self.values_in(name, 0)
+    }
+
+    fn values_in(&self, name: &str, chain: usize) -> Vec<Resolved> {
         if self.any {
-            return vec![Resolved { text: "…".into(), openness: Openness::Computed(0, false) }];
+            return vec![Resolved::computed()];
         }
-        match self.by_name.get(name) {
-            Some(variable) => self.resolve(variable, 0),
-            None => Vec::new(),
+        let Some(variable) = self.by_name.get(name) else { return Vec::new() };
+        // `d=$(dirname $d)` is an operand if what it began with is one.
+        if self.resolving.borrow().iter().any(|it| it == name) {
+            return vec![Resolved { text: "…".into(), openness: Openness::Operand(0) }];
         }
+        self.resolving.borrow_mut().push(name.to_string());
+        let values = self.resolve(variable, chain);
+        self.resolving.borrow_mut().pop();
+        values
     }
 
     /// The elements of an array, each with one value.
@@ -496,33 +513,48 @@ impl Variables {
                 }
             }
             if values.len() > MAX_VALUES {
-                return vec![Resolved { text: "…".into(), openness: Openness::Computed(0, false) }];
+                return vec![Resolved::computed()];
             }
         }
         if values.is_empty() {
-            values.push(Resolved { text: String::new(), openness: Openness::Constant });
+            values.push(Resolved::empty());
         }
         values
     }
 
     fn is_tired(&self) -> bool {
-        self.looked.set(self.looked.get() + 1);
+        self.is_tired_by(1)
+    }
+
+    fn is_tired_by(&self, steps: usize) -> bool {
+        self.looked.set(self.looked.get().saturating_add(steps));
         self.looked.get() > MAX_LOOKED
     }
 
     fn resolve_source(&self, source: &Source, chain: usize) -> Vec<Resolved> {
-        let computed = || vec![Resolved { text: "…".into(), openness: Openness::Computed(0, false) }];
+        let computed = || vec![Resolved::computed()];
+        let operand = || vec![Resolved { text: "…".into(), openness: Openness::Operand(0) }];
         match source {
             Source::Computed => computed(),
-            Source::Operand => vec![Resolved { text: "…".into(), openness: Openness::Operand(0) }],
+            Source::Operand => operand(),
             Source::Pieces(_) if chain > MAX_CHAIN || self.is_tired() => computed(),
             Source::Pieces(pieces) => {
-                let mut values = vec![Resolved { text: String::new(), openness: Openness::Constant }];
+                let mut values = vec![Resolved::empty()];
                 for piece in pieces {
                     let nexts = match piece {
                         Piece::Text(text) => vec![Resolved { text: text.clone(), openness: Openness::Constant }],
-                        Piece::Operand => vec![Resolved { text: "…".into(), openness: Openness::Operand(0) }],
+                        Piece::Operand => operand(),
                         Piece::Computed => computed(),
+                        Piece::Output(list, _) if self.is_tired_by(output::steps(list)) => computed(),
+                        Piece::Output(list, shell) => {
+                            let values = |name: &str| self.values_in(name, chain + 1);
+                            let known = Known { shell: *shell, separators: self.separators, values: &values };
+                            match output::of(list, known) {
+                                Output::Constant(text) => vec![Resolved { text, openness: Openness::Constant }],
+                                Output::Operands => operand(),
+                                Output::Anything => computed(),
+                            }
+                        }
                         Piece::Variable(name) => match self.by_name.get(name) {
                             Some(variable) => self.resolve(variable, chain + 1),
                             None => vec![Resolved { text: format!("${name}"), openness: Openness::Operand(0) }],
@@ -540,7 +572,16 @@ impl Variables {
 }
 
 impl Resolved {
-    fn then(&self, next: &Resolved) -> Resolved {
+    pub(super) fn empty() -> Resolved {
+        Resolved { text: String::new(), openness: Openness::Constant }
+    }
+
+    /// What may be anything.
+    pub(super) fn computed() -> Resolved {
+        Resolved { text: "…".into(), openness: Openness::Computed(0, false) }
+    }
+
+    pub(super) fn then(&self, next: &Resolved) -> Resolved {
         let text = format!("{}{}", self.text, next.text);
         Resolved { openness: join(self.text.len(), self.openness, next.openness), text }
     }
@@ -588,15 +629,15 @@ fn parts_are_odd(parts: &[Part]) -> bool {
     })
 }
 
-fn source_of_word(word: &Written) -> Source {
+fn source_of_word(word: &Written, shell: Shell) -> Source {
     if word.parts.iter().any(|part| matches!(part, Part::Brace(_))) {
         return Source::Computed;
     }
-    source_of(&word.parts)
+    source_of(&word.parts, shell)
 }
 
 /// What a value is made of.
-fn source_of(parts: &[Part]) -> Source {
+fn source_of(parts: &[Part], shell: Shell) -> Source {
     let mut pieces = Vec::with_capacity(parts.len());
     for part in parts {
         pieces.push(match part {
@@ -613,11 +654,7 @@ fn source_of(parts: &[Part]) -> Source {
             Part::Variable { name, change: Change::None, .. } if name.bytes().all(|byte| byte.is_ascii_digit()) => {
                 Piece::Variable(name.clone())
             }
-            Part::Command { list, .. } => match super::output::of(list) {
-                super::output::Output::Constant(text) => Piece::Text(text),
-                super::output::Output::Operands => Piece::Operand,
-                super::output::Output::Anything => Piece::Computed,
-            },
+            Part::Command { list, .. } => Piece::Output(Rc::clone(list), shell),
             Part::Brace(_) | Part::Variable { .. } | Part::Process { .. } => Piece::Computed,
         });
     }

@@ -94,9 +94,9 @@ pub(super) enum Part {
     Variable { name: String, change: Change, quoted: bool },
     /// `$( … )` or back-quotes.
     /// `moved`: its places are those of another text.
-    Command { list: Box<List>, quoted: bool, moved: bool, span: Span },
+    Command { list: Rc<List>, quoted: bool, moved: bool, span: Span },
     /// `<( … )` or `>( … )`.
-    Process { list: Box<List>, reads: bool },
+    Process { list: Rc<List>, reads: bool },
     /// `$(( … ))`.
     Arithmetic { parts: Vec<Part> },
 }
@@ -1291,7 +1291,7 @@ impl<'t> Reader<'t> {
                     }
                     self.bash_only()?;
                     self.at += 2;
-                    let list = Box::new(self.inner_list()?);
+                    let list = Rc::new(self.inner_list()?);
                     parts.push(Part::Process { list, reads: byte == b'<' });
                     if !self.at_edge() {
                         return self.outside("a process substitution within a word");
@@ -1535,7 +1535,7 @@ impl<'t> Reader<'t> {
             }
             Some(b'(') => {
                 self.at += 1;
-                let list = Box::new(self.inner_list()?);
+                let list = Rc::new(self.inner_list()?);
                 Ok(Part::Command { list, quoted, moved: false, span: from..self.at })
             }
             Some(b'{') => {
@@ -1738,7 +1738,7 @@ impl<'t> Reader<'t> {
             }
         };
         self.at = end + 1;
-        Ok(Part::Command { list: Box::new(list), quoted, moved: escapes, span: from..self.at })
+        Ok(Part::Command { list: Rc::new(list), quoted, moved: escapes, span: from..self.at })
     }
 
     /// The inside of `$'…'` with its end.

@@ -1,6 +1,10 @@
-//! What a substitution prints, where the text says so.
+//! What commands print, where the text says so: a substitution's value, what a pipe passes on.
 
-use super::grammar::{List, Node, Part, Word};
+use super::Shell;
+use super::commands::base_name;
+use super::expand::{Openness, Resolved, Word, is_variable};
+use super::grammar::{Change, List, Node, Part, Redirect, RedirectKind, Stage, Word as Written};
+use super::programs::running;
 
 /// What a list of commands prints.
 #[derive(Debug, PartialEq, Eq)]
@@ -12,134 +16,439 @@ pub(super) enum Output {
     Anything,
 }
 
-/// The output of the commands in `$( … )`.
-pub(super) fn of(list: &List) -> Output {
-    let [pipeline] = list.0.as_slice() else {
-        // `cd x && pwd`: the last one prints.
-        let quiet = |it: &super::grammar::Pipeline| {
-            matches!(it.stages.as_slice(), [stage]
-            if matches!(&stage.node, Node::Simple { words, .. } if words.first().and_then(Word::plain) == Some("cd")))
-        };
-        return match list.0.split_last() {
-            Some((last, rest)) if rest.iter().all(quiet) && matches!(last.stages.as_slice(), [_]) => of_pipeline(last),
-            _ => Output::Anything,
-        };
-    };
-    of_pipeline(pipeline)
+/// What is known where the commands run.
+#[derive(Clone, Copy)]
+pub(super) struct Known<'k> {
+    pub(super) shell: Shell,
+    /// A value is split at other signs than blanks.
+    pub(super) separators: bool,
+    /// The values that a name may have; none if the text doesn't set it.
+    pub(super) values: &'k dyn Fn(&str) -> Vec<Resolved>,
 }
 
-fn of_pipeline(pipeline: &super::grammar::Pipeline) -> Output {
-    let mut stages = pipeline.stages.iter();
-    let Some(first) = stages.next() else { return Output::Anything };
-    let mut output = of_stage(&first.node, &first.redirects);
-    for stage in stages {
-        let Node::Simple { words, .. } = &stage.node else { return Output::Anything };
-        let name = words.first().and_then(Word::plain).unwrap_or_default();
-        output = match (output, name) {
-            // Counts, whatever they read.
-            (_, "wc" | "nproc" | "md5sum" | "sha256sum" | "sha1sum" | "cksum") => Output::Operands,
-            (Output::Operands, "head" | "tail" | "sort" | "uniq" | "grep" | "xargs") if name != "xargs" => {
-                Output::Operands
+/// A program that prints paths, names or numbers, as long as it is given nothing but what its row names. Others of its
+/// options may have it print what they say.
+struct Producer {
+    /// The program and the words that follow it, in order; `|` between those that may stand in one place.
+    path: &'static str,
+    /// Options: with `=` they take a value, with `:` one that decides what is printed, with `%` find's own form of that, with
+    /// `*` anything may be attached. `...` alone stands for all that may follow.
+    options: &'static str,
+    /// What it is given is printed, or a part of it.
+    prints_operands: bool,
+}
+
+const fn prints_own(path: &'static str, options: &'static str) -> Producer {
+    Producer { path, options, prints_operands: false }
+}
+
+const fn prints_given(path: &'static str, options: &'static str) -> Producer {
+    Producer { path, options, prints_operands: true }
+}
+
+static PRODUCERS: &[Producer] = &[
+    prints_own("pwd", "-L -P"),
+    prints_own("whoami|tty|arch|logname|uuidgen|uptime", ""),
+    prints_own("nproc", "--all --ignore="),
+    prints_own("hostname", "-s -f -i -I -d --short --fqdn --long --ip-address --all-ip-addresses --domain"),
+    prints_own("id", "-u -g -G -n -r --user --group --groups --name --real"),
+    prints_own("groups", ""),
+    prints_own("uname", "-a -s -n -r -v -m -p -i -o"),
+    prints_own("free", "-b -k -m -g -h -t -w"),
+    prints_own("getconf|tput", ""),
+    prints_own("pgrep", "-f -x -n -o -c -u= -U= -P= -g= -t= -i"),
+    prints_own("pidof", "-s -x"),
+    prints_own("lsof", "-t -n -P -a -i* -s* -u= -p= -c="),
+    prints_given("date", "-u -R -I* -d= -r= --date= --utc --iso-8601* --rfc-3339= --reference="),
+    prints_given("mktemp", "-d -u -q -t -p: --suffix: --tmpdir --directory --dry-run --quiet"),
+    prints_given("seq", "-w -s: -f: --separator: --format: --equal-width"),
+    prints_given("stat", "-L -f -t -c: --format: --printf: --dereference --terse"),
+    prints_given("dirname", ""),
+    prints_given("realpath", "-e -m -s -q -P -L --canonicalize-existing --canonicalize-missing --no-symlinks --quiet"),
+    // Without one of these it prints what a link holds, which may be any text.
+    prints_given("readlink -f|-e|-m|-nf|-fn|--canonicalize", "-n -q -s -v"),
+    prints_given("wc", "-l -c -w -m -L --lines --bytes --words --chars"),
+    prints_given("du", "-s -h -k -m -b -c -a -x -d= --max-depth= --summarize --human-readable --total --exclude="),
+    prints_given("md5sum|sha1sum|sha256sum|sha512sum|cksum", "-b -t"),
+    prints_given(
+        "find",
+        "-L -H -P -name= -iname= -path= -ipath= -wholename= -regex= -iregex= -regextype= -type= -maxdepth= -mindepth= \
+        -mtime= -mmin= -atime= -amin= -ctime= -cmin= -newer= -size= -user= -group= -perm= -empty -executable -readable \
+        -writable -xdev -mount -depth -prune -print -print0 -printf% -quit -not -o -or -a -and -follow -delete",
+    ),
+    prints_given("fd|fdfind", "-e= -t= -d= -E= -H -I -g -p -a -i -s -F -u -0 -L --type= --extension= --hidden --glob"),
+    prints_given(
+        "git rev-parse",
+        "-C= -q --quiet --verify --short* --abbrev-ref* --symbolic-full-name --show-toplevel --show-prefix --show-cdup \
+        --show-superproject-working-tree --git-dir --git-common-dir --absolute-git-dir --git-path --is-inside-work-tree \
+        --is-inside-git-dir --is-bare-repository --is-shallow-repository",
+    ),
+    prints_own("git merge-base", "-C= -a --all --fork-point --octopus --independent"),
+    prints_own("git branch --show-current", "-C="),
+    prints_own("git symbolic-ref", "-C= -q --quiet --short"),
+    prints_own(
+        "git describe",
+        "-C= --tags --all --always --long --contains --exact-match --first-parent --dirty --abbrev= --match= --exclude=",
+    ),
+    prints_own(
+        "git rev-list",
+        "-C= -n= -1 --count --all --branches* --tags* --remotes* --max-count= --skip= --since= --until= --after= --before= \
+        --author= --grep= --no-merges --merges --max-parents= --min-parents= --first-parent --reverse --abbrev-commit \
+        --ancestry-path --topo-order --date-order",
+    ),
+    prints_given(
+        "git ls-files",
+        "-C= -c -d -m -o -i -s -u -z -x= --cached --deleted --modified --others --ignored --stage --unmerged --exclude= \
+        --exclude-standard --full-name --error-unmatch --directory --recurse-submodules",
+    ),
+    prints_own("git hash-object|write-tree", "..."),
+    // The ids of what they make.
+    prints_own("docker|podman create", "..."),
+    prints_own("docker|podman run -d|-dit|-itd|-dt|--detach", "..."),
+    prints_own("docker|podman build -q|--quiet", "..."),
+    prints_own(
+        "docker|podman compose ps -q|--quiet",
+        "-f= --file= -p= --project-name= --project-directory= --profile= --env-file= --status= --filter= -a --all",
+    ),
+    prints_own("docker|podman ps|images", "-a -q -f= -l -n= -s --all --quiet --filter= --latest --last= --no-trunc"),
+    prints_own("docker|podman container ls", "-a -q -f= -l -n= -s --all --quiet --filter= --latest --last= --no-trunc"),
+    prints_own(
+        "kubectl get",
+        "-n= -A -l= -o: --namespace= --all-namespaces --selector= --output: --field-selector= --no-headers --context= \
+        --sort-by= --kubeconfig=",
+    ),
+    prints_given("brew --prefix", ""),
+    prints_own("go env GOPATH|GOROOT|GOBIN|GOOS|GOARCH|GOMODCACHE|GOCACHE|GOVERSION|GOMOD", ""),
+    prints_own("npm bin|root|prefix", "-g --global"),
+];
+
+/// Whether a command prints nothing but paths, names and numbers, which are no options of what they are given to.
+pub(super) fn are_operands(words: &[Word]) -> bool {
+    let Some((program, args)) = words.split_first() else { return false };
+    let Some(name) = program.as_constant().map(base_name) else { return false };
+    let is_one = |names: &str, word: &str| names.split('|').any(|it| it == word);
+    PRODUCERS.iter().any(|row| {
+        let mut path = row.path.split(' ');
+        path.next().is_some_and(|names| is_one(names, name)) && row.takes(path, args)
+    })
+}
+
+impl Producer {
+    /// Whether the words hold the rest of the path, and nothing else that may decide what is printed.
+    fn takes<'p>(&self, path: impl Iterator<Item = &'p str>, args: &[Word]) -> bool {
+        let mut path = path.peekable();
+        let mut args = args.iter();
+        let operands = if self.prints_operands { ":" } else { "=" };
+        while let Some(word) = args.next() {
+            let text = word.text.as_str();
+            if path.next_if(|names| word.is_constant() && names.split('|').any(|it| it == text)).is_some() {
+                continue;
             }
-            (Output::Constant(text), "cat" | "tee") => Output::Constant(text),
-            _ => Output::Anything,
-        };
+            if path.peek().is_none() && self.options == "..." {
+                return true;
+            }
+            if !word.beginning().starts_with('-') || text == "-" {
+                // Nothing says that what is computed is no option.
+                let may_be_option = matches!(word.openness, Openness::Computed(0, _));
+                if path.peek().is_some() || may_be_option || !is_harmless(word, operands) {
+                    return false;
+                }
+                continue;
+            }
+            let is_taken = match self.option(word.beginning()) {
+                Some(Taken::Whole) => word.is_constant(),
+                Some(Taken::Next(sign)) if word.is_constant() => {
+                    args.next().is_some_and(|value| is_harmless(value, sign))
+                }
+                Some(Taken::Next(_)) | None => false,
+                Some(Taken::Attached(from, sign)) => is_harmless(&super::commands::tail(word, from), sign),
+            };
+            if !is_taken {
+                return false;
+            }
+        }
+        path.next().is_none()
     }
-    output
+
+    /// How a word that begins with a dash is taken; nothing if the row doesn't name all of it.
+    fn option(&self, word: &str) -> Option<Taken> {
+        let find = |name: &str| -> Option<&'static str> {
+            self.options.split_ascii_whitespace().find_map(|it| {
+                let sign = it.strip_prefix(name)?;
+                matches!(sign, "" | "=" | ":" | "%" | "*").then_some(sign)
+            })
+        };
+        let (name, value) = word.split_once('=').map_or((word, None), |(name, _)| (name, Some(name.len() + 1)));
+        if let Some(sign) = find(name).filter(|_| name.len() > 1) {
+            return match (sign, value) {
+                ("" | "*", None) => Some(Taken::Whole),
+                ("", Some(_)) => None,
+                (sign, None) => Some(Taken::Next(sign)),
+                (sign, Some(from)) => Some(Taken::Attached(from, sign)),
+            };
+        }
+        if word.starts_with("--") {
+            return None;
+        }
+        for (at, letter) in word.char_indices().skip(1) {
+            let from = at + letter.len_utf8();
+            match find(&format!("-{letter}"))? {
+                "" => {}
+                sign if from == word.len() && sign != "*" => return Some(Taken::Next(sign)),
+                sign => return Some(Taken::Attached(from, sign)),
+            }
+        }
+        Some(Taken::Whole)
+    }
 }
 
-fn of_stage(node: &Node, redirects: &[super::grammar::Redirect]) -> Output {
-    let Node::Simple { assigns, words } = node else { return Output::Anything };
-    let texts: Option<Vec<&str>> = words.iter().map(constant).collect();
-    let first = words.first().and_then(Word::plain).unwrap_or_default();
-    if !redirects.is_empty() {
-        let harmless = redirects.iter().all(|redirect| redirect.fd == Some(2));
-        if !harmless {
-            return Output::Anything;
-        }
+/// How a word that is an option goes on, with the sign of the row for what its value does.
+enum Taken {
+    Whole,
+    /// The next word is its value.
+    Next(&'static str),
+    /// Its value begins at this byte.
+    Attached(usize, &'static str),
+}
+
+/// Whether an operand or a value, if it is printed, can't make an option of what is.
+fn is_harmless(word: &Word, sign: &str) -> bool {
+    let is_printed = matches!(sign, ":" | "%");
+    // The end of a path may begin with a dash: `%f`, `%P`.
+    let prints_end = |text: &str| {
+        let is_end = |it: &str| it.trim_start_matches(|c: char| !c.is_alphabetic()).starts_with(['f', 'P']);
+        text.split('%').skip(1).any(is_end)
+    };
+    if sign == "%" && prints_end(&word.text) {
+        return false;
     }
-    if let Some(texts) = &texts
-        && let Some(text) = printed(texts, false)
+    match word.openness {
+        Openness::Computed(_, true) => false,
+        Openness::Computed(..) if is_printed => false,
+        _ => !is_printed || begins_no_option(&word.text),
+    }
+}
+
+/// Whether no dash in a text, or in what a format like it prints, is the first sign of a word.
+fn begins_no_option(text: &str) -> bool {
+    // `\055` is a dash.
+    if text.split('\\').skip(1).any(|escape| escape.starts_with(|c: char| c.is_alphanumeric() && !"nt0".contains(c)))
+        || text.contains("\\0") && !text.ends_with("\\0")
     {
-        return Output::Constant(text.trim_end_matches('\n').to_string());
+        return false;
     }
-    if !assigns.is_empty() {
+    let follows_word = |before: &str| {
+        let is_blank = ["%n", "%t"].iter().any(|it| before.ends_with(it)) || before.contains('\\');
+        !is_blank && before.ends_with(|c: char| c.is_alphanumeric() || "/._-%".contains(c))
+    };
+    text.match_indices('-').all(|(at, _)| follows_word(&text[..at]))
+}
+
+/// The output of the commands in `$( … )`.
+pub(super) fn of(list: &List, known: Known<'_>) -> Output {
+    let Some((last, rest)) = list.0.split_last() else { return Output::Anything };
+    // `cd x && pwd`: the last one prints.
+    let is_quiet = |it: &super::grammar::Pipeline| {
+        matches!(it.stages.as_slice(), [stage]
+            if matches!(&stage.node, Node::Simple { words, .. } if words.first().and_then(Written::plain) == Some("cd")))
+    };
+    if !rest.iter().all(is_quiet) || !rest.is_empty() && last.stages.len() != 1 {
         return Output::Anything;
     }
-    let second = words.get(1).and_then(Word::plain).unwrap_or_default();
-    let third = words.get(2).and_then(Word::plain).unwrap_or_default();
-    match (first, second, third) {
-        ("which", name, "") | ("command", "-v", name) | ("type", "-p" | "-P", name) if !name.is_empty() => {
-            // Where programs are: a rule takes any such place for the same.
-            let place = if name.contains('/') { "" } else { "/usr/bin/" };
-            Output::Constant(format!("{place}{name}"))
-        }
-        ("date", ..) => match words.iter().skip(1).all(|word| constant(word).is_none_or(|text| !text.contains(" -"))) {
-            true => Output::Operands,
-            false => Output::Anything,
-        },
-        (
-            "pwd" | "whoami" | "nproc" | "hostname" | "mktemp" | "tty" | "id" | "uname" | "arch" | "logname" | "seq"
-            | "wc" | "du" | "pgrep" | "pidof" | "find" | "nproc " | "realpath" | "stat" | "getconf" | "tput" | "md5sum"
-            | "sha256sum" | "lsof" | "dirname" | "uuidgen" | "readlink" | "free" | "uptime" | "groups",
-            ..,
-        ) => {
-            // What they print can be told to be something else.
-            let told = words.iter().skip(1).any(|word| {
-                constant(word)
-                    .is_none_or(|text| text.contains("printf") || text.starts_with("-exec") || text.contains(" -"))
-                    && first == "find"
-                    || constant(word).is_some_and(|text| {
-                        text.contains(" -") || text == "-f" || text == "-c" || text.starts_with("--format")
-                    }) && matches!(first, "seq" | "stat")
-            });
-            if told { Output::Anything } else { Output::Operands }
-        }
-        ("git", "branch", "--show-current") | ("git", "rev-parse", _) | ("git", "merge-base", _) => Output::Operands,
-        ("git", "symbolic-ref" | "describe" | "rev-list" | "ls-files" | "hash-object" | "write-tree", _) => {
-            Output::Operands
-        }
-        // The ids of what they make.
-        ("docker" | "podman", "create", _) => Output::Operands,
-        ("docker" | "podman", "run", "-d" | "-dit" | "-itd" | "-dt" | "--detach") => Output::Operands,
-        ("docker" | "podman", "build", "-q" | "--quiet") => Output::Operands,
-        ("docker" | "podman", "compose", _) if has_word(words, &["ps"]) && has_word(words, &["-q", "--quiet"]) => {
-            Output::Operands
-        }
-        ("docker" | "podman", "ps" | "images", _)
-        | ("docker" | "podman", "container", "ls")
-        | ("kubectl", "get", _) => {
-            let is_told = |word: &Word| {
-                constant(word)
-                    .is_none_or(|text| ["format", "template", "--force", " -"].iter().any(|it| text.contains(it)))
-            };
-            if words.iter().any(is_told) { Output::Anything } else { Output::Operands }
-        }
-        ("brew", "--prefix", _) | ("go", "env", _) | ("npm", "bin" | "root" | "prefix", _) => Output::Operands,
-        _ => Output::Anything,
-    }
+    let mut stages = last.stages.iter();
+    let Some(first) = stages.next() else { return Output::Anything };
+    stages.fold(known.of_first(first), |output, stage| known.of_next(output, stage))
 }
 
-fn has_word(words: &[Word], texts: &[&str]) -> bool {
-    words.iter().filter_map(constant).any(|word| texts.contains(&word))
+/// How much there is to look at to tell what a list prints.
+pub(super) fn steps(list: &List) -> usize {
+    let n_words = |stage: &Stage| match &stage.node {
+        Node::Simple { words, .. } => words.len(),
+        _ => 1,
+    };
+    list.0.len() + list.0.last().map_or(0, |last| last.stages.iter().map(n_words).sum())
+}
+
+impl Known<'_> {
+    fn of_first(self, stage: &Stage) -> Output {
+        let Node::Simple { assigns, words } = &stage.node else { return Output::Anything };
+        // None of those that are known prints what it reads.
+        let is_unprinted = |it: &Redirect| it.fd == Some(2) || matches!(it.kind, RedirectKind::Read(_));
+        if !stage.redirects.iter().all(is_unprinted) {
+            return Output::Anything;
+        }
+        let Some(readings) = self.readings(words) else { return Output::Anything };
+        if let [reading] = readings.as_slice() {
+            let texts: Option<Vec<&str>> = reading.iter().map(|(word, _)| word.as_constant()).collect();
+            match texts.as_deref() {
+                Some(["which", name] | ["command", "-v", name] | ["type", "-p" | "-P", name]) if assigns.is_empty() => {
+                    // Where programs are: a rule takes any such place for the same.
+                    let place = if name.contains('/') { "" } else { "/usr/bin/" };
+                    return Output::Constant(format!("{place}{name}"));
+                }
+                Some(texts) => {
+                    if let Some(text) = printed(texts, self.shell) {
+                        return Output::Constant(text.trim_end_matches('\n').to_string());
+                    }
+                }
+                None => {}
+            }
+        }
+        let is_producer = |reading: &Vec<(Word, bool)>| {
+            let words: Vec<Word> = reading.iter().map(|(word, _)| word.clone()).collect();
+            // At any sign of what is printed, a word of its own may begin.
+            let has_dash = |word: &Word| word.text.get(2..).is_some_and(|rest| rest.contains('-'));
+            let may_split = reading.iter().any(|(_, splits)| *splits) || self.separators && words.iter().any(has_dash);
+            !may_split && are_operands(&words)
+        };
+        // The name of a time zone and the directory of temporary files are printed, too.
+        let is_told = |name: &&str| {
+            let word = |it: Resolved| Word { text: it.text, openness: it.openness, ..Word::default() };
+            (self.values)(name).into_iter().any(|it| !is_harmless(&word(it), ":"))
+        };
+        let is_told = ["TZ", "TMPDIR"].iter().any(is_told);
+        match assigns.is_empty() && !is_told && readings.iter().all(is_producer) {
+            true => Output::Operands,
+            false => Output::Anything,
+        }
+    }
+
+    /// What a stage prints that reads what the one before it has printed.
+    fn of_next(self, read: Output, stage: &Stage) -> Output {
+        let Node::Simple { assigns, words } = &stage.node else { return Output::Anything };
+        let words: Option<Vec<Word>> = words.iter().map(|word| constant(word).map(Word::constant)).collect();
+        let Some(words) = words.filter(|_| assigns.is_empty()) else { return Output::Anything };
+        if !stage.redirects.iter().all(|redirect| redirect.fd == Some(2)) {
+            return Output::Anything;
+        }
+        let name = words.first().map_or("", |word| base_name(&word.text));
+        match read {
+            // Counts and sums, whatever they read.
+            _ if matches!(name, "wc" | "nproc" | "md5sum" | "sha256sum" | "sha1sum" | "cksum")
+                && are_operands(&words) =>
+            {
+                Output::Operands
+            }
+            Output::Operands if running::passes_lines(&words) => Output::Operands,
+            Output::Constant(text) if name == "tee" || name == "cat" && words.len() == 1 => Output::Constant(text),
+            _ => Output::Anything,
+        }
+    }
+
+    /// What words may become, and whether the shell would split one at a blank; nothing if that may be anything.
+    fn readings(self, words: &[Written]) -> Option<Vec<Vec<(Word, bool)>>> {
+        const MOST: usize = 16;
+        let mut readings = vec![Vec::with_capacity(words.len())];
+        for word in words {
+            let values = self.word(&word.parts)?;
+            if readings.len() * values.len() > MOST {
+                return None;
+            }
+            let with = |before: &Vec<(Word, bool)>, value: &(Word, bool)| {
+                before.iter().cloned().chain([value.clone()]).collect::<Vec<_>>()
+            };
+            readings = readings.iter().flat_map(|it| values.iter().map(move |value| with(it, value))).collect();
+        }
+        Some(readings)
+    }
+
+    fn word(self, parts: &[Part]) -> Option<Vec<(Word, bool)>> {
+        const MOST: usize = 8;
+        let constant = |text: &str| vec![Resolved { text: text.into(), openness: Openness::Constant }];
+        let operand = |text: &str| vec![Resolved { text: text.into(), openness: Openness::Operand(0) }];
+        let mut made = vec![(Resolved { text: String::new(), openness: Openness::Constant }, false)];
+        let mut all_quoted = true;
+        for part in parts {
+            let (values, quoted) = match part {
+                Part::Text { text, quoted } => {
+                    all_quoted &= quoted;
+                    (constant(text), true)
+                }
+                Part::Tilde => (operand("~"), true),
+                Part::Glob(c) => (operand(&c.to_string()), true),
+                Part::Range(text) => (operand(text), true),
+                Part::Arithmetic { .. } => (operand("$((…))"), true),
+                Part::Process { .. } => (operand("/dev/fd/…"), true),
+                Part::Brace(_) => return None,
+                Part::Command { list, quoted, .. } => {
+                    let openness = Openness::Computed(0, !quoted);
+                    let values = match of(list, self) {
+                        Output::Constant(text) => constant(&text),
+                        Output::Operands => operand("$(…)"),
+                        Output::Anything => vec![Resolved { text: "$(…)".into(), openness }],
+                    };
+                    (values, *quoted)
+                }
+                Part::Variable { name, change, quoted } => (self.variable(name, change, *quoted)?, *quoted),
+            };
+            if made.len() * values.len() > MOST {
+                return None;
+            }
+            all_quoted &= quoted;
+            let is_split = |value: &Resolved| !quoted && value.text.contains(char::is_whitespace);
+            made = made
+                .iter()
+                .flat_map(|(before, splits)| {
+                    values.iter().map(|value| (before.then(value), *splits || is_split(value)))
+                })
+                .collect();
+        }
+        let word = |it: Resolved| Word { text: it.text, openness: it.openness, quoted: all_quoted, ..Word::default() };
+        Some(made.into_iter().map(|(it, splits)| (word(it), splits)).collect())
+    }
+
+    fn variable(self, name: &str, change: &Change, quoted: bool) -> Option<Vec<Resolved>> {
+        let operand = || vec![Resolved { text: format!("${{{name}}}"), openness: Openness::Operand(0) }];
+        if !is_variable(name) && !super::expand::is_positional(name) || matches!(change, Change::Length) {
+            return Some(operand());
+        }
+        let mut values = (self.values)(name);
+        for value in &mut values {
+            if let Openness::Computed(at, _) = value.openness {
+                value.openness = Openness::Computed(at, !quoted);
+            }
+        }
+        let is_set = !values.is_empty();
+        if !is_set {
+            values = operand();
+        }
+        match change {
+            Change::None => Some(values),
+            Change::Other(parts) | Change::Assign(parts) => {
+                values.extend(
+                    self.word(parts)?.into_iter().map(|(it, _)| Resolved { text: it.text, openness: it.openness }),
+                );
+                Some(values)
+            }
+            // What is left of it may begin with a dash.
+            Change::Cut { operands, .. } => {
+                let has_dash = |part: &Part| matches!(part, Part::Text { text, .. } if text.contains('-'));
+                let is_plain =
+                    |it: &Resolved| !matches!(it.openness, Openness::Computed(..)) && !it.text.contains(['-', ' ']);
+                (!operands.iter().any(has_dash) && values.iter().all(is_plain)).then(operand)
+            }
+            Change::Element(_) => (!is_set).then(operand),
+            Change::Length => None,
+        }
+    }
 }
 
 /// A word's text if it is constant.
-pub(super) fn constant(word: &Word) -> Option<&str> {
+pub(super) fn constant(word: &Written) -> Option<&str> {
     match word.parts.as_slice() {
         [Part::Text { text, .. }] => Some(text),
         _ => None,
     }
 }
 
-/// What `echo` or `printf` prints; `escapes`: this shell's `echo` reads backslashes.
-pub(super) fn printed(words: &[&str], escapes: bool) -> Option<String> {
-    spelt(words, escapes).filter(|text| text.exact).map(|text| text.text)
+/// What `echo` or `printf` prints.
+pub(super) fn printed(words: &[&str], shell: Shell) -> Option<String> {
+    spelt(words, shell).filter(|text| text.exact).map(|text| text.text)
 }
 
 /// The same, where shells differ or more is needed to tell it: as near as it can be told.
-pub(super) fn nearly_printed(words: &[&str], escapes: bool) -> Option<String> {
-    spelt(words, escapes).map(|text| text.text)
+pub(super) fn nearly_printed(words: &[&str], shell: Shell) -> Option<String> {
+    spelt(words, shell).map(|text| text.text)
 }
 
 struct Text {
@@ -148,10 +457,11 @@ struct Text {
     exact: bool,
 }
 
-fn spelt(words: &[&str], escapes: bool) -> Option<Text> {
+fn spelt(words: &[&str], shell: Shell) -> Option<Text> {
     match words {
         ["echo", rest @ ..] => {
-            let (mut rest, mut newline, mut decodes) = (rest, true, escapes);
+            // Only bash keeps backslashes as they are.
+            let (mut rest, mut newline, mut decodes) = (rest, true, shell != Shell::Bash);
             while let [option, after @ ..] = rest
                 && option.len() > 1
                 && option.starts_with('-')

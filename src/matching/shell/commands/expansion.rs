@@ -1,8 +1,8 @@
 //! What words become: the shell's expansions, several alternatives where the text leaves a choice.
 
 use super::super::expand::{Openness, Resolved, Word, is_positional, is_variable, join};
-use super::super::grammar::{Change, List, Node, Part, Word as Written};
-use super::super::output::{self, Output};
+use super::super::grammar::{Change, List, Part, Word as Written};
+use super::super::output::{self, Known, Output};
 use super::super::{Shell, Span};
 use super::{MAX_ALTERNATIVES, Walk};
 
@@ -57,14 +57,11 @@ impl Walk {
                 Part::Brace(_) => vec![Next::Open("{…}".into(), Openness::Computed(0, true))],
                 Part::Arithmetic { .. } => vec![Next::Open("$((…))".into(), Openness::Operand(0))],
                 Part::Process { .. } => vec![Next::Open("/dev/fd/…".into(), Openness::Operand(8))],
-                Part::Command { list, quoted, .. } => match output::of(list) {
-                    Output::Constant(text) => vec![Next::Value(text, *quoted)],
-                    Output::Operands => vec![Next::Open("$(…)".into(), Openness::Operand(0))],
-                    Output::Anything => match self.resolved_output(list) {
-                        Some(text) => vec![Next::Value(text, *quoted)],
-                        None => vec![Next::Open("$(…)".into(), Openness::Computed(0, !quoted))],
-                    },
-                },
+                Part::Command { list, quoted, .. } => vec![match self.output(list) {
+                    Output::Constant(text) => Next::Value(text, *quoted),
+                    Output::Operands => Next::Open("$(…)".into(), Openness::Operand(0)),
+                    Output::Anything => Next::Open("$(…)".into(), Openness::Computed(0, !quoted)),
+                }],
                 // `$HOME/x` is `~/x`, unless the text sets it.
                 Part::Variable { name, change: Change::None, .. }
                     if name == "HOME"
@@ -128,35 +125,28 @@ impl Walk {
         rest.len() > 1 && !rest.ends_with('=') && (is_option || !rest.starts_with('-') && is_name())
     }
 
-    /// `$(echo $x)` with variables that are constant.
-    fn resolved_output(&mut self, list: &List) -> Option<String> {
-        let [pipeline] = list.0.as_slice() else { return None };
-        let [stage] = pipeline.stages.as_slice() else { return None };
-        let Node::Simple { assigns, words } = &stage.node else { return None };
-        if !assigns.is_empty() || !stage.redirects.is_empty() {
-            return None;
-        }
-        let name = words.first().and_then(Written::plain)?;
-        if !matches!(name, "echo" | "printf") {
-            return None;
-        }
-        let constant = |word: &Written| -> Option<String> {
-            let mut text = String::new();
-            for part in &word.parts {
-                match part {
-                    Part::Text { text: piece, .. } => text.push_str(piece),
-                    Part::Variable { name, change: Change::None, .. } => match self.variables.values(name).as_slice() {
-                        [Resolved { text: value, openness: Openness::Constant }] => text.push_str(value),
-                        _ => return None,
-                    },
-                    _ => return None,
-                }
-            }
-            Some(text)
+    /// What the commands of a substitution print.
+    pub(super) fn output(&self, list: &List) -> Output {
+        let values = |name: &str| match is_positional(name) {
+            true => self.given(name),
+            false if tells_what_ran(name) => vec![Resolved::computed()],
+            false => self.variables.values(name),
         };
-        let texts: Vec<String> = words.iter().map(constant).collect::<Option<_>>()?;
-        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        output::printed(&texts, self.shell != Shell::Bash).map(|text| text.trim_end_matches('\n').to_string())
+        output::of(list, Known { shell: self.shell, separators: self.variables.separators, values: &values })
+    }
+
+    /// The values of `$1`, `$@` and the like; none if the caller of the whole text gives them.
+    fn given(&self, name: &str) -> Vec<Resolved> {
+        let Some(given) = &self.positional else { return Vec::new() };
+        let resolved = |word: &Word| Resolved { text: word.text.clone(), openness: word.openness };
+        match name.parse::<usize>() {
+            Ok(0) => self.zero.iter().map(resolved).collect(),
+            Ok(at) => given.all().map(|words| words.get(at - 1).map_or_else(Resolved::empty, resolved)).collect(),
+            Err(_) => match given.all().map(|words| <[Word; 1]>::try_from(words.to_vec())).collect() {
+                Ok::<Vec<_>, _>(single) => single.iter().map(|[word]| resolved(word)).collect(),
+                Err(_) => vec![Resolved::computed()],
+            },
+        }
     }
 
     /// `"$*"`: one word of several, with blanks in between.
@@ -211,8 +201,7 @@ impl Walk {
                 Some(_) => open(Openness::Computed(0, !quoted)),
             };
         }
-        // What the shell sets of what it has run.
-        if matches!(name, "_" | "BASH_COMMAND" | "BASH_EXECUTION_STRING" | "BASH_REMATCH" | "MATCH" | "match") {
+        if tells_what_ran(name) {
             return open(Openness::Computed(0, !quoted));
         }
         if !is_variable(name) {
@@ -288,6 +277,11 @@ impl Walk {
             }
         }
     }
+}
+
+/// Whether the shell sets a variable to what it has run, or to a part of it.
+fn tells_what_ran(name: &str) -> bool {
+    matches!(name, "_" | "BASH_COMMAND" | "BASH_EXECUTION_STRING" | "BASH_REMATCH" | "MATCH" | "match")
 }
 
 /// The elements of an array as words that stay whole.

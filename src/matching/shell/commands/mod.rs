@@ -8,7 +8,7 @@ mod simple;
 
 use super::expand::{Openness, Resolved, Variables, Word, is_positional};
 use super::grammar::{self, Change, List, Node, Part, Pipeline, Redirect, RedirectKind, Stage, Word as Written};
-use super::output::{self, Output};
+use super::output::Output;
 use super::{Command, Gap, Role, Shell, Span, programs};
 use std::ops::Range;
 use std::rc::Rc;
@@ -296,6 +296,7 @@ impl Walk {
     fn walk_text(&mut self, text: &str, span: &Span) {
         match grammar::read(text, self.shell, self.depth) {
             Ok(syntax) => {
+                self.variables.shell = self.shell;
                 self.variables.collect(&syntax.list);
                 syntax.documents.iter().for_each(|document| self.variables.collect_document(document));
                 let documents = std::mem::replace(&mut self.documents, Rc::new(syntax.documents));
@@ -368,7 +369,7 @@ impl Walk {
             Node::Group(list) => {
                 self.list(list);
                 if let [pipeline] = list.0.as_slice()
-                    && let Output::Constant(text) = output::of(list)
+                    && let Output::Constant(text) = self.output(list)
                     && pipeline.stages.len() == 1
                 {
                     printed = Input::Text(format!("{text}\n").into());
@@ -376,7 +377,7 @@ impl Walk {
             }
             Node::Subshell(list) => {
                 self.list(list);
-                if let Output::Constant(text) = output::of(list) {
+                if let Output::Constant(text) = self.output(list) {
                     printed = Input::Text(format!("{text}\n").into());
                 }
                 self.directory = directory;
@@ -461,7 +462,7 @@ impl Walk {
                             let from = self.commands.len();
                             self.inner_list(list, &word.span, false);
                             self.flowing_into = from;
-                            match output::of(list) {
+                            match self.output(list) {
                                 Output::Constant(text) => Input::Text(format!("{text}\n").into()),
                                 Output::Operands => Input::Operands,
                                 Output::Anything => Input::Computed,
@@ -653,7 +654,7 @@ impl Walk {
         let is_cat = matches!(&stage.node, Node::Simple { assigns, words }
             if assigns.is_empty() && matches!(words.as_slice(), [name] if name.plain() == Some("cat")));
         match stage.redirects.as_slice() {
-            [] => matches!(output::of(list), Output::Constant(_)),
+            [] => matches!(self.output(list), Output::Constant(_)),
             [Redirect { kind: RedirectKind::HereDocument(at), .. }] if is_cat => {
                 let is_constant = |body: &Written| body.parts.iter().all(|part| matches!(part, Part::Text { .. }));
                 self.documents.get(*at).is_some_and(is_constant)
@@ -681,7 +682,7 @@ impl Walk {
                 Part::Process { list, reads } => {
                     self.inner_list(list, span, !reads);
                     if *reads {
-                        self.process = Some(match output::of(list) {
+                        self.process = Some(match self.output(list) {
                             Output::Constant(text) => Input::Text(format!("{text}\n").into()),
                             _ => Input::Computed,
                         });
@@ -740,7 +741,7 @@ impl Walk {
                     let is_odd = is_given && given.into_iter().any(is_odd_word) || self.variables.is_odd(name);
                     (is_odd, !is_number)
                 }
-                Part::Command { list, .. } => match output::of(list) {
+                Part::Command { list, .. } => match self.output(list) {
                     Output::Constant(text) => look_at(&text, &self.variables),
                     _ => (self.variables.output_is_odd(list), true),
                 },

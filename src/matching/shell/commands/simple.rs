@@ -1,7 +1,7 @@
 //! A simple command: its words, what it prints, and what it runs in turn.
 
 use super::super::expand::{Openness, Word, is_positional, join};
-use super::super::grammar::{Assign, Part, Redirect, RedirectKind, Stage, Value, Word as Written};
+use super::super::grammar::{Assign, Node, Part, Redirect, RedirectKind, Stage, Value, Word as Written};
 use super::super::programs::running;
 use super::super::{Command, Role, Shell, Span, grammar, output, programs};
 use super::{
@@ -33,9 +33,15 @@ pub(super) fn is_own_name(name: &str, shell: Shell) -> bool {
         && !["proxy", "npm_", "yarn_"].iter().any(|it| name.contains(it))
 }
 
-/// Whether a part is what a function or a text is given.
+/// Whether a part holds what a function or a text is given.
 pub(super) fn is_given(part: &Part) -> bool {
-    matches!(part, Part::Variable { name, .. } if is_positional(name))
+    match part {
+        Part::Variable { name, .. } => is_positional(name),
+        Part::Command { list, .. } => list.0.iter().flat_map(|pipeline| &pipeline.stages).any(|stage| {
+            matches!(&stage.node, Node::Simple { words, .. } if words.iter().flat_map(|word| &word.parts).any(is_given))
+        }),
+        _ => false,
+    }
 }
 
 impl Walk {
@@ -127,13 +133,8 @@ impl Walk {
                     ("find", _) if running::prints_with_nul(words) => {
                         running::found_by(words).map_or(Input::Operands, Input::Found)
                     }
-                    ("find" | "fd" | "pgrep" | "seq" | "pidof" | "lsof", _) => Input::Operands,
-                    ("git", _)
-                        if words.get(1).is_some_and(|word| matches!(word.text.as_str(), "ls-files" | "rev-list")) =>
-                    {
-                        Input::Operands
-                    }
-                    ("head" | "tail" | "sort" | "uniq" | "grep" | "egrep", Input::Operands) => Input::Operands,
+                    (_, Input::Operands) if running::passes_lines(words) => Input::Operands,
+                    _ if piped && output::are_operands(words) => Input::Operands,
                     _ => Input::Computed,
                 };
             }
@@ -221,13 +222,13 @@ impl Walk {
             return None;
         }
         let texts: Vec<&str> = words.iter().map(Word::as_constant).collect::<Option<_>>()?;
-        output::printed(&texts, self.shell != Shell::Bash)
+        output::printed(&texts, self.shell)
     }
 
     /// The same as near as it can be told, if it may end up as code.
     fn nearly_prints(&self, words: &[Word]) -> Option<String> {
         let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
-        output::nearly_printed(&texts, self.shell != Shell::Bash)
+        output::nearly_printed(&texts, self.shell)
     }
 
     /// What an assignment sets a variable to.

@@ -200,6 +200,21 @@ pub(in super::super) fn is_filter(words: &[Word]) -> bool {
     given.operands.len() + n_taken <= *n_operands && !refused.iter().any(is_refused)
 }
 
+/// Whether a command behind a pipe passes on whole lines of what it reads, and nothing else.
+pub(in super::super) fn passes_lines(words: &[Word]) -> bool {
+    let name = words.first().map_or("", |word| word.text.as_str());
+    // `grep -o`, `tail -c`: the end of a line may be an option.
+    let parts: &[&str] = match name {
+        "cat" | "sort" | "uniq" | "tac" => &[],
+        "head" | "tail" => &["-c"],
+        "grep" => &["-o", "--label"],
+        _ => return false,
+    };
+    let Some(row) = options::row(name) else { return false };
+    let given = Given::new(&row, &words[1..]);
+    is_filter(words) && !parts.iter().any(|option| given.has(option))
+}
+
 /// Whether a shell only looks for mistakes in a script: `bash -n x.sh`, and nothing that could undo the `-n`.
 pub(in super::super) fn only_looks(words: &[Word]) -> bool {
     let second = words.get(1).and_then(Word::as_constant);
