@@ -98,6 +98,8 @@ pub struct Command {
     shell_text: bool,
     /// It may run its own words as another command.
     runs_words: bool,
+    /// It is given code that runs what it makes of its input: `awk '{ system("git push " $1) }'`.
+    builds_code: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -887,36 +887,61 @@ impl Stage {
             })
     }
 
-    /// Whether a text that may end up as code names what the pattern names, in order.
-    fn is_named_in(&self, text: &str) -> bool {
+    /// Whether a text that may end up as code names what the pattern names, in order. `beside`: constants that the code may
+    /// be given.
+    fn is_named_in(&self, text: &str, beside: &[&str]) -> bool {
         // What reads it may take backslashes away: TAR_OPTIONS, a second shell.
-        self.is_named_as_written(text)
-            || text.contains('\\') && self.is_named_as_written(&text.replace('\\', ""))
-            || text.contains('$') && self.is_named_as_written(&without_short_variables(text))
+        self.is_named_as_written(text, beside)
+            || text.contains('\\') && self.is_named_as_written(&text.replace('\\', ""), beside)
+            || text.contains('$') && self.is_named_as_written(&without_short_variables(text), beside)
     }
 
-    fn is_named_as_written(&self, text: &str) -> bool {
+    fn is_named_as_written(&self, text: &str, beside: &[&str]) -> bool {
         if self.program.contains('*') {
             return false;
         }
         named_at(text, &self.program).any(|at| {
             let rest = &text[at + self.program.len()..];
-            stands_as_program(text, at) && (self.rest_is_named_in(rest) || self.is_put_together_in(text, at))
+            stands_as_program(text, at) && (self.rest_is_named_in(rest) || self.is_put_together_in(text, at, beside))
+        })
+    }
+
+    /// Whether a script of awk or sed names the program and its sub-commands and runs them with what its input gives.
+    fn is_built_in(&self, text: &str) -> bool {
+        let ends_open = |before: &str, rest: &str| match rest.find('"') {
+            // A string of awk is joined with whatever stands behind it.
+            Some(_) if before.matches('"').count().is_multiple_of(2) => false,
+            Some(end) => {
+                let behind = rest[end + 1..].trim_start();
+                behind.starts_with(|c: char| c.is_alphanumeric() || "_$\"(".contains(c))
+            }
+            // The command of a sed is the line that it has made.
+            None => true,
+        };
+        named_at(text, &self.program).any(|at| {
+            let rest = &text[at + self.program.len()..];
+            stands_as_program(text, at)
+                && !follows_e_of_sed(text[..at].trim_end())
+                && ends_open(&text[..at], rest)
+                && self.sub_commands_named_in(rest).is_some()
         })
     }
 
     /// Whether code that names the program puts its words together from what it holds elsewhere: `["git", *args]`,
-    /// `f"git push {option}"`, `git push $(FLAGS)`.
-    fn is_put_together_in(&self, text: &str, at: usize) -> bool {
+    /// `f"git push {option}"`, `git push $(FLAGS)`; or from what it may be given.
+    fn is_put_together_in(&self, text: &str, at: usize, beside: &[&str]) -> bool {
         let behind = &text[at + self.program.len()..];
         let line = behind.find('\n').map_or(behind, |end| &behind[..end]);
         let is_literal = behind.starts_with(['"', '\'']) && text[..at].ends_with(['"', '\'']);
-        if !is_literal && !line.contains(['$', '{', '%', '@']) || text.len() > 64 * 1024 {
+        // A string that ends in a blank is the beginning of a longer one.
+        let goes_on = line.contains(['$', '{', '%', '@']) || [" \"", " '"].iter().any(|end| line.contains(end));
+        if !is_literal && !goes_on || text.len() > 64 * 1024 {
             return false;
         }
         let words = || {
             let is_end = |c: char| c.is_whitespace() || "\"',[]();`{}".contains(c);
-            text.split(is_end).flat_map(|word| word.split('=')).filter(|word| word.len() > 1)
+            let texts = std::iter::once(&text).chain(beside).flat_map(move |text| text.split(is_end));
+            texts.flat_map(|word| word.split('=')).filter(|word| word.len() > 1)
         };
         let is_there = |operand: &Operand| {
             let names = operand.names.iter().copied().chain([operand.glob.as_str()]);
@@ -933,7 +958,8 @@ impl Stage {
             })
     }
 
-    fn rest_is_named_in(&self, rest: &str) -> bool {
+    /// What follows the pattern's sub-commands, if a text names them.
+    fn sub_commands_named_in<'t>(&self, rest: &'t str) -> Option<&'t str> {
         let mut end = rest.len().min(2048);
         while !rest.is_char_boundary(end) {
             end -= 1;
@@ -943,7 +969,7 @@ impl Stage {
             if operand.glob.contains('*') {
                 let is_end = |c: char| !(c.is_alphanumeric() || "-_.:/+".contains(c));
                 if !rest.split(is_end).any(|word| glob(&operand.glob, word)) {
-                    return false;
+                    return None;
                 }
                 continue;
             }
@@ -956,9 +982,14 @@ impl Stage {
             });
             match next.min() {
                 Some((at, end)) if at <= 96 => rest = &rest[end..],
-                _ => return false,
+                _ => return None,
             }
         }
+        Some(rest)
+    }
+
+    fn rest_is_named_in(&self, rest: &str) -> bool {
+        let Some(rest) = self.sub_commands_named_in(rest) else { return false };
         let mut end = rest.len().min(400);
         while !rest.is_char_boundary(end) {
             end -= 1;
@@ -1669,14 +1700,15 @@ fn named_somewhere(stage: &Stage, later: &[Stage], script: &Script, place: &Plac
     };
     let words = || script.commands.iter().flat_map(|command| &command.words);
     let flows_on = later.iter().all(|next| words().any(|word| may_start(word, next)));
+    let beside = given_to_code(script);
     for (text, at) in &script.texts {
-        if stage.is_named_in(text) {
+        if stage.is_named_in(text, &beside) {
             return Some(at.clone());
         }
     }
     for path in &script.scripts {
         if let Some(text) = place.files.and_then(|files| files(path))
-            && stage.is_named_in(&text)
+            && stage.is_named_in(&text, &beside)
         {
             return Some(script.unseen.as_ref().map_or(0..0, |gap| gap.at.clone()));
         }
@@ -1689,7 +1721,7 @@ fn named_somewhere(stage: &Stage, later: &[Stage], script: &Script, place: &Plac
             && command.words.iter().skip(1).any(|word| {
                 word.text.len() > stage.program.len()
                     && word.text.contains([' ', '\n', '\t', '"', '('])
-                    && stage.is_named_in(&word.text)
+                    && (stage.is_named_in(&word.text, &beside) || command.builds_code && stage.is_built_in(&word.text))
             })
         {
             return Some(command.span.clone());
@@ -1729,6 +1761,24 @@ fn named_somewhere(stage: &Stage, later: &[Stage], script: &Script, place: &Plac
         }
     }
     None
+}
+
+/// The constants that code of a text may be given: values, what it reads, and the words of what may run code.
+fn given_to_code(script: &Script) -> Vec<&str> {
+    const MOST: usize = 64 * 1024;
+    let runs_code = |command: &&Command| {
+        let name = command.words.first().map_or("", |head| base_name(&head.text));
+        !programs::DATA.has(name) && !programs::INERT.has(name)
+    };
+    let words = script.commands.iter().filter(runs_code).flat_map(|command| command.words.iter().skip(1));
+    let texts = script.texts.iter().map(|(text, _)| text.as_str()).chain(words.map(|word| word.text.as_str()));
+    let mut left = MOST;
+    let is_within = |text: &&str| {
+        let fits = text.len() <= left;
+        left -= text.len().min(left);
+        fits
+    };
+    texts.take_while(is_within).collect()
 }
 
 fn pipe_hits(stages: &[Stage], script: &Script, doubt: &mut Option<Doubt>) -> Vec<usize> {

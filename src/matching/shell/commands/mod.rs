@@ -213,7 +213,7 @@ impl Walk {
     }
 
     fn text(&mut self, text: &str, span: &Span) {
-        if text.len() > 2 {
+        if text.len() > 1 {
             let at = self.at(span);
             self.texts.push((text.to_string(), at));
         }

@@ -225,6 +225,9 @@ impl Walk {
             self.mark_data(facts);
         } else {
             self.unseen("a program of its own is run by awk or sed", span);
+            if let Some(last) = self.commands.last_mut() {
+                last.builds_code = true;
+            }
         }
     }
 

@@ -306,6 +306,7 @@ impl Walk {
             relinked: self.relinked,
             shell_text: false,
             runs_words: false,
+            builds_code: false,
         });
         let touches_hooks =
             |word: &Word| word.text.contains('/') && [".git/", ".husky/"].iter().any(|place| word.text.contains(place));
