@@ -164,7 +164,7 @@ impl CommandRule {
     /// The words that name programs, sub-commands and options. A glob over the whole command names none.
     pub fn names(&self) -> Vec<Name<'_>> {
         // These take the name of any script as a sub-command.
-        const RUN_SCRIPTS: [&str; 3] = ["yarn", "pnpm", "bun"];
+        const RUN_SCRIPTS: [&str; 4] = ["yarn", "pnpm", "bun", "php"];
         let mut names = Vec::new();
         for stage in self.stages.iter().filter(|stage| stage.whole.is_none()) {
             let mut row = stage.row.as_deref();
@@ -1323,10 +1323,8 @@ impl<'c> Parsed<'c> {
             match node.filter(|row| row.has_commands) {
                 Some(parent) if depth == parsed.operands.len() || unsure => {
                     let short_for = word.as_constant().map(|name| parent.abbreviated(name)).unwrap_or_default();
-                    let clear = match short_for.as_slice() {
-                        [(_, child)] => Some(*child),
-                        _ => None,
-                    };
+                    let is_first = |(_, child): &(_, &Row)| std::ptr::eq(*child, short_for[0].1);
+                    let clear = short_for.first().map(|(_, child)| *child).filter(|_| short_for.iter().all(is_first));
                     item.perhaps = short_for.iter().map(|(name, _)| *name).collect();
                     if let Some(child) = word.as_constant().and_then(|name| parent.child(name)).or(clear) {
                         item.names = child.names.clone();

@@ -22,6 +22,7 @@ Needs Python 3 only; with --fig also node. A line of the table has three columns
         sub       has sub-commands: the words before the sub-command are options of this line
         stop      options end at the first operand whatever the style says
         deep      options of this line hold after its sub-commands too, unless their own line says otherwise
+        short     a sub-command may be written by its beginning; one that several begin with may be any of them
     OPTIONS  blank-separated; spellings of one option joined by `,`; `=` at the end: needs a value, attached or
              as the next word; `[=]`: may have a value, which can only be attached. With styles go and cobra an
              option without a mark is a boolean and may have `=true` or `=false` attached.
@@ -50,7 +51,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TABLE = os.path.join(HERE, "options.txt")
 CORRECTIONS = os.path.join(HERE, "corrections.txt")
 STYLES = {"getopt", "posix", "git", "go", "cobra", "clap", "argparse", "npm", "word", "none"}
-FLAGS = {"sub", "stop", "deep"}
+FLAGS = {"sub", "stop", "deep", "short"}
 
 # What is asked how. `help`: `NAME --help`; `tree`: the same and for each sub-command; `usage`: the synopsis that a wrong
 # option brings up; `fig`: the npm package only. A program may stand in a `fig` row and in another one.

@@ -57,6 +57,8 @@ pub(in super::super) struct Row {
     pub(in super::super) has_commands: bool,
     /// The options hold after sub-commands too.
     deep: bool,
+    /// A sub-command may be written by its beginning.
+    shortens: bool,
 }
 
 impl Act {
@@ -85,17 +87,15 @@ impl Row {
         self.place(name).and_then(|place| self.children.get(place))
     }
 
-    /// The names that a word may be the beginning of: npm and some others take one that is clear.
+    /// The names that a word may be short for, where the program takes beginnings of them.
     pub(in super::super) fn abbreviated(&self, word: &str) -> Vec<(&'static str, &Row)> {
-        if word.is_empty()
-            || !self.names.iter().any(|name| ["npm", "gem", "bundle", "hg"].contains(name))
-            || self.child(word).is_some()
-        {
+        if word.is_empty() || !self.shortens || self.child(word).is_some() {
             return Vec::new();
         }
+        let word = in_kebab_case(word);
         let names = |child: &Row| child.names.clone();
         let all = self.children.iter().flat_map(|child| names(child).into_iter().map(move |name| (name, child)));
-        all.filter(|(name, _)| name.starts_with(word)).collect()
+        all.filter(|(name, _)| begins(name, &word)).collect()
     }
 
     fn add(&mut self, mut child: Row) {
@@ -142,6 +142,22 @@ impl Row {
     pub(in super::super) fn abbreviates(&self) -> bool {
         matches!(self.style, Style::Getopt | Style::Posix)
     }
+}
+
+/// `distTag` as npm reads it.
+fn in_kebab_case(word: &str) -> String {
+    let mut kebab = String::with_capacity(word.len() + 2);
+    for c in word.chars() {
+        kebab.extend(c.is_ascii_uppercase().then_some('-'));
+        kebab.push(c.to_ascii_lowercase());
+    }
+    kebab
+}
+
+/// Whether a word is the beginning of a name; of each of its parts, where it has several: `mig:fr` of `migrate:fresh`.
+fn begins(name: &str, word: &str) -> bool {
+    let mut names = name.split(':');
+    word.split(':').all(|part| names.next().is_some_and(|name| name.starts_with(part)))
 }
 
 /// The lines of the table by each name of their program. Searching the table for a name took as long as all else that a
@@ -226,6 +242,7 @@ fn parse(path: &'static str, habits: &str, options: &'static str) -> Row {
             "sub" => row.has_commands = true,
             "stop" => row.stops = true,
             "deep" => row.deep = true,
+            "short" => row.shortens = true,
             _ => {}
         }
     }

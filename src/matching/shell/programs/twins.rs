@@ -9,13 +9,14 @@ use super::options::{Takes, row};
 type Twin = fn(&str, &[Word]) -> Option<Vec<Word>>;
 
 /// Programs of which some command has a twin.
-static PROGRAMS: [(&str, Twin); 12] = [
+static PROGRAMS: [(&str, Twin); 13] = [
     ("docker", docker),
     ("podman", docker),
     ("docker-compose", |_, words| Some(compose("docker", words))),
     ("podman-compose", |_, words| Some(compose("podman", words))),
     ("terraform", terraform),
     ("tofu", terraform),
+    ("npm", npm),
     ("kill", kill),
     ("killall", kill),
     ("pkill", kill),
@@ -135,6 +136,7 @@ fn docker(name: &str, words: &[Word]) -> Option<Vec<Word>> {
         }
         "container" => Some(replaced(words, at..at + 2, &[short(&OF_CONTAINERS)?])),
         "image" => Some(replaced(words, at..at + 2, &[short(&OF_IMAGES)?])),
+        "builder" | "buildx" if matches!(next, "build" | "b") => Some(replaced(words, at..at + 2, &["build"])),
         _ => match (long(&OF_CONTAINERS), long(&OF_IMAGES)) {
             (Some(long), _) => Some(replaced(words, at..at + 1, &["container", long])),
             (None, Some(long)) => Some(replaced(words, at..at + 1, &["image", long])),
@@ -152,6 +154,19 @@ fn terraform(name: &str, words: &[Word]) -> Option<Vec<Word>> {
         "apply" => {
             let flag = at + 1 + words.get(at + 1..)?.iter().position(is_destroy)?;
             Some(replaced(&replaced(words, flag..flag + 1, &[]), at..at + 1, &["destroy"]))
+        }
+        _ => None,
+    }
+}
+
+/// `npm set` is `npm config set`.
+fn npm(name: &str, words: &[Word]) -> Option<Vec<Word>> {
+    let at = sub_command(name, words)?;
+    match words.get(at)?.as_constant()? {
+        verb @ ("set" | "get") => Some(replaced(words, at..at + 1, &["config", verb])),
+        "config" | "c" => {
+            let verb = words.get(at + 1)?.as_constant().filter(|verb| matches!(*verb, "set" | "get"))?;
+            Some(replaced(words, at..at + 2, &[verb]))
         }
         _ => None,
     }
