@@ -285,7 +285,7 @@ impl Walk {
     pub(super) fn started(&mut self, path: &str, args: &[Word], span: &Span, shell: Option<Shell>) -> bool {
         let name = base_name(path);
         let mut texts: Vec<Option<Rc<str>>> = Vec::new();
-        for file in self.files.iter().filter(|file| file.name == name || file.name == "*") {
+        for file in self.files.iter().filter(|file| file.may_be(name)) {
             texts.push(file.content.clone());
         }
         if self.files.len() > MAX_FILES {

@@ -9,7 +9,7 @@ mod simple;
 use super::expand::{Openness, Resolved, Variables, Word, is_positional};
 use super::grammar::{self, Change, List, Node, Part, Pipeline, Redirect, RedirectKind, Stage, Word as Written};
 use super::output::Output;
-use super::{Command, Gap, Role, Shell, Span, programs};
+use super::{Command, Gap, Role, Shell, Span, meeting, programs};
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -38,6 +38,16 @@ struct Function {
 struct WrittenFile {
     name: String,
     content: Option<Rc<str>>,
+}
+
+impl WrittenFile {
+    /// Whether it may be meant by a name: its own, a pattern, or one that a command prints.
+    fn may_be(&self, name: &str) -> bool {
+        self.name == name
+            || self.name == "*"
+            || name.contains("$(…)")
+            || name.contains(['*', '?', '[']) && (self.name.contains(['$', '…']) || meeting::may_be(name, &self.name))
+    }
 }
 
 /// A file that the text starts.
@@ -601,10 +611,9 @@ impl Walk {
         }
     }
 
-    /// Whether the text writes a file by that name, or one whose name only the run tells.
+    /// Whether the text writes a file that a path may lead to.
     fn has_written(&self, path: &str) -> bool {
-        let name = base_name(path);
-        self.files.len() > MAX_FILES || self.files.iter().any(|file| file.name == name || file.name == "*")
+        self.files.len() > MAX_FILES || self.files.iter().any(|file| file.may_be(base_name(path)))
     }
 
     /// Notes a file that is written. What the text leaves open of its path stands in it as it is written.

@@ -98,7 +98,7 @@ impl Walk {
     }
 
     /// A script that a shell is given; whether the text shows all that it does.
-    fn script(&mut self, script: &Word, args: &[Word], shell: Shell, span: &Span) -> bool {
+    pub(super) fn script(&mut self, script: &Word, args: &[Word], shell: Shell, span: &Span) -> bool {
         let path = script.text.replace("/./", "/").replace("//", "/");
         if ["/dev/stdin", "/dev/fd/", "/proc/"].iter().any(|start| path.starts_with(start)) {
             match self.device_input(&path) {
@@ -747,9 +747,13 @@ impl Walk {
         self.directory = outer;
     }
 
-    /// Takes a wrapper off. Where an option isn't known, every reading of the rest is listed.
-    pub(super) fn unwrap(&mut self, wrapper: &Wrapper, words: &[Word], span: &Span) {
+    /// Takes a wrapper off, whose own name ends with the word at `verb`. Where an option isn't known, every reading of the
+    /// rest is listed.
+    pub(super) fn unwrap(&mut self, wrapper: &Wrapper, words: &[Word], verb: usize, span: &Span) {
         let facts = Facts { assigns: false, writes: false, data: false };
+        let (before, words) = words.split_at(verb);
+        let is_joining = |word: &Word| wrapper.joining.is_some_and(|(letter, long)| gives(word, letter, long));
+        let mut joins = wrapper.joins || before.iter().any(is_joining);
         let mut at = 1;
         let (mut unsure, mut moves, mut entry_point) = (false, false, None);
         while let Some(word) = words.get(at) {
@@ -772,6 +776,7 @@ impl Walk {
                 break;
             }
             at += 1;
+            joins |= is_joining(word);
             let letters = option[1..].to_string();
             if let Some(long) = letters.strip_prefix('-') {
                 let (name, value) = long
@@ -805,7 +810,7 @@ impl Walk {
                         entry_point = value.or_else(|| words.get(at).cloned());
                     }
                     at += skip;
-                } else if !known(wrapper.long) {
+                } else if !known(wrapper.long) && !is_joining(word) {
                     unsure = true;
                 }
                 continue;
@@ -895,10 +900,17 @@ impl Walk {
         if rest.first().is_some_and(|word| word.text == "--") {
             rest = &rest[1..];
         }
-        // `docker run --entrypoint git image push` runs `git push`.
+        // `docker run --entrypoint git image push` runs `git push`, and compose takes several words there.
         let image = words.get(at);
-        let entered: Option<Vec<Word>> =
-            entry_point.map(|program| std::iter::once(program).chain(rest.iter().cloned()).collect());
+        let entered: Option<Vec<Word>> = entry_point.map(|entry: Word| {
+            let program = match entry.as_constant().filter(|text| text.contains(' ')) {
+                Some(text) => {
+                    text.split_whitespace().map(|word| Word::constant(word.trim_matches(['"', '\'']))).collect()
+                }
+                None => vec![entry],
+            };
+            program.into_iter().chain(rest.iter().cloned()).collect()
+        });
         let rest = entered.as_deref().unwrap_or(rest);
         if rest.is_empty() {
             if wrapper.bare_shell {
@@ -932,7 +944,7 @@ impl Walk {
             self.directory = Directory::Unknown;
         }
         for reading in readings {
-            if wrapper.joins {
+            if joins {
                 self.text_of(reading, Shell::Posix, "a shell is given computed text", span);
             } else {
                 self.run(reading, span, &facts);
@@ -964,6 +976,15 @@ impl Walk {
         }
         let facts = Facts { assigns: false, writes: false, data: false };
         self.run(&all, span, &facts);
+    }
+}
+
+/// Whether a word gives an option: a letter alone or among others, or a long name.
+fn gives(word: &Word, letter: char, long: &str) -> bool {
+    match word.text.strip_prefix('-').map(|rest| (rest, rest.strip_prefix('-'))) {
+        Some((_, Some(name))) => name == long,
+        Some((letters, None)) => letters.contains(letter),
+        None => false,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::super::expand::{Openness, Word, is_positional, join};
 use super::super::grammar::{Assign, Node, Part, Redirect, RedirectKind, Stage, Value, Word as Written};
-use super::super::programs::running;
+use super::super::programs::{Given, running};
 use super::super::{Command, Role, Shell, Span, grammar, output, programs};
 use super::{
     Directory, Facts, Function, Input, MAX_ALTERNATIVES, MAX_COMMANDS, MAX_KEPT, Passed, TOO_LARGE, Walk, base_name,
@@ -342,6 +342,9 @@ impl Walk {
                     }
                     let elsewhere = slash > 0 && slash <= at && !programs::is_system_path(&head.text);
                     if matches!(head.openness, Openness::Files(_)) && elsewhere {
+                        if self.has_written(&head.text) {
+                            self.started(&head.text, &words[1..], span, None);
+                        }
                         return self.unseen("the program is one of several files", span);
                     }
                     // `./"$f"` is a file of that directory, as `./*` is.
@@ -416,8 +419,8 @@ impl Walk {
                 None => word.text.starts_with("-C"),
             };
             return match words[..at].iter().any(moves) || programs::runs_elsewhere(wrapper.name) {
-                true => self.elsewhere(|this| this.unwrap(wrapper, &words[at..], span)),
-                false => self.unwrap(wrapper, &words[at..], span),
+                true => self.elsewhere(|this| this.unwrap(wrapper, words, at, span)),
+                false => self.unwrap(wrapper, words, at, span),
             };
         }
         if !self.builtin(name, words, span, facts) {
@@ -459,6 +462,14 @@ impl Walk {
                 }
             }
             "terraform" | "tofu" | "terragrunt" => self.plan_to_destroy(words, span, facts),
+            // A file of commands for later.
+            "at" | "batch" => {
+                let row = programs::options::row(name);
+                let file = row.and_then(|row| Given::new(&row, &words[1..]).values("-f").next().cloned());
+                if let Some(file) = file {
+                    self.script(&file, &[], Shell::Posix, span);
+                }
+            }
             _ if is_compiler(name) => self.wrapper_of_compiler(words, span),
             _ => {}
         }
@@ -550,7 +561,7 @@ impl Walk {
             args.iter().filter(|word| !word.text.starts_with('-')).map(|word| word.text.clone()).collect();
         match name {
             "curl" | "wget" => programs::downloads(name, args).iter().for_each(|path| self.wrote(path, None)),
-            "tee" => operands.iter().for_each(|path| self.wrote(path, input.clone())),
+            "tee" | "sponge" => operands.iter().for_each(|path| self.wrote(path, input.clone())),
             "dd" => {
                 for path in operands.iter().filter_map(|word| word.strip_prefix("of=")) {
                     self.wrote(path, input.clone());

@@ -46,6 +46,8 @@ pub(super) struct Wrapper {
     pub(super) bare_shell: bool,
     /// The rest is joined and given to a shell.
     pub(super) joins: bool,
+    /// A letter and a long option with which it is.
+    pub(super) joining: Option<(char, &'static str)>,
     /// A letter and long options whose value is shell text.
     pub(super) text_letter: Option<char>,
     pub(super) text_long: &'static str,
@@ -65,6 +67,7 @@ const PLAIN_WRAPPER: Wrapper = Wrapper {
     assigns: false,
     bare_shell: false,
     joins: false,
+    joining: None,
     text_letter: None,
     text_long: "",
     shows: "",
@@ -100,6 +103,15 @@ const CONTAINER_RUN: Wrapper = Wrapper {
     valued_long: "name network volume mount env user workdir platform env-file memory publish entrypoint",
     remote: true,
     ..wrapper("docker run", "dit", "evupwhlm", 1)
+};
+
+/// Options with which pnpm gives a command to a shell.
+const SHELL_MODE: Option<(char, &str)> = Some(('c', "shell-mode"));
+const MISE_EXEC: Wrapper = Wrapper {
+    text_letter: Some('c'),
+    text_long: "command",
+    valued_long: "cd jobs",
+    ..wrapper("mise exec", "", "Cj", 0)
 };
 
 static WRAPPERS: &[Wrapper] = &[
@@ -217,6 +229,10 @@ static WRAPPERS: &[Wrapper] = &[
     Wrapper { name: "podman run", ..CONTAINER_RUN },
     Wrapper { name: "docker create", ..CONTAINER_RUN },
     Wrapper { name: "podman create", ..CONTAINER_RUN },
+    Wrapper { name: "docker-compose exec", ..CONTAINER_EXEC },
+    Wrapper { name: "podman-compose exec", ..CONTAINER_EXEC },
+    Wrapper { name: "docker-compose run", ..CONTAINER_RUN },
+    Wrapper { name: "podman-compose run", ..CONTAINER_RUN },
     Wrapper {
         long: "stdin tty",
         valued_long: "container namespace",
@@ -256,14 +272,19 @@ static WRAPPERS: &[Wrapper] = &[
         valued_long: "package workspace",
         ..script_runner("npm x", "y", "pw")
     },
-    script_runner("pnpm exec", "r", "C"),
-    script_runner("pnpm dlx", "", ""),
-    script_runner("yarn exec", "", ""),
+    Wrapper { joining: SHELL_MODE, ..script_runner("pnpm exec", "rc", "C") },
+    Wrapper { joining: SHELL_MODE, ..script_runner("pnpm dlx", "c", "") },
+    Wrapper { joins: true, ..script_runner("yarn exec", "", "") },
     script_runner("yarn dlx", "", ""),
     script_runner("yarn run", "", ""),
     Wrapper { positionals: 1, ..script_runner("rustup run", "", "") },
     script_runner("nix run", "", ""),
-    script_runner("lerna exec", "", ""),
+    Wrapper {
+        joins: true,
+        long: "stream parallel no-bail no-prefix profile no-sort no-private include-dependents include-dependencies",
+        valued_long: "scope ignore since concurrency",
+        ..script_runner("lerna exec", "", "")
+    },
     script_runner("conda run", "", "np"),
     script_runner("uvx", "q", ""),
     script_runner("pipx run", "", ""),
@@ -277,7 +298,8 @@ static WRAPPERS: &[Wrapper] = &[
     wrapper("pdm run", "", "", 0),
     wrapper("hatch run", "", "", 0),
     wrapper("bundle exec", "", "", 0),
-    wrapper("mise exec", "", "", 0),
+    MISE_EXEC,
+    Wrapper { name: "mise x", ..MISE_EXEC },
     wrapper("direnv exec", "", "", 1),
     elsewhere("ip netns", "", "", 2),
 ];
