@@ -231,6 +231,11 @@ impl Variables {
         })
     }
 
+    /// Whether zsh's text sets what it or a function is given: `1=x`, `argv=(x)`.
+    pub(super) fn sets_given(&self, shell: Shell) -> bool {
+        shell == Shell::Zsh && self.by_name.keys().any(|name| name == "argv" || is_number(name))
+    }
+
     /// Whether the text gives it nothing but numbers.
     pub(super) fn is_number(&self, name: &str) -> bool {
         let is_digits = |it: &Resolved| matches!(it.openness, Openness::Constant) && is_number(&it.text);

@@ -941,14 +941,21 @@ impl<'t> Reader<'t> {
 
     fn assignment(&mut self) -> Read<Option<Assign>> {
         let from = self.at;
-        if !self.peek().is_some_and(is_name_start) {
+        // Zsh assigns to what a function is given, too: `1=x`.
+        let begins_name = |byte: u8| is_name_start(byte) || self.shell == Shell::Zsh && byte.is_ascii_digit();
+        if !self.peek().is_some_and(begins_name) {
             return Ok(None);
         }
+        let is_number = self.peek().is_some_and(|byte| byte.is_ascii_digit());
+        let is_part = |byte: u8| if is_number { byte.is_ascii_digit() } else { is_name_byte(byte) };
         let mut at = from;
-        while self.text.get(at).copied().is_some_and(is_name_byte) {
+        while self.text.get(at).copied().is_some_and(is_part) {
             at += 1;
         }
         let name_end = at;
+        if is_number && self.text.get(at) != Some(&b'=') {
+            return Ok(None);
+        }
         let mut element = None;
         if self.text.get(at) == Some(&b'[') {
             // `x[ 1 ]=` and the like: whatever isn't a plain subscript is left to nobody's guess.
@@ -1266,7 +1273,7 @@ impl<'t> Reader<'t> {
                 Some(_) => return self.outside("`~` in another form"),
             }
         }
-        if self.shell == Shell::Zsh && self.peek() == Some(b'=') && context == Context::Plain {
+        if self.shell == Shell::Zsh && self.peek() == Some(b'=') && matches!(context, Context::Plain | Context::Value) {
             return self.outside("`=` at a word's start, which zsh expands");
         }
         let mut parens = 0usize;

@@ -137,6 +137,9 @@ impl Walk {
 
     /// The values of `$1`, `$@` and the like; none if the caller of the whole text gives them.
     fn given(&self, name: &str) -> Vec<Resolved> {
+        if self.variables.sets_given(self.shell) {
+            return vec![Resolved::computed()];
+        }
         let Some(given) = &self.positional else { return Vec::new() };
         let resolved = |word: &Word| Resolved { text: word.text.clone(), openness: word.openness };
         match name.parse::<usize>() {
@@ -181,6 +184,7 @@ impl Walk {
         let name = if name == "argv" && self.shell == Shell::Zsh && self.positional.is_some() { "@" } else { name };
         if is_positional(name) {
             return match &self.positional {
+                _ if self.variables.sets_given(self.shell) => open(Openness::Computed(0, true)),
                 // What the whole text was given is an operand; nobody but the caller sets it.
                 None => open(Openness::Operand(0)),
                 Some(given) if matches!(change, Change::None) => match name.parse::<usize>() {

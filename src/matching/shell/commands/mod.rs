@@ -6,7 +6,7 @@ mod expansion;
 mod runners;
 mod simple;
 
-use super::expand::{Openness, Resolved, Variables, Word, is_positional};
+use super::expand::{Openness, Resolved, Variables, Word, is_number, is_positional};
 use super::grammar::{self, Change, List, Node, Part, Pipeline, Redirect, RedirectKind, Stage, Word as Written};
 use super::output::Output;
 use super::{Command, Gap, Role, Shell, Span, meeting, programs};
@@ -231,7 +231,10 @@ impl Walk {
 
     /// A variable is set otherwise than by an assignment: a later program may run its value.
     fn sets(&mut self, name: &str, value: &str, span: &Span) {
-        match programs::hazard(name, None) {
+        if programs::is_integer(name) && !is_number(value) {
+            self.gap("text that arithmetic may expand again", span);
+        }
+        match programs::hazard(self.untied(name), None) {
             programs::Hazard::None => {}
             programs::Hazard::Shell => self.gap("it sets a variable that changes how the shell reads", span),
             programs::Hazard::Text | programs::Hazard::Unseen => {
@@ -239,6 +242,15 @@ impl Walk {
                 self.unseen("it sets a variable that decides which code runs", span);
                 self.text(value, span);
             }
+        }
+    }
+
+    /// The name of a variable that a lower-case one is tied to: to set zsh's `path` is to set `PATH`.
+    fn untied<'n>(&self, name: &'n str) -> &'n str {
+        match name {
+            "path" if self.shell == Shell::Zsh => "PATH",
+            "fpath" if self.shell == Shell::Zsh => "FPATH",
+            name => name,
         }
     }
 

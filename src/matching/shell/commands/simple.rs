@@ -240,6 +240,10 @@ impl Walk {
             Value::One(word) => std::slice::from_ref(word),
             Value::Array(words) => words,
         };
+        // What an integer is set to is arithmetic.
+        if programs::is_integer(&assign.name) {
+            words.iter().for_each(|word| self.check_numbers(&word.parts, &assign.span));
+        }
         let mut value = None;
         for word in words {
             for it in self.expand(word).into_iter().flatten() {
@@ -253,12 +257,13 @@ impl Walk {
         let constant = value.as_ref().and_then(Word::as_constant);
         // A prompt is expanded again each time that it is shown.
         let prompt = value.as_ref().filter(|_| assign.name.starts_with("PS")).map(|word| word.text.as_str());
-        match programs::hazard(&assign.name, constant.or(prompt)) {
+        let name = self.untied(&assign.name);
+        match programs::hazard(name, constant.or(prompt)) {
             programs::Hazard::None => {}
             programs::Hazard::Unseen => {
                 self.unseen("it sets a variable that decides which code runs", &assign.span);
                 let text = value.as_ref().map(|word| word.beginning().to_string()).unwrap_or_default();
-                self.code_paths(&assign.name, &text);
+                self.code_paths(name, &text);
             }
             programs::Hazard::Shell => self.gap("it sets a variable that changes how the shell reads", &assign.span),
             programs::Hazard::Text => match (constant, value.as_ref()) {

@@ -595,7 +595,7 @@ static CODE_VARIABLES: Names = Names::new(
     PATH PERL5OPT PERL5LIB PERL5DB PYTHONPATH PYTHONSTARTUP PYTHONHOME PYTHONINSPECT RUBYOPT RUBYLIB NODE_OPTIONS \
     NODE_PATH JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS MAVEN_OPTS RUSTC RUSTC_WRAPPER MAKEFLAGS GNUMAKEFLAGS MAKEFILES MAKE \
     TAR_OPTIONS AWKPATH AWKLIBPATH HOME XDG_CONFIG_HOME ZDOTDIR GCONV_PATH LUA_INIT PHPRC OPENSSL_CONF \
-    CDPATH TERMINFO EXINIT VIMINIT INPUTRC MANOPT GOFLAGS CC CXX LD AR CFLAGS LDFLAGS",
+    FPATH CDPATH TERMINFO EXINIT VIMINIT INPUTRC MANOPT GOFLAGS CC CXX LD AR CFLAGS LDFLAGS",
 );
 
 static TEXT_VARIABLES: Names = Names::new(
@@ -603,6 +603,12 @@ static TEXT_VARIABLES: Names = Names::new(
     PROMPT_COMMAND PS0 PS4 BROWSER LESSOPEN LESSCLOSE FCEDIT RSYNC_RSH CVS_RSH SSH_ASKPASS VISUAL EDITOR PAGER \
     MANPAGER SUDO_EDITOR",
 );
+
+/// Whether a shell takes what is assigned to a variable of its own for arithmetic.
+pub(super) fn is_integer(name: &str) -> bool {
+    static INTEGERS: Names = Names::new("OPTIND RANDOM SRANDOM SECONDS HISTCMD LINENO");
+    INTEGERS.has(name)
+}
 
 pub(super) fn hazard(name: &str, value: Option<&str>) -> Hazard {
     if matches!(
@@ -620,6 +626,12 @@ pub(super) fn hazard(name: &str, value: Option<&str>) -> Hazard {
             | "aliases"
             | "functions"
             | "NULLCMD"
+            | "chpwd_functions"
+            | "precmd_functions"
+            | "preexec_functions"
+            | "periodic_functions"
+            | "zshaddhistory_functions"
+            | "zshexit_functions"
             | "READNULLCMD"
             | "EXECIGNORE"
             | "SHELL"
