@@ -634,6 +634,9 @@ impl Walk {
         if self.files.len() > MAX_FILES {
             return;
         }
+        if is_settings_of_git(path) {
+            self.writes_settings_of_git(content.as_deref());
+        }
         let holds_aliases = [".git/", ".husky/", ".cargo/", ".aws/cli/"].iter().any(|place| path.contains(place));
         if matches!(name.as_str(), "config" | ".gitconfig" | "gitconfig") || holds_aliases {
             self.aliases = true;
@@ -803,6 +806,11 @@ fn opens_connection(file: &Word) -> bool {
         Openness::Constant | Openness::Files(_) | Openness::Operand(0) => known.starts_with(place),
         Openness::Operand(_) | Openness::Computed(..) => known.starts_with(place) || place.starts_with(known),
     })
+}
+
+/// Whether a path is that of a file with settings of git.
+fn is_settings_of_git(path: &str) -> bool {
+    [".git/config", ".gitconfig", "git/config", ".git/config.worktree"].iter().any(|end| path.ends_with(end))
 }
 
 /// Text that arithmetic would run: a subscript with a substitution in it.

@@ -312,6 +312,26 @@ impl Walk {
         }
     }
 
+    /// The same by the file; where the text doesn't show what it writes there, a later push may be told anything.
+    pub(super) fn writes_settings_of_git(&mut self, text: Option<&str>) {
+        const NOWHERE: Span = 0..0;
+        let Some(text) = text else { return self.keep_configured_push(Word::computed(), &NOWHERE) };
+        for line in text.lines() {
+            // `[remote "origin"] push = +main`
+            let setting = line.rsplit_once(']').map_or(line, |(_, setting)| setting);
+            let (key, value) = setting.split_once('=').unwrap_or((setting, "true"));
+            let value = value.trim().trim_matches('"');
+            match key.trim().to_ascii_lowercase().as_str() {
+                "mirror" if !matches!(value, "false" | "no" | "off" | "0") => {
+                    self.keep_configured_push(Word::constant("--mirror"), &NOWHERE);
+                }
+                "push" => self.keep_configured_push(Word::constant(value), &NOWHERE),
+                "path" => self.keep_configured_push(Word::computed(), &NOWHERE),
+                _ => {}
+            }
+        }
+    }
+
     fn keep_configured_push(&mut self, told: Word, span: &Span) {
         if self.configured_pushes.iter().any(|it| it.text == told.text && it.openness == told.openness) {
             return;

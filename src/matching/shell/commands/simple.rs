@@ -6,6 +6,7 @@ use super::super::programs::{Given, running};
 use super::super::{Command, Role, Shell, Span, grammar, output, programs};
 use super::{
     Directory, Facts, Function, Input, MAX_ALTERNATIVES, MAX_COMMANDS, MAX_KEPT, Passed, TOO_LARGE, Walk, base_name,
+    is_settings_of_git,
 };
 use std::rc::Rc;
 
@@ -317,6 +318,11 @@ impl Walk {
             |word: &Word| word.text.contains('/') && [".git/", ".husky/"].iter().any(|place| word.text.contains(place));
         self.aliases |= words.iter().any(touches_hooks);
         let program = words.first().and_then(Word::as_constant).map_or("", base_name);
+        // `sed -i s/fetch/push/ .git/config`
+        let may_write = program != "git" && !programs::DATA.has(program) && !programs::SHELLS.has(program);
+        if may_write && words.iter().skip(1).any(|word| is_settings_of_git(&word.text)) {
+            self.writes_settings_of_git(None);
+        }
         self.relinked |= matches!(program, "ln" | "mv" | "mount");
     }
 
@@ -466,6 +472,7 @@ impl Walk {
                     return self.run(command, span, &Facts { assigns: false, writes: false, data: false });
                 }
             }
+            "tmux" => self.typed(&words[1..], span),
             "terraform" | "tofu" | "terragrunt" => self.plan_to_destroy(words, span, facts),
             // A file of commands for later.
             "at" | "batch" => {
@@ -517,6 +524,21 @@ impl Walk {
                 _ => {}
             }
         }
+    }
+
+    /// `tmux send-keys git Space push Enter`: what a shell of tmux may read.
+    fn typed(&mut self, args: &[Word], span: &Span) {
+        let Some(verb) = args.iter().position(|word| word.text.starts_with("send")) else { return };
+        let Some(row) = programs::options::row("tmux") else { return };
+        let Some(row) = row.child("send-keys") else { return };
+        let given = Given::new(row, &args[verb + 1..]);
+        let typed = given.operands.iter().map(|word| match word.text.as_str() {
+            "Space" => " ",
+            "Enter" | "C-m" | "C-j" | "KPEnter" => "\n",
+            key => key,
+        });
+        let typed: String = typed.collect();
+        self.text(&typed, span);
     }
 
     /// `gcc -wrapper git,push`: what the compiler runs its own programs by.
