@@ -5,7 +5,7 @@ use super::output::{self, Known, Output};
 use super::{Shell, Span};
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 /// How much of a word the text decides.
@@ -137,6 +137,8 @@ pub(super) struct Variables {
     pub(super) any: bool,
     /// Some `[` stands in the text where arithmetic could meet it.
     pub(super) brackets: bool,
+    /// Functions and aliases: by these names it runs no program.
+    redefined: HashSet<String>,
     /// The shell of the text that is collected.
     pub(super) shell: Shell,
     /// Variables that are being resolved.
@@ -189,6 +191,11 @@ fn sets_names(name: &str) -> bool {
 impl Variables {
     pub(super) fn is_set(&self, name: &str) -> bool {
         self.any || self.by_name.contains_key(name)
+    }
+
+    /// Whether the text has a function or an alias by that name.
+    pub(super) fn redefines(&self, name: &str) -> bool {
+        self.redefined.contains(name)
     }
 
     /// Whether arithmetic over this name could run text.
@@ -296,7 +303,10 @@ impl Variables {
                 }
             }
             Node::Arithmetic(parts) => self.collect_numbers(parts),
-            Node::Function { body, .. } => self.collect_stage(body),
+            Node::Function { name, body } => {
+                self.redefined.insert(name.clone());
+                self.collect_stage(body);
+            }
         }
         for redirect in &stage.redirects {
             use super::grammar::RedirectKind::*;
@@ -375,6 +385,13 @@ impl Variables {
             let is_open =
                 |word: &&Written| matches!(word.parts.first(), Some(Part::Variable { .. } | Part::Command { .. }));
             self.any |= words.iter().any(is_open);
+        }
+        if name == Some("alias") {
+            let texts = words.iter().filter_map(|word| word.parts.first());
+            self.redefined.extend(texts.filter_map(|part| match part {
+                Part::Text { text, .. } => Some(text.split('=').next()?.to_string()),
+                _ => None,
+            }));
         }
         let Some(name) = name.filter(|name| sets_names(name)) else { return };
         match name {
@@ -553,7 +570,7 @@ impl Variables {
                         Piece::Output(list, _) if self.is_tired_by(output::steps(list)) => computed(),
                         Piece::Output(list, shell) => {
                             let values = |name: &str| self.values_in(name, chain + 1);
-                            let known = Known { shell: *shell, separators: self.separators, values: &values };
+                            let known = Known { shell: *shell, variables: self, values: &values };
                             match output::of(list, known) {
                                 Output::Constant(text) => vec![Resolved { text, openness: Openness::Constant }],
                                 Output::Operands => operand(),

@@ -2,9 +2,9 @@
 
 use super::Shell;
 use super::commands::base_name;
-use super::expand::{Openness, Resolved, Word, is_variable};
+use super::expand::{Openness, Resolved, Variables, Word, is_variable};
 use super::grammar::{Change, List, Node, Part, Redirect, RedirectKind, Stage, Word as Written};
-use super::programs::running;
+use super::programs::{self, running};
 
 /// What a list of commands prints.
 #[derive(Debug, PartialEq, Eq)]
@@ -20,8 +20,7 @@ pub(super) enum Output {
 #[derive(Clone, Copy)]
 pub(super) struct Known<'k> {
     pub(super) shell: Shell,
-    /// A value is split at other signs than blanks.
-    pub(super) separators: bool,
+    pub(super) variables: &'k Variables,
     /// The values that a name may have; none if the text doesn't set it.
     pub(super) values: &'k dyn Fn(&str) -> Vec<Resolved>,
 }
@@ -124,13 +123,23 @@ static PRODUCERS: &[Producer] = &[
 
 /// Whether a command prints nothing but paths, names and numbers, which are no options of what they are given to.
 pub(super) fn are_operands(words: &[Word]) -> bool {
-    let Some((program, args)) = words.split_first() else { return false };
-    let Some(name) = program.as_constant().map(base_name) else { return false };
+    let Some((head, args)) = words.split_first() else { return false };
+    let Some(name) = program(head) else { return false };
     let is_one = |names: &str, word: &str| names.split('|').any(|it| it == word);
     PRODUCERS.iter().any(|row| {
         let mut path = row.path.split(' ');
         path.next().is_some_and(|names| is_one(names, name)) && row.takes(path, args)
     })
+}
+
+/// The name of a program that isn't one of the project's own.
+fn program(head: &Word) -> Option<&str> {
+    head.as_constant().filter(|path| !path.contains('/') || programs::is_system_path(path)).map(base_name)
+}
+
+/// Whether a redirection takes nothing but errors away: `2>&1` has them printed, and they repeat arguments.
+fn is_of_errors(redirect: &Redirect) -> bool {
+    redirect.fd == Some(2) && matches!(redirect.kind, RedirectKind::Write(_))
 }
 
 impl Producer {
@@ -225,7 +234,8 @@ fn is_harmless(word: &Word, sign: &str) -> bool {
     match word.openness {
         Openness::Computed(_, true) => false,
         Openness::Computed(..) if is_printed => false,
-        _ => !is_printed || begins_no_option(&word.text),
+        // What is printed may stand in a file: `-o jsonpath-file=f`.
+        _ => !is_printed || begins_no_option(&word.text) && !word.text.contains("-file="),
     }
 }
 
@@ -273,8 +283,8 @@ impl Known<'_> {
     fn of_first(self, stage: &Stage) -> Output {
         let Node::Simple { assigns, words } = &stage.node else { return Output::Anything };
         // None of those that are known prints what it reads.
-        let is_unprinted = |it: &Redirect| it.fd == Some(2) || matches!(it.kind, RedirectKind::Read(_));
-        if !stage.redirects.iter().all(is_unprinted) {
+        let is_unprinted = |it: &Redirect| is_of_errors(it) || matches!(it.kind, RedirectKind::Read(_));
+        if !stage.redirects.iter().all(is_unprinted) || self.is_redefined(words) {
             return Output::Anything;
         }
         let Some(readings) = self.readings(words) else { return Output::Anything };
@@ -298,7 +308,8 @@ impl Known<'_> {
             let words: Vec<Word> = reading.iter().map(|(word, _)| word.clone()).collect();
             // At any sign of what is printed, a word of its own may begin.
             let has_dash = |word: &Word| word.text.get(2..).is_some_and(|rest| rest.contains('-'));
-            let may_split = reading.iter().any(|(_, splits)| *splits) || self.separators && words.iter().any(has_dash);
+            let may_split =
+                reading.iter().any(|(_, splits)| *splits) || self.variables.separators && words.iter().any(has_dash);
             !may_split && are_operands(&words)
         };
         // The name of a time zone and the directory of temporary files are printed, too.
@@ -316,12 +327,15 @@ impl Known<'_> {
     /// What a stage prints that reads what the one before it has printed.
     fn of_next(self, read: Output, stage: &Stage) -> Output {
         let Node::Simple { assigns, words } = &stage.node else { return Output::Anything };
-        let words: Option<Vec<Word>> = words.iter().map(|word| constant(word).map(Word::constant)).collect();
-        let Some(words) = words.filter(|_| assigns.is_empty()) else { return Output::Anything };
-        if !stage.redirects.iter().all(|redirect| redirect.fd == Some(2)) {
+        if self.is_redefined(words) {
             return Output::Anything;
         }
-        let name = words.first().map_or("", |word| base_name(&word.text));
+        let words: Option<Vec<Word>> = words.iter().map(|word| constant(word).map(Word::constant)).collect();
+        let Some(words) = words.filter(|_| assigns.is_empty()) else { return Output::Anything };
+        if !stage.redirects.iter().all(is_of_errors) {
+            return Output::Anything;
+        }
+        let name = words.first().and_then(program).unwrap_or_default();
         match read {
             // Counts and sums, whatever they read.
             _ if matches!(name, "wc" | "nproc" | "md5sum" | "sha256sum" | "sha1sum" | "cksum")
@@ -333,6 +347,10 @@ impl Known<'_> {
             Output::Constant(text) if name == "tee" || name == "cat" && words.len() == 1 => Output::Constant(text),
             _ => Output::Anything,
         }
+    }
+
+    fn is_redefined(self, words: &[Written]) -> bool {
+        words.first().and_then(constant).is_some_and(|name| self.variables.redefines(name))
     }
 
     /// What words may become, and whether the shell would split one at a blank; nothing if that may be anything.

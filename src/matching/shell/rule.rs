@@ -1699,8 +1699,9 @@ fn named_somewhere(stage: &Stage, later: &[Stage], script: &Script, place: &Plac
     let words = || script.commands.iter().flat_map(|command| &command.words);
     let flows_on = later.iter().all(|next| words().any(|word| may_start(word, next)));
     let beside = given_to_code(script);
+    let builds_code = script.commands.iter().any(|command| command.builds_code);
     for (text, at) in &script.texts {
-        if stage.is_named_in(text, &beside) {
+        if stage.is_named_in(text, &beside) || builds_code && stage.is_built_in(text) {
             return Some(at.clone());
         }
     }

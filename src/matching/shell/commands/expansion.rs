@@ -132,7 +132,7 @@ impl Walk {
             false if tells_what_ran(name) => vec![Resolved::computed()],
             false => self.variables.values(name),
         };
-        output::of(list, Known { shell: self.shell, separators: self.variables.separators, values: &values })
+        output::of(list, Known { shell: self.shell, variables: &self.variables, values: &values })
     }
 
     /// The values of `$1`, `$@` and the like; none if the caller of the whole text gives them.

@@ -135,7 +135,7 @@ impl Walk {
                         running::found_by(words).map_or(Input::Operands, Input::Found)
                     }
                     (_, Input::Operands) if running::passes_lines(words) => Input::Operands,
-                    _ if piped && output::are_operands(words) => Input::Operands,
+                    _ if piped && !self.variables.redefines(name) && output::are_operands(words) => Input::Operands,
                     _ => Input::Computed,
                 };
             }
@@ -219,7 +219,8 @@ impl Walk {
 
     /// What `echo` and `printf` print with these words.
     pub(super) fn prints(&self, words: &[Word]) -> Option<String> {
-        if !matches!(words.first()?.text.as_str(), "echo" | "printf") {
+        let name = words.first()?.text.as_str();
+        if !matches!(name, "echo" | "printf") || self.variables.redefines(name) {
             return None;
         }
         let texts: Vec<&str> = words.iter().map(Word::as_constant).collect::<Option<_>>()?;
