@@ -1,8 +1,8 @@
 //! From a word to what it may become: quotes and constants resolved, the rest marked with how open it is.
 
-use super::grammar::{Assign, Change, List, Node, Part, Stage, Value, Word as Written};
-use super::output::{self, Known, Output};
-use super::{Shell, Span};
+use super::grammar::{Assign, Change, List, Node, Part, RedirectKind, Stage, Value, Word as Written};
+use super::output::{self, BRANCH, Known, Output};
+use super::{Shell, Span, programs};
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
@@ -85,6 +85,16 @@ impl Word {
         (self.openness == Openness::Constant && !self.home).then_some(self.text.as_str())
     }
 
+    /// Whether it is the branch that is checked out, which git calls HEAD, too.
+    pub(super) fn is_branch(&self) -> bool {
+        self.openness == Openness::Operand(0) && self.text == BRANCH
+    }
+
+    /// Makes it what only the run tells.
+    pub(super) fn forget_branch(&mut self) {
+        self.text = "$(…)".into();
+    }
+
     /// The constant text that it begins with.
     pub(super) fn beginning(&self) -> &str {
         match self.openness.from() {
@@ -113,6 +123,8 @@ pub(super) enum Piece {
     Computed,
     /// What a substitution prints.
     Output(Rc<List>, Shell),
+    /// A line of what so many stages of a pipeline print.
+    Line(Rc<[Stage]>, usize, Shell),
 }
 
 /// Everything that the text assigns to a name, wherever it stands.
@@ -135,6 +147,8 @@ pub(super) struct Variables {
     pub(super) separators: bool,
     /// Names of variables are computed: any may be set.
     pub(super) any: bool,
+    /// The pipeline that the stage at hand reads from, and how many of its stages stand before.
+    reads_from: Option<(Rc<[Stage]>, usize)>,
     /// Some `[` stands in the text where arithmetic could meet it.
     pub(super) brackets: bool,
     /// Functions and aliases: by these names it runs no program.
@@ -217,6 +231,7 @@ impl Variables {
                 // A name is evaluated in turn.
                 Piece::Text(text) => chain < MAX_CHAIN && text != name && self.is_odd_in(text, chain + 1),
                 Piece::Operand | Piece::Computed | Piece::Output(..) => false,
+                Piece::Line(..) => self.brackets,
             }),
             Source::Computed => self.brackets,
             Source::Operand => false,
@@ -232,7 +247,7 @@ impl Variables {
             Part::Command { list, .. } => self.output_is_odd(list),
             _ => false,
         };
-        list.0.iter().flat_map(|pipeline| &pipeline.stages).any(|stage| match &stage.node {
+        list.0.iter().flat_map(|pipeline| &*pipeline.stages).any(|stage| match &stage.node {
             Node::Simple { words, .. } => words.iter().flat_map(|word| &word.parts).any(is_odd_part),
             _ => self.brackets,
         })
@@ -262,12 +277,24 @@ impl Variables {
 
     /// Adds what a list assigns, in nested lists too.
     pub(super) fn collect(&mut self, list: &List) {
-        for stage in list.0.iter().flat_map(|pipeline| &pipeline.stages) {
-            self.collect_stage(stage);
+        for pipeline in &list.0 {
+            let outer = self.reads_from.clone();
+            for (at, stage) in pipeline.stages.iter().enumerate() {
+                if pipeline.stages.len() > 1 {
+                    self.reads_from = (at > 0).then(|| (Rc::clone(&pipeline.stages), at));
+                }
+                self.collect_stage(stage);
+            }
+            self.reads_from = outer;
         }
     }
 
     fn collect_stage(&mut self, stage: &Stage) {
+        use RedirectKind::{Duplicate, HereDocument, HereString, Read, ReadWrite, Write};
+        let outer = self.reads_from.clone();
+        if !stage.redirects.iter().all(|it| matches!(it.kind, Write(_))) {
+            self.reads_from = None;
+        }
         match &stage.node {
             Node::Simple { assigns, words } => {
                 for assign in assigns {
@@ -275,6 +302,10 @@ impl Variables {
                     if assign.name == "IFS" && (words.is_empty() || !assigns.is_empty() && declares(words)) {
                         self.separators = true;
                     }
+                }
+                // Another separator may cut a name in two.
+                if !assigns.iter().all(|it| matches!(&it.value, Value::One(word) if word.parts.is_empty())) {
+                    self.reads_from = None;
                 }
                 self.collect_builtin(words);
                 words.iter().for_each(|word| self.collect_word(word));
@@ -309,7 +340,6 @@ impl Variables {
             }
         }
         for redirect in &stage.redirects {
-            use super::grammar::RedirectKind::*;
             match &redirect.kind {
                 Read(word) | Write(word) | ReadWrite(word) | Duplicate(word) | HereString(word) => {
                     self.collect_word(word)
@@ -317,6 +347,7 @@ impl Variables {
                 HereDocument(_) => {}
             }
         }
+        self.reads_from = outer;
     }
 
     /// Names in arithmetic may be assigned there; numbers are operands.
@@ -338,7 +369,10 @@ impl Variables {
             Value::One(word) => {
                 self.collect_word(word);
                 let odd = parts_are_odd(&word.parts);
-                let mut source = source_of(&word.parts, self.shell);
+                let mut source = match own_default(&assign.name, word) {
+                    Some(parts) => default_of(&assign.name, parts, self.shell),
+                    None => source_of(&word.parts, self.shell),
+                };
                 if assign.append || assign.element.is_some() {
                     source = Source::Computed;
                 }
@@ -356,7 +390,7 @@ impl Variables {
                 let elements: Vec<Source> = words.iter().map(|word| source_of_word(word, self.shell)).collect();
                 let variable = self.by_name.entry(assign.name.clone()).or_default();
                 variable.odd |= odd;
-                match (&variable.array, variable.sources.is_empty(), assign.append) {
+                match (&variable.array, variable.sources.is_empty(), assign.append || assign.element.is_some()) {
                     (None, true, false) => variable.array = Some(elements),
                     _ => {
                         variable.array = None;
@@ -405,6 +439,15 @@ impl Variables {
                 }
             }
             _ => {
+                // `read -r name`: a whole line. With another name behind it, the second word of a line may be anything.
+                if let ("read", Some((stages, at)), [rest @ .., variable]) = (name, &self.reads_from, words.as_slice())
+                    && let Some(variable) = variable.plain().filter(|it| is_variable(it))
+                    // `-d ''` ends a name with NUL.
+                    && rest.iter().all(|word| matches!(word.plain(), Some("-r" | "-d" | "-rd" | "")))
+                {
+                    let line = Piece::Line(Rc::clone(stages), *at, self.shell);
+                    return self.add(variable, Source::Pieces(vec![line]));
+                }
                 let mut value = false;
                 for word in &words {
                     if std::mem::take(&mut value) {
@@ -474,10 +517,12 @@ impl Variables {
                 Part::Text { text, .. } => self.brackets |= is_odd(text),
                 Part::Brace(alternatives) => alternatives.iter().for_each(|parts| self.collect_parts(parts)),
                 Part::Variable { name, change, .. } => match change {
-                    Change::Other(parts) | Change::Cut { operands: parts, .. } => self.collect_parts(parts),
+                    Change::Default(parts) | Change::Other(parts) | Change::Cut { operands: parts, .. } => {
+                        self.collect_parts(parts)
+                    }
                     Change::Assign(parts) => {
                         self.collect_parts(parts);
-                        let source = source_of(parts, self.shell);
+                        let source = default_of(name, parts, self.shell);
                         let odd = parts_are_odd(parts);
                         let variable = self.by_name.entry(name.clone()).or_default();
                         variable.odd |= odd;
@@ -574,7 +619,19 @@ impl Variables {
                             match output::of(list, known) {
                                 Output::Constant(text) => vec![Resolved { text, openness: Openness::Constant }],
                                 Output::Operands => operand(),
+                                Output::Branch => {
+                                    vec![Resolved { text: BRANCH.into(), openness: Openness::Operand(0) }]
+                                }
                                 Output::Anything => computed(),
+                            }
+                        }
+                        Piece::Line(stages, at, _) if self.is_tired_by(output::steps_of(&stages[..*at])) => computed(),
+                        Piece::Line(stages, at, shell) => {
+                            let values = |name: &str| self.values_in(name, chain + 1);
+                            let known = Known { shell: *shell, variables: self, values: &values };
+                            match output::of_stages(&stages[..*at], known) {
+                                Output::Operands => operand(),
+                                Output::Constant(_) | Output::Branch | Output::Anything => computed(),
                             }
                         }
                         Piece::Variable(name) => match self.by_name.get(name) {
@@ -640,13 +697,15 @@ fn parts_are_odd(parts: &[Part]) -> bool {
     parts.iter().any(|part| match part {
         Part::Text { text, .. } => is_odd(text) || text.ends_with('$'),
         Part::Glob(c) => *c == '[',
-        Part::Command { list, .. } => list.0.iter().flat_map(|it| &it.stages).any(|stage| match &stage.node {
+        Part::Command { list, .. } => list.0.iter().flat_map(|it| &*it.stages).any(|stage| match &stage.node {
             Node::Simple { words, .. } => words.iter().any(|word| {
                 word.parts.iter().any(|part| matches!(part, Part::Text { text, .. } if text.len() > 1 && is_odd(text)))
             }),
             _ => true,
         }),
-        Part::Variable { change: Change::Other(parts) | Change::Assign(parts), .. } => parts_are_odd(parts),
+        Part::Variable { change: Change::Default(parts) | Change::Other(parts) | Change::Assign(parts), .. } => {
+            parts_are_odd(parts)
+        }
         _ => false,
     })
 }
@@ -656,6 +715,19 @@ fn source_of_word(word: &Written, shell: Shell) -> Source {
         return Source::Computed;
     }
     source_of(&word.parts, shell)
+}
+
+/// The default of `x=${x:-default}`.
+pub(super) fn own_default<'a>(name: &str, value: &'a Written) -> Option<&'a [Part]> {
+    match value.parts.as_slice() {
+        [Part::Variable { name: own, change: Change::Default(parts), .. }] if own == name => Some(parts),
+        _ => None,
+    }
+}
+
+/// What a variable is that takes a default if nothing has set it: the default, unless a shell sets it.
+fn default_of(name: &str, parts: &[Part], shell: Shell) -> Source {
+    if programs::is_shells_own(name) { Source::Computed } else { source_of(parts, shell) }
 }
 
 /// What a value is made of.

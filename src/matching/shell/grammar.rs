@@ -24,7 +24,7 @@ pub(super) struct List(pub(super) Vec<Pipeline>);
 
 #[derive(Debug)]
 pub(super) struct Pipeline {
-    pub(super) stages: Vec<Stage>,
+    pub(super) stages: Rc<[Stage]>,
     /// May not run: it stands after `&&` or `||`.
     pub(super) conditional: bool,
 }
@@ -105,7 +105,9 @@ pub(super) enum Part {
 #[derive(Debug)]
 pub(super) enum Change {
     None,
-    /// `:-`, `-`, `:+`, `+`: may give this instead.
+    /// `:-`, `-`: gives this instead if nothing has set it.
+    Default(Vec<Part>),
+    /// `:+`, `+`: may give this instead.
     Other(Vec<Part>),
     /// `:=`, `=`: gives this and keeps it.
     Assign(Vec<Part>),
@@ -114,17 +116,20 @@ pub(super) enum Change {
         operands: Vec<Part>,
         numbers: bool,
     },
-    /// `[@]`, `[*]`, `[n]`.
+    /// `[@]`, `[*]`, `[n]`; the subscripts themselves ([`KEYS`]).
     Element(String),
     /// `${#name}`: a number.
     Length,
 }
 
+/// `${!name[@]}`, as what stands for a subscript.
+pub(super) const KEYS: &str = "!@";
+
 #[derive(Debug)]
 pub(super) struct Assign {
     pub(super) name: String,
     pub(super) append: bool,
-    /// The subscript of `name[n]=`.
+    /// The subscript of `name[n]=`, or those in `name=([n]=…)`.
     pub(super) element: Option<String>,
     pub(super) value: Value,
     pub(super) span: Span,
@@ -506,7 +511,7 @@ impl<'t> Reader<'t> {
         loop {
             self.blanks()?;
             if self.peek() != Some(b'|') || self.ahead(1) == Some(b'|') {
-                return Ok(Pipeline { stages, conditional });
+                return Ok(Pipeline { stages: stages.into(), conditional });
             }
             self.at += 1;
             if self.peek() == Some(b'&') {
@@ -652,7 +657,7 @@ impl<'t> Reader<'t> {
                     return self.outside("`coproc` without a command");
                 }
                 // `coproc NAME { …; }` leaves a brace behind, which no list takes.
-                Ok(Node::Subshell(List(vec![Pipeline { stages: vec![stage], conditional: false }])))
+                Ok(Node::Subshell(List(vec![Pipeline { stages: [stage].into(), conditional: false }])))
             }
             _ => self.outside("a keyword where none belongs"),
         }
@@ -697,7 +702,7 @@ impl<'t> Reader<'t> {
             self.gap()?;
             let body = self.body()?;
             let head = Pipeline {
-                stages: vec![Stage { node: Node::Arithmetic(parts), redirects: Vec::new(), span: self.at..self.at }],
+                stages: [Stage { node: Node::Arithmetic(parts), redirects: Vec::new(), span: self.at..self.at }].into(),
                 conditional: false,
             };
             return Ok(Node::Branches(vec![List(vec![head]), body]));
@@ -959,15 +964,11 @@ impl<'t> Reader<'t> {
         let mut element = None;
         if self.text.get(at) == Some(&b'[') {
             // `x[ 1 ]=` and the like: whatever isn't a plain subscript is left to nobody's guess.
-            let rest = &self.text[at + 1..];
-            let inner = rest.iter().position(|byte| !is_name_byte(*byte) && *byte != b'$').unwrap_or(rest.len());
-            let closes = rest.get(inner) == Some(&b']') && inner > 0;
-            if !closes || !matches!(rest.get(inner + 1), Some(b'=' | b'+')) {
-                return self.outside("a subscript or pattern at a command's start");
-            }
+            let end = self.subscript_end(at + 1).filter(|end| matches!(self.text.get(end + 1), Some(b'=' | b'+')));
+            let Some(end) = end else { return self.outside("a subscript or pattern at a command's start") };
             self.bash_only()?;
-            element = self.source.get(at + 1..at + 1 + inner).map(str::to_string);
-            at += inner + 2;
+            element = self.source.get(at + 1..end).map(str::to_string);
+            at = end + 1;
         }
         let append = self.text.get(at) == Some(&b'+') && self.text.get(at + 1) == Some(&b'=');
         at += usize::from(append);
@@ -985,7 +986,9 @@ impl<'t> Reader<'t> {
         let value = if self.peek() == Some(b'(') {
             self.bash_only()?;
             self.at += 1;
-            Value::Array(self.deeper(Self::array)?)
+            let (words, keys) = self.deeper(Self::array)?;
+            element = element.or(Some(keys.join(" ")).filter(|_| !keys.is_empty()));
+            Value::Array(words)
         } else if self.at_edge() && !(matches!(self.peek(), Some(b'<' | b'>')) && self.ahead(1) == Some(b'(')) {
             if matches!(self.peek(), Some(b'<' | b'>')) {
                 return self.outside("a redirection at an assignment");
@@ -997,8 +1000,22 @@ impl<'t> Reader<'t> {
         Ok(Some(Assign { name, append, element, value, span: from..self.at, argument: false }))
     }
 
-    fn array(&mut self) -> Read<Vec<Word>> {
-        let mut words = Vec::new();
+    /// Where a subscript ends that is plain: names, numbers, variables and signs that change nothing, in quotes too.
+    fn subscript_end(&self, from: usize) -> Option<usize> {
+        let quote = self.text.get(from).copied().filter(|byte| matches!(byte, b'"' | b'\''));
+        let start = from + usize::from(quote.is_some());
+        let is_plain = |byte: u8| is_name_byte(byte) || b"${}-+./:".contains(&byte) || quote.is_some() && byte == b' ';
+        let end = start + self.text.get(start..)?.iter().position(|byte| !is_plain(*byte))?;
+        let inner = &self.text[start..end];
+        let sets = |pair: &[u8]| matches!(pair, b"++" | b"--");
+        let close = if quote.is_some() && self.text.get(end).copied() == quote { end + 1 } else { end };
+        let is_closed = (close > end) == quote.is_some() && self.text.get(close) == Some(&b']');
+        (is_closed && !inner.is_empty() && !inner.windows(2).any(sets)).then_some(close)
+    }
+
+    /// The elements of an array, and the subscripts that are written.
+    fn array(&mut self) -> Read<(Vec<Word>, Vec<String>)> {
+        let (mut words, mut keys) = (Vec::new(), Vec::new());
         loop {
             self.blanks()?;
             match self.peek() {
@@ -1007,11 +1024,19 @@ impl<'t> Reader<'t> {
                     if !self.at_edge() {
                         return self.outside("an array with something glued to it");
                     }
-                    return Ok(words);
+                    return Ok((words, keys));
                 }
                 Some(b'\n') if self.pending.is_empty() => self.at += 1,
                 Some(b'#') => return self.outside("a comment in an array"),
-                Some(b'[') => return self.outside("an array with subscripts"),
+                Some(b'[') => {
+                    let end = self.subscript_end(self.at + 1).filter(|end| self.text.get(end + 1) == Some(&b'='));
+                    let Some(end) = end else { return self.outside("an array with a pattern or a subscript") };
+                    keys.extend(self.source.get(self.at + 1..end).map(str::to_string));
+                    self.at = end + 2;
+                    if !self.at_edge() {
+                        words.push(self.word(Context::Value)?);
+                    }
+                }
                 None => return self.outside("an array without its end"),
                 Some(byte) if is_operator(byte) => return self.outside("a sign in an array"),
                 Some(_) => words.push(self.word(Context::Plain)?),
@@ -1574,8 +1599,27 @@ impl<'t> Reader<'t> {
         }
     }
 
+    /// The inside of `${!name[@]}` with its end.
+    fn keys(&mut self, quoted: bool) -> Read<Option<Part>> {
+        if self.peek() != Some(b'!') || !self.ahead(1).is_some_and(is_name_start) {
+            return Ok(None);
+        }
+        let start = self.at + 1;
+        let end = start + self.text[start..].iter().take_while(|byte| is_name_byte(**byte)).count();
+        if !matches!(self.text.get(end..end + 4), Some(b"[@]}" | b"[*]}")) {
+            return Ok(None);
+        }
+        self.bash_only()?;
+        let name = self.source[start..end].to_string();
+        self.at = end + 4;
+        Ok(Some(Part::Variable { name, change: Change::Element(KEYS.into()), quoted }))
+    }
+
     /// The inside of `${…}` with its end.
     fn parameter(&mut self, quoted: bool) -> Read<Part> {
+        if let Some(part) = self.keys(quoted)? {
+            return Ok(part);
+        }
         let length = self.peek() == Some(b'#') && self.ahead(1) != Some(b'}');
         self.at += usize::from(length);
         let start = self.at;
@@ -1597,16 +1641,11 @@ impl<'t> Reader<'t> {
         let mut element = None;
         if self.peek() == Some(b'[') {
             self.bash_only()?;
-            let rest = &self.text[self.at + 1..];
-            let inner = rest.iter().position(|byte| *byte == b']').unwrap_or(rest.len());
-            let plain = matches!(&rest[..inner], b"@" | b"*")
-                || (inner > 0 && rest[..inner].iter().all(u8::is_ascii_digit))
-                || matches!(&rest[..inner], [b'-', digits @ ..] if digits.iter().all(u8::is_ascii_digit));
-            if !plain || rest.get(inner) != Some(&b']') {
-                return self.outside("a subscript that is computed");
-            }
-            element = self.source.get(self.at + 1..self.at + 1 + inner).map(str::to_string);
-            self.at += inner + 2;
+            let is_all = matches!(self.text.get(self.at + 1..self.at + 3), Some(b"@]" | b"*]"));
+            let end = if is_all { Some(self.at + 2) } else { self.subscript_end(self.at + 1) };
+            let Some(end) = end else { return self.outside("a subscript that is computed") };
+            element = self.source.get(self.at + 1..end).map(str::to_string);
+            self.at = end + 1;
         }
         let plain = element.map_or(Change::None, Change::Element);
         if length {
@@ -1617,7 +1656,9 @@ impl<'t> Reader<'t> {
         }
         let change = if self.eat("}") {
             return Ok(Part::Variable { name, change: plain, quoted });
-        } else if self.eat(":-") || self.eat(":+") || self.eat("-") || self.eat("+") {
+        } else if self.eat(":-") || self.eat("-") {
+            Change::Default(self.operand(quoted)?)
+        } else if self.eat(":+") || self.eat("+") {
             Change::Other(self.operand(quoted)?)
         } else if self.eat(":=") || self.eat("=") {
             Change::Assign(self.operand(quoted)?)

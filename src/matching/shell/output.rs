@@ -13,6 +13,8 @@ pub(super) enum Output {
     Constant(String),
     /// Something that is no option and no program's text: paths, names, numbers.
     Operands,
+    /// The branch that is checked out.
+    Branch,
     Anything,
 }
 
@@ -82,6 +84,7 @@ static PRODUCERS: &[Producer] = &[
         --show-superproject-working-tree --git-dir --git-common-dir --absolute-git-dir --git-path --is-inside-work-tree \
         --is-inside-git-dir --is-bare-repository --is-shallow-repository",
     ),
+    prints_own("git diff --name-only", "-C= -z --cached --staged --diff-filter="),
     prints_own("git merge-base", "-C= -a --all --fork-point --octopus --independent"),
     prints_own("git branch --show-current", "-C="),
     prints_own("git symbolic-ref", "-C= -q --quiet --short"),
@@ -125,11 +128,48 @@ static PRODUCERS: &[Producer] = &[
 pub(super) fn are_operands(words: &[Word]) -> bool {
     let Some((head, args)) = words.split_first() else { return false };
     let Some(name) = program(head) else { return false };
+    match name {
+        "ls" => return lists_names(args),
+        "grep" | "egrep" | "fgrep" | "rg" => return lists_files(args),
+        _ => {}
+    }
     let is_one = |names: &str, word: &str| names.split('|').any(|it| it == word);
     PRODUCERS.iter().any(|row| {
         let mut path = row.path.split(' ');
         path.next().is_some_and(|names| is_one(names, name)) && row.takes(path, args)
     })
+}
+
+/// Whether a text begins as the path of a file does that is no option.
+fn begins_path(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_'))
+}
+
+/// Whether `ls` is given patterns of files that begin otherwise than an option, and no more than their names are asked for:
+/// with `-l`, a line begins with a file's rights, and of a directory without `-d` it lists what is in it.
+fn lists_names(args: &[Word]) -> bool {
+    let is_letters = |word: &str| word.bytes().skip(1).all(|letter| b"1adtrSUvX".contains(&letter));
+    let is_plain = |word: &Word| match word.text.strip_prefix('-') {
+        Some(letters) => word.is_constant() && !letters.is_empty() && is_letters(&word.text),
+        None => !matches!(word.openness, Openness::Computed(..)) && word.text.contains('*') && begins_path(&word.text),
+    };
+    args.iter().any(|word| !word.text.starts_with('-')) && args.iter().all(is_plain)
+}
+
+/// Whether a search prints the names of files, all of which begin as the one that it is given.
+fn lists_files(args: &[Word]) -> bool {
+    let is_list = |option: &str| option.contains('l') && option.bytes().skip(1).all(|it| b"rRlinwEF".contains(&it));
+    let (options, operands): (Vec<&Word>, Vec<&Word>) = args.iter().partition(|word| word.text.starts_with('-'));
+    let [pattern, place] = operands.as_slice() else { return false };
+    let is_known = |option: &&Word| {
+        let is_short = option.text.len() > 1 && !option.text.starts_with("--");
+        option.is_constant() && (is_short || option.text.starts_with("--include="))
+    };
+    !matches!(pattern.openness, Openness::Computed(..))
+        && !matches!(place.openness, Openness::Computed(..))
+        && begins_path(&place.text)
+        && options.iter().any(|option| is_list(&option.text))
+        && options.iter().all(is_known)
 }
 
 /// The name of a program that isn't one of the project's own.
@@ -254,29 +294,41 @@ fn begins_no_option(text: &str) -> bool {
     text.match_indices('-').all(|(at, _)| follows_word(&text[..at]))
 }
 
+/// How a word stands that is the branch that is checked out.
+pub(super) const BRANCH: &str = "$(git branch --show-current)";
+
 /// The output of the commands in `$( … )`.
 pub(super) fn of(list: &List, known: Known<'_>) -> Output {
     let Some((last, rest)) = list.0.split_last() else { return Output::Anything };
     // `cd x && pwd`: the last one prints.
     let is_quiet = |it: &super::grammar::Pipeline| {
-        matches!(it.stages.as_slice(), [stage]
+        matches!(&*it.stages, [stage]
             if matches!(&stage.node, Node::Simple { words, .. } if words.first().and_then(Written::plain) == Some("cd")))
     };
     if !rest.iter().all(is_quiet) || !rest.is_empty() && last.stages.len() != 1 {
         return Output::Anything;
     }
-    let mut stages = last.stages.iter();
+    of_stages(&last.stages, known)
+}
+
+/// What the last of several stages prints.
+pub(super) fn of_stages(stages: &[Stage], known: Known<'_>) -> Output {
+    let mut stages = stages.iter();
     let Some(first) = stages.next() else { return Output::Anything };
     stages.fold(known.of_first(first), |output, stage| known.of_next(output, stage))
 }
 
 /// How much there is to look at to tell what a list prints.
 pub(super) fn steps(list: &List) -> usize {
+    list.0.len() + list.0.last().map_or(0, |last| steps_of(&last.stages))
+}
+
+pub(super) fn steps_of(stages: &[Stage]) -> usize {
     let n_words = |stage: &Stage| match &stage.node {
         Node::Simple { words, .. } => words.len(),
         _ => 1,
     };
-    list.0.len() + list.0.last().map_or(0, |last| last.stages.iter().map(n_words).sum())
+    stages.iter().map(n_words).sum()
 }
 
 impl Known<'_> {
@@ -296,6 +348,11 @@ impl Known<'_> {
                     let place = if name.contains('/') { "" } else { "/usr/bin/" };
                     return Output::Constant(format!("{place}{name}"));
                 }
+                Some(
+                    ["git", "branch", "--show-current"]
+                    | ["git", "rev-parse", "--abbrev-ref", "HEAD"]
+                    | ["git", "symbolic-ref", "--short", "HEAD"],
+                ) if assigns.is_empty() => return Output::Branch,
                 Some(texts) => {
                     if let Some(text) = printed(texts, self.shell) {
                         return Output::Constant(text.trim_end_matches('\n').to_string());
@@ -343,7 +400,7 @@ impl Known<'_> {
             {
                 Output::Operands
             }
-            Output::Operands if running::passes_lines(&words) => Output::Operands,
+            Output::Operands | Output::Branch if running::passes_lines(&words) => Output::Operands,
             Output::Constant(text) if name == "tee" || name == "cat" && words.len() == 1 => Output::Constant(text),
             _ => Output::Anything,
         }
@@ -392,7 +449,7 @@ impl Known<'_> {
                     let openness = Openness::Computed(0, !quoted);
                     let values = match of(list, self) {
                         Output::Constant(text) => constant(&text),
-                        Output::Operands => operand("$(…)"),
+                        Output::Operands | Output::Branch => operand("$(…)"),
                         Output::Anything => vec![Resolved { text: "$(…)".into(), openness }],
                     };
                     (values, *quoted)
@@ -432,7 +489,7 @@ impl Known<'_> {
         }
         match change {
             Change::None => Some(values),
-            Change::Other(parts) | Change::Assign(parts) => {
+            Change::Default(parts) | Change::Other(parts) | Change::Assign(parts) => {
                 values.extend(
                     self.word(parts)?.into_iter().map(|(it, _)| Resolved { text: it.text, openness: it.openness }),
                 );

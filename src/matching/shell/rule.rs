@@ -761,12 +761,15 @@ impl Stage {
         }
     }
 
-    /// Whether the command begins as the pattern does, word for word.
+    /// Whether the command begins as the pattern does, word for word; an option may be spelt otherwise.
     fn leads(&self, command: &Command) -> bool {
-        let mut words = command.words.iter().skip(1);
-        self.leading
-            .iter()
-            .all(|wanted| words.next().and_then(Word::as_constant).is_some_and(|word| glob(wanted, word)))
+        let is_option = |wanted: &str, word: &str| {
+            wanted.starts_with('-') && spellings(wanted, self.row.as_deref()).iter().any(|name| name == word)
+        };
+        let mut words = command.words.iter().skip(1).map(Word::as_constant);
+        let mut is_next =
+            |wanted: &String| words.next().flatten().is_some_and(|word| glob(wanted, word) || is_option(wanted, word));
+        self.leading.iter().all(&mut is_next)
     }
 
     /// The same, if the options that stand in between only say how a runner finds what it runs by itself.
@@ -1159,6 +1162,9 @@ impl Operand {
         if self.verb && item.leaf && matches!(item.word.openness, Openness::Operand(_)) && self.glob != "*" {
             return Held::No;
         }
+        if self.is_head(item.word) {
+            return Held::Yes;
+        }
         let is_perhaps = item.names.is_empty() && item.perhaps.iter().any(|name| glob(&self.glob, name));
         let held = self.could_be(item.word, &item.names);
         if is_perhaps { held.max(Held::Doubt("a sub-command that may be short for another")) } else { held }
@@ -1230,7 +1236,12 @@ impl Operand {
         if self.glob == "*" {
             return !matches!(word.openness, Openness::Computed(_, true));
         }
-        word.as_constant().is_some_and(|text| glob(&self.glob, text))
+        word.as_constant().is_some_and(|text| glob(&self.glob, text)) || self.is_head(word)
+    }
+
+    /// Whether a word is what the pattern calls HEAD, by the name of its branch.
+    fn is_head(&self, word: &Word) -> bool {
+        self.glob == "HEAD" && word.is_branch()
     }
 }
 
@@ -1675,7 +1686,7 @@ pub fn hits(rules: &[&CommandRule], unless: &[&CommandRule], script: &Script, pl
     let Some(unseen) = &script.unseen else { return Judgement::No };
     for rule in rules.iter().filter(|_| script.runs_constants) {
         let Some((stage, later)) = rule.stages.split_first() else { continue };
-        if let Some(at) = named_somewhere(stage, later, script, place) {
+        if let Some(at) = named_somewhere(stage, later, unless, script, place) {
             return Judgement::Doubt(Doubt {
                 why: "code that the text doesn't show may run, and this names what the rule names",
                 at,
@@ -1686,7 +1697,13 @@ pub fn hits(rules: &[&CommandRule], unless: &[&CommandRule], script: &Script, pl
 }
 
 /// Where a constant names what the pattern names, if it may end up as code.
-fn named_somewhere(stage: &Stage, later: &[Stage], script: &Script, place: &Place) -> Option<Span> {
+fn named_somewhere(
+    stage: &Stage,
+    later: &[Stage],
+    unless: &[&CommandRule],
+    script: &Script,
+    place: &Place,
+) -> Option<Span> {
     // What `kubectl exec x -- curl` prints reaches no shell if no word of the text could be one.
     let is_end = |c: char| !(c.is_alphanumeric() || "_-.+".contains(c));
     let may_start = |word: &Word, next: &Stage| {
@@ -1700,14 +1717,17 @@ fn named_somewhere(stage: &Stage, later: &[Stage], script: &Script, place: &Plac
     let flows_on = later.iter().all(|next| words().any(|word| may_start(word, next)));
     let beside = given_to_code(script);
     let builds_code = script.commands.iter().any(|command| command.builds_code);
+    let is_named = |text: &str| stage.is_named_in(text, &beside) || builds_code && stage.is_built_in(text);
+    let is_named_in =
+        |text: &str| is_named(text) && (unless.is_empty() || is_named(&without_excepted(text, unless, place)));
     for (text, at) in &script.texts {
-        if stage.is_named_in(text, &beside) || builds_code && stage.is_built_in(text) {
+        if is_named_in(text) {
             return Some(at.clone());
         }
     }
     for path in &script.scripts {
         if let Some(text) = place.files.and_then(|files| files(path))
-            && stage.is_named_in(&text, &beside)
+            && is_named_in(&text)
         {
             return Some(script.unseen.as_ref().map_or(0..0, |gap| gap.at.clone()));
         }
@@ -1778,6 +1798,24 @@ fn given_to_code(script: &Script) -> Vec<&str> {
         fits
     };
     texts.take_while(is_within).collect()
+}
+
+/// A text that may run, without the commands in it that an exception takes away wherever they run: a Dockerfile without
+/// its `rm -rf /var/lib/apt/lists/*`. A text that isn't all read as a shell's keeps them.
+fn without_excepted(text: &str, unless: &[&CommandRule], place: &Place) -> String {
+    let script = super::read(text, super::Shell::Posix);
+    let mut rest = text.as_bytes().to_vec();
+    for command in script.commands.iter().filter(|_| script.names_all()) {
+        // Where it runs isn't known.
+        let is_anywhere = |word: &Word| !word.home && word.beginning().starts_with(['-', '/']);
+        if command.words.iter().skip(1).all(is_anywhere)
+            && is_excepted(unless, command, place)
+            && let Some(own) = rest.get_mut(command.span.clone())
+        {
+            own.fill(b' ');
+        }
+    }
+    String::from_utf8(rest).unwrap_or_else(|_| text.to_string())
 }
 
 fn pipe_hits(stages: &[Stage], script: &Script, doubt: &mut Option<Doubt>) -> Vec<usize> {

@@ -1,6 +1,7 @@
 //! What the shell does itself: builtins that run text, change how later words are read, or where they run.
 
 use super::super::expand::{Openness, Word, is_variable};
+use super::super::programs::running;
 use super::super::{Command, Role, Shell, Span, grammar, programs};
 use super::simple::is_own_name;
 use super::{Awaited, Directory, Facts, Input, MAX_FILES, Passed, Walk, base_name, looks_expandable, tail};
@@ -398,8 +399,10 @@ impl Walk {
             self.gap("text that arithmetic may expand again", span);
         }
         let is_own = |word: &Word| word.as_constant().is_some_and(|it| it == "-r" || is_own_name(it, self.shell));
+        let is_plain = |word: &Word| word.as_constant().is_some_and(running::is_plain_export);
         if name == "let"
-            || matches!(name, "declare" | "typeset" | "local" | "export" | "readonly" | "unset" | "getopts")
+            || matches!(name, "declare" | "typeset" | "local" | "readonly" | "unset" | "getopts")
+            || name == "export" && !args.iter().all(is_plain)
             || name == "read" && !args.iter().all(is_own)
         {
             self.beside(SETS_VARIABLES, span);

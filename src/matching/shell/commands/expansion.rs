@@ -1,7 +1,7 @@
 //! What words become: the shell's expansions, several alternatives where the text leaves a choice.
 
 use super::super::expand::{Openness, Resolved, Word, is_positional, is_variable, join};
-use super::super::grammar::{Change, List, Part, Word as Written};
+use super::super::grammar::{self, Change, List, Part, Word as Written};
 use super::super::output::{self, Known, Output};
 use super::super::{Shell, Span};
 use super::{MAX_ALTERNATIVES, Walk};
@@ -60,6 +60,7 @@ impl Walk {
                 Part::Command { list, quoted, .. } => vec![match self.output(list) {
                     Output::Constant(text) => Next::Value(text, *quoted),
                     Output::Operands => Next::Open("$(…)".into(), Openness::Operand(0)),
+                    Output::Branch => Next::Open(output::BRANCH.into(), Openness::Operand(0)),
                     Output::Anything => Next::Open("$(…)".into(), Openness::Computed(0, !quoted)),
                 }],
                 // `$HOME/x` is `~/x`, unless the text sets it.
@@ -228,7 +229,8 @@ impl Walk {
                     },
                     Err(_) => open(Openness::Computed(0, true)),
                 },
-                (_, None) if self.variables.is_set(name) => open(Openness::Computed(0, true)),
+                ("@" | "*" | grammar::KEYS, None) if self.variables.is_set(name) => open(Openness::Computed(0, true)),
+                (_, None) if self.variables.is_set(name) => open(Openness::Computed(0, !quoted)),
                 (_, None) => open(Openness::Operand(0)),
             },
             Change::None if self.shell == Shell::Zsh && self.variables.is_array(name) => {
@@ -250,7 +252,7 @@ impl Walk {
                 none if none.is_empty() => open(Openness::Operand(0)),
                 found => values(found),
             },
-            Change::Other(parts) | Change::Assign(parts) => {
+            Change::Default(parts) | Change::Other(parts) | Change::Assign(parts) => {
                 let mut nexts = match self.variables.values(name) {
                     none if none.is_empty() => open(Openness::Operand(0)),
                     found => values(found),

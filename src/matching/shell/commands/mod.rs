@@ -109,6 +109,8 @@ pub(super) struct Walk {
     read_texts: Vec<Rc<str>>,
     /// Code runs that the text doesn't show, and some of the text's constants may be it.
     pub(super) runs_constants: bool,
+    /// A command names the branch that is checked out.
+    names_branch: bool,
     /// A word would be an option or a name without the expansion in it: `-exec"$@"`, `pu${x}sh`.
     glued: bool,
     /// Such expansions are taken for empty.
@@ -188,6 +190,7 @@ impl Walk {
             plans_to_destroy: Vec::new(),
             read_texts: Vec::new(),
             runs_constants: false,
+            names_branch: false,
             glued: false,
             empties: false,
         }
@@ -268,6 +271,7 @@ impl Walk {
                 self.started(&path, &args, &at, shell);
             }
         }
+        self.settle_branch();
         self.forget_read_texts();
     }
 
@@ -343,7 +347,7 @@ impl Walk {
     }
 
     fn pipeline(&mut self, pipeline: &Pipeline) {
-        if let [stage] = pipeline.stages.as_slice() {
+        if let [stage] = &*pipeline.stages {
             self.stage(stage, false);
             return;
         }
@@ -486,7 +490,7 @@ impl Walk {
                             self.flowing_into = from;
                             match self.output(list) {
                                 Output::Constant(text) => Input::Text(format!("{text}\n").into()),
-                                Output::Operands => Input::Operands,
+                                Output::Operands | Output::Branch => Input::Operands,
                                 Output::Anything => Input::Computed,
                             }
                         }
@@ -674,7 +678,7 @@ impl Walk {
     /// Whether it is one command that prints a constant text and does nothing else.
     fn is_text(&self, list: &List) -> bool {
         let [Pipeline { stages, .. }] = list.0.as_slice() else { return false };
-        let [stage] = stages.as_slice() else { return false };
+        let [stage] = &**stages else { return false };
         let is_cat = matches!(&stage.node, Node::Simple { assigns, words }
             if assigns.is_empty() && matches!(words.as_slice(), [name] if name.plain() == Some("cat")));
         match stage.redirects.as_slice() {
@@ -717,7 +721,7 @@ impl Walk {
                     self.walk_parts(parts, span);
                 }
                 Part::Variable { name, change, .. } => match change {
-                    Change::Other(parts) => self.walk_parts(parts, span),
+                    Change::Default(parts) | Change::Other(parts) => self.walk_parts(parts, span),
                     Change::Assign(parts) => {
                         self.beside("an expansion that sets a variable", span);
                         let text = |part: &Part| match part {
@@ -734,11 +738,20 @@ impl Walk {
                             self.check_numbers(operands, span);
                         }
                     }
-                    Change::None | Change::Element(_) | Change::Length => {}
+                    Change::Element(subscript) => self.check_subscript(subscript, span),
+                    Change::None | Change::Length => {}
                 },
                 Part::Brace(alternatives) => alternatives.iter().for_each(|parts| self.walk_parts(parts, span)),
                 Part::Text { .. } | Part::Tilde | Part::Glob(_) | Part::Range(_) => {}
             }
+        }
+    }
+
+    /// A subscript is arithmetic, unless the array is one of names.
+    fn check_subscript(&mut self, subscript: &str, span: &Span) {
+        let mut names = subscript.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+        if names.any(|name| self.variables.is_odd(name)) {
+            self.gap("text that arithmetic may expand again", span);
         }
     }
 

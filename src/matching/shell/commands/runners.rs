@@ -365,6 +365,45 @@ impl Walk {
         }
     }
 
+    /// `git push origin "$(git branch --show-current)"` is `git push origin HEAD`, if the text moves to no other branch.
+    /// Where it begins one, that may be meant too. Elsewhere the word may be any.
+    pub(super) fn settle_branch(&mut self) {
+        if !std::mem::take(&mut self.names_branch) {
+            return;
+        }
+        let mut begun = Vec::new();
+        let mut stays = true;
+        for command in &self.commands {
+            let is_git = command.words.first().is_some_and(|head| base_name(&head.text) == "git");
+            let verb = programs::git_verb(&command.words).0.filter(|_| is_git);
+            let rest = verb.map_or(&[][..], |at| &command.words[at..]);
+            let texts: Vec<&str> = rest.iter().map(|word| word.text.as_str()).collect();
+            match (texts.as_slice(), rest) {
+                (["checkout", "-b", ..] | ["switch", "-c", ..], [_, _, name, ..]) if name.is_constant() => {
+                    begun.push(name.clone());
+                }
+                ([verb, ..], _) if programs::GIT_STAYS.has(verb) => {}
+                (["branch", "--show-current"] | ["symbolic-ref", "--short", "HEAD"] | [], _) => {}
+                _ => stays = false,
+            }
+        }
+        let mut pushes = Vec::new();
+        for command in self.commands.iter_mut().filter(|it| it.words.iter().any(Word::is_branch)) {
+            // In another repository it is another branch.
+            let is_push =
+                command.words[0].text == "git" && command.words.get(1).is_some_and(|word| word.text == "push");
+            if stays && is_push && !command.assigns && command.directory == Directory::Same {
+                for name in &begun {
+                    let words = command.words.iter().map(|word| if word.is_branch() { name } else { word });
+                    pushes.push(Command { words: words.cloned().collect(), ..command.clone() });
+                }
+            } else {
+                command.words.iter_mut().filter(|word| word.is_branch()).for_each(Word::forget_branch);
+            }
+        }
+        self.commands.extend(pushes);
+    }
+
     /// Options whose value is a command line: it is read. Whether there are any.
     pub(super) fn text_options(&mut self, program: &str, words: &[Word], span: &Span) -> bool {
         let mut found = false;

@@ -1,7 +1,7 @@
 //! A simple command: its words, what it prints, and what it runs in turn.
 
-use super::super::expand::{Openness, Word, is_positional, join};
-use super::super::grammar::{Assign, Node, Part, Redirect, RedirectKind, Stage, Value, Word as Written};
+use super::super::expand::{Openness, Word, is_positional, is_variable, join, own_default};
+use super::super::grammar::{Assign, Change, Node, Part, Redirect, RedirectKind, Stage, Value, Word as Written};
 use super::super::programs::{Given, running};
 use super::super::{Command, Role, Shell, Span, grammar, output, programs};
 use super::{
@@ -38,7 +38,7 @@ pub(super) fn is_own_name(name: &str, shell: Shell) -> bool {
 pub(super) fn is_given(part: &Part) -> bool {
     match part {
         Part::Variable { name, .. } => is_positional(name),
-        Part::Command { list, .. } => list.0.iter().flat_map(|pipeline| &pipeline.stages).any(|stage| {
+        Part::Command { list, .. } => list.0.iter().flat_map(|pipeline| &*pipeline.stages).any(|stage| {
             matches!(&stage.node, Node::Simple { words, .. } if words.iter().flat_map(|word| &word.parts).any(is_given))
         }),
         _ => false,
@@ -46,7 +46,7 @@ pub(super) fn is_given(part: &Part) -> bool {
 }
 
 impl Walk {
-    pub(super) fn simple(&mut self, stage: &Stage, assigns: &[Assign], words: &[Written], piped: bool) -> Input {
+    pub(super) fn simple<'a>(&mut self, stage: &Stage, assigns: &'a [Assign], words: &[Written], piped: bool) -> Input {
         let mut declared = Vec::new();
         for assign in assigns {
             let value = self.assign(assign);
@@ -75,6 +75,20 @@ impl Walk {
             self.empties = false;
         }
         self.glued = outer;
+        // `${DOCKER:-docker} ps`: what nobody has set is its default.
+        if let Some([Part::Variable { name, change: Change::Default(_), .. }]) = words.first().map(|it| &*it.parts)
+            && is_variable(name)
+            && !self.variables.is_set(name)
+            && !programs::is_shells_own(name)
+            // Zsh sets many, and some of them to nothing.
+            && self.shell != Shell::Zsh
+        {
+            self.beside("a program that a variable may name", &stage.span);
+            let is_default = |words: &Vec<Word>| words.first().is_some_and(Word::is_constant);
+            if alternatives.iter().any(is_default) {
+                alternatives.retain(is_default);
+            }
+        }
         alternatives.iter_mut().for_each(|words| words.extend(declared.iter().cloned()));
         let inner = from..self.commands.len();
         let outer = self.input.clone();
@@ -97,17 +111,23 @@ impl Walk {
             }
             result
         };
-        let is_own = |it: &Assign| {
-            matches!(it.value, Value::One(_)) && !it.append && it.element.is_none() && is_own_name(&it.name, self.shell)
+        let one = |it: &'a Assign| match &it.value {
+            Value::One(word) if !it.append && it.element.is_none() => Some(word),
+            _ => None,
         };
-        if words.is_empty() && !assigns.iter().all(is_own) {
+        let is_own = |it: &'a Assign| one(it).is_some() && is_own_name(&it.name, self.shell);
+        let is_plain = |it: &'a Assign| {
+            let value = one(it).and_then(output::constant);
+            value.is_some_and(|value| programs::is_plain_setting(&it.name, value))
+        };
+        if words.is_empty() && !assigns.iter().all(|it| is_own(it) || is_plain(it)) {
             self.beside("an assignment", &stage.span);
         }
         // No command of the list says that a file is emptied or read.
         if alternatives.iter().any(Vec::is_empty) && (writes || stage.redirects.iter().any(reads_file)) {
             self.beside("a redirection without a command", &stage.span);
         }
-        let facts = Facts { assigns: !assigns.is_empty(), writes, data: !piped && !output && !self.captured };
+        let facts = Facts { assigns: !assigns.iter().all(is_plain), writes, data: !piped && !output && !self.captured };
         for words in &alternatives {
             let own = self.commands.len();
             self.run(words, &stage.span, &facts);
@@ -235,8 +255,13 @@ impl Walk {
 
     /// What an assignment sets a variable to.
     fn assign(&mut self, assign: &Assign) -> Option<Word> {
-        if assign.element.as_ref().is_some_and(|name| self.variables.is_odd(name.trim_start_matches('$'))) {
-            self.gap("text that arithmetic may expand again", &assign.span);
+        if let Some(subscript) = &assign.element {
+            self.check_subscript(subscript, &assign.span);
+        }
+        if let Value::One(word) = &assign.value
+            && own_default(&assign.name, word).is_some()
+        {
+            self.beside("an expansion that sets a variable", &assign.span);
         }
         let words: &[Written] = match &assign.value {
             Value::One(word) => std::slice::from_ref(word),
@@ -315,6 +340,7 @@ impl Walk {
             runs_words: false,
             builds_code: false,
         });
+        self.names_branch |= words.iter().any(Word::is_branch);
         let touches_hooks =
             |word: &Word| word.text.contains('/') && [".git/", ".husky/"].iter().any(|place| word.text.contains(place));
         self.aliases |= words.iter().any(touches_hooks);
@@ -507,6 +533,10 @@ impl Walk {
                 && !programs::is_system_path(&words[0].text)
                 && self.started(&words[0].text.clone(), &words[1..], span, None)
             {
+                return;
+            }
+            // It writes into package.json, which what comes later may run.
+            if name == "npm" && words.get(1).is_some_and(|word| word.text == "pkg") {
                 return;
             }
             self.unseen("a program runs code that the text doesn't show", span);

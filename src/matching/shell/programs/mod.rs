@@ -12,6 +12,8 @@ pub(super) use twins::{has_twins, other_program, twin};
 
 use super::expand::{Openness, Word};
 use std::collections::{HashMap, HashSet};
+use std::iter::Peekable;
+use std::str::Chars;
 use std::sync::{LazyLock, OnceLock};
 
 /// A set of names, written as one text with blanks in between: one line then holds a dozen.
@@ -578,6 +580,30 @@ pub(super) fn is_system_path(path: &str) -> bool {
     )
 }
 
+/// Whether a shell itself sets a variable: to its own name, to what it has run, to blanks.
+pub(super) fn is_shells_own(name: &str) -> bool {
+    static OWN: Names = Names::new("SHELL IFS ZSH_NAME ZSH_ARGZERO DIRSTACK FUNCNAME COPROC REPLY PS1 PS2 PS3 PS4 _");
+    name.starts_with("BASH") || OWN.has(name)
+}
+
+/// Variables that say how a program prints or what it runs for, whichever program it is.
+static PLAIN_VARIABLES: Names = Names::new(
+    "\
+    CI FORCE_COLOR NO_COLOR CLICOLOR CLICOLOR_FORCE NODE_DISABLE_COLORS CARGO_TERM_COLOR TERM COLUMNS LINES TZ LANG LANGUAGE \
+    LC_ALL LC_COLLATE LC_CTYPE LC_MESSAGES LC_NUMERIC LC_TIME RUST_BACKTRACE RUST_LOG PYTHONUNBUFFERED \
+    PYTHONDONTWRITEBYTECODE PYTHONHASHSEED LOG_LEVEL PORT",
+);
+
+/// The same, where one value means the machines that others use.
+static MODE_VARIABLES: Names = Names::new("NODE_ENV RAILS_ENV RACK_ENV MIX_ENV APP_ENV FLASK_ENV");
+
+/// Whether to set a variable so runs nothing and leads nowhere: make reads `$(shell x)` in a value, and a locale may be a path.
+pub(super) fn is_plain_setting(name: &str, value: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.,:=+*".contains(&byte);
+    let is_mode = || MODE_VARIABLES.has(name) && matches!(value, "test" | "testing" | "development" | "dev" | "ci");
+    PLAIN_VARIABLES.has(name) && value.bytes().all(is_plain) || is_mode()
+}
+
 /// What setting a variable may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hazard {
@@ -786,7 +812,7 @@ pub(super) fn is_plain_sed(script: &str) -> bool {
                 }
                 Some('/') => {
                     rest.next();
-                    if !skip_delimited(&mut rest, '/') {
+                    if !skip_regex(&mut rest, '/', true) {
                         return false;
                     }
                     while rest.next_if(|c| matches!(c, 'I' | 'M')).is_some() {}
@@ -818,7 +844,11 @@ pub(super) fn is_plain_sed(script: &str) -> bool {
                 let Some(delimiter) = rest.next().filter(|c| !c.is_alphanumeric() && !matches!(c, '\\' | '\n')) else {
                     return false;
                 };
-                if !skip_delimited(&mut rest, delimiter) || !skip_delimited(&mut rest, delimiter) {
+                let is_first_known = match command {
+                    's' => skip_regex(&mut rest, delimiter, true),
+                    _ => skip_delimited(&mut rest, delimiter),
+                };
+                if !is_first_known || !skip_delimited(&mut rest, delimiter) {
                     return false;
                 }
                 let flags = |c: &char| c.is_ascii_digit() || matches!(c, 'g' | 'p' | 'i' | 'I' | 'M' | 'm');
@@ -834,7 +864,44 @@ pub(super) fn is_plain_sed(script: &str) -> bool {
     }
 }
 
-pub(super) fn skip_delimited(rest: &mut impl Iterator<Item = char>, delimiter: char) -> bool {
+/// Skips a regex with its end. In brackets the delimiter is a character as others are to every sed, but not to every awk;
+/// false where it isn't certain which it is.
+pub(super) fn skip_regex(rest: &mut Peekable<Chars>, delimiter: char, is_sed: bool) -> bool {
+    while let Some(c) = rest.next() {
+        match c {
+            '\\' => drop(rest.next()),
+            '[' if !skip_bracket(rest, delimiter, is_sed) => return false,
+            _ if c == delimiter => return true,
+            _ => {}
+        }
+    }
+    false
+}
+
+fn skip_bracket(rest: &mut Peekable<Chars>, delimiter: char, is_sed: bool) -> bool {
+    let mut has_class = false;
+    rest.next_if_eq(&'^');
+    // A first `]` is one of the characters.
+    rest.next_if_eq(&']');
+    while let Some(c) = rest.next() {
+        match c {
+            ']' => return true,
+            '\\' if rest.next() == Some(']') => return false,
+            // `[:alpha:]` has an end of its own, but not to busybox.
+            '[' if rest.peek().is_some_and(|c| matches!(c, ':' | '.' | '=')) => {
+                has_class = true;
+                if !rest.by_ref().skip(1).any(|c| c == ']') {
+                    return false;
+                }
+            }
+            c if c == delimiter && (has_class || !is_sed) => return false,
+            _ => {}
+        }
+    }
+    false
+}
+
+pub(super) fn skip_delimited(rest: &mut Peekable<Chars>, delimiter: char) -> bool {
     while let Some(c) = rest.next() {
         match c {
             '\\' => drop(rest.next()),
@@ -936,6 +1003,13 @@ pub(super) static GIT_OWN_WORK: Names = Names::new(
     "\
     lfs subtree credential fast-import send-email imap-send instaweb gui citool daemon svn p4 web--browse \
     filter-branch filter-repo shell scalar annex",
+);
+
+/// Commands of git after which the same branch is checked out, whatever they are given.
+pub(super) static GIT_STAYS: Names = Names::new(
+    "\
+    add am cherry-pick clean commit describe diff fetch grep log ls-files merge merge-base mv push remote reset restore \
+    rev-list rev-parse revert rm show status tag",
 );
 
 /// Operands that hold a command line: which words, and where in them it begins.

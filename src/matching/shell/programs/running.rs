@@ -2,8 +2,8 @@
 
 use super::super::expand::{Openness, Word};
 use super::{
-    Given, TEXT_OPTIONS, git_verb, is_harmless_setting, is_harmless_ssh_option, is_plain_sed, options, skip_delimited,
-    text_option,
+    Given, TEXT_OPTIONS, git_verb, is_harmless_setting, is_harmless_ssh_option, is_plain_sed, is_plain_setting,
+    options, skip_delimited, skip_regex, text_option,
 };
 
 /// Options of programs, or of one of their commands, in the table's spelling.
@@ -93,23 +93,54 @@ static WRITTEN_OPTIONS: &[(&str, &str)] = &[
     ("zip", "-T* --unzip*"),
 ];
 
-/// Programs that only pass on what they read, with the operands that aren't files, and options that name one.
-static FILTERS: &[(&str, usize, &[&str])] = &[
-    ("cat", 0, &[]),
-    ("head", 0, &[]),
-    ("tail", 0, &["-f", "-F", "--follow", "--pid"]),
-    ("wc", 0, &["--files0-from"]),
-    ("sort", 0, &["-o", "--output", "--compress-program", "--files0-from", "-T", "--random-source"]),
-    ("uniq", 0, &[]),
-    ("cut", 0, &[]),
-    ("tr", 2, &[]),
-    ("nl", 0, &[]),
-    ("tac", 0, &[]),
-    ("rev", 0, &[]),
-    ("fold", 0, &[]),
-    ("column", 0, &[]),
-    ("grep", 1, &["-f", "--file", "-r", "-R", "--recursive", "--exclude-from"]),
+/// A program that only passes on some of what it reads.
+struct Filter {
+    name: &'static str,
+    /// How many operands aren't files.
+    n_operands: usize,
+    /// Options that name a file, or a program.
+    refused: &'static [&'static str],
+    /// What a script of its own says to read something else: another file, the environment.
+    reads_other: &'static [&'static str],
+}
+
+const fn filter(name: &'static str, n_operands: usize, refused: &'static [&'static str]) -> Filter {
+    Filter { name, n_operands, refused, reads_other: &[] }
+}
+
+const fn awk(name: &'static str) -> Filter {
+    Filter { reads_other: &["ARG", "ENVIRON", "PROCINFO"], ..filter(name, 1, &[]) }
+}
+
+static FILTERS: &[Filter] = &[
+    filter("cat", 0, &[]),
+    filter("head", 0, &[]),
+    filter("tail", 0, &["-f", "-F", "--follow", "--pid"]),
+    filter("wc", 0, &["--files0-from"]),
+    filter("sort", 0, &["-o", "--output", "--compress-program", "--files0-from", "-T", "--random-source"]),
+    filter("uniq", 0, &[]),
+    filter("cut", 0, &[]),
+    filter("tr", 2, &[]),
+    filter("nl", 0, &[]),
+    filter("tac", 0, &[]),
+    filter("rev", 0, &[]),
+    filter("fold", 0, &[]),
+    filter("column", 0, &[]),
+    filter("grep", 1, GREP_FILES),
+    filter("egrep", 1, GREP_FILES),
+    filter("fgrep", 1, GREP_FILES),
+    filter("rg", 1, &["-f", "--files", "--pre", "--hostname-bin", "--ignore-file", "-z"]),
+    filter("md5sum", 0, &["-c"]),
+    filter("sha1sum", 0, &["-c"]),
+    filter("sha256sum", 0, &["-c"]),
+    filter("sed", 1, &["-i"]),
+    awk("awk"),
+    awk("gawk"),
+    awk("mawk"),
+    Filter { reads_other: &["import", "include", "modulemeta", "env", "ENV"], ..filter("jq", 1, &["-f", "-L"]) },
 ];
+
+const GREP_FILES: &[&str] = &["-f", "--file", "-r", "-R", "--recursive", "--exclude-from"];
 
 /// Programs that find another one by what they are told, and run it.
 pub(in super::super) const RUNNERS: [&str; 10] =
@@ -191,13 +222,17 @@ pub(in super::super) fn prints_with_nul(words: &[Word]) -> bool {
 /// Whether a command behind a pipe does nothing but pass on some of what it reads.
 pub(in super::super) fn is_filter(words: &[Word]) -> bool {
     let Some(name) = words.first().and_then(Word::as_constant) else { return false };
-    let Some((_, n_operands, refused)) = FILTERS.iter().find(|(filter, ..)| *filter == name) else { return false };
+    let Some(filter) = FILTERS.iter().find(|filter| filter.name == name) else { return false };
     let Some(row) = options::row(name).filter(|_| words.iter().all(Word::is_constant)) else { return false };
     let given = Given::new(&row, &words[1..]);
     let is_refused = |option: &&str| given.has(option);
-    // `grep -e x` takes its pattern so.
-    let n_taken = usize::from(given.has("-e"));
-    given.operands.len() + n_taken <= *n_operands && !refused.iter().any(is_refused)
+    let reads_other = |word: &Word| filter.reads_other.iter().any(|it| word.text.contains(it));
+    // `grep -e x` takes its pattern so, and `sed -e x` its script.
+    let n_taken = usize::from(name != "jq" && given.has("-e"));
+    given.operands.len() + n_taken <= filter.n_operands
+        && !filter.refused.iter().any(is_refused)
+        && !words.iter().any(reads_other)
+        && !script_runs_code(name, words)
 }
 
 /// Whether a command behind a pipe passes on whole lines of what it reads, and nothing else.
@@ -222,6 +257,21 @@ pub(in super::super) fn only_looks(words: &[Word]) -> bool {
     second == Some("-n") && !words.iter().skip(2).any(begins_option)
 }
 
+/// Whether all of a word is written, but for how the commands before it ended: `"exit: $?"`.
+fn is_shown(word: &Word) -> bool {
+    let behind = || word.text[word.beginning().len()..].replace("${?}", "").replace("${PIPESTATUS}", "");
+    match word.openness {
+        Openness::Constant => !word.home,
+        Openness::Operand(_) => !behind().contains(['$', '`', '…']),
+        Openness::Files(_) | Openness::Computed(..) => false,
+    }
+}
+
+/// Whether what `export` is given sets a variable that no program takes code or a path from.
+pub(in super::super) fn is_plain_export(word: &str) -> bool {
+    word.split_once('=').is_some_and(|(name, value)| is_plain_setting(name, value))
+}
+
 /// Whether a command has no effect but to print a text that says nothing of the machine but the time and the place, to
 /// wait, to compare, or to end the text.
 pub(in super::super) fn only_prints(words: &[Word]) -> bool {
@@ -243,10 +293,9 @@ pub(in super::super) fn only_prints(words: &[Word]) -> bool {
             };
             rest.iter().all(is_operand)
         }
-        Some("true" | ":" | "false" | "echo") => rest.iter().all(Word::is_constant),
-        Some("printf") => {
-            rest.iter().all(Word::is_constant) && rest.first().is_some_and(|it| !it.text.starts_with('-'))
-        }
+        Some("export") => !rest.is_empty() && rest.iter().all(|word| word.as_constant().is_some_and(is_plain_export)),
+        Some("true" | ":" | "false" | "echo") => rest.iter().all(is_shown),
+        Some("printf") => rest.iter().all(is_shown) && rest.first().is_some_and(|it| !it.beginning().starts_with('-')),
         _ => false,
     }
 }
@@ -422,29 +471,6 @@ fn begins_regex(before: char) -> bool {
     matches!(before, '(' | ',' | '~' | '!' | '{' | '}' | ';' | '&' | '|' | '\n')
 }
 
-/// Skips a regex of awk; false if it holds a bracket, in which a `/` doesn't end it.
-fn skip_regex(rest: &mut impl Iterator<Item = char>) -> bool {
-    while let Some(c) = rest.next() {
-        match c {
-            '\\' => drop(rest.next()),
-            '[' => {
-                // `[^/]` is known not to hold one unless it says so.
-                loop {
-                    match rest.next() {
-                        Some(']') => break,
-                        Some('/') | None => return false,
-                        Some('\\') => drop(rest.next()),
-                        Some(_) => {}
-                    }
-                }
-            }
-            '/' => return true,
-            _ => {}
-        }
-    }
-    false
-}
-
 /// Whether a program of awk runs nothing, reads no other command's output and writes into no file. Anything not understood
 /// isn't plain.
 fn is_plain_awk(program: &str) -> bool {
@@ -475,7 +501,7 @@ fn is_plain_awk(program: &str) -> bool {
             // The line goes on.
             '\\' => return false,
             '"' if !skip_delimited(&mut rest, '"') => return false,
-            '/' if begins_regex(before) && !skip_regex(&mut rest) => return false,
+            '/' if begins_regex(before) && !skip_regex(&mut rest, '/', false) => return false,
             '|' if rest.next_if_eq(&'|').is_none() => return false,
             '(' => depth += 1,
             ')' => depth = depth.saturating_sub(1),
