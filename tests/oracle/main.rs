@@ -59,7 +59,7 @@ fn main() -> ExitCode {
     let tests: &[Test] = if std::env::var_os("HOOKWIRE_ORACLE_PLANTED").is_some() {
         &[("planted", planted)]
     } else {
-        &[("corpora", corpora::check), ("shells", check)]
+        &[("places", misplaced), ("corpora", corpora::check), ("shells", check)]
     };
     if arguments.iter().any(|argument| argument == "--list") {
         tests.iter().for_each(|(name, _)| println!("{name}: test"));
@@ -184,6 +184,16 @@ fn record(file: std::fs::File) {
     }
 }
 
+/// Where the reader's source is.
+fn source() -> std::path::PathBuf {
+    setting("_READER", concat!(env!("CARGO_MANIFEST_DIR"), "/src/matching/shell").to_owned()).into()
+}
+
+/// Gives the bugs that can't be put into the reader as it is now.
+fn misplaced() -> Vec<String> {
+    planted::misplaced(&source())
+}
+
 /// Puts bugs into the reader; gives those that the shells don't find.
 fn planted() -> Vec<String> {
     let recorded = Mutex::new(Vec::new());
@@ -195,8 +205,7 @@ fn planted() -> Vec<String> {
         };
         run(shell, count, &seeds, each).unwrap();
     }
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src/matching/shell").to_owned();
-    planted::check(setting("_READER", source).as_ref(), &recorded.into_inner().unwrap())
+    planted::check(&source(), &recorded.into_inner().unwrap())
 }
 
 /// What one shell's texts came to.

@@ -7,6 +7,8 @@ use crate::judge::Answer;
 use crate::reader::{Patch, Program, Reader};
 use std::path::Path;
 
+const BUGS: &str = include_str!("planted.txt");
+
 /// The bugs: `# name`, `file: name`, then the place between `<<<<` and `====` and its replacement up to `>>>>`.
 pub fn patches(text: &str) -> Vec<Patch> {
     let mut patches = Vec::new();
@@ -25,6 +27,12 @@ pub fn patches(text: &str) -> Vec<Patch> {
     patches
 }
 
+/// The bugs, each of which must have one place in the source as it is now.
+pub fn misplaced(source: &Path) -> Vec<String> {
+    let problem = |patch: &Patch| patch.apply(source).err().map(|error| format!("{}: {error}", patch.name));
+    patches(BUGS).iter().filter_map(problem).collect()
+}
+
 /// Puts each bug in and holds the reader against what the shells did; gives the bugs that nothing found.
 pub fn check(source: &Path, recorded: &[(Sample, bool)]) -> Vec<String> {
     let wrong = |reader: &mut Reader, (sample, ran): &(Sample, bool)| match reader.ask(
@@ -41,7 +49,7 @@ pub fn check(source: &Path, recorded: &[(Sample, bool)]) -> Vec<String> {
     // What fails without a bug can't show one.
     let good: Vec<&(Sample, bool)> = recorded.iter().filter(|row| !wrong(&mut reader, row)).collect();
     let (mut found, mut over) = (0, Vec::new());
-    let patches = patches(include_str!("planted.txt"));
+    let patches = patches(BUGS);
     for patch in &patches {
         let finder = match Program::build(source, Some(patch)) {
             Ok(program) => {

@@ -72,6 +72,17 @@ pub struct Patch {
     pub replace: String,
 }
 
+impl Patch {
+    /// The file with the change in it.
+    pub fn apply(&self, source: &Path) -> Result<String, String> {
+        let text = fs::read_to_string(source.join(&self.file)).map_err(|error| format!("{}: {error}", self.file))?;
+        match text.matches(&self.find).count() {
+            1 => Ok(text.replace(&self.find, &self.replace)),
+            count => Err(format!("{} has {count} of the places", self.file)),
+        }
+    }
+}
+
 /// A compiled reader.
 pub struct Program(tempfile::TempDir);
 
@@ -92,13 +103,7 @@ impl Program {
         write("main.rs", PROGRAM)?;
         write("matching/mod.rs", "pub mod shell;")?;
         if let Some(patch) = patch {
-            let path = format!("matching/shell/{}", patch.file);
-            let text =
-                fs::read_to_string(place.path().join(&path)).map_err(|error| format!("{}: {error}", patch.file))?;
-            if text.matches(&patch.find).count() != 1 {
-                return Err(format!("{} has {} of the places", patch.file, text.matches(&patch.find).count()));
-            }
-            write(&path, &text.replace(&patch.find, &patch.replace))?;
+            write(&format!("matching/shell/{}", patch.file), &patch.apply(source)?)?;
         }
         write("memchr.rs", MEMCHR)?;
         compile(place.path(), &["--crate-type=rlib", "memchr.rs"])?;
