@@ -1701,7 +1701,8 @@ impl<'t> Reader<'t> {
                     let Some(length) = memchr::memchr(b'\'', &self.text[body..]) else {
                         return self.outside(UNCLOSED);
                     };
-                    text.push_str(&self.source[body..body + length]);
+                    push_text(&mut parts, &mut text, quoted);
+                    parts.push(Part::Text { text: self.source[body..body + length].to_string(), quoted: true });
                     self.at = body + length + 1;
                 }
                 b'"' => {
@@ -1713,7 +1714,10 @@ impl<'t> Reader<'t> {
                     self.at += 1;
                     match self.peek() {
                         None | Some(b'\n') => return self.outside("an expansion in another form"),
-                        Some(_) => text.push(self.take_char()),
+                        Some(_) => {
+                            push_text(&mut parts, &mut text, quoted);
+                            parts.push(Part::Text { text: self.take_char().to_string(), quoted: true });
+                        }
                     }
                 }
                 b'$' => match self.dollar(quoted)? {

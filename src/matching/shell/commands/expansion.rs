@@ -24,7 +24,7 @@ impl Walk {
         // Brace expansion gives all of its words at once.
         let mut alternatives: Vec<Vec<Word>> = vec![Vec::new()];
         for parts in lists {
-            let made = self.build(&parts, if single { span.clone() } else { None });
+            let made = self.build(&parts, if single { span.clone() } else { None }, false);
             if alternatives.len() * made.len() > MAX_ALTERNATIVES {
                 return vec![vec![Word { span, ..Word::computed() }]];
             }
@@ -43,11 +43,13 @@ impl Walk {
         alternatives
     }
 
-    fn build(&mut self, parts: &[&Part], span: Option<Span>) -> Vec<Vec<Word>> {
+    /// `splits`: the parts stand within an expansion, whose text is split where it isn't quoted.
+    fn build(&mut self, parts: &[&Part], span: Option<Span>, splits: bool) -> Vec<Vec<Word>> {
         let mut builds = vec![Build::default()];
         let mut is_glued = None;
         for (at, part) in parts.iter().enumerate() {
             let nexts: Vec<Next> = match part {
+                Part::Text { text, quoted: false } if splits => vec![Next::Value(text.clone(), false)],
                 Part::Text { text, quoted } => vec![Next::Text(text.clone(), *quoted)],
                 Part::Tilde => vec![Next::Home],
                 Part::Glob(c) => vec![Next::Open(c.to_string(), Openness::Files(0))],
@@ -258,8 +260,8 @@ impl Walk {
                     found => values(found),
                 };
                 let parts: Vec<&Part> = parts.iter().collect();
-                for words in self.build(&parts, None) {
-                    nexts.push(Next::Words(words, quoted));
+                for words in self.build(&parts, None, true) {
+                    nexts.push(Next::Words(words, true));
                 }
                 nexts
             }
