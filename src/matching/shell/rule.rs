@@ -892,14 +892,14 @@ impl Stage {
 
     /// Whether a text that may end up as code names what the pattern names, in order. `beside`: constants that the code may
     /// be given.
-    fn is_named_in(&self, text: &str, beside: &[&str]) -> bool {
+    fn is_named_in(&self, text: &str, beside: Option<&[&str]>) -> bool {
         // What reads it may take backslashes away: TAR_OPTIONS, a second shell.
         self.is_named_as_written(text, beside)
             || text.contains('\\') && self.is_named_as_written(&text.replace('\\', ""), beside)
             || text.contains('$') && self.is_named_as_written(&without_short_variables(text), beside)
     }
 
-    fn is_named_as_written(&self, text: &str, beside: &[&str]) -> bool {
+    fn is_named_as_written(&self, text: &str, beside: Option<&[&str]>) -> bool {
         if self.program.contains('*') {
             return false;
         }
@@ -932,15 +932,16 @@ impl Stage {
 
     /// Whether code that names the program puts its words together from what it holds elsewhere: `["git", *args]`,
     /// `f"git push {option}"`, `git push $(FLAGS)`; or from what it may be given.
-    fn is_put_together_in(&self, text: &str, at: usize, beside: &[&str]) -> bool {
+    fn is_put_together_in(&self, text: &str, at: usize, beside: Option<&[&str]>) -> bool {
         let behind = &text[at + self.program.len()..];
         let line = behind.find('\n').map_or(behind, |end| &behind[..end]);
         let is_literal = behind.starts_with(['"', '\'']) && text[..at].ends_with(['"', '\'']);
         // A string that ends in a blank is the beginning of a longer one.
         let goes_on = line.contains(['$', '{', '%', '@']) || [" \"", " '"].iter().any(|end| line.contains(end));
-        if !is_literal && !goes_on || text.len() > 64 * 1024 {
+        if !is_literal && !goes_on {
             return false;
         }
+        let Some(beside) = beside.filter(|_| text.len() <= MAX_CODE) else { return true };
         let words = || {
             let is_end = |c: char| c.is_whitespace() || "\"',[]();`{}".contains(c);
             let texts = std::iter::once(&text).chain(beside).flat_map(move |text| text.split(is_end));
@@ -1717,7 +1718,7 @@ fn named_somewhere(
     let flows_on = later.iter().all(|next| words().any(|word| may_start(word, next)));
     let beside = given_to_code(script);
     let builds_code = script.commands.iter().any(|command| command.builds_code);
-    let is_named = |text: &str| stage.is_named_in(text, &beside) || builds_code && stage.is_built_in(text);
+    let is_named = |text: &str| stage.is_named_in(text, beside.as_deref()) || builds_code && stage.is_built_in(text);
     let is_named_in =
         |text: &str| is_named(text) && (unless.is_empty() || is_named(&without_excepted(text, unless, place)));
     for (text, at) in &script.texts {
@@ -1740,7 +1741,8 @@ fn named_somewhere(
             && command.words.iter().skip(1).any(|word| {
                 word.text.len() > stage.program.len()
                     && word.text.contains([' ', '\n', '\t', '"', '('])
-                    && (stage.is_named_in(&word.text, &beside) || command.builds_code && stage.is_built_in(&word.text))
+                    && (stage.is_named_in(&word.text, beside.as_deref())
+                        || command.builds_code && stage.is_built_in(&word.text))
             })
         {
             return Some(command.span.clone());
@@ -1782,37 +1784,46 @@ fn named_somewhere(
     None
 }
 
-/// The constants that code of a text may be given: values, what it reads, and the words of what may run code.
-fn given_to_code(script: &Script) -> Vec<&str> {
-    const MOST: usize = 64 * 1024;
+/// So much code is looked through for words that could be put together; in more, any may be.
+const MAX_CODE: usize = 64 * 1024;
+
+/// The constants that code of a text may be given: values, what it reads, and the words of what may run code. Nothing if
+/// they are too many to look through.
+fn given_to_code(script: &Script) -> Option<Vec<&str>> {
     let runs_code = |command: &&Command| {
         let name = command.words.first().map_or("", |head| base_name(&head.text));
         !programs::DATA.has(name) && !programs::INERT.has(name)
     };
     let words = script.commands.iter().filter(runs_code).flat_map(|command| command.words.iter().skip(1));
     let texts = script.texts.iter().map(|(text, _)| text.as_str()).chain(words.map(|word| word.text.as_str()));
-    let mut left = MOST;
-    let is_within = |text: &&str| {
-        let fits = text.len() <= left;
-        left -= text.len().min(left);
-        fits
-    };
-    texts.take_while(is_within).collect()
+    let texts: Vec<&str> = texts.collect();
+    (texts.iter().map(|text| text.len()).sum::<usize>() <= MAX_CODE).then_some(texts)
 }
 
 /// A text that may run, without the commands in it that an exception takes away wherever they run: a Dockerfile without
 /// its `rm -rf /var/lib/apt/lists/*`. A text that isn't all read as a shell's keeps them.
 fn without_excepted(text: &str, unless: &[&CommandRule], place: &Place) -> String {
     let script = super::read(text, super::Shell::Posix);
+    if !script.names_all() {
+        return text.to_string();
+    }
+    // Where it runs isn't known.
+    let is_anywhere = |word: &Word| !word.home && word.beginning().starts_with(['-', '/']);
+    let is_taken =
+        |command: &&Command| command.words.iter().skip(1).all(is_anywhere) && is_excepted(unless, command, place);
+    let (taken, others): (Vec<&Command>, Vec<&Command>) =
+        script.commands.iter().filter(|command| !command.is_transparent()).partition(is_taken);
     let mut rest = text.as_bytes().to_vec();
-    for command in script.commands.iter().filter(|_| script.names_all()) {
-        // Where it runs isn't known.
-        let is_anywhere = |word: &Word| !word.home && word.beginning().starts_with(['-', '/']);
-        if command.words.iter().skip(1).all(is_anywhere)
-            && is_excepted(unless, command, place)
-            && let Some(own) = rest.get_mut(command.span.clone())
-        {
+    for command in taken {
+        if let Some(own) = rest.get_mut(command.span.clone()) {
             own.fill(b' ');
+        }
+    }
+    // Those of one text for a shell stand in one place.
+    for command in others {
+        if let (Some(own), Some(text)) = (rest.get_mut(command.span.clone()), text.as_bytes().get(command.span.clone()))
+        {
+            own.copy_from_slice(text);
         }
     }
     String::from_utf8(rest).unwrap_or_else(|_| text.to_string())

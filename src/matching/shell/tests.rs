@@ -34,6 +34,20 @@ fn rules_mean_the_act() {
     });
 }
 
+/// What hides in a lot of text is in doubt.
+#[test]
+fn a_long_text_hides_no_option_of_code() {
+    let long = "x".repeat(64 * 1024);
+    for text in [
+        "foo LONG; echo 'x: ; git push $(F)' > f; make -f f F=-f",
+        "python3 -c 'import os, sys; os.system(\"git push \" + sys.argv[1])' LONG -f",
+    ] {
+        for filled in [text.replace("LONG", "y"), text.replace("LONG", &long)] {
+            assert!(matches!(judgement("git push --force*", &filled), Judgement::Doubt(_)), "{text}");
+        }
+    }
+}
+
 /// Whatever it is given, it ends soon and without a panic.
 #[test]
 fn hostile_texts_end() {

@@ -823,7 +823,7 @@ fn opens_connection(file: &Word) -> bool {
 
 /// Whether a path is that of a file with settings of git.
 fn is_settings_of_git(path: &str) -> bool {
-    [".git/config", ".gitconfig", "git/config", ".git/config.worktree"].iter().any(|end| path.ends_with(end))
+    [".gitconfig", "git/config", ".git/config.worktree"].iter().any(|end| path.ends_with(end))
 }
 
 /// Text that arithmetic would run: a subscript with a substitution in it.
