@@ -5,6 +5,8 @@ use super::commands::base_name;
 use super::expand::{Openness, Resolved, Variables, Word, is_variable};
 use super::grammar::{Change, List, Node, Part, Redirect, RedirectKind, Stage, Word as Written};
 use super::programs::{self, running};
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 /// What a list of commands prints.
 #[derive(Debug, PartialEq, Eq)]
@@ -133,11 +135,21 @@ pub(super) fn are_operands(words: &[Word]) -> bool {
         "grep" | "egrep" | "fgrep" | "rg" => return lists_files(args),
         _ => {}
     }
-    let is_one = |names: &str, word: &str| names.split('|').any(|it| it == word);
-    PRODUCERS.iter().any(|row| {
-        let mut path = row.path.split(' ');
-        path.next().is_some_and(|names| is_one(names, name)) && row.takes(path, args)
-    })
+    producers(name).iter().any(|row| row.takes(row.path.split(' ').skip(1), args))
+}
+
+/// The rows of a program.
+fn producers(name: &str) -> &'static [&'static Producer] {
+    static BY_PROGRAM: LazyLock<HashMap<&str, Vec<&Producer>>> = LazyLock::new(|| {
+        let mut rows: HashMap<_, Vec<_>> = HashMap::new();
+        for row in PRODUCERS {
+            for name in row.path.split(' ').take(1).flat_map(|names| names.split('|')) {
+                rows.entry(name).or_default().push(row);
+            }
+        }
+        rows
+    });
+    BY_PROGRAM.get(name).map_or(&[], Vec::as_slice)
 }
 
 /// Whether a text begins as the path of a file does that is no option.
