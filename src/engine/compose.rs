@@ -231,7 +231,7 @@ struct MemberRun {
     name: Arc<str>,
     /// The layer for which the answer ends the chain, if it does.
     layer: Layer,
-    answer: Answer,
+    answer: Box<Answer>,
     withheld: bool,
     /// The hooks that rewrote, for judging again, and whether the value is theirs alone.
     rewrote: Vec<(Arc<Hook>, bool)>,
@@ -401,7 +401,7 @@ impl Chain {
             if !is_alone {
                 run.answer.subject = None;
             }
-            self.folded.add(contract.composition, event.spec.phase, &run.name, run.answer);
+            self.folded.add(contract.composition, event.spec.phase, &run.name, *run.answer);
         }
         self.errors.extend(conflicts);
         if combined.is_some() && !self.folded.withheld {
@@ -549,7 +549,7 @@ impl Chain {
             let moment = self.moment.clone();
             let mut run = run::run(engine, limits, &selected, &moment).await;
             run.outcome.rejudged = true;
-            let mut answer = std::mem::take(&mut run.answer);
+            let mut answer = *std::mem::take(&mut run.answer);
             if run.has_failed && answer.decision != Some(Decision::Deny) {
                 let error = run.outcome.error.as_deref().unwrap_or("run");
                 answer =
@@ -581,7 +581,7 @@ impl Chain {
                 run.outcome.status = Status::Blocking;
             }
             self.folded.add(Composition::Onion, phase, &hook.name, answer);
-            self.outcomes.push(run.outcome);
+            self.outcomes.push(*run.outcome);
             if denied {
                 break;
             }
@@ -624,7 +624,7 @@ fn run_member<'a>(
                     withheld,
                     rewrote,
                     judged: vec![hook],
-                    outcomes: vec![outcome],
+                    outcomes: vec![*outcome],
                     errors: Vec::new(),
                 }
             }
@@ -646,7 +646,7 @@ fn run_member<'a>(
                     } else {
                         Vec::new()
                     },
-                    answer: chain.folded.into_answer(),
+                    answer: Box::new(chain.folded.into_answer()),
                     outcomes: chain.outcomes,
                     errors: chain.errors,
                 }

@@ -71,16 +71,18 @@ impl RunLimits<'_> {
 }
 
 /// The result of a run: the answer that counts, and the outcome that the verdict lists.
+///
+/// Both are some hundred bytes and go through several futures: boxed, so that they aren't copied from one to the next.
 pub(super) struct HookRun {
-    pub answer: Answer,
-    pub outcome: Outcome,
+    pub answer: Box<Answer>,
+    pub outcome: Box<Outcome>,
     /// It gave no answer: the one here is what its failure counts as.
     pub has_failed: bool,
 }
 
 impl HookRun {
     fn without_answer(outcome: Outcome) -> HookRun {
-        HookRun { answer: Answer::default(), outcome, has_failed: false }
+        HookRun { answer: Box::default(), outcome: Box::new(outcome), has_failed: false }
     }
 }
 
@@ -118,6 +120,7 @@ async fn run_now(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected, m
     let (started, began) = (Instant::now(), SystemTime::now());
     let transcript = Transcript::default();
     let result = match fixed(selected, event.spec.phase).or_else(|| uncertain(selected)) {
+        Some(Ok(answer)) if limits.redacting.is_empty() => Ok(answer),
         Some(Ok(answer)) => {
             said::redact(redactors(&limits.redacting, hook), Ok(answer)).await.map_err(|error| Failure::Error(error.0))
         }
@@ -459,7 +462,7 @@ fn finish(
     } else {
         answer.signals.clear();
     }
-    HookRun { answer, outcome, has_failed }
+    HookRun { answer: Box::new(answer), outcome: Box::new(outcome), has_failed }
 }
 
 /// A run that ends doesn't do one more thing: at a gate a `stop` is a deny, and where the agent wants to rest it

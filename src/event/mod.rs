@@ -403,13 +403,16 @@ impl Event {
 
     /// The tool that the event is about.
     pub fn tool_name(&self) -> Option<&str> {
-        self.tool().0
+        self.member_of_tool("name")?.as_str()
     }
 
-    /// The tool that is used, and its input.
-    pub fn tool(&self) -> (Option<&str>, Option<&Value>) {
-        let tool = self.data.get("tool").and_then(Value::as_object);
-        (tool.and_then(|it| it.get("name")?.as_str()), tool.and_then(|it| it.get("input")))
+    /// What the tool is given.
+    pub fn tool_input(&self) -> Option<&Value> {
+        self.member_of_tool("input")
+    }
+
+    fn member_of_tool(&self, key: &str) -> Option<&Value> {
+        self.data.as_object()?.get("tool")?.as_object()?.get(key)
     }
 
     /// Whether it is about a tool that it doesn't name.

@@ -162,8 +162,7 @@ impl Facts {
     }
 
     fn at(base: PathBuf, event: Arc<Event>, names: Arc<ToolNames>) -> Facts {
-        let (tool, input) = event.tool();
-        let tool = tool.map(Box::from);
+        let (tool, input) = (event.tool_name().map(Box::from), event.tool_input());
         let known = tool.as_deref().and_then(tools::known);
         let families = tool.as_deref().map_or(&[][..], |name| Row::found(name, known).families_of(input));
         let (call, declared) = (OnceLock::new(), OnceLock::new());
@@ -225,7 +224,7 @@ impl Facts {
     }
 
     fn holds_patch(&self, row: Row<'_>) -> bool {
-        let is_there = || self.event.tool().1.is_some_and(tools::may_hold_patch);
+        let is_there = || self.event.tool_input().is_some_and(tools::may_hold_patch);
         row.runs_text() && *self.may_hold_patch.get_or_init(is_there)
     }
 
@@ -298,7 +297,7 @@ impl Facts {
             return Call::unclear(why.into());
         }
         let tool = self.tool().unwrap_or_default();
-        Call::read(row, tool, self.event.tool().1, &self.base, self.shell(row))
+        Call::read(row, tool, self.event.tool_input(), &self.base, self.shell(row))
     }
 
     /// What a definition file says of the tool, if a definition of this layer sees it.

@@ -584,7 +584,7 @@ pub fn holds(rules: &[&ToolRule], unless: &[&ToolRule], facts: &Facts, asker: As
     }
     let (rules, unless) = (of_patch(rules, patched), of_patch(unless, patched));
     let hits = |rules, unless| {
-        let input = facts.event.tool().1.unwrap_or(&Value::Null);
+        let input = facts.event.tool_input().unwrap_or(&Value::Null);
         let judge = Judge { tool: "", rules: Some(rules), unless, has_families: true, facts, input };
         let patch = facts.call(asker.layer).patch.iter();
         patch.fold(Truth::No, |all, subject| all.or(|| judge.subject(subject, Reading::Hits)))
@@ -613,7 +613,7 @@ fn holds_for_call(rules: &[&ToolRule], unless: &[&ToolRule], facts: &Facts, aske
         unless,
         has_families: !families.is_empty(),
         facts,
-        input: facts.event.tool().1.unwrap_or(&Value::Null),
+        input: facts.event.tool_input().unwrap_or(&Value::Null),
     };
     // What a call is about is costly to tell, and most rules of a tool without a pattern don't need it.
     let mut all = judge.rules.iter().flatten().chain(&judge.unless);
