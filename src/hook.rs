@@ -257,7 +257,7 @@ impl Hook {
     }
 
     /// How the hook's rules are read.
-    fn reading(&self) -> Reading {
+    pub(crate) fn reading(&self) -> Reading {
         match self.handler.fixed() {
             Some((Decision::Allow, _)) => Reading::Covers,
             _ => Reading::Hits,

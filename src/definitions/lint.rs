@@ -7,6 +7,7 @@ use crate::dialects::{self, EventRow};
 use crate::event::{CUSTOM_PREFIX, EventSpec, On, Phase, may_be_about_a_tool, spec};
 use crate::handlers::{self, Handler, Means, Obstacle, rewrite};
 use crate::hook::Hook;
+use crate::matching::rule::Reading;
 use crate::matching::tools::{self, TOOLS, Tool};
 use crate::matching::when::When;
 use crate::matching::{Matcher, MatcherRule, ToolNaming};
@@ -291,14 +292,19 @@ impl Lint<'_> {
 
     /// Rules that hold for nothing.
     fn rules(&mut self) {
-        for (key, written) in [("if", &self.hook.tools.rules), ("unless", &self.hook.tools.unless)] {
+        let (own, other) = match self.hook.reading() {
+            Reading::Hits => (Reading::Hits, Reading::Covers),
+            Reading::Covers => (Reading::Covers, Reading::Hits),
+        };
+        for (key, written, reading) in [("if", &self.hook.tools.rules, own), ("unless", &self.hook.tools.unless, other)]
+        {
             if let Some(node) = self.node.get(key) {
                 if written.is_empty() && key == "if" {
                     let problem =
                         Problem::warning(&node.span, "empty-if", "`if` names no rule: the hook is for every call");
                     self.mistakes.push(problem.help("write a rule, or leave `if` out").fix(Fix::remove(key)));
                 }
-                rules::lint(written, node, self.has_families(), self.mistakes);
+                rules::lint(written, node, self.has_families(), reading, self.mistakes);
             }
         }
     }

@@ -3,7 +3,7 @@
 use super::origin::Origin;
 use super::rules::lint;
 use super::written::{Mistakes, RawLimits, RawPolicy};
-use crate::matching::rule::ToolRule;
+use crate::matching::rule::{Reading, ToolRule};
 use crate::matching::urls::host_of_url;
 use crate::policy::Policy;
 use crate::syntax::diagnostic::{LineIndex, Position};
@@ -28,8 +28,8 @@ pub(super) fn policy(entry: &Entry, origin: &Origin<'_>, lines: &LineIndex<'_>, 
     let allowed = rules(allow.as_ref(), node("allow"), mistakes);
     let mistake = mistakes.found.get(before).map(|problem| problem.message.clone());
     if mistake.is_none() {
-        lint(&denied, node("deny"), true, mistakes);
-        lint(&allowed, node("allow"), true, mistakes);
+        lint(&denied, node("deny"), true, Reading::Hits, mistakes);
+        lint(&allowed, node("allow"), true, Reading::Covers, mistakes);
     }
     policy = denied.into_iter().fold(policy, Policy::deny_rule);
     policy = allowed.into_iter().fold(policy, Policy::allow_rule);

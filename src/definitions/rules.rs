@@ -5,7 +5,7 @@
 
 use super::slips::outside_of_quotes;
 use super::written::Mistakes;
-use crate::matching::rule::ToolRule;
+use crate::matching::rule::{Reading, ToolRule};
 use crate::matching::shell::{CommandRule, Name};
 use crate::matching::tools::{self, ArgumentKind, TOOLS};
 use crate::matching::urls::UrlPattern;
@@ -52,8 +52,8 @@ impl Slip {
 }
 
 /// Warns of rules as they are written in `node`, one or a list. `are_shared`: a family's name stands for the tools of
-/// every agent.
-pub(super) fn lint(rules: &[ToolRule], node: &Node, are_shared: bool, mistakes: &mut Mistakes) {
+/// every agent. `reading`: what the rules are read for.
+pub(super) fn lint(rules: &[ToolRule], node: &Node, are_shared: bool, reading: Reading, mistakes: &mut Mistakes) {
     let items = match &node.value {
         NodeValue::Seq(items) => &items[..],
         _ => std::slice::from_ref(node),
@@ -63,6 +63,12 @@ pub(super) fn lint(rules: &[ToolRule], node: &Node, are_shared: bool, mistakes: 
         if let Some(slip) = of_form(rule).or_else(|| of_pattern(rule)) {
             mistakes.push(slip.problem(item, is_alone));
             continue;
+        }
+        if are_shared
+            && reading == Reading::Hits
+            && let Some(slip) = of_end(rule, rules)
+        {
+            mistakes.push(slip.problem(item, is_alone));
         }
         for (tool, _) in rule.tools().filter(|(_, prefix)| prefix.is_none()) {
             if let Some(slip) = of_tool(tool, are_shared) {
@@ -236,6 +242,9 @@ fn of_pattern(rule: &ToolRule) -> Option<Slip> {
     if let Some(inner) = pattern.strip_prefix('(').and_then(|it| it.strip_suffix(')')).filter(|it| !it.contains('(')) {
         return slip("it has a bracket too many", instead(inner.to_string()));
     }
+    if let Some(inner) = between_slashes(pattern) {
+        return slip("a pattern is a glob, not a regex", list(&globs_of(inner, " * ")));
+    }
     if names.iter().any(|name| is_regex(name.word) || has_dots(name)) {
         return slip("a pattern is a glob, not a regex", list(&globs_of(pattern, " * ")));
     }
@@ -284,6 +293,24 @@ fn of_pattern(rule: &ToolRule) -> Option<Slip> {
         (of, false) => format!("`{of}` isn't known to have a command `{word}`"),
     };
     Some(Slip::new("unknown-name", message, Meant::Instead(word.to_string(), known.to_string())))
+}
+
+/// `Bash(terraform destroy)`, which `terraform destroy -auto-approve` passes by. Who has rules for what may stand behind it,
+/// means it.
+fn of_end(rule: &ToolRule, rules: &[ToolRule]) -> Option<Slip> {
+    let is_shell = |(tool, _)| tools::known(tool).is_some_and(|it| it.kind == ArgumentKind::Shell);
+    let commands = rule.commands();
+    if commands.is_empty() || !commands.iter().all(CommandRule::is_bare) || !rule.tools().all(is_shell) {
+        return None;
+    }
+    let pattern = rule.pattern()?.trim();
+    let goes_on = |it: &ToolRule| it.pattern()?.trim().strip_prefix(pattern).map(|rest| rest.starts_with(' '));
+    if rules.iter().any(|it| goes_on(it) == Some(true)) {
+        return None;
+    }
+    let open = rule.text().replacen(&format!("({pattern})"), &format!("({pattern} *)"), 1);
+    let message = format!("`{}` holds only for `{pattern}` with nothing behind it", rule.text());
+    Some(Slip::new("exact-command", message, Meant::Instead(rule.text().to_string(), open)))
 }
 
 /// The known name that a word is with two letters swapped, or with one more or less. More would not be certain: programs
@@ -468,6 +495,13 @@ fn is_regex(text: &str) -> bool {
         || text.ends_with('$') && text.contains(".*")
         || alternatives(text).is_some()
         || SIGNS.iter().any(|sign| text.contains(sign))
+}
+
+/// What is between the slashes of `/git push --force/`, where the first word is no path of a program.
+fn between_slashes(pattern: &str) -> Option<&str> {
+    let inner = pattern.strip_prefix('/')?.strip_suffix('/')?;
+    inner.split(' ').next().filter(|first| !first.is_empty() && !first.contains('/'))?;
+    Some(inner)
 }
 
 /// `.*push`, or `push.*` with the dots right behind a name. `mkfs.*` is a program of several.

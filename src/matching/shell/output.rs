@@ -4,8 +4,7 @@ use super::Shell;
 use super::commands::base_name;
 use super::expand::{Openness, Resolved, Variables, Word, is_variable};
 use super::grammar::{Change, List, Node, Part, Redirect, RedirectKind, Stage, Word as Written};
-use super::programs::{self, running};
-use std::collections::HashMap;
+use super::programs::{self, ByName, running};
 use std::sync::LazyLock;
 
 /// What a list of commands prints.
@@ -140,8 +139,8 @@ pub(super) fn are_operands(words: &[Word]) -> bool {
 
 /// The rows of a program.
 fn producers(name: &str) -> &'static [&'static Producer] {
-    static BY_PROGRAM: LazyLock<HashMap<&str, Vec<&Producer>>> = LazyLock::new(|| {
-        let mut rows: HashMap<_, Vec<_>> = HashMap::new();
+    static BY_PROGRAM: LazyLock<ByName<Vec<&Producer>>> = LazyLock::new(|| {
+        let mut rows: ByName<Vec<_>> = ByName::default();
         for row in PRODUCERS {
             for name in row.path.split(' ').take(1).flat_map(|names| names.split('|')) {
                 rows.entry(name).or_default().push(row);

@@ -142,6 +142,13 @@ impl CommandRule {
         self.stages.len() > 1
     }
 
+    /// Whether the rule names a program or a sub-command and nothing else, so that it holds only where nothing follows.
+    pub fn is_bare(&self) -> bool {
+        let [stage] = &self.stages[..] else { return false };
+        let names_no_more = stage.operands.len() == stage.commands && stage.options.is_empty();
+        names_no_more && !stage.open && stage.whole.is_none()
+    }
+
     /// The options that the rule names, as written.
     pub fn options(&self) -> impl Iterator<Item = &str> {
         self.stages.iter().flat_map(|stage| &stage.options).map(|option| option.written.as_str())
