@@ -106,7 +106,10 @@ pub fn compile(root: &Node, origin: &Origin<'_>, lines: &LineIndex<'_>) -> Compi
                 let like = looks.as_ref().map(|(like, _)| format!(": this looks like {like}")).unwrap_or_default();
                 let message = format!("`hooks` is a list, found {}{like}", entry.value.kind());
                 let problem = Problem::error(&entry.value.span, "wrong-type", message);
-                mistakes.push(Problem { help: looks.map(|(_, help)| help), ..problem });
+                let has_named_hooks = entry.value.entries().iter().any(|it| it.value.get("on").is_some());
+                let help = looks.map(|(_, help)| help);
+                let as_list = || has_named_hooks.then(|| "write each as an item of a list: `- name: ...`".to_string());
+                mistakes.push(Problem { help: help.or_else(as_list), ..problem });
             }
             _ => mistakes.unknown_member(entry, dialect, root),
         }

@@ -4,6 +4,8 @@ use super::origin::Origin;
 use super::rules::lint;
 use super::written::{Mistakes, RawLimits, RawPolicy};
 use crate::matching::rule::{Reading, ToolRule};
+use crate::matching::shell::CommandRule;
+use crate::matching::tools;
 use crate::matching::urls::host_of_url;
 use crate::policy::Policy;
 use crate::syntax::diagnostic::{LineIndex, Position};
@@ -55,13 +57,33 @@ pub(super) fn rules(written: Option<&OneOrMany>, node: &Node, mistakes: &mut Mis
                 let says_all = message.contains("Tool(pattern)");
                 let message = if says_all { message } else { format!("bad pattern: {message}") };
                 let problem = Problem::error(&item.unwrap_or(node).span, "bad-rule", message);
-                let meant = text.split_once("domain:").and_then(|(before, host)| {
-                    let host = host_of_url(host.strip_suffix(')')?)?;
-                    Some(format!("{before}domain:{host})"))
+                mistakes.push(match is_negated(text) {
+                    true => problem.help("write what is left out under `unless`"),
+                    false => problem.did_you_mean(text, meant(text).as_deref()),
                 });
-                mistakes.push(problem.did_you_mean(text, meant.as_deref()));
             }
         }
     }
     rules
+}
+
+fn is_negated(text: &str) -> bool {
+    let rest = text.strip_prefix('!').or_else(|| text.strip_prefix("not "));
+    rest.is_some_and(|rule| ToolRule::new(rule).is_ok())
+}
+
+/// The rule that was probably meant by a text that is none: a URL behind `domain:`, a command without its tool, a tool
+/// and its pattern without brackets.
+fn meant(text: &str) -> Option<String> {
+    if let Some((before, host)) = text.split_once("domain:") {
+        let host = host_of_url(host.strip_suffix(')')?)?;
+        return Some(format!("{before}domain:{host})"));
+    }
+    let (first, rest) = text.split_once([' ', ':'])?;
+    let written = match tools::family(first) {
+        Some(_) => format!("{first}({})", rest.trim()),
+        None if CommandRule::knows(first) => format!("Bash({text})"),
+        None => return None,
+    };
+    ToolRule::new(&written).is_ok().then_some(written)
 }

@@ -342,7 +342,13 @@ impl<'n> WrittenHook<'n> {
                     written.has_misspelt_handler |= nearest.is_some_and(|key| !COMMON_FIELDS.contains(&key));
                     let names_events = NAMES_OF_ON.contains(&unknown) && !entries.iter().any(|it| it.key == "on");
                     let of_others = || dialects::mark_like(unknown);
-                    let nearest = if names_events { Some("on") } else { nearest.or_else(of_others) };
+                    let names_tools =
+                        NAMES_OF_MATCHER.contains(&unknown) && !entries.iter().any(|it| it.key == "matcher");
+                    let nearest = match (names_events, names_tools) {
+                        (true, _) => Some("on"),
+                        (false, true) => Some("matcher"),
+                        (false, false) => nearest.or_else(of_others),
+                    };
                     match dialects::with_field(unknown) {
                         Some((dialect, help)) => {
                             let message = format!("unknown field `{unknown}`: this looks like {dialect}");
@@ -359,6 +365,9 @@ impl<'n> WrittenHook<'n> {
 
 /// What other systems call the events that a hook is for.
 const NAMES_OF_ON: [&str; 5] = ["method", "methods", "trigger", "triggers", "events"];
+
+/// The same for the tools that it is for.
+const NAMES_OF_MATCHER: [&str; 4] = ["tool", "tools", "tool_name", "toolName"];
 
 impl RawDefaults {
     /// Reads `defaults`.

@@ -116,7 +116,7 @@ impl ToolRule {
         };
         let mut tools = Vec::new();
         for name in names.split('|').map(str::trim) {
-            if name.is_empty() || name.contains(|c: char| c.is_whitespace() || c == ')') {
+            if name.is_empty() || name.starts_with('!') || name.contains(|c: char| c.is_whitespace() || c == ')') {
                 return Err(form());
             }
             let glob = if name.contains('*') { Some(glob(name)?) } else { None };
