@@ -272,7 +272,7 @@ fn of_pattern(rule: &ToolRule) -> Option<Slip> {
     if let Some(word) = commands.iter().find_map(CommandRule::word_across_words) {
         let apart = word.trim_end_matches('*').replace('*', " * ") + if word.ends_with('*') { " *" } else { "" };
         let message = format!("`{}`: a `*` within a word stays in it, and nothing is called `{word}`", rule.text());
-        let meant = Meant::Instead(rule.text().to_string(), rule.text().replace(word, &apart));
+        let meant = Meant::Instead(rule.text().to_string(), rule.text().replace(word, apart.trim_start()));
         return Some(Slip::new("never-matches", message, meant));
     }
     if let Some(dash) = pattern.split(' ').find(|it| it.starts_with(['\u{2013}', '\u{2014}', '\u{2212}'])) {

@@ -9,6 +9,7 @@
 //! or Windows rules apply, hard links (which a path can't show) and a link that changes between judging and use are left
 //! to others.
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStrExt;
@@ -123,6 +124,48 @@ pub fn views(path: &str, cwd: &Path) -> PathViews {
 pub fn resolved(path: &Path) -> Option<PathBuf> {
     let mut walk = Walk { cwd: Path::new("/"), magic: false };
     walk.resolve(path).filter(|_| !walk.magic)
+}
+
+/// A pattern with `~/x` where a word begins with `$HOME/x`.
+pub(super) fn with_tilde(pattern: &str) -> Cow<'_, str> {
+    let mut tidied = Cow::Borrowed(pattern);
+    for name in ["${HOME}", "$HOME"] {
+        let mut from = 0;
+        while let Some(at) = tidied[from..].find(name).map(|at| from + at) {
+            let end = at + name.len();
+            let is_apart = |c: char| matches!(c, ' ' | '\t' | '\'' | '"');
+            let begins = tidied[..at].chars().next_back().is_none_or(is_apart);
+            let ends = tidied[end..].chars().next().is_none_or(|c| c == '/' || is_apart(c));
+            if begins && ends {
+                tidied.to_mut().replace_range(at..end, "~");
+            }
+            from = at + 1;
+        }
+    }
+    tidied
+}
+
+/// A command pattern with the user's home, in each of its forms, where a word begins with `~/`.
+pub(super) fn with_home<'p>(pattern: &'p str) -> Vec<String> {
+    let split = |word: &'p str| {
+        let (quote, rest) = word.split_at(word.find('~').filter(|at| *at < 2)?);
+        let rest = rest[1..].trim_end_matches(['\'', '"']);
+        let is_home = matches!(quote, "" | "'" | "\"") && (rest.is_empty() || rest.starts_with('/'));
+        is_home.then_some((quote, &word[quote.len() + 1..]))
+    };
+    if !pattern.split(' ').any(|word| split(word).is_some()) {
+        return Vec::new();
+    }
+    let is_plain = |home: &&str| !home.contains([' ', '*', '?', '[', '{', '\'', '"', '\\', '|']);
+    let homes = HOMES.iter().filter_map(|home| home.to_str()).filter(is_plain);
+    let absolute = |home: &str| {
+        let words = pattern.split(' ').map(|word| match split(word) {
+            Some((quote, rest)) => format!("{quote}{home}{rest}"),
+            None => word.to_string(),
+        });
+        words.collect::<Vec<_>>().join(" ")
+    };
+    homes.map(absolute).collect()
 }
 
 /// What `~/x` is to a tool that expands `~`. Others have a directory of that name, so it stands for both.

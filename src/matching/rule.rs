@@ -316,7 +316,7 @@ impl ToolRule {
         }
     }
 
-    /// The rules over the commands of a shell text, one for each alternative in braces; none if it has no such pattern.
+    /// The rules over the commands of a shell text, one for each alternative in braces and for the home by its path; none if it has no such pattern.
     pub fn commands(&self) -> &[CommandRule] {
         match &self.argument {
             Argument::Main(forms) => &forms.commands,
@@ -345,7 +345,8 @@ impl Argument {
         }
         let may_be = |kind| kinds.iter().any(|it| it.is_none_or(|it| it == kind));
         let must_be = |kind| kinds.contains(&Some(kind));
-        let mut pattern = pattern;
+        let with_tilde = paths::with_tilde(pattern);
+        let mut pattern = &*with_tilde;
         if let Some((name, rest)) = pattern.split_once('=')
             && is_word(name)
             && !must_be(ArgumentKind::Shell)
@@ -377,7 +378,8 @@ impl Argument {
             }
         }
         let commands = |pattern: &str| {
-            let patterns = paths::alternatives(pattern, paths::Braces::OfCommand)?;
+            let mut patterns = paths::alternatives(pattern, paths::Braces::OfCommand)?;
+            patterns.extend(patterns.iter().flat_map(|it| paths::with_home(it)).collect::<Vec<_>>());
             patterns.iter().map(|it| CommandRule::new(it)).collect::<Result<Vec<_>, _>>()
         };
         use ArgumentKind::{Path, Shell, Text, Url};
@@ -893,6 +895,20 @@ mod tests {
             let found = (row.hits.map(|_| hits == "yes"), row.covers.map(|_| covers == "yes"));
             (found, (row.hits, row.covers))
         });
+    }
+
+    #[test]
+    fn the_home_is_one_place_however_it_is_written() {
+        let file = paths::home().unwrap().join(".ssh/id");
+        let commands = ["cat ~/.ssh/id".into(), "cat \"$HOME\"/.ssh/id".into(), format!("cat -n {}", file.display())];
+        for rule in ["cat ~/.ssh/*", "cat $HOME/.ssh/*", "cat \"${HOME}/.ssh/\"*", "cat -n '~/.ssh/id'"] {
+            let rules = [format!("Bash({rule})")];
+            let hits = |command: &String| judge(&rules, &[], "Bash", &json!({ "command": command })).0;
+            let expected = if rule.contains("-n") { ["no", "no", "yes"] } else { ["yes"; 3] };
+            assert_eq!(commands.each_ref().map(hits), expected, "{rule}");
+        }
+        let read = judge(&["Read($HOME/.ssh/*)".into()], &[], "Read", &json!({ "file_path": file }));
+        assert_eq!(read.0, "yes");
     }
 
     #[test]

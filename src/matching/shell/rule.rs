@@ -47,6 +47,8 @@ struct Operand {
     verb: bool,
     /// The sub-command's names, if it is one.
     names: Vec<&'static str>,
+    /// A `*` with nothing but options behind it, which says that they may stand anywhere.
+    is_optional: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -158,7 +160,8 @@ impl CommandRule {
     pub fn word_across_words(&self) -> Option<&str> {
         let across = |text: &str| text.trim_end_matches('*').find('*').is_some_and(|at| at > 0);
         let stage = self.stages.first().filter(|stage| stage.whole.is_none())?;
-        if across(&stage.program) {
+        let begins_across = stage.program.starts_with('*') && !stage.program.trim_start_matches('*').is_empty();
+        if across(&stage.program) || begins_across {
             let is_known = options::program_names().any(|name| glob(&stage.program, name));
             return (!is_known && !stage.program.contains('/')).then_some(stage.program.as_str());
         }
@@ -378,19 +381,29 @@ fn words(pattern: &str) -> Result<Vec<String>, String> {
     Ok(words)
 }
 
-/// `git push*--force*` as a glob over a text would have it: whatever stands between is left out, as options may stand
-/// anywhere.
+/// `git push*--force*` and `git push *--force*` as a glob over a text would have them: whatever stands between is left
+/// out, as options may stand anywhere.
 fn parted(words: &[String]) -> Vec<String> {
     let mut parted = Vec::with_capacity(words.len());
     for (at, word) in words.iter().enumerate() {
         // An operand may be a file's name that holds a dash.
         let dash = if at == 0 { "*-" } else { "*--" };
-        match word.find(dash).filter(|at| *at > 0 && !word.starts_with('-')) {
-            Some(at) => parted.extend([word[..at].to_string(), word[at + 1..].to_string()]),
-            None => parted.push(word.clone()),
+        match word.find(dash).filter(|_| !word.starts_with('-')) {
+            Some(0) if at > 0 => parted.push(word[1..].to_string()),
+            Some(at) if at > 0 => parted.extend([word[..at].to_string(), word[at + 1..].to_string()]),
+            _ => parted.push(word.clone()),
         }
     }
     parted
+}
+
+/// The same for letters: `rm *-rf*`. More of them end the name of a file: `rm *-dir`.
+fn letters_behind_star<'w>(word: &'w str, row: Option<&Row>) -> Option<&'w str> {
+    let option = word.strip_prefix('*')?;
+    let mut letters = option.strip_prefix('-')?.trim_end_matches('*').chars();
+    let is_short = (1..=2).contains(&letters.clone().count());
+    (is_short && letters.all(|letter| row.is_some_and(|row| row.option(&format!("-{letter}")).is_some())))
+        .then_some(option)
 }
 
 impl Stage {
@@ -440,6 +453,7 @@ impl Stage {
         let mut at = 0;
         while let Some(word) = rest.get(at) {
             at += 1;
+            let word = letters_behind_star(word, node).unwrap_or(word);
             let is_option = word.len() > 1 && word.starts_with('-') && node.is_none_or(|row| row.style != Style::None);
             if is_option {
                 let taken = stage.option(word, rest.get(at), node, &path);
@@ -453,24 +467,28 @@ impl Stage {
                 stage.open = true;
             }
             let child = node.filter(|row| row.has_commands && stage.commands == stage.operands.len());
+            // `push* --force`: a glob over the text goes on behind the name.
+            let name = if at < rest.len() { word.trim_end_matches('*') } else { word };
+            let are_options = |words: &[String]| !words.is_empty() && words.iter().all(|it| it.starts_with('-'));
+            let is_optional = word == "*" && child.is_none() && are_options(&rest[at..]);
             let names = match child {
                 Some(row) => {
                     stage.commands += 1;
-                    node = row.child(word).or_else(|| {
+                    node = row.child(name).or_else(|| {
                         // `aws * delete-*`: what follows stands where sub-commands of any child do.
                         let mut children =
                             row.children.iter().filter(|child| child.names.iter().any(|name| glob(word, name)));
                         children.find(|child| child.has_commands).filter(|_| word.contains('*'))
                     });
-                    path = format!("{path} {word}");
-                    row.child(word).map(|row| row.names.clone()).unwrap_or_default()
+                    path = format!("{path} {name}");
+                    row.child(name).map(|row| row.names.clone()).unwrap_or_default()
                 }
                 None => Vec::new(),
             };
             let is_nested =
                 || row.as_deref().is_some_and(|row| row.has_commands) && stage.operands.iter().all(|it| it.glob == "*");
             let verb = child.is_some() || is_nested();
-            stage.operands.push(Operand { glob: word.clone(), verb, names });
+            stage.operands.push(Operand { glob: word.to_string(), verb, names, is_optional });
             if node.is_none() {
                 node = row.as_deref().filter(|_| child.is_none());
             }
@@ -688,6 +706,9 @@ impl Stage {
         for (index, operand) in self.operands.iter().enumerate() {
             let is_command =
                 index < self.commands || index == 0 && matches!(self.program.as_str(), "chmod" | "chown" | "chgrp");
+            if operand.is_optional {
+                continue;
+            }
             let mut found = Held::No;
             while let Some(item) = parsed.operands.get(at) {
                 let this = operand.could_be_item(item);
