@@ -300,7 +300,7 @@ fn of_pattern(rule: &ToolRule) -> Option<Slip> {
 fn of_end(rule: &ToolRule, rules: &[ToolRule]) -> Option<Slip> {
     let is_shell = |(tool, _)| tools::known(tool).is_some_and(|it| it.kind == ArgumentKind::Shell);
     let commands = rule.commands();
-    if commands.is_empty() || !commands.iter().all(CommandRule::is_bare) || !rule.tools().all(is_shell) {
+    if commands.is_empty() || !commands.iter().all(CommandRule::is_exact) || !rule.tools().all(is_shell) {
         return None;
     }
     let pattern = rule.pattern()?.trim();
@@ -309,7 +309,7 @@ fn of_end(rule: &ToolRule, rules: &[ToolRule]) -> Option<Slip> {
         return None;
     }
     let open = rule.text().replacen(&format!("({pattern})"), &format!("({pattern} *)"), 1);
-    let message = format!("`{}` holds only for `{pattern}` with nothing behind it", rule.text());
+    let message = format!("`{}` holds only for `{pattern}` with nothing added", rule.text());
     Some(Slip::new("exact-command", message, Meant::Instead(rule.text().to_string(), open)))
 }
 

@@ -34,6 +34,8 @@ struct Stage {
     options: Vec<OptionPattern>,
     /// Ends in a `*`: anything may follow.
     open: bool,
+    /// It names `--`, which says what a word is: `git checkout -- *`.
+    dashes: bool,
     /// The words after the program, until the first `*`.
     leading: Vec<String>,
     /// `*push*`: a glob over the whole command, where the program isn't named.
@@ -47,7 +49,8 @@ struct Operand {
     verb: bool,
     /// The sub-command's names, if it is one.
     names: Vec<&'static str>,
-    /// A `*` with nothing but options behind it, which says that they may stand anywhere.
+    /// A `*` that may stand for nothing: with options behind it, which may stand anywhere, or a sub-command that needs none
+    /// before it.
     is_optional: bool,
 }
 
@@ -144,11 +147,10 @@ impl CommandRule {
         self.stages.len() > 1
     }
 
-    /// Whether the rule names a program or a sub-command and nothing else, so that it holds only where nothing follows.
-    pub fn is_bare(&self) -> bool {
+    /// Whether the rule holds only for what it names, with nothing added.
+    pub fn is_exact(&self) -> bool {
         let [stage] = &self.stages[..] else { return false };
-        let names_no_more = stage.operands.len() == stage.commands && stage.options.is_empty();
-        names_no_more && !stage.open && stage.whole.is_none()
+        !stage.open && stage.options.is_empty() && stage.whole.is_none()
     }
 
     /// The options that the rule names, as written.
@@ -397,13 +399,30 @@ fn parted(words: &[String]) -> Vec<String> {
     parted
 }
 
-/// The same for letters: `rm *-rf*`. More of them end the name of a file: `rm *-dir`.
-fn letters_behind_star<'w>(word: &'w str, row: Option<&Row>) -> Option<&'w str> {
-    let option = word.strip_prefix('*')?;
-    let mut letters = option.strip_prefix('-')?.trim_end_matches('*').chars();
-    let is_short = (1..=2).contains(&letters.clone().count());
-    (is_short && letters.all(|letter| row.is_some_and(|row| row.option(&format!("-{letter}")).is_some())))
-        .then_some(option)
+/// The same for options with one dash: `terraform apply *-auto-approve`, `rm *-rf*`. More letters than two end the name of
+/// a file: `rm *-dir`.
+fn option_behind_star<'w>(word: &'w str, row: Option<&Row>) -> Option<&'w str> {
+    let option = word.strip_prefix('*').filter(|option| option.starts_with('-'))?;
+    let name = option.trim_end_matches('*');
+    let is_known = |name: &str| row.is_some_and(|row| row.option(name).is_some());
+    let are_letters =
+        || (2..=3).contains(&name.len()) && name[1..].chars().all(|letter| is_known(&format!("-{letter}")));
+    (is_known(name) || name.is_ascii() && are_letters()).then_some(option)
+}
+
+/// Whether nothing but options and their values are left of a pattern.
+fn are_options(words: &[String], row: Option<&Row>) -> bool {
+    let takes = |word: &str| row.and_then(|row| row.option(word)).is_some_and(|option| option.value == Takes::Value);
+    let mut rest = words.iter();
+    while let Some(word) = rest.next() {
+        if !word.starts_with('-') {
+            return false;
+        }
+        if takes(word) {
+            rest.next();
+        }
+    }
+    !words.is_empty()
 }
 
 impl Stage {
@@ -444,6 +463,7 @@ impl Stage {
             commands: 0,
             options: Vec::new(),
             open: open || everything,
+            dashes: false,
             leading: rest.iter().take_while(|word| *word != "*").cloned().collect(),
             whole,
         };
@@ -453,7 +473,11 @@ impl Stage {
         let mut at = 0;
         while let Some(word) = rest.get(at) {
             at += 1;
-            let word = letters_behind_star(word, node).unwrap_or(word);
+            let word = option_behind_star(word, node).unwrap_or(word);
+            if word == "--" {
+                stage.dashes = true;
+                continue;
+            }
             let is_option = word.len() > 1 && word.starts_with('-') && node.is_none_or(|row| row.style != Style::None);
             if is_option {
                 let taken = stage.option(word, rest.get(at), node, &path);
@@ -469,9 +493,16 @@ impl Stage {
             let child = node.filter(|row| row.has_commands && stage.commands == stage.operands.len());
             // `push* --force`: a glob over the text goes on behind the name.
             let name = if at < rest.len() { word.trim_end_matches('*') } else { word };
-            let are_options = |words: &[String]| !words.is_empty() && words.iter().all(|it| it.starts_with('-'));
-            let is_optional = word == "*" && child.is_none() && are_options(&rest[at..]);
+            // `kubectl * delete *`: only options may stand between.
+            let is_any = word == "*"
+                && stage.operands.is_empty()
+                && child.is_some_and(|row| rest.get(at).is_some_and(|next| row.child(next).is_some()));
+            let is_optional = is_any || word == "*" && child.is_none() && are_options(&rest[at..], node);
             let names = match child {
+                Some(_) if is_any => {
+                    stage.commands += 1;
+                    Vec::new()
+                }
                 Some(row) => {
                     stage.commands += 1;
                     node = row.child(name).or_else(|| {
@@ -622,6 +653,9 @@ impl Stage {
             }
         }
         let mut held = self.operands_hit(&parsed);
+        if self.dashes && !command.words.iter().any(|word| word.as_constant() == Some("--")) {
+            held = held.min(parsed.open.map_or(Held::No, Held::Doubt));
+        }
         if command.words.first().is_some_and(
             |head| matches!(head.openness, Openness::Operand(at) if at > 0 && !head.text[..at].contains('/')),
         ) {
@@ -707,15 +741,19 @@ impl Stage {
             let is_command =
                 index < self.commands || index == 0 && matches!(self.program.as_str(), "chmod" | "chown" | "chgrp");
             if operand.is_optional {
-                continue;
+                let next = self.operands.get(index + 1).zip(parsed.operands.get(at));
+                if next.is_none_or(|(next, item)| next.could_be_item(item) == Held::Yes) {
+                    continue;
+                }
             }
+            let (from, mut has_passed) = (at, false);
             let mut found = Held::No;
             while let Some(item) = parsed.operands.get(at) {
                 let this = operand.could_be_item(item);
                 if !spreads(item.word) {
                     at += 1;
                 }
-                if this > Held::No {
+                if this > Held::No && !(has_passed && item.leaf) {
                     found = this;
                     break;
                 }
@@ -724,9 +762,14 @@ impl Stage {
                     continue;
                 }
                 // A sub-command stands where it stands, unless an option before it isn't known.
-                if !item.unsure && (is_command || !is_open) {
+                let is_any = index > 0 && self.operands[index - 1].is_any_verb() && !item.names.is_empty();
+                has_passed |= is_any;
+                if !item.unsure && (is_command || !is_open) && !is_any && !operand.spans() {
                     break;
                 }
+            }
+            if found == Held::No && parsed.options.iter().any(|item| operand.is_within(item)) {
+                (at, found) = (from, Held::Yes);
             }
             if found == Held::No {
                 return Held::No;
@@ -1185,6 +1228,19 @@ impl OptionPattern {
     }
 }
 
+/// Whether a word is the path that a pattern names, but for how it is written: `./.git/` is `.git`.
+fn is_same_path(pattern: &str, text: &str) -> bool {
+    let tidy = |path: &str| -> Option<String> {
+        let is_root = path.starts_with('/');
+        let parts = path.split('/').filter(|part| !matches!(*part, "" | "."));
+        (!path.contains("://"))
+            .then(|| format!("{}{}", if is_root { "/" } else { "" }, parts.collect::<Vec<_>>().join("/")))
+    };
+    text.contains('/')
+        && tidy(text).is_some_and(|text| text.len() > 1 && tidy(pattern).is_some_and(|it| glob(&it, &text)))
+        || pattern.contains('/') && tidy(pattern).is_some_and(|it| it.len() > 1 && glob(&it, text))
+}
+
 impl Operand {
     fn could_be_item(&self, item: &Item) -> Held {
         // A variable behind what has no sub-commands: `docker logs $X`.
@@ -1210,7 +1266,7 @@ impl Operand {
                 // What begins with `~` isn't what begins with `/`.
                 to_held(match word.home {
                     true => glob(&self.glob, &format!("~{}", word.text)),
-                    false => glob(&self.glob, &word.text),
+                    false => glob(&self.glob, &word.text) || !self.verb && is_same_path(&self.glob, &word.text),
                 })
             }
             openness => {
@@ -1243,6 +1299,22 @@ impl Operand {
                 }
             }
         }
+    }
+
+    /// `*main`: as a glob over the text has it, anything may stand before.
+    fn spans(&self) -> bool {
+        !self.verb && self.glob.len() > 1 && self.glob.starts_with('*')
+    }
+
+    /// `gcloud * delete`: a `*` for one sub-command or several.
+    fn is_any_verb(&self) -> bool {
+        self.verb && self.glob == "*"
+    }
+
+    /// `*DROP*`, which an option may be given too.
+    fn is_within(&self, option: &Item) -> bool {
+        let is_it = |word: &Word| word.as_constant().is_some_and(|text| glob(&self.glob, text));
+        self.spans() && self.glob.ends_with('*') && (is_it(option.word) || option.value.is_some_and(is_it))
     }
 
     fn is_path(&self) -> bool {

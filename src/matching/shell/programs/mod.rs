@@ -571,6 +571,9 @@ pub(super) fn is_known(name: &str) -> bool {
 
 /// The name by which a program is mostly known, if this is another one of it.
 pub(super) fn same_program(name: &str) -> Option<&'static str> {
+    if name == "." {
+        return Some("source");
+    }
     Some(match name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.') {
         "pip" => "pip",
         "python" => "python",
