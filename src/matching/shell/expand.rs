@@ -125,6 +125,8 @@ pub(super) enum Piece {
     Output(Rc<List>, Shell),
     /// A line of what so many stages of a pipeline print.
     Line(Rc<[Stage]>, usize, Shell),
+    /// An element of an array.
+    Element(String),
 }
 
 /// Everything that the text assigns to a name, wherever it stands.
@@ -137,6 +139,8 @@ pub(super) struct Variable {
     elements: bool,
     /// Arithmetic would run what its value holds.
     odd: bool,
+    /// A loop goes over the words that the shell makes of its values.
+    splits: bool,
 }
 
 /// The variables of a text.
@@ -227,7 +231,9 @@ impl Variables {
         }
         let mentions = |source: &Source| match source {
             Source::Pieces(pieces) => pieces.iter().any(|piece| match piece {
-                Piece::Variable(other) => chain >= MAX_CHAIN || self.is_odd_in(other, chain + 1),
+                Piece::Variable(other) | Piece::Element(other) => {
+                    chain >= MAX_CHAIN || self.is_odd_in(other, chain + 1)
+                }
                 // A name is evaluated in turn.
                 Piece::Text(text) => chain < MAX_CHAIN && text != name && self.is_odd_in(text, chain + 1),
                 Piece::Operand | Piece::Computed | Piece::Output(..) => false,
@@ -314,8 +320,16 @@ impl Variables {
             Node::Branches(lists) => lists.iter().for_each(|list| self.collect(list)),
             Node::For { name, words, body } => {
                 for word in words {
-                    let source = source_of_word(word, self.shell);
+                    let source = match word.parts.as_slice() {
+                        [Part::Variable { name, change: Change::Element(which), .. }] if which == "@" => {
+                            Source::Pieces(vec![Piece::Element(name.clone())])
+                        }
+                        _ => source_of_word(word, self.shell),
+                    };
                     self.add(name, source);
+                    if word.parts.iter().any(is_split) {
+                        self.by_name.entry(name.clone()).or_default().splits = true;
+                    }
                     self.collect_word(word);
                 }
                 self.by_name.entry(name.clone()).or_default().odd |= words.iter().any(|it| parts_are_odd(&it.parts));
@@ -559,11 +573,15 @@ impl Variables {
 
     /// The elements of an array, each with one value.
     pub(super) fn elements(&self, name: &str) -> Option<Vec<Resolved>> {
+        self.elements_in(name, 0)
+    }
+
+    fn elements_in(&self, name: &str, chain: usize) -> Option<Vec<Resolved>> {
         let variable = self.by_name.get(name)?;
         if !variable.sources.is_empty() || self.any {
             return None;
         }
-        let one = |source: &Source| match self.resolve_source(source, 0).as_slice() {
+        let one = |source: &Source| match self.resolve_source(source, chain).as_slice() {
             [value] => Some(value.clone()),
             _ => None,
         };
@@ -574,7 +592,11 @@ impl Variables {
         let sources = variable.sources.iter().chain(variable.array.iter().flatten().take(1));
         let mut values: Vec<Resolved> = Vec::new();
         for source in sources {
-            for value in self.resolve_source(source, chain) {
+            let mut found = self.resolve_source(source, chain);
+            if variable.splits {
+                found = found.into_iter().flat_map(Resolved::split).collect();
+            }
+            for value in found {
                 if !values.iter().any(|it| it.text == value.text && it.openness == value.openness) {
                     values.push(value);
                 }
@@ -634,6 +656,7 @@ impl Variables {
                                 Output::Constant(_) | Output::Branch | Output::Anything => computed(),
                             }
                         }
+                        Piece::Element(name) => self.elements_in(name, chain + 1).unwrap_or_else(computed),
                         Piece::Variable(name) => match self.by_name.get(name) {
                             Some(variable) => self.resolve(variable, chain + 1),
                             None => vec![Resolved { text: format!("${name}"), openness: Openness::Operand(0) }],
@@ -658,6 +681,18 @@ impl Resolved {
     /// What may be anything.
     pub(super) fn computed() -> Resolved {
         Resolved { text: "…".into(), openness: Openness::Computed(0, false) }
+    }
+
+    /// The words that a shell makes of it.
+    fn split(self) -> Vec<Resolved> {
+        let word = |text: &str| Resolved { text: text.into(), openness: Openness::Constant };
+        match self.openness {
+            Openness::Constant => self.text.split_whitespace().map(word).collect(),
+            Openness::Operand(_) if self.text.replace(BRANCH, "").contains(char::is_whitespace) => {
+                vec![Resolved::computed()]
+            }
+            _ => vec![self],
+        }
     }
 
     pub(super) fn then(&self, next: &Resolved) -> Resolved {
@@ -708,6 +743,11 @@ fn parts_are_odd(parts: &[Part]) -> bool {
         }
         _ => false,
     })
+}
+
+/// Whether the shell makes several words of what it gives.
+fn is_split(part: &Part) -> bool {
+    matches!(part, Part::Variable { quoted: false, .. } | Part::Command { quoted: false, .. })
 }
 
 fn source_of_word(word: &Written, shell: Shell) -> Source {
