@@ -107,6 +107,10 @@ static PRODUCERS: &[Producer] = &[
     prints_own("git hash-object|write-tree", "..."),
     // The ids of what they make.
     prints_own("docker|podman create", "..."),
+    prints_own(
+        "git tag",
+        "-C= -l --list --sort= --points-at= --merged= --no-merged= --contains= --no-contains= -i --ignore-case",
+    ),
     prints_own("docker|podman run -d|-dit|-itd|-dt|--detach", "..."),
     prints_own("docker|podman build -q|--quiet", "..."),
     prints_own(
@@ -121,6 +125,9 @@ static PRODUCERS: &[Producer] = &[
         --sort-by= --kubeconfig=",
     ),
     prints_given("brew --prefix", ""),
+    prints_own("conda|mamba info --base", ""),
+    prints_own("poetry env info -p|--path", ""),
+    prints_own("losetup", "-f -P --find --show --partscan -r --read-only -o= --offset= --sizelimit="),
     prints_own("go env GOPATH|GOROOT|GOBIN|GOOS|GOARCH|GOMODCACHE|GOCACHE|GOVERSION|GOMOD", ""),
     prints_own("npm bin|root|prefix", "-g --global"),
 ];
@@ -311,6 +318,15 @@ pub(super) const BRANCH: &str = "$(git branch --show-current)";
 /// The output of the commands in `$( … )`.
 pub(super) fn of(list: &List, known: Known<'_>) -> Output {
     let Some((last, rest)) = list.0.split_last() else { return Output::Anything };
+    // `git describe || echo v0`
+    let is_operand = |it: &super::grammar::Pipeline| match of_stages(&it.stages, known) {
+        Output::Operands | Output::Branch => true,
+        Output::Constant(text) => !text.is_empty() && begins_no_option(&text),
+        Output::Anything => false,
+    };
+    if !rest.is_empty() && list.0.iter().all(is_operand) {
+        return Output::Operands;
+    }
     // `cd x && pwd`: the last one prints.
     let is_quiet = |it: &super::grammar::Pipeline| {
         matches!(&*it.stages, [stage]
@@ -322,6 +338,26 @@ pub(super) fn of(list: &List, known: Known<'_>) -> Output {
     of_stages(&last.stages, known)
 }
 
+/// How a word stands that is a path that `find` prints: its name is behind it.
+pub(super) const FOUND: &str = "$(find …)";
+
+/// The name or pattern that all paths end in that a list prints, if it is nothing but `find` by one name.
+pub(super) fn found_name(list: &List) -> Option<&str> {
+    let [pipeline] = list.0.as_slice() else { return None };
+    let (first, rest) = pipeline.stages.split_first()?;
+    let words = |stage: &Stage| -> Option<Vec<Word>> {
+        let Node::Simple { words, .. } = &stage.node else { return None };
+        words.iter().map(|word| constant(word).map(Word::constant)).collect()
+    };
+    let Node::Simple { words: written, .. } = &first.node else { return None };
+    let texts: Vec<&str> = written.iter().map(|word| constant(word).unwrap_or_default()).collect();
+    let at = texts.iter().position(|text| *text == "-name")?;
+    let prints_other = |text: &&str| matches!(*text, "-o" | "-or" | "!" | "-not" | "," | "-printf");
+    let is_plain = texts[0] == "find" && !texts[at + 1..].contains(&"-name") && !texts.iter().any(prints_other);
+    let passes = rest.iter().all(|stage| words(stage).is_some_and(|words| running::passes_lines(&words)));
+    texts.get(at + 1).copied().filter(|name| is_plain && passes && !name.is_empty() && !name.contains('/'))
+}
+
 /// What the last of several stages prints.
 pub(super) fn of_stages(stages: &[Stage], known: Known<'_>) -> Output {
     let mut stages = stages.iter();
@@ -331,7 +367,7 @@ pub(super) fn of_stages(stages: &[Stage], known: Known<'_>) -> Output {
 
 /// How much there is to look at to tell what a list prints.
 pub(super) fn steps(list: &List) -> usize {
-    list.0.len() + list.0.last().map_or(0, |last| steps_of(&last.stages))
+    list.0.len() + list.0.iter().map(|it| steps_of(&it.stages)).sum::<usize>()
 }
 
 pub(super) fn steps_of(stages: &[Stage]) -> usize {
@@ -380,12 +416,12 @@ impl Known<'_> {
                 reading.iter().any(|(_, splits)| *splits) || self.variables.separators && words.iter().any(has_dash);
             !may_split && are_operands(&words)
         };
-        // The name of a time zone and the directory of temporary files are printed, too.
+        // The name of a time zone, the directory of temporary files and the active environment are printed, too.
         let is_told = |name: &&str| {
             let word = |it: Resolved| Word { text: it.text, openness: it.openness, ..Word::default() };
             (self.values)(name).into_iter().any(|it| !is_harmless(&word(it), ":"))
         };
-        let is_told = ["TZ", "TMPDIR"].iter().any(is_told);
+        let is_told = ["TZ", "TMPDIR", "VIRTUAL_ENV"].iter().any(is_told);
         match assigns.is_empty() && !is_told && readings.iter().all(is_producer) {
             true => Output::Operands,
             false => Output::Anything,

@@ -1405,6 +1405,10 @@ impl<'c> Parsed<'c> {
                     }
                 }
                 unsure |= !known;
+                // `-o $(x)`: its first word is the value, and others follow.
+                if item.value.is_some_and(spreads) {
+                    parsed.open = parsed.open.or(Some("a computed word may be an option"));
+                }
                 parsed.options.push(item);
                 continue;
             }
@@ -1466,6 +1470,13 @@ impl<'c> Parsed<'c> {
                 _ => ended |= node.is_some_and(|row| row.stops),
             }
             parsed.operands.push(item);
+        }
+        // If the one operand were an option, the program would have nothing to do it to.
+        if let [only] = parsed.operands.as_slice()
+            && only.word.openness == Openness::Computed(0, false)
+            && row.is_some_and(Row::needs_operand)
+        {
+            parsed.open = None;
         }
         parsed
     }
@@ -1571,6 +1582,7 @@ impl OptionPattern {
                 (Some(value), _) => to_held(glob(wanted, value)),
                 (None, Some(value)) => match value.openness {
                     Openness::Constant => to_held(glob(wanted, &value.text)),
+                    _ if !spreads(value) && !meeting::may_be(&format!("{}*", value.beginning()), wanted) => Held::No,
                     _ => Held::Doubt("a value that isn't constant"),
                 },
                 (None, None) => Held::No,
@@ -1903,7 +1915,8 @@ fn given_to_code(script: &Script) -> Option<Vec<&str>> {
 /// A text that may run, without the commands in it that an exception takes away wherever they run: a Dockerfile without
 /// its `rm -rf /var/lib/apt/lists/*`. A text that isn't all read as a shell's keeps them.
 fn without_excepted(text: &str, unless: &[&CommandRule], place: &Place) -> String {
-    let script = super::read(text, super::Shell::Posix);
+    // A Dockerfile's RUN stands before the words of a command.
+    let script = super::read(&text.replace("\nRUN ", "\n    "), super::Shell::Posix);
     if !script.names_all() {
         return text.to_string();
     }
@@ -1914,15 +1927,19 @@ fn without_excepted(text: &str, unless: &[&CommandRule], place: &Place) -> Strin
     let (taken, others): (Vec<&Command>, Vec<&Command>) =
         script.commands.iter().filter(|command| !command.is_transparent()).partition(is_taken);
     let mut rest = text.as_bytes().to_vec();
-    for command in taken {
+    for command in &taken {
         if let Some(own) = rest.get_mut(command.span.clone()) {
             own.fill(b' ');
         }
     }
     // Those of one text for a shell stand in one place.
     for command in others {
-        if let (Some(own), Some(text)) = (rest.get_mut(command.span.clone()), text.as_bytes().get(command.span.clone()))
-        {
+        // Of a wrapper its name stays: what it runs is a command of its own.
+        let head = command.words.first().filter(|head| programs::wrapper_of(&head.text, &command.words).is_some());
+        let name = head.and_then(|head| head.span.clone());
+        let is_within = taken.iter().any(|it| it.span == command.span);
+        let span = name.filter(|_| is_within).unwrap_or_else(|| command.span.clone());
+        if let (Some(own), Some(text)) = (rest.get_mut(span.clone()), text.as_bytes().get(span)) {
             own.copy_from_slice(text);
         }
     }

@@ -3,8 +3,9 @@
 use super::super::expand::{Openness, Word, is_variable};
 use super::super::programs::running;
 use super::super::{Command, Role, Shell, Span, grammar, programs};
+use super::expansion::as_operand;
 use super::simple::is_own_name;
-use super::{Awaited, Directory, Facts, Input, MAX_FILES, Passed, Walk, base_name, looks_expandable, tail};
+use super::{Awaited, COMPLETED, Directory, Facts, Input, MAX_FILES, Passed, Walk, base_name, looks_expandable, tail};
 use std::rc::Rc;
 
 const SETS_VARIABLES: &str = "a builtin that sets variables";
@@ -233,9 +234,8 @@ impl Walk {
                 }
                 // What a variable of the caller's holds is an operand of the text, too.
                 Openness::Operand(_) => {
-                    // An allow is for what is certain: a file may be called `; rm x`.
-                    self.beside("a shell is given a text that a variable or a file's name completes", span);
-                    text.push_str(&word.text.replace("$((…))", "0").replace("$(…)", "operand").replace('…', "operand"))
+                    self.beside(COMPLETED, span);
+                    text.push_str(&as_operand(&word.text))
                 }
                 _ => constant = false,
             }

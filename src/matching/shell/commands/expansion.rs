@@ -4,7 +4,8 @@ use super::super::expand::{Openness, Resolved, Word, is_positional, is_variable,
 use super::super::grammar::{self, Change, List, Part, Word as Written};
 use super::super::output::{self, Known, Output};
 use super::super::{Shell, Span};
-use super::{MAX_ALTERNATIVES, Walk};
+use super::{Input, MAX_ALTERNATIVES, Walk};
+use std::rc::Rc;
 
 impl Walk {
     /// What a word may become: several alternatives, each of several words.
@@ -61,7 +62,10 @@ impl Walk {
                 Part::Process { .. } => vec![Next::Open("/dev/fd/…".into(), Openness::Operand(8))],
                 Part::Command { list, quoted, .. } => vec![match self.output(list) {
                     Output::Constant(text) => Next::Value(text, *quoted),
-                    Output::Operands => Next::Open("$(…)".into(), Openness::Operand(0)),
+                    Output::Operands => {
+                        let text = output::found_name(list).map(|name| format!("{}/{name}", output::FOUND));
+                        Next::Open(text.unwrap_or_else(|| "$(…)".into()), Openness::Operand(0))
+                    }
                     Output::Branch => Next::Open(output::BRANCH.into(), Openness::Operand(0)),
                     Output::Anything => Next::Open("$(…)".into(), Openness::Computed(0, !quoted)),
                 }],
@@ -136,6 +140,44 @@ impl Walk {
             false => self.variables.values(name),
         };
         output::of(list, Known { shell: self.shell, variables: &self.variables, values: &values })
+    }
+
+    /// What a here-document with these parts gives to read, and its text, in which `…` is what only the run tells.
+    pub(super) fn document(&self, parts: &[Part]) -> (Input, Rc<str>) {
+        let mut made = Resolved::empty();
+        let known = |text: &str, openness| Resolved { text: text.into(), openness };
+        for part in parts {
+            let value = match part {
+                Part::Text { text, .. } => known(text, Openness::Constant),
+                Part::Arithmetic { .. } => known("0", Openness::Operand(0)),
+                Part::Command { list, .. } => match self.output(list) {
+                    Output::Constant(text) => known(&text, Openness::Constant),
+                    Output::Operands | Output::Branch => known("operand", Openness::Operand(0)),
+                    Output::Anything => Resolved::computed(),
+                },
+                Part::Variable { name, change: Change::None, .. } if is_variable(name) && !tells_what_ran(name) => {
+                    match self.variables.values(name).as_slice() {
+                        [] if name == "HOME" => known("$HOME", Openness::Operand(0)),
+                        // The text that is made may set the same name to something else.
+                        [] => known(&format!("${{outer_{name}}}"), Openness::Operand(0)),
+                        [value] if value.openness == Openness::Constant => value.clone(),
+                        [Resolved { openness: Openness::Operand(_), text }] => {
+                            known(&as_operand(text), Openness::Operand(0))
+                        }
+                        _ => Resolved::computed(),
+                    }
+                }
+                _ => Resolved::computed(),
+            };
+            made = made.then(&value);
+        }
+        let text: Rc<str> = made.text.into();
+        let input = match made.openness {
+            Openness::Constant => Input::Text(Rc::clone(&text)),
+            Openness::Operand(_) => Input::Completed(Rc::clone(&text)),
+            _ => Input::Computed,
+        };
+        (input, text)
     }
 
     /// The values of `$1`, `$@` and the like; none if the caller of the whole text gives them.
@@ -285,6 +327,11 @@ impl Walk {
             }
         }
     }
+}
+
+/// A text as code for a shell in which what is open is an operand.
+pub(super) fn as_operand(text: &str) -> String {
+    text.replace(output::FOUND, "operand").replace("$((…))", "0").replace("$(…)", "operand").replace('…', "operand")
 }
 
 /// Whether the shell sets a variable to what it has run, or to a part of it.

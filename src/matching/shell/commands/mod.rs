@@ -6,7 +6,7 @@ mod expansion;
 mod runners;
 mod simple;
 
-use super::expand::{Openness, Resolved, Variables, Word, is_number, is_positional};
+use super::expand::{Openness, Variables, Word, is_number, is_positional};
 use super::grammar::{self, Change, List, Node, Part, Pipeline, Redirect, RedirectKind, Stage, Word as Written};
 use super::output::Output;
 use super::{Command, Gap, Role, Shell, Span, meeting, programs};
@@ -19,6 +19,8 @@ enum Input {
     /// What the whole text reads.
     Outer,
     Text(Rc<str>),
+    /// A text that variables of the caller, paths or numbers complete. They stand in it as what they are.
+    Completed(Rc<str>),
     /// Paths, names, numbers.
     Operands,
     /// What find prints, ended by NUL.
@@ -153,6 +155,8 @@ const MAX_FILES: usize = 256;
 /// Pushes that a text configures, and plans to destroy that it makes. Beyond it, any may be meant.
 const MAX_KEPT: usize = 16;
 const TOO_LARGE: &str = "it is nested too deeply or too large";
+// An allow is for what is certain: a file may be called `; rm x`.
+const COMPLETED: &str = "a shell is given a text that a variable or a file's name completes";
 
 impl Walk {
     pub(super) fn new(shell: Shell) -> Walk {
@@ -529,48 +533,17 @@ impl Walk {
                         self.gap(TOO_LARGE, span);
                         continue;
                     };
-                    let input = match word.parts.as_slice() {
-                        [] => Input::Text("".into()),
-                        [Part::Text { text, .. }] => {
-                            if !inert {
-                                self.text(text, &word.span);
-                            }
-                            Input::Text(text.as_str().into())
-                        }
-                        parts => {
-                            // Its places are those of the body.
-                            let place = self.at(&word.span);
-                            let outer = self.place.replace(place);
-                            self.walk_parts(parts, &word.span);
-                            self.place = outer;
-                            let mut text = String::new();
-                            let mut constant = true;
-                            for part in parts {
-                                match part {
-                                    Part::Text { text: piece, .. } => text.push_str(piece),
-                                    Part::Variable { name, change: Change::None, .. } => {
-                                        match self.variables.values(name).as_slice() {
-                                            [Resolved { text: value, openness: Openness::Constant }] => {
-                                                text.push_str(value)
-                                            }
-                                            _ => {
-                                                constant = false;
-                                                text.push('…');
-                                            }
-                                        }
-                                    }
-                                    _ => {
-                                        constant = false;
-                                        text.push('…');
-                                    }
-                                }
-                            }
-                            if !inert {
-                                self.text(&text, &word.span);
-                            }
-                            if constant { Input::Text(text.into()) } else { Input::Computed }
-                        }
-                    };
+                    if word.parts.iter().any(|part| !matches!(part, Part::Text { .. })) {
+                        // Its places are those of the body.
+                        let place = self.at(&word.span);
+                        let outer = self.place.replace(place);
+                        self.walk_parts(&word.parts, &word.span);
+                        self.place = outer;
+                    }
+                    let (input, text) = self.document(&word.parts);
+                    if !inert {
+                        self.text(&text, &word.span);
+                    }
                     self.opened(redirect.fd, input);
                 }
                 RedirectKind::Write(word) | RedirectKind::ReadWrite(word) => {
@@ -587,6 +560,10 @@ impl Walk {
                     };
                     let content = match prints {
                         Some(Input::Text(text)) if redirect.fd.is_none_or(|fd| fd == 1) => Some(Rc::clone(text)),
+                        Some(Input::Completed(text)) if redirect.fd.is_none_or(|fd| fd == 1) => {
+                            self.beside(COMPLETED, span);
+                            Some(Rc::clone(text))
+                        }
                         _ => None,
                     };
                     for target in targets.iter().flatten().filter(|target| !is_device(target)) {

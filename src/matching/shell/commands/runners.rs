@@ -3,7 +3,7 @@
 use super::super::expand::{Openness, Word, join};
 use super::super::programs::{self, Given, Wrapper, running};
 use super::super::{Command, Role, Shell, Span};
-use super::{Directory, Facts, Input, MAX_KEPT, Passed, TOO_LARGE, Walk, base_name, tail};
+use super::{COMPLETED, Directory, Facts, Input, MAX_KEPT, Passed, TOO_LARGE, Walk, base_name, tail};
 
 impl Walk {
     pub(super) fn shell(&mut self, name: &str, words: &[Word], span: &Span, facts: &Facts) {
@@ -20,7 +20,10 @@ impl Walk {
         while let Some(word) = words.get(at) {
             let Some(option) = word.as_constant() else {
                 let beginning = word.beginning();
-                if matches!(word.openness, Openness::Operand(0))
+                // `*.sh` names no option, none of which has a dot.
+                let is_file = matches!(word.openness, Openness::Files(_)) && word.text.contains('.');
+                if is_file
+                    || matches!(word.openness, Openness::Operand(0))
                     || !beginning.is_empty() && !beginning.starts_with(['-', '+'])
                 {
                     break;
@@ -144,6 +147,11 @@ impl Walk {
             Input::Text(text) => {
                 self.nested(&text, shell, span);
                 self.read_texts.push(text);
+                return true;
+            }
+            Input::Completed(text) => {
+                self.beside(COMPLETED, span);
+                self.nested(&text, shell, span);
                 return true;
             }
             Input::Outer => self.unseen("a shell reads what it is given", span),
@@ -522,6 +530,7 @@ impl Walk {
         self.emit(words, span, facts, Role::Plain);
         let mut at = 1;
         let (mut mark, mut file, mut unsure, mut lines, mut single) = (None::<String>, false, false, false, false);
+        let mut alone = false;
         while let Some(word) = words.get(at) {
             let Some(option) = word.as_constant() else {
                 if matches!(word.openness, Openness::Computed(0, _)) {
@@ -548,10 +557,13 @@ impl Walk {
                         lines = true;
                         at += usize::from(value.is_none());
                     }
-                    "max-args" | "max-procs" | "max-chars" | "process-slot-var" => at += usize::from(value.is_none()),
+                    "max-args" | "max-lines" => {
+                        alone = false;
+                        at += usize::from(name == "max-args" && value.is_none());
+                    }
+                    "max-procs" | "max-chars" | "process-slot-var" => at += usize::from(value.is_none()),
                     "null" => lines = true,
-                    "no-run-if-empty" | "verbose" | "interactive" | "exit" | "open-tty" | "max-lines" | "eof"
-                    | "show-limits" => {}
+                    "no-run-if-empty" | "verbose" | "interactive" | "exit" | "open-tty" | "eof" | "show-limits" => {}
                     _ => unsure = true,
                 }
                 continue;
@@ -581,11 +593,21 @@ impl Walk {
                     }
                     'L' | 'n' | 'P' | 's' | 'd' | 'E' | 'R' | 'S' => {
                         lines |= letter == 'd';
+                        let number =
+                            if value.is_empty() { words.get(at).and_then(Word::as_constant) } else { Some(value) };
+                        alone = match letter {
+                            'n' => number == Some("1"),
+                            'L' => false,
+                            _ => alone,
+                        };
                         single |= letter == 'n' || letter == 'L';
                         at += usize::from(value.is_empty());
                         break;
                     }
-                    'l' | 'e' => break,
+                    'l' | 'e' => {
+                        alone &= letter != 'l';
+                        break;
+                    }
                     '0' => lines = true,
                     'p' | 'r' | 't' | 'x' | 'o' => {}
                     _ => unsure = true,
@@ -609,7 +631,7 @@ impl Walk {
             (Input::Operands | Input::Found(_), false) => {
                 vec![Word { text: "…".into(), openness: Openness::Operand(0), ..Word::default() }]
             }
-            _ => vec![Word::computed()],
+            _ => vec![Word { openness: Openness::Computed(0, !alone || unsure), ..Word::computed() }],
         };
         let inner = Facts { data: false, ..*facts };
         for mut reading in readings {

@@ -224,10 +224,7 @@ impl Walk {
             return None;
         }
         let from_document = stage.redirects.iter().find_map(|redirect| match &redirect.kind {
-            RedirectKind::HereDocument(at) => match self.documents.get(*at)?.parts.as_slice() {
-                [Part::Text { text, .. }] => Some(Input::Text(text.as_str().into())),
-                _ => None,
-            },
+            RedirectKind::HereDocument(at) => Some(self.document(&self.documents.get(*at)?.parts).0),
             RedirectKind::HereString(word) => word.plain().map(|text| Input::Text(text.into())),
             _ => None,
         });
@@ -365,7 +362,11 @@ impl Walk {
                 // `"$HOME/bin/git"` is git, wherever home is.
                 let slash = head.text.rfind('/').map_or(0, |at| at + 1);
                 let name = &head.text[slash..];
-                let plain = slash > at && !name.is_empty() && !name.contains(['$', '*', '?', '[', '…', '{', '}']);
+                // If nothing is found, the next word is the program.
+                let plain = slash > at
+                    && !name.is_empty()
+                    && !name.contains(['$', '*', '?', '[', '…', '{', '}'])
+                    && !head.text.starts_with(output::FOUND);
                 if !plain || matches!(head.openness, Openness::Computed(_, true)) {
                     self.emit(words, span, facts, Role::Plain);
                     self.runs_words();

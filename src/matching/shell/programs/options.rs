@@ -126,6 +126,11 @@ impl Row {
         self.options.iter().find(|option| option.names.contains(&name))
     }
 
+    /// Whether it does nothing with options alone.
+    pub(in super::super) fn needs_operand(&self) -> bool {
+        self.names.iter().any(|name| ["rm", "shred", "chmod"].contains(name))
+    }
+
     /// Whether letters may be written together after one dash.
     pub(in super::super) fn clusters(&self) -> bool {
         matches!(self.style, Style::Getopt | Style::Posix | Style::Exact)
