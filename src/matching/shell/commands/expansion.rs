@@ -1,7 +1,7 @@
 //! What words become: the shell's expansions, several alternatives where the text leaves a choice.
 
 use super::super::expand::{Openness, Resolved, Word, is_positional, is_variable, join};
-use super::super::grammar::{self, Change, List, Part, Word as Written};
+use super::super::grammar::{self, Change, List, Node, Part, Pipeline, Redirect, RedirectKind, Word as Written};
 use super::super::output::{self, Known, Output};
 use super::super::{Shell, Span};
 use super::{Input, MAX_ALTERNATIVES, Walk};
@@ -134,12 +134,30 @@ impl Walk {
 
     /// What the commands of a substitution print.
     pub(super) fn output(&self, list: &List) -> Output {
+        if let Some(text) = self.shown_document(list) {
+            return Output::Constant(text);
+        }
         let values = |name: &str| match is_positional(name) {
             true => self.given(name),
             false if tells_what_ran(name) => vec![Resolved::computed()],
             false => self.variables.values(name),
         };
         output::of(list, Known { shell: self.shell, variables: &self.variables, values: &values })
+    }
+
+    /// What `cat` prints that is given a here-document and nothing else.
+    fn shown_document(&self, list: &List) -> Option<String> {
+        let [Pipeline { stages, .. }] = list.0.as_slice() else { return None };
+        let [stage] = &**stages else { return None };
+        let Node::Simple { assigns, words } = &stage.node else { return None };
+        let ([name], [Redirect { kind: RedirectKind::HereDocument(at), .. }]) = (&**words, &*stage.redirects) else {
+            return None;
+        };
+        let is_cat = assigns.is_empty() && name.plain() == Some("cat") && !self.variables.redefines("cat");
+        match self.document(&self.documents.get(*at).filter(|_| is_cat)?.parts).0 {
+            Input::Text(text) => Some(text.trim_end_matches('\n').to_string()),
+            _ => None,
+        }
     }
 
     /// What a here-document with these parts gives to read, and its text, in which `…` is what only the run tells.

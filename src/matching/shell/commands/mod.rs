@@ -656,16 +656,8 @@ impl Walk {
     fn is_text(&self, list: &List) -> bool {
         let [Pipeline { stages, .. }] = list.0.as_slice() else { return false };
         let [stage] = &**stages else { return false };
-        let is_cat = matches!(&stage.node, Node::Simple { assigns, words }
-            if assigns.is_empty() && matches!(words.as_slice(), [name] if name.plain() == Some("cat")));
-        match stage.redirects.as_slice() {
-            [] => matches!(self.output(list), Output::Constant(_)),
-            [Redirect { kind: RedirectKind::HereDocument(at), .. }] if is_cat => {
-                let is_constant = |body: &Written| body.parts.iter().all(|part| matches!(part, Part::Text { .. }));
-                self.documents.get(*at).is_some_and(is_constant)
-            }
-            _ => false,
-        }
+        matches!(stage.redirects.as_slice(), [] | [Redirect { kind: RedirectKind::HereDocument(_), .. }])
+            && matches!(self.output(list), Output::Constant(_))
     }
 
     /// Walks what parts hold, whatever they give.

@@ -784,7 +784,8 @@ const HARMLESS_SETTINGS: &str = "\
     core.ignorecase core.abbrev core.symlinks core.safecrlf merge.conflictstyle merge.ff \
     diff.algorithm diff.renames diff.colormoved diff.noprefix diff.mnemonicprefix \
     rebase.autostash rebase.autosquash protocol.version http.sslverify http.postbuffer \
-    http.lowspeedlimit http.lowspeedtime http.extraheader rerere.enabled branch.autosetuprebase column.ui \
+    http.lowspeedlimit http.lowspeedtime http.extraheader http.version \
+    submodule.recurse rerere.enabled branch.autosetuprebase column.ui \
     help.autocorrect status. remote.origin.url gc.auto index.version feature.manyfiles";
 
 /// Settings that can't make git start a program. Everything else may.
