@@ -767,7 +767,7 @@ pub(super) fn own_default<'a>(name: &str, value: &'a Written) -> Option<&'a [Par
 
 /// What a variable is that takes a default if nothing has set it: the default, unless a shell sets it.
 fn default_of(name: &str, parts: &[Part], shell: Shell) -> Source {
-    if programs::is_shells_own(name) { Source::Computed } else { source_of(parts, shell) }
+    if programs::is_shells_own(name, shell) { Source::Computed } else { source_of(parts, shell) }
 }
 
 /// What a value is made of.

@@ -257,12 +257,21 @@ impl Script {
             let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '+');
             let texts = self.texts.iter().map(|(text, _)| text.as_str());
             let words = self.commands.iter().filter(|command| !command.data).flat_map(|command| &command.words);
+            let (mut has_expansions, mut has_settings) = (false, false);
             for text in texts.chain(words.map(|word| word.text.as_str())) {
+                has_expansions |= text.contains('$');
+                has_settings |= text.contains('=');
                 for name in text.split(|c| !is_part(c)).filter(|name| !name.is_empty()) {
                     // `1egit push` is how sed runs git.
                     names.extend(name.trim_start_matches(|c: char| c.is_ascii_digit()).strip_prefix('e'));
-                    names.push(name);
+                    // `-@+git push` is how make runs it.
+                    names.extend(name.split(|c: char| !c.is_alphanumeric() && c != '_'));
+                    names.extend([name, name.trim_start_matches(|c: char| !c.is_alphanumeric())]);
                 }
+            }
+            // `g$(IT) push`: what make expands may be any.
+            if has_expansions && has_settings {
+                return None;
             }
         }
         Some(names)

@@ -10,6 +10,7 @@ use super::meeting;
 use super::programs::options::{Act, Row, Style, Takes};
 use super::programs::{self, options, running};
 use super::{Command, Doubt, Judgement, Place, Role, Script, Span};
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// The inside of `Bash(...)`, compiled.
@@ -605,9 +606,11 @@ impl Stage {
     }
 
     /// The command in the other words that mean the same, if the pattern may be about them.
-    fn twin(&self, command: &Command) -> Option<Command> {
-        let words = if programs::has_twins(&self.program) { programs::twin(&command.words)? } else { return None };
-        Some(Command { words, ..command.clone() })
+    fn twins(&self, command: &Command) -> impl Iterator<Item = Command> {
+        const MOST: usize = 3;
+        let first = programs::has_twins(&self.program).then(|| programs::twin(&command.words)).flatten();
+        let of = |words: &Vec<Word>| programs::twin(words);
+        std::iter::successors(first, of).take(MOST).map(|words| Command { words, ..command.clone() })
     }
 
     /// Whether the command does what the pattern says: any reading of it is enough.
@@ -617,7 +620,7 @@ impl Stage {
         }
         match self.hits_words(command, piped) {
             Held::Yes => Held::Yes,
-            held => self.twin(command).map_or(held, |twin| held.max(self.hits_words(&twin, piped))),
+            held => self.twins(command).fold(held, |held, twin| held.max(self.hits_words(&twin, piped))),
         }
     }
 
@@ -853,7 +856,7 @@ impl Stage {
     fn covers_words(&self, command: &Command, place: &Place) -> Held {
         match self.covers_these(command, place) {
             Held::Yes => Held::Yes,
-            held => self.twin(command).map_or(held, |twin| held.max(self.covers_these(&twin, place))),
+            held => self.twins(command).fold(held, |held, twin| held.max(self.covers_these(&twin, place))),
         }
     }
 
@@ -967,7 +970,7 @@ impl Stage {
         // What reads it may take backslashes away: TAR_OPTIONS, a second shell.
         self.is_named_as_written(text, beside)
             || text.contains('\\') && self.is_named_as_written(&text.replace('\\', ""), beside)
-            || text.contains('$') && self.is_named_as_written(&without_short_variables(text), beside)
+            || text.contains('$') && self.is_named_as_written(&expanded(text, beside.unwrap_or_default()), beside)
     }
 
     fn is_named_as_written(&self, text: &str, beside: Option<&[&str]>) -> bool {
@@ -1009,10 +1012,8 @@ impl Stage {
         let is_literal = behind.starts_with(['"', '\'']) && text[..at].ends_with(['"', '\'']);
         // A string that ends in a blank is the beginning of a longer one.
         let goes_on = line.contains(['$', '{', '%', '@']) || [" \"", " '"].iter().any(|end| line.contains(end));
-        if !is_literal && !goes_on {
-            return false;
-        }
-        let Some(beside) = beside.filter(|_| text.len() <= MAX_CODE) else { return true };
+        // What runs it may give it more: npm what follows `--`.
+        let Some(beside) = beside.filter(|_| text.len() <= MAX_CODE) else { return is_literal || goes_on };
         let words = || {
             let is_end = |c: char| c.is_whitespace() || "\"',[]();`{}".contains(c);
             let texts = std::iter::once(&text).chain(beside).flat_map(move |text| text.split(is_end));
@@ -1020,7 +1021,8 @@ impl Stage {
         };
         let is_there = |operand: &Operand| {
             let names = operand.names.iter().copied().chain([operand.glob.as_str()]);
-            operand.glob.contains('*') || names.into_iter().any(|name| words().any(|word| word == name))
+            operand.glob.contains('*') && (is_literal || goes_on)
+                || names.into_iter().any(|name| words().any(|word| glob(name, word)))
         };
         let n_parts = self.commands.min(self.operands.len()) + self.options.len();
         n_parts > 0
@@ -1116,21 +1118,61 @@ fn only_helps(row: &Row, words: &[Word]) -> bool {
     program.is_constant() && (last == "--help" || last.starts_with('-') && (asks(leaf) || asks(row)))
 }
 
-/// A text without the variables of one sign that make knows and that are mostly empty: `$x`, `$[`, `$-`.
-fn without_short_variables(text: &str) -> String {
-    let mut rest = text.split('$');
-    let mut without = rest.next().unwrap_or_default().to_string();
-    for piece in rest {
-        let mut piece = piece.chars();
-        match piece.clone().next() {
-            Some('(' | '{') | None => without.push('$'),
-            Some(_) => {
-                piece.next();
-            }
+/// A text as make and others expand it: each of its variables is what the text, or a constant beside it, sets that to, and
+/// nothing if neither does; a function is what it is given.
+fn expanded(text: &str, beside: &[&str]) -> String {
+    let mut settings: HashMap<&str, String> = HashMap::new();
+    for line in std::iter::once(&text).chain(beside).flat_map(|text| text.lines()) {
+        let Some((before, value)) = line.split_once('=') else { continue };
+        let before = before.trim_end_matches([':', '+', '?', ' ', '\t']);
+        let name = before.rsplit(|c| !is_of_name(c)).next().unwrap_or_default();
+        if !name.is_empty() {
+            let known = settings.entry(name).or_default();
+            known.extend([" ", value.trim().trim_matches(['"', '\''])]);
         }
-        without.push_str(piece.as_str());
     }
-    without
+    let mut expanded = text.to_string();
+    // A value holds variables in turn.
+    for _ in 0..3 {
+        if !expanded.contains('$') || expanded.len() > 2 * MAX_CODE {
+            break;
+        }
+        expanded = expanded_once(&expanded, &settings);
+    }
+    expanded
+}
+
+fn expanded_once(text: &str, settings: &HashMap<&str, String>) -> String {
+    let mut pieces = text.split('$');
+    let mut made = pieces.next().unwrap_or_default().to_string();
+    let set = |name: &str| settings.get(name).map_or("", |value| value.trim_start());
+    for piece in pieces {
+        // `$$x` is the shell's `$x`.
+        let Some(first) = piece.chars().next().filter(|_| made.len() < 2 * MAX_CODE) else { continue };
+        let close = match first {
+            '(' => ')',
+            '{' => '}',
+            _ => {
+                let name = piece.find(|c| !is_of_name(c)).map_or(piece, |end| &piece[..end]);
+                let name = if settings.contains_key(name) { name } else { &piece[..first.len_utf8()] };
+                made.push_str(set(name));
+                made.push_str(&piece[name.len()..]);
+                continue;
+            }
+        };
+        let inner = &piece[1..];
+        let (inner, rest) = inner.split_once(close).unwrap_or((inner, ""));
+        match inner.split_once(' ') {
+            Some((_, given)) => made.push_str(&given.replace(',', " ")),
+            None => made.push_str(set(inner)),
+        }
+        made.push_str(rest);
+    }
+    made
+}
+
+fn is_of_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
 }
 
 /// Where a name stands as a word of its own.
@@ -1153,9 +1195,26 @@ fn follows_e_of_sed(text: &str) -> bool {
 
 /// Whether a program's name could stand here: at a line's start, after a sign or a word that runs others.
 fn stands_as_program(text: &str, at: usize) -> bool {
-    const RUNNERS: [&str; 18] = [
-        "shell", "system", "sudo", "exec", "then", "do", "else", "time", "env", "spawn", "RUN", "CMD", "command",
-        "eval", "not", "n", "b", "in",
+    const RUNNERS: [&str; 19] = [
+        "shell",
+        "system",
+        "sudo",
+        "exec",
+        "then",
+        "do",
+        "else",
+        "time",
+        "env",
+        "spawn",
+        "run",
+        "cmd",
+        "entrypoint",
+        "command",
+        "eval",
+        "not",
+        "n",
+        "b",
+        "in",
     ];
     let mut at = at;
     // `>log 2>&1 git push`: redirections may stand before it.
@@ -1173,21 +1232,29 @@ fn stands_as_program(text: &str, at: usize) -> bool {
         Some(_) => {}
     }
     // `timeout -k 5 60 git push`, `flock -w 5 lock git push`: what a wrapper takes before the command.
-    let mut n_operands = 0;
+    let (mut n_operands, mut has_star) = (0, false);
     loop {
         let ends_word = |c: char| c.is_whitespace() || ";&|(\"'`@".contains(c);
         let place = before.char_indices().rfind(|(_, c)| ends_word(*c)).map_or(0, |(at, c)| at + c.len_utf8());
         let word = before[place..].trim_start_matches(['.', '\\']);
-        let is_runner = RUNNERS.contains(&word) || word == "xargs" || word.contains('=');
+        // `run-shell`, `COMMAND`, cron's `@reboot`
+        let kind = word.rsplit('-').next().unwrap_or(word).to_ascii_lowercase();
+        let is_runner =
+            RUNNERS.contains(&kind.as_str()) || word == "xargs" || word.contains('=') || before[..place].ends_with('@');
         if is_runner && n_operands == 0 || programs::wraps_behind(word, n_operands) {
             return true;
         }
         if word.len() < 4 && word.ends_with('e') && n_operands == 0 {
             return true;
         }
-        let is_argument = word.starts_with('-') || word.starts_with(|c: char| c.is_ascii_digit());
+        let is_argument = word.starts_with(['-', '*']) || word.starts_with(|c: char| c.is_ascii_digit());
+        has_star |= word.starts_with('*');
         n_operands += usize::from(!is_argument);
         let next = before[..place].trim_end_matches([' ', '\t']);
+        // `0 5 * * 1 git push`: the times of cron begin a line.
+        if has_star && n_operands == 0 && (place == 0 || before[..place].ends_with(['\n', '"', '\''])) {
+            return true;
+        }
         if n_operands > 2 || next.len() == before.len() || place == 0 {
             return false;
         }
@@ -1724,6 +1791,10 @@ fn runs_what_flows_in(command: &Command) -> bool {
     match base_name(&head.text) {
         "eval" => true,
         "." | "source" => command.words.get(1).is_some_and(|file| file.text.starts_with("/dev/")),
+        // They keep it for a shell.
+        "at" | "batch" => {
+            !command.words.iter().any(|word| matches!(word.text.as_str(), "-f" | "-l" | "-r" | "-d" | "-c"))
+        }
         name => programs::SHELLS.has(name) && reads_its_input(&command.words),
     }
 }
@@ -1859,10 +1930,16 @@ fn named_somewhere(
         {
             return Some(command.span.clone());
         }
+        // `src/*` is what it works on, `/usr/bin/gi?` may be the program.
+        let may_be_found = |word: &Word| {
+            let name = base_name(&word.text);
+            name.contains(|c: char| c.is_ascii_alphanumeric()) && meeting::may_be(name, &stage.program)
+        };
         // A copy of the program under another name; `$(which git)` is where it is.
         let head = command.words.first().map(|head| base_name(&head.text)).unwrap_or_default();
         let is_the_program = |word: &Word| match word.openness {
             Openness::Computed(..) => named_at(&word.text, &stage.program).next().is_some(),
+            Openness::Files(_) => may_be_found(word),
             _ => word.text.contains('/') && base_name(&word.text) == stage.program,
         };
         if matches!(head, "cp" | "ln" | "mv" | "install" | "dd" | "rsync" | "scp")
@@ -1878,14 +1955,7 @@ fn named_somewhere(
                 end.map_or(0..0, |end| end + 1..command.words.len().min(end + 2))
             }
         };
-        // `src/*` is what it works on.
-        let may_start = |word: &Word| match word.openness {
-            Openness::Files(_) => {
-                let name = base_name(&word.text);
-                name.contains(|c: char| c.is_ascii_alphanumeric()) && meeting::may_be(name, &stage.program)
-            }
-            _ => true,
-        };
+        let may_start = |word: &Word| !matches!(word.openness, Openness::Files(_)) || may_be_found(word);
         for at in starts.filter(|at| !stage.program.contains('*') && flows_on && may_start(&command.words[*at])) {
             let inner = Command { words: command.words[at..].to_vec(), ..command.clone() };
             if stage.hits(&inner, false) != Held::No {

@@ -43,13 +43,11 @@ fn prints_environment(command: &Command) -> bool {
     })
 }
 
-/// The shell that a script is run by; none if another program runs it.
-fn shell_of_script(text: &str) -> Option<Shell> {
-    let Some(interpreter) = text.lines().next().and_then(|line| line.strip_prefix("#!")) else {
-        return Some(Shell::Unknown);
-    };
-    let name = interpreter.split_whitespace().map(base_name).find(|word| *word != "env" && !word.starts_with('-'))?;
-    programs::SHELLS.has(name).then(|| Shell::named(name))
+/// What a script is run by, as its first line says: `#!/usr/bin/env -S git push` does it with the script's own words behind.
+fn interpreter_of(text: &str) -> Option<Vec<Word>> {
+    let line = text.lines().next().and_then(|line| line.strip_prefix("#!"))?;
+    let words = line.split_whitespace().skip_while(|word| base_name(word) == "env" || word.starts_with('-'));
+    Some(words.map(Word::constant).collect())
 }
 
 /// Whether nothing of the word is known.
@@ -67,6 +65,13 @@ impl Walk {
     pub(super) fn builtin(&mut self, name: &str, words: &[Word], span: &Span, facts: &Facts) -> bool {
         let args = &words[1..];
         let first = args.first();
+        // Zsh takes their arguments for arithmetic.
+        if self.shell == Shell::Zsh
+            && matches!(name, "shift" | "exit" | "return" | "break" | "continue" | "bye" | "logout")
+        {
+            self.guard_subscripts(args, span);
+            args.iter().for_each(|word| self.check_subscript(&word.text, span));
+        }
         match name {
             "eval" => {
                 self.emit(words, span, facts, Role::Transparent);
@@ -307,12 +312,24 @@ impl Walk {
                 self.gap("it runs a file that it has written itself", span);
                 continue;
             };
-            match shell.or_else(|| shell_of_script(&text)) {
-                Some(shell) => {
-                    self.nested_with(&text, args, shell, span);
-                    self.read_texts.push(text);
-                }
-                None => is_read = false,
+            let interpreter = interpreter_of(&text);
+            let name = interpreter.as_ref().and_then(|words| words.first()).map(|word| base_name(&word.text));
+            let is_plain = interpreter.is_none();
+            let of_script = || match name {
+                None => is_plain.then_some(Shell::Unknown),
+                Some(name) => programs::SHELLS.has(name).then(|| Shell::named(name)),
+            };
+            if let Some(shell) = shell.or_else(of_script) {
+                self.nested_with(&text, args, shell, span);
+                self.read_texts.push(text);
+                continue;
+            }
+            is_read = false;
+            let is_program = name.is_some_and(|name| !programs::is_interpreter(name));
+            if let Some(words) = interpreter.filter(|_| is_program) {
+                let script = std::iter::once(Word::constant(path));
+                let words: Vec<Word> = words.into_iter().chain(script).chain(args.iter().cloned()).collect();
+                self.run(&words, span, &Facts { assigns: false, writes: false, data: false });
             }
         }
         is_read

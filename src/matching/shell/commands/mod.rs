@@ -95,6 +95,8 @@ pub(super) struct Walk {
     aliases: bool,
     flowing_into: usize,
     relinked: bool,
+    /// The text makes a file whose name begins as an option does: `*` may be one.
+    makes_option: bool,
     /// Output is read by somebody: a substitution, a pipe.
     captured: bool,
     /// What the last process substitution prints.
@@ -185,6 +187,7 @@ impl Walk {
             aliases: false,
             flowing_into: 0,
             relinked: false,
+            makes_option: false,
             captured: false,
             process: None,
             zero: None,
@@ -238,7 +241,7 @@ impl Walk {
 
     /// A variable is set otherwise than by an assignment: a later program may run its value.
     fn sets(&mut self, name: &str, value: &str, span: &Span) {
-        if programs::is_integer(name) && !is_number(value) {
+        if programs::is_integer(name, self.shell) && !is_number(value) {
             self.gap("text that arithmetic may expand again", span);
         }
         match programs::hazard(self.untied(name), None) {
@@ -622,6 +625,7 @@ impl Walk {
         if matches!(name.as_str(), "config" | ".gitconfig" | "gitconfig") || holds_aliases {
             self.aliases = true;
         }
+        self.makes_option |= name.starts_with('-');
         self.files.push(WrittenFile { name, content });
     }
 

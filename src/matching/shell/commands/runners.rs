@@ -65,10 +65,15 @@ impl Walk {
             command.shell_text = true;
         }
         let rest = words.get(at..).unwrap_or_default();
-        for name in [".profile", ".bashrc", ".bash_profile", ".bash_login", ".zshenv", ".zshrc", ".zprofile", ".kshrc"]
-        {
-            if self.files.iter().any(|file| file.name == name) {
-                self.started(name, &[], span, Some(shell));
+        // What it reads first: `ENV` may name any file.
+        let mut files: Vec<String> =
+            [".profile", ".bashrc", ".bash_profile", ".bash_login", ".zshenv", ".zshrc", ".zprofile", ".kshrc"]
+                .map(String::from)
+                .into();
+        files.extend(self.variables.values("ENV").into_iter().map(|value| value.text));
+        for name in files {
+            if self.files.iter().any(|file| file.name == base_name(&name)) {
+                self.started(&name, &[], span, Some(shell));
             }
         }
         let is_shown = match rest.first() {
@@ -619,20 +624,12 @@ impl Walk {
         if unsure {
             readings.push(rest.get(1..).unwrap_or_default().to_vec());
         }
-        let given: Vec<Word> = match (&self.input, file) {
-            (Input::Text(text), false) if text.len() < 4096 && !text.contains(['\'', '"', '\\']) => {
-                if lines || mark.is_some() {
-                    text.split(['\n', '\0']).filter(|line| !line.is_empty()).map(Word::constant).collect()
-                } else {
-                    text.split_whitespace().map(Word::constant).collect()
-                }
-            }
-            (Input::Found(word), false) if lines => vec![word.clone()],
-            (Input::Operands | Input::Found(_), false) => {
-                vec![Word { text: "…".into(), openness: Openness::Operand(0), ..Word::default() }]
-            }
-            _ => vec![Word { openness: Openness::Computed(0, !alone || unsure), ..Word::computed() }],
-        };
+        let mut given = self.read_words(file, lines, mark.is_some());
+        if alone && !unsure {
+            given.iter_mut().filter(|word| matches!(word.openness, Openness::Computed(0, true))).for_each(|word| {
+                word.openness = Openness::Computed(0, false);
+            });
+        }
         let inner = Facts { data: false, ..*facts };
         for mut reading in readings {
             if reading.is_empty() {
@@ -673,35 +670,65 @@ impl Walk {
         }
     }
 
+    /// The words that a command reads from its input, or from a file: `whole` lines, or ones that are `ended` otherwise.
+    fn read_words(&self, from_file: bool, ended: bool, whole: bool) -> Vec<Word> {
+        match &self.input {
+            _ if from_file => vec![Word::computed()],
+            Input::Text(text) if text.len() < 4096 && !text.contains(['\'', '"', '\\']) => match ended || whole {
+                true => text.split(['\n', '\0']).filter(|line| !line.is_empty()).map(Word::constant).collect(),
+                false => text.split_whitespace().map(Word::constant).collect(),
+            },
+            Input::Found(word) if ended => vec![word.clone()],
+            Input::Operands | Input::Found(_) => {
+                vec![Word { text: "…".into(), openness: Openness::Operand(0), ..Word::default() }]
+            }
+            _ => vec![Word::computed()],
+        }
+    }
+
     pub(super) fn parallel(&mut self, words: &[Word], span: &Span, facts: &Facts) {
         self.emit(words, span, facts, Role::Plain);
         let mark = words.iter().position(|word| matches!(word.text.as_str(), ":::" | ":::+" | "::::"));
-        let template = &words[1..mark.unwrap_or(words.len())];
-        let given = mark.map(|at| &words[at + 1..]).unwrap_or_default();
-        let start = template.iter().position(|word| !word.text.starts_with('-')).unwrap_or(template.len());
+        let own = &words[1..mark.unwrap_or(words.len())];
+        let row = programs::options::row("parallel");
+        let options = row.as_deref().map(|row| Given::new(row, own)).unwrap_or_default();
+        let template = &own[own.len() - options.operands.len()..];
+        let given = match mark {
+            Some(at) => words[at + 1..].to_vec(),
+            None => self.read_words(options.has("-a"), false, true),
+        };
         self.unseen("a program runs code that the text doesn't show", span);
-        // Which options take a value isn't known here: every beginning is read.
-        for at in start..template.len().min(start + 3) {
-            let mut texts = template[at..].to_vec();
-            if given.is_empty() {
-                texts.push(Word { text: "…".into(), openness: Openness::Operand(0), ..Word::default() });
-                self.run(&texts, span, facts);
-            } else {
-                for value in given.iter().take(32) {
-                    let mut words = texts.clone();
-                    words.push(value.clone());
-                    let text: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
-                    let text = text.join(" ").replace("{}", &value.text);
-                    self.nested(&text, Shell::Posix, span);
-                }
-            }
-        }
-        if start == template.len() {
-            for value in given.iter().take(64) {
+        if template.is_empty() {
+            for value in given.iter().take(64).filter(|_| mark.is_some()) {
                 self.text_of(std::slice::from_ref(value), Shell::Posix, "`parallel` is given computed text", span);
             }
-            if given.is_empty() {
+            if mark.is_none() {
                 self.input_text(Shell::Posix, span);
+            }
+            return;
+        }
+        let is_place = |word: &Word| word.text.contains("{}");
+        // An option that isn't known may take a value: every beginning is read.
+        for at in (0..template.len().min(3)).filter(|at| *at == 0 || !is_place(&template[*at])) {
+            for value in given.iter().take(32) {
+                let value_of = |word: &Word| match value.openness {
+                    Openness::Constant => Word { text: word.text.replace("{}", &value.text), ..word.clone() },
+                    openness => {
+                        let at = word.text.find("{}").unwrap_or_default();
+                        Word {
+                            text: word.text.replace("{}", "…"),
+                            openness: join(at, word.openness, openness),
+                            ..word.clone()
+                        }
+                    }
+                };
+                let own = template[at..].iter().map(|word| if is_place(word) { value_of(word) } else { word.clone() });
+                let last = (!template[at..].iter().any(is_place)).then(|| value.clone());
+                let made: Vec<Word> = own.chain(last).collect();
+                match made.iter().any(|word| matches!(word.openness, Openness::Computed(..))) {
+                    true => self.run(&made, span, facts),
+                    false => self.text_of(&made, Shell::Posix, "`parallel` is given computed text", span),
+                }
             }
         }
     }

@@ -79,9 +79,7 @@ impl Walk {
         if let Some([Part::Variable { name, change: Change::Default(_), .. }]) = words.first().map(|it| &*it.parts)
             && is_variable(name)
             && !self.variables.is_set(name)
-            && !programs::is_shells_own(name)
-            // Zsh sets many, and some of them to nothing.
-            && self.shell != Shell::Zsh
+            && !programs::is_shells_own(name, self.shell)
         {
             self.beside("a program that a variable may name", &stage.span);
             let is_default = |words: &Vec<Word>| words.first().is_some_and(Word::is_constant);
@@ -265,7 +263,7 @@ impl Walk {
             Value::Array(words) => words,
         };
         // What an integer is set to is arithmetic.
-        if programs::is_integer(&assign.name) {
+        if programs::is_integer(&assign.name, self.shell) {
             words.iter().for_each(|word| self.check_numbers(&word.parts, &assign.span));
         }
         let mut value = None;
@@ -324,8 +322,13 @@ impl Walk {
     pub(super) fn emit(&mut self, words: &[Word], span: &Span, facts: &Facts, role: Role) {
         let at = self.at(span);
         self.work += words.len();
+        let mut own = words.to_vec();
+        let is_all = |word: &&mut Word| matches!(word.openness, Openness::Files(0)) && word.text.starts_with('*');
+        for word in own.iter_mut().filter(is_all).filter(|_| self.makes_option) {
+            word.openness = Openness::Computed(0, true);
+        }
         self.commands.push(Command {
-            words: words.to_vec(),
+            words: own,
             span: at,
             role,
             assigns: facts.assigns,
@@ -500,6 +503,7 @@ impl Walk {
                     return self.run(command, span, &Facts { assigns: false, writes: false, data: false });
                 }
             }
+            "make" | "gmake" => self.shell_of_make(words, span),
             "tmux" => self.typed(&words[1..], span),
             "terraform" | "tofu" | "terragrunt" => self.plan_to_destroy(words, span, facts),
             // A file of commands for later.
@@ -573,6 +577,17 @@ impl Walk {
         self.text(&typed, span);
     }
 
+    /// `make SHELL=git .SHELLFLAGS='push -f'`: what each line of a recipe is given to.
+    fn shell_of_make(&mut self, words: &[Word], span: &Span) {
+        let set = |name: &str| words.iter().find_map(|word| word.text.strip_prefix(name)).unwrap_or_default();
+        let shell = set("SHELL=").split_whitespace().chain(set(".SHELLFLAGS=").split_whitespace());
+        let mut given: Vec<Word> = shell.map(Word::constant).collect();
+        if given.first().is_some_and(|word| !programs::SHELLS.has(base_name(&word.text))) {
+            given.push(Word { text: "…".into(), openness: Openness::Operand(0), ..Word::default() });
+            self.run(&given, span, &Facts { assigns: false, writes: false, data: false });
+        }
+    }
+
     /// `gcc -wrapper git,push`: what the compiler runs its own programs by.
     fn wrapper_of_compiler(&mut self, words: &[Word], span: &Span) {
         let Some(at) = words.iter().position(|word| word.text == "-wrapper") else { return };
@@ -618,6 +633,13 @@ impl Walk {
         };
         let operands: Vec<String> =
             args.iter().filter(|word| !word.text.starts_with('-')).map(|word| word.text.clone()).collect();
+        if matches!(name, "touch" | "mkdir" | "mkfifo" | "mknod" | "cp" | "mv" | "ln" | "install" | "tee") {
+            let end = args.iter().position(|word| word.text == "--").unwrap_or(args.len());
+            let is_option = |(at, word): (usize, &Word)| {
+                base_name(&word.text).starts_with('-') && word.text != "--" && (at > end || word.text.contains('/'))
+            };
+            self.makes_option |= args.iter().enumerate().any(is_option);
+        }
         match name {
             "curl" | "wget" => programs::downloads(name, args).iter().for_each(|path| self.wrote(path, None)),
             "tee" | "sponge" => operands.iter().for_each(|path| self.wrote(path, input.clone())),

@@ -10,6 +10,7 @@ mod twins;
 pub(super) use given::Given;
 pub(super) use twins::{has_twins, other_program, twin};
 
+use super::Shell;
 use super::expand::{Openness, Word};
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -389,6 +390,9 @@ pub(super) fn in_short(name: &str, words: &[Word]) -> Option<Vec<Word>> {
     let head = words.first()?;
     let (program, verb, skipped) = match name {
         "uv" if is(1, "tool") && is(2, "run") => ("uvx", None, 3),
+        "sudoedit" => ("sudo", Some(Word::constant("-e")), 1),
+        // What docker runs for `docker buildx`.
+        "docker-buildx" => ("docker", Some(Word::constant("buildx")), 1),
         "gcloud" if is(1, "alpha") || is(1, "beta") => ("gcloud", None, 2),
         "coreutils" => (words.get(1)?.as_constant()?.strip_prefix("--coreutils-prog=")?, None, 2),
         _ => match name.strip_prefix("git-").filter(|verb| !verb.is_empty()) {
@@ -586,6 +590,7 @@ pub(super) fn same_program(name: &str) -> Option<&'static str> {
         "flyctl" => "fly",
         "hub" | "yadm" => "git",
         "kubecolor" | "microk8s.kubectl" => "kubectl",
+        "sudo-rs" => "sudo",
         "grm" => "rm",
         "gmv" => "mv",
         "gcp" => "cp",
@@ -609,10 +614,11 @@ pub(super) fn is_system_path(path: &str) -> bool {
     )
 }
 
-/// Whether a shell itself sets a variable: to its own name, to what it has run, to blanks.
-pub(super) fn is_shells_own(name: &str) -> bool {
+/// Whether a shell itself sets a variable: to its own name, to what it has run, to blanks. Zsh sets many, and some of them
+/// to nothing.
+pub(super) fn is_shells_own(name: &str, shell: Shell) -> bool {
     static OWN: Names = Names::new("SHELL IFS ZSH_NAME ZSH_ARGZERO DIRSTACK FUNCNAME COPROC REPLY PS1 PS2 PS3 PS4 _");
-    name.starts_with("BASH") || OWN.has(name)
+    shell == Shell::Zsh || name.starts_with("BASH") || OWN.has(name)
 }
 
 /// Variables that say how a program prints or what it runs for, whichever program it is.
@@ -660,9 +666,14 @@ static TEXT_VARIABLES: Names = Names::new(
 );
 
 /// Whether a shell takes what is assigned to a variable of its own for arithmetic.
-pub(super) fn is_integer(name: &str) -> bool {
+pub(super) fn is_integer(name: &str, shell: Shell) -> bool {
     static INTEGERS: Names = Names::new("OPTIND RANDOM SRANDOM SECONDS HISTCMD LINENO");
-    INTEGERS.has(name)
+    static OF_ZSH: Names = Names::new(
+        "\
+        HISTSIZE SAVEHIST LISTMAX FUNCNEST COLUMNS LINES KEYTIMEOUT LOGCHECK TMOUT BAUD DIRSTACKSIZE SHLVL MAILCHECK \
+        UID EUID GID EGID ERRNO MBEGIN MEND TTYIDLE",
+    );
+    INTEGERS.has(name) || shell == Shell::Zsh && OF_ZSH.has(name)
 }
 
 pub(super) fn hazard(name: &str, value: Option<&str>) -> Hazard {

@@ -55,8 +55,7 @@ const OF_CONTAINERS: [(&str, &str); 25] = [
 ];
 
 /// The same of `docker image`.
-const OF_IMAGES: [(&str, &str); 11] = [
-    ("build", "build"),
+const OF_IMAGES: [(&str, &str); 10] = [
     ("history", "history"),
     ("import", "import"),
     ("load", "load"),
@@ -88,7 +87,7 @@ pub(in super::super) fn other_program(name: &str) -> Option<&'static str> {
     })
 }
 
-/// The same command in other words, if there are any.
+/// The same command in other words, if there are any; those may have a twin in turn.
 pub(in super::super) fn twin(words: &[Word]) -> Option<Vec<Word>> {
     let name = base_name(words.first()?.as_constant()?);
     let (_, twin) = PROGRAMS.iter().find(|(known, _)| *known == name)?;
@@ -135,8 +134,12 @@ fn docker(name: &str, words: &[Word]) -> Option<Vec<Word>> {
             Some([program].into_iter().chain(words[at + 1..].iter().cloned()).collect())
         }
         "container" => Some(replaced(words, at..at + 2, &[short(&OF_CONTAINERS)?])),
+        // Four names for one act, each the twin of the next.
+        "build" => Some(replaced(words, at..at + 1, &["image", "build"])),
+        "image" if next == "build" => Some(replaced(words, at..at + 1, &["builder"])),
+        "builder" if matches!(next, "build" | "b") => Some(replaced(words, at..at + 1, &["buildx"])),
+        "buildx" if matches!(next, "build" | "b") => Some(replaced(words, at..at + 2, &["build"])),
         "image" => Some(replaced(words, at..at + 2, &[short(&OF_IMAGES)?])),
-        "builder" | "buildx" if matches!(next, "build" | "b") => Some(replaced(words, at..at + 2, &["build"])),
         _ => match (long(&OF_CONTAINERS), long(&OF_IMAGES)) {
             (Some(long), _) => Some(replaced(words, at..at + 1, &["container", long])),
             (None, Some(long)) => Some(replaced(words, at..at + 1, &["image", long])),
