@@ -627,7 +627,7 @@ impl Stage {
     fn hits_words(&self, command: &Command, piped: bool) -> Held {
         let flows_in = piped.then(|| runs_what_flows_in(command));
         // A shell with a script or a text of its own takes it for data.
-        if flows_in == Some(false) && programs::SHELLS.has(&self.program) {
+        if flows_in == Some(false) && programs::is_shell(&self.program) {
             return Held::No;
         }
         let is_shell = flows_in == Some(true) && self.program == "sh";
@@ -964,13 +964,33 @@ impl Stage {
             })
     }
 
+    /// Whether a command that may run its words, or what they say, names what the pattern names: `gosu root sh`,
+    /// `awk '{ print | "sh" }'`.
+    fn may_be_run_by(&self, command: &Command) -> bool {
+        let is_text = |word: &Word| word.text.contains([' ', ':', '"', '|', '(']);
+        // `-s sh` is an option's value.
+        let is_place = |before: &str| before == "--" || !before.starts_with('-');
+        let names = |at: usize| {
+            let inner = Command { words: command.words[at..].to_vec(), ..command.clone() };
+            let may_start = command.words[at].is_constant() && is_place(&command.words[at - 1].text);
+            is_text(&command.words[at]) && self.is_named_in(&command.words[at].text, Some(&[]))
+                || may_start && self.hits(&inner, true) != Held::No
+        };
+        command.runs_words && !command.shell_text && !self.program.contains('*') && (1..command.words.len()).any(names)
+            || command.builds_code && self.program == "sh"
+    }
+
     /// Whether a text that may end up as code names what the pattern names, in order. `beside`: constants that the code may
     /// be given.
     fn is_named_in(&self, text: &str, beside: Option<&[&str]>) -> bool {
+        // What it is given beside its own words.
+        let beside: Option<Vec<&str>> =
+            beside.map(|beside| beside.iter().copied().filter(|it| !it.contains(text)).collect());
+        let is_named = |text: &str| self.is_named_as_written(text, beside.as_deref());
         // What reads it may take backslashes away: TAR_OPTIONS, a second shell.
-        self.is_named_as_written(text, beside)
-            || text.contains('\\') && self.is_named_as_written(&text.replace('\\', ""), beside)
-            || text.contains('$') && self.is_named_as_written(&expanded(text, beside.unwrap_or_default()), beside)
+        is_named(text)
+            || text.contains('\\') && is_named(&text.replace('\\', ""))
+            || text.contains('$') && is_named(&expanded(text, beside.as_deref().unwrap_or_default()))
     }
 
     fn is_named_as_written(&self, text: &str, beside: Option<&[&str]>) -> bool {
@@ -1012,17 +1032,18 @@ impl Stage {
         let is_literal = behind.starts_with(['"', '\'']) && text[..at].ends_with(['"', '\'']);
         // A string that ends in a blank is the beginning of a longer one.
         let goes_on = line.contains(['$', '{', '%', '@']) || [" \"", " '"].iter().any(|end| line.contains(end));
-        // What runs it may give it more: npm what follows `--`.
-        let Some(beside) = beside.filter(|_| text.len() <= MAX_CODE) else { return is_literal || goes_on };
+        let is_open = is_literal || goes_on;
+        let Some(beside) = beside.filter(|_| text.len() <= MAX_CODE) else { return is_open };
+        // What runs a line may give it more: npm what follows `--`. It doesn't give it the other lines.
+        let own = if is_open { text } else { line };
         let words = || {
             let is_end = |c: char| c.is_whitespace() || "\"',[]();`{}".contains(c);
-            let texts = std::iter::once(&text).chain(beside).flat_map(move |text| text.split(is_end));
+            let texts = std::iter::once(&own).chain(beside).flat_map(move |text| text.split(is_end));
             texts.flat_map(|word| word.split('=')).filter(|word| word.len() > 1)
         };
         let is_there = |operand: &Operand| {
             let names = operand.names.iter().copied().chain([operand.glob.as_str()]);
-            operand.glob.contains('*') && (is_literal || goes_on)
-                || names.into_iter().any(|name| words().any(|word| glob(name, word)))
+            operand.glob.contains('*') && is_open || names.into_iter().any(|name| words().any(|word| glob(name, word)))
         };
         let n_parts = self.commands.min(self.operands.len()) + self.options.len();
         n_parts > 0
@@ -1790,12 +1811,15 @@ fn runs_what_flows_in(command: &Command) -> bool {
     let Some(head) = command.words.first() else { return false };
     match base_name(&head.text) {
         "eval" => true,
-        "." | "source" => command.words.get(1).is_some_and(|file| file.text.starts_with("/dev/")),
+        "." | "source" => {
+            let is_input = |file: &Word| file.text.starts_with("/dev/") || file.text.starts_with("/proc/");
+            command.words.get(1).is_some_and(is_input)
+        }
         // They keep it for a shell.
         "at" | "batch" => {
             !command.words.iter().any(|word| matches!(word.text.as_str(), "-f" | "-l" | "-r" | "-d" | "-c"))
         }
-        name => programs::SHELLS.has(name) && reads_its_input(&command.words),
+        name => programs::is_shell(name) && reads_its_input(&command.words),
     }
 }
 
@@ -1892,7 +1916,7 @@ fn named_somewhere(
     let is_end = |c: char| !(c.is_alphanumeric() || "_-.+".contains(c));
     let may_start = |word: &Word, next: &Stage| {
         let is_next = |name: &str| match next.program.as_str() {
-            "sh" => programs::SHELLS.has(name) || matches!(name, "eval" | "source" | "."),
+            "sh" => programs::is_shell(name) || matches!(name, "eval" | "source" | "."),
             program => program.contains('*') || name == program,
         };
         !word.is_constant() || word.text.split(is_end).any(is_next)
@@ -2028,7 +2052,10 @@ fn pipe_hits(stages: &[Stage], script: &Script, doubt: &mut Option<Doubt>) -> Ve
             for (at, range) in flow.iter().enumerate().skip(from) {
                 for index in range.clone() {
                     let Some(command) = script.commands.get(index) else { continue };
-                    let this = stage.hits(command, true);
+                    let this = match stage.hits(command, true) {
+                        Held::No if at > 0 && stage.may_be_run_by(command) => Held::Doubt("a program that may run it"),
+                        held => held,
+                    };
                     if this > best.0 {
                         best = (this, at, index);
                     }

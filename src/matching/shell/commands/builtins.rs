@@ -107,7 +107,8 @@ impl Walk {
                 for word in args {
                     let text = word.text.as_str();
                     let Some((name, value)) = text.split_once('=') else {
-                        if text.starts_with('-') && text != "-p" || word.as_constant().is_none() {
+                        let is_other = self.shell == Shell::Other;
+                        if is_other || text.starts_with('-') && text != "-p" || word.as_constant().is_none() {
                             self.gap("an alias changes what later words mean", span);
                         }
                         continue;
@@ -317,7 +318,7 @@ impl Walk {
             let is_plain = interpreter.is_none();
             let of_script = || match name {
                 None => is_plain.then_some(Shell::Unknown),
-                Some(name) => programs::SHELLS.has(name).then(|| Shell::named(name)),
+                Some(name) => programs::is_shell(name).then(|| Shell::named(name)),
             };
             if let Some(shell) = shell.or_else(of_script) {
                 self.nested_with(&text, args, shell, span);

@@ -245,7 +245,7 @@ impl Walk {
                 .collect()
         };
         let name = if name == "argv" && self.shell == Shell::Zsh && self.positional.is_some() { "@" } else { name };
-        if is_positional(name) {
+        if is_positional(name) && self.shell != Shell::Other {
             return match &self.positional {
                 _ if self.variables.sets_given(self.shell) => open(Openness::Computed(0, true)),
                 // What the whole text was given is an operand; nobody but the caller sets it.
@@ -268,7 +268,8 @@ impl Walk {
                 Some(_) => open(Openness::Computed(0, !quoted)),
             };
         }
-        if tells_what_ran(name) {
+        // How it sets one isn't known: `set x --force`.
+        if tells_what_ran(name) || self.shell == Shell::Other {
             return open(Openness::Computed(0, !quoted));
         }
         if !is_variable(name) {

@@ -288,7 +288,7 @@ impl Walk {
         let may_run = |command: &Command| {
             let name = command.words.first().map_or("", |word| base_name(&word.text));
             let is_other = command.runs_words || programs::RUNS_INPUT.has(name);
-            is_other && !command.data && !command.shell_text && !programs::SHELLS.has(name)
+            is_other && !command.data && !command.shell_text && !programs::is_shell(name)
         };
         if self.commands.iter().any(may_run) {
             return;
@@ -329,6 +329,10 @@ impl Walk {
     fn walk_text(&mut self, text: &str, span: &Span) {
         match grammar::read(text, self.shell, self.depth) {
             Ok(syntax) => {
+                // To fish `\x2d` is a dash, to others these begin a program's name.
+                if self.shell == Shell::Other && text.contains(['\\', '^', '@']) {
+                    self.gap("a shell whose syntax isn't known", span);
+                }
                 self.variables.shell = self.shell;
                 self.variables.collect(&syntax.list);
                 syntax.documents.iter().for_each(|document| self.variables.collect_document(document));

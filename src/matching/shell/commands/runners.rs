@@ -16,6 +16,10 @@ impl Walk {
         if running::only_looks(words) {
             return;
         }
+        if matches!(name, "pwsh" | "powershell") {
+            return self.powershell(name, words, span);
+        }
+        self.text_options(name, words, span);
         let (mut at, mut command, mut from_input) = (1, false, false);
         while let Some(word) = words.get(at) {
             let Some(option) = word.as_constant() else {
@@ -103,6 +107,39 @@ impl Walk {
         if is_shown && (words[0].text == name || programs::is_system_path(&words[0].text)) {
             self.commands[emitted].role = Role::Transparent;
         }
+    }
+
+    /// PowerShell: its options are words in any letters, cut short, and what follows `-Command` is one text.
+    fn powershell(&mut self, name: &str, words: &[Word], span: &Span) {
+        let mut at = 1;
+        while let Some(word) = words.get(at) {
+            let option = word.beginning().to_ascii_lowercase();
+            let option = option.strip_prefix(['-', '/']).filter(|option| !option.is_empty());
+            let begins = |long: &str| option.is_some_and(|option| long.starts_with(option.trim_start_matches('-')));
+            at += 1;
+            match option {
+                _ if begins("command") => {
+                    return self.text_of(&words[at..], Shell::Other, "a shell is given computed text", span);
+                }
+                // Only of Windows' own a bare word begins a text.
+                None if name == "powershell" => {
+                    return self.text_of(&words[at - 1..], Shell::Other, "a shell is given computed text", span);
+                }
+                None | Some("f" | "fi" | "fil" | "file") => {
+                    let script = if option.is_none() { word } else { words.get(at).unwrap_or(word) };
+                    self.script(script, words.get(at..).unwrap_or_default(), Shell::Other, span);
+                    return;
+                }
+                Some("executionpolicy" | "ex" | "ep" | "version" | "windowstyle" | "w" | "workingdirectory" | "wd") => {
+                    at += 1
+                }
+                _ if ["noprofile", "nologo", "noninteractive", "noexit", "mta", "sta", "login"]
+                    .iter()
+                    .any(|it| begins(it)) => {}
+                Some(_) => return self.gap("an unknown option of a shell", span),
+            }
+        }
+        self.input_text(Shell::Other, span);
     }
 
     /// A script that a shell is given; whether the text shows all that it does.
@@ -725,9 +762,9 @@ impl Walk {
                 let own = template[at..].iter().map(|word| if is_place(word) { value_of(word) } else { word.clone() });
                 let last = (!template[at..].iter().any(is_place)).then(|| value.clone());
                 let made: Vec<Word> = own.chain(last).collect();
-                match made.iter().any(|word| matches!(word.openness, Openness::Computed(..))) {
-                    true => self.run(&made, span, facts),
-                    false => self.text_of(&made, Shell::Posix, "`parallel` is given computed text", span),
+                match made.iter().all(|word| matches!(word.openness, Openness::Constant | Openness::Operand(_))) {
+                    false => self.run(&made, span, facts),
+                    true => self.text_of(&made, Shell::Posix, "`parallel` is given computed text", span),
                 }
             }
         }
@@ -839,7 +876,7 @@ impl Walk {
         }
         let Some(shell) = shell else { return false };
         // What the shells among them are given is read by the caller.
-        if text.is_some() && shell.as_constant().is_some_and(|it| programs::SHELLS.has(base_name(it))) {
+        if text.is_some() && shell.as_constant().is_some_and(|it| programs::is_shell(base_name(it))) {
             return false;
         }
         let text = text.into_iter().flat_map(|text| [Word::constant("-c"), text]);
@@ -915,8 +952,9 @@ impl Walk {
                 } else if known(wrapper.valued_long) {
                     let skip = usize::from(value.is_none());
                     if name == "entrypoint" {
-                        entry_point = value.or_else(|| words.get(at).cloned());
+                        entry_point = value.clone().or_else(|| words.get(at).cloned());
                     }
+                    self.sets_by_option(value.as_ref().or(words.get(at)));
                     at += skip;
                 } else if !known(wrapper.long) && !is_joining(word) {
                     unsure = true;
@@ -944,6 +982,7 @@ impl Walk {
                 } else if wrapper.valued.contains(letter) {
                     let value = if attached { Some(tail(word, skip)) } else { words.get(at).cloned() };
                     at += usize::from(!attached);
+                    self.sets_by_option(value.as_ref());
                     if let Some(command) = value.as_ref().and_then(|value| value.text.strip_prefix(['|', '!']))
                         && matches!(wrapper.name, "strace" | "ltrace")
                     {
@@ -1059,6 +1098,13 @@ impl Walk {
             }
         }
         self.directory = outer;
+    }
+
+    /// `docker run -e X=--force`: what the command of a wrapper finds in its environment.
+    fn sets_by_option(&mut self, value: Option<&Word>) {
+        if let Some((name, text)) = value.and_then(Word::as_constant).and_then(|value| value.split_once('=')) {
+            self.variables.set_constant(name, Some(text));
+        }
     }
 
     fn split_string(&mut self, words: &[Word], span: &Span) {

@@ -279,6 +279,8 @@ impl Walk {
         let constant = value.as_ref().and_then(Word::as_constant);
         // A prompt is expanded again each time that it is shown.
         let prompt = value.as_ref().filter(|_| assign.name.starts_with("PS")).map(|word| word.text.as_str());
+        // `ENV=<(curl x)`
+        let prompt = prompt.or(value.as_ref().filter(|_| assign.name == "ENV").map(Word::beginning));
         let name = self.untied(&assign.name);
         match programs::hazard(name, constant.or(prompt)) {
             programs::Hazard::None => {}
@@ -346,7 +348,7 @@ impl Walk {
         self.aliases |= words.iter().any(touches_hooks);
         let program = words.first().and_then(Word::as_constant).map_or("", base_name);
         // `sed -i s/fetch/push/ .git/config`
-        let may_write = program != "git" && !programs::DATA.has(program) && !programs::SHELLS.has(program);
+        let may_write = program != "git" && !programs::DATA.has(program) && !programs::is_shell(program);
         if may_write && words.iter().skip(1).any(|word| is_settings_of_git(&word.text)) {
             self.writes_settings_of_git(None);
         }
@@ -446,7 +448,7 @@ impl Walk {
         if let Some(short) = programs::in_short(name, words) {
             return self.run(&short, span, facts);
         }
-        if programs::SHELLS.has(name) {
+        if programs::is_shell(name) {
             return self.shell(name, words, span, facts);
         }
         if let Some((wrapper, at)) = programs::wrapper_of(name, words) {
@@ -582,7 +584,7 @@ impl Walk {
         let set = |name: &str| words.iter().find_map(|word| word.text.strip_prefix(name)).unwrap_or_default();
         let shell = set("SHELL=").split_whitespace().chain(set(".SHELLFLAGS=").split_whitespace());
         let mut given: Vec<Word> = shell.map(Word::constant).collect();
-        if given.first().is_some_and(|word| !programs::SHELLS.has(base_name(&word.text))) {
+        if given.first().is_some_and(|word| !programs::is_shell(base_name(&word.text))) {
             given.push(Word { text: "…".into(), openness: Openness::Operand(0), ..Word::default() });
             self.run(&given, span, &Facts { assigns: false, writes: false, data: false });
         }

@@ -214,7 +214,7 @@ static WRAPPERS: &[Wrapper] = &[
     wrapper("strace", "cCdDfFhiknqrtTvwxyYzZ", "aAbeEIoOpPsSuUX", 0),
     wrapper("ltrace", "bcCfihLrStTV", "aAeFlnopsuwx", 0),
     wrapper("catchsegv", "", "", 0),
-    wrapper("fakeroot", "uv", "", 0),
+    elsewhere("fakeroot", "uv", "", 0),
     wrapper("eatmydata", "", "", 0),
     wrapper("proxychains", "q", "f", 0),
     wrapper("proxychains4", "q", "f", 0),
@@ -512,10 +512,16 @@ pub(super) fn wrapper_of(name: &str, words: &[Word]) -> Option<(&'static Wrapper
     rows.iter().find(|(verb, _)| verb.is_empty()).map(|(_, row)| (*row, 0))
 }
 
-pub(super) static SHELLS: Names = Names::new(
+static SHELLS: Names = Names::new(
     "\
-    sh bash dash zsh ksh ksh93 mksh ash rbash yash posh fish csh tcsh pwsh powershell nu elvish xonsh",
+    sh bash dash zsh ksh ksh93 mksh ash rbash yash posh fish csh tcsh pwsh powershell nu elvish xonsh \
+    osh ysh oksh loksh hush brush",
 );
+
+/// Whether a program is a shell, of some version: `bash-5.2`.
+pub(super) fn is_shell(name: &str) -> bool {
+    SHELLS.has(name) || SHELLS.has(name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-')))
+}
 
 static INTERPRETERS: Names = Names::new(
     "\
@@ -956,6 +962,8 @@ pub(super) fn skip_delimited(rest: &mut Peekable<Chars>, delimiter: char) -> boo
 /// Options whose value is a command line: the program (and git's command), letters, long names.
 pub(super) static TEXT_OPTIONS: &[(&str, &str, &[&str])] = &[
     ("rsync", "e", &["rsh", "rsync-path"]),
+    // It runs each, in order.
+    ("fish", "cC", &["command", "init-command"]),
     ("scp", "S", &[]),
     ("sftp", "S", &[]),
     (
