@@ -24,6 +24,9 @@ static CODE_OPTIONS: &[(&str, &[&str])] = &[
     ("git send-pack", &["--exec", "--receive-pack"]),
     ("git clone", &["-c", "--config", "--template"]),
     ("git init", &["--template"]),
+    ("git send-email", &["--smtp-server"]),
+    ("git checkout-index", &["--prefix"]),
+    ("git credential-store", &["--file"]),
     (
         "node",
         &[
@@ -89,7 +92,7 @@ static WRITTEN_OPTIONS: &[(&str, &str)] = &[
     ("more", "+*"),
     ("openssl", "-engine -out -provider-path -provider"),
     ("find", "-exec -execdir -ok -okdir -fprint -fprint0 -fprintf -fls -delete"),
-    ("git", "--output --ext-diff --textconv"),
+    ("git", "--output --ext-diff --textconv --export-marks --httpd --access-hook"),
     ("zip", "-T* --unzip*"),
 ];
 
