@@ -1216,7 +1216,9 @@ fn follows_e_of_sed(text: &str) -> bool {
 
 /// Whether a program's name could stand here: at a line's start, after a sign or a word that runs others.
 fn stands_as_program(text: &str, at: usize) -> bool {
-    const RUNNERS: [&str; 19] = [
+    const RUNNERS: [&str; 21] = [
+        "terminal",
+        "term",
         "shell",
         "system",
         "sudo",
@@ -1257,7 +1259,7 @@ fn stands_as_program(text: &str, at: usize) -> bool {
     loop {
         let ends_word = |c: char| c.is_whitespace() || ";&|(\"'`@".contains(c);
         let place = before.char_indices().rfind(|(_, c)| ends_word(*c)).map_or(0, |(at, c)| at + c.len_utf8());
-        let word = before[place..].trim_start_matches(['.', '\\']);
+        let word = before[place..].trim_start_matches(['.', '\\', ':']);
         // `run-shell`, `COMMAND`, cron's `@reboot`
         let kind = word.rsplit('-').next().unwrap_or(word).to_ascii_lowercase();
         let is_runner =
@@ -1265,7 +1267,7 @@ fn stands_as_program(text: &str, at: usize) -> bool {
         if is_runner && n_operands == 0 || programs::wraps_behind(word, n_operands) {
             return true;
         }
-        if word.len() < 4 && word.ends_with('e') && n_operands == 0 {
+        if (word.len() < 4 && word.ends_with('e') || follows_e_of_sed(word)) && n_operands == 0 {
             return true;
         }
         let is_argument = word.starts_with(['-', '*']) || word.starts_with(|c: char| c.is_ascii_digit());

@@ -70,10 +70,22 @@ impl Walk {
         }
         let rest = words.get(at..).unwrap_or_default();
         // What it reads first: `ENV` may name any file.
-        let mut files: Vec<String> =
-            [".profile", ".bashrc", ".bash_profile", ".bash_login", ".zshenv", ".zshrc", ".zprofile", ".kshrc"]
-                .map(String::from)
-                .into();
+        let mut files: Vec<String> = [
+            ".profile",
+            ".bashrc",
+            ".bash_profile",
+            ".bash_login",
+            ".bash_logout",
+            ".zshenv",
+            ".zshrc",
+            ".zprofile",
+            ".zlogin",
+            ".zlogout",
+            ".kshrc",
+            "config.fish",
+        ]
+        .map(String::from)
+        .into();
         files.extend(self.variables.values("ENV").into_iter().map(|value| value.text));
         for name in files {
             if self.files.iter().any(|file| file.name == base_name(&name)) {
@@ -723,15 +735,20 @@ impl Walk {
         }
     }
 
-    pub(super) fn parallel(&mut self, words: &[Word], span: &Span, facts: &Facts) {
-        self.emit(words, span, facts, Role::Plain);
-        let mark = words.iter().position(|word| matches!(word.text.as_str(), ":::" | ":::+" | "::::"));
-        let own = &words[1..mark.unwrap_or(words.len())];
+    pub(super) fn parallel(&mut self, all: &[Word], span: &Span, facts: &Facts) {
+        self.emit(all, span, facts, Role::Plain);
+        let mark = all.iter().position(|word| matches!(word.text.as_str(), ":::" | ":::+" | "::::"));
+        let own = &all[1..mark.unwrap_or(all.len())];
         let row = programs::options::row("parallel");
         let options = row.as_deref().map(|row| Given::new(row, own)).unwrap_or_default();
-        let template = &own[own.len() - options.operands.len()..];
+        // `parallel 'git push {}'` is the same in one word.
+        let words = &own[own.len() - options.operands.len()..];
+        let (template, beginnings) = match words {
+            [text] if text.is_constant() => (text.text.split_whitespace().map(Word::constant).collect(), 1),
+            words => (words.to_vec(), words.len().min(3)),
+        };
         let given = match mark {
-            Some(at) => words[at + 1..].to_vec(),
+            Some(at) => all[at + 1..].to_vec(),
             None => self.read_words(options.has("-a"), false, true),
         };
         self.unseen("a program runs code that the text doesn't show", span);
@@ -744,22 +761,33 @@ impl Walk {
             }
             return;
         }
-        let is_place = |word: &Word| word.text.contains("{}");
+        // `{1}` is one of all that it is given.
+        let place = |word: &Word| {
+            word.text.match_indices('{').find_map(|(at, _)| {
+                let next = word.text[at + 1..].chars().next()?;
+                (next == '}' || next.is_ascii_digit()).then_some((at, next == '}'))
+            })
+        };
+        let is_place = |word: &Word| place(word).is_some();
         // An option that isn't known may take a value: every beginning is read.
-        for at in (0..template.len().min(3)).filter(|at| *at == 0 || !is_place(&template[*at])) {
+        for at in (0..beginnings).filter(|at| *at == 0 || !is_place(&template[*at])) {
             for value in given.iter().take(32) {
-                let value_of = |word: &Word| match value.openness {
-                    Openness::Constant => Word { text: word.text.replace("{}", &value.text), ..word.clone() },
-                    openness => {
-                        let at = word.text.find("{}").unwrap_or_default();
-                        Word {
-                            text: word.text.replace("{}", "…"),
-                            openness: join(at, word.openness, openness),
-                            ..word.clone()
-                        }
+                let value_of = |word: &Word| match (place(word), value.openness) {
+                    (Some((_, true)), Openness::Constant) => {
+                        Word { text: word.text.replace("{}", &value.text), ..word.clone() }
                     }
+                    (Some((at, is_whole)), openness) => Word {
+                        text: format!("{}…", &word.text[..at]),
+                        openness: join(
+                            at,
+                            word.openness,
+                            if is_whole { openness } else { Openness::Computed(0, false) },
+                        ),
+                        ..word.clone()
+                    },
+                    (None, _) => word.clone(),
                 };
-                let own = template[at..].iter().map(|word| if is_place(word) { value_of(word) } else { word.clone() });
+                let own = template[at..].iter().map(value_of);
                 let last = (!template[at..].iter().any(is_place)).then(|| value.clone());
                 let made: Vec<Word> = own.chain(last).collect();
                 match made.iter().all(|word| matches!(word.openness, Openness::Constant | Openness::Operand(_))) {
@@ -954,6 +982,7 @@ impl Walk {
                     if name == "entrypoint" {
                         entry_point = value.clone().or_else(|| words.get(at).cloned());
                     }
+                    self.traces_into(wrapper, value.as_ref().or(words.get(at)), span);
                     self.sets_by_option(value.as_ref().or(words.get(at)));
                     at += skip;
                 } else if !known(wrapper.long) && !is_joining(word) {
@@ -983,12 +1012,7 @@ impl Walk {
                     let value = if attached { Some(tail(word, skip)) } else { words.get(at).cloned() };
                     at += usize::from(!attached);
                     self.sets_by_option(value.as_ref());
-                    if let Some(command) = value.as_ref().and_then(|value| value.text.strip_prefix(['|', '!']))
-                        && matches!(wrapper.name, "strace" | "ltrace")
-                    {
-                        let command = command.to_string();
-                        self.nested(&command, Shell::Posix, span);
-                    }
+                    self.traces_into(wrapper, value.as_ref(), span);
                     if wrapper.name == "ssh"
                         && let Some(value) = value
                         && !programs::is_harmless_ssh_option(letter, &value)
@@ -1098,6 +1122,15 @@ impl Walk {
             }
         }
         self.directory = outer;
+    }
+
+    /// `strace -o '|git push'`
+    fn traces_into(&mut self, wrapper: &Wrapper, value: Option<&Word>, span: &Span) {
+        if let Some(command) = value.and_then(|value| value.text.strip_prefix(['|', '!']))
+            && matches!(wrapper.name, "strace" | "ltrace")
+        {
+            self.nested(command, Shell::Posix, span);
+        }
     }
 
     /// `docker run -e X=--force`: what the command of a wrapper finds in its environment.

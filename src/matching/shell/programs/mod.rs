@@ -211,8 +211,8 @@ static WRAPPERS: &[Wrapper] = &[
         valued_long: "reuid regid ruid euid rgid egid groups inh-caps bounding-set",
         ..wrapper("setpriv", "d", "", 0)
     },
-    wrapper("strace", "cCdDfFhiknqrtTvwxyYzZ", "aAbeEIoOpPsSuUX", 0),
-    wrapper("ltrace", "bcCfihLrStTV", "aAeFlnopsuwx", 0),
+    Wrapper { valued_long: "output trace", ..wrapper("strace", "cCdDfFhiknqrtTvwxyYzZ", "aAbeEIoOpPsSuUX", 0) },
+    Wrapper { valued_long: "output", ..wrapper("ltrace", "bcCfihLrStTV", "aAeFlnopsuwx", 0) },
     wrapper("catchsegv", "", "", 0),
     elsewhere("fakeroot", "uv", "", 0),
     wrapper("eatmydata", "", "", 0),
@@ -286,6 +286,7 @@ static WRAPPERS: &[Wrapper] = &[
     script_runner("corepack", "", ""),
     wrapper("podman unshare", "", "", 0),
     wrapper("bundle e", "", "", 0),
+    wrapper("meson devenv", "", "Cw", 0),
     wrapper("composer exec", "v", "", 0),
     wrapper("netlify dev:exec", "", "", 0),
     wrapper("coreutils", "", "", 0),
@@ -450,6 +451,12 @@ pub(super) fn without_version(wrapper: &str, words: &[Word]) -> Option<Vec<Word>
         let (_, package) = first.as_constant()?.rsplit_once('#')?;
         let rest = if rest.first().is_some_and(|word| word.text == "--") { &rest[1..] } else { rest };
         return Some([Word::constant(package)].into_iter().chain(rest.iter().cloned()).collect());
+    }
+    if wrapper == "hatch run" {
+        // `hatch run test:git push`: in that environment.
+        let (first, rest) = words.split_first()?;
+        let (_, program) = first.as_constant()?.split_once(':')?;
+        return Some([Word::constant(program)].into_iter().chain(rest.iter().cloned()).collect());
     }
     if !matches!(
         wrapper,
