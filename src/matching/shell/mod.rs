@@ -263,7 +263,9 @@ impl Script {
                 has_settings |= text.contains('=');
                 for name in text.split(|c| !is_part(c)).filter(|name| !name.is_empty()) {
                     // `1egit push` is how sed runs git.
-                    names.extend(name.trim_start_matches(|c: char| c.is_ascii_digit()).strip_prefix('e'));
+                    names.extend(
+                        name.trim_start_matches(|c: char| c.is_ascii_digit()).strip_prefix(['e', 'i', 'a', 'c']),
+                    );
                     // `-@+git push` is how make runs it.
                     names.extend(name.split(|c: char| !c.is_alphanumeric() && c != '_'));
                     names.extend([name, name.trim_start_matches(|c: char| !c.is_alphanumeric())]);

@@ -1018,7 +1018,7 @@ impl Stage {
         named_at(text, &self.program).any(|at| {
             let rest = &text[at + self.program.len()..];
             stands_as_program(text, at)
-                && !follows_e_of_sed(text[..at].trim_end())
+                && !follows_command_of_sed(text[..at].trim_end())
                 && ends_open(&text[..at], rest)
                 && self.sub_commands_named_in(rest).is_some()
         })
@@ -1204,13 +1204,13 @@ fn named_at<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = usize> {
 fn is_whole(text: &str, from: usize, to: usize) -> bool {
     let is_part = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
     let bytes = text.as_bytes();
-    let begins = !is_part(from.checked_sub(1).and_then(|at| bytes.get(at))) || follows_e_of_sed(&text[..from]);
+    let begins = !is_part(from.checked_sub(1).and_then(|at| bytes.get(at))) || follows_command_of_sed(&text[..from]);
     begins && !is_part(bytes.get(to))
 }
 
-/// Whether a text ends as sed's command that runs the rest does: `1egit push`.
-fn follows_e_of_sed(text: &str) -> bool {
-    let before = text.strip_suffix('e').and_then(|address| address.chars().next_back());
+/// Whether a text ends as a command of sed does that runs or writes the rest: `1egit push`, `$agit push`.
+fn follows_command_of_sed(text: &str) -> bool {
+    let before = text.strip_suffix(['e', 'i', 'a', 'c']).and_then(|address| address.chars().next_back());
     before.is_some_and(|c| c.is_ascii_digit() || "/$!,~".contains(c))
 }
 
@@ -1267,7 +1267,7 @@ fn stands_as_program(text: &str, at: usize) -> bool {
         if is_runner && n_operands == 0 || programs::wraps_behind(word, n_operands) {
             return true;
         }
-        if (word.len() < 4 && word.ends_with('e') || follows_e_of_sed(word)) && n_operands == 0 {
+        if (word.len() < 4 && word.ends_with('e') || follows_command_of_sed(word)) && n_operands == 0 {
             return true;
         }
         let is_argument = word.starts_with(['-', '*']) || word.starts_with(|c: char| c.is_ascii_digit());

@@ -95,7 +95,7 @@ pub(super) struct Walk {
     aliases: bool,
     flowing_into: usize,
     relinked: bool,
-    /// The text makes a file whose name begins as an option does: `*` may be one.
+    /// The text makes a file whose name begins as an option does: `*` may be one, and a variable.
     makes_option: bool,
     /// Output is read by somebody: a substitution, a pipe.
     captured: bool,
@@ -629,7 +629,16 @@ impl Walk {
         if matches!(name.as_str(), "config" | ".gitconfig" | "gitconfig") || holds_aliases {
             self.aliases = true;
         }
-        self.makes_option |= name.starts_with('-');
+        self.makes_option |= name.len() > 1 && name.starts_with('-');
+        // What is appended may go on with the line.
+        let before = self.files.iter().rfind(|file| file.name == name).and_then(|file| file.content.clone());
+        let content = match (before.filter(|it| !it.ends_with('\n') || it.ends_with("\\\n")), content) {
+            (Some(before), Some(after)) => {
+                self.files.push(WrittenFile { name: name.clone(), content: Some(Rc::clone(&after)) });
+                Some(format!("{before}{after}").into())
+            }
+            (_, content) => content,
+        };
         self.files.push(WrittenFile { name, content });
     }
 

@@ -279,12 +279,17 @@ impl Walk {
         self.emit(words, span, facts, Role::Plain);
         let computed = words[1..].iter().any(|word| matches!(word.openness, Openness::Computed(0, _)));
         self.runs_words();
+        let mut writes = false;
         if let Some(row) = programs::options::row(if name.ends_with("sed") { "sed" } else { "gawk" }) {
             let given = Given::new(&row, &words[1..]);
+            // What it puts into a file may be run.
+            writes = given.has("-i");
             self.scripts.extend(given.values("-f").map(|path| path.text.clone()));
         }
         if !computed && !running::script_runs_code(name, words) {
-            self.mark_data(facts);
+            if !writes {
+                self.mark_data(facts);
+            }
         } else {
             self.unseen("a program of its own is run by awk or sed", span);
             if let Some(last) = self.commands.last_mut() {
@@ -304,10 +309,8 @@ impl Walk {
             Some((None, _)) => self.unseen("git is given a computed command", span),
             Some((Some("config"), _)) => {
                 self.configures_push(words, span);
-                let risky = words.iter().any(|word| {
-                    let text = word.text.to_ascii_lowercase();
-                    text.starts_with("alias.") || !programs::is_harmless_setting(&text, "") && text.contains('.')
-                });
+                let is_alias = |word: &Word| word.text.to_ascii_lowercase().starts_with("alias.");
+                let risky = words.iter().any(is_alias) || running::git_configured(words).is_some();
                 if risky && words.len() > verb.unwrap_or(0) + 2 {
                     self.aliases = true;
                     self.unseen("a setting of git that may run a program", span);

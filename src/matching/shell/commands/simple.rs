@@ -90,6 +90,8 @@ impl Walk {
         alternatives.iter_mut().for_each(|words| words.extend(declared.iter().cloned()));
         let inner = from..self.commands.len();
         let outer = self.input.clone();
+        // Its words are expanded before its redirections make files.
+        let made_option = self.makes_option;
         // What it prints decides what a file holds that it writes, so redirections of input come first.
         let mut printed = Input::Computed;
         let (output, writes) = if stage.redirects.is_empty() {
@@ -126,6 +128,7 @@ impl Walk {
             self.beside("a redirection without a command", &stage.span);
         }
         let facts = Facts { assigns: !assigns.iter().all(is_plain), writes, data: !piped && !output && !self.captured };
+        let makes_option = std::mem::replace(&mut self.makes_option, made_option);
         for words in &alternatives {
             let own = self.commands.len();
             self.run(words, &stage.span, &facts);
@@ -162,6 +165,7 @@ impl Walk {
                 self.flows.push(vec![inner.clone(), own..self.commands.len()]);
             }
         }
+        self.makes_option |= makes_option;
         let is_exec = words.len() == 1 && words[0].plain() == Some("exec");
         if !is_exec {
             self.input = outer;
@@ -325,8 +329,8 @@ impl Walk {
         let at = self.at(span);
         self.work += words.len();
         let mut own = words.to_vec();
-        let is_all = |word: &&mut Word| matches!(word.openness, Openness::Files(0)) && word.text.starts_with('*');
-        for word in own.iter_mut().filter(is_all).filter(|_| self.makes_option) {
+        let may_be_file = |word: &&mut Word| matches!(word.openness, Openness::Files(0) | Openness::Operand(0));
+        for word in own.iter_mut().filter(may_be_file).filter(|_| self.makes_option) {
             word.openness = Openness::Computed(0, true);
         }
         self.commands.push(Command {

@@ -551,7 +551,7 @@ fn runs_in_client(word: &Word) -> bool {
 }
 
 /// A setting that `git config` makes and that may have a later command run a program.
-fn git_configured(words: &[Word]) -> Option<&Word> {
+pub(in super::super) fn git_configured(words: &[Word]) -> Option<&Word> {
     let verb = git_verb(words).0.filter(|at| words[*at].text == "config")?;
     let rest = words.get(verb + 1..)?;
     let is_key = |word: &&Word| word.text.contains('.') && !word.text.starts_with('-');
