@@ -279,17 +279,15 @@ impl Walk {
         self.emit(words, span, facts, Role::Plain);
         let computed = words[1..].iter().any(|word| matches!(word.openness, Openness::Computed(0, _)));
         self.runs_words();
-        let mut writes = false;
         if let Some(row) = programs::options::row(if name.ends_with("sed") { "sed" } else { "gawk" }) {
             let given = Given::new(&row, &words[1..]);
-            // What it puts into a file may be run.
-            writes = given.has("-i");
             self.scripts.extend(given.values("-f").map(|path| path.text.clone()));
+            // What it puts into a file may be run.
+            let scripts = given.values("-e").chain(given.operands.first().copied());
+            scripts.filter(|_| given.has("-i")).for_each(|script| self.text(written_by_sed(&script.text), span));
         }
         if !computed && !running::script_runs_code(name, words) {
-            if !writes {
-                self.mark_data(facts);
-            }
+            self.mark_data(facts);
         } else {
             self.unseen("a program of its own is run by awk or sed", span);
             if let Some(last) = self.commands.last_mut() {
@@ -1167,6 +1165,18 @@ impl Walk {
         let facts = Facts { assigns: false, writes: false, data: false };
         self.run(&all, span, &facts);
     }
+}
+
+/// What a command of sed puts in place of something, or beside it.
+fn written_by_sed(script: &str) -> &str {
+    let is_address = |c: char| c.is_ascii_digit() || "$,~!".contains(c);
+    let behind = script.rsplit('/').next().unwrap_or_default().trim_start_matches(is_address);
+    if let Some(text) = behind.strip_prefix(['i', 'a', 'c']) {
+        return text.trim_start_matches(['\\', ' ']);
+    }
+    let substitution = script.split_once('s').and_then(|(_, rest)| Some((rest, rest.chars().next()?)));
+    let is_sign = |(_, sign): &(&str, char)| !sign.is_alphanumeric();
+    substitution.filter(is_sign).and_then(|(rest, sign)| rest.split(sign).nth(2)).unwrap_or_default()
 }
 
 /// Whether a word gives an option: a letter alone or among others, or a long name.
