@@ -607,7 +607,7 @@ impl Stage {
 
     /// The command in the other words that mean the same, if the pattern may be about them.
     fn twins(&self, command: &Command) -> impl Iterator<Item = Command> {
-        const MOST: usize = 3;
+        const MOST: usize = 4;
         let first = programs::has_twins(&self.program).then(|| programs::twin(&command.words)).flatten();
         let of = |words: &Vec<Word>| programs::twin(words);
         std::iter::successors(first, of).take(MOST).map(|words| Command { words, ..command.clone() })

@@ -391,9 +391,6 @@ pub(super) fn in_short(name: &str, words: &[Word]) -> Option<Vec<Word>> {
     let head = words.first()?;
     let (program, verb, skipped) = match name {
         "uv" if is(1, "tool") && is(2, "run") => ("uvx", None, 3),
-        "sudoedit" => ("sudo", Some(Word::constant("-e")), 1),
-        // What docker runs for `docker buildx`.
-        "docker-buildx" => ("docker", Some(Word::constant("buildx")), 1),
         "gcloud" if is(1, "alpha") || is(1, "beta") => ("gcloud", None, 2),
         "coreutils" => (words.get(1)?.as_constant()?.strip_prefix("--coreutils-prog=")?, None, 2),
         _ => match name.strip_prefix("git-").filter(|verb| !verb.is_empty()) {

@@ -9,11 +9,14 @@ use super::options::{Takes, row};
 type Twin = fn(&str, &[Word]) -> Option<Vec<Word>>;
 
 /// Programs of which some command has a twin.
-static PROGRAMS: [(&str, Twin); 13] = [
+static PROGRAMS: [(&str, Twin); 16] = [
     ("docker", docker),
     ("podman", docker),
-    ("docker-compose", |_, words| Some(compose("docker", words))),
-    ("podman-compose", |_, words| Some(compose("podman", words))),
+    ("docker-compose", |_, words| Some(of(words, "docker", "compose"))),
+    ("podman-compose", |_, words| Some(of(words, "podman", "compose"))),
+    ("docker-buildx", |_, words| Some(of(words, "docker", "buildx"))),
+    ("sudo", |_, _| None),
+    ("sudoedit", |_, words| Some(of(words, "sudo", "-e"))),
     ("terraform", terraform),
     ("tofu", terraform),
     ("npm", npm),
@@ -80,7 +83,8 @@ pub(in super::super) fn has_twins(program: &str) -> bool {
 pub(in super::super) fn other_program(name: &str) -> Option<&'static str> {
     Some(match name {
         "docker" => "docker-compose",
-        "docker-compose" => "docker",
+        "docker-compose" | "docker-buildx" => "docker",
+        "sudoedit" => "sudo",
         "podman" => "podman-compose",
         "podman-compose" => "podman",
         _ => return None,
@@ -102,8 +106,8 @@ fn replaced(words: &[Word], at: std::ops::Range<usize>, by: &[&str]) -> Vec<Word
 }
 
 /// `docker-compose x` as `docker compose x`, in the same directory.
-fn compose(program: &str, words: &[Word]) -> Vec<Word> {
-    let start = [in_place_of(&words[0], program), Word::constant("compose")];
+fn of(words: &[Word], program: &str, first: &str) -> Vec<Word> {
+    let start = [in_place_of(&words[0], program), Word::constant(first)];
     start.into_iter().chain(words[1..].iter().cloned()).collect()
 }
 
