@@ -61,10 +61,11 @@ static PRODUCERS: &[Producer] = &[
     prints_own("pgrep", "-f -x -n -o -c -u= -U= -P= -g= -t= -i"),
     prints_own("pidof", "-s -x"),
     prints_own("lsof", "-t -n -P -a -i* -s* -u= -p= -c="),
-    prints_given("date", "-u -R -I* -d= -r= --date= --utc --iso-8601* --rfc-3339= --reference="),
+    prints_given("date", "-u -I* -d= -r= --date= --utc --iso-8601* --rfc-3339= --reference="),
     prints_given("mktemp", "-d -u -q -t -p: --suffix: --tmpdir --directory --dry-run --quiet"),
     prints_given("seq", "-w -s: -f: --separator: --format: --equal-width"),
-    prints_given("stat", "-L -f -t -c: --format: --printf: --dereference --terse"),
+    // By itself it prints a time zone, `+0000`, and a word with a plus forces a push; `date -R` does so, too.
+    prints_given("stat -c|-f|-t|-Lc", "-L --dereference"),
     prints_given("dirname", ""),
     prints_given("realpath", "-e -m -s -q -P -L --canonicalize-existing --canonicalize-missing --no-symlinks --quiet"),
     // Without one of these it prints what a link holds, which may be any text.
@@ -297,8 +298,11 @@ fn is_harmless(word: &Word, sign: &str) -> bool {
     }
 }
 
-/// Whether no dash in a text, or in what a format like it prints, is the first sign of a word.
+/// Whether no dash in a text, or in what a format like it prints, is the first sign of a word, and no plus, with which git
+/// is forced.
 fn begins_no_option(text: &str) -> bool {
+    // The format of `date`.
+    let text = text.strip_prefix('+').filter(|format| format.starts_with('%')).unwrap_or(text);
     // `\055` is a dash.
     if text.split('\\').skip(1).any(|escape| escape.starts_with(|c: char| c.is_alphanumeric() && !"nt0".contains(c)))
         || text.contains("\\0") && !text.ends_with("\\0")
@@ -309,7 +313,9 @@ fn begins_no_option(text: &str) -> bool {
         let is_blank = ["%n", "%t"].iter().any(|it| before.ends_with(it)) || before.contains('\\');
         !is_blank && before.ends_with(|c: char| c.is_alphanumeric() || "/._-%".contains(c))
     };
-    text.match_indices('-').all(|(at, _)| follows_word(&text[..at]))
+    // `%z` is a time zone, such as `+0100`.
+    let signs = ["-", "+", "%z", "%:z", "%_z"].into_iter().flat_map(|sign| text.match_indices(sign));
+    signs.into_iter().all(|(at, _)| follows_word(&text[..at]))
 }
 
 /// How a word stands that is the branch that is checked out.
