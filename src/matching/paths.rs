@@ -175,14 +175,29 @@ pub fn of_home(path: &str) -> Option<String> {
 }
 
 /// The text of a script of at most 64 KiB, relative to `cwd`. A directory stands for the file that an
-/// interpreter runs of it. Nothing else than a regular file is opened to its end, so this doesn't wait.
+/// interpreter runs of it, and a pattern for each file that it names. Nothing else than a regular file is opened to its
+/// end, so this doesn't wait.
 pub fn script(path: &str, cwd: &Path) -> Option<String> {
-    use std::io::Read;
-    const MAX_SCRIPT: u64 = 64 * 1024;
-    let mut path = match path.strip_prefix("~/") {
+    /// Of a pattern, so many files are looked for and into.
+    const MAX_ENTRIES: usize = 1024;
+    const MAX_FILES: usize = 16;
+    let whole = match path.strip_prefix("~/") {
         Some(rest) => home()?.join(rest),
         None => cwd.join(path),
     };
+    let Some(pattern) = whole.file_name().and_then(OsStr::to_str).filter(|name| name.contains(['*', '?', '['])) else {
+        return script_at(whole);
+    };
+    let pattern = glob(pattern).ok()?;
+    let entries = std::fs::read_dir(whole.parent()?).ok()?.take(MAX_ENTRIES).filter_map(Result::ok);
+    let named = entries.filter(|entry| pattern.is_match(Path::new(&entry.file_name())));
+    let texts: Vec<String> = named.filter_map(|entry| script_at(entry.path())).take(MAX_FILES).collect();
+    (!texts.is_empty()).then(|| texts.join("\n"))
+}
+
+fn script_at(mut path: PathBuf) -> Option<String> {
+    use std::io::Read;
+    const MAX_SCRIPT: u64 = 64 * 1024;
     if path.is_dir() {
         path.push("__main__.py");
     }

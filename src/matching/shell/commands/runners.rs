@@ -179,9 +179,19 @@ impl Walk {
             None if matches!(script.openness, Openness::Computed(0, _)) => {
                 self.gap("a shell is given a computed script", span)
             }
-            None => self.unseen("a script runs that the text doesn't show", span),
+            None => {
+                self.keep_pattern(script);
+                self.unseen("a script runs that the text doesn't show", span);
+            }
         }
         false
+    }
+
+    /// `bash *.sh`: the files at hand that it names are looked into.
+    fn keep_pattern(&mut self, script: &Word) {
+        if matches!(script.openness, Openness::Files(_)) && self.scripts.len() < 32 {
+            self.scripts.push(script.text.clone());
+        }
     }
 
     /// What is read from `/dev/stdin`, `/dev/fd/3` and the like.
@@ -256,6 +266,7 @@ impl Walk {
         }
         match script.map(|at| &words[at]) {
             Some(word) => {
+                self.keep_pattern(word);
                 if let Some(path) = word.as_constant()
                     && !path.contains(['\n', ' ', '(', ';'])
                 {
