@@ -232,6 +232,9 @@ pub struct PathPattern {
     prefix: String,
     /// One, or those of each alternative in braces.
     beginnings: Vec<Beginning>,
+    /// What it names for a rule that stops: a pattern without a wildcard at its end names all that the directory of that
+    /// name holds, and what begins with `**` stands anywhere, not only below the working directory.
+    wide: Option<LazyGlob>,
 }
 
 /// A pattern, or one of its alternatives in braces, by its fixed part.
@@ -300,10 +303,22 @@ impl PathPattern {
         }
         let prefix = fixed_part(&text);
         let glob = glob(&text)?;
+        let has_wildcard = |part: &str| part.contains(['*', '?', '[', '{', '\\']);
+        // `**.pem` crosses directories where it stands alone.
+        let loose = |part: &&str| part.strip_prefix("**").filter(|end| !end.is_empty()).map(|end| format!("**/*{end}"));
+        let loosened =
+            parts.iter().map(|part| loose(part).unwrap_or_else(|| part.to_string())).collect::<Vec<_>>().join("/");
+        let is_anywhere = from == From::WorkingDirectory && loosened.starts_with("**");
+        let names_directory = parts.last().is_some_and(|last| !has_wildcard(last));
+        let start = if is_anywhere || from == From::Root { "/" } else { "" };
+        let end = if names_directory { "{,/**}" } else { "" };
+        let is_wide = is_anywhere || names_directory || parts.iter().any(|part| loose(part).is_some());
+        let wide = is_wide.then(|| format!("{start}{loosened}{end}"));
+        let wide = wide.map(|wide| self::glob(&wide)).transpose()?;
         // Those of names that are behind a wildcard aren't looked up.
         let is_looked_up = text.find('{').is_some_and(|at| !text[..at].contains(['*', '?', '[']));
         let alternatives = if is_looked_up { alternatives(&text, Braces::OfPath)? } else { vec![text] };
-        Ok(Self { glob, from, prefix, beginnings: alternatives.iter().map(|it| Beginning::new(it)).collect() })
+        Ok(Self { glob, from, prefix, beginnings: alternatives.iter().map(|it| Beginning::new(it)).collect(), wide })
     }
 
     /// For a rule that denies, asks or runs: one view is enough, and so is a path that can't be resolved.
@@ -312,7 +327,12 @@ impl PathPattern {
             return true;
         };
         let paths = || [&views.lexical, resolved].into_iter().chain(&views.tidied);
-        paths().any(|path| self.matches_as_written(path, views))
+        let is_wide = |glob: &LazyGlob, path: &Path| match self.from {
+            From::WorkingDirectory if glob.glob.glob().starts_with('/') => glob.is_match(path),
+            _ => self.is_below(glob, path, views),
+        };
+        paths().any(|path| self.is_below(&self.glob, path, views))
+            || self.wide.as_ref().is_some_and(|glob| paths().any(|path| is_wide(glob, path)))
             || self.elsewhere(views).any(|glob| paths().any(|path| glob.is_match(path)))
     }
 
@@ -324,7 +344,7 @@ impl PathPattern {
         let is_elsewhere =
             |path: &Path| self.from != From::WorkingDirectory && self.elsewhere(views).any(|glob| glob.is_match(path));
         let mut paths = [&views.lexical, resolved].into_iter().chain(&views.tidied);
-        paths.all(|path| self.matches_as_written(path, views) || is_elsewhere(path))
+        paths.all(|path| self.is_below(&self.glob, path, views) || is_elsewhere(path))
     }
 
     /// Whether it matches an absolute path as it is written.
@@ -332,9 +352,10 @@ impl PathPattern {
         self.glob.is_match(path)
     }
 
-    /// What every match of a relative pattern starts with: `src/` of `src/**/*.ts`.
+    /// What every match of a relative pattern starts with: `src/` of `src/**/*.ts`. `None` if it may be elsewhere.
     pub fn literal_prefix(&self) -> Option<&str> {
-        (self.from == From::WorkingDirectory).then_some(&*self.prefix)
+        let is_anywhere = self.wide.as_ref().is_some_and(|wide| wide.glob.glob().starts_with('/'));
+        (self.from == From::WorkingDirectory && !is_anywhere).then_some(&*self.prefix)
     }
 
     /// The pattern, and each alternative of it, with the fixed part resolved, where links lead that elsewhere.
@@ -364,13 +385,14 @@ impl PathPattern {
         Some(all)
     }
 
-    fn matches_as_written(&self, view: &Path, views: &PathViews) -> bool {
+    /// Whether a path is what a glob names from where the pattern counts.
+    fn is_below(&self, glob: &LazyGlob, view: &Path, views: &PathViews) -> bool {
         let bases = match self.from {
-            From::Root => return self.glob.is_match(view),
+            From::Root => return glob.is_match(view),
             From::Home => views.homes,
             From::WorkingDirectory => &views.bases,
         };
-        bases.iter().filter_map(|base| view.strip_prefix(base).ok()).any(|inner| self.glob.is_match(inner))
+        bases.iter().filter_map(|base| view.strip_prefix(base).ok()).any(|inner| glob.is_match(inner))
     }
 }
 
