@@ -340,15 +340,11 @@ impl<'n> WrittenHook<'n> {
                     let known = COMMON_FIELDS.into_iter().chain(KINDS.iter().map(|kind| kind.key));
                     let nearest = closest(unknown, known);
                     written.has_misspelt_handler |= nearest.is_some_and(|key| !COMMON_FIELDS.contains(&key));
-                    let names_events = NAMES_OF_ON.contains(&unknown) && !entries.iter().any(|it| it.key == "on");
-                    let of_others = || dialects::mark_like(unknown);
-                    let names_tools =
-                        NAMES_OF_MATCHER.contains(&unknown) && !entries.iter().any(|it| it.key == "matcher");
-                    let nearest = match (names_events, names_tools) {
-                        (true, _) => Some("on"),
-                        (false, true) => Some("matcher"),
-                        (false, false) => nearest.or_else(of_others),
+                    let is_another_name = |(own, names): &(&str, &[&str])| {
+                        names.contains(&unknown) && !entries.iter().any(|it| it.key == *own)
                     };
+                    let meant = OTHER_NAMES.iter().find(|it| is_another_name(it)).map(|(own, _)| *own);
+                    let nearest = meant.or(nearest).or_else(|| dialects::mark_like(unknown));
                     match dialects::with_field(unknown) {
                         Some((dialect, help)) => {
                             let message = format!("unknown field `{unknown}`: this looks like {dialect}");
@@ -363,11 +359,11 @@ impl<'n> WrittenHook<'n> {
     }
 }
 
-/// What other systems call the events that a hook is for.
-const NAMES_OF_ON: [&str; 5] = ["method", "methods", "trigger", "triggers", "events"];
-
-/// The same for the tools that it is for.
-const NAMES_OF_MATCHER: [&str; 4] = ["tool", "tools", "tool_name", "toolName"];
+/// What others call a field: the events that a hook is for, and the tools.
+const OTHER_NAMES: [(&str, &[&str]); 2] = [
+    ("on", &["method", "methods", "trigger", "triggers", "events"]),
+    ("matcher", &["tool", "tools", "tool_name", "toolName"]),
+];
 
 impl RawDefaults {
     /// Reads `defaults`.

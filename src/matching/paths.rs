@@ -234,7 +234,7 @@ pub struct PathPattern {
     beginnings: Vec<Beginning>,
     /// What it names for a rule that stops: a pattern without a wildcard at its end names all that the directory of that
     /// name holds, and what begins with `**` stands anywhere, not only below the working directory.
-    wide: Option<LazyGlob>,
+    wide: Option<(From, LazyGlob)>,
 }
 
 /// A pattern, or one of its alternatives in braces, by its fixed part.
@@ -310,11 +310,12 @@ impl PathPattern {
             parts.iter().map(|part| loose(part).unwrap_or_else(|| part.to_string())).collect::<Vec<_>>().join("/");
         let is_anywhere = from == From::WorkingDirectory && loosened.starts_with("**");
         let names_directory = parts.last().is_some_and(|last| !has_wildcard(last));
-        let start = if is_anywhere || from == From::Root { "/" } else { "" };
+        let wide_from = if is_anywhere { From::Root } else { from };
+        let start = if wide_from == From::Root { "/" } else { "" };
         let end = if names_directory { "{,/**}" } else { "" };
         let is_wide = is_anywhere || names_directory || parts.iter().any(|part| loose(part).is_some());
         let wide = is_wide.then(|| format!("{start}{loosened}{end}"));
-        let wide = wide.map(|wide| self::glob(&wide)).transpose()?;
+        let wide = wide.map(|wide| Ok::<_, String>((wide_from, self::glob(&wide)?))).transpose()?;
         // Those of names that are behind a wildcard aren't looked up.
         let is_looked_up = text.find('{').is_some_and(|at| !text[..at].contains(['*', '?', '[']));
         let alternatives = if is_looked_up { alternatives(&text, Braces::OfPath)? } else { vec![text] };
@@ -327,12 +328,8 @@ impl PathPattern {
             return true;
         };
         let paths = || [&views.lexical, resolved].into_iter().chain(&views.tidied);
-        let is_wide = |glob: &LazyGlob, path: &Path| match self.from {
-            From::WorkingDirectory if glob.glob.glob().starts_with('/') => glob.is_match(path),
-            _ => self.is_below(glob, path, views),
-        };
-        paths().any(|path| self.is_below(&self.glob, path, views))
-            || self.wide.as_ref().is_some_and(|glob| paths().any(|path| is_wide(glob, path)))
+        paths().any(|path| is_below(self.from, &self.glob, path, views))
+            || self.wide.as_ref().is_some_and(|(from, glob)| paths().any(|path| is_below(*from, glob, path, views)))
             || self.elsewhere(views).any(|glob| paths().any(|path| glob.is_match(path)))
     }
 
@@ -344,7 +341,7 @@ impl PathPattern {
         let is_elsewhere =
             |path: &Path| self.from != From::WorkingDirectory && self.elsewhere(views).any(|glob| glob.is_match(path));
         let mut paths = [&views.lexical, resolved].into_iter().chain(&views.tidied);
-        paths.all(|path| self.is_below(&self.glob, path, views) || is_elsewhere(path))
+        paths.all(|path| is_below(self.from, &self.glob, path, views) || is_elsewhere(path))
     }
 
     /// Whether it matches an absolute path as it is written.
@@ -354,8 +351,8 @@ impl PathPattern {
 
     /// What every match of a relative pattern starts with: `src/` of `src/**/*.ts`. `None` if it may be elsewhere.
     pub fn literal_prefix(&self) -> Option<&str> {
-        let is_anywhere = self.wide.as_ref().is_some_and(|wide| wide.glob.glob().starts_with('/'));
-        (self.from == From::WorkingDirectory && !is_anywhere).then_some(&*self.prefix)
+        let mut froms = self.wide.iter().map(|(from, _)| from).chain([&self.from]);
+        froms.all(|from| *from == From::WorkingDirectory).then_some(&*self.prefix)
     }
 
     /// The pattern, and each alternative of it, with the fixed part resolved, where links lead that elsewhere.
@@ -384,16 +381,16 @@ impl PathPattern {
         all.extend(self.elsewhere(views).map(|it| it.glob.glob().to_string()));
         Some(all)
     }
+}
 
-    /// Whether a path is what a glob names from where the pattern counts.
-    fn is_below(&self, glob: &LazyGlob, view: &Path, views: &PathViews) -> bool {
-        let bases = match self.from {
-            From::Root => return glob.is_match(view),
-            From::Home => views.homes,
-            From::WorkingDirectory => &views.bases,
-        };
-        bases.iter().filter_map(|base| view.strip_prefix(base).ok()).any(|inner| glob.is_match(inner))
-    }
+/// Whether a path is what a glob names from there.
+fn is_below(from: From, glob: &LazyGlob, view: &Path, views: &PathViews) -> bool {
+    let bases = match from {
+        From::Root => return glob.is_match(view),
+        From::Home => views.homes,
+        From::WorkingDirectory => &views.bases,
+    };
+    bases.iter().filter_map(|base| view.strip_prefix(base).ok()).any(|inner| glob.is_match(inner))
 }
 
 impl Beginning {

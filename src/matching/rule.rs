@@ -316,7 +316,8 @@ impl ToolRule {
         }
     }
 
-    /// The rules over the commands of a shell text, one for each alternative in braces and for the home by its path; none if it has no such pattern.
+    /// The rules over the commands of a shell text, one for each alternative in braces and for the home by its path; none
+    /// if it has no such pattern.
     pub fn commands(&self) -> &[CommandRule] {
         match &self.argument {
             Argument::Main(forms) => &forms.commands,

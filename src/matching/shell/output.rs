@@ -314,8 +314,8 @@ fn begins_no_option(text: &str) -> bool {
         !is_blank && before.ends_with(|c: char| c.is_alphanumeric() || "/._-%".contains(c))
     };
     // `%z` is a time zone, such as `+0100`.
-    let signs = ["-", "+", "%z", "%:z", "%_z"].into_iter().flat_map(|sign| text.match_indices(sign));
-    signs.into_iter().all(|(at, _)| follows_word(&text[..at]))
+    let mut signs = ["-", "+", "%z", "%:z", "%_z"].into_iter().flat_map(|sign| text.match_indices(sign));
+    signs.all(|(at, _)| follows_word(&text[..at]))
 }
 
 /// How a word stands that is the branch that is checked out.

@@ -287,6 +287,14 @@ impl Walk {
         }
     }
 
+    /// A script that the text doesn't show, to be looked into where it is at hand.
+    pub(super) fn keep_script(&mut self, path: &str) {
+        const MOST: usize = 32;
+        if self.scripts.len() < MOST {
+            self.scripts.push(path.to_string());
+        }
+    }
+
     /// A file is run with arguments, by that shell or by itself: text that the same text wrote into it is read. Whether
     /// that is all that it can be.
     pub(super) fn started(&mut self, path: &str, args: &[Word], span: &Span, shell: Option<Shell>) -> bool {
@@ -303,9 +311,7 @@ impl Walk {
             if self.awaited.len() < MAX_FILES {
                 self.awaited.push(Awaited { path: path.to_string(), args: args.to_vec(), shell, at });
             }
-            if self.scripts.len() < 32 {
-                self.scripts.push(path.to_string());
-            }
+            self.keep_script(path);
         }
         let mut is_read = !texts.is_empty();
         for text in texts {

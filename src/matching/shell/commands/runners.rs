@@ -189,8 +189,8 @@ impl Walk {
 
     /// `bash *.sh`: the files at hand that it names are looked into.
     fn keep_pattern(&mut self, script: &Word) {
-        if matches!(script.openness, Openness::Files(_)) && self.scripts.len() < 32 {
-            self.scripts.push(script.text.clone());
+        if matches!(script.openness, Openness::Files(_)) {
+            self.keep_script(&script.text);
         }
     }
 
@@ -270,10 +270,7 @@ impl Walk {
                 if let Some(path) = word.as_constant()
                     && !path.contains(['\n', ' ', '(', ';'])
                 {
-                    let path = path.to_string();
-                    if self.scripts.len() < 32 {
-                        self.scripts.push(path);
-                    }
+                    self.keep_script(path);
                 }
             }
             None => match self.input.clone() {
