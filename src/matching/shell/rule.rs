@@ -46,6 +46,8 @@ struct Stage {
 #[derive(Debug, Clone)]
 struct Operand {
     glob: String,
+    /// The same as a path without `.` and needless slashes; none if it is a URL.
+    path: Option<String>,
     /// It names what is done, not what it is done to: a sub-command, or what follows a `*` for one.
     verb: bool,
     /// The sub-command's names, if it is one.
@@ -520,7 +522,7 @@ impl Stage {
             let is_nested =
                 || row.as_deref().is_some_and(|row| row.has_commands) && stage.operands.iter().all(|it| it.glob == "*");
             let verb = child.is_some() || is_nested();
-            stage.operands.push(Operand { glob: word.to_string(), verb, names, is_optional });
+            stage.operands.push(Operand { glob: word.to_string(), path: tidy(word), verb, names, is_optional });
             if node.is_none() {
                 node = row.as_deref().filter(|_| child.is_none());
             }
@@ -1318,17 +1320,11 @@ impl OptionPattern {
     }
 }
 
-/// Whether a word is the path that a pattern names, but for how it is written: `./.git/` is `.git`.
-fn is_same_path(pattern: &str, text: &str) -> bool {
-    let tidy = |path: &str| -> Option<String> {
-        let is_root = path.starts_with('/');
-        let parts = path.split('/').filter(|part| !matches!(*part, "" | "."));
-        (!path.contains("://"))
-            .then(|| format!("{}{}", if is_root { "/" } else { "" }, parts.collect::<Vec<_>>().join("/")))
-    };
-    text.contains('/')
-        && tidy(text).is_some_and(|text| text.len() > 1 && tidy(pattern).is_some_and(|it| glob(&it, &text)))
-        || pattern.contains('/') && tidy(pattern).is_some_and(|it| it.len() > 1 && glob(&it, text))
+/// A path without `.` and needless slashes: `./.git/` is `.git`.
+fn tidy(path: &str) -> Option<String> {
+    let root = if path.starts_with('/') { "/" } else { "" };
+    let parts = path.split('/').filter(|part| !matches!(*part, "" | "."));
+    (!path.contains("://")).then(|| format!("{root}{}", parts.collect::<Vec<_>>().join("/")))
 }
 
 impl Operand {
@@ -1356,7 +1352,7 @@ impl Operand {
                 // What begins with `~` isn't what begins with `/`.
                 to_held(match word.home {
                     true => glob(&self.glob, &format!("~{}", word.text)),
-                    false => glob(&self.glob, &word.text) || !self.verb && is_same_path(&self.glob, &word.text),
+                    false => glob(&self.glob, &word.text) || !self.verb && self.is_same_path(&word.text),
                 })
             }
             openness => {
@@ -1389,6 +1385,13 @@ impl Operand {
                 }
             }
         }
+    }
+
+    /// Whether a word is the path that the pattern names, but for how it is written.
+    fn is_same_path(&self, text: &str) -> bool {
+        let Some(path) = self.path.as_deref() else { return false };
+        text.contains('/') && tidy(text).is_some_and(|text| text.len() > 1 && glob(path, &text))
+            || self.glob.contains('/') && path.len() > 1 && glob(path, text)
     }
 
     /// `*main`: as a glob over the text has it, anything may stand before.
