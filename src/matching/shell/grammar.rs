@@ -1766,7 +1766,8 @@ impl<'t> Reader<'t> {
         }
         // A backslash is taken off before `$`, a back-quote and itself; then places are those of the whole.
         let taken_off = escapes.then(|| inner.replace("\\\\", "\\").replace("\\$", "$"));
-        if escapes && inner.contains("\\\\$") {
+        // zsh reads ``git>\\push`` in back-quotes as the words `git push`, without a redirection.
+        if escapes && ["\\\\$", "<\\\\", ">\\\\"].iter().any(|odd| inner.contains(odd)) {
             return self.outside("back-quotes with a backslash");
         }
         let source = taken_off.as_deref().unwrap_or(&self.source[..end]);
