@@ -1083,7 +1083,7 @@ impl<'t> Reader<'t> {
         let kind = if self.eat("<<<") {
             self.bash_only()?;
             self.blanks()?;
-            RedirectKind::HereString(self.word(Context::Plain)?)
+            RedirectKind::HereString(self.word(Context::Value)?)
         } else if self.eat("<<") {
             let strips = self.eat("-");
             self.blanks()?;
@@ -1365,25 +1365,12 @@ impl<'t> Reader<'t> {
                     let escaped = self.take_char();
                     parts.push(Part::Text { text: escaped.to_string(), quoted: true });
                 }
+                b'$' if self.dollar_quotes(&mut parts, &mut text)? => {}
                 b'$' => {
-                    let quote = self.ahead(1);
                     push_text(&mut parts, &mut text, false);
-                    match quote {
-                        Some(b'\'') => {
-                            self.bash_only()?;
-                            self.at += 2;
-                            let text = self.ansi_quotes()?;
-                            parts.push(Part::Text { text, quoted: true });
-                        }
-                        Some(b'"') => {
-                            self.bash_only()?;
-                            self.at += 2;
-                            self.double_quotes(&mut parts)?;
-                        }
-                        _ => match self.dollar(false)? {
-                            Part::Text { text: sign, .. } => text.push_str(&sign),
-                            part => parts.push(part),
-                        },
+                    match self.dollar(false)? {
+                        Part::Text { text: sign, .. } => text.push_str(&sign),
+                        part => parts.push(part),
                     }
                 }
                 b'`' => {
@@ -1407,6 +1394,8 @@ impl<'t> Reader<'t> {
                             push_text(&mut parts, &mut text, false);
                             parts.push(part);
                         }
+                        // Its own end would be taken for that of the braces around it.
+                        None if context == Context::Alternative => return self.outside("braces within braces"),
                         None => {
                             if self.at == from && self.is_fd_name() {
                                 return self.outside("a redirection with a variable");
@@ -1587,6 +1576,9 @@ impl<'t> Reader<'t> {
             }
             Some(byte) if byte.is_ascii_digit() || matches!(byte, b'@' | b'*' | b'#' | b'?' | b'$' | b'!' | b'-') => {
                 self.at += 1;
+                if self.shell == Shell::Zsh && !quoted && self.peek() == Some(b'\'') {
+                    return self.outside("a `$` before a quote, whose end zsh looks for by the rules of `$'…'`");
+                }
                 let name = (byte as char).to_string();
                 Ok(Part::Variable { name, change: Change::None, quoted })
             }
@@ -1720,6 +1712,7 @@ impl<'t> Reader<'t> {
                         }
                     }
                 }
+                b'$' if !quoted && self.dollar_quotes(&mut parts, &mut text)? => {}
                 b'$' => match self.dollar(quoted)? {
                     Part::Text { text: sign, .. } => text.push_str(&sign),
                     part => {
@@ -1792,6 +1785,21 @@ impl<'t> Reader<'t> {
         };
         self.at = end + 1;
         Ok(Part::Command { list: Rc::new(list), quoted, moved: escapes, span: from..self.at })
+    }
+
+    /// `$'…'` and `$"…"` where quotes quote; nothing is taken if it is neither.
+    fn dollar_quotes(&mut self, parts: &mut Vec<Part>, text: &mut String) -> Read<bool> {
+        let Some(quote @ (b'\'' | b'"')) = self.ahead(1) else { return Ok(false) };
+        self.bash_only()?;
+        push_text(parts, text, false);
+        self.at += 2;
+        if quote == b'"' {
+            self.double_quotes(parts)?;
+        } else {
+            let text = self.ansi_quotes()?;
+            parts.push(Part::Text { text, quoted: true });
+        }
+        Ok(true)
     }
 
     /// The inside of `$'…'` with its end.
