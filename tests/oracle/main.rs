@@ -9,6 +9,7 @@
 //! | `HOOKWIRE_ORACLE_RECORD` | a file for what the shells did, a JSON object a line; hookwire isn't asked |
 //! | `HOOKWIRE_ORACLE_READER` | ask the reader in this directory, compiled by itself, and not hookwire |
 //! | `HOOKWIRE_ORACLE_ALLOWED` | set: run only what hookwire lets pass. It finds the same misses in less time, but how many of the other texts run isn't known |
+//! | `HOOKWIRE_ORACLE_OUTCOMES` | a file that keeps what the shells did with each text, so that a text that ran before isn't run again |
 //! | `HOOKWIRE_ORACLE_PLANTED` | set: put bugs into the reader and see whether the texts find them |
 //!
 //! Planted bugs take some minutes: `HOOKWIRE_ORACLE_PLANTED=1 HOOKWIRE_ORACLE=5000 cargo test --test oracle planted`.
@@ -20,6 +21,7 @@ mod corpora;
 mod generate;
 mod grammar;
 mod judge;
+mod outcomes;
 mod planted;
 mod reader;
 mod shells;
@@ -27,6 +29,7 @@ mod shells;
 use acts::RULES;
 use generate::{Kind, Sample, Seeds};
 use judge::{Answer, Judge};
+use outcomes::Outcomes;
 use serde_json::{Value, json};
 use shells::Worker;
 use std::io::Write;
@@ -229,6 +232,7 @@ fn check() -> Vec<String> {
         return Vec::new();
     }
     let seeds = seeds();
+    let outcomes = std::env::var_os("HOOKWIRE_ORACLE_OUTCOMES").map(|file| Outcomes::open(file.as_ref()).unwrap());
     let mut over = Vec::new();
     println!(
         "{:<6}{:>9}{:>9}{:>9}{:>9}{:>15}{:>10}{:>10}{:>15}",
@@ -236,7 +240,9 @@ fn check() -> Vec<String> {
     );
     for (shell, count) in shares() {
         let counts = Mutex::new(Counts::default());
-        let each = |worker: &mut Worker, judge: &mut Judge, sample: Sample| note(&counts, worker, judge, &sample);
+        let each = |worker: &mut Worker, judge: &mut Judge, sample: Sample| {
+            note(&counts, outcomes.as_ref(), worker, judge, &sample);
+        };
         run(shell, count, &seeds, each).unwrap();
         let mut it = counts.into_inner().unwrap();
         let decided = 100.0 * it.decided as f64 / it.harmless.max(1) as f64;
@@ -246,7 +252,6 @@ fn check() -> Vec<String> {
         );
         if it.missed + it.false_matches > 0 || decided < 95.0 {
             it.notes.sort_by_key(String::len);
-            // At once, since a run of a million takes hours and may be ended.
             println!("  {}", it.notes.join("\n  "));
             over.push(format!(
                 "{shell}: {} missed, {} false matches, {decided:.1} % decided",
@@ -257,7 +262,7 @@ fn check() -> Vec<String> {
     over
 }
 
-fn note(counts: &Mutex<Counts>, worker: &mut Worker, judge: &mut Judge, sample: &Sample) {
+fn note(counts: &Mutex<Counts>, outcomes: Option<&Outcomes>, worker: &mut Worker, judge: &mut Judge, sample: &Sample) {
     let place = tempfile::tempdir().unwrap();
     for (name, text) in [("a".to_owned(), "x\n".to_owned())].iter().chain(&sample.files) {
         let path = place.path().join(name);
@@ -268,7 +273,12 @@ fn note(counts: &Mutex<Counts>, worker: &mut Worker, judge: &mut Judge, sample: 
     let mut ask = |text: &str| judge.ask(rule, sample.shell, text, place.path());
     let answer = ask(&sample.text);
     let is_run = answer == Answer::No || std::env::var_os("HOOKWIRE_ORACLE_ALLOWED").is_none();
-    let happened = is_run && happens(worker, sample, &sample.text);
+    let mut runs = || happens(worker, sample, &sample.text);
+    let happened = is_run
+        && match outcomes {
+            Some(outcomes) => outcomes.known_or(sample, &mut runs),
+            None => runs(),
+        };
     let missed = happened && answer == Answer::No;
     let shown = {
         let mut counts = counts.lock().unwrap();
@@ -292,8 +302,8 @@ fn note(counts: &Mutex<Counts>, worker: &mut Worker, judge: &mut Judge, sample: 
     };
     if missed && shown {
         let small = smallest(&sample.text, |text| ask(text) == Answer::No && happens(worker, sample, text));
-        let note = format!("missed by {rule}: {small:?}, number {} from {:?}", sample.number, sample.text);
-        counts.lock().unwrap().notes.push(note);
+        // At once, since a run of a million takes hours and may be ended.
+        println!("  missed by {rule}: {small:?}, number {} from {:?}", sample.number, sample.text);
     }
 }
 
