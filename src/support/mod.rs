@@ -8,6 +8,7 @@ pub mod digest;
 pub mod failpoint;
 pub mod file;
 pub mod json;
+pub(crate) mod json_writer;
 pub(crate) mod line_diff;
 pub(crate) mod looks;
 #[cfg(feature = "script")]

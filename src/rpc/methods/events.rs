@@ -12,6 +12,7 @@ use crate::rpc::error::{RpcError, RpcResult};
 use crate::rpc::params::{as_object, decode_params};
 use crate::rpc::protocol::{DialectEvent, ExplainResult, RecentParams, RecentReply};
 use crate::rpc::session::Session;
+use crate::support::json_writer;
 use serde_json::Value;
 use std::sync::Arc;
 use tokio::time::Instant;
@@ -35,11 +36,11 @@ pub(super) async fn dispatch(session: &Session, sent: Value, text: &str, out: &m
     let is_translated = dialect.name() != dialects::NATIVE;
     if is_translated {
         out.extend_from_slice(br#"{"reply":"#);
-        serde_json::to_writer(&mut *out, &(dialect.reply)(&event, &verdict)).map_err(RpcError::internal)?;
+        json_writer::write(out, &(dialect.reply)(&event, &verdict)).map_err(RpcError::internal)?;
         out.extend_from_slice(br#","verdict":"#);
     }
     let start = out.len();
-    serde_json::to_writer(&mut *out, &verdict).map_err(RpcError::internal)?;
+    json_writer::write(out, &verdict).map_err(RpcError::internal)?;
     let written = out.get(start..).and_then(|it| std::str::from_utf8(it).ok()).unwrap_or_default();
     tracing::info!(
         target: VERDICTS,
