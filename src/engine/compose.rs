@@ -598,59 +598,58 @@ fn rewrites(event: &Event, answer: &Answer) -> bool {
         || answer.context.as_ref().is_some_and(changes_tool)
 }
 
-/// Boxed, since a block runs members in turn; blocks don't nest deeper.
-fn run_member<'a>(
-    engine: &'a Engine,
-    limits: &'a RunLimits<'_>,
-    member: Member,
-    moment: &'a Arc<Moment>,
-) -> Pin<Box<dyn Future<Output = MemberRun> + Send + 'a>> {
-    Box::pin(async move {
-        match member {
-            Member::Hook(selected) => {
-                let run = run::run(engine, limits, &selected, moment).await;
-                let hook = selected.hook;
-                let event = moment.event();
-                let withheld = run.has_failed
-                    && event.spec.phase == Phase::After
-                    && event.spec.subject.is_some()
-                    && run.answer.decision.is_some();
-                let HookRun { answer, outcome, .. } = run;
-                let rewrote = rewrites(event, &answer).then(|| (hook.clone(), true)).into_iter().collect();
-                MemberRun {
-                    name: hook.name.clone(),
-                    layer: hook.source.layer,
-                    answer,
-                    withheld,
-                    rewrote,
-                    judged: vec![hook],
-                    outcomes: vec![*outcome],
-                    errors: Vec::new(),
-                }
-            }
-            Member::Block { contract, layer, members } => {
-                let mut chain = Chain::start(moment.clone());
-                chain.run(engine, limits, contract, members).await;
-                chain.settle_allow();
-                // People look for the hook that decided, not for the block that it is in.
-                let name = chain.folded.decided_by.clone().unwrap_or_else(|| contract.dialect.into());
-                let unchanged = chain.version == 0;
-                MemberRun {
-                    name,
-                    layer: chain.ended_at.unwrap_or(layer),
-                    withheld: chain.folded.withheld,
-                    rewrote: chain.made.into_iter().map(|(hook, version)| (hook, version == chain.version)).collect(),
-                    // Of a block that rewrote, no hook is known to have judged the final value.
-                    judged: if unchanged {
-                        chain.judged.into_iter().map(|(hook, _)| hook).collect()
-                    } else {
-                        Vec::new()
-                    },
-                    answer: Box::new(chain.folded.into_answer()),
-                    outcomes: chain.outcomes,
-                    errors: chain.errors,
-                }
+async fn run_member(engine: &Engine, limits: &RunLimits<'_>, member: Member, moment: &Arc<Moment>) -> MemberRun {
+    match member {
+        Member::Hook(selected) => {
+            let run = run::run(engine, limits, &selected, moment).await;
+            let hook = selected.hook;
+            let event = moment.event();
+            let withheld = run.has_failed
+                && event.spec.phase == Phase::After
+                && event.spec.subject.is_some()
+                && run.answer.decision.is_some();
+            let HookRun { answer, outcome, .. } = run;
+            let rewrote = rewrites(event, &answer).then(|| (hook.clone(), true)).into_iter().collect();
+            MemberRun {
+                name: hook.name.clone(),
+                layer: hook.source.layer,
+                answer,
+                withheld,
+                rewrote,
+                judged: vec![hook],
+                outcomes: vec![*outcome],
+                errors: Vec::new(),
             }
         }
-    })
+        Member::Block { contract, layer, members } => {
+            let mut chain = Chain::start(moment.clone());
+            run_block(engine, limits, contract, members, &mut chain).await;
+            chain.settle_allow();
+            // People look for the hook that decided, not for the block that it is in.
+            let name = chain.folded.decided_by.clone().unwrap_or_else(|| contract.dialect.into());
+            let unchanged = chain.version == 0;
+            MemberRun {
+                name,
+                layer: chain.ended_at.unwrap_or(layer),
+                withheld: chain.folded.withheld,
+                rewrote: chain.made.into_iter().map(|(hook, version)| (hook, version == chain.version)).collect(),
+                // Of a block that rewrote, no hook is known to have judged the final value.
+                judged: if unchanged { chain.judged.into_iter().map(|(hook, _)| hook).collect() } else { Vec::new() },
+                answer: Box::new(chain.folded.into_answer()),
+                outcomes: chain.outcomes,
+                errors: chain.errors,
+            }
+        }
+    }
+}
+
+/// Boxed, since a block runs members in turn; blocks don't nest deeper.
+fn run_block<'a>(
+    engine: &'a Engine,
+    limits: &'a RunLimits<'_>,
+    contract: &'static Contract,
+    members: Vec<Member>,
+    chain: &'a mut Chain,
+) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
+    Box::pin(chain.run(engine, limits, contract, members))
 }

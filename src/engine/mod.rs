@@ -199,8 +199,8 @@ impl HooksInForce {
 
 /// Judges one event. Never fails: what goes wrong in a hook counts in that hook's failure direction.
 /// Dropping the future cancels the hooks and ends their processes.
-pub async fn decide(engine: &Engine, question: Question) -> Verdict {
-    decide_within(engine, question, handlers::depth()).await
+pub fn decide(engine: &Engine, question: Question) -> impl Future<Output = Verdict> + Send + '_ {
+    decide_within(engine, question, handlers::depth())
 }
 
 /// The hooks of a set that are for an event, in the order in which a client has them run if they all

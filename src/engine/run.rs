@@ -95,6 +95,32 @@ enum Failure {
 
 /// Runs a hook, or starts it if it is detached.
 pub(super) async fn run(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected, moment: &Arc<Moment>) -> HookRun {
+    match run_fixed(engine, limits, selected, moment) {
+        Some(run) => run,
+        // Boxed, or the largest handler's state would be part of every event's future.
+        None => Box::pin(run_in_time(engine, limits, selected, moment)).await,
+    }
+}
+
+/// The run of a fixed verdict: without a future or a timer, because there is nothing to wait for. `None` for all else.
+fn run_fixed(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected, moment: &Arc<Moment>) -> Option<HookRun> {
+    let hook = &selected.hook;
+    if hook.once || hook.detached || !limits.redacting.is_empty() {
+        return None;
+    }
+    let (started, began) = (Instant::now(), SystemTime::now());
+    let result = fixed(selected, moment.event().spec.phase)?;
+    // Whether an allow counts may take time to tell.
+    if matches!(&result, Ok(Answer { decision: Some(Decision::Allow), .. })) {
+        return None;
+    }
+    let mut run = finish(selected, limits.contract, moment, result, false, started.elapsed());
+    run.outcome.started_at = Some(began);
+    report(engine, moment, &run.outcome, false);
+    Some(run)
+}
+
+async fn run_in_time(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected, moment: &Arc<Moment>) -> HookRun {
     let hook = &selected.hook;
     let event = moment.event();
     let claim = if hook.once { engine.sessions.claim(event, hook) } else { Claim::First };
@@ -125,8 +151,7 @@ async fn run_now(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected, m
             said::redact(redactors(&limits.redacting, hook), Ok(answer)).await.map_err(|error| Failure::Error(error.0))
         }
         Some(Err(failure)) => Err(failure),
-        // Boxed, or the largest handler's state would be part of every event's future.
-        None => Box::pin(limited(engine, limits, selected, moment, &transcript)).await,
+        None => limited(engine, limits, selected, moment, &transcript).await,
     };
     let is_partial = match &result {
         Ok(Answer { decision: Some(Decision::Allow), .. }) => {
