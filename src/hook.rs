@@ -155,11 +155,12 @@ impl Hook {
         if let Some(matcher) = &self.matcher {
             let matches = match (self.contract.matched)(&event.name) {
                 Target::Nothing => true,
-                Target::Member(pointer) => {
-                    event.text(pointer).is_some_and(|text| matcher.matches(text))
-                        || pointer == TOOL_NAME && self.matches_family(matcher, facts)
-                        || pointer == TOOL_NAME && facts.mcp_name(self.asker()).is_some_and(|it| matcher.matches(it))
+                Target::Member(TOOL_NAME) => {
+                    facts.tool().is_some_and(|tool| matcher.matches(tool))
+                        || self.matches_family(matcher, facts)
+                        || facts.mcp_name(self.asker()).is_some_and(|it| matcher.matches(it))
                 }
+                Target::Member(pointer) => event.text(pointer).is_some_and(|text| matcher.matches(text)),
                 Target::Texts(texts) => texts(event).iter().any(|text| matcher.matches(text)),
             };
             if !matches {

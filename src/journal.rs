@@ -8,13 +8,14 @@
 use crate::event::Event;
 use crate::support::amounts::rfc3339;
 use crate::verdict::{Decision, Outcome, Status, Verdict};
+use foldhash::{HashMap, HashSet};
 use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::SystemTime;
 use tokio::sync::broadcast;
@@ -212,7 +213,7 @@ struct Kept<T> {
 
 impl<T> Default for Ring<T> {
     fn default() -> Self {
-        Ring { last: VecDeque::new(), bytes: 0, rare: HashMap::new(), pushed: 0 }
+        Ring { last: VecDeque::new(), bytes: 0, rare: HashMap::default(), pushed: 0 }
     }
 }
 

@@ -403,16 +403,17 @@ impl Event {
 
     /// The tool that the event is about.
     pub fn tool_name(&self) -> Option<&str> {
-        self.member_of_tool("name")?.as_str()
+        self.tool()?.get("name")?.as_str()
     }
 
     /// What the tool is given.
     pub fn tool_input(&self) -> Option<&Value> {
-        self.member_of_tool("input")
+        self.tool()?.get("input")
     }
 
-    fn member_of_tool(&self, key: &str) -> Option<&Value> {
-        self.data.as_object()?.get("tool")?.as_object()?.get(key)
+    /// What the event says of its tool.
+    pub(crate) fn tool(&self) -> Option<&Map<String, Value>> {
+        self.data.as_object()?.get("tool")?.as_object()
     }
 
     /// Whether it is about a tool that it doesn't name.

@@ -162,11 +162,14 @@ impl Facts {
     }
 
     fn at(base: PathBuf, event: Arc<Event>, names: Arc<ToolNames>) -> Facts {
-        let (tool, input) = (event.tool_name().map(Box::from), event.tool_input());
+        // Looked up once, because each look into the event takes time.
+        let (tool, input) = event.tool().map_or((None, None), |tool| (tool.get("name"), tool.get("input")));
+        let tool = tool.and_then(|name| name.as_str()).map(Box::from);
         let known = tool.as_deref().and_then(tools::known);
         let families = tool.as_deref().map_or(&[][..], |name| Row::found(name, known).families_of(input));
         let (call, declared) = (OnceLock::new(), OnceLock::new());
         let shell_input = input.filter(|_| families.contains(&"Bash"));
+        let may_hold_patch = shell_input.map_or_else(OnceLock::new, |input| tools::may_hold_patch(input).into());
         let working_directory = shell_input.and_then(tools::working_directory).map(|directory| base.join(directory));
         Facts {
             event,
@@ -181,7 +184,7 @@ impl Facts {
             unread: None,
             call,
             declared,
-            may_hold_patch: OnceLock::new(),
+            may_hold_patch,
         }
     }
 

@@ -259,16 +259,17 @@ impl ToolRule {
     }
 
     /// What the rule says of a call as a whole, beside what it says of its commands and items.
-    fn of_whole(&self, subject: &Subject, input: &Value, base: &Path, reading: Reading) -> Truth {
+    fn of_whole(&self, subject: &Subject, facts: &Facts, reading: Reading) -> Truth {
         match (&self.argument, subject) {
             // Each item may be a matter of another tool.
             (Argument::Any, Subject::Items(_)) => Truth::No,
             (Argument::Any, _) => Truth::Yes,
             (Argument::Named(named), _) => {
                 let Named { name, text, url, is_path } = &**named;
+                let input = facts.event.tool_input().unwrap_or(&Value::Null);
                 match input.get(name) {
                     Some(Value::String(value)) if *is_path && url.is_none() => {
-                        self.fits_named_path(text, name, value, input, base, reading)
+                        self.fits_named_path(text, name, value, input, facts.base(), reading)
                     }
                     Some(Value::String(value)) => self.fits_text(value, Some(text), url.as_ref(), reading),
                     Some(value @ (Value::Number(_) | Value::Bool(_))) => truth(text.is_match(value.to_string())),
@@ -582,13 +583,15 @@ fn quoted_value(value: &Value) -> String {
 pub fn holds(rules: &[&ToolRule], unless: &[&ToolRule], facts: &Facts, asker: Asker, reading: Reading) -> Truth {
     let own = holds_for_call(rules, unless, facts, asker, reading);
     let patched = facts.patched(asker);
+    if patched.is_empty() {
+        return own;
+    }
     fn of_patch<'r>(rules: &[&'r ToolRule], families: &[&str]) -> Vec<&'r ToolRule> {
         rules.iter().filter(|rule| rule.names_patch(families)).copied().collect()
     }
     let (rules, unless) = (of_patch(rules, patched), of_patch(unless, patched));
     let hits = |rules, unless| {
-        let input = facts.event.tool_input().unwrap_or(&Value::Null);
-        let judge = Judge { tool: "", rules: Some(rules), unless, has_families: true, facts, input };
+        let judge = Judge { tool: "", rules: Some(rules), unless, has_families: true, facts };
         let patch = facts.call(asker.layer).patch.iter();
         patch.fold(Truth::No, |all, subject| all.or(|| judge.subject(subject, Reading::Hits)))
     };
@@ -616,7 +619,6 @@ fn holds_for_call(rules: &[&ToolRule], unless: &[&ToolRule], facts: &Facts, aske
         unless,
         has_families: !families.is_empty(),
         facts,
-        input: facts.event.tool_input().unwrap_or(&Value::Null),
     };
     // What a call is about is costly to tell, and most rules of a tool without a pattern don't need it.
     let mut all = judge.rules.iter().flatten().chain(&judge.unless);
@@ -664,7 +666,6 @@ struct Judge<'a> {
     unless: Vec<&'a ToolRule>,
     has_families: bool,
     facts: &'a Facts,
-    input: &'a Value,
 }
 
 impl Judge<'_> {
@@ -723,9 +724,7 @@ impl Judge<'_> {
     /// What rules say of the call as a whole.
     fn whole(&self, rules: Option<&[&ToolRule]>, subject: &Subject, reading: Reading) -> Truth {
         let Some(rules) = rules else { return Truth::Yes };
-        rules
-            .iter()
-            .fold(Truth::No, |all, rule| all.or(|| rule.of_whole(subject, self.input, self.facts.base(), reading)))
+        rules.iter().fold(Truth::No, |all, rule| all.or(|| rule.of_whole(subject, self.facts, reading)))
     }
 
     /// Whether any rule is about one thing of several.

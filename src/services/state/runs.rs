@@ -25,6 +25,8 @@ struct Known {
     /// The latest prompt of a session, for agents that don't name their runs. No two have one number.
     prompts: LruCache<String, u64>,
     n_prompts: u64,
+    /// The run of the event before, which is among `parents`: mostly the next event is of the same run.
+    latest: Option<Arc<str>>,
 }
 
 impl Default for Known {
@@ -34,6 +36,7 @@ impl Default for Known {
             agents: LruCache::new(MAX_REMEMBERED),
             prompts: LruCache::new(MAX_REMEMBERED),
             n_prompts: 0,
+            latest: None,
         }
     }
 }
@@ -59,14 +62,17 @@ impl Runs {
         match (event.text("/run"), event.text("/parentRun")) {
             (Some(run), parent) => {
                 let session = event.session();
-                let run = key(session, run);
                 let mut known = self.known();
+                if known.latest.as_deref().is_some_and(|latest| is_key(latest, session, run)) {
+                    return;
+                }
+                let run: Arc<str> = key(session, run).into();
+                known.latest = Some(run.clone());
                 // What was said first sticks, also that there is no parent: a run whose limit is reached
                 // can't move to another one.
                 if known.parents.get(&*run).is_some() {
                     return;
                 }
-                let run: Arc<str> = run.into();
                 let parent = parent.map(|parent| key(event.text("/parentSession").unwrap_or(session), parent).into());
                 let parent = parent.filter(|parent: &Arc<str>| known.outermost(parent.clone()) != run);
                 known.parents.put(run.clone(), parent.unwrap_or(run));
@@ -117,6 +123,11 @@ impl Runs {
 
 fn key(session: &str, run: &str) -> String {
     [session, "\n", run].concat()
+}
+
+/// Whether a text is the [`key`] of a run.
+fn is_key(text: &str, session: &str, run: &str) -> bool {
+    text.strip_prefix(session).and_then(|rest| rest.strip_prefix('\n')) == Some(run)
 }
 
 #[cfg(test)]
