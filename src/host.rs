@@ -57,6 +57,9 @@ pub struct HostOptions {
     pub pass_through: bool,
     /// Scripts that calls run aren't at hand: the events happened elsewhere or before.
     pub no_scripts: bool,
+    /// An event's deadline is for its hooks only, and its conditions may take longer: what a test says must not depend on
+    /// how busy the machine is.
+    pub unhurried: bool,
     /// Start interpreters while definitions are read, to find out whether they find what hooks name.
     pub may_start: bool,
     /// Ask nobody outside: what a test says answers instead of models, web services and people.
@@ -223,6 +226,7 @@ impl Host {
         let mut engine = Engine::new(services);
         engine.ask_elsewhere = options.ask_elsewhere;
         engine.no_scripts = options.no_scripts;
+        engine.unhurried = options.unhurried;
         let judge: Arc<dyn Interceptor> =
             if options.pass_through { Arc::new(PassThrough) } else { Arc::new(engine.clone()) };
         let interceptor = match interceptor {

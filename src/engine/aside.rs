@@ -64,7 +64,8 @@ pub(super) async fn hold<T: Send + 'static>(
     }
     let now = Instant::now();
     // Hooks in doubt need some of the time to run.
-    let until = limits.deadline.map(|deadline| now + deadline.saturating_duration_since(now) / 2);
+    let deadline = limits.deadline.filter(|_| !engine.unhurried);
+    let until = deadline.map(|deadline| now + deadline.saturating_duration_since(now) / 2);
     let until = until.map_or(Engine::latest(), |until| until.min(Engine::latest()));
     let conditions = Arc::new(conditions);
     let (theirs, there) = (conditions.clone(), moment.clone());

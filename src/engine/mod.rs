@@ -44,6 +44,8 @@ pub struct Engine {
     pub ask_elsewhere: Option<Duration>,
     /// Scripts that calls run aren't looked into.
     pub no_scripts: bool,
+    /// An event's deadline is for its hooks only, and its conditions may take longer.
+    pub unhurried: bool,
     reports: broadcast::Sender<Report>,
     sessions: Arc<Sessions>,
     detached: Arc<Semaphore>,
@@ -141,6 +143,7 @@ impl Engine {
             services,
             ask_elsewhere: None,
             no_scripts: false,
+            unhurried: false,
             reports: broadcast::Sender::new(REPORT_QUEUE),
             sessions: Arc::default(),
             detached: Arc::new(Semaphore::new(MAX_DETACHED)),

@@ -310,6 +310,7 @@ impl Bench {
             hooks: vec![hooks],
             state: store.clone(),
             ask_elsewhere: Some(ASKED_FOR),
+            unhurried: true,
             fakes: Some(fakes.clone()),
             ..HostOptions::default()
         });
