@@ -5,6 +5,7 @@ mod builtins;
 mod expansion;
 mod runners;
 mod simple;
+mod xargs;
 
 use super::expand::{Openness, Variables, Word, is_number, is_positional};
 use super::grammar::{self, Change, List, Node, Part, Pipeline, Redirect, RedirectKind, Stage, Word as Written};

@@ -3,6 +3,7 @@
 use super::super::expand::{Openness, Word, join};
 use super::super::programs::{self, Given, Wrapper, running};
 use super::super::{Command, Role, Shell, Span};
+use super::xargs::Ends;
 use super::{COMPLETED, Directory, Facts, Input, MAX_KEPT, Passed, TOO_LARGE, Walk, base_name, tail};
 
 impl Walk {
@@ -589,161 +590,6 @@ impl Walk {
         }
     }
 
-    pub(super) fn xargs(&mut self, words: &[Word], span: &Span, facts: &Facts) {
-        self.emit(words, span, facts, Role::Plain);
-        let mut at = 1;
-        let (mut mark, mut file, mut unsure, mut lines, mut single) = (None::<String>, false, false, false, false);
-        let mut alone = false;
-        while let Some(word) = words.get(at) {
-            let Some(option) = word.as_constant() else {
-                if matches!(word.openness, Openness::Computed(0, _)) {
-                    return self.gap("the program's name is computed", span);
-                }
-                break;
-            };
-            if !option.starts_with('-') || option.len() < 2 {
-                break;
-            }
-            at += 1;
-            if option == "--" {
-                break;
-            }
-            if let Some(long) = option.strip_prefix("--") {
-                let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
-                match name {
-                    "replace" => mark = Some(value.unwrap_or("{}").to_string()),
-                    "arg-file" => {
-                        file = true;
-                        at += usize::from(value.is_none());
-                    }
-                    "delimiter" => {
-                        lines = true;
-                        at += usize::from(value.is_none());
-                    }
-                    "max-args" | "max-lines" => {
-                        alone = false;
-                        at += usize::from(name == "max-args" && value.is_none());
-                    }
-                    "max-procs" | "max-chars" | "process-slot-var" => at += usize::from(value.is_none()),
-                    "null" => lines = true,
-                    "no-run-if-empty" | "verbose" | "interactive" | "exit" | "open-tty" | "eof" | "show-limits" => {}
-                    _ => unsure = true,
-                }
-                continue;
-            }
-            let letters = &option[1..];
-            for (n, letter) in letters.char_indices() {
-                let value = &letters[n + letter.len_utf8()..];
-                match letter {
-                    'I' | 'J' => {
-                        let text = if value.is_empty() {
-                            at += 1;
-                            words.get(at - 1).map_or("{}", |word| word.text.as_str())
-                        } else {
-                            value
-                        };
-                        mark = Some(text.to_string());
-                        break;
-                    }
-                    'i' => {
-                        mark = Some(if value.is_empty() { "{}" } else { value }.to_string());
-                        break;
-                    }
-                    'a' => {
-                        file = true;
-                        at += usize::from(value.is_empty());
-                        break;
-                    }
-                    'L' | 'n' | 'P' | 's' | 'd' | 'E' | 'R' | 'S' => {
-                        lines |= letter == 'd';
-                        let number =
-                            if value.is_empty() { words.get(at).and_then(Word::as_constant) } else { Some(value) };
-                        alone = match letter {
-                            'n' => number == Some("1"),
-                            'L' => false,
-                            _ => alone,
-                        };
-                        single |= letter == 'n' || letter == 'L';
-                        at += usize::from(value.is_empty());
-                        break;
-                    }
-                    'l' | 'e' => {
-                        alone &= letter != 'l';
-                        break;
-                    }
-                    '0' => lines = true,
-                    'p' | 'r' | 't' | 'x' | 'o' => {}
-                    _ => unsure = true,
-                }
-            }
-        }
-        let rest = words.get(at.min(words.len())..).unwrap_or_default();
-        let mut readings = vec![rest.to_vec()];
-        if unsure {
-            readings.push(rest.get(1..).unwrap_or_default().to_vec());
-        }
-        let mut given = self.read_words(file, lines, mark.is_some());
-        if alone && !unsure {
-            given.iter_mut().filter(|word| matches!(word.openness, Openness::Computed(0, true))).for_each(|word| {
-                word.openness = Openness::Computed(0, false);
-            });
-        }
-        let inner = Facts { data: false, ..*facts };
-        for mut reading in readings {
-            if reading.is_empty() {
-                continue;
-            }
-            match &mark {
-                Some(mark) => {
-                    let constant: Option<Vec<&str>> = given.iter().map(Word::as_constant).collect();
-                    let constant = constant.map(|words| words.join(" "));
-                    for word in &mut reading {
-                        let Some(found) = word.text.find(mark.as_str()).filter(|_| !mark.is_empty()) else { continue };
-                        match (&constant, given.first().map(|word| word.openness)) {
-                            (Some(text), _) => word.text = word.text.replace(mark.as_str(), text),
-                            (None, Some(Openness::Operand(_))) => {
-                                word.openness = join(found, Openness::Constant, Openness::Operand(0))
-                            }
-                            _ => {
-                                word.openness =
-                                    Openness::Computed(word.openness.from().map_or(found, |at| at.min(found)), false)
-                            }
-                        }
-                    }
-                }
-                None => {
-                    if single {
-                        for word in given.iter().take(16) {
-                            let mut each = reading.clone();
-                            each.push(word.clone());
-                            self.run(&each, span, &inner);
-                        }
-                    }
-                    reading.extend(given.iter().cloned());
-                }
-            }
-            let outer = std::mem::replace(&mut self.input, Input::Outer);
-            self.run(&reading, span, &inner);
-            self.input = outer;
-        }
-    }
-
-    /// The words that a command reads from its input, or from a file: `whole` lines, or ones that are `ended` otherwise.
-    fn read_words(&self, from_file: bool, ended: bool, whole: bool) -> Vec<Word> {
-        match &self.input {
-            _ if from_file => vec![Word::computed()],
-            Input::Text(text) if text.len() < 4096 && !text.contains(['\'', '"', '\\']) => match ended || whole {
-                true => text.split(['\n', '\0']).filter(|line| !line.is_empty()).map(Word::constant).collect(),
-                false => text.split_whitespace().map(Word::constant).collect(),
-            },
-            Input::Found(word) if ended => vec![word.clone()],
-            Input::Operands | Input::Found(_) => {
-                vec![Word { text: "…".into(), openness: Openness::Operand(0), ..Word::default() }]
-            }
-            _ => vec![Word::computed()],
-        }
-    }
-
     pub(super) fn parallel(&mut self, all: &[Word], span: &Span, facts: &Facts) {
         self.emit(all, span, facts, Role::Plain);
         let mark = all.iter().position(|word| matches!(word.text.as_str(), ":::" | ":::+" | "::::"));
@@ -756,9 +602,14 @@ impl Walk {
             [text] if text.is_constant() => (text.text.split_whitespace().map(Word::constant).collect(), 1),
             words => (words.to_vec(), words.len().min(3)),
         };
+        let ends = match options.values("-d").last() {
+            Some(delimiter) => Ends::at(Some(delimiter)),
+            None if options.has("-0") => Ends::At('\0'),
+            None => Ends::Line,
+        };
         let given = match mark {
             Some(at) => all[at + 1..].to_vec(),
-            None => self.read_words(options.has("-a"), false, true),
+            None => self.read_items(options.has("-a"), ends),
         };
         self.unseen("a program runs code that the text doesn't show", span);
         if template.is_empty() {
