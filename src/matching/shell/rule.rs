@@ -622,8 +622,21 @@ impl Stage {
         }
         match self.hits_words(command, piped) {
             Held::Yes => Held::Yes,
-            held => self.twins(command).fold(held, |held, twin| held.max(self.hits_words(&twin, piped))),
+            held => {
+                let held = self.twins(command).fold(held, |held, twin| held.max(self.hits_words(&twin, piped)));
+                held.max(self.hits_without_vanishing(command, piped))
+            }
         }
+    }
+
+    /// `git -C $x . push`: if nothing has set a variable, the next word stands in its place.
+    fn hits_without_vanishing(&self, command: &Command, piped: bool) -> Held {
+        if !self.is_program(command) || !command.words.iter().skip(1).any(|word| word.vanishes) {
+            return Held::No;
+        }
+        let words = command.words.iter().enumerate().filter(|(at, word)| *at == 0 || !word.vanishes);
+        let rest = Command { words: words.map(|(_, word)| word.clone()).collect(), ..command.clone() };
+        self.hits_words(&rest, piped).min(Held::Doubt("a word may be another one's value if a variable is empty"))
     }
 
     fn hits_words(&self, command: &Command, piped: bool) -> Held {
@@ -755,14 +768,14 @@ impl Stage {
             let mut found = Held::No;
             while let Some(item) = parsed.operands.get(at) {
                 let this = operand.could_be_item(item);
-                if !spreads(item.word) {
+                if !item.word.spreads() {
                     at += 1;
                 }
                 if this > Held::No && !(has_passed && item.leaf) {
                     found = this;
                     break;
                 }
-                if spreads(item.word) {
+                if item.word.spreads() {
                     at += 1;
                     continue;
                 }
@@ -783,7 +796,7 @@ impl Stage {
         }
         if !is_open && parsed.operands.len() > at {
             let rest = &parsed.operands[at..];
-            let all_unsure = rest.iter().all(|item| item.unsure || spreads(item.word));
+            let all_unsure = rest.iter().all(|item| item.unsure || item.word.spreads());
             if !all_unsure {
                 return Held::No;
             }
@@ -1262,6 +1275,9 @@ fn stands_as_program(text: &str, at: usize) -> bool {
         let ends_word = |c: char| c.is_whitespace() || ";&|(\"'`@".contains(c);
         let place = before.char_indices().rfind(|(_, c)| ends_word(*c)).map_or(0, |(at, c)| at + c.len_utf8());
         let word = before[place..].trim_start_matches(['.', '\\', ':']);
+        // `1etime git push` is a command of sed.
+        let of_sed = word.char_indices().find(|(at, _)| follows_command_of_sed(&word[..*at]));
+        let word = of_sed.map_or(word, |(at, _)| &word[at..]);
         // `run-shell`, `COMMAND`, cron's `@reboot`
         let kind = word.rsplit('-').next().unwrap_or(word).to_ascii_lowercase();
         let is_runner =
@@ -1462,10 +1478,6 @@ struct Item<'c> {
     unsure: bool,
 }
 
-fn spreads(word: &Word) -> bool {
-    matches!(word.openness, Openness::Computed(_, true))
-}
-
 impl<'c> Parsed<'c> {
     fn new(words: &'c [Word], row: Option<&'c Row>, wanted: &[Operand]) -> Parsed<'c> {
         let mut parsed = Parsed { options: Vec::new(), operands: Vec::new(), open: None };
@@ -1499,7 +1511,7 @@ impl<'c> Parsed<'c> {
                 }
                 unsure |= !known;
                 // `-o $(x)`: its first word is the value, and others follow.
-                if item.value.is_some_and(spreads) {
+                if item.value.is_some_and(Word::spreads) {
                     parsed.open = parsed.open.or(Some("a computed word may be an option"));
                 }
                 parsed.options.push(item);
@@ -1598,6 +1610,11 @@ impl<'c> Parsed<'c> {
         }
         for glob_text in &option.operands {
             for item in &self.operands {
+                // `$x+main` is `+main` if `x` is empty; `$x:main` is mostly meant as it is written.
+                let behind = running::behind_expansions(&item.word.text);
+                if item.word.openness.from() == Some(0) && behind.starts_with('+') && glob(glob_text, behind) {
+                    held = held.max(Held::Doubt("an operand behind a variable that may be empty"));
+                }
                 let this = match item.word.openness {
                     Openness::Constant if glob(glob_text, &item.word.text) => Held::Yes,
                     Openness::Constant | Openness::Operand(_) | Openness::Files(_) | Openness::Computed(1.., _) => {
@@ -1675,7 +1692,7 @@ impl OptionPattern {
                 (Some(value), _) => to_held(glob(wanted, value)),
                 (None, Some(value)) => match value.openness {
                     Openness::Constant => to_held(glob(wanted, &value.text)),
-                    _ if !spreads(value) && !meeting::may_be(&format!("{}*", value.beginning()), wanted) => Held::No,
+                    _ if !value.spreads() && !meeting::may_be(&format!("{}*", value.beginning()), wanted) => Held::No,
                     _ => Held::Doubt("a value that isn't constant"),
                 },
                 (None, None) => Held::No,
@@ -1699,7 +1716,7 @@ impl OptionPattern {
             .names
             .iter()
             .any(|name| name.trim_end_matches('*').starts_with(beginning) || !long && !name.starts_with("--"));
-        if fits || spreads(item.word) { Held::Doubt("an option that is computed") } else { Held::No }
+        if fits || item.word.spreads() { Held::Doubt("an option that is computed") } else { Held::No }
     }
 }
 

@@ -3,6 +3,7 @@
 use super::super::expand::{Openness, Word, join};
 use super::super::programs::{self, Given, Wrapper, running};
 use super::super::{Command, Role, Shell, Span};
+use super::expansion::as_operand;
 use super::xargs::Ends;
 use super::{COMPLETED, Directory, Facts, Input, MAX_KEPT, Passed, TOO_LARGE, Walk, base_name, tail};
 
@@ -95,7 +96,9 @@ impl Walk {
         }
         let is_shown = match rest.first() {
             Some(word) if command => {
-                let arguments = rest.get(2..).unwrap_or_default();
+                // Where `$0` becomes several words, they are its arguments too.
+                let has_more = rest.get(1).is_some_and(Word::spreads);
+                let arguments = rest.get(if has_more { 1 } else { 2 }..).unwrap_or_default();
                 let outer = (
                     self.positional.replace(Passed::new(arguments)),
                     std::mem::replace(&mut self.zero, rest.get(1).cloned()),
@@ -188,10 +191,11 @@ impl Walk {
         false
     }
 
-    /// `bash *.sh`: the files at hand that it names are looked into.
+    /// `bash *.sh`, `bash s$x.sh`: the files at hand that it names are looked into.
     fn keep_pattern(&mut self, script: &Word) {
-        if matches!(script.openness, Openness::Files(_)) {
-            self.keep_script(&script.text);
+        let pattern = running::without_expansions(&script.text);
+        if matches!(script.openness, Openness::Files(_) | Openness::Operand(_)) && !pattern.is_empty() {
+            self.keep_script(&pattern);
         }
     }
 
@@ -292,8 +296,11 @@ impl Walk {
             let given = Given::new(&row, &words[1..]);
             self.scripts.extend(given.values("-f").map(|path| path.text.clone()));
             // What it puts into a file may be run.
-            let scripts = given.values("-e").chain(given.operands.first().copied());
-            scripts.filter(|_| given.has("-i")).for_each(|script| self.text(written_by_sed(&script.text), span));
+            let scripts = || given.values("-e").chain(given.operands.first().copied());
+            scripts().filter(|_| given.has("-i")).for_each(|script| self.text(written_by_sed(&script.text), span));
+            if name.ends_with("sed") && running::script_runs_code(name, words) {
+                scripts().flat_map(|script| run_by_sed(&script.text)).for_each(|text| self.text(text, span));
+            }
         }
         if !computed && !running::script_runs_code(name, words) {
             self.mark_data(facts);
@@ -785,6 +792,8 @@ impl Walk {
     pub(super) fn unwrap(&mut self, wrapper: &Wrapper, words: &[Word], verb: usize, span: &Span) {
         let facts = Facts { assigns: false, writes: false, data: false };
         let (before, words) = words.split_at(verb);
+        let ordered = if wrapper.name == "ssh" { with_host_behind_options(wrapper, words) } else { None };
+        let words = ordered.as_deref().unwrap_or(words);
         let is_joining = |word: &Word| wrapper.joining.is_some_and(|(letter, long)| gives(word, letter, long));
         let mut joins = wrapper.joins || before.iter().any(is_joining);
         let mut at = 1;
@@ -873,19 +882,10 @@ impl Walk {
                     at += usize::from(!attached);
                     self.sets_by_option(value.as_ref());
                     self.traces_into(wrapper, value.as_ref(), span);
-                    if wrapper.name == "ssh"
-                        && let Some(value) = value
-                        && !programs::is_harmless_ssh_option(letter, &value)
-                    {
-                        let text = value.text.clone();
-                        self.text(&text, span);
-                        if let Some((_, command)) = text.split_once(['=', ' ']) {
-                            self.nested(command, Shell::Posix, span);
-                        }
-                        if letter == 'F' {
-                            self.gap("ssh is given settings that may run a program", span);
-                        }
-                        self.unseen("an option of ssh runs a program", span);
+                    if wrapper.name == "ssh" {
+                        // If nothing has set a variable, the next word is the value.
+                        let next = words.get(at).filter(|_| value.as_ref().is_some_and(|value| value.vanishes));
+                        value.iter().chain(next).for_each(|value| self.setting_of_ssh(letter, value, span));
                     }
                     break;
                 } else if wrapper.shows.contains(letter) {
@@ -984,12 +984,29 @@ impl Walk {
         self.directory = outer;
     }
 
+    /// `ssh -o 'ProxyCommand git push'`
+    pub(super) fn setting_of_ssh(&mut self, letter: char, value: &Word, span: &Span) {
+        if programs::is_harmless_ssh_option(letter, value) {
+            return;
+        }
+        self.text(&value.text, span);
+        let is_end = |c: char| c == '=' || c.is_whitespace();
+        if let Some((_, command)) = value.text.trim_start().split_once(is_end) {
+            self.nested(&with_places_of_ssh(command), Shell::Posix, span);
+        }
+        if letter == 'F' {
+            self.gap("ssh is given settings that may run a program", span);
+        }
+        self.unseen("an option of ssh runs a program", span);
+    }
+
     /// `strace -o '|git push'`
     fn traces_into(&mut self, wrapper: &Wrapper, value: Option<&Word>, span: &Span) {
-        if let Some(command) = value.and_then(|value| value.text.strip_prefix(['|', '!']))
+        // What nobody has set before the sign is empty.
+        if let Some(command) = value.and_then(|value| running::behind_expansions(&value.text).strip_prefix(['|', '!']))
             && matches!(wrapper.name, "strace" | "ltrace")
         {
-            self.nested(command, Shell::Posix, span);
+            self.nested(&as_operand(command), Shell::Posix, span);
         }
     }
 
@@ -1038,6 +1055,22 @@ fn written_by_sed(script: &str) -> &str {
     substitution.filter(is_sign).and_then(|(rest, sign)| rest.split(sign).nth(2)).unwrap_or_default()
 }
 
+/// What a script of sed may give a shell: what follows an `e`, and what a substitution puts in.
+fn run_by_sed(script: &str) -> Vec<&str> {
+    const MOST: usize = 32;
+    let begins = |at: &usize| !script[..*at].ends_with(|c: char| c.is_alphabetic() && !matches!(c, 'I' | 'M'));
+    let commands = script.match_indices(['e', 's']).filter(|(at, _)| begins(at)).take(MOST);
+    let texts = commands.filter_map(|(at, command)| {
+        let rest = &script[at + 1..];
+        let delimiter = rest.chars().next().filter(|c| !c.is_alphanumeric());
+        match command {
+            "e" => rest.lines().next().map(str::trim_start),
+            _ => rest.split(delimiter?).nth(2),
+        }
+    });
+    texts.collect()
+}
+
 /// Whether a word gives an option: a letter alone or among others, or a long name.
 fn gives(word: &Word, letter: char, long: &str) -> bool {
     match word.text.strip_prefix('-').map(|rest| (rest, rest.strip_prefix('-'))) {
@@ -1045,6 +1078,43 @@ fn gives(word: &Word, letter: char, long: &str) -> bool {
         Some((letters, None)) => letters.contains(letter),
         None => false,
     }
+}
+
+/// A command of ssh's settings, in which `%h` is the host and `%r` the user: variables whose values a shell doesn't know.
+fn with_places_of_ssh(command: &str) -> String {
+    let mut made = String::new();
+    let mut rest = command.chars();
+    while let Some(c) = rest.next() {
+        match (c, if c == '%' { rest.next() } else { None }) {
+            ('%', Some('%') | None) => made.push('%'),
+            ('%', Some(letter)) => made.extend(["${of_ssh_", &letter.to_string(), "}"]),
+            (c, _) => made.push(c),
+        }
+    }
+    made
+}
+
+/// The words of `ssh host -v command`, which takes options behind the host too, as `ssh -v host command`.
+fn with_host_behind_options(wrapper: &Wrapper, words: &[Word]) -> Option<Vec<Word>> {
+    let options_from = |from: usize| {
+        let mut at = from;
+        while let Some(letters) = words.get(at).and_then(|word| word.beginning().strip_prefix('-')) {
+            if letters.is_empty() || letters == "-" {
+                break;
+            }
+            let valued = letters.char_indices().find(|(_, letter)| wrapper.valued.contains(*letter));
+            let takes_next =
+                valued.is_some_and(|(place, letter)| words[at].text.len() == 1 + place + letter.len_utf8());
+            at += 1 + usize::from(takes_next);
+        }
+        at.min(words.len())
+    };
+    let host = options_from(1);
+    let end = options_from(host + 1);
+    (host + 1 < end).then(|| {
+        let behind = words[host + 1..end].iter().chain([&words[host]]).chain(&words[end..]);
+        words[..host].iter().chain(behind).cloned().collect()
+    })
 }
 
 fn name_end(text: &str) -> usize {

@@ -6,7 +6,7 @@ use super::super::programs::{Given, running};
 use super::super::{Command, Role, Shell, Span, grammar, output, programs};
 use super::{
     Directory, Facts, Function, Input, MAX_ALTERNATIVES, MAX_COMMANDS, MAX_KEPT, Passed, TOO_LARGE, Walk, base_name,
-    is_settings_of_git,
+    is_settings_of_git, without_vanishing,
 };
 use std::rc::Rc;
 
@@ -170,7 +170,8 @@ impl Walk {
         if !is_exec {
             self.input = outer;
         }
-        if output { Input::Text("".into()) } else { printed }
+        // What zsh is told to write to a file goes into the pipe, too.
+        if output && self.shell != Shell::Zsh { Input::Text("".into()) } else { printed }
     }
 
     /// What a command's words may become.
@@ -453,7 +454,12 @@ impl Walk {
             return self.run(&short, span, facts);
         }
         if programs::is_shell(name) {
-            return self.shell(name, words, span, facts);
+            self.shell(name, words, span, facts);
+            // `sh $x -c 'git push'`: if nothing has set `x`, what follows stands in its place.
+            if let Some(set) = without_vanishing(words).filter(|set| set.len() > 1) {
+                self.shell(name, &set, span, facts);
+            }
+            return;
         }
         if let Some((wrapper, at)) = programs::wrapper_of(name, words) {
             self.emit(words, span, facts, Role::Plain);
@@ -489,7 +495,13 @@ impl Walk {
                 }
             }
             "awk" | "gawk" | "mawk" | "nawk" | "sed" | "gsed" => self.awk(name, words, span, facts),
-            _ if programs::is_interpreter(name) => self.interpreter(name, words, span, facts),
+            _ if programs::is_interpreter(name) => {
+                self.interpreter(name, words, span, facts);
+                // `perl $x s.pl`
+                if let Some(set) = without_vanishing(words).filter(|set| set.len() > 1) {
+                    self.interpreter(name, &set, span, facts);
+                }
+            }
             "git" => self.git(words, span, facts),
             _ => self.other(name, words, span, facts),
         }
@@ -508,6 +520,12 @@ impl Walk {
                 if let Some(command) = at.and_then(|at| words.get(at + 1..)) {
                     return self.run(command, span, &Facts { assigns: false, writes: false, data: false });
                 }
+            }
+            "scp" | "sftp" => {
+                let row = programs::options::row(name);
+                let settings = row.map(|row| Given::new(&row, &words[1..])).unwrap_or_default();
+                settings.values("-o").for_each(|setting| self.setting_of_ssh('o', setting, span));
+                settings.values("-F").for_each(|setting| self.setting_of_ssh('F', setting, span));
             }
             "make" | "gmake" => self.shell_of_make(words, span),
             "tmux" => self.typed(&words[1..], span),
@@ -642,7 +660,9 @@ impl Walk {
         if matches!(name, "touch" | "mkdir" | "mkfifo" | "mknod" | "cp" | "mv" | "ln" | "install" | "tee") {
             let end = args.iter().position(|word| word.text == "--").unwrap_or(args.len());
             let is_option = |(at, word): (usize, &Word)| {
-                base_name(&word.text).starts_with('-') && word.text != "--" && (at > end || word.text.contains('/'))
+                let name = base_name(&word.text);
+                let is_dashed = name.starts_with('-') && word.text != "--" && (at > end || word.text.contains('/'));
+                is_dashed || name.starts_with('+')
             };
             self.makes_option |= args.iter().enumerate().any(is_option);
         }
