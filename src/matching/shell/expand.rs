@@ -685,6 +685,8 @@ impl Variables {
                         }
                         Piece::Element(name) => self.elements_in(name, chain + 1).unwrap_or_else(computed),
                         Piece::Variable(name) => match self.by_name.get(name) {
+                            // To zsh that is all of its elements.
+                            Some(variable) if variable.array.is_some() && self.shell == Shell::Zsh => computed(),
                             Some(variable) => self.resolve(variable, chain + 1),
                             None => vec![Resolved { text: format!("${name}"), openness: Openness::Operand(0) }],
                         },

@@ -1678,8 +1678,8 @@ impl<'t> Reader<'t> {
             self.bash_only()?;
             self.at += 1;
             Change::Cut { operands: self.operand(quoted)?, numbers: false }
-        } else if self.shell == Shell::Zsh && self.text[self.at..].starts_with(b"::") {
-            // `::=` sets the variable.
+        } else if self.shell == Shell::Zsh && [":&", "::", ":s", ":g"].iter().any(|sign| self.starts_with(sign)) {
+            // `::=` sets the variable, `:s/a/b/` puts in something else.
             return self.outside("an expansion in another form");
         } else if self.peek() == Some(b':') {
             self.bash_only()?;

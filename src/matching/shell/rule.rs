@@ -1003,9 +1003,10 @@ impl Stage {
             beside.map(|beside| beside.iter().copied().filter(|it| !it.contains(text)).collect());
         let is_named = |text: &str| self.is_named_as_written(text, beside.as_deref());
         // What reads it may take backslashes away: TAR_OPTIONS, a second shell.
-        is_named(text)
-            || text.contains('\\') && is_named(&text.replace('\\', ""))
-            || text.contains('$') && is_named(&expanded(text, beside.as_deref().unwrap_or_default()))
+        let is_read_as = |text: &str| is_named(text) || without_inner_quotes(text).is_some_and(|text| is_named(&text));
+        is_read_as(text)
+            || text.contains('\\') && is_read_as(&text.replace('\\', ""))
+            || text.contains('$') && is_read_as(&expanded(text, beside.as_deref().unwrap_or_default()))
     }
 
     fn is_named_as_written(&self, text: &str, beside: Option<&[&str]>) -> bool {
@@ -1108,7 +1109,7 @@ impl Stage {
             end -= 1;
         }
         let words: Vec<&str> = rest[..end]
-            .split(|c: char| c.is_whitespace() || "\"',[]();`<>|&".contains(c))
+            .split(|c: char| c.is_whitespace() || "\"',[]{}();`<>|&".contains(c))
             .filter(|word| !word.is_empty())
             .collect();
         self.options.iter().all(|option| {
@@ -1154,11 +1155,22 @@ fn only_helps(row: &Row, words: &[Word]) -> bool {
     program.is_constant() && (last == "--help" || last.starts_with('-') && (asks(leaf) || asks(row)))
 }
 
+/// Variables that make sets for each rule.
+const AUTOMATIC_NAMES: [&str; 6] = ["@", "*", "<", "^", "+", "?"];
+
 /// A text as make and others expand it: each of its variables is what the text, or a constant beside it, sets that to, and
 /// nothing if neither does; a function is what it is given.
 fn expanded(text: &str, beside: &[&str]) -> String {
     let mut settings: HashMap<&str, String> = HashMap::new();
+    let has_automatic = text.as_bytes().windows(2).any(|pair| pair[0] == b'$' && b"@*<^+?".contains(&pair[1]));
     for line in std::iter::once(&text).chain(beside).flat_map(|text| text.lines()) {
+        // `$@` is the target of a rule, `$^` what it is made of.
+        if let Some((targets, parts)) = line.split_once(':').filter(|_| has_automatic) {
+            let parts = parts.split(';').next().unwrap_or_default();
+            AUTOMATIC_NAMES
+                .iter()
+                .for_each(|name| settings.entry(name).or_default().extend([" ", targets, " ", parts]));
+        }
         let Some((before, value)) = line.split_once('=') else { continue };
         let before = before.trim_end_matches([':', '+', '?', ' ', '\t']);
         let name = before.rsplit(|c| !is_of_name(c)).next().unwrap_or_default();
@@ -1198,13 +1210,33 @@ fn expanded_once(text: &str, settings: &HashMap<&str, String>) -> String {
         };
         let inner = &piece[1..];
         let (inner, rest) = inner.split_once(close).unwrap_or((inner, ""));
-        match inner.split_once(' ') {
-            Some((_, given)) => made.push_str(&given.replace(',', " ")),
-            None => made.push_str(set(inner)),
+        let name_end = inner.find(|c| !is_of_name(c)).unwrap_or(inner.len());
+        let default = inner[name_end..].trim_start_matches(':').strip_prefix(['-', '=', '+']);
+        match (inner.split_once(' '), default) {
+            // A shell's `${x:-git}`
+            (_, Some(default)) if first == '{' => made.push_str(default),
+            (Some((_, given)), _) => made.push_str(&given.replace(',', " ")),
+            (None, _) => made.push_str(set(inner)),
         }
         made.push_str(rest);
     }
     made
+}
+
+/// A text without the quotes in its words, as a shell reads it: `push` for `pu""sh`. Nothing if there are none.
+fn without_inner_quotes(text: &str) -> Option<String> {
+    let is_quote = |c: char| matches!(c, '"' | '\'');
+    let is_of_word = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '+');
+    let mut made = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        let begins_inside =
+            made.ends_with(is_of_word) && rest.peek().is_some_and(|next| is_of_word(*next) || is_quote(*next));
+        if !(is_quote(c) && begins_inside) {
+            made.push(c);
+        }
+    }
+    (made.len() < text.len()).then_some(made)
 }
 
 fn is_of_name(c: char) -> bool {
@@ -1231,13 +1263,17 @@ fn follows_command_of_sed(text: &str) -> bool {
 
 /// Whether a program's name could stand here: at a line's start, after a sign or a word that runs others.
 fn stands_as_program(text: &str, at: usize) -> bool {
-    const RUNNERS: [&str; 21] = [
+    const RUNNERS: [&str; 24] = [
         "terminal",
         "term",
         "shell",
         "system",
         "sudo",
         "exec",
+        "if",
+        "elif",
+        "while",
+        "until",
         "then",
         "do",
         "else",
@@ -1247,7 +1283,6 @@ fn stands_as_program(text: &str, at: usize) -> bool {
         "run",
         "cmd",
         "entrypoint",
-        "command",
         "eval",
         "not",
         "n",
@@ -1272,7 +1307,7 @@ fn stands_as_program(text: &str, at: usize) -> bool {
     // `timeout -k 5 60 git push`, `flock -w 5 lock git push`: what a wrapper takes before the command.
     let (mut n_operands, mut has_star) = (0, false);
     loop {
-        let ends_word = |c: char| c.is_whitespace() || ";&|(\"'`@".contains(c);
+        let ends_word = |c: char| c.is_whitespace() || ";&|({\"'`@".contains(c);
         let place = before.char_indices().rfind(|(_, c)| ends_word(*c)).map_or(0, |(at, c)| at + c.len_utf8());
         let word = before[place..].trim_start_matches(['.', '\\', ':']);
         // `1etime git push` is a command of sed.
@@ -1280,8 +1315,11 @@ fn stands_as_program(text: &str, at: usize) -> bool {
         let word = of_sed.map_or(word, |(at, _)| &word[at..]);
         // `run-shell`, `COMMAND`, cron's `@reboot`
         let kind = word.rsplit('-').next().unwrap_or(word).to_ascii_lowercase();
-        let is_runner =
-            RUNNERS.contains(&kind.as_str()) || word == "xargs" || word.contains('=') || before[..place].ends_with('@');
+        let is_runner = RUNNERS.contains(&kind.as_str())
+            || kind.ends_with("command")
+            || word == "xargs"
+            || word.contains('=')
+            || before[..place].ends_with('@');
         if is_runner && n_operands == 0 || programs::wraps_behind(word, n_operands) {
             return true;
         }

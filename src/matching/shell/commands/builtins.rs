@@ -248,6 +248,11 @@ impl Walk {
         }
         if constant {
             self.nested(&text, shell, span);
+            // In quotes of the text, what stands for an expansion of this shell would be a text of its own.
+            let is_completed = words.iter().any(|word| matches!(word.openness, Openness::Operand(_)));
+            if is_completed && text.contains('\'') {
+                self.nested(&running::without_expansions(&text), shell, span);
+            }
         } else {
             self.open_text(words, why, span);
         }
@@ -448,6 +453,7 @@ impl Walk {
         };
         let text: Vec<&str> = text.iter().map(|word| word.text.as_str()).collect();
         self.sets_all(variables, &text.join(" "), span);
+        self.text(&text.join(" "), span);
         if !matches!(name, "declare" | "typeset" | "local" | "export" | "readonly") {
             return;
         }

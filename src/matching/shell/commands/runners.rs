@@ -135,11 +135,11 @@ impl Walk {
             at += 1;
             match option {
                 _ if begins("command") => {
-                    return self.text_of(&words[at..], Shell::Other, "a shell is given computed text", span);
+                    return self.text_for_shell(&words[at..], Shell::Other, "a shell is given computed text", span);
                 }
                 // Only of Windows' own a bare word begins a text.
                 None if name == "powershell" => {
-                    return self.text_of(&words[at - 1..], Shell::Other, "a shell is given computed text", span);
+                    return self.text_for_shell(&words[at - 1..], Shell::Other, "a shell is given computed text", span);
                 }
                 None | Some("f" | "fi" | "fil" | "file") => {
                     let script = if option.is_none() { word } else { words.get(at).unwrap_or(word) };
@@ -338,7 +338,7 @@ impl Walk {
                 let at = words.iter().position(|word| word.text == "foreach").unwrap_or(0);
                 let skip = words[at + 1..].iter().take_while(|word| word.text.starts_with('-')).count();
                 let text = &words[at + 1 + skip..];
-                self.elsewhere(|this| this.text_of(text, Shell::Posix, "git is given computed text", span));
+                self.elsewhere(|this| this.text_for_shell(text, Shell::Posix, "git is given computed text", span));
             }
             Some((Some(name), _)) if programs::GIT_COMMANDS.has(name) => {
                 let name = format!("git {name}");
@@ -489,7 +489,7 @@ impl Walk {
         for (at, skip) in programs::text_operands(program, words) {
             found = true;
             let text = tail(&words[at], skip);
-            self.text_of(std::slice::from_ref(&text), Shell::Posix, "an argument is computed and run", span);
+            self.text_for_shell(std::slice::from_ref(&text), Shell::Posix, "an argument is computed and run", span);
         }
         let Some((_, letters, names)) = programs::TEXT_OPTIONS.iter().find(|(name, ..)| *name == program) else {
             return found;
@@ -522,7 +522,7 @@ impl Walk {
                 if text.text.contains('/') && !text.text.contains(' ') && !programs::is_system_path(&text.text) {
                     self.gap("an option runs a program that isn't at hand", span);
                 }
-                self.text_of(
+                self.text_for_shell(
                     std::slice::from_ref(&text),
                     Shell::Unknown,
                     "an option's value is computed and run",
@@ -621,7 +621,12 @@ impl Walk {
         self.unseen("a program runs code that the text doesn't show", span);
         if template.is_empty() {
             for value in given.iter().take(64).filter(|_| mark.is_some()) {
-                self.text_of(std::slice::from_ref(value), Shell::Posix, "`parallel` is given computed text", span);
+                self.text_for_shell(
+                    std::slice::from_ref(value),
+                    Shell::Posix,
+                    "`parallel` is given computed text",
+                    span,
+                );
             }
             if mark.is_none() {
                 self.input_text(Shell::Posix, span);
@@ -659,7 +664,7 @@ impl Walk {
                 let made: Vec<Word> = own.chain(last).collect();
                 match made.iter().all(|word| matches!(word.openness, Openness::Constant | Openness::Operand(_))) {
                     false => self.run(&made, span, facts),
-                    true => self.text_of(&made, Shell::Posix, "`parallel` is given computed text", span),
+                    true => self.text_for_shell(&made, Shell::Posix, "`parallel` is given computed text", span),
                 }
             }
         }
@@ -692,7 +697,7 @@ impl Walk {
             };
             if let Some(text) = text {
                 given = true;
-                self.text_of(&[text], Shell::Unknown, "a shell is given computed text", span);
+                self.text_for_shell(&[text], Shell::Unknown, "a shell is given computed text", span);
             }
         }
         if name == "sg"
@@ -700,7 +705,7 @@ impl Walk {
             && !given
         {
             given = true;
-            self.text_of(std::slice::from_ref(text), Shell::Posix, "a shell is given computed text", span);
+            self.text_for_shell(std::slice::from_ref(text), Shell::Posix, "a shell is given computed text", span);
         }
         // On a Mac a command follows the file: `script -q /dev/null git push`.
         if name == "script" {
@@ -780,6 +785,18 @@ impl Walk {
         true
     }
 
+    /// Reads a text that another shell is given, with no words beside it.
+    fn text_for_shell(&mut self, words: &[Word], shell: Shell, why: &'static str, span: &Span) {
+        self.in_another_shell(|this| this.text_of(words, shell, why, span));
+    }
+
+    /// Reads what another shell runs: it isn't given what this one was.
+    fn in_another_shell(&mut self, read: impl FnOnce(&mut Self)) {
+        let outer = (self.positional.replace(Passed::new(&[])), self.zero.take());
+        read(self);
+        (self.positional, self.zero) = outer;
+    }
+
     /// Reads what runs in a directory that the text doesn't tell.
     pub(super) fn elsewhere(&mut self, read: impl FnOnce(&mut Self)) {
         let outer = std::mem::replace(&mut self.directory, Directory::Unknown);
@@ -844,7 +861,7 @@ impl Walk {
                         all.extend_from_slice(words.get(at + skip..).unwrap_or_default());
                         return self.split_string(&all, span);
                     }
-                    self.text_of(&all, Shell::Posix, "a shell is given computed text", span);
+                    self.text_for_shell(&all, Shell::Posix, "a shell is given computed text", span);
                     at += skip;
                 } else if known(wrapper.valued_long) {
                     let skip = usize::from(value.is_none());
@@ -874,7 +891,7 @@ impl Walk {
                         texts.extend_from_slice(words.get(next..).unwrap_or_default());
                         return self.split_string(&texts, span);
                     }
-                    self.text_of(&texts, Shell::Posix, "a shell is given computed text", span);
+                    self.text_for_shell(&texts, Shell::Posix, "a shell is given computed text", span);
                     at = next;
                     break;
                 } else if wrapper.valued.contains(letter) {
@@ -925,7 +942,7 @@ impl Walk {
             if wrapper.name == "flock"
                 && rest.first().is_some_and(|word| matches!(word.text.as_str(), "-c" | "--command"))
             {
-                return self.text_of(&rest[1..], Shell::Posix, "a shell is given computed text", span);
+                return self.text_for_shell(&rest[1..], Shell::Posix, "a shell is given computed text", span);
             }
         }
         if rest.first().is_some_and(|word| word.text == "--") {
@@ -976,7 +993,7 @@ impl Walk {
         }
         for reading in readings {
             if joins {
-                self.text_of(reading, Shell::Posix, "a shell is given computed text", span);
+                self.text_for_shell(reading, Shell::Posix, "a shell is given computed text", span);
             } else {
                 self.run(reading, span, &facts);
             }
@@ -992,7 +1009,8 @@ impl Walk {
         self.text(&value.text, span);
         let is_end = |c: char| c == '=' || c.is_whitespace();
         if let Some((_, command)) = value.text.trim_start().split_once(is_end) {
-            self.nested(&with_places_of_ssh(command), Shell::Posix, span);
+            let command = with_places_of_ssh(command);
+            self.in_another_shell(|this| this.nested(&command, Shell::Posix, span));
         }
         if letter == 'F' {
             self.gap("ssh is given settings that may run a program", span);
@@ -1006,7 +1024,8 @@ impl Walk {
         if let Some(command) = value.and_then(|value| running::behind_expansions(&value.text).strip_prefix(['|', '!']))
             && matches!(wrapper.name, "strace" | "ltrace")
         {
-            self.nested(&as_operand(command), Shell::Posix, span);
+            let command = as_operand(command);
+            self.in_another_shell(|this| this.nested(&command, Shell::Posix, span));
         }
     }
 
