@@ -1005,7 +1005,7 @@ impl Stage {
         // What reads it may take backslashes away: TAR_OPTIONS, a second shell.
         let is_read_as = |text: &str| is_named(text) || without_inner_quotes(text).is_some_and(|text| is_named(&text));
         is_read_as(text)
-            || text.contains('\\') && is_read_as(&text.replace('\\', ""))
+            || text.contains('\\') && is_read_as(&text.replace("\\\n", "").replace('\\', ""))
             || text.contains('$') && is_read_as(&expanded(text, beside.as_deref().unwrap_or_default()))
     }
 

@@ -124,7 +124,9 @@ impl Walk {
             match part {
                 Part::Text { text, .. } => rest.push_str(text),
                 Part::Variable { name, .. } => match self.variables.values(name).as_slice() {
-                    [value, ..] if value.openness == Openness::Constant => rest.push_str(&value.text),
+                    [value, ..] if value.openness == Openness::Constant && self.set_names.has(name) => {
+                        rest.push_str(&value.text);
+                    }
                     _ => begins_open |= rest.is_empty(),
                 },
                 Part::Command { .. } => begins_open |= rest.is_empty(),
@@ -145,7 +147,7 @@ impl Walk {
         let values = |name: &str| match is_positional(name) {
             true => self.given(name),
             false if tells_what_ran(name) => vec![Resolved::computed()],
-            false => self.variables.values(name),
+            false => self.values_here(name),
         };
         output::of(list, Known { shell: self.shell, variables: &self.variables, values: &values })
     }
@@ -201,6 +203,16 @@ impl Walk {
             _ => Input::Computed,
         };
         (input, text)
+    }
+
+    /// The values that a name may have where the walk is: before the text sets it, it is what the caller has set.
+    fn values_here(&self, name: &str) -> Vec<Resolved> {
+        let mut values = self.variables.values(name);
+        let is_constant = |value: &Resolved| value.openness == Openness::Constant;
+        if !values.is_empty() && !self.set_names.has(name) && values.iter().all(is_constant) {
+            values.push(Resolved { text: format!("${{{name}}}"), openness: Openness::Operand(0) });
+        }
+        values
     }
 
     /// The values of `$1`, `$@` and the like; none if the caller of the whole text gives them.
@@ -329,7 +341,7 @@ impl Walk {
                 }
             }
             Change::Default(_) | Change::Other(_) | Change::Assign(_) => open(Openness::Computed(0, !quoted)),
-            Change::None => match self.variables.values(name) {
+            Change::None => match self.values_here(name) {
                 found if self.shell == Shell::Zsh && !found.is_empty() => {
                     // Zsh doesn't split.
                     let whole = |next| match next {

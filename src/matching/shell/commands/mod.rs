@@ -4,6 +4,7 @@
 mod builtins;
 mod expansion;
 mod runners;
+mod set_names;
 mod simple;
 mod xargs;
 
@@ -12,6 +13,7 @@ use super::grammar::{self, Change, List, Node, Part, Pipeline, Redirect, Redirec
 use super::output::Output;
 use super::programs::running;
 use super::{Command, Gap, Role, Shell, Span, meeting, programs};
+use set_names::SetNames;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -81,6 +83,7 @@ pub(super) struct Walk {
     /// Scripts by their path, to be looked into by whoever has the files.
     pub(super) scripts: Vec<String>,
     variables: Variables,
+    set_names: SetNames,
     functions: Vec<(String, Function)>,
     calling: Vec<String>,
     files: Vec<WrittenFile>,
@@ -204,6 +207,7 @@ impl Walk {
             flows: Vec::new(),
             scripts: Vec::new(),
             variables: Variables::default(),
+            set_names: SetNames::default(),
             functions: Vec::new(),
             calling: Vec::new(),
             files: Vec::new(),
@@ -403,7 +407,7 @@ impl Walk {
             if at > 0 && self.shell == Shell::Zsh && stage.redirects.iter().any(Redirect::reads) {
                 self.gap("zsh gives a command what flows in and what is redirected", &stage.span);
             }
-            let printed = self.stage(stage, at + 1 < pipeline.stages.len());
+            let printed = self.in_subshell(|this| this.stage(stage, at + 1 < pipeline.stages.len()));
             ranges.push(from..self.commands.len());
             self.input = printed;
         }
@@ -449,7 +453,7 @@ impl Walk {
                 }
             }
             Node::Subshell(list) => {
-                self.list(list);
+                self.in_subshell(|this| this.list(list));
                 if let Output::Constant(text) = self.output(list) {
                     printed = Input::Text(format!("{text}\n").into());
                 }
@@ -461,6 +465,7 @@ impl Walk {
             }
             Node::For { name, words, body } => {
                 self.sets(name, "", &stage.span);
+                self.set_names.set(name);
                 for word in words {
                     let values: Vec<Word> = self.expand(word).into_iter().flatten().collect();
                     values.iter().for_each(|value| self.sets(name, &value.text, &stage.span));
@@ -724,7 +729,7 @@ impl Walk {
             self.gap(TOO_LARGE, span);
         } else {
             self.depth += 1;
-            self.list(list);
+            self.in_subshell(|this| this.list(list));
             self.depth -= 1;
         }
         (self.input, self.directory, self.captured) = outer;
@@ -781,6 +786,7 @@ impl Walk {
                         let text: String = parts.iter().filter_map(text).collect();
                         self.sets(name, &text, span);
                         self.walk_parts(parts, span);
+                        self.set_names.set(name);
                     }
                     Change::Cut { operands, numbers } => {
                         self.walk_parts(operands, span);

@@ -793,7 +793,7 @@ impl Walk {
     /// Reads what another shell runs: it isn't given what this one was.
     fn in_another_shell(&mut self, read: impl FnOnce(&mut Self)) {
         let outer = (self.positional.replace(Passed::new(&[])), self.zero.take());
-        read(self);
+        self.with_exported(read);
         (self.positional, self.zero) = outer;
     }
 
@@ -919,6 +919,8 @@ impl Walk {
             }
             let constant = word.as_constant().map(|_| value.to_string());
             self.variables.set_constant(name, constant.as_deref());
+            self.set_names.set(name);
+            self.set_names.export(name);
             let text = value.to_string();
             self.text(&text, span);
             match programs::hazard(name, constant.as_deref()) {
@@ -1033,6 +1035,8 @@ impl Walk {
     fn sets_by_option(&mut self, value: Option<&Word>) {
         if let Some((name, text)) = value.and_then(Word::as_constant).and_then(|value| value.split_once('=')) {
             self.variables.set_constant(name, Some(text));
+            self.set_names.set(name);
+            self.set_names.export(name);
         }
     }
 

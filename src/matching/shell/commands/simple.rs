@@ -48,8 +48,15 @@ pub(super) fn is_given(part: &Part) -> bool {
 impl Walk {
     pub(super) fn simple<'a>(&mut self, stage: &Stage, assigns: &'a [Assign], words: &[Written], piped: bool) -> Input {
         let mut declared = Vec::new();
+        let is_for_command = !words.is_empty() && assigns.iter().any(|assign| !assign.argument);
+        let names_before = is_for_command.then(|| self.set_names.clone());
+        let exports = words.first().and_then(Written::plain) == Some("export");
         for assign in assigns {
             let value = self.assign(assign);
+            self.set_names.set(&assign.name);
+            if exports || is_for_command {
+                self.set_names.export(&assign.name);
+            }
             if assign.argument {
                 let at = assign.name.len() + 1;
                 let value = value.unwrap_or_default();
@@ -64,6 +71,8 @@ impl Walk {
                 });
             }
         }
+        // `x=1 git$x`: the command has it, its words don't.
+        let names_within = names_before.as_ref().map(|before| std::mem::replace(&mut self.set_names, before.clone()));
         let from = self.commands.len();
         // A substitution in a word has commands of its own.
         let outer = std::mem::take(&mut self.glued);
@@ -129,6 +138,7 @@ impl Walk {
         }
         let facts = Facts { assigns: !assigns.iter().all(is_plain), writes, data: !piped && !output && !self.captured };
         let makes_option = std::mem::replace(&mut self.makes_option, made_option);
+        self.set_names = names_within.unwrap_or_else(|| std::mem::take(&mut self.set_names));
         for words in &alternatives {
             let own = self.commands.len();
             self.run(words, &stage.span, &facts);
@@ -166,6 +176,9 @@ impl Walk {
             }
         }
         self.makes_option |= makes_option;
+        if let Some(before) = names_before {
+            assigns.iter().filter(|it| !before.has(&it.name)).for_each(|it| self.set_names.unset(&it.name));
+        }
         let is_exec = words.len() == 1 && words[0].plain() == Some("exec");
         if !is_exec {
             self.input = outer;
@@ -454,10 +467,10 @@ impl Walk {
             return self.run(&short, span, facts);
         }
         if programs::is_shell(name) {
-            self.shell(name, words, span, facts);
+            self.with_exported(|this| this.shell(name, words, span, facts));
             // `sh $x -c 'git push'`: if nothing has set `x`, what follows stands in its place.
             if let Some(set) = without_vanishing(words).filter(|set| set.len() > 1) {
-                self.shell(name, &set, span, facts);
+                self.with_exported(|this| this.shell(name, &set, span, facts));
             }
             return;
         }
@@ -474,6 +487,8 @@ impl Walk {
             };
             return match words[..at].iter().any(moves) || programs::runs_elsewhere(wrapper.name) {
                 true => self.elsewhere(|this| this.unwrap(wrapper, words, at, span)),
+                // What it sets is set for its command.
+                false if wrapper.assigns => self.in_subshell(|this| this.unwrap(wrapper, words, at, span)),
                 false => self.unwrap(wrapper, words, at, span),
             };
         }
@@ -560,7 +575,7 @@ impl Walk {
             if slashes
                 && !words[0].text.contains("://")
                 && !programs::is_system_path(&words[0].text)
-                && self.started(&words[0].text.clone(), &words[1..], span, None)
+                && self.with_exported(|this| this.started(&words[0].text, &words[1..], span, None))
             {
                 return;
             }
