@@ -1002,11 +1002,15 @@ impl Stage {
         let beside: Option<Vec<&str>> =
             beside.map(|beside| beside.iter().copied().filter(|it| !it.contains(text)).collect());
         let is_named = |text: &str| self.is_named_as_written(text, beside.as_deref());
-        // What reads it may take backslashes away: TAR_OPTIONS, a second shell.
         let is_read_as = |text: &str| is_named(text) || without_inner_quotes(text).is_some_and(|text| is_named(&text));
-        is_read_as(text)
-            || text.contains('\\') && is_read_as(&text.replace("\\\n", "").replace('\\', ""))
-            || text.contains('$') && is_read_as(&expanded(text, beside.as_deref().unwrap_or_default()))
+        let is_expanded_to = |text: &str| {
+            let expands = text.contains(['$', '`']);
+            let beside = beside.as_deref().unwrap_or_default();
+            expands && (is_read_as(&expanded(text, beside)) || is_read_as(&with_nothing_set(text)))
+        };
+        // What reads it may take backslashes away: TAR_OPTIONS, a second shell.
+        let bare = text.contains('\\').then(|| text.replace("\\\n", "").replace('\\', ""));
+        std::iter::once(text).chain(bare.as_deref()).any(|text| is_read_as(text) || is_expanded_to(text))
     }
 
     fn is_named_as_written(&self, text: &str, beside: Option<&[&str]>) -> bool {
@@ -1188,6 +1192,14 @@ fn expanded(text: &str, beside: &[&str]) -> String {
         expanded = expanded_once(&expanded, &settings);
     }
     expanded
+}
+
+/// A text as a shell expands it in which nothing is set, and whose substitutions print nothing.
+fn with_nothing_set(text: &str) -> String {
+    let outside = text.split('`').enumerate().filter(|(at, _)| at % 2 == 0).map(|(_, piece)| piece);
+    // What stands in `$(…)` runs.
+    let opened = outside.collect::<String>().replace("$(", "(");
+    expanded_once(&opened, &HashMap::new())
 }
 
 fn expanded_once(text: &str, settings: &HashMap<&str, String>) -> String {

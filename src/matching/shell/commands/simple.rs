@@ -469,7 +469,8 @@ impl Walk {
         if programs::is_shell(name) {
             self.with_exported(|this| this.shell(name, words, span, facts));
             // `sh $x -c 'git push'`: if nothing has set `x`, what follows stands in its place.
-            if let Some(set) = without_vanishing(words).filter(|set| set.len() > 1) {
+            let is_known = matches!(self.input, Input::Text(_) | Input::Completed(_) | Input::File(_));
+            if let Some(set) = without_vanishing(words).filter(|set| set.len() > 1 || is_known) {
                 self.with_exported(|this| this.shell(name, &set, span, facts));
             }
             return;
