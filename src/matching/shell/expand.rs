@@ -44,6 +44,8 @@ pub struct Word {
     /// It began with an unquoted `~`.
     pub(super) home: bool,
     pub(super) quoted: bool,
+    /// The shell makes no word of it if what it stands for is empty: `$x` without quotes.
+    pub(super) vanishes: bool,
     /// A declaration's assignment, as written: what it sets is known.
     pub(super) assigned: bool,
     /// A pattern of what find comes across: `**` is any number of directories, and it follows no links.
@@ -58,6 +60,11 @@ impl Word {
     /// What only the run will tell.
     pub(super) fn computed() -> Word {
         Word { text: "…".into(), openness: Openness::Computed(0, true), ..Word::default() }
+    }
+
+    /// Whether it may become several words.
+    pub(super) fn spreads(&self) -> bool {
+        matches!(self.openness, Openness::Computed(_, true))
     }
 
     /// Whether the text decides all of it.
@@ -137,6 +144,8 @@ pub(super) struct Variable {
     array: Option<Vec<Source>>,
     /// Some element is assigned by itself, or an array more than once.
     elements: bool,
+    /// Which element is at which place isn't known: a word of the array may be none or several.
+    is_uneven: bool,
     /// Arithmetic would run what its value holds.
     odd: bool,
     /// A loop goes over the words that the shell makes of its values.
@@ -404,6 +413,7 @@ impl Variables {
                 let elements: Vec<Source> = words.iter().map(|word| source_of_word(word, self.shell)).collect();
                 let variable = self.by_name.entry(assign.name.clone()).or_default();
                 variable.odd |= odd;
+                variable.is_uneven |= words.iter().any(|word| word.parts.iter().any(is_split));
                 match (&variable.array, variable.sources.is_empty(), assign.append || assign.element.is_some()) {
                     (None, true, false) => variable.array = Some(elements),
                     _ => {
@@ -531,9 +541,10 @@ impl Variables {
                 Part::Text { text, .. } => self.brackets |= is_odd(text),
                 Part::Brace(alternatives) => alternatives.iter().for_each(|parts| self.collect_parts(parts)),
                 Part::Variable { name, change, .. } => match change {
-                    Change::Default(parts) | Change::Other(parts) | Change::Cut { operands: parts, .. } => {
-                        self.collect_parts(parts)
-                    }
+                    Change::Default(parts)
+                    | Change::Other(parts)
+                    | Change::Replace(parts)
+                    | Change::Cut { operands: parts, .. } => self.collect_parts(parts),
                     Change::Assign(parts) => {
                         self.collect_parts(parts);
                         let source = default_of(name, parts, self.shell);
@@ -576,6 +587,20 @@ impl Variables {
         self.elements_in(name, 0)
     }
 
+    /// Whether it isn't known which element of an array stands where.
+    pub(super) fn is_uneven(&self, name: &str) -> bool {
+        self.by_name.get(name).is_some_and(|variable| variable.is_uneven)
+    }
+
+    /// What may be the element at a place.
+    pub(super) fn element(&self, name: &str, at: usize) -> Vec<Resolved> {
+        let elements = self.elements(name).unwrap_or_default();
+        match self.is_uneven(name) {
+            true => elements,
+            false => elements.into_iter().skip(at).take(1).collect(),
+        }
+    }
+
     fn elements_in(&self, name: &str, chain: usize) -> Option<Vec<Resolved>> {
         let variable = self.by_name.get(name)?;
         if !variable.sources.is_empty() || self.any {
@@ -589,7 +614,9 @@ impl Variables {
     }
 
     fn resolve(&self, variable: &Variable, chain: usize) -> Vec<Resolved> {
-        let sources = variable.sources.iter().chain(variable.array.iter().flatten().take(1));
+        // An array without a subscript is its first element.
+        let n_first = if variable.is_uneven { usize::MAX } else { 1 };
+        let sources = variable.sources.iter().chain(variable.array.iter().flatten().take(n_first));
         let mut values: Vec<Resolved> = Vec::new();
         for source in sources {
             let mut found = self.resolve_source(source, chain);
@@ -658,6 +685,8 @@ impl Variables {
                         }
                         Piece::Element(name) => self.elements_in(name, chain + 1).unwrap_or_else(computed),
                         Piece::Variable(name) => match self.by_name.get(name) {
+                            // To zsh that is all of its elements.
+                            Some(variable) if variable.array.is_some() && self.shell == Shell::Zsh => computed(),
                             Some(variable) => self.resolve(variable, chain + 1),
                             None => vec![Resolved { text: format!("${name}"), openness: Openness::Operand(0) }],
                         },
@@ -793,6 +822,28 @@ fn source_of(parts: &[Part], shell: Shell) -> Source {
         });
     }
     Source::Pieces(pieces)
+}
+
+/// Whether `${x/…}` may put in more than a part of a name: the sign that an operand or an option begins with, a blank, or
+/// what is expanded in turn.
+pub(super) fn puts_in_more_than_a_name(parts: &[Part]) -> bool {
+    const EXPANSION: char = '\0';
+    let mut text = String::new();
+    for part in parts {
+        match part {
+            Part::Text { text: own, .. } => text.push_str(own),
+            _ => text.push(EXPANSION),
+        }
+    }
+    // `//`, `/#` and `/%` say where it is looked for, and behind a further slash stands what is put in.
+    let pattern = text.strip_prefix(['/', '#', '%']).unwrap_or(&text);
+    let begins_more = |put_in: &str| put_in.starts_with(['-', '+', EXPANSION]) || put_in.contains(char::is_whitespace);
+    pattern.match_indices('/').any(|(at, _)| begins_more(&pattern[at + 1..])) || text.starts_with("#/")
+}
+
+/// Whether what is left of a value may begin with the sign of an option or an operand, or be several words.
+pub(super) fn begins_option_if_cut(value: &Resolved) -> bool {
+    matches!(value.openness, Openness::Computed(..)) || value.text.contains(['-', '+', ' ', '\t', '\n'])
 }
 
 /// Whether a name is one of what a function or a text is given: `1`, `@`.

@@ -111,7 +111,9 @@ pub(super) enum Change {
     Other(Vec<Part>),
     /// `:=`, `=`: gives this and keeps it.
     Assign(Vec<Part>),
-    /// `#`, `%`, `/`, `^`, `,`, `:n:m`, `?`: the value, changed; what its operands hold may run.
+    /// `/`: the value with something else in the place of a part of it.
+    Replace(Vec<Part>),
+    /// `#`, `%`, `^`, `,`, `:n:m`, `?`: the value, changed; what its operands hold may run.
     Cut {
         operands: Vec<Part>,
         numbers: bool,
@@ -159,6 +161,18 @@ pub(super) enum RedirectKind {
     HereString(Word),
     /// Which of [`Syntax::documents`].
     HereDocument(usize),
+}
+
+impl Redirect {
+    /// Whether it says what the command reads.
+    pub(super) fn reads(&self) -> bool {
+        use RedirectKind::{Duplicate, HereDocument, HereString, Read, ReadWrite, Write};
+        match &self.kind {
+            Read(_) | HereString(_) | HereDocument(_) | ReadWrite(_) => self.fd.is_none_or(|fd| fd == 0),
+            Duplicate(_) => self.fd == Some(0),
+            Write(_) => false,
+        }
+    }
 }
 
 /// A text's syntax.
@@ -1656,12 +1670,16 @@ impl<'t> Reader<'t> {
             Change::Assign(self.operand(quoted)?)
         } else if self.eat(":?") || self.eat("?") || self.eat("#") || self.eat("%") {
             Change::Cut { operands: self.operand(quoted)?, numbers: false }
-        } else if matches!(self.peek(), Some(b'/' | b'^' | b',')) {
+        } else if self.peek() == Some(b'/') {
+            self.bash_only()?;
+            self.at += 1;
+            Change::Replace(self.operand(quoted)?)
+        } else if matches!(self.peek(), Some(b'^' | b',')) {
             self.bash_only()?;
             self.at += 1;
             Change::Cut { operands: self.operand(quoted)?, numbers: false }
-        } else if self.shell == Shell::Zsh && self.text[self.at..].starts_with(b"::") {
-            // `::=` sets the variable.
+        } else if self.shell == Shell::Zsh && [":&", "::", ":s", ":g"].iter().any(|sign| self.starts_with(sign)) {
+            // `::=` sets the variable, `:s/a/b/` puts in something else.
             return self.outside("an expansion in another form");
         } else if self.peek() == Some(b':') {
             self.bash_only()?;

@@ -2,7 +2,7 @@
 
 use super::Shell;
 use super::commands::base_name;
-use super::expand::{Openness, Resolved, Variables, Word, is_variable};
+use super::expand::{Openness, Resolved, Variables, Word, begins_option_if_cut, is_variable, puts_in_more_than_a_name};
 use super::grammar::{Change, List, Node, Part, Redirect, RedirectKind, Stage, Word as Written};
 use super::programs::{self, ByName, running};
 use std::sync::LazyLock;
@@ -549,11 +549,9 @@ impl Known<'_> {
                 Some(values)
             }
             // What is left of it may begin with a dash.
-            Change::Cut { operands, .. } => {
-                let has_dash = |part: &Part| matches!(part, Part::Text { text, .. } if text.contains('-'));
-                let is_plain =
-                    |it: &Resolved| !matches!(it.openness, Openness::Computed(..)) && !it.text.contains(['-', ' ']);
-                (!operands.iter().any(has_dash) && values.iter().all(is_plain)).then(operand)
+            Change::Replace(parts) if puts_in_more_than_a_name(parts) => None,
+            Change::Replace(_) | Change::Cut { .. } => {
+                values.iter().all(|value| !begins_option_if_cut(value)).then(operand)
             }
             Change::Element(_) => (!is_set).then(operand),
             Change::Length => None,

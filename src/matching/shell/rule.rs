@@ -622,8 +622,21 @@ impl Stage {
         }
         match self.hits_words(command, piped) {
             Held::Yes => Held::Yes,
-            held => self.twins(command).fold(held, |held, twin| held.max(self.hits_words(&twin, piped))),
+            held => {
+                let held = self.twins(command).fold(held, |held, twin| held.max(self.hits_words(&twin, piped)));
+                held.max(self.hits_without_vanishing(command, piped))
+            }
         }
+    }
+
+    /// `git -C $x . push`: if nothing has set a variable, the next word stands in its place.
+    fn hits_without_vanishing(&self, command: &Command, piped: bool) -> Held {
+        if !self.is_program(command) || !command.words.iter().skip(1).any(|word| word.vanishes) {
+            return Held::No;
+        }
+        let words = command.words.iter().enumerate().filter(|(at, word)| *at == 0 || !word.vanishes);
+        let rest = Command { words: words.map(|(_, word)| word.clone()).collect(), ..command.clone() };
+        self.hits_words(&rest, piped).min(Held::Doubt("a word may be another one's value if a variable is empty"))
     }
 
     fn hits_words(&self, command: &Command, piped: bool) -> Held {
@@ -755,14 +768,14 @@ impl Stage {
             let mut found = Held::No;
             while let Some(item) = parsed.operands.get(at) {
                 let this = operand.could_be_item(item);
-                if !spreads(item.word) {
+                if !item.word.spreads() {
                     at += 1;
                 }
                 if this > Held::No && !(has_passed && item.leaf) {
                     found = this;
                     break;
                 }
-                if spreads(item.word) {
+                if item.word.spreads() {
                     at += 1;
                     continue;
                 }
@@ -783,7 +796,7 @@ impl Stage {
         }
         if !is_open && parsed.operands.len() > at {
             let rest = &parsed.operands[at..];
-            let all_unsure = rest.iter().all(|item| item.unsure || spreads(item.word));
+            let all_unsure = rest.iter().all(|item| item.unsure || item.word.spreads());
             if !all_unsure {
                 return Held::No;
             }
@@ -989,10 +1002,15 @@ impl Stage {
         let beside: Option<Vec<&str>> =
             beside.map(|beside| beside.iter().copied().filter(|it| !it.contains(text)).collect());
         let is_named = |text: &str| self.is_named_as_written(text, beside.as_deref());
+        let is_read_as = |text: &str| is_named(text) || without_inner_quotes(text).is_some_and(|text| is_named(&text));
+        let is_expanded_to = |text: &str| {
+            let expands = text.contains(['$', '`']);
+            let beside = beside.as_deref().unwrap_or_default();
+            expands && (is_read_as(&expanded(text, beside)) || is_read_as(&with_nothing_set(text)))
+        };
         // What reads it may take backslashes away: TAR_OPTIONS, a second shell.
-        is_named(text)
-            || text.contains('\\') && is_named(&text.replace('\\', ""))
-            || text.contains('$') && is_named(&expanded(text, beside.as_deref().unwrap_or_default()))
+        let bare = text.contains('\\').then(|| text.replace("\\\n", "").replace('\\', ""));
+        std::iter::once(text).chain(bare.as_deref()).any(|text| is_read_as(text) || is_expanded_to(text))
     }
 
     fn is_named_as_written(&self, text: &str, beside: Option<&[&str]>) -> bool {
@@ -1095,7 +1113,7 @@ impl Stage {
             end -= 1;
         }
         let words: Vec<&str> = rest[..end]
-            .split(|c: char| c.is_whitespace() || "\"',[]();`<>|&".contains(c))
+            .split(|c: char| c.is_whitespace() || "\"',[]{}();`<>|&".contains(c))
             .filter(|word| !word.is_empty())
             .collect();
         self.options.iter().all(|option| {
@@ -1141,11 +1159,22 @@ fn only_helps(row: &Row, words: &[Word]) -> bool {
     program.is_constant() && (last == "--help" || last.starts_with('-') && (asks(leaf) || asks(row)))
 }
 
+/// Variables that make sets for each rule.
+const AUTOMATIC_NAMES: [&str; 6] = ["@", "*", "<", "^", "+", "?"];
+
 /// A text as make and others expand it: each of its variables is what the text, or a constant beside it, sets that to, and
 /// nothing if neither does; a function is what it is given.
 fn expanded(text: &str, beside: &[&str]) -> String {
     let mut settings: HashMap<&str, String> = HashMap::new();
+    let has_automatic = text.as_bytes().windows(2).any(|pair| pair[0] == b'$' && b"@*<^+?".contains(&pair[1]));
     for line in std::iter::once(&text).chain(beside).flat_map(|text| text.lines()) {
+        // `$@` is the target of a rule, `$^` what it is made of.
+        if let Some((targets, parts)) = line.split_once(':').filter(|_| has_automatic) {
+            let parts = parts.split(';').next().unwrap_or_default();
+            AUTOMATIC_NAMES
+                .iter()
+                .for_each(|name| settings.entry(name).or_default().extend([" ", targets, " ", parts]));
+        }
         let Some((before, value)) = line.split_once('=') else { continue };
         let before = before.trim_end_matches([':', '+', '?', ' ', '\t']);
         let name = before.rsplit(|c| !is_of_name(c)).next().unwrap_or_default();
@@ -1163,6 +1192,14 @@ fn expanded(text: &str, beside: &[&str]) -> String {
         expanded = expanded_once(&expanded, &settings);
     }
     expanded
+}
+
+/// A text as a shell expands it in which nothing is set, and whose substitutions print nothing.
+fn with_nothing_set(text: &str) -> String {
+    let outside = text.split('`').enumerate().filter(|(at, _)| at % 2 == 0).map(|(_, piece)| piece);
+    // What stands in `$(…)` runs.
+    let opened = outside.collect::<String>().replace("$(", "(");
+    expanded_once(&opened, &HashMap::new())
 }
 
 fn expanded_once(text: &str, settings: &HashMap<&str, String>) -> String {
@@ -1185,13 +1222,33 @@ fn expanded_once(text: &str, settings: &HashMap<&str, String>) -> String {
         };
         let inner = &piece[1..];
         let (inner, rest) = inner.split_once(close).unwrap_or((inner, ""));
-        match inner.split_once(' ') {
-            Some((_, given)) => made.push_str(&given.replace(',', " ")),
-            None => made.push_str(set(inner)),
+        let name_end = inner.find(|c| !is_of_name(c)).unwrap_or(inner.len());
+        let default = inner[name_end..].trim_start_matches(':').strip_prefix(['-', '=', '+']);
+        match (inner.split_once(' '), default) {
+            // A shell's `${x:-git}`
+            (_, Some(default)) if first == '{' => made.push_str(default),
+            (Some((_, given)), _) => made.push_str(&given.replace(',', " ")),
+            (None, _) => made.push_str(set(inner)),
         }
         made.push_str(rest);
     }
     made
+}
+
+/// A text without the quotes in its words, as a shell reads it: `push` for `pu""sh`. Nothing if there are none.
+fn without_inner_quotes(text: &str) -> Option<String> {
+    let is_quote = |c: char| matches!(c, '"' | '\'');
+    let is_of_word = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '+');
+    let mut made = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        let begins_inside =
+            made.ends_with(is_of_word) && rest.peek().is_some_and(|next| is_of_word(*next) || is_quote(*next));
+        if !(is_quote(c) && begins_inside) {
+            made.push(c);
+        }
+    }
+    (made.len() < text.len()).then_some(made)
 }
 
 fn is_of_name(c: char) -> bool {
@@ -1218,13 +1275,17 @@ fn follows_command_of_sed(text: &str) -> bool {
 
 /// Whether a program's name could stand here: at a line's start, after a sign or a word that runs others.
 fn stands_as_program(text: &str, at: usize) -> bool {
-    const RUNNERS: [&str; 21] = [
+    const RUNNERS: [&str; 24] = [
         "terminal",
         "term",
         "shell",
         "system",
         "sudo",
         "exec",
+        "if",
+        "elif",
+        "while",
+        "until",
         "then",
         "do",
         "else",
@@ -1234,7 +1295,6 @@ fn stands_as_program(text: &str, at: usize) -> bool {
         "run",
         "cmd",
         "entrypoint",
-        "command",
         "eval",
         "not",
         "n",
@@ -1259,13 +1319,19 @@ fn stands_as_program(text: &str, at: usize) -> bool {
     // `timeout -k 5 60 git push`, `flock -w 5 lock git push`: what a wrapper takes before the command.
     let (mut n_operands, mut has_star) = (0, false);
     loop {
-        let ends_word = |c: char| c.is_whitespace() || ";&|(\"'`@".contains(c);
+        let ends_word = |c: char| c.is_whitespace() || ";&|({\"'`@".contains(c);
         let place = before.char_indices().rfind(|(_, c)| ends_word(*c)).map_or(0, |(at, c)| at + c.len_utf8());
         let word = before[place..].trim_start_matches(['.', '\\', ':']);
+        // `1etime git push` is a command of sed.
+        let of_sed = word.char_indices().find(|(at, _)| follows_command_of_sed(&word[..*at]));
+        let word = of_sed.map_or(word, |(at, _)| &word[at..]);
         // `run-shell`, `COMMAND`, cron's `@reboot`
         let kind = word.rsplit('-').next().unwrap_or(word).to_ascii_lowercase();
-        let is_runner =
-            RUNNERS.contains(&kind.as_str()) || word == "xargs" || word.contains('=') || before[..place].ends_with('@');
+        let is_runner = RUNNERS.contains(&kind.as_str())
+            || kind.ends_with("command")
+            || word == "xargs"
+            || word.contains('=')
+            || before[..place].ends_with('@');
         if is_runner && n_operands == 0 || programs::wraps_behind(word, n_operands) {
             return true;
         }
@@ -1462,10 +1528,6 @@ struct Item<'c> {
     unsure: bool,
 }
 
-fn spreads(word: &Word) -> bool {
-    matches!(word.openness, Openness::Computed(_, true))
-}
-
 impl<'c> Parsed<'c> {
     fn new(words: &'c [Word], row: Option<&'c Row>, wanted: &[Operand]) -> Parsed<'c> {
         let mut parsed = Parsed { options: Vec::new(), operands: Vec::new(), open: None };
@@ -1499,7 +1561,7 @@ impl<'c> Parsed<'c> {
                 }
                 unsure |= !known;
                 // `-o $(x)`: its first word is the value, and others follow.
-                if item.value.is_some_and(spreads) {
+                if item.value.is_some_and(Word::spreads) {
                     parsed.open = parsed.open.or(Some("a computed word may be an option"));
                 }
                 parsed.options.push(item);
@@ -1598,6 +1660,11 @@ impl<'c> Parsed<'c> {
         }
         for glob_text in &option.operands {
             for item in &self.operands {
+                // `$x+main` is `+main` if `x` is empty; `$x:main` is mostly meant as it is written.
+                let behind = running::behind_expansions(&item.word.text);
+                if item.word.openness.from() == Some(0) && behind.starts_with('+') && glob(glob_text, behind) {
+                    held = held.max(Held::Doubt("an operand behind a variable that may be empty"));
+                }
                 let this = match item.word.openness {
                     Openness::Constant if glob(glob_text, &item.word.text) => Held::Yes,
                     Openness::Constant | Openness::Operand(_) | Openness::Files(_) | Openness::Computed(1.., _) => {
@@ -1675,7 +1742,7 @@ impl OptionPattern {
                 (Some(value), _) => to_held(glob(wanted, value)),
                 (None, Some(value)) => match value.openness {
                     Openness::Constant => to_held(glob(wanted, &value.text)),
-                    _ if !spreads(value) && !meeting::may_be(&format!("{}*", value.beginning()), wanted) => Held::No,
+                    _ if !value.spreads() && !meeting::may_be(&format!("{}*", value.beginning()), wanted) => Held::No,
                     _ => Held::Doubt("a value that isn't constant"),
                 },
                 (None, None) => Held::No,
@@ -1699,7 +1766,7 @@ impl OptionPattern {
             .names
             .iter()
             .any(|name| name.trim_end_matches('*').starts_with(beginning) || !long && !name.starts_with("--"));
-        if fits || spreads(item.word) { Held::Doubt("an option that is computed") } else { Held::No }
+        if fits || item.word.spreads() { Held::Doubt("an option that is computed") } else { Held::No }
     }
 }
 

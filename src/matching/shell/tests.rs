@@ -9,9 +9,13 @@ fn bare() -> Place<'static> {
 }
 
 fn judgement(pattern: &str, text: &str) -> Judgement {
+    judgement_in(Shell::Bash, pattern, text)
+}
+
+fn judgement_in(shell: Shell, pattern: &str, text: &str) -> Judgement {
     let rule = CommandRule::new(pattern).unwrap();
     let place = Place { home: Some(Path::new("/home/u")), ..bare() };
-    hits(&[&rule], &[], &read(text, Shell::Bash), &place)
+    hits(&[&rule], &[], &read(text, shell), &place)
 }
 
 /// What a rule means: `hit` is certain, `stopped` is hit or in doubt, and all else has `passed`.
@@ -23,9 +27,12 @@ fn rules_mean_the_act() {
         rule: String,
         command: String,
         judged: String,
+        /// Bash without it.
+        shell: Option<String>,
     }
     rows::compare("rules/shell.jsonl", |row: Row| {
-        let found = match judgement(&row.rule, &row.command) {
+        let shell = row.shell.as_deref().map_or(Shell::Bash, Shell::named);
+        let found = match judgement_in(shell, &row.rule, &row.command) {
             Judgement::Yes(_) if row.judged == "hit" => "hit",
             Judgement::Yes(_) | Judgement::Doubt(_) => "stopped",
             Judgement::No | Judgement::Delegates(_) => "passed",

@@ -50,6 +50,21 @@ fn interpreter_of(text: &str) -> Option<Vec<Word>> {
     Some(words.map(Word::constant).collect())
 }
 
+/// A text in which `${1}` and the like are what the caller of this shell has given it; nothing if there are none.
+fn with_callers_words(text: &str) -> Option<String> {
+    let mut made = String::new();
+    for (at, piece) in text.split("${").enumerate() {
+        let is_given = piece.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '@' | '*'));
+        let name_end = piece.find(|c: char| !c.is_alphanumeric()).unwrap_or(piece.len()).max(usize::from(is_given));
+        match (at, is_given) {
+            (0, _) => made.push_str(piece),
+            (_, false) => made.extend(["${", piece]),
+            (_, true) => made.extend(["${of_caller", &piece[name_end..]]),
+        }
+    }
+    (made != text).then_some(made)
+}
+
 /// Whether nothing of the word is known.
 fn begins_open(word: &Word) -> bool {
     matches!(word.openness, Openness::Operand(0) | Openness::Computed(0, _))
@@ -97,7 +112,8 @@ impl Walk {
                         if let Some(trap) = self.commands.last_mut() {
                             trap.shell_text = true;
                         }
-                        self.text_of(std::slice::from_ref(word), self.shell, "`trap` is given computed text", span)
+                        let (word, shell) = (std::slice::from_ref(word), self.shell);
+                        self.later(|this| this.text_of(word, shell, "`trap` is given computed text", span));
                     }
                     None => {}
                 }
@@ -248,6 +264,16 @@ impl Walk {
         }
         if constant {
             self.nested(&text, shell, span);
+            if words.iter().any(|word| matches!(word.openness, Openness::Operand(_))) {
+                // `$1` of this shell is another one than that of the text.
+                if let Some(text) = with_callers_words(&text) {
+                    self.nested(&text, shell, span);
+                }
+                // In quotes of the text, what stands for an expansion of this shell would be a text of its own.
+                if text.contains('\'') {
+                    self.nested(&running::without_expansions(&text), shell, span);
+                }
+            }
         } else {
             self.open_text(words, why, span);
         }
@@ -360,6 +386,10 @@ impl Walk {
                 self.positional = Some(Passed::new(&words[rest..]));
                 return;
             }
+            let names_it = words.get(at + 1).is_some_and(|word| word.text == "allexport");
+            if option.starts_with('-') && (option.contains('a') || option.ends_with('o') && names_it) {
+                self.set_names.export_all();
+            }
             for letter in option.chars().skip(1) {
                 match letter {
                     'o' => {
@@ -448,6 +478,7 @@ impl Walk {
         };
         let text: Vec<&str> = text.iter().map(|word| word.text.as_str()).collect();
         self.sets_all(variables, &text.join(" "), span);
+        self.text(&text.join(" "), span);
         if !matches!(name, "declare" | "typeset" | "local" | "export" | "readonly") {
             return;
         }
@@ -456,6 +487,10 @@ impl Walk {
             |word: &Word| !word.assigned && word.text.starts_with('-') && word.text.contains(['n', 'l', 'u', 'c', 'T']);
         if matches!(name, "declare" | "typeset" | "local") && args.iter().any(changes_meaning) {
             self.gap("a declaration that changes what a variable means", span);
+        }
+        let exports = name == "export" || args.iter().any(|word| word.text.starts_with('-') && word.text.contains('x'));
+        for name in args.iter().filter_map(|word| word.text.split('=').next()).filter(|_| exports) {
+            self.set_names.export(name);
         }
         for word in args {
             // `export $(cat .env | xargs)`: what a file says that the text doesn't show, and no name that runs anything.

@@ -1,6 +1,8 @@
 //! What words become: the shell's expansions, several alternatives where the text leaves a choice.
 
-use super::super::expand::{Openness, Resolved, Word, is_positional, is_variable, join};
+use super::super::expand::{
+    Openness, Resolved, Word, begins_option_if_cut, is_positional, is_variable, join, puts_in_more_than_a_name,
+};
 use super::super::grammar::{self, Change, List, Node, Part, Pipeline, Redirect, RedirectKind, Word as Written};
 use super::super::output::{self, Known, Output};
 use super::super::{Shell, Span};
@@ -94,12 +96,15 @@ impl Walk {
                 nexts
             };
             let splits = self.variables.separators;
+            let vanishes = may_vanish(part);
             builds = builds
                 .iter()
                 .flat_map(|build| {
                     nexts.iter().map(move |next| {
                         let mut build = build.clone();
+                        build.is_kept = !vanishes;
                         build.add(next, splits);
+                        build.stays |= build.is_kept;
                         build
                     })
                 })
@@ -119,7 +124,9 @@ impl Walk {
             match part {
                 Part::Text { text, .. } => rest.push_str(text),
                 Part::Variable { name, .. } => match self.variables.values(name).as_slice() {
-                    [value, ..] if value.openness == Openness::Constant => rest.push_str(&value.text),
+                    [value, ..] if value.openness == Openness::Constant && self.set_names.has(name) => {
+                        rest.push_str(&value.text);
+                    }
                     _ => begins_open |= rest.is_empty(),
                 },
                 Part::Command { .. } => begins_open |= rest.is_empty(),
@@ -140,7 +147,7 @@ impl Walk {
         let values = |name: &str| match is_positional(name) {
             true => self.given(name),
             false if tells_what_ran(name) => vec![Resolved::computed()],
-            false => self.variables.values(name),
+            false => self.values_here(name),
         };
         output::of(list, Known { shell: self.shell, variables: &self.variables, values: &values })
     }
@@ -198,6 +205,16 @@ impl Walk {
         (input, text)
     }
 
+    /// The values that a name may have where the walk is: before the text sets it, it is what the caller has set.
+    fn values_here(&self, name: &str) -> Vec<Resolved> {
+        let mut values = self.variables.values(name);
+        let is_constant = |value: &Resolved| value.openness == Openness::Constant;
+        if !values.is_empty() && !self.set_names.has(name) && values.iter().all(is_constant) {
+            values.push(Resolved { text: format!("${{{name}}}"), openness: Openness::Operand(0) });
+        }
+        values
+    }
+
     /// The values of `$1`, `$@` and the like; none if the caller of the whole text gives them.
     fn given(&self, name: &str) -> Vec<Resolved> {
         if self.variables.sets_given(self.shell) {
@@ -207,7 +224,7 @@ impl Walk {
         let resolved = |word: &Word| Resolved { text: word.text.clone(), openness: word.openness };
         match name.parse::<usize>() {
             Ok(0) => self.zero.iter().map(resolved).collect(),
-            Ok(at) => given.all().map(|words| words.get(at - 1).map_or_else(Resolved::empty, resolved)).collect(),
+            Ok(at) => given.nth(at).map(|word| word.as_ref().map_or_else(Resolved::empty, resolved)).collect(),
             Err(_) => match given.all().map(|words| <[Word; 1]>::try_from(words.to_vec())).collect() {
                 Ok::<Vec<_>, _>(single) => single.iter().map(|[word]| resolved(word)).collect(),
                 Err(_) => vec![Resolved::computed()],
@@ -232,6 +249,14 @@ impl Walk {
         }
     }
 
+    fn joined_elements(&self, name: &str, elements: Vec<Resolved>) -> Next {
+        // Those that vanish leave no blank behind.
+        match self.variables.is_uneven(name) {
+            true => Next::Open(format!("${{{name}}}"), Openness::Computed(0, false)),
+            false => self.joined(&whole(elements)),
+        }
+    }
+
     fn variable(&mut self, name: &str, change: &Change, quoted: bool) -> Vec<Next> {
         let open = |openness| vec![Next::Open(format!("${{{name}}}"), openness)];
         let values = |values: Vec<Resolved>| -> Vec<Next> {
@@ -244,6 +269,18 @@ impl Walk {
                 })
                 .collect()
         };
+        // Whatever has a name may have a default: `${1:---force}`.
+        if let Change::Default(parts) | Change::Other(parts) | Change::Assign(parts) = change {
+            let mut nexts = self.variable(name, &Change::None, quoted);
+            let parts: Vec<&Part> = parts.iter().collect();
+            nexts.extend(self.build(&parts, None, true).into_iter().map(|words| Next::Words(words, true)));
+            return nexts;
+        }
+        if let Change::Replace(parts) = change
+            && puts_in_more_than_a_name(parts)
+        {
+            return vec![Next::Open(format!("${{{name}/-…}}"), Openness::Computed(0, !quoted))];
+        }
         let name = if name == "argv" && self.shell == Shell::Zsh && self.positional.is_some() { "@" } else { name };
         if is_positional(name) && self.shell != Shell::Other {
             return match &self.positional {
@@ -256,9 +293,9 @@ impl Walk {
                         None => open(Openness::Operand(0)),
                     },
                     Ok(at) => given
-                        .all()
-                        .map(|words| match words.get(at - 1) {
-                            Some(word) => Next::Words(vec![word.clone()], quoted),
+                        .nth(at)
+                        .map(|word| match word {
+                            Some(word) => Next::Words(vec![word], quoted),
                             None => Next::Value(String::new(), quoted),
                         })
                         .collect(),
@@ -281,14 +318,14 @@ impl Walk {
         match change {
             Change::Length => open(Openness::Operand(0)),
             Change::Element(element) => match (element.as_str(), self.variables.elements(name)) {
-                ("*", Some(elements)) if quoted => vec![self.joined(&whole(elements))],
+                ("*", Some(elements)) if quoted => vec![self.joined_elements(name, elements)],
                 ("@" | "*", Some(elements)) => vec![Next::Words(whole(elements), quoted)],
                 // Zsh counts from one.
-                (index, Some(elements)) => match index.parse::<usize>() {
+                (index, Some(_)) => match index.parse::<usize>() {
                     Ok(0) if self.shell == Shell::Zsh => open(Openness::Computed(0, true)),
-                    Ok(at) => match elements.get(at - usize::from(self.shell == Shell::Zsh)) {
-                        Some(value) => values(vec![value.clone()]),
-                        None => open(Openness::Operand(0)),
+                    Ok(at) => match self.variables.element(name, at - usize::from(self.shell == Shell::Zsh)) {
+                        none if none.is_empty() => open(Openness::Operand(0)),
+                        found => values(found),
                     },
                     Err(_) => open(Openness::Computed(0, true)),
                 },
@@ -298,12 +335,13 @@ impl Walk {
             },
             Change::None if self.shell == Shell::Zsh && self.variables.is_array(name) => {
                 match self.variables.elements(name) {
-                    Some(elements) if quoted => vec![self.joined(&whole(elements))],
+                    Some(elements) if quoted => vec![self.joined_elements(name, elements)],
                     Some(elements) => vec![Next::Words(whole(elements), true)],
                     None => open(Openness::Computed(0, true)),
                 }
             }
-            Change::None => match self.variables.values(name) {
+            Change::Default(_) | Change::Other(_) | Change::Assign(_) => open(Openness::Computed(0, !quoted)),
+            Change::None => match self.values_here(name) {
                 found if self.shell == Shell::Zsh && !found.is_empty() => {
                     // Zsh doesn't split.
                     let whole = |next| match next {
@@ -315,33 +353,13 @@ impl Walk {
                 none if none.is_empty() => open(Openness::Operand(0)),
                 found => values(found),
             },
-            Change::Default(parts) | Change::Other(parts) | Change::Assign(parts) => {
-                let mut nexts = match self.variables.values(name) {
-                    none if none.is_empty() => open(Openness::Operand(0)),
-                    found => values(found),
-                };
-                let parts: Vec<&Part> = parts.iter().collect();
-                for words in self.build(&parts, None, true) {
-                    nexts.push(Next::Words(words, true));
-                }
-                nexts
+            Change::Replace(_) | Change::Cut { .. } if self.variables.is_array(name) => {
+                open(Openness::Computed(0, true))
             }
-            // What takes the place of a part may begin with the dash of an option.
-            Change::Cut { operands, .. } if operands.iter().any(has_dash) => {
-                vec![Next::Open(format!("${{{name}/-…}}"), Openness::Computed(0, !quoted))]
-            }
-            Change::Cut { .. } if self.variables.is_array(name) => open(Openness::Computed(0, true)),
-            Change::Cut { .. } => {
-                let values = self.variables.values(name);
-                let dashes = |value: &Resolved| {
-                    matches!(value.openness, Openness::Computed(..))
-                        || value.text.contains('-')
-                        || value.text.contains(' ')
-                };
-                if values.iter().any(dashes) {
-                    open(Openness::Computed(0, !quoted))
-                } else {
-                    open(Openness::Operand(0))
+            Change::Replace(_) | Change::Cut { .. } => {
+                match self.variables.values(name).iter().any(begins_option_if_cut) {
+                    true => open(Openness::Computed(0, !quoted)),
+                    false => open(Openness::Operand(0)),
                 }
             }
         }
@@ -364,8 +382,19 @@ fn whole(elements: Vec<Resolved>) -> Vec<Word> {
     elements.into_iter().map(word).collect()
 }
 
-fn has_dash(part: &Part) -> bool {
-    matches!(part, Part::Text { text, .. } if text.contains("/-"))
+/// Whether nothing is left of a part whose value is empty.
+fn may_vanish(part: &Part) -> bool {
+    match part {
+        Part::Variable { name, quoted, .. } => (is_variable(name) || is_positional(name)) && !quoted || name == "@",
+        Part::Command { quoted, .. } => !quoted,
+        Part::Text { .. }
+        | Part::Tilde
+        | Part::Glob(_)
+        | Part::Brace(_)
+        | Part::Range(_)
+        | Part::Process { .. }
+        | Part::Arithmetic { .. } => false,
+    }
 }
 
 /// A word under construction.
@@ -378,6 +407,10 @@ struct Build {
     quoted: bool,
     home: bool,
     found: bool,
+    /// Whatever is expanded in it, it is a word.
+    stays: bool,
+    /// The part that is being added keeps it one.
+    is_kept: bool,
 }
 
 /// The next piece of a word.
@@ -455,14 +488,17 @@ impl Build {
     }
 
     fn flush(&mut self) {
+        let stays = std::mem::take(&mut self.stays) || self.is_kept;
         let is_something = !self.text.is_empty() || self.quoted || self.openness != Openness::Constant || self.home;
         if self.started && is_something {
+            let is_open = self.openness.from() == Some(0);
             self.done.push(Word {
                 text: std::mem::take(&mut self.text),
                 span: None,
                 openness: std::mem::take(&mut self.openness),
                 home: std::mem::take(&mut self.home),
                 quoted: std::mem::take(&mut self.quoted),
+                vanishes: is_open && !stays,
                 assigned: false,
                 found: std::mem::take(&mut self.found),
             });

@@ -4,12 +4,16 @@
 mod builtins;
 mod expansion;
 mod runners;
+mod set_names;
 mod simple;
+mod xargs;
 
 use super::expand::{Openness, Variables, Word, is_number, is_positional};
 use super::grammar::{self, Change, List, Node, Part, Pipeline, Redirect, RedirectKind, Stage, Word as Written};
 use super::output::Output;
+use super::programs::running;
 use super::{Command, Gap, Role, Shell, Span, meeting, programs};
+use set_names::SetNames;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -45,7 +49,10 @@ struct WrittenFile {
 impl WrittenFile {
     /// Whether it may be meant by a name: its own, a pattern, or one that a command prints.
     fn may_be(&self, name: &str) -> bool {
-        self.name == name
+        // What nobody has set leaves nothing behind: `s$x` is `s`.
+        let (own, other) = (running::without_expansions(&self.name), running::without_expansions(name));
+        let is_same = self.name == name || own == other && !own.is_empty();
+        is_same
             || self.name == "*"
             || name.contains("$(…)")
             || name.contains(['*', '?', '[']) && (self.name.contains(['$', '…']) || meeting::may_be(name, &self.name))
@@ -76,6 +83,7 @@ pub(super) struct Walk {
     /// Scripts by their path, to be looked into by whoever has the files.
     pub(super) scripts: Vec<String>,
     variables: Variables,
+    set_names: SetNames,
     functions: Vec<(String, Function)>,
     calling: Vec<String>,
     files: Vec<WrittenFile>,
@@ -95,7 +103,8 @@ pub(super) struct Walk {
     aliases: bool,
     flowing_into: usize,
     relinked: bool,
-    /// The text makes a file whose name begins as an option does: `*` may be one, and a variable.
+    /// The text makes a file whose name begins as an option does, or as a refspec that forces: `*` may be one, and a
+    /// variable.
     makes_option: bool,
     /// Output is read by somebody: a substitution, a pipe.
     captured: bool,
@@ -125,20 +134,47 @@ pub(super) struct Walk {
 #[derive(Clone)]
 struct Passed {
     words: Rc<[Word]>,
+    /// The same without those that vanish if nothing has set them; nothing if none does.
+    set: Option<Rc<[Word]>>,
     /// `shift` may have taken any number of the first ones away.
     shifted: bool,
 }
 
 impl Passed {
     fn new(words: &[Word]) -> Passed {
-        Passed { words: words.into(), shifted: false }
+        // Where none is left, none moves to another's place.
+        let set = without_vanishing(words).filter(|set| !set.is_empty()).map(Rc::from);
+        Passed { words: words.into(), set, shifted: false }
     }
 
     /// What `$@` may be.
     fn all(&self) -> impl Iterator<Item = &[Word]> {
-        let last = if self.shifted { self.words.len() } else { 0 };
-        (0..=last).map(|from| &self.words[from..])
+        std::iter::once(&self.words).chain(&self.set).flat_map(|words| {
+            let last = if self.shifted { words.len() } else { 0 };
+            (0..=last).map(|from| &words[from..])
+        })
     }
+
+    /// What `$1` and the like may be; nothing where there are fewer words. What several words may come of leaves open what
+    /// stands behind it.
+    fn nth(&self, at: usize) -> impl Iterator<Item = Option<Word>> {
+        let mut found: Vec<Option<Word>> = Vec::new();
+        for words in self.all() {
+            let word = match words.iter().take(at).any(Word::spreads) {
+                true => Some(Word::computed()),
+                false => words.get(at - 1).cloned(),
+            };
+            if !found.contains(&word) {
+                found.push(word);
+            }
+        }
+        found.into_iter()
+    }
+}
+
+/// Words without those that the shell makes none of if nothing has set them; nothing if there are no such.
+fn without_vanishing(words: &[Word]) -> Option<Vec<Word>> {
+    words.iter().any(|word| word.vanishes).then(|| words.iter().filter(|word| !word.vanishes).cloned().collect())
 }
 
 /// Where commands run, against where the text began.
@@ -171,6 +207,7 @@ impl Walk {
             flows: Vec::new(),
             scripts: Vec::new(),
             variables: Variables::default(),
+            set_names: SetNames::default(),
             functions: Vec::new(),
             calling: Vec::new(),
             files: Vec::new(),
@@ -367,7 +404,10 @@ impl Walk {
         let mut ranges = Vec::with_capacity(pipeline.stages.len());
         for (at, stage) in pipeline.stages.iter().enumerate() {
             let from = self.commands.len();
-            let printed = self.stage(stage, at + 1 < pipeline.stages.len());
+            if at > 0 && self.shell == Shell::Zsh && stage.redirects.iter().any(Redirect::reads) {
+                self.gap("zsh gives a command what flows in and what is redirected", &stage.span);
+            }
+            let printed = self.in_subshell(|this| this.stage(stage, at + 1 < pipeline.stages.len()));
             ranges.push(from..self.commands.len());
             self.input = printed;
         }
@@ -413,18 +453,19 @@ impl Walk {
                 }
             }
             Node::Subshell(list) => {
-                self.list(list);
+                self.in_subshell(|this| this.list(list));
                 if let Output::Constant(text) = self.output(list) {
                     printed = Input::Text(format!("{text}\n").into());
                 }
                 self.directory = directory;
             }
             Node::Branches(lists) => {
-                lists.iter().for_each(|list| self.list(list));
+                self.perhaps_again(|this| lists.iter().for_each(|list| this.list(list)));
                 self.forget_directory(directory);
             }
             Node::For { name, words, body } => {
                 self.sets(name, "", &stage.span);
+                self.set_names.set(name);
                 for word in words {
                     let values: Vec<Word> = self.expand(word).into_iter().flatten().collect();
                     values.iter().for_each(|value| self.sets(name, &value.text, &stage.span));
@@ -432,7 +473,7 @@ impl Walk {
                         values.iter().for_each(|value| self.variables.set_word(name, value, false));
                     }
                 }
-                self.list(body);
+                self.perhaps_again(|this| this.list(body));
                 self.forget_directory(directory);
             }
             Node::Case { subject, patterns, arms } => {
@@ -482,15 +523,29 @@ impl Walk {
         printed
     }
 
+    /// Walks what may run more than once: where it shifts what it is given, the next time finds other words in their places.
+    fn perhaps_again(&mut self, walk: impl Fn(&mut Self)) {
+        let is_shifted = |this: &Self| this.positional.as_ref().is_some_and(|given| given.shifted);
+        let before = is_shifted(self);
+        walk(self);
+        if !before && is_shifted(self) {
+            walk(self);
+        }
+    }
+
     fn forget_directory(&mut self, before: Directory) {
         if self.directory != before {
             self.directory = Directory::Unknown;
         }
     }
 
-    /// Reads redirections: sets what the command reads, and says whether its output goes to a file.
+    /// Reads redirections: sets what the command reads, and says whether its output goes nowhere else than to a file, and
+    /// whether it writes one.
     fn redirects(&mut self, redirects: &[Redirect], span: &Span, prints: Option<&Input>, inert: bool) -> (bool, bool) {
         let (mut output, mut writes) = (false, false);
+        if self.shell == Shell::Zsh && redirects.iter().filter(|it| it.reads()).count() > 1 {
+            self.gap("zsh gives a command all that is redirected to it", span);
+        }
         for redirect in redirects {
             match &redirect.kind {
                 RedirectKind::Read(word) => {
@@ -553,6 +608,17 @@ impl Walk {
                     }
                     self.opened(redirect.fd, input);
                 }
+                // Without a number it's the input that is opened for both.
+                RedirectKind::ReadWrite(word) if redirect.fd != Some(1) => {
+                    let files: Vec<Word> = self.expand(word).into_iter().flatten().collect();
+                    files.iter().for_each(|file| self.wrote(&file.text, None));
+                    writes = true;
+                    let input = match files.as_slice() {
+                        [file] if file.openness == Openness::Constant => Input::File(file.text.clone()),
+                        _ => Input::Computed,
+                    };
+                    self.opened(redirect.fd, input);
+                }
                 RedirectKind::Write(word) | RedirectKind::ReadWrite(word) => {
                     let targets = match word.parts.as_slice() {
                         [Part::Process { list, .. }] => {
@@ -577,7 +643,8 @@ impl Walk {
                         self.wrote(&target.text, content.clone());
                     }
                     writes |= targets.is_empty() || !targets.iter().flatten().all(is_device);
-                    output |= redirect.fd.is_none_or(|fd| fd == 1);
+                    // What a process substitution prints goes on: `> >(cat) | sh`.
+                    output |= redirect.fd.is_none_or(|fd| fd == 1) && !targets.is_empty();
                 }
                 RedirectKind::Duplicate(word) => {
                     output |= redirect.fd.is_none_or(|fd| fd == 1);
@@ -629,7 +696,7 @@ impl Walk {
         if matches!(name.as_str(), "config" | ".gitconfig" | "gitconfig") || holds_aliases {
             self.aliases = true;
         }
-        self.makes_option |= name.len() > 1 && name.starts_with('-');
+        self.makes_option |= name.len() > 1 && name.starts_with(['-', '+']);
         // What is appended may go on with the line.
         let before = self.files.iter().rfind(|file| file.name == name).and_then(|file| file.content.clone());
         let content = match (before.filter(|it| !it.ends_with('\n') || it.ends_with("\\\n")), content) {
@@ -662,7 +729,7 @@ impl Walk {
             self.gap(TOO_LARGE, span);
         } else {
             self.depth += 1;
-            self.list(list);
+            self.in_subshell(|this| this.list(list));
             self.depth -= 1;
         }
         (self.input, self.directory, self.captured) = outer;
@@ -707,7 +774,9 @@ impl Walk {
                     self.walk_parts(parts, span);
                 }
                 Part::Variable { name, change, .. } => match change {
-                    Change::Default(parts) | Change::Other(parts) => self.walk_parts(parts, span),
+                    Change::Default(parts) | Change::Other(parts) | Change::Replace(parts) => {
+                        self.walk_parts(parts, span)
+                    }
                     Change::Assign(parts) => {
                         self.beside("an expansion that sets a variable", span);
                         let text = |part: &Part| match part {
@@ -717,6 +786,7 @@ impl Walk {
                         let text: String = parts.iter().filter_map(text).collect();
                         self.sets(name, &text, span);
                         self.walk_parts(parts, span);
+                        self.set_names.set(name);
                     }
                     Change::Cut { operands, numbers } => {
                         self.walk_parts(operands, span);
@@ -837,6 +907,7 @@ pub(super) fn tail(word: &Word, skip: usize) -> Word {
         openness,
         home: false,
         quoted: word.quoted,
+        vanishes: false,
         assigned: false,
         found: false,
     }

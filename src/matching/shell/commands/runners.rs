@@ -3,6 +3,8 @@
 use super::super::expand::{Openness, Word, join};
 use super::super::programs::{self, Given, Wrapper, running};
 use super::super::{Command, Role, Shell, Span};
+use super::expansion::as_operand;
+use super::xargs::Ends;
 use super::{COMPLETED, Directory, Facts, Input, MAX_KEPT, Passed, TOO_LARGE, Walk, base_name, tail};
 
 impl Walk {
@@ -94,7 +96,9 @@ impl Walk {
         }
         let is_shown = match rest.first() {
             Some(word) if command => {
-                let arguments = rest.get(2..).unwrap_or_default();
+                // Where `$0` becomes several words, they are its arguments too.
+                let has_more = rest.get(1).is_some_and(Word::spreads);
+                let arguments = rest.get(if has_more { 1 } else { 2 }..).unwrap_or_default();
                 let outer = (
                     self.positional.replace(Passed::new(arguments)),
                     std::mem::replace(&mut self.zero, rest.get(1).cloned()),
@@ -131,11 +135,11 @@ impl Walk {
             at += 1;
             match option {
                 _ if begins("command") => {
-                    return self.text_of(&words[at..], Shell::Other, "a shell is given computed text", span);
+                    return self.text_for_shell(&words[at..], Shell::Other, "a shell is given computed text", span);
                 }
                 // Only of Windows' own a bare word begins a text.
                 None if name == "powershell" => {
-                    return self.text_of(&words[at - 1..], Shell::Other, "a shell is given computed text", span);
+                    return self.text_for_shell(&words[at - 1..], Shell::Other, "a shell is given computed text", span);
                 }
                 None | Some("f" | "fi" | "fil" | "file") => {
                     let script = if option.is_none() { word } else { words.get(at).unwrap_or(word) };
@@ -187,10 +191,11 @@ impl Walk {
         false
     }
 
-    /// `bash *.sh`: the files at hand that it names are looked into.
+    /// `bash *.sh`, `bash s$x.sh`: the files at hand that it names are looked into.
     fn keep_pattern(&mut self, script: &Word) {
-        if matches!(script.openness, Openness::Files(_)) {
-            self.keep_script(&script.text);
+        let pattern = running::without_expansions(&script.text);
+        if matches!(script.openness, Openness::Files(_) | Openness::Operand(_)) && !pattern.is_empty() {
+            self.keep_script(&pattern);
         }
     }
 
@@ -291,8 +296,11 @@ impl Walk {
             let given = Given::new(&row, &words[1..]);
             self.scripts.extend(given.values("-f").map(|path| path.text.clone()));
             // What it puts into a file may be run.
-            let scripts = given.values("-e").chain(given.operands.first().copied());
-            scripts.filter(|_| given.has("-i")).for_each(|script| self.text(written_by_sed(&script.text), span));
+            let scripts = || given.values("-e").chain(given.operands.first().copied());
+            scripts().filter(|_| given.has("-i")).for_each(|script| self.text(written_by_sed(&script.text), span));
+            if name.ends_with("sed") && running::script_runs_code(name, words) {
+                scripts().flat_map(|script| run_by_sed(&script.text)).for_each(|text| self.text(text, span));
+            }
         }
         if !computed && !running::script_runs_code(name, words) {
             self.mark_data(facts);
@@ -330,7 +338,7 @@ impl Walk {
                 let at = words.iter().position(|word| word.text == "foreach").unwrap_or(0);
                 let skip = words[at + 1..].iter().take_while(|word| word.text.starts_with('-')).count();
                 let text = &words[at + 1 + skip..];
-                self.elsewhere(|this| this.text_of(text, Shell::Posix, "git is given computed text", span));
+                self.elsewhere(|this| this.text_for_shell(text, Shell::Posix, "git is given computed text", span));
             }
             Some((Some(name), _)) if programs::GIT_COMMANDS.has(name) => {
                 let name = format!("git {name}");
@@ -481,7 +489,7 @@ impl Walk {
         for (at, skip) in programs::text_operands(program, words) {
             found = true;
             let text = tail(&words[at], skip);
-            self.text_of(std::slice::from_ref(&text), Shell::Posix, "an argument is computed and run", span);
+            self.text_for_shell(std::slice::from_ref(&text), Shell::Posix, "an argument is computed and run", span);
         }
         let Some((_, letters, names)) = programs::TEXT_OPTIONS.iter().find(|(name, ..)| *name == program) else {
             return found;
@@ -514,7 +522,7 @@ impl Walk {
                 if text.text.contains('/') && !text.text.contains(' ') && !programs::is_system_path(&text.text) {
                     self.gap("an option runs a program that isn't at hand", span);
                 }
-                self.text_of(
+                self.text_for_shell(
                     std::slice::from_ref(&text),
                     Shell::Unknown,
                     "an option's value is computed and run",
@@ -589,161 +597,6 @@ impl Walk {
         }
     }
 
-    pub(super) fn xargs(&mut self, words: &[Word], span: &Span, facts: &Facts) {
-        self.emit(words, span, facts, Role::Plain);
-        let mut at = 1;
-        let (mut mark, mut file, mut unsure, mut lines, mut single) = (None::<String>, false, false, false, false);
-        let mut alone = false;
-        while let Some(word) = words.get(at) {
-            let Some(option) = word.as_constant() else {
-                if matches!(word.openness, Openness::Computed(0, _)) {
-                    return self.gap("the program's name is computed", span);
-                }
-                break;
-            };
-            if !option.starts_with('-') || option.len() < 2 {
-                break;
-            }
-            at += 1;
-            if option == "--" {
-                break;
-            }
-            if let Some(long) = option.strip_prefix("--") {
-                let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
-                match name {
-                    "replace" => mark = Some(value.unwrap_or("{}").to_string()),
-                    "arg-file" => {
-                        file = true;
-                        at += usize::from(value.is_none());
-                    }
-                    "delimiter" => {
-                        lines = true;
-                        at += usize::from(value.is_none());
-                    }
-                    "max-args" | "max-lines" => {
-                        alone = false;
-                        at += usize::from(name == "max-args" && value.is_none());
-                    }
-                    "max-procs" | "max-chars" | "process-slot-var" => at += usize::from(value.is_none()),
-                    "null" => lines = true,
-                    "no-run-if-empty" | "verbose" | "interactive" | "exit" | "open-tty" | "eof" | "show-limits" => {}
-                    _ => unsure = true,
-                }
-                continue;
-            }
-            let letters = &option[1..];
-            for (n, letter) in letters.char_indices() {
-                let value = &letters[n + letter.len_utf8()..];
-                match letter {
-                    'I' | 'J' => {
-                        let text = if value.is_empty() {
-                            at += 1;
-                            words.get(at - 1).map_or("{}", |word| word.text.as_str())
-                        } else {
-                            value
-                        };
-                        mark = Some(text.to_string());
-                        break;
-                    }
-                    'i' => {
-                        mark = Some(if value.is_empty() { "{}" } else { value }.to_string());
-                        break;
-                    }
-                    'a' => {
-                        file = true;
-                        at += usize::from(value.is_empty());
-                        break;
-                    }
-                    'L' | 'n' | 'P' | 's' | 'd' | 'E' | 'R' | 'S' => {
-                        lines |= letter == 'd';
-                        let number =
-                            if value.is_empty() { words.get(at).and_then(Word::as_constant) } else { Some(value) };
-                        alone = match letter {
-                            'n' => number == Some("1"),
-                            'L' => false,
-                            _ => alone,
-                        };
-                        single |= letter == 'n' || letter == 'L';
-                        at += usize::from(value.is_empty());
-                        break;
-                    }
-                    'l' | 'e' => {
-                        alone &= letter != 'l';
-                        break;
-                    }
-                    '0' => lines = true,
-                    'p' | 'r' | 't' | 'x' | 'o' => {}
-                    _ => unsure = true,
-                }
-            }
-        }
-        let rest = words.get(at.min(words.len())..).unwrap_or_default();
-        let mut readings = vec![rest.to_vec()];
-        if unsure {
-            readings.push(rest.get(1..).unwrap_or_default().to_vec());
-        }
-        let mut given = self.read_words(file, lines, mark.is_some());
-        if alone && !unsure {
-            given.iter_mut().filter(|word| matches!(word.openness, Openness::Computed(0, true))).for_each(|word| {
-                word.openness = Openness::Computed(0, false);
-            });
-        }
-        let inner = Facts { data: false, ..*facts };
-        for mut reading in readings {
-            if reading.is_empty() {
-                continue;
-            }
-            match &mark {
-                Some(mark) => {
-                    let constant: Option<Vec<&str>> = given.iter().map(Word::as_constant).collect();
-                    let constant = constant.map(|words| words.join(" "));
-                    for word in &mut reading {
-                        let Some(found) = word.text.find(mark.as_str()).filter(|_| !mark.is_empty()) else { continue };
-                        match (&constant, given.first().map(|word| word.openness)) {
-                            (Some(text), _) => word.text = word.text.replace(mark.as_str(), text),
-                            (None, Some(Openness::Operand(_))) => {
-                                word.openness = join(found, Openness::Constant, Openness::Operand(0))
-                            }
-                            _ => {
-                                word.openness =
-                                    Openness::Computed(word.openness.from().map_or(found, |at| at.min(found)), false)
-                            }
-                        }
-                    }
-                }
-                None => {
-                    if single {
-                        for word in given.iter().take(16) {
-                            let mut each = reading.clone();
-                            each.push(word.clone());
-                            self.run(&each, span, &inner);
-                        }
-                    }
-                    reading.extend(given.iter().cloned());
-                }
-            }
-            let outer = std::mem::replace(&mut self.input, Input::Outer);
-            self.run(&reading, span, &inner);
-            self.input = outer;
-        }
-    }
-
-    /// The words that a command reads from its input, or from a file: `whole` lines, or ones that are `ended` otherwise.
-    fn read_words(&self, from_file: bool, ended: bool, whole: bool) -> Vec<Word> {
-        match &self.input {
-            _ if from_file => vec![Word::computed()],
-            Input::Text(text) if text.len() < 4096 && !text.contains(['\'', '"', '\\']) => match ended || whole {
-                true => text.split(['\n', '\0']).filter(|line| !line.is_empty()).map(Word::constant).collect(),
-                false => text.split_whitespace().map(Word::constant).collect(),
-            },
-            Input::Found(word) if ended => vec![word.clone()],
-            Input::Operands | Input::Found(_) => {
-                vec![Word { text: "…".into(), openness: Openness::Operand(0), ..Word::default() }]
-            }
-            _ => vec![Word::computed()],
-        }
-    }
-
     pub(super) fn parallel(&mut self, all: &[Word], span: &Span, facts: &Facts) {
         self.emit(all, span, facts, Role::Plain);
         let mark = all.iter().position(|word| matches!(word.text.as_str(), ":::" | ":::+" | "::::"));
@@ -756,14 +609,24 @@ impl Walk {
             [text] if text.is_constant() => (text.text.split_whitespace().map(Word::constant).collect(), 1),
             words => (words.to_vec(), words.len().min(3)),
         };
+        let ends = match options.values("-d").last() {
+            Some(delimiter) => Ends::at(Some(delimiter)),
+            None if options.has("-0") => Ends::At('\0'),
+            None => Ends::Line,
+        };
         let given = match mark {
             Some(at) => all[at + 1..].to_vec(),
-            None => self.read_words(options.has("-a"), false, true),
+            None => self.read_items(options.has("-a"), ends),
         };
         self.unseen("a program runs code that the text doesn't show", span);
         if template.is_empty() {
             for value in given.iter().take(64).filter(|_| mark.is_some()) {
-                self.text_of(std::slice::from_ref(value), Shell::Posix, "`parallel` is given computed text", span);
+                self.text_for_shell(
+                    std::slice::from_ref(value),
+                    Shell::Posix,
+                    "`parallel` is given computed text",
+                    span,
+                );
             }
             if mark.is_none() {
                 self.input_text(Shell::Posix, span);
@@ -801,7 +664,7 @@ impl Walk {
                 let made: Vec<Word> = own.chain(last).collect();
                 match made.iter().all(|word| matches!(word.openness, Openness::Constant | Openness::Operand(_))) {
                     false => self.run(&made, span, facts),
-                    true => self.text_of(&made, Shell::Posix, "`parallel` is given computed text", span),
+                    true => self.text_for_shell(&made, Shell::Posix, "`parallel` is given computed text", span),
                 }
             }
         }
@@ -834,7 +697,7 @@ impl Walk {
             };
             if let Some(text) = text {
                 given = true;
-                self.text_of(&[text], Shell::Unknown, "a shell is given computed text", span);
+                self.text_for_shell(&[text], Shell::Unknown, "a shell is given computed text", span);
             }
         }
         if name == "sg"
@@ -842,7 +705,7 @@ impl Walk {
             && !given
         {
             given = true;
-            self.text_of(std::slice::from_ref(text), Shell::Posix, "a shell is given computed text", span);
+            self.text_for_shell(std::slice::from_ref(text), Shell::Posix, "a shell is given computed text", span);
         }
         // On a Mac a command follows the file: `script -q /dev/null git push`.
         if name == "script" {
@@ -922,6 +785,18 @@ impl Walk {
         true
     }
 
+    /// Reads a text that another shell is given, with no words beside it.
+    fn text_for_shell(&mut self, words: &[Word], shell: Shell, why: &'static str, span: &Span) {
+        self.in_another_shell(|this| this.text_of(words, shell, why, span));
+    }
+
+    /// Reads what another shell runs: it isn't given what this one was.
+    fn in_another_shell(&mut self, read: impl FnOnce(&mut Self)) {
+        let outer = (self.positional.replace(Passed::new(&[])), self.zero.take());
+        self.with_exported(read);
+        (self.positional, self.zero) = outer;
+    }
+
     /// Reads what runs in a directory that the text doesn't tell.
     pub(super) fn elsewhere(&mut self, read: impl FnOnce(&mut Self)) {
         let outer = std::mem::replace(&mut self.directory, Directory::Unknown);
@@ -934,6 +809,8 @@ impl Walk {
     pub(super) fn unwrap(&mut self, wrapper: &Wrapper, words: &[Word], verb: usize, span: &Span) {
         let facts = Facts { assigns: false, writes: false, data: false };
         let (before, words) = words.split_at(verb);
+        let ordered = if wrapper.name == "ssh" { with_host_behind_options(wrapper, words) } else { None };
+        let words = ordered.as_deref().unwrap_or(words);
         let is_joining = |word: &Word| wrapper.joining.is_some_and(|(letter, long)| gives(word, letter, long));
         let mut joins = wrapper.joins || before.iter().any(is_joining);
         let mut at = 1;
@@ -984,7 +861,7 @@ impl Walk {
                         all.extend_from_slice(words.get(at + skip..).unwrap_or_default());
                         return self.split_string(&all, span);
                     }
-                    self.text_of(&all, Shell::Posix, "a shell is given computed text", span);
+                    self.text_for_shell(&all, Shell::Posix, "a shell is given computed text", span);
                     at += skip;
                 } else if known(wrapper.valued_long) {
                     let skip = usize::from(value.is_none());
@@ -1014,7 +891,7 @@ impl Walk {
                         texts.extend_from_slice(words.get(next..).unwrap_or_default());
                         return self.split_string(&texts, span);
                     }
-                    self.text_of(&texts, Shell::Posix, "a shell is given computed text", span);
+                    self.text_for_shell(&texts, Shell::Posix, "a shell is given computed text", span);
                     at = next;
                     break;
                 } else if wrapper.valued.contains(letter) {
@@ -1022,19 +899,10 @@ impl Walk {
                     at += usize::from(!attached);
                     self.sets_by_option(value.as_ref());
                     self.traces_into(wrapper, value.as_ref(), span);
-                    if wrapper.name == "ssh"
-                        && let Some(value) = value
-                        && !programs::is_harmless_ssh_option(letter, &value)
-                    {
-                        let text = value.text.clone();
-                        self.text(&text, span);
-                        if let Some((_, command)) = text.split_once(['=', ' ']) {
-                            self.nested(command, Shell::Posix, span);
-                        }
-                        if letter == 'F' {
-                            self.gap("ssh is given settings that may run a program", span);
-                        }
-                        self.unseen("an option of ssh runs a program", span);
+                    if wrapper.name == "ssh" {
+                        // If nothing has set a variable, the next word is the value.
+                        let next = words.get(at).filter(|_| value.as_ref().is_some_and(|value| value.vanishes));
+                        value.iter().chain(next).for_each(|value| self.setting_of_ssh(letter, value, span));
                     }
                     break;
                 } else if wrapper.shows.contains(letter) {
@@ -1051,6 +919,8 @@ impl Walk {
             }
             let constant = word.as_constant().map(|_| value.to_string());
             self.variables.set_constant(name, constant.as_deref());
+            self.set_names.set(name);
+            self.set_names.export(name);
             let text = value.to_string();
             self.text(&text, span);
             match programs::hazard(name, constant.as_deref()) {
@@ -1074,7 +944,7 @@ impl Walk {
             if wrapper.name == "flock"
                 && rest.first().is_some_and(|word| matches!(word.text.as_str(), "-c" | "--command"))
             {
-                return self.text_of(&rest[1..], Shell::Posix, "a shell is given computed text", span);
+                return self.text_for_shell(&rest[1..], Shell::Posix, "a shell is given computed text", span);
             }
         }
         if rest.first().is_some_and(|word| word.text == "--") {
@@ -1125,7 +995,7 @@ impl Walk {
         }
         for reading in readings {
             if joins {
-                self.text_of(reading, Shell::Posix, "a shell is given computed text", span);
+                self.text_for_shell(reading, Shell::Posix, "a shell is given computed text", span);
             } else {
                 self.run(reading, span, &facts);
             }
@@ -1133,12 +1003,31 @@ impl Walk {
         self.directory = outer;
     }
 
+    /// `ssh -o 'ProxyCommand git push'`
+    pub(super) fn setting_of_ssh(&mut self, letter: char, value: &Word, span: &Span) {
+        if programs::is_harmless_ssh_option(letter, value) {
+            return;
+        }
+        self.text(&value.text, span);
+        let is_end = |c: char| c == '=' || c.is_whitespace();
+        if let Some((_, command)) = value.text.trim_start().split_once(is_end) {
+            let command = with_places_of_ssh(command);
+            self.in_another_shell(|this| this.nested(&command, Shell::Posix, span));
+        }
+        if letter == 'F' {
+            self.gap("ssh is given settings that may run a program", span);
+        }
+        self.unseen("an option of ssh runs a program", span);
+    }
+
     /// `strace -o '|git push'`
     fn traces_into(&mut self, wrapper: &Wrapper, value: Option<&Word>, span: &Span) {
-        if let Some(command) = value.and_then(|value| value.text.strip_prefix(['|', '!']))
+        // What nobody has set before the sign is empty.
+        if let Some(command) = value.and_then(|value| running::behind_expansions(&value.text).strip_prefix(['|', '!']))
             && matches!(wrapper.name, "strace" | "ltrace")
         {
-            self.nested(command, Shell::Posix, span);
+            let command = as_operand(command);
+            self.in_another_shell(|this| this.nested(&command, Shell::Posix, span));
         }
     }
 
@@ -1146,6 +1035,8 @@ impl Walk {
     fn sets_by_option(&mut self, value: Option<&Word>) {
         if let Some((name, text)) = value.and_then(Word::as_constant).and_then(|value| value.split_once('=')) {
             self.variables.set_constant(name, Some(text));
+            self.set_names.set(name);
+            self.set_names.export(name);
         }
     }
 
@@ -1187,6 +1078,22 @@ fn written_by_sed(script: &str) -> &str {
     substitution.filter(is_sign).and_then(|(rest, sign)| rest.split(sign).nth(2)).unwrap_or_default()
 }
 
+/// What a script of sed may give a shell: what follows an `e`, and what a substitution puts in.
+fn run_by_sed(script: &str) -> Vec<&str> {
+    const MOST: usize = 32;
+    let begins = |at: &usize| !script[..*at].ends_with(|c: char| c.is_alphabetic() && !matches!(c, 'I' | 'M'));
+    let commands = script.match_indices(['e', 's']).filter(|(at, _)| begins(at)).take(MOST);
+    let texts = commands.filter_map(|(at, command)| {
+        let rest = &script[at + 1..];
+        let delimiter = rest.chars().next().filter(|c| !c.is_alphanumeric());
+        match command {
+            "e" => rest.lines().next().map(str::trim_start),
+            _ => rest.split(delimiter?).nth(2),
+        }
+    });
+    texts.collect()
+}
+
 /// Whether a word gives an option: a letter alone or among others, or a long name.
 fn gives(word: &Word, letter: char, long: &str) -> bool {
     match word.text.strip_prefix('-').map(|rest| (rest, rest.strip_prefix('-'))) {
@@ -1194,6 +1101,43 @@ fn gives(word: &Word, letter: char, long: &str) -> bool {
         Some((letters, None)) => letters.contains(letter),
         None => false,
     }
+}
+
+/// A command of ssh's settings, in which `%h` is the host and `%r` the user: variables whose values a shell doesn't know.
+fn with_places_of_ssh(command: &str) -> String {
+    let mut made = String::new();
+    let mut rest = command.chars();
+    while let Some(c) = rest.next() {
+        match (c, if c == '%' { rest.next() } else { None }) {
+            ('%', Some('%') | None) => made.push('%'),
+            ('%', Some(letter)) => made.extend(["${of_ssh_", &letter.to_string(), "}"]),
+            (c, _) => made.push(c),
+        }
+    }
+    made
+}
+
+/// The words of `ssh host -v command`, which takes options behind the host too, as `ssh -v host command`.
+fn with_host_behind_options(wrapper: &Wrapper, words: &[Word]) -> Option<Vec<Word>> {
+    let options_from = |from: usize| {
+        let mut at = from;
+        while let Some(letters) = words.get(at).and_then(|word| word.beginning().strip_prefix('-')) {
+            if letters.is_empty() || letters == "-" {
+                break;
+            }
+            let valued = letters.char_indices().find(|(_, letter)| wrapper.valued.contains(*letter));
+            let takes_next =
+                valued.is_some_and(|(place, letter)| words[at].text.len() == 1 + place + letter.len_utf8());
+            at += 1 + usize::from(takes_next);
+        }
+        at.min(words.len())
+    };
+    let host = options_from(1);
+    let end = options_from(host + 1);
+    (host + 1 < end).then(|| {
+        let behind = words[host + 1..end].iter().chain([&words[host]]).chain(&words[end..]);
+        words[..host].iter().chain(behind).cloned().collect()
+    })
 }
 
 fn name_end(text: &str) -> usize {

@@ -6,7 +6,7 @@ use super::super::programs::{Given, running};
 use super::super::{Command, Role, Shell, Span, grammar, output, programs};
 use super::{
     Directory, Facts, Function, Input, MAX_ALTERNATIVES, MAX_COMMANDS, MAX_KEPT, Passed, TOO_LARGE, Walk, base_name,
-    is_settings_of_git,
+    is_settings_of_git, without_vanishing,
 };
 use std::rc::Rc;
 
@@ -48,8 +48,15 @@ pub(super) fn is_given(part: &Part) -> bool {
 impl Walk {
     pub(super) fn simple<'a>(&mut self, stage: &Stage, assigns: &'a [Assign], words: &[Written], piped: bool) -> Input {
         let mut declared = Vec::new();
+        let is_for_command = !words.is_empty() && assigns.iter().any(|assign| !assign.argument);
+        let names_before = is_for_command.then(|| self.set_names.clone());
+        let exports = words.first().and_then(Written::plain) == Some("export");
         for assign in assigns {
             let value = self.assign(assign);
+            self.set_names.set(&assign.name);
+            if exports || is_for_command {
+                self.set_names.export(&assign.name);
+            }
             if assign.argument {
                 let at = assign.name.len() + 1;
                 let value = value.unwrap_or_default();
@@ -64,6 +71,8 @@ impl Walk {
                 });
             }
         }
+        // `x=1 git$x`: the command has it, its words don't.
+        let names_within = names_before.as_ref().map(|before| std::mem::replace(&mut self.set_names, before.clone()));
         let from = self.commands.len();
         // A substitution in a word has commands of its own.
         let outer = std::mem::take(&mut self.glued);
@@ -129,6 +138,7 @@ impl Walk {
         }
         let facts = Facts { assigns: !assigns.iter().all(is_plain), writes, data: !piped && !output && !self.captured };
         let makes_option = std::mem::replace(&mut self.makes_option, made_option);
+        self.set_names = names_within.unwrap_or_else(|| std::mem::take(&mut self.set_names));
         for words in &alternatives {
             let own = self.commands.len();
             self.run(words, &stage.span, &facts);
@@ -166,11 +176,15 @@ impl Walk {
             }
         }
         self.makes_option |= makes_option;
+        if let Some(before) = names_before {
+            assigns.iter().filter(|it| !before.has(&it.name)).for_each(|it| self.set_names.unset(&it.name));
+        }
         let is_exec = words.len() == 1 && words[0].plain() == Some("exec");
         if !is_exec {
             self.input = outer;
         }
-        if output { Input::Text("".into()) } else { printed }
+        // What zsh is told to write to a file goes into the pipe, too.
+        if output && self.shell != Shell::Zsh { Input::Text("".into()) } else { printed }
     }
 
     /// What a command's words may become.
@@ -453,7 +467,13 @@ impl Walk {
             return self.run(&short, span, facts);
         }
         if programs::is_shell(name) {
-            return self.shell(name, words, span, facts);
+            self.with_exported(|this| this.shell(name, words, span, facts));
+            // `sh $x -c 'git push'`: if nothing has set `x`, what follows stands in its place.
+            let is_known = matches!(self.input, Input::Text(_) | Input::Completed(_) | Input::File(_));
+            if let Some(set) = without_vanishing(words).filter(|set| set.len() > 1 || is_known) {
+                self.with_exported(|this| this.shell(name, &set, span, facts));
+            }
+            return;
         }
         if let Some((wrapper, at)) = programs::wrapper_of(name, words) {
             self.emit(words, span, facts, Role::Plain);
@@ -468,6 +488,8 @@ impl Walk {
             };
             return match words[..at].iter().any(moves) || programs::runs_elsewhere(wrapper.name) {
                 true => self.elsewhere(|this| this.unwrap(wrapper, words, at, span)),
+                // What it sets is set for its command.
+                false if wrapper.assigns => self.in_subshell(|this| this.unwrap(wrapper, words, at, span)),
                 false => self.unwrap(wrapper, words, at, span),
             };
         }
@@ -489,7 +511,13 @@ impl Walk {
                 }
             }
             "awk" | "gawk" | "mawk" | "nawk" | "sed" | "gsed" => self.awk(name, words, span, facts),
-            _ if programs::is_interpreter(name) => self.interpreter(name, words, span, facts),
+            _ if programs::is_interpreter(name) => {
+                self.interpreter(name, words, span, facts);
+                // `perl $x s.pl`
+                if let Some(set) = without_vanishing(words).filter(|set| set.len() > 1) {
+                    self.interpreter(name, &set, span, facts);
+                }
+            }
             "git" => self.git(words, span, facts),
             _ => self.other(name, words, span, facts),
         }
@@ -508,6 +536,12 @@ impl Walk {
                 if let Some(command) = at.and_then(|at| words.get(at + 1..)) {
                     return self.run(command, span, &Facts { assigns: false, writes: false, data: false });
                 }
+            }
+            "scp" | "sftp" => {
+                let row = programs::options::row(name);
+                let settings = row.map(|row| Given::new(&row, &words[1..])).unwrap_or_default();
+                settings.values("-o").for_each(|setting| self.setting_of_ssh('o', setting, span));
+                settings.values("-F").for_each(|setting| self.setting_of_ssh('F', setting, span));
             }
             "make" | "gmake" => self.shell_of_make(words, span),
             "tmux" => self.typed(&words[1..], span),
@@ -542,7 +576,7 @@ impl Walk {
             if slashes
                 && !words[0].text.contains("://")
                 && !programs::is_system_path(&words[0].text)
-                && self.started(&words[0].text.clone(), &words[1..], span, None)
+                && self.with_exported(|this| this.started(&words[0].text, &words[1..], span, None))
             {
                 return;
             }
@@ -642,7 +676,9 @@ impl Walk {
         if matches!(name, "touch" | "mkdir" | "mkfifo" | "mknod" | "cp" | "mv" | "ln" | "install" | "tee") {
             let end = args.iter().position(|word| word.text == "--").unwrap_or(args.len());
             let is_option = |(at, word): (usize, &Word)| {
-                base_name(&word.text).starts_with('-') && word.text != "--" && (at > end || word.text.contains('/'))
+                let name = base_name(&word.text);
+                let is_dashed = name.starts_with('-') && word.text != "--" && (at > end || word.text.contains('/'));
+                is_dashed || name.starts_with('+')
             };
             self.makes_option |= args.iter().enumerate().any(is_option);
         }

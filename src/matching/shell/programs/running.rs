@@ -5,6 +5,7 @@ use super::{
     Given, TEXT_OPTIONS, git_verb, is_harmless_setting, is_harmless_ssh_option, is_plain_sed, is_plain_setting,
     options, skip_delimited, skip_regex, text_option,
 };
+use std::borrow::Cow;
 
 /// Options of programs, or of one of their commands, in the table's spelling.
 static CODE_OPTIONS: &[(&str, &[&str])] = &[
@@ -444,6 +445,23 @@ pub(in super::super) fn behind_expansions(text: &str) -> &str {
     }
 }
 
+/// A text as it is if whatever is expanded in it is empty: `s.sh` of `s$x.sh`.
+pub(in super::super) fn without_expansions(text: &str) -> Cow<'_, str> {
+    let Some((first, rest)) = text.split_once('$') else { return text.into() };
+    let mut made = first.to_string();
+    let mut rest = &text[text.len() - rest.len() - 1..];
+    while let Some(at) = rest.find('$') {
+        made.push_str(&rest[..at]);
+        let behind = behind_expansions(&rest[at..]);
+        // A dollar sign that expands nothing.
+        let is_sign = behind.len() == rest.len() - at;
+        made.push_str(if is_sign { "$" } else { "" });
+        rest = if is_sign { &rest[at + 1..] } else { behind };
+    }
+    made.push_str(rest);
+    made.into()
+}
+
 /// Whether the script that a program is given does more than edit and print; so does one that isn't known.
 pub(in super::super) fn script_runs_code(name: &str, words: &[Word]) -> bool {
     let (table, files, is_plain): (_, &[&str], fn(&str) -> bool) = match name {
@@ -459,7 +477,10 @@ pub(in super::super) fn script_runs_code(name: &str, words: &[Word]) -> bool {
     let writes =
         |word: &Word| is_awk && ["-W", "-o", "-p", "-d", "-D", "--p", "--d"].iter().any(|it| word.text.starts_with(it));
     let is_open = |word: &Word| word.beginning().starts_with('-') && !word.is_constant() || writes(word);
-    if args.iter().any(is_open) || files.iter().any(|option| given.has(option)) {
+    // `awk -v $x a=1 'BEGIN …'`: if nothing has set `x`, the script is another word.
+    let script = given.operands.first().and_then(|script| args.iter().position(|word| std::ptr::eq(word, *script)));
+    let may_move = || args.iter().take(script.unwrap_or(args.len())).any(|word| word.vanishes);
+    if args.iter().any(is_open) || may_move() || files.iter().any(|option| given.has(option)) {
         return true;
     }
     // Those of `-e`, else the first operand.

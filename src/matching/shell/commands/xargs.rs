@@ -1,0 +1,287 @@
+//! `xargs`: the command that it is given, with the words that it reads.
+
+use super::super::expand::{Openness, Word, join};
+use super::super::{Role, Span};
+use super::{Facts, Input, Walk};
+
+/// What ends an item of what `xargs` reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ends {
+    Blanks,
+    /// The end of a line, where blanks and quotes may stand for something else than themselves.
+    Line,
+    /// This character and nothing else.
+    At(char),
+    Unknown,
+}
+
+/// How many items one command is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Batch {
+    All,
+    Words(usize),
+    /// So many lines, or as many as fit.
+    Unknown,
+}
+
+/// What the options of `xargs` say.
+struct Options {
+    /// What stands for an item: `-I{}`.
+    mark: Option<String>,
+    from_file: bool,
+    ends: Ends,
+    batch: Batch,
+    /// Where its command begins.
+    at: usize,
+}
+
+/// Items that are told apart; of more, any may be.
+const MAX_ITEMS: usize = 32;
+
+const MAX_ITEM_TEXT: usize = 4096;
+
+const LONG_OPTIONS: [&str; 15] = [
+    "arg-file",
+    "delimiter",
+    "eof",
+    "exit",
+    "interactive",
+    "max-args",
+    "max-chars",
+    "max-lines",
+    "max-procs",
+    "no-run-if-empty",
+    "null",
+    "open-tty",
+    "process-slot-var",
+    "replace",
+    "verbose",
+];
+
+impl Ends {
+    pub(super) fn at(delimiter: Option<&Word>) -> Ends {
+        let Some(text) = delimiter.and_then(Word::as_constant) else { return Ends::Unknown };
+        let mut chars = text.chars();
+        match (text, chars.next(), chars.next()) {
+            ("\\n", ..) => Ends::At('\n'),
+            ("\\t", ..) => Ends::At('\t'),
+            ("\\0", ..) => Ends::At('\0'),
+            (_, Some(c), None) => Ends::At(c),
+            _ => Ends::Unknown,
+        }
+    }
+}
+
+impl Batch {
+    fn of(number: Option<&Word>) -> Batch {
+        let number = number.and_then(Word::as_constant).and_then(|text| text.parse().ok());
+        number.filter(|number| *number > 0).map_or(Batch::Unknown, Batch::Words)
+    }
+}
+
+impl Options {
+    /// Reads the options; why they can't be told.
+    fn new(words: &[Word]) -> Result<Options, &'static str> {
+        let mut options = Options { mark: None, from_file: false, ends: Ends::Blanks, batch: Batch::All, at: 1 };
+        while let Some(word) = words.get(options.at) {
+            let Some(option) = word.as_constant() else {
+                if matches!(word.openness, Openness::Computed(0, _)) {
+                    return Err("the program's name is computed");
+                }
+                break;
+            };
+            if !option.starts_with('-') || option.len() < 2 {
+                break;
+            }
+            options.at += 1;
+            match option.strip_prefix("--") {
+                Some("") => break,
+                Some(long) => options.long(long, words)?,
+                None => options.letters(&option[1..], words)?,
+            }
+        }
+        Ok(options)
+    }
+
+    fn long(&mut self, long: &str, words: &[Word]) -> Result<(), &'static str> {
+        let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
+        let attached = value.map(Word::constant);
+        let mut next = || attached.clone().or_else(|| self.next(words));
+        let mut names = LONG_OPTIONS.iter().filter(|it| it.starts_with(name));
+        let (Some(&name), None) = (names.next(), names.next()) else { return Err("an unknown option of xargs") };
+        match name {
+            "replace" => self.mark = Some(value.unwrap_or("{}").to_string()),
+            "null" => self.ends = Ends::At('\0'),
+            "delimiter" => self.ends = Ends::at(next().as_ref()),
+            "max-args" => self.batch = Batch::of(next().as_ref()),
+            "max-lines" => self.batch = Batch::Unknown,
+            "arg-file" => {
+                next();
+                self.from_file = true;
+            }
+            "max-chars" => {
+                next();
+                self.batch = Batch::Unknown;
+            }
+            "max-procs" | "process-slot-var" => drop(next()),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn letters(&mut self, letters: &str, words: &[Word]) -> Result<(), &'static str> {
+        for (at, letter) in letters.char_indices() {
+            let behind = &letters[at + letter.len_utf8()..];
+            let attached = (!behind.is_empty()).then(|| Word::constant(behind));
+            let mut next = || attached.clone().or_else(|| self.next(words));
+            match letter {
+                '0' => self.ends = Ends::At('\0'),
+                'p' | 'r' | 't' | 'x' | 'o' => {}
+                // What follows in the word is its value.
+                'I' | 'J' => {
+                    self.mark = Some(next().map_or_else(|| "{}".to_string(), |word| word.text));
+                    break;
+                }
+                'i' => {
+                    self.mark = Some(attached.map_or_else(|| "{}".to_string(), |word| word.text));
+                    break;
+                }
+                'a' => {
+                    next();
+                    self.from_file = true;
+                    break;
+                }
+                'd' => {
+                    self.ends = Ends::at(next().as_ref());
+                    break;
+                }
+                'n' => {
+                    self.batch = Batch::of(next().as_ref());
+                    break;
+                }
+                'L' | 's' => {
+                    next();
+                    self.batch = Batch::Unknown;
+                    break;
+                }
+                'P' | 'E' | 'R' | 'S' => {
+                    next();
+                    break;
+                }
+                'l' => {
+                    self.batch = Batch::Unknown;
+                    break;
+                }
+                'e' => break,
+                _ => return Err("an unknown option of xargs"),
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the next word as a value.
+    fn next(&mut self, words: &[Word]) -> Option<Word> {
+        self.at += 1;
+        words.get(self.at - 1).cloned()
+    }
+
+    /// The items of each command that it runs.
+    fn batches(&self, items: &[Word]) -> Vec<Vec<Word>> {
+        match self.batch {
+            Batch::Words(n) if items.len() > n && items.len() <= MAX_ITEMS => {
+                items.chunks(n).map(<[Word]>::to_vec).collect()
+            }
+            // It may begin anew with any of them.
+            Batch::Unknown if (2..=MAX_ITEMS).contains(&items.len()) => {
+                (0..items.len()).map(|from| items[from..].to_vec()).collect()
+            }
+            Batch::Words(_) | Batch::Unknown if items.len() > MAX_ITEMS => vec![vec![Word::computed()]],
+            Batch::All | Batch::Words(_) | Batch::Unknown => vec![items.to_vec()],
+        }
+    }
+}
+
+impl Walk {
+    pub(super) fn xargs(&mut self, words: &[Word], span: &Span, facts: &Facts) {
+        self.emit(words, span, facts, Role::Plain);
+        let options = match Options::new(words) {
+            Ok(options) => options,
+            Err(why) => return self.gap(why, span),
+        };
+        let command = words.get(options.at..).unwrap_or_default();
+        if command.is_empty() {
+            return;
+        }
+        let ends = if options.mark.is_some() && options.ends == Ends::Blanks { Ends::Line } else { options.ends };
+        let mut items = self.read_items(options.from_file, ends);
+        if options.batch == Batch::Words(1) {
+            items.iter_mut().for_each(stay_whole);
+        }
+        let mut made: Vec<Vec<Word>> = match &options.mark {
+            Some(mark) if items.len() <= MAX_ITEMS => items.iter().map(|item| put_in(command, mark, item)).collect(),
+            Some(mark) => vec![put_in(command, mark, &Word::computed())],
+            None => Vec::new(),
+        };
+        // Where both are asked for, which one counts depends on their order and on the program.
+        if options.mark.is_none() || !matches!(options.batch, Batch::All | Batch::Words(1)) {
+            let given = options.batches(&items);
+            made.extend(given.into_iter().map(|items| command.iter().cloned().chain(items).collect()));
+        }
+        if made.is_empty() {
+            made.push(command.to_vec());
+        }
+        let inner = Facts { data: false, ..*facts };
+        let outer = std::mem::replace(&mut self.input, Input::Outer);
+        made.iter().for_each(|words| self.run(words, span, &inner));
+        self.input = outer;
+    }
+
+    /// The items that a command reads from its input, or from a file.
+    pub(super) fn read_items(&self, from_file: bool, ends: Ends) -> Vec<Word> {
+        let computed = || vec![Word::computed()];
+        let operand = || vec![Word { text: "…".into(), openness: Openness::Operand(0), ..Word::default() }];
+        match (&self.input, ends) {
+            _ if from_file => computed(),
+            (Input::Text(text), Ends::At(end)) if text.len() < MAX_ITEM_TEXT => {
+                text.strip_suffix(end).unwrap_or(text).split(end).map(Word::constant).collect()
+            }
+            (Input::Text(text), Ends::Blanks | Ends::Line)
+                if text.len() < MAX_ITEM_TEXT && !text.contains(['\'', '"', '\\']) =>
+            {
+                let lines = text.split('\n').map(str::trim_start).filter(|line| !line.is_empty());
+                match ends {
+                    Ends::Line => lines.map(Word::constant).collect(),
+                    _ => text.split_whitespace().map(Word::constant).collect(),
+                }
+            }
+            (Input::Found(word), Ends::At('\0')) => vec![word.clone()],
+            (Input::Operands | Input::Found(_), Ends::Blanks | Ends::Line | Ends::At('\n' | '\0')) => operand(),
+            _ => computed(),
+        }
+    }
+}
+
+/// A command with an item in the place of its mark.
+fn put_in(command: &[Word], mark: &str, item: &Word) -> Vec<Word> {
+    command.iter().map(|word| if mark.is_empty() { word.clone() } else { with_item(word, mark, item) }).collect()
+}
+
+fn with_item(word: &Word, mark: &str, item: &Word) -> Word {
+    let Some(found) = word.text.find(mark) else { return word.clone() };
+    let before = word.openness.from().unwrap_or(word.text.len());
+    let openness = match (item.openness, word.openness) {
+        (Openness::Constant, Openness::Constant) => Openness::Constant,
+        (Openness::Operand(_), _) if before > found => join(found, Openness::Constant, Openness::Operand(0)),
+        // What stands open in the word may stand behind the item.
+        _ => Openness::Computed(before.min(found), false),
+    };
+    let text = if item.is_constant() { word.text.replace(mark, &item.text) } else { word.text.clone() };
+    Word { text, openness, ..word.clone() }
+}
+
+/// Makes one word of a computed item that stands alone.
+fn stay_whole(item: &mut Word) {
+    if item.openness == Openness::Computed(0, true) {
+        item.openness = Openness::Computed(0, false);
+    }
+}
