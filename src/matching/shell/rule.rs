@@ -721,8 +721,11 @@ impl Stage {
             !option.together.is_empty() || command.words.iter().skip(1).any(may_be)
         };
         let is_said = || {
-            self.operands.first().is_none_or(|operand| operand.glob.contains('*') || says(&operand.glob))
-                && self.options.iter().all(gives)
+            let is_named = |operand: &Operand| match operand.is_optional || operand.glob.contains(['?', '[', '\\']) {
+                true => true,
+                false => operand.glob.split('*').all(&says),
+            };
+            self.operands.iter().all(is_named) && self.options.iter().all(gives)
         };
         if programs::GIT_PLUMBING.has(&verb.text) && (!programs::GIT_OWN_WORK.has(&verb.text) || is_said()) {
             return Held::Doubt("a command of git that does another one's work");

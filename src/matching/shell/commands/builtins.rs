@@ -1,6 +1,6 @@
 //! What the shell does itself: builtins that run text, change how later words are read, or where they run.
 
-use super::super::expand::{Openness, Word, is_variable};
+use super::super::expand::{Openness, Word, is_number, is_variable};
 use super::super::programs::running;
 use super::super::{Command, Role, Shell, Span, grammar, programs};
 use super::expansion::as_operand;
@@ -12,8 +12,9 @@ const SETS_VARIABLES: &str = "a builtin that sets variables";
 
 /// Whether a command prints what a shell is to set, as its manual says to be evaluated.
 fn prints_environment(command: &Command) -> bool {
-    const PRINTERS: [(&str, &[&str]); 22] = [
+    const PRINTERS: [(&str, &[&str]); 23] = [
         ("ssh-agent", &[]),
+        ("aws", &["configure export-credentials"]),
         ("dircolors", &[]),
         ("direnv", &["export", "hook"]),
         ("brew", &["shellenv"]),
@@ -39,7 +40,10 @@ fn prints_environment(command: &Command) -> bool {
     let Some(words) = command.words.iter().map(Word::as_constant).collect::<Option<Vec<_>>>() else { return false };
     let [name, rest @ ..] = words.as_slice() else { return false };
     PRINTERS.iter().any(|(program, verbs)| {
-        *program == base_name(name) && (verbs.is_empty() || rest.first().is_some_and(|word| verbs.contains(word)))
+        let begins = |verb: &&str| {
+            verb.split(' ').zip(rest).filter(|(one, other)| one == *other).count() == verb.split(' ').count()
+        };
+        *program == base_name(name) && (verbs.is_empty() || verbs.iter().any(begins))
     })
 }
 
@@ -75,6 +79,16 @@ fn begins_computed(word: &Word) -> bool {
     matches!(word.openness, Openness::Computed(0, _))
 }
 
+/// Which word of `read -rp 'Go on? [y/N] ' x` is the prompt, which no shell but zsh takes for a name.
+fn prompt_of_read(name: &str, args: &[Word]) -> Option<usize> {
+    let letters = |word: &Word| word.as_constant()?.strip_prefix('-').filter(|it| !it.is_empty()).map(str::to_string);
+    let is_flags = |text: &str| text.bytes().all(|byte| b"ers".contains(&byte));
+    let n_flags = args.iter().map_while(letters).take_while(|it| is_flags(it)).count();
+    let option = args.get(n_flags).and_then(letters)?;
+    let asks = option.strip_suffix('p').is_some_and(is_flags);
+    (name == "read" && asks && args.len() > n_flags + 1).then_some(n_flags + 1)
+}
+
 impl Walk {
     /// Runs a builtin that matters; false if it's none.
     pub(super) fn builtin(&mut self, name: &str, words: &[Word], span: &Span, facts: &Facts) -> bool {
@@ -98,9 +112,9 @@ impl Walk {
             }
             "." | "source" => {
                 self.emit(words, span, facts, Role::Plain);
-                match first {
-                    Some(file) => self.source(file, &args[1..], span),
-                    None => self.gap("`source` without a file", span),
+                // Without a file it is an error in every shell.
+                if let Some(file) = first {
+                    self.source(file, &args[1..], span);
                 }
             }
             "trap" => {
@@ -153,6 +167,12 @@ impl Walk {
                     || (name == "hash"
                         && args.iter().all(|word| {
                             word.as_constant().is_some_and(|text| !text.starts_with('-') && !text.contains('='))
+                        }))
+                    // `fc -l -20` only lists; without `-l`, `fc` runs a command again.
+                    || (name == "fc"
+                        && first.is_some_and(|word| word.text == "-l")
+                        && args[1..].iter().all(|word| {
+                            word.as_constant().is_some_and(|text| is_number(text.trim_start_matches('-')))
                         }));
                 if !harmless {
                     self.gap("a builtin that changes what later words mean", span);
@@ -200,7 +220,13 @@ impl Walk {
             "let" | "declare" | "typeset" | "local" | "export" | "readonly" | "read" | "unset" | "wait" | "test"
             | "[" | "printf" | "getopts" => {
                 self.emit(words, span, facts, Role::Plain);
-                self.guard_subscripts(args, span);
+                match prompt_of_read(name, args).filter(|_| self.shell != Shell::Zsh) {
+                    Some(at) => {
+                        self.guard_subscripts(&args[..at], span);
+                        self.guard_subscripts(&args[at + 1..], span);
+                    }
+                    None => self.guard_subscripts(args, span),
+                }
                 self.declares(name, args, span);
                 if name == "printf" || name == "test" || name == "[" {
                     self.mark_data(facts);

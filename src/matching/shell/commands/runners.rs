@@ -330,6 +330,13 @@ impl Walk {
                     self.unseen("a setting of git that may run a program", span);
                 }
             }
+            // It runs a script of the repository, as a commit or a push does.
+            Some((Some("hook"), _)) => {
+                self.unseen("git runs a hook", span);
+                if self.aliases {
+                    self.gap("git has settings or hooks that the text has written", span);
+                }
+            }
             Some((Some("bisect"), _)) if words.iter().any(|word| word.text == "run") => {
                 let at = words.iter().position(|word| word.text == "run").unwrap_or(0);
                 self.run(&words[at + 1..], span, facts);
@@ -672,6 +679,14 @@ impl Walk {
 
     pub(super) fn switch_user(&mut self, name: &str, words: &[Word], span: &Span, facts: &Facts) {
         self.emit(words, span, facts, Role::Plain);
+        // `runuser -u USER -- COMMAND`: there no shell is between.
+        if let ("runuser", [_, option, _, dashes, command @ ..]) = (name, words)
+            && matches!(option.as_constant(), Some("-u" | "--user"))
+            && dashes.text == "--"
+            && !command.is_empty()
+        {
+            return self.run(command, span, facts);
+        }
         let mut given = matches!(name, "su" | "runuser") && self.shell_of_user(words, span, facts);
         for (at, word) in words.iter().enumerate().skip(1) {
             let option = word.beginning();

@@ -160,6 +160,7 @@ static WRAPPERS: &[Wrapper] = &[
         ..wrapper("env", "i0v", "uC", 0)
     },
     wrapper("nohup", "", "", 0),
+    wrapper("ssh-agent", "Ddcks", "EOPat", 0),
     Wrapper { long: "ctty fork wait", ..wrapper("setsid", "cfw", "", 0) },
     Wrapper { valued_long: "adjustment", ..wrapper("nice", "", "n", 0) },
     Wrapper { long: "ignore", valued_long: "class classdata", ..wrapper("ionice", "t", "cn", 0) },
@@ -550,7 +551,7 @@ pub(super) static INERT: Names = Names::new(
     cp mv ln tee truncate shred dd install mkfifo base64 base32 xxd jq yq join sort split csplit patch iconv \
     gzip gunzip zcat bzip2 bunzip2 xz unxz unzip curl wget fg bg disown suspend logger cal factor shuf tsort ptx \
     pr fmt expand unexpand sum b2sum sha512sum sha224sum sha384sum ping dig host nslookup ifconfig netstat ss lscpu lsblk lsusb \
-    lspci dmesg last history w who users finger mesg wall write cksum cmp numfmt dos2unix unix2dos sync mount umount \
+    lspci dmesg last history w who users finger mesg wall write cksum cmp numfmt pbcopy xclip xsel wl-copy dos2unix unix2dos sync mount umount \
     getent adduser deluser addgroup delgroup gpasswd chage info whatis tldr notify-send terminal-notifier figlet cowsay",
 );
 
@@ -636,7 +637,7 @@ static PLAIN_VARIABLES: Names = Names::new(
     "\
     CI FORCE_COLOR NO_COLOR CLICOLOR CLICOLOR_FORCE NODE_DISABLE_COLORS CARGO_TERM_COLOR TERM COLUMNS LINES TZ LANG LANGUAGE \
     LC_ALL LC_COLLATE LC_CTYPE LC_MESSAGES LC_NUMERIC LC_TIME RUST_BACKTRACE RUST_LOG PYTHONUNBUFFERED \
-    PYTHONDONTWRITEBYTECODE PYTHONHASHSEED LOG_LEVEL PORT",
+    PYTHONDONTWRITEBYTECODE PYTHONHASHSEED LOG_LEVEL PORT GIT_TRACE GIT_CURL_VERBOSE",
 );
 
 /// The same, where one value means the machines that others use.
@@ -748,9 +749,17 @@ pub(super) fn hazard(name: &str, value: Option<&str>) -> Hazard {
         return Hazard::Text;
     }
     let git = name.starts_with("GIT_")
-        && !["GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_TERMINAL_PROMPT", "GIT_TRACE", "GIT_MERGE_AUTOEDIT", "GIT_LFS_SKIP"]
-            .iter()
-            .any(|prefix| name.starts_with(prefix));
+        && ![
+            "GIT_AUTHOR_",
+            "GIT_COMMITTER_",
+            "GIT_TERMINAL_PROMPT",
+            "GIT_TRACE",
+            "GIT_CURL_VERBOSE",
+            "GIT_MERGE_AUTOEDIT",
+            "GIT_LFS_SKIP",
+        ]
+        .iter()
+        .any(|prefix| name.starts_with(prefix));
     let lower = name.to_ascii_lowercase();
     if git
         || CODE_VARIABLES.has(name)
@@ -815,6 +824,10 @@ pub(super) fn is_harmless_setting(key: &str, value: &str) -> bool {
     if matches!(key.as_str(), "core.pager" | "core.editor" | "sequence.editor") {
         return matches!(value, "" | "cat" | "true" | ":" | "less" | "vim" | "nano");
     }
+    // So scripts keep git from asking. Without a value, a list of helpers begins anew.
+    if matches!((key.as_str(), value), ("credential.helper", "") | ("core.askpass", "" | "true" | "echo" | "false")) {
+        return true;
+    }
     HARMLESS_SETTINGS
         .split_ascii_whitespace()
         .any(|name| if name.ends_with('.') { key.starts_with(name) } else { key == name })
@@ -841,13 +854,15 @@ pub(super) fn is_harmless_ssh_option(letter: char, value: &Word) -> bool {
 pub(super) static GIT_COMMANDS: Names = Names::new(
     "\
     add am annotate apply archive bisect blame branch bundle cat-file check-attr check-ignore \
-    checkout cherry cherry-pick clean clone commit commit-tree config count-objects describe \
+    check-mailmap check-ref-format checkout checkout-index cherry cherry-pick clean clone commit \
+    commit-graph commit-tree config count-objects describe \
     diff diff-files diff-index diff-tree difftool fetch for-each-ref format-patch fsck gc grep \
-    hash-object help index-pack init log ls-files ls-remote ls-tree merge merge-base merge-tree \
-    mktree mv name-rev notes prune pull push range-diff read-tree rebase reflog remote repack \
-    reset restore rev-list rev-parse revert rm shortlog show show-branch show-ref \
-    sparse-checkout stash status submodule switch symbolic-ref tag update-index update-ref var \
-    verify-commit verify-tag version whatchanged worktree write-tree",
+    hash-object help index-pack init log ls-files ls-remote ls-tree merge merge-base merge-file merge-tree \
+    mktree multi-pack-index mv name-rev notes pack-objects pack-refs patch-id prune prune-packed pull push \
+    range-diff read-tree rebase reflog remote repack \
+    reset restore rev-list rev-parse revert rm shortlog show show-branch show-index show-ref \
+    sparse-checkout stash status stripspace submodule switch symbolic-ref tag unpack-file update-index update-ref \
+    var verify-commit verify-pack verify-tag version whatchanged worktree write-tree",
 );
 
 /// Whether a sed script holds only commands that edit and print. Anything not understood isn't plain.
@@ -1043,7 +1058,7 @@ pub(super) static TEXT_OPTIONS: &[(&str, &str, &[&str])] = &[
 pub(super) static GIT_PLUMBING: Names = Names::new(
     "\
     send-pack http-push receive-pack upload-pack remote-http remote-https remote-ext remote-fd \
-    subtree svn p4 lfs shell hook daemon instaweb gui citool filter-branch filter-repo \
+    subtree svn p4 lfs shell daemon instaweb gui citool filter-branch filter-repo \
     for-each-repo credential send-email imap-send web--browse submodule--helper \
     rebase--helper rebase--interactive merge-index fast-import cvsserver upload-archive scalar \
     annex merge-one-file mergetool--lib remote-ssh",
