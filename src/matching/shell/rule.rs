@@ -1012,8 +1012,13 @@ impl Stage {
             expands && (is_read_as(&expanded(text, beside)) || is_read_as(&with_nothing_set(text)))
         };
         // What reads it may take backslashes away: TAR_OPTIONS, a second shell.
-        let bare = text.contains('\\').then(|| text.replace("\\\n", "").replace('\\', ""));
-        std::iter::once(text).chain(bare.as_deref()).any(|text| is_read_as(text) || is_expanded_to(text))
+        let bare = |text: &str| text.replace("\\\n", "").replace('\\', "");
+        let taken_off = text.contains('\\').then(|| bare(text));
+        // `"git\tpush"` of another language; what prints a text so is beside it as well.
+        let decoded = || bare(&text.replace("\\t", "\t").replace("\\n", "\n"));
+        let has_blanks = ["\\t", "\\n"].iter().any(|it| text.contains(it));
+        std::iter::once(text).chain(taken_off.as_deref()).any(|text| is_read_as(text) || is_expanded_to(text))
+            || has_blanks && self.is_named_as_written(&decoded(), Some(&[]))
     }
 
     fn is_named_as_written(&self, text: &str, beside: Option<&[&str]>) -> bool {

@@ -208,8 +208,8 @@ impl Walk {
     /// The values that a name may have where the walk is: before the text sets it, it is what the caller has set.
     fn values_here(&self, name: &str) -> Vec<Resolved> {
         let mut values = self.variables.values(name);
-        let is_constant = |value: &Resolved| value.openness == Openness::Constant;
-        if !values.is_empty() && !self.set_names.has(name) && values.iter().all(is_constant) {
+        let begins_known = |value: &Resolved| value.openness.from() != Some(0);
+        if !values.is_empty() && !self.set_names.has(name) && values.iter().all(begins_known) {
             values.push(Resolved { text: format!("${{{name}}}"), openness: Openness::Operand(0) });
         }
         values

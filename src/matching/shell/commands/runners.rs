@@ -299,7 +299,12 @@ impl Walk {
             let scripts = || given.values("-e").chain(given.operands.first().copied());
             scripts().filter(|_| given.has("-i")).for_each(|script| self.text(written_by_sed(&script.text), span));
             if name.ends_with("sed") && running::script_runs_code(name, words) {
-                scripts().flat_map(|script| run_by_sed(&script.text)).for_each(|text| self.text(text, span));
+                for (text, is_command) in scripts().flat_map(|script| run_by_sed(&script.text)) {
+                    self.text(text, span);
+                    if is_command {
+                        self.in_another_shell(|this| this.nested(text, Shell::Posix, span));
+                    }
+                }
             }
         }
         if !computed && !running::script_runs_code(name, words) {
@@ -1093,8 +1098,8 @@ fn written_by_sed(script: &str) -> &str {
     substitution.filter(is_sign).and_then(|(rest, sign)| rest.split(sign).nth(2)).unwrap_or_default()
 }
 
-/// What a script of sed may give a shell: what follows an `e`, and what a substitution puts in.
-fn run_by_sed(script: &str) -> Vec<&str> {
+/// What a script of sed may give a shell: what follows an `e`, which is a command, and what a substitution puts in.
+fn run_by_sed(script: &str) -> Vec<(&str, bool)> {
     const MOST: usize = 32;
     let begins = |at: &usize| !script[..*at].ends_with(|c: char| c.is_alphabetic() && !matches!(c, 'I' | 'M'));
     let commands = script.match_indices(['e', 's']).filter(|(at, _)| begins(at)).take(MOST);
@@ -1102,8 +1107,8 @@ fn run_by_sed(script: &str) -> Vec<&str> {
         let rest = &script[at + 1..];
         let delimiter = rest.chars().next().filter(|c| !c.is_alphanumeric());
         match command {
-            "e" => rest.lines().next().map(str::trim_start),
-            _ => rest.split(delimiter?).nth(2),
+            "e" => rest.lines().next().map(|text| (text.trim_start(), true)),
+            _ => rest.split(delimiter?).nth(2).map(|text| (text, false)),
         }
     });
     texts.collect()
