@@ -13,6 +13,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 struct Rule {
     name: String,
     text: String,
+    /// The names of its hooks.
+    hooks: Vec<String>,
     cases: Cases,
     host: Arc<Host>,
     /// `hooks` with the rule, and `work`, in which everything takes place.
@@ -41,7 +43,9 @@ fn rule(name: String) -> Rule {
         assert!(status.success(), "{cases_file}: setup: {status}");
     }
     let host = Host::builder().root(work).hooks(dir.path().join("hooks")).system(false).obeys([Decision::Ask]);
-    Rule { name, text, cases, host: host.build().unwrap(), _dir: dir }
+    let named = |line: &str| line.trim_start_matches([' ', '-']).strip_prefix("name: ").map(str::to_string);
+    let hooks = text.lines().filter_map(named).collect();
+    Rule { name, text, hooks, cases, host: host.build().unwrap(), _dir: dir }
 }
 
 impl Rule {
@@ -58,10 +62,6 @@ impl Rule {
     /// Whether it judges commands one by one: others are about other tools, count, or stop all but a few.
     fn judges_commands(&self) -> bool {
         self.text.contains("Bash") && !self.is_act("")
-    }
-
-    fn has_hook(&self, name: &str) -> bool {
-        self.text.lines().any(|line| line.trim_start_matches([' ', '-']) == format!("name: {name}"))
     }
 }
 
@@ -93,7 +93,8 @@ fn stopped_by(rules: &Arc<Vec<Rule>>, commands: Vec<String>) -> Vec<Vec<usize>> 
                         let verdict = host.dispatch(bash(&command)).await;
                         let mut stopping = Vec::new();
                         for (at, rule) in rules.iter().enumerate() {
-                            let is_concerned = verdict.outcomes.iter().any(|it| rule.has_hook(&it.hook));
+                            let is_concerned =
+                                verdict.outcomes.iter().any(|it| rule.hooks.iter().any(|hook| **hook == *it.hook));
                             if is_concerned && rule.stops(&command).await {
                                 stopping.push(at);
                             }
@@ -170,26 +171,57 @@ fn ordinary_commands_pass() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// Ordinary uses of the programs that rules guard: a rule stops its acts, and at most one in fifty of the others.
+/// A use of a program that rules guard.
+struct Use {
+    file: String,
+    /// The rules whose act it is.
+    acts: Vec<String>,
+    program: String,
+    command: String,
+}
+
+impl Use {
+    /// A line is `PROGRAM<TAB>command`, or `!RULE,RULE<TAB>PROGRAM<TAB>command` if the use is the act of these rules. In a
+    /// line that begins with `$'`, `\n` is a line's end and `\\` is a backslash.
+    fn from_line(file: &str, line: &str) -> Use {
+        let decoded = line.strip_prefix("$'").map(|rest| {
+            let parts: Vec<_> = rest.split(r"\\").map(|part| part.replace(r"\n", "\n")).collect();
+            parts.join(r"\")
+        });
+        let line = decoded.as_deref().unwrap_or(line);
+        let read = match line.strip_prefix('!') {
+            Some(marked) => marked.split_once('\t'),
+            None => Some(("", line)),
+        };
+        let read = read.and_then(|(acts, rest)| Some((acts, rest.split_once('\t')?)));
+        let Some((acts, (program, command))) = read else { panic!("{file}: no use: {line}") };
+        let acts = acts.split(',').filter(|act| !act.is_empty()).map(str::to_string).collect();
+        Use { file: file.into(), acts, program: program.into(), command: command.into() }
+    }
+}
+
+fn ordinary_uses() -> Vec<Use> {
+    let files = read_dir(repo("tests/data/ordinary_uses")).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<_> = files.collect();
+    files.sort();
+    let read = |path: &std::path::PathBuf| {
+        let file = path.file_name().unwrap().to_str().unwrap().to_string();
+        let text = read_to_string(path).unwrap();
+        let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+        lines.map(|line| Use::from_line(&file, line)).collect::<Vec<_>>()
+    };
+    files.iter().flat_map(read).collect()
+}
+
+/// Rules that stop more than one in fifty uses of their programs, how many, and why none of these can pass.
+const MORE_STOPS: [(&str, usize, &str); 1] =
+    [("no-rm-rf", 5, "a name that xargs reads may be an option or, where it holds a blank, several names")];
+
+/// A rule stops its acts, and of other uses of its programs, and of other programs, at most one in fifty.
 #[test]
 fn ordinary_uses_pass() {
-    struct Use {
-        acts: Vec<String>,
-        program: String,
-        command: String,
-    }
-    let text = read_to_string(repo("tests/data/ordinary_uses.txt")).unwrap();
-    let uses = text.lines().filter(|line| !line.starts_with('#')).map(|line| {
-        let (acts, rest) = match line.strip_prefix('!') {
-            Some(line) => line.split_once('\t').unwrap(),
-            None => ("", line),
-        };
-        let (program, command) = rest.split_once('\t').unwrap();
-        let acts = acts.split(',').filter(|act| !act.is_empty()).map(str::to_string).collect();
-        Use { acts, program: program.into(), command: command.into() }
-    });
-    let uses: Vec<Use> = uses.collect();
-    assert!(uses.len() >= 300, "only {} uses", uses.len());
+    let uses = ordinary_uses();
+    assert!(uses.len() >= 6000, "only {} uses", uses.len());
     let known = names();
     let strange: Vec<_> = uses.iter().flat_map(|it| &it.acts).filter(|act| !known.contains(act)).collect();
     assert!(strange.is_empty(), "no such rules: {strange:?}");
@@ -198,25 +230,37 @@ fn ordinary_uses_pass() {
     let found = stopped_by(&rules, uses.iter().map(|it| it.command.clone()).collect());
     let mut failures = Vec::new();
     for (at, rule) in rules.iter().enumerate() {
+        let mut n_acts = 0;
         // Uses of its programs, and of others.
-        let mut judged = [(0, Vec::new()), (0, Vec::new())];
+        let (mut own, mut others) = ((0, Vec::new()), (0, Vec::new()));
         for (it, stopping) in uses.iter().zip(&found) {
             let stops = stopping.contains(&at);
             if it.acts.contains(&rule.name) {
+                n_acts += 1;
                 if !stops {
-                    failures.push(format!("{}: `{}` passes", rule.name, it.command));
+                    failures.push(format!("{}: {}: `{}` passes", rule.name, it.file, it.command));
                 }
                 continue;
             }
             let is_guarded = rule.text.contains(&format!("Bash({} ", it.program));
-            let (n_uses, stopped) = &mut judged[usize::from(!is_guarded)];
+            let (n_uses, stopped) = if is_guarded { &mut own } else { &mut others };
             *n_uses += 1;
             if stops {
-                stopped.push(&it.command);
+                stopped.push(format!("{}: {}", it.file, it.command));
             }
         }
-        for (n_uses, stopped) in judged {
-            if stopped.len() * 50 > n_uses {
+        println!(
+            "{}: {n_acts} acts; stopped are {} of {} other uses of its programs ({:.1} %), and {} of {} of other programs",
+            rule.name,
+            own.1.len(),
+            own.0,
+            100.0 * own.1.len() as f64 / own.0.max(1) as f64,
+            others.1.len(),
+            others.0,
+        );
+        let more = MORE_STOPS.iter().find(|(name, ..)| *name == rule.name).map_or(0, |(_, n_stops, _)| *n_stops);
+        for ((n_uses, stopped), limit) in [(&own, more.max(own.0 / 50)), (&others, others.0 / 50)] {
+            if stopped.len() > limit {
                 failures.push(format!("{}: of {n_uses} uses these are stopped: {stopped:#?}", rule.name));
             }
         }

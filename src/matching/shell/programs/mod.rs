@@ -542,7 +542,7 @@ pub(super) static DATA: Names = Names::new(
     expand column yes which type whoami id hostname uname clear md5sum sha1sum sha256sum cksum od hexdump \
     strings tree let umask ulimit read getopts shift return exit break continue times expr nproc free uptime \
     groups tty locale ps pgrep lsof rm chmod chown chgrp touch unlink mktemp kill killall pkill gh glab jira \
-    export declare typeset local readonly unset wait jobs less more man whereis apropos printenv tput",
+    export declare typeset local readonly unset unalias wait jobs less more man whereis apropos printenv tput",
 );
 
 /// They make or change files, and run nothing.
@@ -573,10 +573,10 @@ pub(super) fn is_known(name: &str) -> bool {
     static OTHERS: Names = Names::new(
         "\
         make gmake ninja meson gcc g++ cc clang ld ar cargo rustc rustup go gofmt javac java mvn gradle npm \
-        pip pip3 pipx poetry uv conda brew apt apt-get apt-cache dpkg yum dnf pacman apk snap service journalctl \
+        pip pip3 pipx poetry uv conda brew apt apt-get apt-cache dpkg rpm zypper yum dnf pacman apk snap service journalctl \
         systemctl eslint prettier jest vitest pytest mypy ruff black flake8 tsc top htop bat ssh-keygen \
         ssh-add openssl gpg aws gcloud az reboot shutdown halt poweroff useradd userdel passwd mkfs fdisk iptables \
-        helm terraform tofu pulumi ansible ansible-playbook kubectl docker podman psql mysql mysqldump pg_dump pg_restore createdb dropdb \
+        helm terraform tofu pulumi ansible ansible-playbook ansible-lint ansible-doc open xdg-open kubectl docker podman psql mysql mysqldump pg_dump pg_restore createdb dropdb \
         redis-cli mongosh rsync scp sftp tar zip vercel netlify fly flyctl wrangler firebase supabase stripe gsutil twilio composer \
         gem bundle rake rails dotnet swift xcodebuild bazel just task code claude cursor vi vim nvim nano emacs ed ex sha1 pg_ctl initdb openssl \
         crontab at parted sgdisk lvm mdadm ufw nft usermod groupadd visudo chpasswd hugo jekyll webpack vite esbuild rollup turbo nx lerna",
