@@ -631,7 +631,9 @@ impl Stage {
 
     /// `git -C $x . push`: if nothing has set a variable, the next word stands in its place.
     fn hits_without_vanishing(&self, command: &Command, piped: bool) -> Held {
-        if !self.is_program(command) || !command.words.iter().skip(1).any(|word| word.vanishes) {
+        // Behind the last word, nothing moves.
+        let mut from_vanishing = command.words.iter().skip(1).skip_while(|word| !word.vanishes);
+        if from_vanishing.all(|word| word.vanishes) || !self.is_program(command) {
             return Held::No;
         }
         let words = command.words.iter().enumerate().filter(|(at, word)| *at == 0 || !word.vanishes);
