@@ -1,7 +1,8 @@
 //! The texts that were read last. A call's command is judged when it is about to run, when a permission is asked for
 //! it, and after it ran; and agents repeat what they do.
 
-use super::shell::{Script, Shell, read};
+use super::patience;
+use super::shell::{Script, Shell, read, read_within};
 use lru::LruCache;
 use parking_lot::Mutex;
 use std::num::NonZeroUsize;
@@ -13,25 +14,38 @@ const KEPT: NonZeroUsize = NonZeroUsize::new(64).unwrap();
 const MAX_LENGTH: usize = 4096;
 /// What runs more commands is read anew each time.
 const MAX_COMMANDS: usize = 64;
+/// Steps that a reader in a hurry takes: some milliseconds.
+const QUICK_WORK: usize = 20_000;
 
 type Recent = Mutex<LruCache<Box<str>, Arc<Script>>>;
 
-/// [`read`], which depends on nothing but its arguments, kept for whoever asks for the same text next.
+/// [`read`], which depends on nothing but its arguments, kept for whoever asks for the same text next. Where there's no
+/// [patience] for it, the script isn't all of the text, and must not be kept.
 pub fn read_shared(text: &str, shell: Shell) -> Arc<Script> {
     static RECENT: LazyLock<[Recent; Shell::COUNT]> =
         LazyLock::new(|| std::array::from_fn(|_| Mutex::new(LruCache::new(KEPT))));
     if text.len() > MAX_LENGTH {
-        return Arc::new(read(text, shell));
+        return Arc::new(read_patiently(text, shell).0);
     }
     let recent = &RECENT[shell as usize];
     if let Some(script) = recent.lock().get(text) {
         return script.clone();
     }
-    let script = Arc::new(read(text, shell));
-    if script.commands().len() <= MAX_COMMANDS {
+    let (script, is_all) = read_patiently(text, shell);
+    let script = Arc::new(script);
+    if is_all && script.commands().len() <= MAX_COMMANDS {
         recent.lock().put(text.into(), script.clone());
     }
     script
+}
+
+/// Reads a text as far as there is patience for it, and says whether that is all of it.
+fn read_patiently(text: &str, shell: Shell) -> (Script, bool) {
+    if !patience::is_quick() {
+        return (read(text, shell), true);
+    }
+    let (script, was_enough) = read_within(text, shell, QUICK_WORK);
+    (script, was_enough || patience::allows_slow())
 }
 
 #[cfg(test)]
@@ -45,6 +59,17 @@ mod tests {
         assert!(Arc::ptr_eq(&bash, &again) && !Arc::ptr_eq(&bash, &dash));
         assert_eq!(format!("{bash:?}"), format!("{:?}", read(text, Shell::Bash)));
         assert_eq!(format!("{dash:?}"), format!("{:?}", read(text, Shell::Posix)));
+    }
+
+    #[test]
+    fn what_takes_long_is_not_read_in_a_hurry() {
+        // Each function calls the next one twice.
+        let calls = |n: usize| format!("f{n}() {{ f{next} $x $@; f{next} $@; }}; ", next = n + 1);
+        let text = (0..8).map(calls).collect::<String>() + "f8() { git push $@; }; f0 a --force";
+        assert!(patience::quickly(|| read_shared(&text, Shell::Bash)).is_none());
+        let patiently = format!("{:?}", read_shared(&text, Shell::Bash));
+        assert_eq!(patiently, format!("{:?}", read(&text, Shell::Bash)));
+        assert!(patience::quickly(|| read_shared("git push", Shell::Bash)).is_some());
     }
 
     #[test]

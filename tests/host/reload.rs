@@ -317,7 +317,7 @@ fn a_deletion_is_told_by_name() {
     let (mut host, start) = listening(serve(&dir).stderr(fs::File::create(&log).unwrap()));
     assert_eq!((&start["generation"], &start["hooks"], &start["diagnostics"]), (&json!(1), &json!(3), &json!(0)));
 
-    fs::write(dir.join("a.yaml"), "hooks:\n  - { name: two, on: PreToolUse, deny: zwei }\n").unwrap();
+    replace(&dir.join("a.yaml"), "hooks:\n  - { name: two, on: PreToolUse, deny: zwei }\n");
     let change = changed(&mut host);
     assert_eq!(
         (&change["generation"], &change["added"], &change["removed"], &change["changed"]),
@@ -344,7 +344,7 @@ fn a_comment_changes_the_hash_and_no_hook() {
     let (_root, dir) = scratch();
     fs::write(dir.join("a.yaml"), guard("x")).unwrap();
     let (mut host, start) = listening(&mut serve(&dir));
-    fs::write(dir.join("a.yaml"), format!("# why\n{}", guard("x"))).unwrap();
+    replace(&dir.join("a.yaml"), &format!("# why\n{}", guard("x")));
     let change = changed(&mut host);
     assert_eq!((&change["added"], &change["removed"], &change["changed"]), (&json!([]), &json!([]), &json!([])));
     assert_ne!(change["hash"], start["hash"]);
@@ -675,7 +675,7 @@ fn polling_when_asked_and_when_watching_fails() {
         let log = root.path().join("log");
         let (mut host, start) = listening(command(&dir).stderr(fs::File::create(&log).unwrap()));
         assert_eq!(start["watching"], watching);
-        fs::write(dir.join("guard.yaml"), guard("v1")).unwrap();
+        replace(&dir.join("guard.yaml"), &guard("v1"));
         assert_eq!(changed(&mut host)["changed"], json!(["guard"]));
         assert_eq!(reason(&host.bash("ls")), "v1");
         fs::write(dir.join("new"), guard("v2")).unwrap();

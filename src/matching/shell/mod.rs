@@ -173,21 +173,27 @@ pub enum Judgement {
 }
 
 const MAX_TEXT: usize = 256 * 1024;
+/// Steps that reading a text may take: some tenths of a second.
+const MAX_WORK: usize = 400_000;
 
 /// Lists what `text` would run.
 pub fn read(text: &str, shell: Shell) -> Script {
+    read_within(text, shell, MAX_WORK).0
+}
+
+/// The same in fewer steps, and whether these were enough; a short text may take many, because functions call each other.
+pub fn read_within(text: &str, shell: Shell, max_work: usize) -> (Script, bool) {
+    let unread = |why, at| (Script { gaps: vec![Gap { why, at }], ..Script::default() }, true);
     if text.len() > MAX_TEXT {
-        return Script { gaps: vec![Gap { why: "the text is too long", at: 0..0 }], ..Script::default() };
+        return unread("the text is too long", 0..0);
     }
     if shell == Shell::Other && !is_plain(text) {
-        return Script {
-            gaps: vec![Gap { why: "a shell whose syntax isn't known", at: 0..text.len() }],
-            ..Script::default()
-        };
+        return unread("a shell whose syntax isn't known", 0..text.len());
     }
-    let mut walk = commands::Walk::new(shell);
+    let mut walk = commands::Walk::new(shell, max_work);
     walk.read(text);
-    Script {
+    let was_enough = walk.has_work_left();
+    let script = Script {
         commands: walk.commands,
         gaps: walk.gaps,
         unseen: walk.unseen,
@@ -197,7 +203,8 @@ pub fn read(text: &str, shell: Shell) -> Script {
         flows: walk.flows,
         scripts: walk.scripts,
         judged: judged::Judged::default(),
-    }
+    };
+    (script, was_enough)
 }
 
 /// Words that every shell reads alike.

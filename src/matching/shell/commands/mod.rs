@@ -99,6 +99,7 @@ pub(super) struct Walk {
     /// Where a nested text stands in the outermost one.
     place: Option<Span>,
     work: usize,
+    max_work: usize,
     directory: Directory,
     aliases: bool,
     flowing_into: usize,
@@ -187,7 +188,6 @@ pub(super) enum Directory {
 
 const MAX_COMMANDS: usize = 20_000;
 const MAX_ALTERNATIVES: usize = 16;
-const MAX_WORK: usize = 400_000;
 /// Files that a text writes and numbers that it opens, as far as they are told apart.
 const MAX_FILES: usize = 256;
 /// Pushes that a text configures, and plans to destroy that it makes. Beyond it, any may be meant.
@@ -197,7 +197,7 @@ const TOO_LARGE: &str = "it is nested too deeply or too large";
 const COMPLETED: &str = "a shell is given a text that a variable or a file's name completes";
 
 impl Walk {
-    pub(super) fn new(shell: Shell) -> Walk {
+    pub(super) fn new(shell: Shell, max_work: usize) -> Walk {
         Walk {
             commands: Vec::with_capacity(4),
             gaps: Vec::new(),
@@ -220,6 +220,7 @@ impl Walk {
             depth: 0,
             place: None,
             work: 0,
+            max_work,
             directory: Directory::Same,
             aliases: false,
             flowing_into: 0,
@@ -303,7 +304,12 @@ impl Walk {
 
     fn spend(&mut self, work: usize) -> bool {
         self.work += work;
-        self.work <= MAX_WORK
+        self.has_work_left()
+    }
+
+    /// Whether all of the text was walked, as far as the work that it may take goes.
+    pub(super) fn has_work_left(&self) -> bool {
+        self.work <= self.max_work
     }
 
     /// Reads a text and walks it.
