@@ -868,19 +868,16 @@ fn the_default_timeout_is_thirty_seconds() {
 
 #[test]
 fn without_hurry_a_deadline_is_not_for_conditions() {
-    // It can't be told in no time where a path leads: the disk is asked.
+    // It can't be told in no time where a path leads, because the disk is asked: with a hurry, both are mostly in doubt.
     let definitions =
         "a, if: Write(/tmp/**), fail: open, callback: hang\nb, if: Write(/usr/**), fail: open, callback: hang";
     let event =
         json!({"event": "PreToolUse", "deadlineMs": 1, "tool": {"name": "Write", "input": {"file_path": "/usr/x"}}});
-    for (unhurried, expected) in [(false, "a, b"), (true, "b")] {
-        let mut world = World::new("native", definitions);
-        world.engine.unhurried = unhurried;
-        let verdict = block_on(world.decide(&event));
-        let selected: Vec<&str> = verdict.outcomes.iter().map(|outcome| &*outcome.hook).collect();
-        assert_eq!(selected.join(", "), expected, "unhurried: {unhurried}");
-        assert!(verdict.outcomes.iter().all(|it| it.status == Status::Cancelled), "{verdict:?}");
-    }
+    let mut world = World::new("native", definitions);
+    world.engine.unhurried = true;
+    let verdict = block_on(world.decide(&event));
+    let outcomes: Vec<_> = verdict.outcomes.iter().map(|outcome| (&*outcome.hook, outcome.status)).collect();
+    assert_eq!(outcomes, [("b", Status::Cancelled)]);
 }
 
 #[test]
