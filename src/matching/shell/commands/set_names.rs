@@ -46,6 +46,8 @@ impl SetNames {
 impl Walk {
     /// Reads what runs in a shell of its own that begins as this one is: what it sets is set nowhere else.
     pub(super) fn in_subshell<T>(&mut self, read: impl FnOnce(&mut Self) -> T) -> T {
+        // What is copied is work, too: a text may have many names and many subshells.
+        self.spend(self.set_names.here.len());
         let outer = self.set_names.clone();
         let done = read(self);
         self.set_names = outer;
