@@ -299,10 +299,16 @@ impl Walk {
             let scripts = || given.values("-e").chain(given.operands.first().copied());
             scripts().filter(|_| given.has("-i")).for_each(|script| self.text(written_by_sed(&script.text), span));
             if name.ends_with("sed") && running::script_runs_code(name, words) {
-                for (text, is_command) in scripts().flat_map(|script| run_by_sed(&script.text)) {
-                    self.text(text, span);
-                    if is_command {
-                        self.in_another_shell(|this| this.nested(text, Shell::Posix, span));
+                for script in scripts() {
+                    let Some(run) = run_by_sed(&script.text) else {
+                        self.gap(TOO_LARGE, span);
+                        continue;
+                    };
+                    for (text, is_command) in run {
+                        self.text(text, span);
+                        if is_command {
+                            self.in_another_shell(|this| this.nested(text, Shell::Posix, span));
+                        }
                     }
                 }
             }
@@ -1098,12 +1104,16 @@ fn written_by_sed(script: &str) -> &str {
     substitution.filter(is_sign).and_then(|(rest, sign)| rest.split(sign).nth(2)).unwrap_or_default()
 }
 
-/// What a script of sed may give a shell: what follows an `e`, which is a command, and what a substitution puts in.
-fn run_by_sed(script: &str) -> Vec<(&str, bool)> {
+/// What a script of sed may give a shell: what follows an `e`, which is a command, and what a substitution puts in. `None`
+/// if there is too much of it.
+fn run_by_sed(script: &str) -> Option<Vec<(&str, bool)>> {
     const MOST: usize = 32;
     let begins = |at: &usize| !script[..*at].ends_with(|c: char| c.is_alphabetic() && !matches!(c, 'I' | 'M'));
-    let commands = script.match_indices(['e', 's']).filter(|(at, _)| begins(at)).take(MOST);
-    let texts = commands.filter_map(|(at, command)| {
+    let commands = || script.match_indices(['e', 's']).filter(|(at, _)| begins(at));
+    if commands().nth(MOST).is_some() {
+        return None;
+    }
+    let texts = commands().filter_map(|(at, command)| {
         let rest = &script[at + 1..];
         let delimiter = rest.chars().next().filter(|c| !c.is_alphanumeric());
         match command {
@@ -1111,7 +1121,7 @@ fn run_by_sed(script: &str) -> Vec<(&str, bool)> {
             _ => rest.split(delimiter?).nth(2).map(|text| (text, false)),
         }
     });
-    texts.collect()
+    Some(texts.collect())
 }
 
 /// Whether a word gives an option: a letter alone or among others, or a long name.

@@ -44,11 +44,15 @@ impl SetNames {
 }
 
 impl Walk {
+    /// A copy of the names that are set. It is work, too: a text may have many names and need many copies.
+    pub(super) fn copy_set_names(&mut self) -> SetNames {
+        self.spend(self.set_names.here.len());
+        self.set_names.clone()
+    }
+
     /// Reads what runs in a shell of its own that begins as this one is: what it sets is set nowhere else.
     pub(super) fn in_subshell<T>(&mut self, read: impl FnOnce(&mut Self) -> T) -> T {
-        // What is copied is work, too: a text may have many names and many subshells.
-        self.spend(self.set_names.here.len());
-        let outer = self.set_names.clone();
+        let outer = self.copy_set_names();
         let done = read(self);
         self.set_names = outer;
         done

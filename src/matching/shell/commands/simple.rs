@@ -49,7 +49,7 @@ impl Walk {
     pub(super) fn simple<'a>(&mut self, stage: &Stage, assigns: &'a [Assign], words: &[Written], piped: bool) -> Input {
         let mut declared = Vec::new();
         let is_for_command = !words.is_empty() && assigns.iter().any(|assign| !assign.argument);
-        let names_before = is_for_command.then(|| self.set_names.clone());
+        let names_before = is_for_command.then(|| self.copy_set_names());
         let exports = words.first().and_then(Written::plain) == Some("export");
         for assign in assigns {
             let value = self.assign(assign);
