@@ -74,7 +74,8 @@ impl Host {
 
     fn dispatch(&mut self, event: &Value) -> Value {
         let request = json!({"jsonrpc": "2.0", "id": 1, "method": "hooks/dispatch", "params": event});
-        writeln!(self.stdin.as_mut().unwrap(), "{request}").unwrap();
+        // In one write: what is formatted into a pipe is written piece by piece.
+        self.stdin.as_mut().unwrap().write_all(format!("{request}\n").as_bytes()).unwrap();
         loop {
             let mut line = String::new();
             assert!(self.stdout.read_line(&mut line).unwrap() > 0, "the host ended at {request}");

@@ -116,7 +116,8 @@ impl Worker {
     /// The argument lists of the stand-ins that ran when `shell` read `text` in a directory with `files`.
     pub fn run(&mut self, shell: &str, text: &str, files: &[(String, String)]) -> io::Result<Vec<Vec<String>>> {
         let request = json!({"shell": shell, "text": text, "files": files});
-        writeln!(self.stdin, "{request}")?;
+        // In one write: what is formatted into a pipe is written piece by piece.
+        self.stdin.write_all(format!("{request}\n").as_bytes())?;
         let mut line = String::new();
         self.stdout.read_line(&mut line)?;
         serde_json::from_str(&line).map_err(io::Error::other)
