@@ -1329,7 +1329,8 @@ fn stands_as_program(text: &str, at: usize) -> bool {
     // `timeout -k 5 60 git push`, `flock -w 5 lock git push`: what a wrapper takes before the command.
     let (mut n_operands, mut has_star) = (0, false);
     loop {
-        let ends_word = |c: char| c.is_whitespace() || ";&|({\"'`@".contains(c);
+        // `:!exec git push` is how an editor runs it.
+        let ends_word = |c: char| c.is_whitespace() || ";&|({\"'`@!".contains(c);
         let place = before.char_indices().rfind(|(_, c)| ends_word(*c)).map_or(0, |(at, c)| at + c.len_utf8());
         let word = before[place..].trim_start_matches(['.', '\\', ':']);
         // `1etime git push` is a command of sed.

@@ -305,9 +305,13 @@ impl Walk {
                         continue;
                     };
                     for (text, is_command) in run {
-                        self.text(text, span);
-                        if is_command {
-                            self.in_another_shell(|this| this.nested(text, Shell::Posix, span));
+                        // sed takes one backslash of two away, and some seds don't.
+                        let taken = text.contains('\\').then(|| without_backslashes(text));
+                        for text in std::iter::once(text).chain(taken.as_deref()) {
+                            self.text(text, span);
+                            if is_command {
+                                self.in_another_shell(|this| this.nested(text, Shell::Posix, span));
+                            }
                         }
                     }
                 }
@@ -1122,6 +1126,16 @@ fn run_by_sed(script: &str) -> Option<Vec<(&str, bool)>> {
         }
     });
     Some(texts.collect())
+}
+
+/// A text without the backslashes that stand before a sign.
+fn without_backslashes(text: &str) -> String {
+    let mut signs = text.chars();
+    std::iter::from_fn(|| match signs.next()? {
+        '\\' => Some(signs.next().unwrap_or('\\')),
+        sign => Some(sign),
+    })
+    .collect()
 }
 
 /// Whether a word gives an option: a letter alone or among others, or a long name.

@@ -51,9 +51,14 @@ impl Walk {
         let is_for_command = !words.is_empty() && assigns.iter().any(|assign| !assign.argument);
         let names_before = is_for_command.then(|| self.copy_set_names());
         let exports = words.first().and_then(Written::plain) == Some("export");
+        // dash has none of these, so that they set nothing there.
+        let may_set_nothing = matches!(self.shell, Shell::Posix | Shell::Unknown)
+            && matches!(words.first().and_then(Written::plain), Some("declare" | "typeset"));
         for assign in assigns {
             let value = self.assign(assign);
-            self.set_names.set(&assign.name);
+            if !(assign.argument && may_set_nothing) {
+                self.set_names.set(&assign.name);
+            }
             if exports || is_for_command {
                 self.set_names.export(&assign.name);
             }
@@ -183,8 +188,8 @@ impl Walk {
         if !is_exec {
             self.input = outer;
         }
-        // What zsh is told to write to a file goes into the pipe, too.
-        if output && self.shell != Shell::Zsh { Input::Text("".into()) } else { printed }
+        // What is redirected may go into the pipe all the same: `>&1`, `> /dev/stdout`, zsh's second output.
+        printed
     }
 
     /// What a command's words may become.
