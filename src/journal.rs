@@ -265,7 +265,7 @@ pub(crate) struct Entry {
     from: Sender,
     /// The params, and from `verdict` on the verdict. Without line ends: some clients have one
     /// message a line.
-    text: String,
+    text: Vec<u8>,
     verdict: usize,
     truncated: bool,
 }
@@ -274,7 +274,7 @@ impl Entry {
     /// The entry as replies and notifications have it.
     pub(crate) fn record(&self) -> Option<Record<'_>> {
         let (params, verdict) = self.text.split_at_checked(self.verdict)?;
-        let raw = |text| serde_json::from_str::<&RawValue>(text).ok();
+        let raw = |text| serde_json::from_slice::<&RawValue>(text).ok();
         Some(Record {
             seq: self.seq,
             at: rfc3339(self.at).into(),
@@ -330,11 +330,11 @@ impl Journal {
     }
 
     /// Writes an event down: what was sent, what came of it, and the same as it is replied.
-    pub(crate) fn write(&self, event: &Event, from: Sender, params: &str, verdict: &Verdict, replied: &str) {
+    pub(crate) fn write(&self, event: &Event, from: Sender, params: &str, verdict: &Verdict, replied: &[u8]) {
         let truncated = params.len() + replied.len() > MAX_WHOLE;
         let (text, at) = match truncated {
             false => whole(params, replied),
-            true if replied.len() <= MAX_WHOLE => (replied.to_string(), 0),
+            true if replied.len() <= MAX_WHOLE => (replied.to_vec(), 0),
             true => (bare(verdict), 0),
         };
         let name = clipped(&event.name);
@@ -441,20 +441,21 @@ fn as_json(text: &str) -> usize {
 }
 
 /// Params and verdict in one text, and where the second begins.
-fn whole(params: &str, replied: &str) -> (String, usize) {
-    let mut text = String::with_capacity(params.len() + replied.len());
-    if memchr::memchr(b'\n', params.as_bytes()).is_some() {
-        // Strings in JSON have no line end: it's only between.
-        text.push_str(&params.replace('\n', " "));
-    } else {
-        text.push_str(params);
+fn whole(params: &str, replied: &[u8]) -> (Vec<u8>, usize) {
+    let mut text = Vec::with_capacity(params.len() + replied.len());
+    text.extend_from_slice(params.as_bytes());
+    // Strings in JSON have no line end: it's only between.
+    let mut at = 0;
+    while let Some(more) = memchr::memchr(b'\n', &text[at..]) {
+        at += more;
+        text[at] = b' ';
     }
-    text.push_str(replied);
+    text.extend_from_slice(replied);
     (text, params.len())
 }
 
 /// A verdict without its outcomes and values.
-fn bare(verdict: &Verdict) -> String {
+fn bare(verdict: &Verdict) -> Vec<u8> {
     let short = |text: &String| text.chars().take(200).collect();
     let Verdict { decision, generation, hash, event_id, .. } = verdict;
     let bare = Verdict {
@@ -465,7 +466,7 @@ fn bare(verdict: &Verdict) -> String {
         session_generation: verdict.session_generation,
         ..Verdict::silent(*decision, *generation, hash.clone(), event_id.clone())
     };
-    serde_json::to_string(&bare).unwrap_or_default()
+    serde_json::to_vec(&bare).unwrap_or_default()
 }
 
 /// A name, cut where it is too long to be kept.
@@ -496,7 +497,7 @@ mod tests {
 
     fn write(journal: &Journal, event: &Event, params: &str, verdict: &Verdict) {
         let from = Sender { dialect: "native", client: None };
-        journal.write(event, from, params, verdict, &serde_json::to_string(verdict).unwrap());
+        journal.write(event, from, params, verdict, &serde_json::to_vec(verdict).unwrap());
     }
 
     fn check_excerpt(journal: &Journal, after: u64, limit: usize, check: impl FnOnce(Recent<'_>, usize)) {

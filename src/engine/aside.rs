@@ -59,9 +59,19 @@ pub(super) async fn hold<T: Send + 'static>(
     moment: &mut Arc<Moment>,
     conditions: impl Fn(&Facts) -> T + Send + Sync + 'static,
 ) -> T {
-    if let Some(result) = patience::quickly(|| conditions(&moment.facts)) {
-        return result;
+    match patience::quickly(|| conditions(&moment.facts)) {
+        Some(result) => result,
+        // Boxed, or the state of the wait would be part of every event's future.
+        None => Box::pin(hold_aside(engine, limits, moment, conditions)).await,
     }
+}
+
+async fn hold_aside<T: Send + 'static>(
+    engine: &Engine,
+    limits: &RunLimits<'_>,
+    moment: &mut Arc<Moment>,
+    conditions: impl Fn(&Facts) -> T + Send + Sync + 'static,
+) -> T {
     let now = Instant::now();
     // Hooks in doubt need some of the time to run.
     let deadline = limits.deadline.filter(|_| !engine.unhurried);

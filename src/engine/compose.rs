@@ -14,6 +14,7 @@ use crate::syntax::source::Layer;
 use crate::verdict::{Answer, Decision, Outcome, Status};
 use futures_util::future::join_all;
 use serde_json::Value;
+use smallvec::{SmallVec, smallvec};
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::pin::Pin;
@@ -34,6 +35,9 @@ pub(super) enum Member {
 /// Puts selected hooks in the client's order: blocks for foreign dialects, equal definitions once where the dialect
 /// says so. [`turn`] reverses where something closes.
 pub(super) fn plan(selected: Vec<Selected>, client: &'static Contract, event: &EventSpec) -> Vec<Member> {
+    if matches!(&selected[..], [only] if only.hook.contract == client) {
+        return selected.into_iter().map(Member::Hook).collect();
+    }
     let composition = client.composition;
     let closes_by_layers = event.closes && composition == Composition::Onion;
     let parted = if closes_by_layers { parted_lists(&selected, client) } else { Vec::new() };
@@ -235,7 +239,7 @@ struct MemberRun {
     withheld: bool,
     /// The hooks that rewrote, for judging again, and whether the value is theirs alone.
     rewrote: Vec<(Arc<Hook>, bool)>,
-    judged: Vec<Arc<Hook>>,
+    judged: SmallVec<[Arc<Hook>; 1]>,
     outcomes: Vec<Outcome>,
     errors: Vec<String>,
 }
@@ -297,7 +301,11 @@ impl Chain {
             let next = if in_parallel(&member) { rest.next_if(in_parallel) } else { None };
             let Some(next) = next else {
                 let is_in_one_list = member.is_in_one_list(client);
-                let run = run_member(engine, limits, member, &moment).await;
+                let run = match run_at_once(engine, limits, member, &moment) {
+                    Ok(run) => run,
+                    // Boxed, or a block's chain would be part of every event's future.
+                    Err(member) => Box::pin(run_member(engine, limits, member, &moment)).await,
+                };
                 self.end(&mut ended, [contract, client], &run, is_in_one_list);
                 self.absorb(contract, [run]);
                 continue;
@@ -397,7 +405,10 @@ impl Chain {
             self.errors.extend(run.errors);
             let remark = |remark: &String| format!("hook `{}`: {remark}", run.name);
             self.errors.extend(run.answer.remarks.iter().map(remark));
-            self.outcomes.extend(run.outcomes);
+            match self.outcomes.is_empty() {
+                true => self.outcomes = run.outcomes,
+                false => self.outcomes.extend(run.outcomes),
+            }
             if !is_alone {
                 run.answer.subject = None;
             }
@@ -598,28 +609,48 @@ fn rewrites(event: &Event, answer: &Answer) -> bool {
         || answer.context.as_ref().is_some_and(changes_tool)
 }
 
+impl MemberRun {
+    fn of_hook(hook: Arc<Hook>, run: HookRun, event: &Event) -> MemberRun {
+        let withheld = run.has_failed
+            && event.spec.phase == Phase::After
+            && event.spec.subject.is_some()
+            && run.answer.decision.is_some();
+        let HookRun { answer, outcome, .. } = run;
+        let rewrote = rewrites(event, &answer).then(|| (hook.clone(), true)).into_iter().collect();
+        MemberRun {
+            name: hook.name.clone(),
+            layer: hook.source.layer,
+            answer,
+            withheld,
+            rewrote,
+            judged: smallvec![hook],
+            outcomes: vec![*outcome],
+            errors: Vec::new(),
+        }
+    }
+}
+
+/// The run of a member that has nothing to wait for, or the member.
+fn run_at_once(
+    engine: &Engine,
+    limits: &RunLimits<'_>,
+    member: Member,
+    moment: &Arc<Moment>,
+) -> Result<MemberRun, Member> {
+    match member {
+        Member::Hook(selected) => match run::run_fixed(engine, limits, &selected, moment) {
+            Some(run) => Ok(MemberRun::of_hook(selected.hook, run, moment.event())),
+            None => Err(Member::Hook(selected)),
+        },
+        block @ Member::Block { .. } => Err(block),
+    }
+}
+
 async fn run_member(engine: &Engine, limits: &RunLimits<'_>, member: Member, moment: &Arc<Moment>) -> MemberRun {
     match member {
         Member::Hook(selected) => {
             let run = run::run(engine, limits, &selected, moment).await;
-            let hook = selected.hook;
-            let event = moment.event();
-            let withheld = run.has_failed
-                && event.spec.phase == Phase::After
-                && event.spec.subject.is_some()
-                && run.answer.decision.is_some();
-            let HookRun { answer, outcome, .. } = run;
-            let rewrote = rewrites(event, &answer).then(|| (hook.clone(), true)).into_iter().collect();
-            MemberRun {
-                name: hook.name.clone(),
-                layer: hook.source.layer,
-                answer,
-                withheld,
-                rewrote,
-                judged: vec![hook],
-                outcomes: vec![*outcome],
-                errors: Vec::new(),
-            }
+            MemberRun::of_hook(selected.hook, run, moment.event())
         }
         Member::Block { contract, layer, members } => {
             let mut chain = Chain::start(moment.clone());
@@ -634,7 +665,11 @@ async fn run_member(engine: &Engine, limits: &RunLimits<'_>, member: Member, mom
                 withheld: chain.folded.withheld,
                 rewrote: chain.made.into_iter().map(|(hook, version)| (hook, version == chain.version)).collect(),
                 // Of a block that rewrote, no hook is known to have judged the final value.
-                judged: if unchanged { chain.judged.into_iter().map(|(hook, _)| hook).collect() } else { Vec::new() },
+                judged: if unchanged {
+                    chain.judged.into_iter().map(|(hook, _)| hook).collect()
+                } else {
+                    SmallVec::new()
+                },
                 answer: Box::new(chain.folded.into_answer()),
                 outcomes: chain.outcomes,
                 errors: chain.errors,

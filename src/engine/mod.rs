@@ -224,9 +224,9 @@ async fn decide_within(engine: &Engine, question: Question, depth: u8) -> Verdic
         return too_deep(engine, &question);
     }
     engine.services.runs.note(&question.event);
-    let names = &question.hooks.files.tool_names;
-    let moment = Moment::new(question.event.clone(), &engine.services.root).with_names(names);
-    let moment = Arc::new(if engine.no_scripts { moment } else { moment.with_scripts() });
+    let names = question.hooks.files.tool_names.clone();
+    let facts = Facts::within(question.event.clone(), &engine.services.root, names, !engine.no_scripts);
+    let moment = Arc::new(Moment::of(facts));
     let mut limits = run::RunLimits {
         deadline: deadline(&question.event, question.read_at),
         early_deadline: &question.early_deadline,
@@ -257,7 +257,8 @@ async fn decide_within(engine: &Engine, question: Question, depth: u8) -> Verdic
     chain.settle_allow();
     chain.judge_by_policies(engine, &limits).await;
     if let Some(timeout) = asks_a_person(engine, &question, &chain) {
-        let changed = chain.ask(engine, &limits, timeout).await;
+        // Boxed, since hardly any event asks a person.
+        let changed = Box::pin(chain.ask(engine, &limits, timeout)).await;
         if changed {
             chain.judge_again(engine, &limits, &question.hooks, Asks::AreAnswered).await;
         }
@@ -321,17 +322,19 @@ impl Engine {
     /// later.
     pub async fn within_deadline<T>(event: &Event, read_at: Instant, work: impl Future<Output = T>) -> Option<T> {
         let mut work = std::pin::pin!(work);
-        match (futures_util::poll!(work.as_mut()), deadline(event, read_at)) {
-            (std::task::Poll::Ready(it), _) => Some(it),
-            (std::task::Poll::Pending, Some(until)) => tokio::time::timeout_at(until, work).await.ok(),
-            (std::task::Poll::Pending, None) => Some(work.await),
+        if let std::task::Poll::Ready(it) = futures_util::poll!(work.as_mut()) {
+            return Some(it);
+        }
+        match deadline(event, read_at) {
+            Some(until) => tokio::time::timeout_at(until, work).await.ok(),
+            None => Some(work.await),
         }
     }
 }
 
 /// A deadline leaves the host the time to answer before the client gives up.
 fn deadline(event: &Event, read_at: Instant) -> Option<Instant> {
-    let budget = Duration::from_millis(event.data.get("deadlineMs")?.as_u64()?.min(24 * 3_600_000));
+    let budget = Duration::from_millis(event.at("/deadlineMs")?.as_u64()?.min(24 * 3_600_000));
     let margin = (budget / 20).max(Duration::from_millis(20));
     Some(read_at + budget.saturating_sub(margin))
 }

@@ -32,7 +32,8 @@ pub(super) async fn admit(
         return (moment, Some(reason));
     }
     let event = moment.event();
-    let left = match count(engine, policies, &moment).await {
+    // Boxed: most hosts have no policies, and an event's future is made for each event.
+    let left = match Box::pin(count(engine, policies, &moment)).await {
         Ok(left) => left,
         Err(reason) => return (moment, Some(reason)),
     };

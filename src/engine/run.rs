@@ -103,7 +103,12 @@ pub(super) async fn run(engine: &Engine, limits: &RunLimits<'_>, selected: &Sele
 }
 
 /// The run of a fixed verdict: without a future or a timer, because there is nothing to wait for. `None` for all else.
-fn run_fixed(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected, moment: &Arc<Moment>) -> Option<HookRun> {
+pub(super) fn run_fixed(
+    engine: &Engine,
+    limits: &RunLimits<'_>,
+    selected: &Selected,
+    moment: &Arc<Moment>,
+) -> Option<HookRun> {
     let hook = &selected.hook;
     if hook.once || hook.detached || !limits.redacting.is_empty() {
         return None;

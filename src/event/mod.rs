@@ -374,13 +374,16 @@ impl Event {
 
     /// The same; an event about a tool `may_lack_tool`, if whoever judges it looks whether a hook asks for the tool.
     pub(crate) fn from_data(mut data: Value, may_lack_tool: bool) -> Result<Event, NotAnEvent> {
-        if let Some(object) = data.as_object_mut() {
-            object.remove(BLOCKED);
-        }
-        let Some(object) = data.as_object() else {
+        let Some(object) = data.as_object_mut() else {
             return Err(NotAnEvent("an event is a JSON object".into()));
         };
-        let name = match object.get("event") {
+        let mut glance = Glance::at(object);
+        if glance.has_blocked {
+            object.remove(BLOCKED);
+            glance = Glance::at(object);
+        }
+        let Glance { event, tool, is_plain, .. } = glance;
+        let name = match event {
             Some(Value::String(name)) => name.as_str(),
             Some(_) => return Err(NotAnEvent("`event` is a string".into())),
             None => return Err(NotAnEvent("`event` is missing: the name of the moment".into())),
@@ -388,11 +391,13 @@ impl Event {
         let Some(spec) = spec(name) else {
             return Err(NotAnEvent(unknown_event(name).to_string()));
         };
-        if !may_lack_tool && spec.needs_tool() && is_without_tool(object) {
+        if !may_lack_tool && spec.needs_tool() && names_no_tool(tool) {
             return Err(no_tool("tool.name"));
         }
         let name = Arc::from(name);
-        check_shape(&data)?;
+        if !is_plain {
+            check_shape(&data)?;
+        }
         Ok(Event { name, spec, id: next_id(), data, original: None, attached: None, time: None })
     }
 
@@ -518,11 +523,13 @@ pub(crate) fn unknown_event(name: &str) -> UnknownName {
 /// pass it by; a note may lack the name, because nothing is decided there.
 pub(crate) fn lacks_tool(data: &Value) -> bool {
     let event = data.get("event").and_then(Value::as_str).unwrap_or_default();
-    spec(event).is_some_and(EventSpec::needs_tool) && data.as_object().is_some_and(is_without_tool)
+    spec(event).is_some_and(EventSpec::needs_tool)
+        && data.as_object().is_some_and(|data| names_no_tool(data.get("tool")))
 }
 
-fn is_without_tool(data: &Map<String, Value>) -> bool {
-    match data.get("tool") {
+/// Whether what an event says of its tool doesn't name it.
+fn names_no_tool(tool: Option<&Value>) -> bool {
+    match tool {
         None | Some(Value::Null) => true,
         Some(Value::Object(tool)) => tool.get("name").is_none_or(|name| name.is_null() || name == ""),
         // The check of the shape refuses it and says its type.
@@ -532,6 +539,59 @@ fn is_without_tool(data: &Map<String, Value>) -> bool {
 
 pub(crate) fn no_tool(member: &str) -> NotAnEvent {
     NotAnEvent(format!("`{member}` is missing: the event is about a tool"))
+}
+
+/// What one look at each member of an event tells. Every event is looked at on its way.
+struct Glance<'e> {
+    event: Option<&'e Value>,
+    tool: Option<&'e Value>,
+    has_blocked: bool,
+    /// Each member has its type. If not, [`check_shape`] says whether something is wrong, because null is often allowed.
+    is_plain: bool,
+}
+
+impl<'e> Glance<'e> {
+    fn at(members: &'e Map<String, Value>) -> Glance<'e> {
+        let mut glance = Glance { event: None, tool: None, has_blocked: false, is_plain: true };
+        for (key, value) in members {
+            glance.is_plain &= match key.as_str() {
+                "event" => {
+                    glance.event = Some(value);
+                    value.is_string()
+                }
+                "tool" => {
+                    glance.tool = Some(value);
+                    value.as_object().is_some_and(is_plain_tool)
+                }
+                "session" | "run" | "parentRun" | "parentSession" | "cwd" | "shell" | "systemPrompt" => {
+                    value.is_string()
+                }
+                "step" | "deadlineMs" => value.is_u64(),
+                "stopActive" => value.is_boolean(),
+                "agent" | "model" | "messages" | "metadata" => false,
+                BLOCKED => {
+                    glance.has_blocked = true;
+                    true
+                }
+                _ => true,
+            };
+        }
+        glance
+    }
+}
+
+fn is_plain_tool(tool: &Map<String, Value>) -> bool {
+    let mut has_name = false;
+    let is_plain = tool.iter().all(|(key, value)| match key.as_str() {
+        "name" => {
+            has_name = true;
+            value.is_string()
+        }
+        "callId" => value.is_string(),
+        "durationMs" => value.is_u64(),
+        _ => true,
+    });
+    is_plain && has_name
 }
 
 fn check_shape(data: &Value) -> Result<(), NotAnEvent> {
@@ -701,6 +761,36 @@ mod tests {
         for name in of_shape.chain(subjects.chain(CONTEXT_MEMBERS).map(str::to_string)) {
             assert!(MEMBERS.contains(&&*name), "{name}");
         }
+    }
+
+    /// What passes at a glance would pass the check.
+    #[test]
+    fn a_plain_event_has_the_shape() {
+        let values = [
+            json!(null),
+            json!(true),
+            json!("x"),
+            json!(1),
+            json!(-1),
+            json!(1.5),
+            json!([]),
+            json!({}),
+            json!({"name": "x"}),
+            json!({"name": 1}),
+            json!({"name": "x", "callId": 1}),
+            json!({"name": "x", "callId": "c", "input": 1, "durationMs": 2}),
+            json!({"name": "x", "durationMs": "2"}),
+        ];
+        let mut plain = 0;
+        for (name, value) in MEMBERS.iter().flat_map(|name| values.iter().map(move |value| (*name, value))) {
+            let mut data = json!({"event": "Stop"});
+            data[name] = value.clone();
+            if Glance::at(data.as_object().unwrap()).is_plain {
+                plain += 1;
+                assert!(check_shape(&data).is_ok(), "{data}");
+            }
+        }
+        assert!(plain > MEMBERS.len(), "{plain}");
     }
 
     #[test]

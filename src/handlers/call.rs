@@ -7,7 +7,6 @@ use crate::contract::{Contract, NATIVE};
 use crate::event::{Event, On, Phase};
 use crate::matching::Facts;
 use crate::matching::rule::{Asker, Condition};
-use crate::matching::tools::ToolNames;
 use crate::services::client::Client;
 #[cfg(feature = "models")]
 use crate::services::models::{Bound, ModelRef};
@@ -156,30 +155,21 @@ pub struct Moment {
 impl Moment {
     /// A version of an event.
     pub fn new(event: Arc<Event>, root: &Path) -> Moment {
-        Moment::from_facts(Facts::new(event, root))
-    }
-
-    /// The same with the names of tools that definition files add.
-    pub fn with_names(self, names: &Arc<ToolNames>) -> Moment {
-        Moment::from_facts(self.facts.with_names(names))
-    }
-
-    /// The same, and scripts that a call runs may be looked into.
-    pub fn with_scripts(self) -> Moment {
-        Moment::from_facts(self.facts.with_scripts())
+        Moment::of(Facts::new(event, root))
     }
 
     /// The same moment, of whose call nothing is known, for this reason.
     pub fn unread(&self, why: &'static str) -> Moment {
-        Moment::from_facts(self.facts.unread(why))
+        Moment::of(self.facts.unread(why))
     }
 
     /// The next version of it.
     pub fn rewritten(&self, event: Arc<Event>) -> Moment {
-        Moment::from_facts(self.facts.rewritten(event))
+        Moment::of(self.facts.rewritten(event))
     }
 
-    fn from_facts(facts: Facts) -> Moment {
+    /// The version of an event that facts are about.
+    pub fn of(facts: Facts) -> Moment {
         Moment { facts, native: OnceLock::new(), environment: OnceLock::new() }
     }
 

@@ -38,7 +38,7 @@ pub enum Subject {
     /// A shell text.
     Shell {
         /// The text.
-        text: String,
+        text: Arc<str>,
         /// What it would run.
         script: Arc<Script>,
     },
@@ -82,7 +82,7 @@ pub struct Names {
 const UNKNOWN_HEADER: &str = "the patch has a header that isn't known";
 
 /// A text up to this length is read at once.
-const QUICK_TEXT: usize = 4096;
+pub(super) const QUICK_TEXT: usize = 4096;
 
 impl Call {
     /// A call of which nothing is known, for this reason.
@@ -94,12 +94,15 @@ impl Call {
     /// unclear, and must not be kept.
     pub fn read(row: Row<'_>, tool: &str, input: Option<&Value>, base: &Path, shell: Shell) -> Call {
         match input.and_then(|input| row.only_command(input)).filter(|text| text.len() <= QUICK_TEXT) {
-            Some(text) => {
-                let script = recent::read_shared(text, shell);
-                Call::about(Subject::Shell { text: text.to_string(), script })
-            }
+            Some(text) => Call::of_command(text.into(), shell),
             None => Call::read_members(row, tool, input, base, shell),
         }
+    }
+
+    /// The call of a shell that is given nothing but a text.
+    pub fn of_command(text: Arc<str>, shell: Shell) -> Call {
+        let script = recent::read_shared(&text, shell);
+        Call::about(Subject::Shell { text, script })
     }
 
     fn about(subject: Subject) -> Call {
@@ -166,6 +169,9 @@ impl Call {
     /// Every program that the call could run, by the names that [`CommandRule::program`](super::shell::CommandRule::program) has; `None`
     /// if it may be any.
     pub fn programs(&self) -> Option<Vec<&str>> {
+        if let ([Subject::Shell { script, .. }], []) = (&*self.alternatives, &*self.others) {
+            return script.programs();
+        }
         let mut all = Vec::new();
         for subject in self.alternatives.iter().chain(&self.others) {
             match subject {
@@ -361,7 +367,7 @@ fn subjects(
                 // The name of a key in Copilot's tool.
                 let text = if row.types() { text.replace("{enter}", "\n").into() } else { text };
                 let script = recent::read_shared(&text, shell);
-                Subject::Shell { text: text.into_owned(), script }
+                Subject::Shell { text: text.into(), script }
             };
             return Some(texts.into_iter().map(read).collect());
         }

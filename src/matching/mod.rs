@@ -20,7 +20,7 @@ use crate::event::Event;
 use crate::support::digest;
 use crate::syntax::source::Layer;
 use crate::verdict::LookedInto;
-use call::Call;
+use call::{Call, QUICK_TEXT};
 use parking_lot::Mutex;
 use regex::Regex;
 use rule::Asker;
@@ -95,13 +95,15 @@ pub enum ToolNaming {
 pub struct Facts {
     /// The event.
     pub event: Arc<Event>,
-    base: PathBuf,
+    base: Arc<Path>,
     working_directory: Option<PathBuf>,
     names: Arc<ToolNames>,
     /// Every rule asks for the tool's name, and looking it up in the event took a tenth of judging.
     tool: Option<Box<str>>,
     known: Option<&'static Tool>,
     families: &'static [&'static str],
+    /// The text of a shell call that has nothing else.
+    command: Option<Arc<str>>,
     has_scripts: bool,
     scripts: Mutex<Vec<LookedInto>>,
     unread: Option<&'static str>,
@@ -113,11 +115,17 @@ pub struct Facts {
 impl Facts {
     /// `root` stands in for an event without `cwd`.
     pub fn new(event: Arc<Event>, root: &Path) -> Facts {
+        Facts::within(event, &root.into(), Arc::default(), false)
+    }
+
+    /// The same with the `names` of tools that definition files add. `has_scripts`: scripts that a call runs may be
+    /// looked into, which happens when a condition asks.
+    pub fn within(event: Arc<Event>, root: &Arc<Path>, names: Arc<ToolNames>, has_scripts: bool) -> Facts {
         let base = match event.text("/cwd") {
-            Some(cwd) => root.join(cwd),
-            None => root.to_path_buf(),
+            Some(cwd) => root.join(cwd).into(),
+            None => root.clone(),
         };
-        Facts::at(base, event, Arc::default())
+        Facts::at(base, event, names, has_scripts)
     }
 
     /// The same with the names of tools that definition files add.
@@ -125,14 +133,9 @@ impl Facts {
         Facts { names: names.clone(), ..self }
     }
 
-    /// The same, and scripts that a call runs may be looked into: it happens when a condition asks.
-    pub fn with_scripts(self) -> Facts {
-        Facts { has_scripts: true, ..self }
-    }
-
     /// The same moment, of whose call nothing is known, for this reason: every condition on it is in doubt.
     pub fn unread(&self, why: &'static str) -> Facts {
-        Facts { unread: Some(why), ..Facts::at(self.base.clone(), self.event.clone(), self.names.clone()) }
+        Facts { unread: Some(why), ..Facts::at(self.base.clone(), self.event.clone(), self.names.clone(), false) }
     }
 
     /// Why nothing is known of the call, if that is so.
@@ -158,19 +161,28 @@ impl Facts {
 
     /// The same moment with another value: hooks can't change where it happens.
     pub fn rewritten(&self, event: Arc<Event>) -> Facts {
-        Facts { has_scripts: self.has_scripts, ..Facts::at(self.base.clone(), event, self.names.clone()) }
+        Facts::at(self.base.clone(), event, self.names.clone(), self.has_scripts)
     }
 
-    fn at(base: PathBuf, event: Arc<Event>, names: Arc<ToolNames>) -> Facts {
+    fn at(base: Arc<Path>, event: Arc<Event>, names: Arc<ToolNames>, has_scripts: bool) -> Facts {
         // Looked up once, because each look into the event takes time.
         let (tool, input) = event.tool().map_or((None, None), |tool| (tool.get("name"), tool.get("input")));
         let tool = tool.and_then(|name| name.as_str()).map(Box::from);
         let known = tool.as_deref().and_then(tools::known);
-        let families = tool.as_deref().map_or(&[][..], |name| Row::found(name, known).families_of(input));
+        let row = tool.as_deref().map(|name| Row::found(name, known));
+        let families = row.as_ref().map_or(&[][..], |row| row.families_of(input));
         let (call, declared) = (OnceLock::new(), OnceLock::new());
         let shell_input = input.filter(|_| families.contains(&"Bash"));
-        let may_hold_patch = shell_input.map_or_else(OnceLock::new, |input| tools::may_hold_patch(input).into());
-        let working_directory = shell_input.and_then(tools::working_directory).map(|directory| base.join(directory));
+        let command =
+            shell_input.and_then(|input| row?.only_command(input)).filter(|it| it.len() <= QUICK_TEXT).map(Arc::from);
+        // Beside a command alone there is nothing to look for.
+        let more = shell_input.filter(|_| command.is_none());
+        let may_hold_patch = match (&command, more) {
+            (Some(_), _) => false.into(),
+            (None, Some(input)) => tools::may_hold_patch(input).into(),
+            (None, None) => OnceLock::new(),
+        };
+        let working_directory = more.and_then(tools::working_directory).map(|directory| base.join(directory));
         Facts {
             event,
             base,
@@ -179,7 +191,8 @@ impl Facts {
             tool,
             known,
             families,
-            has_scripts: false,
+            command,
+            has_scripts,
             scripts: Mutex::default(),
             unread: None,
             call,
@@ -239,8 +252,11 @@ impl Facts {
             return call;
         }
         // Read before it is kept: on a disk that hangs, this waits for ever, and nobody else must.
-        let read = self.read(self.row(layer));
-        if patience::is_left() { call.get_or_init(|| read) } else { &NOT_READ }
+        let read = match self.command.clone().filter(|_| std::ptr::eq(call, &self.call) && self.unread.is_none()) {
+            Some(command) => Call::of_command(command, self.shell(self.row(layer))),
+            None => self.read(self.row(layer)),
+        };
+        if patience::was_enough() { call.get_or_init(|| read) } else { &NOT_READ }
     }
 
     /// How a definition of a layer reads the input of the event's tool.

@@ -74,6 +74,11 @@ pub(super) fn is_quick() -> bool {
     PATIENCE.with_borrow(|patience| matches!(patience, Patience::Quick { .. }))
 }
 
+/// Whether nothing was broken off so far.
+pub(super) fn was_enough() -> bool {
+    PATIENCE.with_borrow(|patience| !matches!(patience, Patience::Quick { is_used_up: true, .. }))
+}
+
 /// Whether to go on, to be asked between one hook and the next. If not, the caller answers with anything.
 pub fn is_left() -> bool {
     PATIENCE.with_borrow_mut(|patience| match patience {

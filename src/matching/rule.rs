@@ -15,6 +15,7 @@ use super::{Facts, ToolNaming, Truth, globbed, patience};
 use crate::syntax::source::Layer;
 use globset::{GlobBuilder, GlobMatcher};
 use serde_json::Value;
+use smallvec::SmallVec;
 use std::path::Path;
 
 /// How a list of rules is held against what a call is about.
@@ -402,7 +403,7 @@ impl Condition {
 
     /// Whether it holds for an event, in one of two readings.
     pub fn holds(&self, facts: &Facts, asker: Asker, reading: Reading) -> Truth {
-        let (rules, unless): (Vec<_>, Vec<_>) = (self.rules.iter().collect(), self.unless.iter().collect());
+        let (rules, unless): (Rules, Rules) = (self.rules.iter().collect(), self.unless.iter().collect());
         holds(&rules, &unless, facts, asker, reading)
     }
 }
@@ -579,6 +580,10 @@ fn quoted_value(value: &Value) -> String {
     format!("`{}`", short(&text))
 }
 
+/// Rules that are held together. Mostly they are few, and every event has some held against it.
+type Rules<'r> = SmallVec<[&'r ToolRule; 4]>;
+type Commands<'r> = SmallVec<[&'r CommandRule; 4]>;
+
 /// Whether any of `rules` holds for an event and `unless` doesn't take it away.
 pub fn holds(rules: &[&ToolRule], unless: &[&ToolRule], facts: &Facts, asker: Asker, reading: Reading) -> Truth {
     let own = holds_for_call(rules, unless, facts, asker, reading);
@@ -586,7 +591,7 @@ pub fn holds(rules: &[&ToolRule], unless: &[&ToolRule], facts: &Facts, asker: As
     if patched.is_empty() {
         return own;
     }
-    fn of_patch<'r>(rules: &[&'r ToolRule], families: &[&str]) -> Vec<&'r ToolRule> {
+    fn of_patch<'r>(rules: &[&'r ToolRule], families: &[&str]) -> Rules<'r> {
         rules.iter().filter(|rule| rule.names_patch(families)).copied().collect()
     }
     let (rules, unless) = (of_patch(rules, patched), of_patch(unless, patched));
@@ -597,7 +602,7 @@ pub fn holds(rules: &[&ToolRule], unless: &[&ToolRule], facts: &Facts, asker: As
     };
     match reading {
         Reading::Hits if !rules.is_empty() => own.or(|| hits(rules, unless)),
-        Reading::Covers if !unless.is_empty() => own.and(|| hits(unless, Vec::new()).not()),
+        Reading::Covers if !unless.is_empty() => own.and(|| hits(unless, Rules::new()).not()),
         Reading::Hits | Reading::Covers => own,
     }
 }
@@ -608,8 +613,8 @@ fn holds_for_call(rules: &[&ToolRule], unless: &[&ToolRule], facts: &Facts, aske
     let Some(tool) = facts.tool() else { return truth(has_none) };
     let families = facts.families(asker);
     let is_about = |rule: &&&ToolRule| rule.names_tool(tool, facts, asker);
-    let rules: Vec<&ToolRule> = rules.iter().filter(is_about).copied().collect();
-    let unless: Vec<&ToolRule> = unless.iter().filter(is_about).copied().collect();
+    let rules: Rules = rules.iter().filter(is_about).copied().collect();
+    let unless: Rules = unless.iter().filter(is_about).copied().collect();
     if rules.is_empty() && !has_none {
         return Truth::No;
     }
@@ -628,7 +633,7 @@ fn holds_for_call(rules: &[&ToolRule], unless: &[&ToolRule], facts: &Facts, aske
     let call = facts.call(asker.layer);
     if call.is_elsewhere {
         // A pattern over what a search looks for names no other place than the event's directory.
-        let names_place = |rule: &&ToolRule| !matches!(rule.argument, Argument::Main(_));
+        let names_place = |rule: &mut &ToolRule| !matches!(rule.argument, Argument::Main(_));
         match (reading, &mut judge.rules) {
             (Reading::Hits, _) => judge.unless.retain(names_place),
             (Reading::Covers, Some(rules)) => rules.retain(names_place),
@@ -662,8 +667,8 @@ fn holds_for_call(rules: &[&ToolRule], unless: &[&ToolRule], facts: &Facts, aske
 struct Judge<'a> {
     tool: &'a str,
     /// Those that are about the tool; `None`: every call fits.
-    rules: Option<Vec<&'a ToolRule>>,
-    unless: Vec<&'a ToolRule>,
+    rules: Option<Rules<'a>>,
+    unless: Rules<'a>,
     has_families: bool,
     facts: &'a Facts,
 }
@@ -737,16 +742,16 @@ impl Judge<'_> {
     }
 
     /// What command rules say of a shell text.
-    fn commands(
+    fn commands<'r>(
         &self,
-        rules: &[&ToolRule],
-        unless: &[&ToolRule],
+        rules: &[&'r ToolRule],
+        unless: &[&'r ToolRule],
         script: &Script,
         text: &str,
         reading: Reading,
     ) -> Truth {
-        let commands: Vec<_> = rules.iter().flat_map(|rule| rule.commands()).collect();
-        let except: Vec<_> = unless.iter().flat_map(|rule| rule.commands()).collect();
+        let of_rules = |rules: &[&'r ToolRule]| rules.iter().flat_map(|rule| rule.commands()).collect();
+        let (commands, except): (Commands, Commands) = (of_rules(rules), of_rules(unless));
         if commands.is_empty() {
             return Truth::No;
         }

@@ -4,12 +4,11 @@
 use super::error::{RpcError, RpcResult};
 use crate::support::json;
 use jsonrpsee::core::server::MethodResponse;
-use serde::de::{DeserializeSeed, IgnoredAny};
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
-use std::marker::PhantomData;
 
 /// A message, its members as they were written.
 #[derive(Deserialize)]
@@ -63,13 +62,13 @@ pub(super) fn read_parsed(text: &str, is_wanted: impl Fn(&str) -> bool) -> Optio
     let (mut version, mut id, mut method, mut params) = (None, None, None, None);
     let mut rest = skip_space(text).strip_prefix('{')?;
     loop {
-        let (key, after) = read_value(rest, PhantomData::<&str>)?;
+        let (key, after) = read_text(skip_space(rest))?;
         let value = skip_space(skip_space(after).strip_prefix(':')?);
         rest = match key {
-            "jsonrpc" if version.is_none() => set(&mut version, read_value(value, PhantomData::<&str>)?),
-            "id" if id.is_none() => set(&mut id, read_value(value, PhantomData::<&RawValue>)?),
+            "jsonrpc" if version.is_none() => set(&mut version, read_text(value)?),
+            "id" if id.is_none() => set(&mut id, read_raw(value)?),
             "method" if method.is_none() => {
-                let (name, after) = read_value(value, PhantomData::<&str>)?;
+                let (name, after) = read_text(value)?;
                 method = Some(is_wanted(name).then_some(name)?);
                 after
             }
@@ -97,10 +96,18 @@ fn set<'t, T>(member: &mut Option<T>, (value, rest): (T, &'t str)) -> &'t str {
     rest
 }
 
+/// The string at the beginning of a text, if nothing in it is escaped, and what is behind it.
+fn read_text(text: &str) -> Option<(&str, &str)> {
+    let rest = text.strip_prefix('"')?;
+    let end = rest.bytes().position(|byte| byte < b' ' || byte == b'"' || byte == b'\\')?;
+    let (string, end) = rest.split_at_checked(end)?;
+    Some((string, end.strip_prefix('"')?))
+}
+
 /// The JSON value at the beginning of a text, and what is behind it.
-fn read_value<'t, T: DeserializeSeed<'t>>(text: &'t str, seed: T) -> Option<(T::Value, &'t str)> {
+fn read_raw(text: &str) -> Option<(&RawValue, &str)> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let value = seed.deserialize(&mut deserializer).ok()?;
+    let value = <&RawValue>::deserialize(&mut deserializer).ok()?;
     let length = deserializer.into_iter::<IgnoredAny>().byte_offset();
     Some((value, text.get(length..)?))
 }

@@ -41,7 +41,6 @@ pub(super) async fn dispatch(session: &Session, sent: Value, text: &str, out: &m
     }
     let start = out.len();
     json_writer::write(out, &verdict).map_err(RpcError::internal)?;
-    let written = out.get(start..).and_then(|it| std::str::from_utf8(it).ok()).unwrap_or_default();
     tracing::info!(
         target: VERDICTS,
         event = &*event.name,
@@ -55,7 +54,7 @@ pub(super) async fn dispatch(session: &Session, sent: Value, text: &str, out: &m
         "Judged."
     );
     let from = Sender { dialect: dialect.name(), client: session.client() };
-    session.host.journal.write(&event, from, text, &verdict, written);
+    session.host.journal.write(&event, from, text, &verdict, out.get(start..).unwrap_or_default());
     if is_translated {
         out.push(b'}');
     }

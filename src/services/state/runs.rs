@@ -59,8 +59,8 @@ impl Runs {
     /// Learns from an event, before it is judged.
     pub fn note(&self, event: &Event) {
         let begins = matches!(&*event.name, "UserPromptSubmit" | "RunStart");
-        match (event.text("/run"), event.text("/parentRun")) {
-            (Some(run), parent) => {
+        match event.text("/run") {
+            Some(run) => {
                 let session = event.session();
                 let mut known = self.known();
                 if known.latest.as_deref().is_some_and(|latest| is_key(latest, session, run)) {
@@ -73,11 +73,12 @@ impl Runs {
                 if known.parents.get(&*run).is_some() {
                     return;
                 }
+                let parent = event.text("/parentRun");
                 let parent = parent.map(|parent| key(event.text("/parentSession").unwrap_or(session), parent).into());
                 let parent = parent.filter(|parent: &Arc<str>| known.outermost(parent.clone()) != run);
                 known.parents.put(run.clone(), parent.unwrap_or(run));
             }
-            (None, _) if begins && event.text("/agent/parent").is_none() => {
+            None if begins && event.text("/agent/parent").is_none() => {
                 let mut known = self.known();
                 if let Some(agent) = event.text("/agent/name") {
                     known.agents.put(agent.into(), event.session().into());
@@ -86,7 +87,7 @@ impl Runs {
                 let number = known.n_prompts;
                 known.prompts.put(event.session().to_string(), number);
             }
-            _ => {}
+            None => {}
         }
     }
 
