@@ -1254,7 +1254,13 @@ impl<'t> Reader<'t> {
                     }
                 }
                 b'$' | b'`' => {
+                    let from = reader.at;
                     let part = if byte == b'$' { reader.dollar(true)? } else { reader.back_quotes(true)? };
+                    // bash joins all lines of a body before it reads them: a comment goes on, too.
+                    let read = &reader.source[from..reader.at];
+                    if read.contains("\\\n") && read.contains(['#', '\'']) {
+                        return reader.outside("a joined line within a substitution of a here-document");
+                    }
                     push_text(&mut parts, &mut text, true);
                     parts.push(part);
                 }

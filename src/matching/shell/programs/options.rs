@@ -1,7 +1,7 @@
 //! How programs take their options: a generated table, one line for each program and sub-command.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 
 /// `PATH<TAB>HABITS<TAB>OPTIONS`, sorted; `generate.py` makes it and says what the columns are.
 static TABLE: &str = include_str!("options.txt");
@@ -53,6 +53,8 @@ pub(in super::super) struct Row {
     pub(in super::super) children: Vec<Row>,
     /// The names of the sub-commands, sorted, each with its place among them: git has 150.
     places: Vec<(&'static str, usize)>,
+    /// The names of the options, sorted, each with its place among them, once one is asked for: some have 200.
+    option_places: OnceLock<Vec<(&'static str, usize)>>,
     /// The first operand is a sub-command.
     pub(in super::super) has_commands: bool,
     /// The options hold after sub-commands too.
@@ -102,11 +104,10 @@ impl Row {
         self.has_commands = true;
         if self.deep {
             child.deep = true;
-            for option in &self.options {
-                if !option.names.iter().any(|name| child.option(name).is_some()) {
-                    child.options.push(option.clone());
-                }
-            }
+            let is_known = |option: &&Opt| option.names.iter().any(|name| child.option(name).is_some());
+            let more: Vec<Opt> = self.options.iter().filter(|option| !is_known(option)).cloned().collect();
+            child.options.extend(more);
+            child.option_places.take();
         }
         for name in &child.names {
             // The first one of a name counts.
@@ -123,7 +124,17 @@ impl Row {
     }
 
     pub(in super::super) fn option(&self, name: &str) -> Option<&Opt> {
-        self.options.iter().find(|option| option.names.contains(&name))
+        let places = self.option_places.get_or_init(|| {
+            let options = self.options.iter().enumerate();
+            let mut places: Vec<_> =
+                options.flat_map(|(at, it)| it.names.iter().map(move |name| (*name, at))).collect();
+            places.sort();
+            // The first one of a name counts.
+            places.dedup_by_key(|(name, _)| *name);
+            places
+        });
+        let found = places.binary_search_by_key(&name, |(name, _)| *name).ok()?;
+        self.options.get(places[found].1)
     }
 
     /// Whether it does nothing with options alone.
