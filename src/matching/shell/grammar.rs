@@ -942,6 +942,9 @@ impl<'t> Reader<'t> {
                 return self.outside("a brace that begins a group, as zsh reads it");
             }
             let word = self.word(Context::Plain)?;
+            if self.shell == Shell::Zsh && closes_brace(&self.source[word.span.clone()]) {
+                return self.outside("a brace that ends a group, as zsh reads it");
+            }
             if words.is_empty() {
                 let plain = word.plain();
                 declares =
@@ -1927,6 +1930,27 @@ impl Word {
             _ => None,
         }
     }
+}
+
+/// Whether a word has a brace that closes none of its own, and isn't quoted. To zsh it ends a group wherever it stands.
+fn closes_brace(word: &str) -> bool {
+    if !word.contains('}') {
+        return false;
+    }
+    let (mut open, mut quote) = (0_usize, None);
+    let mut signs = word.chars();
+    while let Some(sign) = signs.next() {
+        match (sign, quote) {
+            ('\\', None | Some('"')) => drop(signs.next()),
+            ('\'' | '"', None) => quote = Some(sign),
+            (sign, Some(end)) if sign == end => quote = None,
+            ('{', None) => open += 1,
+            ('}', None) if open == 0 => return true,
+            ('}', None) => open -= 1,
+            _ => {}
+        }
+    }
+    false
 }
 
 /// Whether the word means something at the start of a command.
