@@ -7,6 +7,7 @@ use crate::matching::{Facts, ToolNaming, Truth};
 use crate::syntax::source::Source;
 use crate::verdict::millis_up;
 use serde_json::{Map, Value, json};
+use std::iter::{empty, once};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -131,18 +132,18 @@ impl Policy {
         }
         let asker = Asker { layer: self.source.layer, naming: ToolNaming::Canonical };
         for rule in &self.deny {
-            match rule::holds(&[rule], &[], facts, asker, Reading::Hits) {
+            match rule::holds(once(&**rule), empty(), facts, asker, Reading::Hits) {
                 Truth::Yes => return Some(format!("the policy denies `{}`", rule.text())),
                 // Otherwise a text that can't be read would be enough to slip through.
                 Truth::Opaque(why) => return Some(format!("the policy denies `{}`, and {why}", rule.text())),
                 Truth::Delegates(_) | Truth::No => {}
             }
         }
-        let allow: Vec<&ToolRule> = self.allow.as_ref()?.iter().map(|it| &**it).collect();
+        let allow = self.allow.as_ref()?;
         // No rule covers nothing.
         let covered = match allow.is_empty() {
             true => Truth::No,
-            false => rule::holds(&allow, &[], facts, asker, Reading::Covers),
+            false => rule::holds(allow.iter().map(|it| &**it), empty(), facts, asker, Reading::Covers),
         };
         match covered {
             Truth::Yes => None,

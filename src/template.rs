@@ -46,7 +46,7 @@ fn at_path(event: &Event, path: &str) -> Option<Value> {
         other => other.get(key).cloned(),
     };
     let mut keys = path.split('.');
-    let first = event.data.get(keys.next()?)?.clone();
+    let first = event.data().get(keys.next()?)?.clone();
     keys.try_fold(first, |at, key| step(&at, key))
 }
 

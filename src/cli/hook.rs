@@ -170,7 +170,7 @@ fn ask_host(args: &HookArgs, hooks: &StandingArgs, payload: &Value) -> Result<Va
 /// Judges the event in this process.
 fn judge_here(args: &HookArgs, hooks: &StandingArgs, payload: Value) -> Result<Value, Failure> {
     let mut event = args.agent.read(payload).map_err(|error| Failure(error.to_string()))?;
-    event.data["deadlineMs"] = json!(args.time_limit.as_millis() as u64);
+    event.change(|data| data["deadlineMs"] = json!(args.time_limit.as_millis() as u64));
     let host = hooks.host.definitions.host_with(hooks.options()?)?;
     let runtime = runtime()?;
     let _socket = share(&host, &runtime, super::serve::MAX_MESSAGE);

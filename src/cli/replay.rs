@@ -373,7 +373,7 @@ pub(super) fn event_summary(event: &Event) -> String {
     let Some(tool) = event.tool_name() else {
         return event.text("/prompt").or(event.text("/lastMessage")).unwrap_or_default().to_string();
     };
-    let main = event.data.pointer("/tool/input").and_then(|input| crate::matching::tools::main_argument(tool, input));
+    let main = event.data().pointer("/tool/input").and_then(|input| crate::matching::tools::main_argument(tool, input));
     match main {
         Some((_, argument)) => format!("{tool} {argument}"),
         None => tool.to_string(),

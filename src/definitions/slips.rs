@@ -343,7 +343,7 @@ mod tests {
                     let events = payloads.into_iter().filter_map(|payload| dialect.read(payload.clone()).ok());
                     for event in events {
                         *seen += 1;
-                        for (name, value) in event.data.as_object().into_iter().flatten() {
+                        for (name, value) in event.data().as_object().into_iter().flatten() {
                             told.extend(slip(name, false).map(|it| format!("{it:?} {}", path.display())));
                             for inner in value.as_object().into_iter().flat_map(|it| it.keys()) {
                                 let path = format!("{name}.{inner}");

@@ -142,7 +142,7 @@ fn payload(event: &Event) -> Value {
     payload["event"] = json!(name(event));
     if payload.get("context").is_none_or(Value::is_object) {
         for (theirs, ours) in IN_CONTEXT {
-            if let Some(value) = event.data.get(ours) {
+            if let Some(value) = event.data().get(ours) {
                 set_pointer(&mut payload, &format!("/context/{theirs}"), value.clone());
             }
         }
@@ -196,7 +196,7 @@ fn value(event: &Event, name: &str) -> Option<Value> {
             MainArgument::Is(command) => Some(command.into()),
             MainArgument::Unclear | MainArgument::Absent => None,
         },
-        "prompt" | "cwd" => event.data.get(name).cloned(),
+        "prompt" | "cwd" => event.data().get(name).cloned(),
         _ => {
             let (of, field) = match name.strip_prefix("tool_input_") {
                 Some(field) => ("/tool/input", field),

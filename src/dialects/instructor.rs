@@ -328,7 +328,7 @@ fn read_reply(event: &Event, reply: Value) -> Result<Answer, String> {
         }
         let before = given.get(key).unwrap_or(&Value::Null);
         // Of a context that arrived blocked, no hook has said so yet.
-        let says_no = key == "isToolExecutionBlocked" && event.data.get(MARK).is_none() && *value == true;
+        let says_no = key == "isToolExecutionBlocked" && event.data().get(MARK).is_none() && *value == true;
         if says_no && before == true && &*event.name == "PreToolUse" {
             answer.reason = answer.reason.or_else(|| blocked(event));
             blocks = true;
@@ -624,17 +624,17 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
         refusal = mark[MARK].as_str().map(str::to_string);
         // Errors that came after the block stay.
         if !after.at("/errors").is_some_and(|errors| has(errors, &mark["errors"][0])) {
-            merge_patch(&mut after.data, &json!({"errors": mark["errors"]}));
+            after.change(|data| merge_patch(data, &json!({"errors": mark["errors"]})));
         }
-        merge_patch(&mut after.data, &json!({MARK: mark[MARK]}));
+        after.change(|data| merge_patch(data, &json!({MARK: mark[MARK]})));
     } else if let Some(message) = blocked(event).filter(|_| is_gate_of_tool) {
         let mark = block(event, Some(&message));
         refusal = mark[MARK].as_str().map(str::to_string);
-        merge_patch(&mut after.data, &json!({MARK: mark[MARK]}));
+        after.change(|data| merge_patch(data, &json!({MARK: mark[MARK]})));
     } else if denied && is_post_tool(event) {
         let reason = verdict.reason.clone().unwrap_or_else(|| "withheld by a hook".into());
-        set_pointer(&mut after.data, "/tool/output", Value::Null);
-        set_pointer(&mut after.data, "/tool/error", reason.clone().into());
+        after.change(|data| set_pointer(data, "/tool/output", Value::Null));
+        after.change(|data| set_pointer(data, "/tool/error", reason.clone().into()));
         refusal = Some(reason);
     } else if denied && new.is_empty() && &*event.name != "Stop" {
         // A signal is its only way to deny at these events. At `Stop` none is sent, because the loop ends anyway.
@@ -647,15 +647,15 @@ fn write_reply(event: &Event, verdict: &Verdict) -> Value {
     }
     let all = all_signals(event, &new);
     if !new.is_empty() {
-        set_pointer(&mut after.data, "/state/stopSignals", all.clone().into());
+        after.change(|data| set_pointer(data, "/state/stopSignals", all.clone().into()));
     }
     let mut context = match DIALECT.original(event) {
         // No hook changed it.
-        Some(original) if after.data == event.data => original.clone(),
+        Some(original) if after.data() == event.data() => original.clone(),
         Some(_) | None => {
             let ended = verdict.outcomes.iter().filter_map(|outcome| Some(outcome.times()?.1)).max();
             if let Some(ended) = ended {
-                after.data["updatedAt"] = rfc3339(ended).into();
+                after.change(|data| data["updatedAt"] = rfc3339(ended).into());
             }
             let mut context = write(&after);
             // A client that sends the subject as a member of its own reads it there again.
@@ -696,7 +696,7 @@ fn write_subject(event: &Event, after: &mut Event, subject: &Value) {
     match event.spec.subject {
         Some("/model/response") if subject.is_null() => {
             let given = event.subject().unwrap_or(&Value::Null);
-            set_pointer(&mut after.data, "/model/response", emptied(given));
+            after.change(|data| set_pointer(data, "/model/response", emptied(given)));
         }
         Some("/lastMessage" | "/result") => {
             let last = |event: &Event| {
@@ -712,9 +712,12 @@ fn write_subject(event: &Event, after: &mut Event, subject: &Value) {
             };
             if (is_subject || subject.is_null())
                 && let Some(at) = last(after)
-                && let Some(message) = after.data["messages"].get_mut(at).and_then(Value::as_object_mut)
             {
-                message.insert("content".into(), content);
+                after.change(|data| {
+                    if let Some(message) = data["messages"].get_mut(at).and_then(Value::as_object_mut) {
+                        message.insert("content".into(), content);
+                    }
+                });
             }
         }
         Some(_) | None => {}

@@ -51,7 +51,7 @@ pub(crate) fn sent(mut params: Value, dialect: &str) -> Option<Event> {
     let Some(payload) = params.get_mut("payload").map(Value::take) else { return Event::from_json(params).ok() };
     let mut event = by_name(dialect).ok()?.read(payload).ok()?;
     if let Some(deadline) = params.get_mut("deadlineMs").map(Value::take).filter(|it| !it.is_null()) {
-        event.data["deadlineMs"] = deadline;
+        event.change(|data| data["deadlineMs"] = deadline);
     }
     Some(event)
 }
@@ -562,7 +562,7 @@ impl Dialect {
         }
         let mut given: Vec<&str> = vec![EVENT];
         for (theirs, ours) in pairs() {
-            let Some(value) = event.data.pointer(ours).filter(|_| !given.contains(ours)) else { continue };
+            let Some(value) = event.data().pointer(ours).filter(|_| !given.contains(ours)) else { continue };
             given.push(ours);
             let places = pairs().filter(|(_, it)| it == ours).map(|(theirs, _)| *theirs);
             let mut there: Vec<&str> =
@@ -679,7 +679,7 @@ mod tests {
             for row in dialect.events {
                 let event = json!({"event": row.canonical, "session": "s", "tool": {"name": "t", "input": {}}});
                 let payload = (dialect.contract.payload)(&Event::from_json(event).unwrap());
-                let read = |payload: &Value| dialect.read(payload.clone()).map(|event| event.data);
+                let read = |payload: &Value| dialect.read(payload.clone()).map(|event| event.data().clone());
                 let expected = read(&payload).unwrap();
                 for (name, kind) in MEMBERS.iter().flat_map(|name| kinds.iter().map(move |kind| (name, kind))) {
                     let mut payload = payload.clone();
@@ -814,7 +814,7 @@ mod tests {
                 let mut payload = json!({"extra": 1});
                 set_pointer(&mut payload, dialect.event_name, name.into());
                 let event = dialect.read(payload.clone()).unwrap();
-                assert_eq!((&*event.name, &event.data["extra"]), (expected, &json!(1)));
+                assert_eq!((&*event.name, &event.data()["extra"]), (expected, &json!(1)));
                 assert_eq!((dialect.contract.payload)(&event), payload, "{}", dialect.name());
                 assert_eq!(dialect.refuse("no", name), Said::default());
                 let verdict = Verdict::silent(Decision::Allow, 0, "".into(), event.id.clone());

@@ -27,7 +27,7 @@ pub const CONTRACT: Contract = Contract {
     gates_fail: Fail::Open,
     decisions: &[Decision::Ask, Decision::Defer],
     context: &CONTEXT_MEMBERS,
-    payload: |event| event.data.clone(),
+    payload: |event| event.data().clone(),
     stdin: None,
     environment: |_, _| Vec::new(),
     project_variables: &[],

@@ -73,7 +73,7 @@ fn translates_both_ways() {
         json!({"kind": "before_tool", "conversation": "c1", "tool": "Bash", "args": {"command": "ls"}, "extra": 1});
     let event = DIALECT.read(payload.clone()).unwrap();
     assert_eq!(
-        event.data,
+        event.data().clone(),
         json!({
             "event": "PreToolUse", "session": "c1", "tool": {"name": "Bash", "input": {"command": "ls"}}, "extra": 1,
         })

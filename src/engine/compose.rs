@@ -382,7 +382,7 @@ impl Chain {
         let mut next = rewritten.map(|subject| event.with_subject(subject.clone()));
         let patch = |next: &mut Option<Event>, patch: &Value| {
             let patched = next.as_ref().unwrap_or(&event).with_context(patch);
-            *next = Some(patched).filter(|patched| patched.data != event.data);
+            *next = Some(patched).filter(|patched| patched.data() != event.data());
         };
         all.iter().filter_map(|run| run.answer.context.as_ref()).for_each(|context| patch(&mut next, context));
         if let Some(trace) = contract.trace {
@@ -422,7 +422,7 @@ impl Chain {
         let before = self.version;
         let is_changed = |next: &Event| {
             // Only what hooks can veto counts as another value: the subject and the tool.
-            next.subject() != event.subject() || next.data.get("tool") != event.data.get("tool")
+            next.subject() != event.subject() || next.data().get("tool") != event.data().get("tool")
         };
         let alone = is_alone || makers.len() == 1;
         if next.as_ref().is_some_and(is_changed) {
@@ -603,7 +603,7 @@ impl Chain {
 /// Whether an answer changes what hooks can veto: the subject or the tool.
 fn rewrites(event: &Event, answer: &Answer) -> bool {
     let changes_tool = |patch: &Value| {
-        patch.get("tool").is_some() && event.with_context(patch).data.get("tool") != event.data.get("tool")
+        patch.get("tool").is_some() && event.with_context(patch).data().get("tool") != event.data().get("tool")
     };
     answer.subject.as_ref().is_some_and(|subject| Some(subject) != event.subject())
         || answer.context.as_ref().is_some_and(changes_tool)

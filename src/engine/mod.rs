@@ -334,7 +334,7 @@ impl Engine {
 
 /// A deadline leaves the host the time to answer before the client gives up.
 fn deadline(event: &Event, read_at: Instant) -> Option<Instant> {
-    let budget = Duration::from_millis(event.at("/deadlineMs")?.as_u64()?.min(24 * 3_600_000));
+    let budget = Duration::from_millis(event.deadline_ms()?.min(24 * 3_600_000));
     let margin = (budget / 20).max(Duration::from_millis(20));
     Some(read_at + budget.saturating_sub(margin))
 }
@@ -365,7 +365,7 @@ fn finish(engine: &Engine, question: &Question, chain: Chain) -> Verdict {
         additional_context: folded.additional_context,
         context: folded.context,
         retry: folded.retry,
-        grant: if has_policies { moment.event().data.get("grant").cloned() } else { None },
+        grant: if has_policies { moment.event().data().get("grant").cloned() } else { None },
         outcomes,
         errors,
         generation: question.hooks.files.generation,

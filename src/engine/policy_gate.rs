@@ -37,11 +37,11 @@ pub(super) async fn admit(
         Ok(left) => left,
         Err(reason) => return (moment, Some(reason)),
     };
-    let Some(grant) = policy::grant(policies.iter().map(|it| &**it), event.data.get("grant"), left) else {
+    let Some(grant) = policy::grant(policies.iter().map(|it| &**it), event.data().get("grant"), left) else {
         return (moment, None);
     };
     let mut event = (**event).clone();
-    set_pointer(&mut event.data, "/grant", grant);
+    event.change(|data| set_pointer(data, "/grant", grant));
     (Arc::new(moment.rewritten(Arc::new(event))), None)
 }
 
@@ -119,7 +119,7 @@ impl Chain {
     pub(super) async fn judge_by_policies(&mut self, engine: &Engine, limits: &RunLimits<'_>) {
         let (first, last) = (self.first.event(), self.moment.event());
         let is_done = limits.hooks.files.policies.is_empty() || self.folded.decision == Some(Decision::Deny);
-        let is_same = || first.subject() == last.subject() && first.data.get("tool") == last.data.get("tool");
+        let is_same = || first.subject() == last.subject() && first.data().get("tool") == last.data().get("tool");
         if is_done || !policy::is_tool_request(last) || is_same() {
             return;
         }

@@ -16,7 +16,6 @@ use serde_json::{Map, Value};
 use std::any::Any;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -159,14 +158,23 @@ pub struct Event {
     pub spec: &'static EventSpec,
     /// Identifies the event in logs and verdicts.
     pub id: Arc<str>,
-    /// The whole event as a JSON object in the native vocabulary.
-    pub data: Value,
+    data: Value,
+    /// What `data` says, for those who ask at every event: to look it up takes time.
+    brief: Brief,
     /// The payload as the client's dialect had it, for hooks that speak the same dialect.
     pub original: Option<Arc<Original>>,
     /// What the program that embeds the host hands its own hooks along with it.
     pub(crate) attached: Option<Attached>,
     /// When it happens in a test; everywhere else it happens now.
     pub(crate) time: Option<SystemTime>,
+}
+
+#[derive(Clone, Debug)]
+struct Brief {
+    tool: Option<Arc<str>>,
+    has_cwd: bool,
+    has_shell: bool,
+    has_deadline: bool,
 }
 
 /// A value of whatever type; it is on no wire.
@@ -383,6 +391,7 @@ impl Event {
             glance = Glance::at(object);
         }
         let Glance { event, tool, is_plain, .. } = glance;
+        let brief = glance.brief();
         let name = match event {
             Some(Value::String(name)) => name.as_str(),
             Some(_) => return Err(NotAnEvent("`event` is a string".into())),
@@ -398,7 +407,19 @@ impl Event {
         if !is_plain {
             check_shape(&data)?;
         }
-        Ok(Event { name, spec, id: next_id(), data, original: None, attached: None, time: None })
+        Ok(Event { name, spec, id: next_id(), data, brief, original: None, attached: None, time: None })
+    }
+
+    /// The whole event as a JSON object in the native vocabulary.
+    pub fn data(&self) -> &Value {
+        &self.data
+    }
+
+    /// Changes the event as JSON; its name stays what it is.
+    pub fn change(&mut self, change: impl FnOnce(&mut Value)) {
+        change(&mut self.data);
+        let glance = self.data.as_object().map(Glance::at);
+        self.brief = glance.map_or(Glance::default().brief(), |glance| glance.brief());
     }
 
     /// The value that hooks may rewrite, if the moment has one.
@@ -408,7 +429,7 @@ impl Event {
 
     /// The tool that the event is about.
     pub fn tool_name(&self) -> Option<&str> {
-        self.tool()?.get("name")?.as_str()
+        self.brief.tool.as_deref()
     }
 
     /// What the tool is given.
@@ -416,8 +437,7 @@ impl Event {
         self.tool()?.get("input")
     }
 
-    /// What the event says of its tool.
-    pub(crate) fn tool(&self) -> Option<&Map<String, Value>> {
+    fn tool(&self) -> Option<&Map<String, Value>> {
         self.data.as_object()?.get("tool")?.as_object()
     }
 
@@ -441,6 +461,21 @@ impl Event {
         [&*self.name].into_iter().chain(self.original.as_ref().and_then(|it| it.near))
     }
 
+    /// The directory that it says it happens in.
+    pub fn cwd(&self) -> Option<&str> {
+        if self.brief.has_cwd { self.text("/cwd") } else { None }
+    }
+
+    /// The shell that it says reads its text.
+    pub fn shell(&self) -> Option<&str> {
+        if self.brief.has_shell { self.text("/shell") } else { None }
+    }
+
+    /// How long it may take, in milliseconds.
+    pub fn deadline_ms(&self) -> Option<u64> {
+        if self.brief.has_deadline { self.at("/deadlineMs")?.as_u64() } else { None }
+    }
+
     /// The session, or the empty string for events without one.
     pub fn session(&self) -> &str {
         self.text("/session").unwrap_or_default()
@@ -450,7 +485,7 @@ impl Event {
     pub fn with_subject(&self, subject: Value) -> Event {
         let mut next = self.clone();
         if let Some(pointer) = self.spec.subject {
-            set_pointer(&mut next.data, pointer, subject);
+            next.change(|data| set_pointer(data, pointer, subject));
         }
         next
     }
@@ -458,7 +493,7 @@ impl Event {
     /// The same moment with a JSON merge patch (RFC 7396) applied to what else hooks may change.
     pub fn with_context(&self, patch: &Value) -> Event {
         let mut next = self.clone();
-        merge_patch(&mut next.data, patch);
+        next.change(|data| merge_patch(data, patch));
         next
     }
 }
@@ -542,9 +577,14 @@ pub(crate) fn no_tool(member: &str) -> NotAnEvent {
 }
 
 /// What one look at each member of an event tells. Every event is looked at on its way.
+#[derive(Default)]
 struct Glance<'e> {
     event: Option<&'e Value>,
     tool: Option<&'e Value>,
+    tool_name: Option<&'e str>,
+    has_cwd: bool,
+    has_shell: bool,
+    has_deadline: bool,
     has_blocked: bool,
     /// Each member has its type. If not, [`check_shape`] says whether something is wrong, because null is often allowed.
     is_plain: bool,
@@ -552,7 +592,7 @@ struct Glance<'e> {
 
 impl<'e> Glance<'e> {
     fn at(members: &'e Map<String, Value>) -> Glance<'e> {
-        let mut glance = Glance { event: None, tool: None, has_blocked: false, is_plain: true };
+        let mut glance = Glance { is_plain: true, ..Glance::default() };
         for (key, value) in members {
             glance.is_plain &= match key.as_str() {
                 "event" => {
@@ -561,12 +601,22 @@ impl<'e> Glance<'e> {
                 }
                 "tool" => {
                     glance.tool = Some(value);
-                    value.as_object().is_some_and(is_plain_tool)
+                    value.as_object().is_some_and(|tool| glance.look_at_tool(tool))
                 }
-                "session" | "run" | "parentRun" | "parentSession" | "cwd" | "shell" | "systemPrompt" => {
+                "cwd" => {
+                    glance.has_cwd = true;
                     value.is_string()
                 }
-                "step" | "deadlineMs" => value.is_u64(),
+                "shell" => {
+                    glance.has_shell = true;
+                    value.is_string()
+                }
+                "deadlineMs" => {
+                    glance.has_deadline = true;
+                    value.is_u64()
+                }
+                "session" | "run" | "parentRun" | "parentSession" | "systemPrompt" => value.is_string(),
+                "step" => value.is_u64(),
                 "stopActive" => value.is_boolean(),
                 "agent" | "model" | "messages" | "metadata" => false,
                 BLOCKED => {
@@ -578,20 +628,28 @@ impl<'e> Glance<'e> {
         }
         glance
     }
-}
 
-fn is_plain_tool(tool: &Map<String, Value>) -> bool {
-    let mut has_name = false;
-    let is_plain = tool.iter().all(|(key, value)| match key.as_str() {
-        "name" => {
-            has_name = true;
-            value.is_string()
+    /// Whether each member of the tool has its type.
+    fn look_at_tool(&mut self, tool: &'e Map<String, Value>) -> bool {
+        let mut is_plain = true;
+        for (key, value) in tool {
+            is_plain &= match key.as_str() {
+                "name" => {
+                    self.tool_name = value.as_str();
+                    true
+                }
+                "callId" => value.is_string(),
+                "durationMs" => value.is_u64(),
+                _ => true,
+            };
         }
-        "callId" => value.is_string(),
-        "durationMs" => value.is_u64(),
-        _ => true,
-    });
-    is_plain && has_name
+        is_plain && self.tool_name.is_some()
+    }
+
+    fn brief(&self) -> Brief {
+        let Glance { tool_name, has_cwd, has_shell, has_deadline, .. } = *self;
+        Brief { tool: tool_name.map(Arc::from), has_cwd, has_shell, has_deadline }
+    }
 }
 
 fn check_shape(data: &Value) -> Result<(), NotAnEvent> {
@@ -650,10 +708,12 @@ fn next_id() -> Arc<str> {
         let started = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         format!("{:x}-{:x}-", started.map_or(0, |it| it.as_millis()), std::process::id())
     });
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let mut id = String::with_capacity(PREFIX.len() + 16);
     id.push_str(&PREFIX);
-    // To a string nothing is written in vain.
-    let _ = write!(id, "{:x}", NEXT.fetch_add(1, Ordering::Relaxed));
+    // In hexadecimal; what formats any number takes longer than all else here.
+    let n_digits = (u64::BITS - number.leading_zeros()).div_ceil(4);
+    id.extend((0..n_digits).rev().filter_map(|at| char::from_digit((number >> (4 * at)) as u32 & 0xf, 16)));
     Arc::from(id)
 }
 
@@ -820,6 +880,10 @@ mod tests {
         assert_eq!(event.text("/tool/input/command"), Some("ls"));
         let next = event.with_context(&json!({"metadata": {"a": 1, "b": null}}));
         assert_eq!(next.data["metadata"], json!({"a": 1}));
+        assert_eq!((next.tool_name(), next.cwd(), next.deadline_ms()), (Some("Bash"), None, None));
+        let next = next.with_context(&json!({"tool": {"name": "Write"}, "cwd": "/a", "shell": "zsh", "deadlineMs": 3}));
+        let brief = (next.tool_name(), next.cwd(), next.shell(), next.deadline_ms());
+        assert_eq!(brief, (Some("Write"), Some("/a"), Some("zsh"), Some(3)));
     }
 
     #[test]

@@ -164,7 +164,7 @@ pub(super) fn read(text: &str, language: Language, event: &Event, handed: &Hande
     if !has_number(&reply) {
         return Ok(reply);
     }
-    let given: Vec<&Value> = [&event.data].into_iter().chain(&handed.values).collect();
+    let given: Vec<&Value> = [event.data()].into_iter().chain(&handed.values).collect();
     let rounded = Rounded::new(language, &given);
     match &mut reply {
         Value::Object(members) => {

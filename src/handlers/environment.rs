@@ -208,7 +208,7 @@ impl Variables {
             out.omitted.extend(unclear.map(|name| format!("tool_input_{}", plain(name))));
         }
         for member in MEMBERS {
-            if let Some(value) = event.data.get(member) {
+            if let Some(value) = event.data().get(member) {
                 out.add(member.to_string(), value);
             }
         }

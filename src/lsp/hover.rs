@@ -163,7 +163,7 @@ impl Token<'_> {
         let steps: Vec<Step<'_>> = path.split('.').map(Step::Key).collect();
         let about = docs::EVENT.at(&steps).text();
         let relevant = self.here.relevant(self.events);
-        let value = relevant.iter().find_map(|event| Some((event, at_path(&event.data, path)?)));
+        let value = relevant.iter().find_map(|event| Some((event, at_path(event.data(), path)?)));
         let value =
             value.map(|(event, value)| format!("In the last {}:\n{}", code(&event.name), block(&clipped(value))));
         let about = if about.is_empty() { unspoken(path, &relevant) } else { Some(about) };
@@ -232,7 +232,7 @@ fn unspoken(path: &str, events: &[&Event]) -> Option<String> {
         } else {
             format!("What {} is called with", tools.join(", "))
         };
-        let seen = events.iter().any(|event| at_path(&event.data, path).is_some());
+        let seen = events.iter().any(|event| at_path(event.data(), path).is_some());
         let seen = if seen || !tools.is_empty() { "" } else { "; no event had it so far" };
         return Some(format!("{own}{seen}. Other calls may lack it: ask `has({path})` first."));
     }

@@ -127,9 +127,7 @@ impl Project {
         let mut services = self.0.engine.services.clone();
         let mut again = event.clone();
         // The deadline of the real event has passed.
-        if let Some(data) = again.data.as_object_mut() {
-            data.remove("deadlineMs");
-        }
+        again.change(|data| drop(data.as_object_mut().and_then(|data| data.remove("deadlineMs"))));
         if from_zero {
             // A guard counts an event once: of an event with the same id it would repeat what it said before.
             services.state = Store::default();

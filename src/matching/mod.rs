@@ -98,8 +98,6 @@ pub struct Facts {
     base: Arc<Path>,
     working_directory: Option<PathBuf>,
     names: Arc<ToolNames>,
-    /// Every rule asks for the tool's name, and looking it up in the event took a tenth of judging.
-    tool: Option<Box<str>>,
     known: Option<&'static Tool>,
     families: &'static [&'static str],
     /// The text of a shell call that has nothing else.
@@ -121,7 +119,7 @@ impl Facts {
     /// The same with the `names` of tools that definition files add. `has_scripts`: scripts that a call runs may be
     /// looked into, which happens when a condition asks.
     pub fn within(event: Arc<Event>, root: &Arc<Path>, names: Arc<ToolNames>, has_scripts: bool) -> Facts {
-        let base = match event.text("/cwd") {
+        let base = match event.cwd() {
             Some(cwd) => root.join(cwd).into(),
             None => root.clone(),
         };
@@ -165,11 +163,9 @@ impl Facts {
     }
 
     fn at(base: Arc<Path>, event: Arc<Event>, names: Arc<ToolNames>, has_scripts: bool) -> Facts {
-        // Looked up once, because each look into the event takes time.
-        let (tool, input) = event.tool().map_or((None, None), |tool| (tool.get("name"), tool.get("input")));
-        let tool = tool.and_then(|name| name.as_str()).map(Box::from);
-        let known = tool.as_deref().and_then(tools::known);
-        let row = tool.as_deref().map(|name| Row::found(name, known));
+        let input = event.tool_input();
+        let known = event.tool_name().and_then(tools::known);
+        let row = event.tool_name().map(|name| Row::found(name, known));
         let families = row.as_ref().map_or(&[][..], |row| row.families_of(input));
         let (call, declared) = (OnceLock::new(), OnceLock::new());
         let shell_input = input.filter(|_| families.contains(&"Bash"));
@@ -188,7 +184,6 @@ impl Facts {
             base,
             working_directory,
             names,
-            tool,
             known,
             families,
             command,
@@ -203,7 +198,7 @@ impl Facts {
 
     /// The event's tool.
     pub fn tool(&self) -> Option<&str> {
-        self.tool.as_deref()
+        self.event.tool_name()
     }
 
     /// What a definition may call the event's tool, beside its own name: `mcp__SERVER__TOOL`.
@@ -269,13 +264,13 @@ impl Facts {
 
     /// The shell that reads the commands of the event's tool.
     pub fn shell(&self, row: Row<'_>) -> Shell {
-        self.event.text("/shell").map_or(row.shell(), Shell::named)
+        self.event.shell().map_or(row.shell(), Shell::named)
     }
 
     /// Every name that some definition may call the tool by.
     pub fn all_names(&self) -> impl Iterator<Item = &str> {
         let declared = self.declared(Layer::Session).map_or(&[][..], |it| Row::declared(it).families());
-        let patched = match self.tool.is_some() && self.holds_patch(self.row(Layer::Session)) {
+        let patched = match self.tool().is_some() && self.holds_patch(self.row(Layer::Session)) {
             true => tools::PATCH_FAMILIES,
             false => &[],
         };

@@ -16,6 +16,7 @@ use crate::syntax::source::Layer;
 use globset::{GlobBuilder, GlobMatcher};
 use serde_json::Value;
 use smallvec::SmallVec;
+use std::iter::{empty, once};
 use std::path::Path;
 
 /// How a list of rules is held against what a call is about.
@@ -403,8 +404,7 @@ impl Condition {
 
     /// Whether it holds for an event, in one of two readings.
     pub fn holds(&self, facts: &Facts, asker: Asker, reading: Reading) -> Truth {
-        let (rules, unless): (Rules, Rules) = (self.rules.iter().collect(), self.unless.iter().collect());
-        holds(&rules, &unless, facts, asker, reading)
+        holds(self.rules.iter(), self.unless.iter(), facts, asker, reading)
     }
 }
 
@@ -455,7 +455,7 @@ impl ToolRule {
         if !self.names_tool(tool, facts, asker) && !self.names_patch(facts.patched(asker)) {
             return no(&format!("another tool, `{tool}`"));
         }
-        let holds = match holds(&[self], &[], facts, asker, reading) {
+        let holds = match holds(once(self), empty(), facts, asker, reading) {
             Truth::Yes => true,
             Truth::No | Truth::Delegates(_) => false,
             Truth::Opaque(why) => return Finding { holds: None, why: why.into_owned() },
@@ -585,16 +585,20 @@ type Rules<'r> = SmallVec<[&'r ToolRule; 4]>;
 type Commands<'r> = SmallVec<[&'r CommandRule; 4]>;
 
 /// Whether any of `rules` holds for an event and `unless` doesn't take it away.
-pub fn holds(rules: &[&ToolRule], unless: &[&ToolRule], facts: &Facts, asker: Asker, reading: Reading) -> Truth {
-    let own = holds_for_call(rules, unless, facts, asker, reading);
+pub fn holds<'r>(
+    rules: impl Iterator<Item = &'r ToolRule> + Clone,
+    unless: impl Iterator<Item = &'r ToolRule> + Clone,
+    facts: &'r Facts,
+    asker: Asker,
+    reading: Reading,
+) -> Truth {
+    let own = holds_for_call(rules.clone(), unless.clone(), facts, asker, reading);
     let patched = facts.patched(asker);
     if patched.is_empty() {
         return own;
     }
-    fn of_patch<'r>(rules: &[&'r ToolRule], families: &[&str]) -> Rules<'r> {
-        rules.iter().filter(|rule| rule.names_patch(families)).copied().collect()
-    }
-    let (rules, unless) = (of_patch(rules, patched), of_patch(unless, patched));
+    let is_of_patch = |rule: &&ToolRule| rule.names_patch(patched);
+    let (rules, unless): (Rules, Rules) = (rules.filter(is_of_patch).collect(), unless.filter(is_of_patch).collect());
     let hits = |rules, unless| {
         let judge = Judge { tool: "", rules: Some(rules), unless, has_families: true, facts };
         let patch = facts.call(asker.layer).patch.iter();
@@ -608,13 +612,18 @@ pub fn holds(rules: &[&ToolRule], unless: &[&ToolRule], facts: &Facts, asker: As
 }
 
 /// The same, without what a patch in a shell text does.
-fn holds_for_call(rules: &[&ToolRule], unless: &[&ToolRule], facts: &Facts, asker: Asker, reading: Reading) -> Truth {
-    let has_none = rules.is_empty();
+fn holds_for_call<'r>(
+    rules: impl Iterator<Item = &'r ToolRule> + Clone,
+    unless: impl Iterator<Item = &'r ToolRule>,
+    facts: &'r Facts,
+    asker: Asker,
+    reading: Reading,
+) -> Truth {
+    let has_none = rules.clone().next().is_none();
     let Some(tool) = facts.tool() else { return truth(has_none) };
     let families = facts.families(asker);
-    let is_about = |rule: &&&ToolRule| rule.names_tool(tool, facts, asker);
-    let rules: Rules = rules.iter().filter(is_about).copied().collect();
-    let unless: Rules = unless.iter().filter(is_about).copied().collect();
+    let is_about = |rule: &&ToolRule| rule.names_tool(tool, facts, asker);
+    let (rules, unless): (Rules, Rules) = (rules.filter(is_about).collect(), unless.filter(is_about).collect());
     if rules.is_empty() && !has_none {
         return Truth::No;
     }
@@ -1000,7 +1009,7 @@ mod tests {
             let facts = Facts::new(Arc::new(Event::from_json(event).unwrap()), Path::new("/")).with_names(&names);
             let rule = ToolRule::new(rule).unwrap();
             for (naming, expected) in [(ToolNaming::Canonical, expected), (ToolNaming::Own, "no")] {
-                let holds = holds(&[&rule], &[], &facts, Asker { layer, naming }, Reading::Hits);
+                let holds = holds(once(&rule), empty(), &facts, Asker { layer, naming }, Reading::Hits);
                 assert_eq!(word(holds), expected, "{layer:?} {} {tool}", rule.text());
             }
         }
@@ -1034,7 +1043,7 @@ mod tests {
     fn doubt_says_which_rule_and_where() {
         let facts = facts(Path::new("/p"), "Bash", &json!({"command": "$CMD push"}));
         let rule = ToolRule::new("Bash(git push --force*)").unwrap();
-        let Truth::Opaque(told) = holds(&[&rule], &[], &facts, ASKER, Reading::Hits) else { panic!() };
+        let Truth::Opaque(told) = holds(once(&rule), empty(), &facts, ASKER, Reading::Hits) else { panic!() };
         assert!(told.starts_with("can't tell whether `Bash(git push --force*)` holds: "), "{told}");
         assert!(told.ends_with(", at `$CMD push`"), "{told}");
     }

@@ -66,7 +66,7 @@ pub(super) fn read_parsed(text: &str, is_wanted: impl Fn(&str) -> bool) -> Optio
         let value = skip_space(skip_space(after).strip_prefix(':')?);
         rest = match key {
             "jsonrpc" if version.is_none() => set(&mut version, read_text(value)?),
-            "id" if id.is_none() => set(&mut id, read_raw(value)?),
+            "id" if id.is_none() => set(&mut id, read_id(value)?),
             "method" if method.is_none() => {
                 let (name, after) = read_text(value)?;
                 method = Some(is_wanted(name).then_some(name)?);
@@ -87,7 +87,7 @@ pub(super) fn read_parsed(text: &str, is_wanted: impl Fn(&str) -> bool) -> Optio
         }
     }
     let (params, params_text) = params?;
-    let request = ParsedRequest { id: id?.get(), method: method?, params, params_text };
+    let request = ParsedRequest { id: id?, method: method?, params, params_text };
     (version == Some("2.0")).then_some(request)
 }
 
@@ -104,12 +104,26 @@ fn read_text(text: &str) -> Option<(&str, &str)> {
     Some((string, end.strip_prefix('"')?))
 }
 
-/// The JSON value at the beginning of a text, and what is behind it.
-fn read_raw(text: &str) -> Option<(&RawValue, &str)> {
+/// The JSON value at the beginning of a text as it is written, and what is behind it.
+fn read_id(text: &str) -> Option<(&str, &str)> {
+    let is_digit = |byte: &u8| byte.is_ascii_digit();
+    let digits = text.bytes().take_while(is_digit).count();
+    let (number, rest) = text.split_at_checked(digits)?;
+    // Most clients count their requests.
+    if is_count(number) && rest.starts_with([',', '}']) {
+        return Some((number, rest));
+    }
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let value = <&RawValue>::deserialize(&mut deserializer).ok()?;
     let length = deserializer.into_iter::<IgnoredAny>().byte_offset();
-    Some((value, text.get(length..)?))
+    Some((value.get(), text.get(length..)?))
+}
+
+/// Whether digits are a JSON number that every reader can hold.
+fn is_count(digits: &str) -> bool {
+    (1..=15).contains(&digits.len())
+        && (digits == "0" || !digits.starts_with('0'))
+        && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn skip_space(text: &str) -> &str {
@@ -130,7 +144,7 @@ pub(super) fn is_id(id: &str) -> bool {
         Some(b'"') => serde_json::from_str::<Cow<'_, str>>(id).is_ok(),
         Some(b'n') => true,
         // Beyond what a double holds, a reader may refuse the whole reply.
-        Some(b'-' | b'0'..=b'9') => id.parse().is_ok_and(f64::is_finite),
+        Some(b'-' | b'0'..=b'9') => is_count(id) || id.parse().is_ok_and(f64::is_finite),
         _ => false,
     }
 }
@@ -224,6 +238,13 @@ mod tests {
             ),
             (r#"{"jsonrpc":"2.0","id":null,"method":"m","params":null}"#, Some(("null", "null"))),
             (r#"{"jsonrpc":"2.0","id":-1e999,"method":"m","params":7}"#, Some(("-1e999", "7"))),
+            (r#"{"jsonrpc":"2.0","id":0,"method":"m","params":7}"#, Some(("0", "7"))),
+            (r#"{"jsonrpc":"2.0","id":1234567890123456 ,"method":"m","params":7}"#, Some(("1234567890123456", "7"))),
+            (r#"{"jsonrpc":"2.0","id":1.5,"method":"m","params":7}"#, Some(("1.5", "7"))),
+            (r#"{"jsonrpc":"2.0","method":"m","params":7,"id":12}"#, Some(("12", "7"))),
+            (r#"{"jsonrpc":"2.0","id":01,"method":"m","params":7}"#, None),
+            (r#"{"jsonrpc":"2.0","id":1a,"method":"m","params":7}"#, None),
+            (r#"{"jsonrpc":"2.0","id":,"method":"m","params":7}"#, None),
             // Another method, or one that comes too late.
             (r#"{"jsonrpc":"2.0","id":1,"method":"n","params":{}}"#, None),
             (r#"{"jsonrpc":"2.0","id":1,"params":{},"method":"m"}"#, None),

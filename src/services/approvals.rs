@@ -260,7 +260,7 @@ impl Approvals {
             session: event.session().to_string(),
             agent: event.text("/agent/name").map(str::to_string),
             tool: event.tool_name().map(str::to_string),
-            cwd: event.text("/cwd").map(str::to_string),
+            cwd: event.cwd().map(str::to_string),
             subject: event.subject().cloned().unwrap_or_default(),
             timeout_ms: millis(question.timeout),
             asked_at: millis(asked_at),
@@ -275,7 +275,7 @@ impl Approvals {
 /// The directory that an event is in, as it is written and where it leads: a link may lead elsewhere tomorrow. With it the
 /// texts of the scripts that run there. None if the file system doesn't say in time.
 async fn place(question: &Question<'_>) -> Option<String> {
-    let cwd = question.event.text("/cwd").unwrap_or_default().to_string();
+    let cwd = question.event.cwd().unwrap_or_default().to_string();
     let (path, files) = (PathBuf::from(&cwd), question.files.clone());
     let read = look(move || {
         let resolved = std::fs::canonicalize(path).unwrap_or_default();

@@ -47,7 +47,7 @@ async fn a_limit_counts_the_calls_of_a_run() {
     let mut left = Vec::new();
     for (command, run) in [("ls", "r"), ("no", "r"), ("ls", "r"), ("ls", "other")] {
         let mut event = bash(command);
-        event.data["run"] = run.into();
+        event.change(|data| data["run"] = run.into());
         let verdict = host.dispatch(event).await;
         let by = verdict.decided_by.as_deref().unwrap_or("nobody").to_string();
         left.push((by, verdict.grant.map(|grant| grant["callsLeft"].clone())));

@@ -356,16 +356,18 @@ impl Step {
         let is_recorded = matches!(self.source, EventSource::Recorded { .. });
         let given = self.cwd.as_deref().or(event.text("/cwd"));
         let cwd = given.map_or(scene.dir.to_path_buf(), |cwd| scene.dir.join(cwd));
-        event.data["cwd"] = cwd.to_string_lossy().into();
-        // What one case is remembered by must not count for the next.
-        if is_recorded || event.data.get("session").is_none() {
-            event.data["session"] = scene.session.into();
-        }
-        if let Some(Value::String(path)) = event.data.pointer_mut("/tool/input/file_path")
-            && let Some(inner) = path.strip_prefix("~/")
-        {
-            *path = scene.home.join(inner).to_string_lossy().into_owned();
-        }
+        event.change(|data| {
+            data["cwd"] = cwd.to_string_lossy().into();
+            // What one case is remembered by must not count for the next.
+            if is_recorded || data.get("session").is_none() {
+                data["session"] = scene.session.into();
+            }
+            if let Some(Value::String(path)) = data.pointer_mut("/tool/input/file_path")
+                && let Some(inner) = path.strip_prefix("~/")
+            {
+                *path = scene.home.join(inner).to_string_lossy().into_owned();
+            }
+        });
         Ok((event, dialect))
     }
 }
@@ -449,10 +451,10 @@ mod tests {
         let ls = ("PreToolUse", "native", 3);
         assert_eq!(told, [ls, ls, ("Stop", "claude-code", 0), ("PreToolUse", "native", 0)]);
         assert_ne!(events[0].event.id, events[1].event.id);
-        let recorded = &events[2].event.data;
+        let recorded = events[2].event.data();
         assert_eq!((&recorded["session"], &recorded["cwd"]), (&json!("s1"), &json!("/there")));
         let last = json!({"event": "PreToolUse", "session": "s1", "cwd": "/d/sub", "tool": {"name": "Read", "input": {"file_path": "/home/u/a"}}});
-        assert_eq!((&events[3].event.data, &*cases[0].name, cases[0].line), (&last, "read ~/a", 2));
+        assert_eq!((events[3].event.data(), &*cases[0].name, cases[0].line), (&last, "read ~/a", 2));
         assert_eq!(cases[1].happenings(&scene).unwrap_err(), "s.jsonl:7: the file has fewer lines");
     }
 

@@ -314,7 +314,7 @@ impl<'a> Toolbox<'a> {
             "cwd": self.call.services.root.to_string_lossy(),
         });
         for member in ["session", "metadata"] {
-            if let Some(value) = outer.data.get(member) {
+            if let Some(value) = outer.data().get(member) {
                 data[member] = value.clone();
             }
         }

@@ -147,9 +147,9 @@ impl Kind for Callable {
         let event = call.moment.event();
         let language = self.launch.runtime.language();
         if let Some(language) = language {
-            language.reaches(&event.data).map_err(|error| HandlerError(format!("read the event: {error}")))?;
+            language.reaches(event.data()).map_err(|error| HandlerError(format!("read the event: {error}")))?;
         }
-        let budget = event.data.get("deadlineMs").and_then(Value::as_u64).unwrap_or(u64::MAX);
+        let budget = event.deadline_ms().unwrap_or(u64::MAX);
         let handed = Arc::new(Mutex::new(Handed::default()));
         let request = Request {
             hook: call.hook.name,

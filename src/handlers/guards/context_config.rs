@@ -74,7 +74,7 @@ impl Kind for ContextConfig {
             return Ok(Answer::default());
         }
         let mut patch = self.patch.clone();
-        if let (Some(format), Some(present)) = (patch.get_mut(FORMAT), call.moment.event().data.get(FORMAT)) {
+        if let (Some(format), Some(present)) = (patch.get_mut(FORMAT), call.moment.event().data().get(FORMAT)) {
             remove_others(format, present);
         }
         Ok(Answer { context: Some(Value::Object(patch)), ..Answer::default() })

@@ -105,7 +105,7 @@ impl Memory {
         };
         let by = match &self.by {
             Some(Expression(by)) => {
-                let key = || by.key(&event.data);
+                let key = || by.key(event.data());
                 let found = match patience::quickly(key) {
                     Some(found) => found,
                     None => {

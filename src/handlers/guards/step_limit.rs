@@ -98,6 +98,6 @@ impl Kind for StepLimit {
 /// The count that an expression gives.
 fn count(counter: &When, call: &Call<'_>) -> Result<u64, HandlerError> {
     let failed = |why: &str| HandlerError(format!("count the steps: `{}` {why}", counter.source()));
-    let value = counter.key(&call.moment.event().data).map_err(|error| failed(&error))?;
+    let value = counter.key(call.moment.event().data()).map_err(|error| failed(&error))?;
     value.parse().map_err(|_| failed("is not a whole number"))
 }

@@ -213,7 +213,7 @@ impl Kind for Script {
 
     async fn run(&self, call: &Call<'_>) -> Result<Answer, HandlerError> {
         let event = call.moment.event();
-        Language::JavaScript.reaches(&event.data).map_err(|error| HandlerError(format!("read the event: {error}")))?;
+        Language::JavaScript.reaches(event.data()).map_err(|error| HandlerError(format!("read the event: {error}")))?;
         let request = RunRequest {
             program: self.program.clone(),
             event: call.moment.payload(call.hook.contract),

@@ -43,7 +43,7 @@ impl Writer<'_> {
         }
         if base.is_some() {
             let values: Vec<&Value> = match base.filter(|_| !follows_value) {
-                Some(base) => events.iter().filter_map(|it| at_path(&it.data, base)).collect(),
+                Some(base) => events.iter().filter_map(|it| at_path(it.data(), base)).collect(),
                 None => Vec::new(),
             };
             let is_map = !values.is_empty() && values.iter().all(|it| it.is_object());
@@ -96,7 +96,7 @@ impl Writer<'_> {
 
     /// The texts that a path is known to lead to.
     fn said(&self, path: &str, events: &[&Event]) -> Vec<String> {
-        let said = events.iter().filter_map(|it| at_path(&it.data, path)?.as_str()).filter(|it| is_word(it));
+        let said = events.iter().filter_map(|it| at_path(it.data(), path)?.as_str()).filter(|it| is_word(it));
         let mut values: Vec<String> = said.map(str::to_string).collect();
         match path {
             "tool.name" => values.extend(TOOLS.iter().map(|tool| tool.name.to_string())),
@@ -159,7 +159,7 @@ impl Writer<'_> {
         let about = |key: &str| shape.iter().find(|it| it.name == key).map(|it| it.docs.text()).unwrap_or_default();
         let whole = path.join(".");
         for event in events {
-            let found = if path.is_empty() { Some(&event.data) } else { at_path(&event.data, &whole) };
+            let found = if path.is_empty() { Some(event.data()) } else { at_path(event.data(), &whole) };
             for (key, value) in found.and_then(Value::as_object).into_iter().flatten().take(MAX_PATHS) {
                 if key.len() > MAX_WORD || !told.insert(key.to_string()) {
                     continue;

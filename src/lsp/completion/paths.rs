@@ -32,7 +32,7 @@ pub(super) fn paths<'v>(events: &[&'v Event]) -> Vec<(String, &'v Value)> {
     let mut found = Vec::new();
     let mut told = BTreeSet::new();
     for event in events {
-        flatten(&event.data, "", 0, &mut found, &mut told);
+        flatten(event.data(), "", 0, &mut found, &mut told);
     }
     found
 }

@@ -48,7 +48,7 @@ impl Writer<'_> {
             match kind {
                 ArgumentKind::Shell => arguments.extend(alike(argument).map(|it| (it, LIKE))),
                 ArgumentKind::Path => {
-                    let path = event.text("/cwd").and_then(|cwd| Path::new(argument).strip_prefix(cwd).ok());
+                    let path = event.cwd().and_then(|cwd| Path::new(argument).strip_prefix(cwd).ok());
                     let path = path.and_then(Path::to_str).unwrap_or(argument);
                     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
                     let stem = name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty());

@@ -106,7 +106,7 @@ fn read_event(session: &Session, mut params: Value) -> RpcResult<(Event, &'stati
     };
     let mut event = dialect.read(payload).map_err(RpcError::params)?;
     if let Some(deadline) = deadline_ms {
-        event.data["deadlineMs"] = deadline.into();
+        event.change(|data| data["deadlineMs"] = deadline.into());
     }
     Ok((event, dialect))
 }
