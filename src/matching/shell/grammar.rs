@@ -203,10 +203,13 @@ pub(super) fn read(text: &str, shell: Shell, depth: usize) -> Read<Syntax> {
         documents: Vec::new(),
         again: 0,
         lines: 0,
+        refused: false,
+        has_coproc: false,
     };
     let list = match reader.list(Until::Text) {
         // Every shell refuses a line with a quote that isn't closed, and runs nothing of it.
         Err(outside) if outside.why == UNCLOSED && reader.lines == 0 && depth == 0 => List::default(),
+        Err(_) if depth == 0 && reader.is_refused() => List::default(),
         list => list?,
     };
     if !reader.pending.is_empty() {
@@ -246,6 +249,10 @@ struct Reader<'t> {
     again: usize,
     /// Lines that ended outside of words.
     lines: usize,
+    /// What the reading stopped at is an error to bash and dash, whatever follows.
+    refused: bool,
+    /// It reads otherwise what follows `coproc`.
+    has_coproc: bool,
 }
 
 /// What ends a word besides white space.
@@ -318,6 +325,23 @@ impl<'t> Reader<'t> {
             start -= 1;
         }
         Err(Outside { why, at: start..end })
+    }
+
+    /// For what bash and dash refuse wherever it stands. Zsh reads some of it.
+    fn refused<T>(&mut self, why: &'static str) -> Read<T> {
+        self.refused = !self.has_coproc && self.shell.is_bash_or_dash();
+        self.outside(why)
+    }
+
+    /// Whether the one line of the text is an error, so that nothing of it runs. Of several lines, those before the error
+    /// may run, and in a shell that somebody types to, those behind it.
+    fn is_refused(&self) -> bool {
+        self.refused && self.lines == 0 && !self.text[self.at.min(self.text.len())..].contains(&b'\n')
+    }
+
+    /// For what bash reads and to dash is an error that makes it refuse the text.
+    fn bash_or_refused(&self) -> Read<()> {
+        if self.shell.is_bash_or_dash() { Ok(()) } else { self.bash_only() }
     }
 
     /// For what bash reads and dash doesn't.
@@ -447,7 +471,7 @@ impl<'t> Reader<'t> {
                 Some(b';') => {
                     self.at += 1;
                     if matches!(self.peek(), Some(b';' | b'&' | b'|')) {
-                        return self.outside("`;` before another sign");
+                        return self.refused("`;` before another sign");
                     }
                 }
                 Some(b'&') if self.ahead(1) == Some(b'&') => {
@@ -456,13 +480,21 @@ impl<'t> Reader<'t> {
                 }
                 Some(b'&') => {
                     self.at += 1;
-                    if matches!(self.peek(), Some(b';' | b'|' | b'>' | b'!')) {
-                        return self.outside("`&` before another sign");
+                    let ends_arm = until == Until::Arm && (self.starts_with(";;") || self.starts_with(";&"));
+                    match self.peek() {
+                        Some(b';') if ends_arm => {}
+                        Some(b';' | b'|') => return self.refused("`&` before another sign"),
+                        Some(b'>' | b'!') => return self.outside("`&` before another sign"),
+                        _ => {}
                     }
                 }
                 Some(b'|') if self.ahead(1) == Some(b'|') => {
                     self.at += 2;
                     conditional = true;
+                }
+                // `(a) then` is right, and so is `{ a; } {fd}> b`.
+                Some(byte) if byte != b'{' && !is_operator(byte) && self.keyword().is_none() => {
+                    return self.refused("a word or sign that belongs to no command");
                 }
                 _ => return self.outside("a word or sign that belongs to no command"),
             }
@@ -473,7 +505,7 @@ impl<'t> Reader<'t> {
         Ok(match until {
             Until::Text => match self.peek() {
                 None => true,
-                Some(b')') => return self.outside("`)` without `(`"),
+                Some(b')') => return self.refused("`)` without `(`"),
                 Some(_) => false,
             },
             Until::Paren => match self.peek() {
@@ -529,7 +561,7 @@ impl<'t> Reader<'t> {
             }
             self.at += 1;
             if self.peek() == Some(b'&') {
-                self.bash_only()?;
+                self.bash_or_refused()?;
                 self.at += 1;
             }
             self.gap()?;
@@ -608,6 +640,9 @@ impl<'t> Reader<'t> {
     }
 
     fn compound(&mut self, keyword: &'static str) -> Read<Node> {
+        if matches!(keyword, "then" | "else" | "elif" | "fi" | "do" | "done" | "esac") {
+            return self.refused("a keyword where none belongs");
+        }
         let after = self.peek();
         let is_apart = matches!(after, Some(b' ' | b'\t' | b'\n' | b';')) || after == Some(b'(') && keyword != "{";
         if !is_apart {
@@ -660,6 +695,7 @@ impl<'t> Reader<'t> {
             }
             "coproc" => {
                 self.bash_only()?;
+                self.has_coproc = true;
                 self.blanks()?;
                 if self.shell == Shell::Zsh {
                     return self.outside("`coproc`");
@@ -890,6 +926,13 @@ impl<'t> Reader<'t> {
                     names.push(' ');
                     continue;
                 }
+                b'`' => {
+                    parts.push(self.back_quotes(true)?);
+                    names.push(' ');
+                    continue;
+                }
+                // `16#ff`
+                b'#' if self.text[self.at - 1].is_ascii_digit() => self.at += 1,
                 b' ' | b'\t' | b'+' | b'-' | b'*' | b'/' | b'%' | b'<' | b'>' | b'=' | b'!' | b'&' | b'|' | b'^'
                 | b'~' | b'?' | b':' | b',' => self.at += 1,
                 _ if is_name_byte(byte) => self.at += 1,
@@ -914,11 +957,11 @@ impl<'t> Reader<'t> {
                 // A `#` that isn't inside a word begins a comment.
                 Some(b'#') => break,
                 Some(b'(') => {
-                    let [word] = words.as_slice() else { return self.outside("`(` within a command") };
+                    let [word] = words.as_slice() else { return self.parenthesis() };
                     let name = word.plain().map(str::to_string);
                     let touches = word.span.end == self.at || self.starts_with("()");
                     let (Some(name), true, true) = (name, touches, assigns.is_empty() && redirects.is_empty()) else {
-                        return self.outside("`(` within a command");
+                        return self.parenthesis();
                     };
                     if !name.bytes().all(|byte| is_name_byte(byte) || matches!(byte, b'-' | b'.' | b':')) {
                         return self.outside("a function's name");
@@ -956,9 +999,24 @@ impl<'t> Reader<'t> {
             words.push(word);
         }
         if words.is_empty() && assigns.is_empty() && redirects.is_empty() {
-            return self.outside("no command where one belongs");
+            return match self.peek() {
+                Some(b';' | b'&' | b'|') => self.refused("no command where one belongs"),
+                _ => self.outside("no command where one belongs"),
+            };
         }
         Ok(Node::Simple { assigns, words })
+    }
+
+    /// A `(` between a command's words. Bash may know a pattern that it is a part of, and `let x=(1)`.
+    fn parenthesis<T>(&mut self) -> Read<T> {
+        let before = self.at.checked_sub(1).and_then(|at| self.text.get(at));
+        let next = self.text[self.at + 1..].iter().find(|byte| !matches!(byte, b' ' | b'\t'));
+        match before {
+            // `"name"() { …; }` is an error only when it is come to.
+            _ if next == Some(&b')') => self.outside("`(` within a command"),
+            Some(b'?' | b'*' | b'+' | b'@' | b'!' | b'=') | None => self.outside("`(` within a command"),
+            Some(_) => self.refused("`(` within a command"),
+        }
     }
 
     fn assignment(&mut self) -> Read<Option<Assign>> {
@@ -1146,8 +1204,12 @@ impl<'t> Reader<'t> {
     }
 
     fn target(&mut self) -> Read<Word> {
-        if self.peek().is_some_and(|byte| matches!(byte, b'!' | b'&' | b'|')) {
-            return self.outside("a redirection in another form");
+        // `> |`: without a blank it would be another sign.
+        let is_apart = matches!(self.text[self.at - 1], b' ' | b'\t');
+        match self.peek() {
+            Some(b'&' | b'|') if is_apart => return self.refused("no word where one belongs"),
+            Some(b'!' | b'&' | b'|') => return self.outside("a redirection in another form"),
+            _ => {}
         }
         self.word(Context::Plain)
     }
@@ -1224,6 +1286,8 @@ impl<'t> Reader<'t> {
                 documents: std::mem::take(&mut self.documents),
                 again: self.again,
                 lines: 1,
+                refused: false,
+                has_coproc: false,
             };
             let parts = inner.deeper(Self::body_text);
             self.documents = inner.documents;
@@ -1302,7 +1366,11 @@ impl<'t> Reader<'t> {
         }
         let parts = self.parts(context)?;
         if self.at == from {
-            return self.outside("no word where one belongs");
+            // A target that is missing at the end is one wherever the text is put.
+            return match context {
+                Context::Plain => self.refused("no word where one belongs"),
+                _ => self.outside("no word where one belongs"),
+            };
         }
         Ok(Word { parts, span: from..self.at })
     }
@@ -1344,7 +1412,7 @@ impl<'t> Reader<'t> {
                     if self.at > from {
                         return self.outside("a process substitution within a word");
                     }
-                    self.bash_only()?;
+                    self.bash_or_refused()?;
                     self.at += 2;
                     let list = Rc::new(self.inner_list()?);
                     parts.push(Part::Process { list, reads: byte == b'<' });
@@ -1353,6 +1421,16 @@ impl<'t> Reader<'t> {
                     }
                 }
                 b'<' | b'>' | b'|' | b')' => break,
+                b'(' if matches!(context, Context::Plain | Context::Test) && self.pattern_list_end(from).is_some() => {
+                    let end = self.pattern_list_end(from).unwrap_or(self.at);
+                    // What stands before it says how often the list may fit.
+                    if let Some(sign) = text.pop() {
+                        push_text(&mut parts, &mut text, false);
+                        parts.push(Part::Glob(sign));
+                    }
+                    parts.extend(self.source[self.at..end].chars().map(Part::Glob));
+                    self.at = end;
+                }
                 // After a name it begins a function; `simple` knows.
                 b'(' if context == Context::Plain && !text.is_empty() && parts.is_empty() => break,
                 b'(' => return self.outside("`(` within a word"),
@@ -1376,6 +1454,12 @@ impl<'t> Reader<'t> {
                 }
                 b'\\' => {
                     match self.ahead(1) {
+                        // To bash and dash it is itself.
+                        None if self.at == from && self.shell.is_bash_or_dash() && context == Context::Plain => {
+                            self.at += 1;
+                            parts.push(Part::Text { text: "\\".into(), quoted: true });
+                            break;
+                        }
                         None => return self.outside("a backslash at the end"),
                         Some(b'\n') if matches!(self.ahead(2), None | Some(b' ' | b'\t' | b'\n')) && self.at > from => {
                             break;
@@ -1433,6 +1517,28 @@ impl<'t> Reader<'t> {
         }
         push_text(&mut parts, &mut text, false);
         Ok(parts)
+    }
+
+    /// Where a list of patterns ends whose `(` stands here: `!(*.txt)`, `@(a|b)`. Without `extglob` it is an error to bash, as
+    /// it is to dash. It holds nothing that is expanded, and names
+    /// neither `..` nor an option.
+    fn pattern_list_end(&self, from: usize) -> Option<usize> {
+        let is_sign = self.at > from && matches!(self.text[self.at - 1], b'?' | b'*' | b'+' | b'@' | b'!');
+        if !is_sign || !self.shell.is_bash_or_dash() || self.at - from > 1 && self.text[self.at - 2] == b'\\' {
+            return None;
+        }
+        let mut before = b'(';
+        for (at, byte) in self.text.iter().enumerate().skip(self.at + 1) {
+            match byte {
+                b')' => return (before != b'(').then_some(at + 1),
+                b'.' | b'-' if matches!(before, b'(' | b'|') => return None,
+                b'*' | b'?' | b'|' | b',' | b'[' | b']' => {}
+                _ if is_plain(*byte) && *byte != b'/' => {}
+                _ => return None,
+            }
+            before = *byte;
+        }
+        None
     }
 
     /// `{name}>`: the shell opens a file and keeps its number in the variable.
@@ -1555,7 +1661,10 @@ impl<'t> Reader<'t> {
     fn inner_list(&mut self) -> Read<List> {
         let outer = std::mem::take(&mut self.pending);
         let lines = self.at;
-        let list = self.deeper(|it| it.list(Until::Paren))?;
+        let list = self.deeper(|it| it.list(Until::Paren));
+        // An old bash reads a substitution when it comes to it.
+        self.refused = false;
+        let list = list?;
         if !self.pending.is_empty() {
             return self.outside("a here-document without its end");
         }
@@ -1605,12 +1714,28 @@ impl<'t> Reader<'t> {
                 let name = (byte as char).to_string();
                 Ok(Part::Variable { name, change: Change::None, quoted })
             }
+            Some(b'[') if self.reads_brackets() => {
+                self.at += 1;
+                let parts = self.deeper(|it| it.arithmetic_until(b']'))?;
+                Ok(Part::Arithmetic { parts })
+            }
             Some(b'[') => self.outside("`$[`"),
             Some(b'\\') if self.ahead(1) == Some(b'\n') => self.outside("a line that is joined within a sign"),
             Some(b'~' | b'=' | b'^' | b'+') if self.shell == Shell::Zsh => {
                 self.outside("an expansion that only zsh knows")
             }
             _ => Ok(Part::Text { text: "$".into(), quoted: true }),
+        }
+    }
+
+    /// Whether `$[` begins arithmetic, as it does in bash. To dash it is text, of which blanks would make further words.
+    fn reads_brackets(&self) -> bool {
+        let inner = self.text[self.at + 1..].iter().take_while(|byte| **byte != b']');
+        let is_one_word = |byte: &u8| is_name_byte(*byte) || b"$+-*/%{}".contains(byte);
+        match self.shell {
+            Shell::Bash => true,
+            Shell::Posix | Shell::Unknown => inner.copied().all(|byte| is_one_word(&byte)),
+            Shell::Zsh | Shell::Other => false,
         }
     }
 
@@ -1656,11 +1781,19 @@ impl<'t> Reader<'t> {
         let mut element = None;
         if self.peek() == Some(b'[') {
             self.bash_only()?;
+            if self.skips_no_substitution() {
+                return Ok(Part::Variable { name, change: Change::Length, quoted });
+            }
             let is_all = matches!(self.text.get(self.at + 1..self.at + 3), Some(b"@]" | b"*]"));
-            let end = if is_all { Some(self.at + 2) } else { self.subscript_end(self.at + 1) };
-            let Some(end) = end else { return self.outside("a subscript that is computed") };
-            element = self.source.get(self.at + 1..end).map(str::to_string);
-            self.at = end + 1;
+            if let Some(subscript) = self.escaped_subscript().filter(|_| quoted) {
+                self.at += subscript.len() + r#"[\"\"]"#.len();
+                element = Some(subscript);
+            } else {
+                let end = if is_all { Some(self.at + 2) } else { self.subscript_end(self.at + 1) };
+                let Some(end) = end else { return self.outside("a subscript that is computed") };
+                element = self.source.get(self.at + 1..end).map(str::to_string);
+                self.at = end + 1;
+            }
         }
         let plain = element.map_or(Change::None, Change::Element);
         if length {
@@ -1677,12 +1810,14 @@ impl<'t> Reader<'t> {
             Change::Other(self.operand(quoted)?)
         } else if self.eat(":=") || self.eat("=") {
             Change::Assign(self.operand(quoted)?)
-        } else if self.eat(":?") || self.eat("?") || self.eat("#") || self.eat("%") {
+        } else if self.eat("#") || self.eat("%") {
+            Change::Cut { operands: self.operand_in_pattern(quoted)?, numbers: false }
+        } else if self.eat(":?") || self.eat("?") {
             Change::Cut { operands: self.operand(quoted)?, numbers: false }
         } else if self.peek() == Some(b'/') {
             self.bash_only()?;
             self.at += 1;
-            Change::Replace(self.operand(quoted)?)
+            Change::Replace(self.operand_in_pattern(quoted)?)
         } else if matches!(self.peek(), Some(b'^' | b',')) {
             self.bash_only()?;
             self.at += 1;
@@ -1701,8 +1836,42 @@ impl<'t> Reader<'t> {
         Ok(Part::Variable { name, change, quoted })
     }
 
+    /// Passes over what stands behind the name in `${df[\"price\"].mean():.2f}`, as code for another program has it in
+    /// double quotes. To bash and dash it is an error, so the command that it belongs to doesn't run.
+    fn skips_no_substitution(&mut self) -> bool {
+        let rest = &self.text[self.at..];
+        let Some(end) = rest.iter().position(|byte| matches!(byte, b'}' | b'{' | b'$' | b'`' | b'\n')) else {
+            return false;
+        };
+        let inner = self.source.get(self.at..self.at + end).unwrap_or_default().replace("\\\"", "");
+        let is_plain = |c: char| c.is_alphanumeric() || "_.,:()[] +-*/%<>=".contains(c);
+        // What follows a subscript in bash is one of `}:-=?+#%/^,@~`.
+        let is_member = inner
+            .split_once(']')
+            .is_some_and(|(subscript, rest)| !subscript[1..].contains('[') && rest.starts_with(['.', '[', '(']));
+        let is_error = rest[end] == b'}' && is_member && inner.chars().all(is_plain) && self.shell.is_bash_or_dash();
+        self.at += if is_error { end + 1 } else { 0 };
+        is_error
+    }
+
+    /// The name in `[\"name\"]`, as it stands in double quotes.
+    fn escaped_subscript(&self) -> Option<String> {
+        let (name, rest) = self.source.get(self.at..)?.strip_prefix(r#"[\""#)?.split_once(r#"\"]"#)?;
+        let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | ' '));
+        (is_name && !name.is_empty() && rest.starts_with('}')).then(|| name.to_string())
+    }
+
+    /// What follows the sign in `${name/…}`, with the brace: bash knows `$'…'` there in double quotes, too.
+    fn operand_in_pattern(&mut self, quoted: bool) -> Read<Vec<Part>> {
+        self.operand_with(quoted, self.shell == Shell::Bash)
+    }
+
     /// What follows the sign in `${name:-…}`, with the brace.
     fn operand(&mut self, quoted: bool) -> Read<Vec<Part>> {
+        self.operand_with(quoted, false)
+    }
+
+    fn operand_with(&mut self, quoted: bool, has_ansi_quotes: bool) -> Read<Vec<Part>> {
         let (mut parts, mut text) = (Vec::new(), String::new());
         loop {
             let Some(byte) = self.peek() else { return self.outside("an expansion without its end") };
@@ -1740,6 +1909,10 @@ impl<'t> Reader<'t> {
                     }
                 }
                 b'$' if !quoted && self.dollar_quotes(&mut parts, &mut text)? => {}
+                b'$' if has_ansi_quotes && [r"$'\n'", r"$'\t'", r"$'\r'"].iter().any(|it| self.starts_with(it)) => {
+                    text.push('\n');
+                    self.at += r"$'\n'".len();
+                }
                 b'$' => match self.dollar(quoted)? {
                     Part::Text { text: sign, .. } => text.push_str(&sign),
                     part => {
@@ -1781,13 +1954,13 @@ impl<'t> Reader<'t> {
             return self.outside("it is nested too deeply");
         }
         let end = body + length;
-        if escapes && (quoted || inner.contains("\\`")) {
-            return self.outside("back-quotes with a backslash");
-        }
-        // A backslash is taken off before `$`, a back-quote and itself; then places are those of the whole.
-        let taken_off = escapes.then(|| inner.replace("\\\\", "\\").replace("\\$", "$"));
+        // A backslash is taken off before `$`, a back-quote and itself, and in quotes before a quote; then places are those
+        // of the whole.
+        let taken_off = escapes.then(|| without_backslashes(inner, quoted));
         // zsh reads ``git>\\push`` in back-quotes as the words `git push`, without a redirection.
-        if escapes && ["\\\\$", "<\\\\", ">\\\\"].iter().any(|odd| inner.contains(odd)) {
+        let is_odd = ["\\\\$", "<\\\\", ">\\\\"].iter().any(|odd| inner.contains(odd));
+        let is_zsh = !self.shell.is_bash_or_dash();
+        if escapes && (is_odd || is_zsh && (quoted || inner.contains("\\`"))) {
             return self.outside("back-quotes with a backslash");
         }
         let source = taken_off.as_deref().unwrap_or(&self.source[..end]);
@@ -1801,9 +1974,13 @@ impl<'t> Reader<'t> {
             documents: Vec::new(),
             again: self.again,
             lines: 1,
+            refused: false,
+            has_coproc: false,
         };
         let list = match reader.list(Until::Text) {
             Ok(list) => list,
+            // Bash runs nothing of them then.
+            Err(_) if reader.refused && !inner.contains('\n') => List::default(),
             Err(outside) => {
                 // Only that substitution is refused then: what stands around it runs.
                 let why = if outside.why == UNCLOSED { "a quote without its end in back-quotes" } else { outside.why };
@@ -1909,6 +2086,20 @@ enum Context {
     Regex,
     /// Between `{`, `,` and `}`.
     Alternative,
+}
+
+/// What is read of a text in back-quotes.
+fn without_backslashes(text: &str, is_in_quotes: bool) -> String {
+    let mut read = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        let is_taken_off = |next: char| matches!(next, '$' | '`' | '\\') || is_in_quotes && next == '"';
+        match rest.next_if(|next| c == '\\' && is_taken_off(*next)) {
+            Some(next) => read.push(next),
+            None => read.push(c),
+        }
+    }
+    read
 }
 
 /// A byte that is itself in any word of any shell.

@@ -46,6 +46,11 @@ impl Shell {
     /// How many there are.
     pub const COUNT: usize = Shell::Other as usize + 1;
 
+    /// Whether it is one of these two, whichever.
+    fn is_bash_or_dash(self) -> bool {
+        matches!(self, Shell::Bash | Shell::Posix | Shell::Unknown)
+    }
+
     /// The shell of that name or path.
     pub fn named(name: &str) -> Shell {
         match name.rsplit(['/', '\\']).next().unwrap_or_default().trim_end_matches(".exe") {

@@ -77,7 +77,13 @@ static PRODUCERS: &[Producer] = &[
         "find",
         "-L -H -P -name= -iname= -path= -ipath= -wholename= -regex= -iregex= -regextype= -type= -maxdepth= -mindepth= \
         -mtime= -mmin= -atime= -amin= -ctime= -cmin= -newer= -size= -user= -group= -perm= -empty -executable -readable \
-        -writable -xdev -mount -depth -prune -print -print0 -printf% -quit -not -o -or -a -and -follow -delete",
+        -writable -samefile= -links= -inum= -anewer= -cnewer= -used= -uid= -gid= -nouser -nogroup -daystart -lname= -ilname= \
+        -fstype= -noleaf -xdev -mount -depth -prune -print -print0 -printf% -quit -not -o -or -a -and -follow -delete",
+    ),
+    // What it prints are paths from the root.
+    prints_own(
+        "locate|plocate|mlocate",
+        "-i -e -b -w -q -0 -r= -l= -n= --regex= --regexp= --limit= --ignore-case --existing",
     ),
     prints_given("fd|fdfind", "-e= -t= -d= -E= -H -I -g -p -a -i -s -F -u -0 -L --type= --extension= --hidden --glob"),
     prints_given(

@@ -9,6 +9,10 @@ use super::{Files, Place, rule};
 pub(super) fn is_within(pattern: &str, word: &Word, directory: &Directory, place: &Place) -> bool {
     let text = match word.openness {
         Openness::Constant => word.text.as_str(),
+        Openness::Operand(0) => match below_current(word, directory) {
+            Some(text) => text,
+            None => return false,
+        },
         // A pattern of file names stays in the directory that it names.
         Openness::Files(_) => word.text.as_str(),
         Openness::Operand(_) | Openness::Computed(..) => return false,
@@ -20,7 +24,9 @@ pub(super) fn is_within(pattern: &str, word: &Word, directory: &Directory, place
     let (text_of_pattern, at_home) = pattern.strip_prefix('~').map_or((pattern, false), |rest| (rest, true));
     let Some(pattern) = absolute(text_of_pattern, at_home, cwd, home) else { return false };
     let hidden = |part: &&str| part.starts_with('.') && part.contains(['*', '?', '[']);
-    if matches!(word.openness, Openness::Files(_)) && path.iter().any(|part| hidden(&part.as_str())) {
+    // What a list of patterns stands for isn't told: `!(a)`.
+    let is_open = |part: &String| hidden(&part.as_str()) || part.contains('(');
+    if matches!(word.openness, Openness::Files(_)) && path.iter().any(is_open) {
         return false;
     }
     let fits = |pattern: &[String], path: &[String]| {
@@ -46,6 +52,13 @@ pub(super) fn is_within(pattern: &str, word: &Word, directory: &Directory, place
         _ => true,
     };
     fits(&pattern, &resolved) && stays()
+}
+
+/// `"$PWD/build"` as a path in the directory where the text begins, if it stays there: then it is where the word was
+/// expanded, too. Nothing sets the variable, or the word would be another.
+fn below_current<'w>(word: &'w Word, directory: &Directory) -> Option<&'w str> {
+    let rest = word.text.strip_prefix("${PWD}/").filter(|_| *directory == Directory::Same)?;
+    rest.chars().all(|c| c.is_alphanumeric() || "._-+@/".contains(c)).then_some(rest)
 }
 
 /// How many parts a pattern has before its first wildcard.

@@ -705,7 +705,7 @@ impl Stage {
             let may_be = |word: &Word| match word.openness {
                 Openness::Constant => word.text.contains(name),
                 // `*.patch` doesn't become `commit`.
-                Openness::Files(_) if !word.text.contains(['?', '[', '$']) => glob(&word.text, name),
+                Openness::Files(_) if !word.text.contains(['?', '[', '(', '$']) => glob(&word.text, name),
                 _ => true,
             };
             command.words.iter().any(may_be)

@@ -138,6 +138,10 @@ impl Walk {
                     let text = word.text.as_str();
                     let Some((name, value)) = text.split_once('=') else {
                         let is_other = self.shell == Shell::Other;
+                        // To bash that is an error, and to dash a name.
+                        if text == "-g" && self.shell.is_bash_or_dash() {
+                            continue;
+                        }
                         if is_other || text.starts_with('-') && text != "-p" || word.as_constant().is_none() {
                             self.gap("an alias changes what later words mean", span);
                         }
@@ -162,7 +166,7 @@ impl Walk {
                     }))
                     || (name == "bind"
                         && args.iter().all(|word| {
-                            word.as_constant().is_some_and(|text| !(text.starts_with('-') && text.contains('x')))
+                            word.as_constant_path().is_some_and(|text| !(text.starts_with('-') && text.contains('x')))
                         }))
                     || (name == "hash"
                         && args.iter().all(|word| {
@@ -421,27 +425,29 @@ impl Walk {
                     'o' => {
                         at += 1;
                         let named = words.get(at).and_then(Word::as_constant);
-                        let plain = matches!(
-                            named,
-                            None | Some(
-                                "errexit"
-                                    | "nounset"
-                                    | "pipefail"
-                                    | "xtrace"
-                                    | "noglob"
-                                    | "noclobber"
-                                    | "errtrace"
-                                    | "functrace"
-                                    | "verbose"
-                                    | "allexport"
-                                    | "monitor"
-                                    | "notify"
-                                    | "vi"
-                                    | "emacs"
-                                    | "physical"
-                                    | "hashall"
-                            )
-                        );
+                        let keeps_none = option.starts_with('+') && named == Some("history");
+                        let plain = keeps_none
+                            || matches!(
+                                named,
+                                None | Some(
+                                    "errexit"
+                                        | "nounset"
+                                        | "pipefail"
+                                        | "xtrace"
+                                        | "noglob"
+                                        | "noclobber"
+                                        | "errtrace"
+                                        | "functrace"
+                                        | "verbose"
+                                        | "allexport"
+                                        | "monitor"
+                                        | "notify"
+                                        | "vi"
+                                        | "emacs"
+                                        | "physical"
+                                        | "hashall"
+                                )
+                            );
                         if !plain {
                             return self.gap("an option that changes how the shell reads", span);
                         }

@@ -258,7 +258,15 @@ impl Walk {
     }
 
     fn variable(&mut self, name: &str, change: &Change, quoted: bool) -> Vec<Next> {
-        let open = |openness| vec![Next::Open(format!("${{{name}}}"), openness)];
+        // What is left of a path is another one: only `$PWD` itself is the directory, and `$SHELL` a shell. Without quotes it
+        // may be several words.
+        let is_part = match name {
+            "PWD" => !quoted || !matches!(change, Change::None),
+            "SHELL" => !matches!(change, Change::None),
+            _ => false,
+        };
+        let text = format!("${{{name}{}}}", if is_part { "#" } else { "" });
+        let open = |openness| vec![Next::Open(text.clone(), openness)];
         let values = |values: Vec<Resolved>| -> Vec<Next> {
             values
                 .into_iter()

@@ -55,7 +55,8 @@ impl WrittenFile {
         is_same
             || self.name == "*"
             || name.contains("$(…)")
-            || name.contains(['*', '?', '[']) && (self.name.contains(['$', '…']) || meeting::may_be(name, &self.name))
+            || name.contains(['*', '?', '[', '('])
+                && (self.name.contains(['$', '…']) || meeting::may_be(name, &self.name))
     }
 }
 

@@ -378,6 +378,19 @@ impl Walk {
         self.relinked |= matches!(program, "ln" | "mv" | "mount");
     }
 
+    /// Whether it is `$SHELL`, and nothing in the text sets that.
+    fn is_users_shell(&self, head: &Word) -> bool {
+        head.text == "${SHELL}" && head.openness == Openness::Operand(0) && !self.variables.is_set("SHELL")
+    }
+
+    /// Reads what `$SHELL` is given as any of them may.
+    fn users_shell(&mut self, words: &[Word], span: &Span, facts: &Facts) {
+        for name in ["bash", "sh", "zsh"] {
+            let words: Vec<Word> = std::iter::once(Word::constant(name)).chain(words[1..].iter().cloned()).collect();
+            self.run(&words, span, facts);
+        }
+    }
+
     /// One simple command, or what it runs in turn.
     pub(super) fn run(&mut self, words: &[Word], span: &Span, facts: &Facts) {
         let Some(head) = words.first() else { return };
@@ -427,6 +440,9 @@ impl Walk {
                     // Its beginning may rule a rule's program out: the rule knows.
                     if matches!(head.openness, Openness::Operand(at) if at > 0 && !head.text[..at].contains('/')) {
                         return self.unseen("a program whose name a variable ends", span);
+                    }
+                    if self.is_users_shell(head) {
+                        return self.users_shell(words, span, facts);
                     }
                     return self.gap("the program's name is computed", span);
                 }
@@ -509,6 +525,11 @@ impl Walk {
             "find" => self.find(words, span, facts),
             "xargs" => self.xargs(words, span, facts),
             "parallel" => self.parallel(words, span, facts),
+            // A project's own script; the program that writes down a session is installed.
+            "script" if self.is_file_beside(&words[0]) => {
+                self.other(name, words, span, facts);
+                self.runs_words();
+            }
             "su" | "runuser" | "script" | "sg" | "newgrp" => {
                 match words.iter().any(|word| matches!(word.text.as_str(), "-" | "-l" | "--login")) {
                     true => self.elsewhere(|this| this.switch_user(name, words, span, facts)),
@@ -526,6 +547,12 @@ impl Walk {
             "git" => self.git(words, span, facts),
             _ => self.other(name, words, span, facts),
         }
+    }
+
+    /// Whether a program is a file of the project that the text hasn't made.
+    fn is_file_beside(&self, head: &Word) -> bool {
+        let path = head.text.as_str();
+        path.contains('/') && !programs::is_system_path(path) && !self.relinked && !self.has_written(path)
     }
 
     fn other(&mut self, name: &str, words: &[Word], span: &Span, facts: &Facts) {

@@ -80,13 +80,13 @@ impl Batch {
 }
 
 impl Options {
-    /// Reads the options; why they can't be told.
-    fn new(words: &[Word]) -> Result<Options, &'static str> {
+    /// Reads the options; why they can't be told, or nothing if it is an error to any xargs, which ends it.
+    fn new(words: &[Word]) -> Result<Options, Option<&'static str>> {
         let mut options = Options { mark: None, from_file: false, ends: Ends::Blanks, batch: Batch::All, at: 1 };
         while let Some(word) = words.get(options.at) {
             let Some(option) = word.as_constant() else {
                 if matches!(word.openness, Openness::Computed(0, _)) {
-                    return Err("the program's name is computed");
+                    return Err(Some("the program's name is computed"));
                 }
                 break;
             };
@@ -103,12 +103,12 @@ impl Options {
         Ok(options)
     }
 
-    fn long(&mut self, long: &str, words: &[Word]) -> Result<(), &'static str> {
+    fn long(&mut self, long: &str, words: &[Word]) -> Result<(), Option<&'static str>> {
         let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
         let attached = value.map(Word::constant);
         let mut next = || attached.clone().or_else(|| self.next(words));
         let mut names = LONG_OPTIONS.iter().filter(|it| it.starts_with(name));
-        let (Some(&name), None) = (names.next(), names.next()) else { return Err("an unknown option of xargs") };
+        let (Some(&name), None) = (names.next(), names.next()) else { return Err(Some("an unknown option of xargs")) };
         match name {
             "replace" => self.mark = Some(value.unwrap_or("{}").to_string()),
             "null" => self.ends = Ends::At('\0'),
@@ -129,7 +129,7 @@ impl Options {
         Ok(())
     }
 
-    fn letters(&mut self, letters: &str, words: &[Word]) -> Result<(), &'static str> {
+    fn letters(&mut self, letters: &str, words: &[Word]) -> Result<(), Option<&'static str>> {
         for (at, letter) in letters.char_indices() {
             let behind = &letters[at + letter.len_utf8()..];
             let attached = (!behind.is_empty()).then(|| Word::constant(behind));
@@ -173,7 +173,8 @@ impl Options {
                     break;
                 }
                 'e' => break,
-                _ => return Err("an unknown option of xargs"),
+                // GNU's, the BSDs', illumos' and busybox' have all letters above and no other.
+                _ => return Err(None),
             }
         }
         Ok(())
@@ -206,7 +207,10 @@ impl Walk {
         self.emit(words, span, facts, Role::Plain);
         let options = match Options::new(words) {
             Ok(options) => options,
-            Err(why) => return self.gap(why, span),
+            Err(Some(why)) => return self.gap(why, span),
+            // A project's own xargs may have more options.
+            Err(None) if words[0].text.contains('/') => return self.gap("an unknown option of xargs", span),
+            Err(None) => return,
         };
         let command = words.get(options.at..).unwrap_or_default();
         if command.is_empty() {
