@@ -213,10 +213,6 @@ fn ordinary_uses() -> Vec<Use> {
     files.iter().flat_map(read).collect()
 }
 
-/// Rules that stop more than one in fifty uses of their programs, how many, and why none of these can pass.
-const MORE_STOPS: [(&str, usize, &str); 1] =
-    [("no-rm-rf", 5, "a name that xargs reads may be an option or, where it holds a blank, several names")];
-
 /// A rule stops its acts, and of other uses of its programs, and of other programs, at most one in fifty.
 #[test]
 fn ordinary_uses_pass() {
@@ -258,9 +254,8 @@ fn ordinary_uses_pass() {
             others.1.len(),
             others.0,
         );
-        let more = MORE_STOPS.iter().find(|(name, ..)| *name == rule.name).map_or(0, |(_, n_stops, _)| *n_stops);
-        for ((n_uses, stopped), limit) in [(&own, more.max(own.0 / 50)), (&others, others.0 / 50)] {
-            if stopped.len() > limit {
+        for (n_uses, stopped) in [&own, &others] {
+            if stopped.len() > n_uses / 50 {
                 failures.push(format!("{}: of {n_uses} uses these are stopped: {stopped:#?}", rule.name));
             }
         }

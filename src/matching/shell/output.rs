@@ -174,9 +174,11 @@ fn begins_path(text: &str) -> bool {
 /// with `-l`, a line begins with a file's rights, and of a directory without `-d` it lists what is in it.
 fn lists_names(args: &[Word]) -> bool {
     let is_letters = |word: &str| word.bytes().skip(1).all(|letter| b"1adtrSUvX".contains(&letter));
+    // As everywhere, `*.log` is no option unless the text makes such a file.
+    let begins = |text: &str| begins_path(text) || text.starts_with("*.");
     let is_plain = |word: &Word| match word.text.strip_prefix('-') {
         Some(letters) => word.is_constant() && !letters.is_empty() && is_letters(&word.text),
-        None => !matches!(word.openness, Openness::Computed(..)) && word.text.contains('*') && begins_path(&word.text),
+        None => !matches!(word.openness, Openness::Computed(..)) && word.text.contains('*') && begins(&word.text),
     };
     args.iter().any(|word| !word.text.starts_with('-')) && args.iter().all(is_plain)
 }
