@@ -351,9 +351,9 @@ impl Walk {
             Change::Default(_) | Change::Other(_) | Change::Assign(_) => open(Openness::Computed(0, !quoted)),
             Change::None => match self.values_here(name) {
                 found if self.shell == Shell::Zsh && !found.is_empty() => {
-                    // Zsh doesn't split.
+                    // Zsh doesn't split, and makes no word of nothing.
                     let whole = |next| match next {
-                        Next::Value(text, _) => Next::Value(text, true),
+                        Next::Value(text, stays) => Next::Value(text.clone(), stays || !text.is_empty()),
                         next => next,
                     };
                     values(found).into_iter().map(whole).collect()

@@ -816,7 +816,7 @@ impl Walk {
     }
 
     /// Reads a text that another shell is given, with no words beside it.
-    fn text_for_shell(&mut self, words: &[Word], shell: Shell, why: &'static str, span: &Span) {
+    pub(super) fn text_for_shell(&mut self, words: &[Word], shell: Shell, why: &'static str, span: &Span) {
         self.in_another_shell(|this| this.text_of(words, shell, why, span));
     }
 
@@ -899,6 +899,7 @@ impl Walk {
                         entry_point = value.clone().or_else(|| words.get(at).cloned());
                     }
                     self.traces_into(wrapper, value.as_ref().or(words.get(at)), span);
+                    self.property_of_unit(wrapper, value.as_ref().or(words.get(at)), span);
                     self.sets_by_option(value.as_ref().or(words.get(at)));
                     at += skip;
                 } else if !known(wrapper.long) && !is_joining(word) {
@@ -929,6 +930,7 @@ impl Walk {
                     at += usize::from(!attached);
                     self.sets_by_option(value.as_ref());
                     self.traces_into(wrapper, value.as_ref(), span);
+                    self.property_of_unit(wrapper, value.as_ref(), span);
                     if wrapper.name == "ssh" {
                         // If nothing has set a variable, the next word is the value.
                         let next = words.get(at).filter(|_| value.as_ref().is_some_and(|value| value.vanishes));
@@ -1057,6 +1059,17 @@ impl Walk {
             && matches!(wrapper.name, "strace" | "ltrace")
         {
             let command = as_operand(command);
+            self.in_another_shell(|this| this.nested(&command, Shell::Posix, span));
+        }
+    }
+
+    /// `systemd-run -p ExecStartPre='git push'`
+    fn property_of_unit(&mut self, wrapper: &Wrapper, value: Option<&Word>, span: &Span) {
+        let Some((_, command)) = value.and_then(|value| value.text.strip_prefix("Exec")?.split_once('=')) else {
+            return;
+        };
+        if wrapper.name == "systemd-run" {
+            let command = as_operand(command.trim_start_matches(['-', '@', ':', '+', '!', '|', ' ']));
             self.in_another_shell(|this| this.nested(&command, Shell::Posix, span));
         }
     }

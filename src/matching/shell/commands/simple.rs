@@ -502,6 +502,17 @@ impl Walk {
             if !matches!(wrapper.name, "time" | "strace" | "ltrace" | "systemd-run" | "unbuffer") {
                 self.reads_words();
             }
+            // `ssh $x h -o ProxyCommand='git push'`: if nothing has set `x`, the host is the next word.
+            if wrapper.name == "ssh"
+                && let Some(set) = without_vanishing(words)
+                && let Some(row) = programs::options::row("ssh")
+            {
+                let behind = set.iter().skip(1).position(|word| !word.text.starts_with('-')).unwrap_or(0) + 1;
+                for from in [1, behind + 1, behind + 2] {
+                    let given = Given::new(&row, set.get(from..).unwrap_or_default());
+                    given.values("-o").for_each(|setting| self.setting_of_ssh('o', setting, span));
+                }
+            }
             // Options before its verb: `pnpm -C dir exec`.
             let moves = |word: &Word| match word.text.strip_prefix("--") {
                 Some(long) => programs::moves(wrapper.name, long.split('=').next().unwrap_or(long)),
@@ -577,6 +588,12 @@ impl Walk {
             }
             "make" | "gmake" => self.shell_of_make(words, span),
             "tmux" => self.typed(&words[1..], span),
+            // `docker service create IMAGE COMMAND`
+            "docker" if words.iter().any(|word| word.text == "service") => {
+                self.runs_words();
+                self.unseen("it runs elsewhere", span);
+            }
+            "gdb" | "lldb" => self.debugged(words, span),
             "terraform" | "tofu" | "terragrunt" => self.plan_to_destroy(words, span, facts),
             // A file of commands for later.
             "at" | "batch" => {
@@ -647,6 +664,55 @@ impl Walk {
         });
         let typed: String = typed.collect();
         self.text(&typed, span);
+        // `-H 67 69 74`
+        let by_number = given.operands.iter().filter_map(|word| u8::from_str_radix(&word.text, 16).ok());
+        let typed: String = by_number.map(char::from).collect();
+        if !typed.is_empty() {
+            self.text(&typed, span);
+        }
+    }
+
+    /// `gdb -ex 'run push -f' git`: what a debugger starts by its commands.
+    fn debugged(&mut self, words: &[Word], span: &Span) {
+        const MOST: usize = 16;
+        let (mut programs, mut wrappers, mut arguments) = (Vec::new(), Vec::new(), Vec::new());
+        let mut texts: Vec<Rc<str>> = words[1..].iter().map(|word| Rc::from(word.text.as_str())).collect();
+        // `gdb -x file`
+        for word in &words[1..] {
+            let written = self.files.iter().filter(|file| file.may_be(base_name(&word.text)));
+            texts.extend(written.filter_map(|file| file.content.clone()));
+        }
+        for word in &words[1..] {
+            if !word.text.contains(' ') && word.is_constant() && !word.text.starts_with('-') {
+                programs.push(word.text.clone());
+            }
+        }
+        for text in &texts {
+            for line in text.lines() {
+                let mut line = line.trim_start_matches([' ', '-', '=']).splitn(2, ' ');
+                let (verb, rest) = (line.next().unwrap_or_default(), line.next().unwrap_or_default().trim());
+                match (verb, rest.split_once(' ').unwrap_or((rest, ""))) {
+                    ("file" | "exec-file" | "target", (_, "")) => programs.push(rest.to_string()),
+                    ("target", ("create", program)) => programs.push(program.to_string()),
+                    ("set", ("exec-wrapper", wrapper)) => wrappers.push(wrapper.to_string()),
+                    ("set", ("args", given)) => arguments.push(given.to_string()),
+                    ("process", ("launch", given)) => {
+                        arguments.push(given.trim_start_matches(['-', ' ']).to_string());
+                    }
+                    ("r" | "run" | "start" | "starti", _) if !rest.is_empty() => arguments.push(rest.to_string()),
+                    _ => {}
+                }
+            }
+        }
+        if programs.len() * arguments.len() > MOST * MOST || wrappers.len() > MOST {
+            return self.gap(TOO_LARGE, span);
+        }
+        // It starts them by a shell.
+        let started = programs.iter().flat_map(|program| arguments.iter().map(move |it| format!("{program} {it}")));
+        let texts: Vec<String> = wrappers.into_iter().chain(started).collect();
+        for text in texts {
+            self.text_for_shell(&[Word::constant(text)], Shell::Posix, "an argument is computed and run", span);
+        }
     }
 
     /// `make SHELL=git .SHELLFLAGS='push -f'`: what each line of a recipe is given to.
@@ -674,6 +740,18 @@ impl Walk {
         let is_option =
             |word: &Word, name: &str| word.beginning().trim_start_matches('-') == name && word.text.starts_with('-');
         let Some(verb) = words.iter().position(|word| matches!(word.text.as_str(), "plan" | "apply")) else { return };
+        // `TF_CLI_ARGS_apply=-destroy`: words that stand behind the sub-command.
+        for name in ["TF_CLI_ARGS".to_string(), format!("TF_CLI_ARGS_{}", words[verb].text)] {
+            for value in self.variables.values(&name).iter().take(MAX_KEPT) {
+                let given = value.text.split_whitespace().map(|text| match value.openness {
+                    Openness::Constant => Word::constant(text),
+                    _ => Word::computed(),
+                });
+                let (before, behind) = words.split_at(verb + 1);
+                let all: Vec<Word> = before.iter().cloned().chain(given).chain(behind.iter().cloned()).collect();
+                self.emit(&all, span, facts, Role::Plain);
+            }
+        }
         if words[verb].text == "plan" {
             let destroys = |word: &Word| is_option(word, "destroy") || is_option(word, "destroy=true");
             let file = words.iter().enumerate().find_map(|(at, word)| {

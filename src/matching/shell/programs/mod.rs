@@ -8,7 +8,7 @@ pub(super) mod running;
 mod twins;
 
 pub(super) use given::Given;
-pub(super) use twins::{has_twins, other_program, twin};
+pub(super) use twins::{TERRAGRUNT, has_twins, other_program, twin};
 
 use super::Shell;
 use super::expand::{Openness, Word};
@@ -130,6 +130,7 @@ const CONTAINER_EXEC: Wrapper = Wrapper {
 const CONTAINER_RUN: Wrapper = Wrapper {
     long: "rm interactive tty detach privileged init read-only",
     valued_long: "name network volume mount env user workdir platform env-file memory publish entrypoint",
+    text_long: "health-cmd",
     remote: true,
     ..wrapper("docker run", "dit", "evupwhlm", 1)
 };
@@ -600,7 +601,8 @@ pub(super) fn same_program(name: &str) -> Option<&'static str> {
         "ntl" => "netlify",
         "flyctl" => "fly",
         "hub" | "yadm" => "git",
-        "kubecolor" | "microk8s.kubectl" => "kubectl",
+        "kubectl" | "kubecolor" | "microk8s.kubectl" => "kubectl",
+        "terraform" => "terraform",
         "sudo-rs" => "sudo",
         "grm" => "rm",
         "gmv" => "mv",

@@ -9,7 +9,7 @@ use super::options::{Takes, row};
 type Twin = fn(&str, &[Word]) -> Option<Vec<Word>>;
 
 /// Programs of which some command has a twin.
-static PROGRAMS: [(&str, Twin); 16] = [
+static PROGRAMS: [(&str, Twin); 17] = [
     ("docker", docker),
     ("podman", docker),
     ("docker-compose", |_, words| Some(of(words, "docker", "compose"))),
@@ -19,6 +19,7 @@ static PROGRAMS: [(&str, Twin); 16] = [
     ("sudoedit", |_, words| Some(of(words, "sudo", "-e"))),
     ("terraform", terraform),
     ("tofu", terraform),
+    (TERRAGRUNT, terragrunt),
     ("npm", npm),
     ("kill", kill),
     ("killall", kill),
@@ -27,6 +28,9 @@ static PROGRAMS: [(&str, Twin); 16] = [
     ("gtar", tar),
     ("bsdtar", tar),
 ];
+
+/// It runs terraform, and more.
+pub(in super::super) const TERRAGRUNT: &str = "terragrunt";
 
 /// What `docker container` has in front, too.
 const OF_CONTAINERS: [(&str, &str); 25] = [
@@ -87,6 +91,7 @@ pub(in super::super) fn other_program(name: &str) -> Option<&'static str> {
         "sudoedit" => "sudo",
         "podman" => "podman-compose",
         "podman-compose" => "podman",
+        TERRAGRUNT => "terraform",
         _ => return None,
     })
 }
@@ -164,6 +169,13 @@ fn terraform(name: &str, words: &[Word]) -> Option<Vec<Word>> {
         }
         _ => None,
     }
+}
+
+/// `terragrunt run --all destroy` as `terraform destroy`.
+fn terragrunt(_: &str, words: &[Word]) -> Option<Vec<Word>> {
+    let is_own = |word: &&Word| matches!(word.text.as_str(), "run" | "run-all" | "--all" | "--" | "stack");
+    let rest = words.iter().skip(1).skip_while(is_own);
+    Some(std::iter::once(in_place_of(&words[0], "terraform")).chain(rest.cloned()).collect())
 }
 
 /// `npm set` is `npm config set`.
