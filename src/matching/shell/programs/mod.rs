@@ -8,7 +8,7 @@ pub(super) mod running;
 mod twins;
 
 pub(super) use given::Given;
-pub(super) use twins::{TERRAGRUNT, has_twins, other_program, twin};
+pub(super) use twins::{has_twins, other_program, twin};
 
 use super::Shell;
 use super::expand::{Openness, Word};

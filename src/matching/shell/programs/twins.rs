@@ -30,7 +30,7 @@ static PROGRAMS: [(&str, Twin); 17] = [
 ];
 
 /// It runs terraform, and more.
-pub(in super::super) const TERRAGRUNT: &str = "terragrunt";
+const TERRAGRUNT: &str = "terragrunt";
 
 /// What `docker container` has in front, too.
 const OF_CONTAINERS: [(&str, &str); 25] = [
