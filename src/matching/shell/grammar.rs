@@ -334,9 +334,10 @@ impl<'t> Reader<'t> {
     }
 
     /// Whether the one line of the text is an error, so that nothing of it runs. Of several lines, those before the error
-    /// may run, and in a shell that somebody types to, those behind it.
+    /// may run, and in a shell that somebody types to, those behind it; where lines are joined, a keyword may stand behind a
+    /// backslash.
     fn is_refused(&self) -> bool {
-        self.refused && self.lines == 0 && !self.text[self.at.min(self.text.len())..].contains(&b'\n')
+        self.refused && !self.text.contains(&b'\n')
     }
 
     /// For what bash reads and to dash is an error that makes it refuse the text.
@@ -1979,8 +1980,7 @@ impl<'t> Reader<'t> {
         };
         let list = match reader.list(Until::Text) {
             Ok(list) => list,
-            // Bash runs nothing of them then.
-            Err(_) if reader.refused && !inner.contains('\n') => List::default(),
+            // In one with an error dash runs what stands before it.
             Err(outside) => {
                 // Only that substitution is refused then: what stands around it runs.
                 let why = if outside.why == UNCLOSED { "a quote without its end in back-quotes" } else { outside.why };
