@@ -445,11 +445,7 @@ fn whole(params: &str, replied: &[u8]) -> (Vec<u8>, usize) {
     let mut text = Vec::with_capacity(params.len() + replied.len());
     text.extend_from_slice(params.as_bytes());
     // Strings in JSON have no line end: it's only between.
-    let mut at = 0;
-    while let Some(more) = memchr::memchr(b'\n', &text[at..]) {
-        at += more;
-        text[at] = b' ';
-    }
+    text.iter_mut().filter(|byte| **byte == b'\n').for_each(|byte| *byte = b' ');
     text.extend_from_slice(replied);
     (text, params.len())
 }

@@ -304,7 +304,7 @@ impl Chain {
                 let run = match run_at_once(engine, limits, member, &moment) {
                     Ok(run) => run,
                     // Boxed, or a block's chain would be part of every event's future.
-                    Err(member) => Box::pin(run_member(engine, limits, member, &moment)).await,
+                    Err(member) => Box::pin(run_in_time(engine, limits, member, &moment)).await,
                 };
                 self.end(&mut ended, [contract, client], &run, is_in_one_list);
                 self.absorb(contract, [run]);
@@ -647,9 +647,17 @@ fn run_at_once(
 }
 
 async fn run_member(engine: &Engine, limits: &RunLimits<'_>, member: Member, moment: &Arc<Moment>) -> MemberRun {
+    match run_at_once(engine, limits, member, moment) {
+        Ok(run) => run,
+        Err(member) => run_in_time(engine, limits, member, moment).await,
+    }
+}
+
+async fn run_in_time(engine: &Engine, limits: &RunLimits<'_>, member: Member, moment: &Arc<Moment>) -> MemberRun {
     match member {
         Member::Hook(selected) => {
-            let run = run::run(engine, limits, &selected, moment).await;
+            // Boxed, or the largest handler's state would be part of every member's future.
+            let run = Box::pin(run::run_in_time(engine, limits, &selected, moment)).await;
             MemberRun::of_hook(selected.hook, run, moment.event())
         }
         Member::Block { contract, layer, members } => {

@@ -125,7 +125,12 @@ pub(super) fn run_fixed(
     Some(run)
 }
 
-async fn run_in_time(engine: &Engine, limits: &RunLimits<'_>, selected: &Selected, moment: &Arc<Moment>) -> HookRun {
+pub(super) async fn run_in_time(
+    engine: &Engine,
+    limits: &RunLimits<'_>,
+    selected: &Selected,
+    moment: &Arc<Moment>,
+) -> HookRun {
     let hook = &selected.hook;
     let event = moment.event();
     let claim = if hook.once { engine.sessions.claim(event, hook) } else { Claim::First };

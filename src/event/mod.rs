@@ -418,8 +418,7 @@ impl Event {
     /// Changes the event as JSON; its name stays what it is.
     pub fn change(&mut self, change: impl FnOnce(&mut Value)) {
         change(&mut self.data);
-        let glance = self.data.as_object().map(Glance::at);
-        self.brief = glance.map_or(Glance::default().brief(), |glance| glance.brief());
+        self.brief = self.data.as_object().map(Glance::at).unwrap_or_default().brief();
     }
 
     /// The value that hooks may rewrite, if the moment has one.

@@ -82,7 +82,7 @@ pub struct Names {
 const UNKNOWN_HEADER: &str = "the patch has a header that isn't known";
 
 /// A text up to this length is read at once.
-pub(super) const QUICK_TEXT: usize = 4096;
+const QUICK_TEXT: usize = 4096;
 
 impl Call {
     /// A call of which nothing is known, for this reason.
@@ -93,10 +93,15 @@ impl Call {
     /// Reads the input of a call. `shell`: what reads its commands. Where there's no [patience] for it, the call is
     /// unclear, and must not be kept.
     pub fn read(row: Row<'_>, tool: &str, input: Option<&Value>, base: &Path, shell: Shell) -> Call {
-        match input.and_then(|input| row.only_command(input)).filter(|text| text.len() <= QUICK_TEXT) {
+        match input.and_then(|input| Call::only_text(row, input)) {
             Some(text) => Call::of_command(text.into(), shell),
             None => Call::read_members(row, tool, input, base, shell),
         }
+    }
+
+    /// The text of a shell's call that is given nothing else, if it is read at once.
+    pub fn only_text<'v>(row: Row<'_>, input: &'v Value) -> Option<&'v str> {
+        row.only_command(input).filter(|text| text.len() <= QUICK_TEXT)
     }
 
     /// The call of a shell that is given nothing but a text.

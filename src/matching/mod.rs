@@ -20,7 +20,7 @@ use crate::event::Event;
 use crate::support::digest;
 use crate::syntax::source::Layer;
 use crate::verdict::LookedInto;
-use call::{Call, QUICK_TEXT};
+use call::Call;
 use parking_lot::Mutex;
 use regex::Regex;
 use rule::Asker;
@@ -169,8 +169,7 @@ impl Facts {
         let families = row.as_ref().map_or(&[][..], |row| row.families_of(input));
         let (call, declared) = (OnceLock::new(), OnceLock::new());
         let shell_input = input.filter(|_| families.contains(&"Bash"));
-        let command =
-            shell_input.and_then(|input| row?.only_command(input)).filter(|it| it.len() <= QUICK_TEXT).map(Arc::from);
+        let command = shell_input.and_then(|input| Call::only_text(row?, input)).map(Arc::from);
         // Beside a command alone there is nothing to look for.
         let more = shell_input.filter(|_| command.is_none());
         let may_hold_patch = match (&command, more) {

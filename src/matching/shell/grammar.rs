@@ -193,19 +193,7 @@ pub(super) fn read(text: &str, shell: Shell, depth: usize) -> Read<Syntax> {
     if let Some(at) = memchr::memchr(0, text.as_bytes()) {
         return Err(Outside { why: "a NUL byte", at: at..at + 1 });
     }
-    let mut reader = Reader {
-        text: text.as_bytes(),
-        source: text,
-        at: 0,
-        depth,
-        shell,
-        pending: Vec::new(),
-        documents: Vec::new(),
-        again: 0,
-        lines: 0,
-        refused: false,
-        has_coproc: false,
-    };
+    let mut reader = Reader::new(text, shell, depth);
     let list = match reader.list(Until::Text) {
         // Every shell refuses a line with a quote that isn't closed, and runs nothing of it.
         Err(outside) if outside.why == UNCLOSED && reader.lines == 0 && depth == 0 => List::default(),
@@ -315,6 +303,22 @@ const ZSH_WORDS: &[&str] = &[
 ];
 
 impl<'t> Reader<'t> {
+    fn new(text: &'t str, shell: Shell, depth: usize) -> Reader<'t> {
+        Reader {
+            text: text.as_bytes(),
+            source: text,
+            at: 0,
+            depth,
+            shell,
+            pending: Vec::new(),
+            documents: Vec::new(),
+            again: 0,
+            lines: 0,
+            refused: false,
+            has_coproc: false,
+        }
+    }
+
     fn outside<T>(&self, why: &'static str) -> Read<T> {
         let mut end = (self.at + 1).min(self.text.len());
         while !self.source.is_char_boundary(end) {
@@ -1278,17 +1282,10 @@ impl<'t> Reader<'t> {
         }
         let parts = if pending.expands && body.contains(['$', '`', '\\']) {
             let mut inner = Reader {
-                text: body.as_bytes(),
-                source: &body,
-                at: 0,
-                depth: self.depth,
-                shell: self.shell,
-                pending: Vec::new(),
                 documents: std::mem::take(&mut self.documents),
                 again: self.again,
                 lines: 1,
-                refused: false,
-                has_coproc: false,
+                ..Reader::new(&body, self.shell, self.depth)
             };
             let parts = inner.deeper(Self::body_text);
             self.documents = inner.documents;
@@ -1422,19 +1419,20 @@ impl<'t> Reader<'t> {
                     }
                 }
                 b'<' | b'>' | b'|' | b')' => break,
-                b'(' if matches!(context, Context::Plain | Context::Test) && self.pattern_list_end(from).is_some() => {
-                    let end = self.pattern_list_end(from).unwrap_or(self.at);
-                    // What stands before it says how often the list may fit.
-                    if let Some(sign) = text.pop() {
-                        push_text(&mut parts, &mut text, false);
-                        parts.push(Part::Glob(sign));
+                b'(' => match self.pattern_list_end(from, context) {
+                    Some(end) => {
+                        // What stands before it says how often the list may fit.
+                        if let Some(sign) = text.pop() {
+                            push_text(&mut parts, &mut text, false);
+                            parts.push(Part::Glob(sign));
+                        }
+                        parts.extend(self.source[self.at..end].chars().map(Part::Glob));
+                        self.at = end;
                     }
-                    parts.extend(self.source[self.at..end].chars().map(Part::Glob));
-                    self.at = end;
-                }
-                // After a name it begins a function; `simple` knows.
-                b'(' if context == Context::Plain && !text.is_empty() && parts.is_empty() => break,
-                b'(' => return self.outside("`(` within a word"),
+                    // After a name it begins a function; `simple` knows.
+                    None if context == Context::Plain && !text.is_empty() && parts.is_empty() => break,
+                    None => return self.outside("`(` within a word"),
+                },
                 b'\'' => {
                     let body = self.at + 1;
                     let Some(length) = memchr::memchr(b'\'', &self.text[body..]) else {
@@ -1521,9 +1519,11 @@ impl<'t> Reader<'t> {
     }
 
     /// Where a list of patterns ends whose `(` stands here: `!(*.txt)`, `@(a|b)`. Without `extglob` it is an error to bash, as
-    /// it is to dash. It holds nothing that is expanded, and names
-    /// neither `..` nor an option.
-    fn pattern_list_end(&self, from: usize) -> Option<usize> {
+    /// it is to dash. It holds nothing that is expanded, and names neither `..` nor an option.
+    fn pattern_list_end(&self, from: usize, context: Context) -> Option<usize> {
+        if !matches!(context, Context::Plain | Context::Test) {
+            return None;
+        }
         let is_sign = self.at > from && matches!(self.text[self.at - 1], b'?' | b'*' | b'+' | b'@' | b'!');
         if !is_sign || !self.shell.is_bash_or_dash() || self.at - from > 1 && self.text[self.at - 2] == b'\\' {
             return None;
@@ -1957,7 +1957,8 @@ impl<'t> Reader<'t> {
         let end = body + length;
         // A backslash is taken off before `$`, a back-quote and itself, and in quotes before a quote; then places are those
         // of the whole.
-        let taken_off = escapes.then(|| without_backslashes(inner, quoted));
+        let is_taken_off = |next: char| matches!(next, '$' | '`' | '\\') || quoted && next == '"';
+        let taken_off = escapes.then(|| without_backslashes(inner, is_taken_off));
         // zsh reads ``git>\\push`` in back-quotes as the words `git push`, without a redirection.
         let is_odd = ["\\\\$", "<\\\\", ">\\\\"].iter().any(|odd| inner.contains(odd));
         let is_zsh = !self.shell.is_bash_or_dash();
@@ -1966,23 +1967,15 @@ impl<'t> Reader<'t> {
         }
         let source = taken_off.as_deref().unwrap_or(&self.source[..end]);
         let mut reader = Reader {
-            text: source.as_bytes(),
-            source,
             at: if escapes { 0 } else { body },
-            depth: self.depth + 1,
-            shell: self.shell,
-            pending: Vec::new(),
-            documents: Vec::new(),
             again: self.again,
             lines: 1,
-            refused: false,
-            has_coproc: false,
+            ..Reader::new(source, self.shell, self.depth + 1)
         };
         let list = match reader.list(Until::Text) {
             Ok(list) => list,
-            // In one with an error dash runs what stands before it.
+            // In one with an error dash runs what stands before it, and every shell runs what stands around it.
             Err(outside) => {
-                // Only that substitution is refused then: what stands around it runs.
                 let why = if outside.why == UNCLOSED { "a quote without its end in back-quotes" } else { outside.why };
                 return Err(Outside { why, at: if escapes { from..end } else { outside.at } });
             }
@@ -2088,12 +2081,11 @@ enum Context {
     Alternative,
 }
 
-/// What is read of a text in back-quotes.
-fn without_backslashes(text: &str, is_in_quotes: bool) -> String {
+/// A text without the backslashes before some signs.
+pub(super) fn without_backslashes(text: &str, is_taken_off: impl Fn(char) -> bool) -> String {
     let mut read = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {
-        let is_taken_off = |next: char| matches!(next, '$' | '`' | '\\') || is_in_quotes && next == '"';
         match rest.next_if(|next| c == '\\' && is_taken_off(*next)) {
             Some(next) => read.push(next),
             None => read.push(c),

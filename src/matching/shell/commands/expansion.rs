@@ -265,8 +265,8 @@ impl Walk {
             "SHELL" => !matches!(change, Change::None),
             _ => false,
         };
-        let text = format!("${{{name}{}}}", if is_part { "#" } else { "" });
-        let open = |openness| vec![Next::Open(text.clone(), openness)];
+        let mark = if is_part { "#" } else { "" };
+        let open = |openness| vec![Next::Open(format!("${{{name}{mark}}}"), openness)];
         let values = |values: Vec<Resolved>| -> Vec<Next> {
             values
                 .into_iter()
@@ -353,7 +353,10 @@ impl Walk {
                 found if self.shell == Shell::Zsh && !found.is_empty() => {
                     // Zsh doesn't split, and makes no word of nothing.
                     let whole = |next| match next {
-                        Next::Value(text, stays) => Next::Value(text.clone(), stays || !text.is_empty()),
+                        Next::Value(text, stays) => {
+                            let stays = stays || !text.is_empty();
+                            Next::Value(text, stays)
+                        }
                         next => next,
                     };
                     values(found).into_iter().map(whole).collect()

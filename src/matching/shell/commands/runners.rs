@@ -2,7 +2,7 @@
 
 use super::super::expand::{Openness, Word, join};
 use super::super::programs::{self, Given, Wrapper, running};
-use super::super::{Command, Role, Shell, Span};
+use super::super::{Command, Role, Shell, Span, grammar};
 use super::expansion::as_operand;
 use super::xargs::Ends;
 use super::{COMPLETED, Directory, Facts, Input, MAX_KEPT, Passed, TOO_LARGE, Walk, base_name, tail};
@@ -306,7 +306,7 @@ impl Walk {
                     };
                     for (text, is_command) in run {
                         // sed takes one backslash of two away, and some seds don't.
-                        let taken = text.contains('\\').then(|| without_backslashes(text));
+                        let taken = text.contains('\\').then(|| grammar::without_backslashes(text, |_| true));
                         for text in std::iter::once(text).chain(taken.as_deref()) {
                             self.text(text, span);
                             if is_command {
@@ -1139,16 +1139,6 @@ fn run_by_sed(script: &str) -> Option<Vec<(&str, bool)>> {
         }
     });
     Some(texts.collect())
-}
-
-/// A text without the backslashes that stand before a sign.
-fn without_backslashes(text: &str) -> String {
-    let mut signs = text.chars();
-    std::iter::from_fn(|| match signs.next()? {
-        '\\' => Some(signs.next().unwrap_or('\\')),
-        sign => Some(sign),
-    })
-    .collect()
 }
 
 /// Whether a word gives an option: a letter alone or among others, or a long name.

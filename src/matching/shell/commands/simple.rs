@@ -50,10 +50,11 @@ impl Walk {
         let mut declared = Vec::new();
         let is_for_command = !words.is_empty() && assigns.iter().any(|assign| !assign.argument);
         let names_before = is_for_command.then(|| self.copy_set_names());
-        let exports = words.first().and_then(Written::plain) == Some("export");
+        let head = words.first().and_then(Written::plain);
+        let exports = head == Some("export");
         // dash has none of these, so that they set nothing there.
-        let may_set_nothing = matches!(self.shell, Shell::Posix | Shell::Unknown)
-            && matches!(words.first().and_then(Written::plain), Some("declare" | "typeset"));
+        let may_set_nothing =
+            matches!(self.shell, Shell::Posix | Shell::Unknown) && matches!(head, Some("declare" | "typeset"));
         for assign in assigns {
             let value = self.assign(assign);
             if !(assign.argument && may_set_nothing) {

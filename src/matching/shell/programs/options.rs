@@ -81,8 +81,7 @@ impl Row {
     }
 
     fn place(&self, name: &str) -> Option<usize> {
-        let found = self.places.binary_search_by_key(&name, |(name, _)| *name).ok()?;
-        Some(self.places[found].1)
+        place_of(&self.places, name)
     }
 
     pub(in super::super) fn child(&self, name: &str) -> Option<&Row> {
@@ -133,8 +132,7 @@ impl Row {
             places.dedup_by_key(|(name, _)| *name);
             places
         });
-        let found = places.binary_search_by_key(&name, |(name, _)| *name).ok()?;
-        self.options.get(places[found].1)
+        self.options.get(place_of(places, name)?)
     }
 
     /// Whether it does nothing with options alone.
@@ -158,6 +156,12 @@ impl Row {
     pub(in super::super) fn abbreviates(&self) -> bool {
         matches!(self.style, Style::Getopt | Style::Posix)
     }
+}
+
+/// The place of a name in a sorted list of them.
+fn place_of(places: &[(&'static str, usize)], name: &str) -> Option<usize> {
+    let found = places.binary_search_by_key(&name, |(name, _)| *name).ok()?;
+    Some(places[found].1)
 }
 
 /// `distTag` as npm reads it.
