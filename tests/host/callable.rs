@@ -689,6 +689,7 @@ async def later(tool_input):
     try: await asyncio.sleep(60)
     except asyncio.CancelledError: note(tool_input["file"], "cancelled"); raise
 def now(tool_input):
+    note(tool_input["file"], "now")
     time.sleep(60)
 def pid(): return {"reason": str(os.getpid())}
 "#;
@@ -699,47 +700,55 @@ export async function later(event, { signal }) {
   await new Promise((_, reject) => signal.addEventListener("abort", () => { note("aborted"); reject(signal.reason); }));
 }
 export const pid = () => ({ reason: String(process.pid) });
-export function hang() { for (;;); }
+export function hang(event) { fs.appendFileSync(event.tool.input.file, "hang\n"); for (;;); }
 "#;
     let (mut host, dir) = serving(
         &[
             ("later", "{ python: 'it:later' }, timeout: 1500ms"),
-            ("now", "{ python: 'it:now' }, timeout: 50ms"),
+            ("now", "{ python: 'it:now' }"),
             ("pid", "{ python: 'it:pid' }"),
             ("later-js", "{ node: './it.mjs#later' }, timeout: 1500ms"),
-            ("hang-js", "{ node: './it.mjs#hang' }, timeout: 50ms"),
+            ("hang-js", "{ node: './it.mjs#hang' }"),
             ("pid-js", "{ node: './it.mjs#pid' }"),
         ],
         &[("it.py", code), ("it.mjs", node)],
     );
+    // Calls a hook, and cancels the call when the file says that it has begun.
+    let cancelled = |host: &mut TestHost, hook: &str, file: &Path, begun: &str| {
+        let id = host.ask("hooks/dispatch", to(hook, json!({"file": file})));
+        eventually("it began", || (std::fs::read_to_string(file).ok()? == begun).then_some(()));
+        host.notify("$/cancelRequest", json!({"id": id}));
+        assert!(host.reply(id).get("error").is_some());
+    };
     for (hook, pid, word) in [("later", "pid", "cancelled"), ("later-js", "pid-js", "aborted")] {
         let worker = number(&say(&mut host, pid, json!({})));
         let file = dir.path().join(hook);
-        let told = say(&mut host, hook, json!({"file": file}));
-        assert!(told.starts_with("failed to finish within its timeout"), "{told}");
+        // On a busy machine its time may be over before it begins.
+        while !file.exists() {
+            let told = say(&mut host, hook, json!({"file": file}));
+            assert!(told.starts_with("failed to finish within its timeout"), "{told}");
+        }
         let expected = format!("{worker}\n{word}\n");
         eventually(word, || (std::fs::read_to_string(&file).ok()? == expected).then_some(()));
         // The same by the client's word.
-        let id = host.ask("hooks/dispatch", to(hook, json!({"file": file})));
         let twice = format!("{expected}{worker}\n");
-        eventually("it began", || (std::fs::read_to_string(&file).ok()? == twice).then_some(()));
-        host.notify("$/cancelRequest", json!({"id": id}));
-        assert!(host.reply(id).get("error").is_some());
+        cancelled(&mut host, hook, &file, &twice);
         eventually(word, || (std::fs::read_to_string(&file).ok()? == format!("{twice}{word}\n")).then_some(()));
         assert_eq!(number(&say(&mut host, pid, json!({}))), worker);
     }
     // Threads can't be ended: they pile up until the worker is replaced.
     let worker = number(&say(&mut host, "pid", json!({})));
-    for _ in 0..7 {
-        say(&mut host, "now", json!({}));
+    let file = dir.path().join("now");
+    for n in 1..=7 {
+        cancelled(&mut host, "now", &file, &"now\n".repeat(n));
     }
     assert_eq!(number(&say(&mut host, "pid", json!({}))), worker, "seven may be left");
-    say(&mut host, "now", json!({}));
+    cancelled(&mut host, "now", &file, &"now\n".repeat(8));
     await_end(worker, "the worker ends");
     assert_ne!(number(&say(&mut host, "pid", json!({}))), worker);
     // A worker that hangs as a whole is ended without anybody calling.
     let worker = number(&say(&mut host, "pid-js", json!({})));
-    say(&mut host, "hang-js", json!({}));
+    cancelled(&mut host, "hang-js", &dir.path().join("hang"), "hang\n");
     await_end(worker, "the worker ends");
     number(&say(&mut host, "pid-js", json!({})));
 }
