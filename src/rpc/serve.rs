@@ -19,6 +19,9 @@ pub const AFTER_DRAIN: Duration = Duration::from_millis(80);
 /// How long the client may then take nothing of what is left.
 pub const FLUSH: Duration = Duration::from_millis(900);
 const READ_SIZE: usize = 64 * 1024;
+/// So many bytes of replies are sent before what else was read is judged. The client then works while the host does, where
+/// they would wait for each other.
+const REPLIES_AT_ONCE: usize = 8 * 1024;
 
 /// Reads stdin until it ends or the client says `exit`. Everything read by then is answered and
 /// written when this returns, as far as the client takes it. Gives [`Next::Exit`] if the client said so.
@@ -43,7 +46,7 @@ pub fn serve_stream(
 ) -> std::io::Result<Next> {
     let mut decoder = Decoder::new(max_message);
     let mut bytes = vec![0; READ_SIZE];
-    let mut out = Vec::with_capacity(READ_SIZE);
+    let mut out = Vec::with_capacity(2 * REPLIES_AT_ONCE);
     let mut next = Next::Read;
     let result = loop {
         outbox.wait_for_room(|| hung_up(input), FLUSH);
@@ -67,7 +70,7 @@ pub fn serve_stream(
                 outbox.set_framing(framing);
             }
             next = handle(connection, &incoming, &mut out);
-            if out.len() >= READ_SIZE {
+            if out.len() >= REPLIES_AT_ONCE {
                 outbox.send_framed(&out);
                 out.clear();
                 // Short requests may have long replies.
