@@ -239,8 +239,8 @@ struct Reader<'t> {
     lines: usize,
     /// What the reading stopped at is an error to bash and dash, whatever follows.
     refused: bool,
-    /// It reads otherwise what follows `coproc`.
-    has_coproc: bool,
+    /// A word was read behind which not every shell looks for a command: `coproc`, and `time`, which to dash is a program.
+    has_odd_keyword: bool,
 }
 
 /// What ends a word besides white space.
@@ -315,7 +315,7 @@ impl<'t> Reader<'t> {
             again: 0,
             lines: 0,
             refused: false,
-            has_coproc: false,
+            has_odd_keyword: false,
         }
     }
 
@@ -333,7 +333,7 @@ impl<'t> Reader<'t> {
 
     /// For what bash and dash refuse wherever it stands. Zsh reads some of it.
     fn refused<T>(&mut self, why: &'static str) -> Read<T> {
-        self.refused = !self.has_coproc && self.shell.is_bash_or_dash();
+        self.refused = !self.has_odd_keyword && self.shell.is_bash_or_dash();
         self.outside(why)
     }
 
@@ -542,6 +542,7 @@ impl<'t> Reader<'t> {
                     self.blanks()?;
                 }
                 Some("time") => {
+                    self.has_odd_keyword |= self.shell != Shell::Bash;
                     self.at += 4;
                     self.blanks()?;
                     if self.starts_with("-p ") {
@@ -700,7 +701,7 @@ impl<'t> Reader<'t> {
             }
             "coproc" => {
                 self.bash_only()?;
-                self.has_coproc = true;
+                self.has_odd_keyword = true;
                 self.blanks()?;
                 if self.shell == Shell::Zsh {
                     return self.outside("`coproc`");
@@ -948,7 +949,7 @@ impl<'t> Reader<'t> {
     }
 
     fn simple(&mut self, redirects: &mut Vec<Redirect>) -> Read<Node> {
-        let (mut assigns, mut words) = (Vec::new(), Vec::<Word>::new());
+        let (mut assigns, mut words) = (Vec::new(), Vec::<Word>::with_capacity(8));
         let mut declares = false;
         loop {
             self.blanks()?;

@@ -1393,7 +1393,8 @@ fn redirection_before(text: &str, at: usize) -> Option<usize> {
 impl OptionPattern {
     /// Whether a constant word is this option.
     fn is(&self, word: &str, row: Option<&Row>) -> bool {
-        self.names.iter().any(|name| denotes(word, name, row))
+        // Most are written in full.
+        self.names.iter().any(|name| glob(name, word)) || self.names.iter().any(|name| is_spelling_of(word, name, row))
     }
 }
 
@@ -1827,9 +1828,11 @@ fn takes_value(word: &Word, row: Option<&Row>) -> (bool, bool) {
 
 /// Whether a word is the option of that name, in any spelling that the program takes.
 pub(super) fn denotes(word: &str, name: &str, row: Option<&Row>) -> bool {
-    if glob(name, word) {
-        return true;
-    }
+    glob(name, word) || is_spelling_of(word, name, row)
+}
+
+/// Whether it is the option in another spelling than its full name.
+fn is_spelling_of(word: &str, name: &str, row: Option<&Row>) -> bool {
     let style = row.map(|row| row.style);
     let (bare, has_value) = word.split_once('=').map_or((word, false), |(bare, _)| (bare, true));
     if style == Some(Style::Go) {

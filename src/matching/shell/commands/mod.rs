@@ -869,8 +869,7 @@ struct Facts {
 }
 
 pub(super) fn base_name(path: &str) -> &str {
-    // Each command has one: for a short text, to look at its bytes is quicker than to search it.
-    let name = path.bytes().rposition(|byte| byte == b'/').map_or(path, |at| &path[at + 1..]);
+    let name = memchr::memrchr(b'/', path.as_bytes()).map_or(path, |at| &path[at + 1..]);
     // A program of Windows, which its subsystem for Linux and its own bash run too.
     name.strip_suffix(".exe").filter(|name| !name.is_empty()).unwrap_or(name)
 }

@@ -363,7 +363,7 @@ impl Walk {
                 self.elsewhere(|this| this.text_for_shell(text, Shell::Posix, "git is given computed text", span));
             }
             Some((Some(name), _)) if programs::GIT_COMMANDS.has(name) => {
-                let name = format!("git {name}");
+                let name = ["git ", name].concat();
                 if name == "git remote" || name == "git push" {
                     self.configured_push(words, verb.unwrap_or(0), span, facts);
                 }
@@ -513,9 +513,7 @@ impl Walk {
             let text = tail(&words[at], skip);
             self.text_for_shell(std::slice::from_ref(&text), Shell::Posix, "an argument is computed and run", span);
         }
-        let Some((_, letters, names)) = programs::TEXT_OPTIONS.iter().find(|(name, ..)| *name == program) else {
-            return found;
-        };
+        let Some((letters, names)) = programs::text_options(program) else { return found };
         for (at, word) in words.iter().enumerate().skip(1) {
             let option = word.beginning();
             // zip's `-TT` is one letter twice.

@@ -526,7 +526,8 @@ static SHELLS: Names = Names::new(
 
 /// Whether a program is a shell, of some version: `bash-5.2`.
 pub(super) fn is_shell(name: &str) -> bool {
-    SHELLS.has(name) || SHELLS.has(name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-')))
+    let unversioned = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
+    SHELLS.has(name) || unversioned.len() < name.len() && SHELLS.has(unversioned)
 }
 
 static INTERPRETERS: Names = Names::new(
@@ -981,7 +982,7 @@ pub(super) fn skip_delimited(rest: &mut Peekable<Chars>, delimiter: char) -> boo
 }
 
 /// Options whose value is a command line: the program (and git's command), letters, long names.
-pub(super) static TEXT_OPTIONS: &[(&str, &str, &[&str])] = &[
+static TEXT_OPTIONS: &[(&str, &str, &[&str])] = &[
     ("rsync", "e", &["rsh", "rsync-path"]),
     // It runs each, in order.
     ("fish", "cC", &["command", "init-command"]),
@@ -1139,6 +1140,13 @@ pub(super) fn downloads(program: &str, args: &[Word]) -> Vec<String> {
         });
     }
     names
+}
+
+/// The letters and the long names of a program's options whose value is a command line.
+pub(super) fn text_options(program: &str) -> Option<(&'static str, &'static [&'static str])> {
+    static BY_PROGRAM: LazyLock<ByName<(&str, &[&str])>> =
+        LazyLock::new(|| TEXT_OPTIONS.iter().map(|(program, letters, names)| (*program, (*letters, *names))).collect());
+    BY_PROGRAM.get(program).copied()
 }
 
 /// Where the value of an option of [`TEXT_OPTIONS`] begins in its word, or would; none if it is another option.

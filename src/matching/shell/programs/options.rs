@@ -51,9 +51,9 @@ pub(in super::super) struct Row {
     pub(in super::super) stops: bool,
     pub(in super::super) options: Vec<Opt>,
     pub(in super::super) children: Vec<Row>,
-    /// The names of the sub-commands, sorted, each with its place among them: git has 150.
+    /// The names of the sub-commands in their [order], each with its place among them: git has 150.
     places: Vec<(&'static str, usize)>,
-    /// The names of the options, sorted, each with its place among them, once one is asked for: some have 200.
+    /// The names of the options in their [order], each with its place among them, once one is asked for: some have 200.
     option_places: OnceLock<Vec<(&'static str, usize)>>,
     /// The first operand is a sub-command.
     pub(in super::super) has_commands: bool,
@@ -110,7 +110,7 @@ impl Row {
         }
         for name in &child.names {
             // The first one of a name counts.
-            if let Err(place) = self.places.binary_search_by_key(name, |(name, _)| *name) {
+            if let Err(place) = self.places.binary_search_by_key(&order(name), |(name, _)| order(name)) {
                 self.places.insert(place, (*name, self.children.len()));
             }
         }
@@ -127,7 +127,7 @@ impl Row {
             let options = self.options.iter().enumerate();
             let mut places: Vec<_> =
                 options.flat_map(|(at, it)| it.names.iter().map(move |name| (*name, at))).collect();
-            places.sort();
+            places.sort_by_key(|(name, _)| order(name));
             // The first one of a name counts.
             places.dedup_by_key(|(name, _)| *name);
             places
@@ -158,9 +158,14 @@ impl Row {
     }
 }
 
-/// The place of a name in a sorted list of them.
+/// Names are sorted by their lengths first, which are compared at once.
+fn order(name: &str) -> (usize, &str) {
+    (name.len(), name)
+}
+
+/// The place of a name in a list of them that is in order.
 fn place_of(places: &[(&'static str, usize)], name: &str) -> Option<usize> {
-    let found = places.binary_search_by_key(&name, |(name, _)| *name).ok()?;
+    let found = places.binary_search_by_key(&order(name), |(name, _)| order(name)).ok()?;
     Some(places[found].1)
 }
 

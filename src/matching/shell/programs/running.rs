@@ -2,8 +2,8 @@
 
 use super::super::expand::{Openness, Word};
 use super::{
-    Given, TEXT_OPTIONS, git_verb, is_harmless_setting, is_harmless_ssh_option, is_plain_sed, is_plain_setting,
-    options, skip_delimited, skip_regex, text_option,
+    Given, git_verb, is_harmless_setting, is_harmless_ssh_option, is_plain_sed, is_plain_setting, options,
+    skip_delimited, skip_regex, text_option, text_options,
 };
 use std::borrow::Cow;
 
@@ -369,8 +369,8 @@ pub(in super::super) fn running_options<'w>(name: &str, words: &'w [Word]) -> Ve
         found.extend(own.clone().filter(|word| row.is_some() && is_short(word)));
     }
     let (path, verb) = path_of(name, words);
-    let with_text = TEXT_OPTIONS.iter().find(|(program, ..)| *program == path);
-    if let Some((_, letters, names)) = with_text {
+    let with_text = text_options(&path);
+    if let Some((letters, names)) = with_text {
         let own = words.get(verb + 1..).unwrap_or_default();
         found.extend(own.iter().filter(|word| text_option(word.beginning(), letters, names).is_some()));
         // `tar xIf sh`: its first word may be letters without a dash.
