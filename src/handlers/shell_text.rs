@@ -5,7 +5,11 @@
 use super::asked::{self, Stream};
 use super::means::Obstacle;
 use crate::syntax::fix::Fix;
+use lru::LruCache;
+use parking_lot::Mutex;
+use std::num::NonZeroUsize;
 use std::process::Command;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 /// How long a shell may take to read a text.
@@ -14,6 +18,10 @@ const TIME: Duration = Duration::from_secs(1);
 const MAX_SAID: u64 = 2 * MAX_TEXT as u64;
 /// What a program's argument may have; a longer text isn't read.
 const MAX_TEXT: usize = 64 * 1024;
+/// How many answers are kept.
+const N_KEPT: NonZeroUsize = NonZeroUsize::new(512).unwrap();
+/// A longer text is read anew each time, in bytes, and so is one with a longer answer.
+const MAX_KEPT: usize = 4096;
 
 /// The mistake of a text. `may_start`: `sh` may be asked to read it.
 pub(super) fn mistake(text: &str, may_start: bool) -> Option<Obstacle> {
@@ -88,14 +96,28 @@ fn test_of_bash(text: &str) -> Option<Obstacle> {
     Some(obstacle.within(at..at + 2).help("write `[ ... ]` or `case`, or run `[bash, -c, ...]`"))
 }
 
-/// What `sh` says on stderr, if that is anything.
+/// What `sh` says on stderr, if that is anything. Each edit of a file has all of its texts read again, so the last answers are
+/// kept.
 fn ask(arguments: &[&str]) -> Option<String> {
+    type Answers = Mutex<LruCache<Vec<String>, String>>;
+    static KEPT: LazyLock<Answers> = LazyLock::new(|| Mutex::new(LruCache::new(N_KEPT)));
     if arguments.iter().any(|it| it.len() > MAX_TEXT || it.contains('\0')) {
         return None;
     }
-    let mut shell = Command::new("/bin/sh");
-    shell.args(arguments).env_clear().current_dir("/");
-    let (_, said) = asked::ask(shell, Stream::Stderr, MAX_SAID, TIME)?;
+    let asked: Vec<String> = arguments.iter().map(ToString::to_string).collect();
+    let known = KEPT.lock().get(&asked).cloned();
+    let said = match known {
+        Some(said) => said,
+        None => {
+            let mut shell = Command::new("/bin/sh");
+            shell.args(arguments).env_clear().current_dir("/");
+            let (_, said) = asked::ask(shell, Stream::Stderr, MAX_SAID, TIME)?;
+            if arguments.iter().chain([&said.as_str()]).all(|it| it.len() <= MAX_KEPT) {
+                KEPT.lock().put(asked, said.clone());
+            }
+            said
+        }
+    };
     Some(said).filter(|said| !said.trim().is_empty())
 }
 
