@@ -20,7 +20,7 @@ const MAX_SAID: u64 = 2 * MAX_TEXT as u64;
 const MAX_TEXT: usize = 64 * 1024;
 /// How many answers are kept.
 const N_KEPT: NonZeroUsize = NonZeroUsize::new(512).unwrap();
-/// A longer text is read anew each time, in bytes, and so is one with a longer answer.
+/// What is longer, with its question, isn't kept, in bytes.
 const MAX_KEPT: usize = 4096;
 
 /// The mistake of a text. `may_start`: `sh` may be asked to read it.
@@ -99,26 +99,23 @@ fn test_of_bash(text: &str) -> Option<Obstacle> {
 /// What `sh` says on stderr, if that is anything. Each edit of a file has all of its texts read again, so the last answers are
 /// kept.
 fn ask(arguments: &[&str]) -> Option<String> {
-    type Answers = Mutex<LruCache<Vec<String>, String>>;
-    static KEPT: LazyLock<Answers> = LazyLock::new(|| Mutex::new(LruCache::new(N_KEPT)));
+    static KEPT: LazyLock<Mutex<LruCache<String, Option<String>>>> =
+        LazyLock::new(|| Mutex::new(LruCache::new(N_KEPT)));
     if arguments.iter().any(|it| it.len() > MAX_TEXT || it.contains('\0')) {
         return None;
     }
-    let asked: Vec<String> = arguments.iter().map(ToString::to_string).collect();
-    let known = KEPT.lock().get(&asked).cloned();
-    let said = match known {
-        Some(said) => said,
-        None => {
-            let mut shell = Command::new("/bin/sh");
-            shell.args(arguments).env_clear().current_dir("/");
-            let (_, said) = asked::ask(shell, Stream::Stderr, MAX_SAID, TIME)?;
-            if arguments.iter().chain([&said.as_str()]).all(|it| it.len() <= MAX_KEPT) {
-                KEPT.lock().put(asked, said.clone());
-            }
-            said
-        }
-    };
-    Some(said).filter(|said| !said.trim().is_empty())
+    let question = arguments.join("\0");
+    if let Some(said) = KEPT.lock().get(&question) {
+        return said.clone();
+    }
+    let mut shell = Command::new("/bin/sh");
+    shell.args(arguments).env_clear().current_dir("/");
+    let (_, said) = asked::ask(shell, Stream::Stderr, MAX_SAID, TIME)?;
+    let said = Some(said).filter(|said| !said.trim().is_empty());
+    if question.len() + said.as_ref().map_or(0, String::len) <= MAX_KEPT {
+        KEPT.lock().put(question, said.clone());
+    }
+    said
 }
 
 #[cfg(test)]

@@ -46,7 +46,7 @@ pub fn serve_stream(
 ) -> std::io::Result<Next> {
     let mut decoder = Decoder::new(max_message);
     let mut bytes = vec![0; READ_SIZE];
-    let mut out = Vec::with_capacity(2 * REPLIES_AT_ONCE);
+    let mut out = Vec::new();
     let mut next = Next::Read;
     let result = loop {
         outbox.wait_for_room(|| hung_up(input), FLUSH);
