@@ -262,7 +262,13 @@ impl Connection {
                 trace_answered(name, id, started);
                 deliver(&self.session, Some(&reply), to, Some(out));
             }
-            Called::Waits(future) => self.answer_later(id, name, future, insert(), to, started),
+            Called::Waits(future) => {
+                // What is answered already must not be overtaken: that a hook couldn't be registered, by the verdict on the
+                // next event.
+                self.session.outbox.send_framed(out);
+                out.clear();
+                self.answer_later(id, name, future, insert(), to, started);
+            }
         }
     }
 
@@ -552,6 +558,29 @@ mod tests {
             .collect();
         ids.sort();
         assert_eq!(ids, ["1", "2", "3"], "{sent}");
+    }
+
+    #[test]
+    fn what_is_answered_is_not_overtaken_by_what_waits() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let (connection, _runtime) = connection(file.reopen().unwrap());
+        let mut out = Vec::new();
+        connection.receive(
+            br#"{"jsonrpc":"2.0","id":0,"method":"hooks/register","params":{"hooks":[{"name":"h","on":"Stop","callback":"c"}]}}"#,
+            &mut out,
+        );
+        connection.receive(
+            br#"{"jsonrpc":"2.0","id":1,"method":"hooks/register","params":{"hooks":[{"name":"x"}]}}"#,
+            &mut out,
+        );
+        connection
+            .receive(br#"{"jsonrpc":"2.0","id":2,"method":"hooks/dispatch","params":{"event":"Stop"}}"#, &mut out);
+        let sent = std::fs::read_to_string(file.path()).unwrap();
+        let messages = sent.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let ids: Vec<_> =
+            messages.filter(|it| it.get("method").is_none()).map(|reply| reply["id"].to_string()).collect();
+        assert_eq!(ids, ["0", "1"], "{sent}");
+        assert!(out.is_empty());
     }
 
     #[test]
